@@ -1,0 +1,38 @@
+// Time as a port. Everything that waits or dates takes a Clock; the fake one is in test/support.
+// This is the only file of src that may call the runtime's clocks and timers.
+
+/** A cancellable timer. */
+export interface Timer {
+  cancel(): void
+}
+
+export interface Clock {
+  /** Monotonic milliseconds since an arbitrary start; survives wall-clock jumps. */
+  now(): number
+  /** Wall-clock milliseconds since the epoch, for people and logs only. */
+  wall(): number
+  /** Calls `run` once after `ms` milliseconds. A pending timer doesn't keep the process alive. */
+  after(ms: number, run: () => void): Timer
+  /** Calls `run` every `ms` milliseconds until cancelled. */
+  every(ms: number, run: () => void): Timer
+  /** Calls `run` after pending I/O of this turn has been seen. */
+  soon(run: () => void): void
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  wall: () => Date.now(),
+  after(ms, run) {
+    const handle = setTimeout(run, ms)
+    handle.unref()
+    return { cancel: () => clearTimeout(handle) }
+  },
+  every(ms, run) {
+    const handle = setInterval(run, ms)
+    handle.unref()
+    return { cancel: () => clearInterval(handle) }
+  },
+  soon(run) {
+    setImmediate(run)
+  },
+}

@@ -1,0 +1,41 @@
+// The error classes that some caller treats differently. Everything expected is a value instead.
+
+/** A place in a text that a person wrote. Lines and columns count from 1. */
+export interface Position {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+}
+
+/** One fault in a file: where, what was found and what was expected. */
+export interface Fault {
+  readonly position: Position
+  readonly message: string
+}
+
+/** `file:line:col: message`, the form that editors jump to. */
+export function formatFault(fault: Fault): string {
+  const { file, line, column } = fault.position
+  return `${file}:${line}:${column}: ${fault.message}`
+}
+
+/** Input that a person must correct; the command ends with exit code 2. */
+export class InvalidInputError extends Error {
+  override readonly name = 'InvalidInputError'
+  readonly faults: readonly Fault[]
+
+  constructor(faults: readonly Fault[]) {
+    super(faults.map(formatFault).join('\n'))
+    this.faults = faults
+  }
+}
+
+/** The environment refuses (privilege, port, kernel, no daemon); the message names the remedy; exit code 3. */
+export class UnavailableError extends Error {
+  override readonly name = 'UnavailableError'
+}
+
+/** Wrong use of the command line; exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}

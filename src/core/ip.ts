@@ -1,0 +1,173 @@
+// Addresses and prefixes. Text is parsed and checked by ip-num, here and nowhere else; inside the
+// program an address is 16 octets (IPv4 in the first 4, the rest zero) and a family, so that it can be
+// compared, hashed and written to the kernel without text. IPv4-mapped IPv6 (::ffff:0:0/96) is IPv4.
+
+import { IPv4, IPv4CidrRange, IPv6, IPv6CidrRange } from 'ip-num'
+
+export type Family = 4 | 6
+
+/** `octets` is always 16 long; bits behind `length` are zero. `length` is 0..32 (IPv4) or 0..128 (IPv6). */
+export interface Prefix {
+  readonly family: Family
+  readonly octets: Uint8Array
+  readonly length: number
+}
+
+/** Width of an address of the family in bits. */
+export function widthOf(family: Family): number {
+  return family === 4 ? 32 : 128
+}
+
+/** Parses an address, or undefined when the text is not one. Zone ids and short IPv4 forms are not addresses. */
+export function parseAddress(text: string): Prefix | undefined {
+  if (text.includes(':')) return parseAddress6(text)
+  if (!/^\d{1,3}(\.\d{1,3}){3}$/.test(text)) return undefined
+  try {
+    const octets = new Uint8Array(16)
+    new IPv4(text).getOctets().forEach((octet, i) => (octets[i] = octet.getValue()))
+    return { family: 4, octets, length: 32 }
+  } catch {
+    return undefined
+  }
+}
+
+function parseAddress6(text: string): Prefix | undefined {
+  const plain = embedDottedQuad(text)
+  if (plain === undefined) return undefined
+  try {
+    const octets = new Uint8Array(16)
+    let value = new IPv6(plain).getValue()
+    for (let i = 15; i >= 0; i--) {
+      octets[i] = Number(value & 0xffn)
+      value >>= 8n
+    }
+    return unmap({ family: 6, octets, length: 128 })
+  } catch {
+    return undefined
+  }
+}
+
+/** `::ffff:1.2.3.4` -> `::ffff:102:304`; ip-num takes hexadecimal groups only. */
+function embedDottedQuad(text: string): string | undefined {
+  const at = text.lastIndexOf(':')
+  const tail = text.slice(at + 1)
+  if (!tail.includes('.')) return /^[0-9a-fA-F:]+$/.test(text) ? text : undefined
+  const quad = parseAddress(tail)
+  if (quad === undefined || quad.family !== 4) return undefined
+  const [a = 0, b = 0, c = 0, d = 0] = quad.octets
+  return `${text.slice(0, at + 1)}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
+}
+
+function unmap(prefix: Prefix): Prefix {
+  const { octets, length } = prefix
+  if (length < 96 || !isMapped(octets, 0)) return prefix
+  const plain = new Uint8Array(16)
+  plain.set(octets.subarray(12, 16))
+  return { family: 4, octets: plain, length: length - 96 }
+}
+
+/** Whether 16 octets at `offset` are an IPv4-mapped IPv6 address (RFC 4291 2.5.5.2). */
+export function isMapped(octets: Uint8Array, offset: number): boolean {
+  for (let i = 0; i < 10; i++) if (octets[offset + i] !== 0) return false
+  return octets[offset + 10] === 0xff && octets[offset + 11] === 0xff
+}
+
+export type PrefixResult =
+  | { readonly kind: 'ok'; readonly prefix: Prefix }
+  | { readonly kind: 'bad'; readonly reason: string }
+
+/** Parses `ADDRESS/LENGTH`; a bare address is its own /32 or /128. Host bits must be zero. */
+export function parsePrefix(text: string): PrefixResult {
+  const slash = text.indexOf('/')
+  const address = parseAddress(slash < 0 ? text : text.slice(0, slash))
+  if (address === undefined) return bad(`expected an address or prefix, found ${JSON.stringify(text)}`)
+  if (slash < 0) return { kind: 'ok', prefix: address }
+  const lengthText = text.slice(slash + 1)
+  const mapped = address.family === 4 && text.includes(':')
+  const length = /^\d{1,3}$/.test(lengthText) ? Number(lengthText) - (mapped ? 96 : 0) : -1
+  if (length < 0 || length > widthOf(address.family)) {
+    return bad(`expected a prefix length of 0 to ${widthOf(address.family)}, found ${JSON.stringify(lengthText)}`)
+  }
+  const prefix = { family: address.family, octets: firstAddress(address, length), length }
+  if (!prefix.octets.every((octet, i) => octet === address.octets[i])) {
+    return bad(`host bits must be zero: write ${formatPrefix(prefix)}, not ${text}`)
+  }
+  return { kind: 'ok', prefix }
+}
+
+function bad(reason: string): PrefixResult {
+  return { kind: 'bad', reason }
+}
+
+/** The lowest address of the prefix of that length around an address, by ip-num's ranges. */
+function firstAddress(address: Prefix, length: number): Uint8Array {
+  const octets = new Uint8Array(16)
+  const text = `${formatAddress(address.family, address.octets, 0)}/${length}`
+  const range = address.family === 4 ? IPv4CidrRange.fromCidr(text) : IPv6CidrRange.fromCidr(text)
+  let value = range.getFirst().getValue()
+  for (let i = widthOf(address.family) / 8 - 1; i >= 0; i--) {
+    octets[i] = Number(value & 0xffn)
+    value >>= 8n
+  }
+  return octets
+}
+
+/** `prefix` with everything behind `length` bits cleared. */
+export function truncatePrefix(prefix: Prefix, length: number): Prefix {
+  const octets = new Uint8Array(16)
+  const whole = length >> 3
+  octets.set(prefix.octets.subarray(0, whole))
+  if (whole < 16) octets[whole] = (prefix.octets[whole] ?? 0) & (0xff00 >> (length & 7))
+  return { family: prefix.family, octets, length }
+}
+
+/** Whether `inner` is equal to or inside `outer`. */
+export function containsPrefix(outer: Prefix, inner: Prefix): boolean {
+  if (outer.family !== inner.family || outer.length > inner.length) return false
+  return commonBits(outer.octets, 0, inner.octets, 0, outer.length) === outer.length
+}
+
+/** How many leading bits two addresses share, at most `limit`. */
+export function commonBits(
+  a: Uint8Array,
+  aOffset: number,
+  b: Uint8Array,
+  bOffset: number,
+  limit: number,
+): number {
+  for (let i = 0; i * 8 < limit; i++) {
+    const difference = a[aOffset + i]! ^ b[bOffset + i]!
+    if (difference !== 0) return Math.min(limit, i * 8 + Math.clz32(difference) - 24)
+  }
+  return limit
+}
+
+/** The address in the form of RFC 5952 (IPv6) or dotted decimal (IPv4). */
+export function formatAddress(family: Family, octets: Uint8Array, offset = 0): string {
+  if (family === 4) {
+    return `${octets[offset]}.${octets[offset + 1]}.${octets[offset + 2]}.${octets[offset + 3]}`
+  }
+  const groups: number[] = []
+  for (let i = 0; i < 16; i += 2) groups.push((octets[offset + i]! << 8) | octets[offset + i + 1]!)
+  const [start, length] = longestZeroRun(groups)
+  const hex = (part: readonly number[]) => part.map((group) => group.toString(16)).join(':')
+  if (length < 2) return hex(groups)
+  return `${hex(groups.slice(0, start))}::${hex(groups.slice(start + length))}`
+}
+
+/** First of the longest runs of zero groups (RFC 5952 4.2.3). */
+function longestZeroRun(groups: readonly number[]): readonly [start: number, length: number] {
+  let best: readonly [number, number] = [0, 0]
+  for (let start = 0; start < groups.length; start++) {
+    let end = start
+    while (end < groups.length && groups[end] === 0) end++
+    if (end - start > best[1]) best = [start, end - start]
+    if (end > start) start = end
+  }
+  return best
+}
+
+/** `ADDRESS/LENGTH`, always with length. */
+export function formatPrefix(prefix: Prefix): string {
+  return `${formatAddress(prefix.family, prefix.octets, 0)}/${prefix.length}`
+}

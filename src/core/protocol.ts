@@ -1,0 +1,41 @@
+// IP protocols that policy can name, by their IANA number, and what a rule covers of them.
+
+/** 0 stands for every protocol, ICMP included. */
+export const ANY_PROTOCOL = 0
+export const TCP = 6
+export const UDP = 17
+export const SCTP = 132
+
+/** Protocols that have ports. */
+export const PORT_PROTOCOLS: readonly number[] = [TCP, UDP, SCTP]
+
+/** Ports `low..high` of one protocol. Protocol 0 always covers 0..65535 and every protocol there is. */
+export interface PortRange {
+  readonly protocol: number
+  readonly low: number
+  readonly high: number
+}
+
+export const EVERYTHING: PortRange = { protocol: ANY_PROTOCOL, low: 0, high: 65535 }
+
+export function formatProtocol(protocol: number): string {
+  switch (protocol) {
+    case ANY_PROTOCOL:
+      return 'ANY'
+    case TCP:
+      return 'TCP'
+    case UDP:
+      return 'UDP'
+    case SCTP:
+      return 'SCTP'
+    default:
+      return String(protocol)
+  }
+}
+
+/** `443/TCP`, `80-90/UDP`, `ANY` for everything. */
+export function formatPortRange(range: PortRange): string {
+  const protocol = formatProtocol(range.protocol)
+  if (range.low === 0 && range.high === 65535) return protocol
+  return `${range.low === range.high ? range.low : `${range.low}-${range.high}`}/${protocol}`
+}

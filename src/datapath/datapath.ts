@@ -1,0 +1,164 @@
+// The port to whatever enforces. Desired state is written by one commit after another; an adapter
+// (memory, ebpf) makes each real at once and names every entry that its kernel refused. L2: no I/O here.
+//
+// A verdict, for a packet that an endpoint sends (memory and eBPF adapters agree on this, and so does
+// the contract suite):
+//   1. mode bypass: pass. Neighbour discovery and ARP pass. Malformed: drop, counted.
+//   2. source not among the endpoint's: drop, counted.
+//   3. to one of namegate's own listeners (`listeners`): pass.
+//   4. a reply in a connection that the peer began: pass.
+//   5. look up three keys, each by longest match on (protocol, port): the destination's identity, its
+//      class, identity 0. Any deny: deny. Else any allow: pass. Else any audit: pass and report.
+//   6. else drop; or, when the mode, the endpoint's audit flag or its absent enforcing flag says so, pass
+//      (the first two are reported as `audit`).
+
+import type { EndpointId, Generation, Identity, RuleId } from '../core/ids.ts'
+import type { Family, Prefix } from '../core/ip.ts'
+import type { PrefixBatch } from './prefix-batch.ts'
+
+export type DatapathKind = 'memory' | 'ebpf' | 'nftables'
+export type Mode = 'enforce' | 'audit' | 'bypass'
+export type PolicyVerdict = 'allow' | 'deny' | 'audit'
+
+/** (endpoint, identity, protocol, port prefix) -> verdict. Identity 0: whatever the identity. */
+export interface PolicyKey {
+  readonly endpoint: EndpointId
+  readonly identity: Identity
+  /** IP protocol; 0 with port 0/0: any protocol. */
+  readonly protocol: number
+  readonly port: number
+  /** How many leading bits of `port` count, 0..16. */
+  readonly portBits: number
+}
+
+export interface PolicyEntry extends PolicyKey {
+  readonly verdict: PolicyVerdict
+  /** What the entry came from; 0 for a default. */
+  readonly rule: RuleId
+}
+
+/** Where an endpoint's packets pass: an interface (with the side on which its packets come in) or a cgroup. */
+export type Hook =
+  | { readonly kind: 'interface'; readonly name: string; readonly side: 'ingress' | 'egress' }
+  | { readonly kind: 'cgroup'; readonly path: string }
+  | { readonly kind: 'none' }
+
+export interface EndpointEntry {
+  readonly id: EndpointId
+  readonly generation: Generation
+  readonly hook: Hook
+  /** False: judged, but never dropped. */
+  readonly enforcing: boolean
+  /** True: what would be dropped passes and is reported as `audit`. */
+  readonly audit: boolean
+  /** Addresses it may send from; a cgroup endpoint uses the host's and has no source check. */
+  readonly sources: readonly Prefix[]
+}
+
+/** One of namegate's own listeners: DNS to it needs no rule. An all-zero address means every address of the node. */
+export interface ListenerEntry {
+  readonly family: Family
+  readonly octets: Uint8Array
+  readonly port: number
+}
+
+/** One commit. Adapters apply the sections in exactly this order, so that no reader ever sees a hole. */
+export interface Changes {
+  /** New denies stand before new allows. */
+  readonly policyUpserts: readonly PolicyEntry[]
+  readonly prefixUpserts: PrefixBatch
+  readonly endpointUpserts: readonly EndpointEntry[]
+  readonly endpointRemovals: readonly EndpointId[]
+  readonly prefixRemovals: PrefixBatch
+  /** Old allows stand before old denies. */
+  readonly policyRemovals: readonly PolicyKey[]
+}
+
+export type ChangeSection = 'policy' | 'prefix' | 'endpoint'
+
+/** One entry that was refused; all others of the commit are in force. */
+export interface CommitFailure {
+  readonly section: ChangeSection
+  readonly action: 'upsert' | 'remove'
+  /** Position in its section's list. */
+  readonly index: number
+  /** Name of the error as in errno(3), e.g. `ENOSPC`. */
+  readonly code: string
+}
+
+export type CommitResult = readonly CommitFailure[]
+
+/** All entries were applied. */
+export const COMMITTED: CommitResult = []
+
+/** What stands between an endpoint and enforcement. */
+export type HookState =
+  | { readonly kind: 'attached' }
+  | { readonly kind: 'unfenced' }
+  | { readonly kind: 'waiting'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly reason: string }
+
+export interface DatapathEndpoint {
+  readonly id: EndpointId
+  readonly generation: Generation
+  readonly enforcing: boolean
+  readonly audit: boolean
+  readonly sources: readonly Prefix[]
+  /** `interface:4`, `cgroup:77`: what the kernel knows the hook by; empty when there is none. */
+  readonly hookKey: string
+}
+
+/** Everything that is in force now, read back from where it is enforced. */
+export interface DatapathDump {
+  readonly mode: Mode
+  readonly prefixes: PrefixBatch
+  readonly policies: readonly PolicyEntry[]
+  readonly endpoints: readonly DatapathEndpoint[]
+}
+
+export type DropReason = 'policy' | 'source' | 'malformed' | 'fragment'
+
+/** A packet that was dropped, or would have been; sampled by the adapter. */
+export interface DatapathEvent {
+  readonly verdict: 'deny' | 'audit'
+  readonly reason: DropReason
+  readonly endpoint: EndpointId
+  readonly family: Family
+  readonly peer: Uint8Array
+  readonly protocol: number
+  readonly port: number
+  readonly identity: Identity
+  readonly rule: RuleId
+}
+
+/** One pass over the connection table in bounded slices. */
+export interface PeerScan {
+  /** Visits at most about `limit` connections; true when the pass is complete. */
+  next(limit: number, visit: (endpoint: EndpointId, family: Family, peer: Uint8Array) => void): boolean
+}
+
+/** Counters by name, e.g. `verdict_allow`, `drop_policy`, `map_writes_ipcache`; they only grow. */
+export type DatapathCounters = Readonly<Record<string, number>>
+
+export interface Datapath {
+  readonly kind: DatapathKind
+  /** Takes over what is in force already, or starts empty. Throws UnavailableError with the remedy. */
+  start(): DatapathDump
+  /** Applies one commit before it returns. Equal entries already in force are not errors. */
+  commit(changes: Changes): CommitResult
+  /** Replaces the set of own listeners; call before endpoints are upserted. */
+  setListeners(listeners: readonly ListenerEntry[]): void
+  setMode(mode: Mode): void
+  /** Attaches endpoints whose interface or cgroup has appeared or was made again, marks those that went.
+   *  Cheap when nothing changed. Returns the endpoints whose state changed. */
+  refresh(): readonly EndpointId[]
+  hookState(endpoint: EndpointId): HookState
+  /** Which endpoint sent a query from a host address that endpoints share (cgroup endpoints), or undefined. */
+  sourceOf(protocol: number, family: Family, octets: Uint8Array, port: number): EndpointId | undefined
+  scanPeers(): PeerScan
+  drainEvents(limit: number, visit: (event: DatapathEvent) => void): void
+  counters(): DatapathCounters
+  dump(): DatapathDump
+  /** Lets go. With `leaveEnforcing` the kernel goes on enforcing what is in force. */
+  stop(options: { readonly leaveEnforcing: boolean }): void
+}

@@ -1,0 +1,120 @@
+// A growable list of (prefix, identity, class) in typed arrays, in the layout of the kernel's LPM trie,
+// so that a batch of a thousand addresses is one buffer and costs no object.
+//
+// Key, 28 octets: prefix length of the whole key (u32, host order), scope (u32, network order; 0 = node),
+// family (u32, network order; 4 or 6), address (16 octets, IPv4 in the first 4). 64 bits stand before the
+// address. Value, 8 octets: identity (u32, host order), class (u32, host order).
+
+import { endianness } from 'node:os'
+import { identity, type Identity } from '../core/ids.ts'
+import { formatPrefix, type Family, type Prefix } from '../core/ip.ts'
+
+export const PREFIX_KEY_SIZE = 28
+export const PREFIX_VALUE_SIZE = 8
+/** Bits of scope and family that stand before the address in the key. */
+export const PREFIX_KEY_HEAD_BITS = 64
+
+const LITTLE = endianness() === 'LE'
+
+export class PrefixBatch {
+  #keys: Uint8Array<ArrayBuffer>
+  #keyView: DataView
+  #values: Uint32Array<ArrayBuffer>
+  #count = 0
+
+  constructor(capacity = 64) {
+    this.#keys = new Uint8Array(capacity * PREFIX_KEY_SIZE)
+    this.#keyView = new DataView(this.#keys.buffer)
+    this.#values = new Uint32Array(capacity * 2)
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** Kernel-layout keys of the `count` entries; valid until the next `add`. */
+  get keys(): Uint8Array {
+    return this.#keys.subarray(0, this.#count * PREFIX_KEY_SIZE)
+  }
+
+  /** Kernel-layout values of the `count` entries; valid until the next `add`. */
+  get values(): Uint8Array {
+    return new Uint8Array(this.#values.buffer, 0, this.#count * PREFIX_VALUE_SIZE)
+  }
+
+  clear(): void {
+    this.#count = 0
+  }
+
+  /** Adds an entry whose 16 address octets stand at `offset`. */
+  add(
+    family: Family,
+    octets: Uint8Array,
+    offset: number,
+    length: number,
+    id: Identity,
+    addressClass: Identity,
+  ): void {
+    const at = this.#count * PREFIX_KEY_SIZE
+    if (at === this.#keys.length) this.#grow()
+    const view = this.#keyView
+    view.setUint32(at, PREFIX_KEY_HEAD_BITS + length, LITTLE)
+    view.setUint32(at + 4, 0)
+    view.setUint32(at + 8, family)
+    for (let i = 0; i < 16; i++) this.#keys[at + 12 + i] = octets[offset + i]!
+    this.#values[this.#count * 2] = id
+    this.#values[this.#count * 2 + 1] = addressClass
+    this.#count++
+  }
+
+  /** Adds an entry from kernel-layout key and value octets. */
+  addRaw(key: Uint8Array, keyOffset: number, value: Uint8Array, valueOffset: number): void {
+    const at = this.#count * PREFIX_KEY_SIZE
+    if (at === this.#keys.length) this.#grow()
+    this.#keys.set(key.subarray(keyOffset, keyOffset + PREFIX_KEY_SIZE), at)
+    const target = new Uint8Array(this.#values.buffer, this.#count * PREFIX_VALUE_SIZE, PREFIX_VALUE_SIZE)
+    target.set(value.subarray(valueOffset, valueOffset + PREFIX_VALUE_SIZE))
+    this.#count++
+  }
+
+  #grow(): void {
+    const keys = new Uint8Array(this.#keys.length * 2)
+    keys.set(this.#keys)
+    const values = new Uint32Array(this.#values.length * 2)
+    values.set(this.#values)
+    this.#keys = keys
+    this.#keyView = new DataView(keys.buffer)
+    this.#values = values
+  }
+
+  family(index: number): Family {
+    return this.#keyView.getUint32(index * PREFIX_KEY_SIZE + 8) === 4 ? 4 : 6
+  }
+
+  /** Length of the prefix itself in bits. */
+  length(index: number): number {
+    return this.#keyView.getUint32(index * PREFIX_KEY_SIZE, LITTLE) - PREFIX_KEY_HEAD_BITS
+  }
+
+  /** The 16 address octets; a view that is valid until the next `add`. */
+  octets(index: number): Uint8Array {
+    const at = index * PREFIX_KEY_SIZE + 12
+    return this.#keys.subarray(at, at + 16)
+  }
+
+  identity(index: number): Identity {
+    return identity(this.#values[index * 2]!)
+  }
+
+  addressClass(index: number): Identity {
+    return identity(this.#values[index * 2 + 1]!)
+  }
+
+  prefix(index: number): Prefix {
+    return { family: this.family(index), octets: this.octets(index).slice(), length: this.length(index) }
+  }
+
+  format(index: number): string {
+    return formatPrefix(this.prefix(index))
+  }
+}
