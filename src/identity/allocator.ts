@@ -1,0 +1,255 @@
+// Label set -> numeric identity, counted. Equal sets have one number while anything refers to it, and for
+// a delay after, so that a name that comes and goes keeps its number. A number is handed to another set
+// only after the delay, and in practice only after all 2^24 numbers went round. Numbers at or below
+// `above` are never handed out: the kernel's maps may still carry them from an earlier daemon.
+//
+// A set with a `fqdn:` label that configuration did not pre-allocate is dynamic: answers make it, so its
+// count is bounded apart, and at the bound the set falls back to one with fewer fqdn labels (SEMANTICS 3).
+
+import type { Clock } from '../core/clock.ts'
+import { identity, type Identity } from '../core/ids.ts'
+import { invariant } from '../core/invariant.ts'
+import type { LabelSets } from '../core/labels.ts'
+import { FIRST_LOCAL, LAST_LOCAL } from './reserved.ts'
+
+/** How long a number that nobody uses stays with its label set, in milliseconds. */
+const REUSE_DELAY_MS = 600_000
+/** Numbers that wait for the delay, at most; beyond it the oldest goes early. */
+const COOLING_MAX = 65_536
+
+interface Entry {
+  readonly identity: Identity
+  readonly set: number
+  readonly baseSet: number
+  references: number
+  preallocated: boolean
+  dynamic: boolean
+  /** When the last reference went; meaningful at 0 references. */
+  freedAt: number
+}
+
+export interface Acquired {
+  readonly identity: Identity
+  /** True when the identity lacks fqdn labels that were wanted. */
+  readonly degraded: boolean
+}
+
+export interface IdentityView {
+  readonly id: Identity
+  readonly set: number
+  readonly references: number
+  readonly preallocated: boolean
+}
+
+export class Allocator {
+  readonly #sets: LabelSets
+  readonly #clock: Clock
+  readonly #dynamicMax: number
+  readonly #bySet = new Map<number, Entry>()
+  readonly #byNumber = new Map<Identity, Entry>()
+  /** Identities by their set without fqdn labels: where the fallback looks. */
+  readonly #byBase = new Map<number, Set<Entry>>()
+  readonly #cooling = new Set<Entry>()
+  #fresh: Identity[] = []
+  #unused = new Set<Identity>()
+  #next: number
+  #dynamic = 0
+  #allocations = 0
+  #fallbacks = 0
+
+  constructor(options: {
+    readonly labelSets: LabelSets
+    readonly clock: Clock
+    /** Highest number that kernel maps may still carry. */
+    readonly above: number
+    readonly dynamicMax: number
+  }) {
+    this.#sets = options.labelSets
+    this.#clock = options.clock
+    this.#dynamicMax = options.dynamicMax
+    this.#next = Math.max(FIRST_LOCAL, options.above + 1)
+  }
+
+  /** Identities in use by prefixes or pre-allocation. */
+  get inUse(): number {
+    return this.#byNumber.size - this.#cooling.size
+  }
+
+  get dynamicInUse(): number {
+    return this.#dynamic
+  }
+
+  /** Numbers given out since the start. */
+  get allocations(): number {
+    return this.#allocations
+  }
+
+  /** How often the bound made an identity with fewer labels stand in. */
+  get fallbacks(): number {
+    return this.#fallbacks
+  }
+
+  /** A counted reference to the identity of a label set, or of its fallback at the bound. */
+  acquire(set: number): Acquired {
+    const known = this.#bySet.get(set)
+    if (known !== undefined) return { identity: this.#refer(known), degraded: false }
+    const dynamic = this.#sets.get(set).fqdnCount > 0
+    if (!dynamic || this.#dynamic < this.#dynamicMax) {
+      return { identity: this.#refer(this.#allocate(set, dynamic)), degraded: false }
+    }
+    this.#fallbacks++
+    return { identity: this.#refer(this.#fallback(set)), degraded: true }
+  }
+
+  /** As `acquire`, for sets that configuration foresees: never dynamic, never a fallback. */
+  preallocate(set: number): Identity {
+    const entry = this.#bySet.get(set) ?? this.#allocate(set, false)
+    entry.preallocated = true
+    if (entry.dynamic) {
+      entry.dynamic = false
+      this.#dynamic--
+    }
+    return this.#refer(entry)
+  }
+
+  /** Takes back one reference of `preallocate`. */
+  unpreallocate(id: Identity): void {
+    const entry = this.#byNumber.get(id)
+    invariant(entry !== undefined, `pre-allocated identity ${id} is known`)
+    entry.preallocated = false
+    this.release(id)
+  }
+
+  release(id: Identity): void {
+    const entry = this.#byNumber.get(id)
+    invariant(entry !== undefined && entry.references > 0, `released identity ${id} is referenced`)
+    entry.references--
+    if (entry.references > 0) return
+    entry.freedAt = this.#clock.now()
+    this.#cooling.add(entry)
+    this.#unused.add(id)
+    if (entry.dynamic) this.#dynamic--
+  }
+
+  /** Identities that came into use since the last call, in order. */
+  takeFresh(): readonly Identity[] {
+    if (this.#fresh.length === 0) return this.#fresh
+    const fresh = this.#fresh.filter((id) => this.#byNumber.get(id)?.references !== 0)
+    this.#fresh = []
+    return fresh
+  }
+
+  /** Identities that went out of use since the last call and still are. */
+  takeUnused(): readonly Identity[] {
+    if (this.#unused.size === 0) return []
+    const unused = [...this.#unused]
+    this.#unused = new Set()
+    return unused
+  }
+
+  /** Gives up numbers whose delay is over; call now and then. */
+  sweep(): void {
+    const due = this.#clock.now() - REUSE_DELAY_MS
+    for (const entry of this.#cooling) {
+      if (entry.freedAt > due && this.#cooling.size <= COOLING_MAX) break
+      this.#forget(entry)
+    }
+  }
+
+  setOf(id: Identity): number | undefined {
+    return this.#byNumber.get(id)?.set
+  }
+
+  /** The identity of a set that is in use, without a new reference. */
+  find(set: number): Identity | undefined {
+    const entry = this.#bySet.get(set)
+    return entry === undefined || entry.references === 0 ? undefined : entry.identity
+  }
+
+  *views(): Iterable<IdentityView> {
+    for (const entry of this.#byNumber.values()) {
+      if (entry.references === 0) continue
+      const { identity: id, set, references, preallocated } = entry
+      yield { id, set, references, preallocated }
+    }
+  }
+
+  #refer(entry: Entry): Identity {
+    if (entry.references === 0) {
+      this.#cooling.delete(entry)
+      if (entry.dynamic && entry.freedAt > 0) this.#dynamic++
+      if (!this.#unused.delete(entry.identity)) this.#fresh.push(entry.identity)
+    }
+    entry.references++
+    return entry.identity
+  }
+
+  #allocate(set: number, dynamic: boolean): Entry {
+    const baseSet = this.#baseOf(set)
+    this.#sets.retain(set)
+    this.#sets.retain(baseSet)
+    const entry: Entry = {
+      identity: this.#freeNumber(),
+      set,
+      baseSet,
+      references: 0,
+      preallocated: false,
+      dynamic,
+      freedAt: 0,
+    }
+    this.#bySet.set(set, entry)
+    this.#byNumber.set(entry.identity, entry)
+    const family = this.#byBase.get(baseSet)
+    if (family === undefined) this.#byBase.set(baseSet, new Set([entry]))
+    else family.add(entry)
+    if (dynamic) this.#dynamic++
+    this.#allocations++
+    return entry
+  }
+
+  #freeNumber(): Identity {
+    for (let tried = FIRST_LOCAL as number; tried <= LAST_LOCAL; tried++) {
+      const candidate = identity(this.#next)
+      this.#next = this.#next >= LAST_LOCAL ? FIRST_LOCAL : this.#next + 1
+      if (!this.#byNumber.has(candidate)) return candidate
+    }
+    throw new Error('Cannot allocate an identity: all 2^24 numbers are in use')
+  }
+
+  #baseOf(set: number): number {
+    const wanted = this.#sets.get(set)
+    if (wanted.fqdnCount === 0) return set
+    return this.#sets.internLabels(wanted.labels.filter((label) => label.kind !== 'fqdn'))
+  }
+
+  /** The largest identity in use that differs only by missing fqdn labels; ties by lowest number. */
+  #fallback(set: number): Entry {
+    const base = this.#baseOf(set)
+    const wanted = new Set(this.#sets.get(set).labels)
+    let best: Entry | undefined
+    let bestSize = -1
+    for (const entry of this.#byBase.get(base) ?? []) {
+      if (entry.references === 0) continue
+      const { labels } = this.#sets.get(entry.set)
+      if (!labels.every((label) => wanted.has(label))) continue
+      const larger = labels.length > bestSize
+      const lower = labels.length === bestSize && best !== undefined && entry.identity < best.identity
+      if (larger || lower) {
+        best = entry
+        bestSize = labels.length
+      }
+    }
+    return best ?? this.#bySet.get(base) ?? this.#allocate(base, false)
+  }
+
+  #forget(entry: Entry): void {
+    this.#cooling.delete(entry)
+    this.#bySet.delete(entry.set)
+    this.#byNumber.delete(entry.identity)
+    const family = this.#byBase.get(entry.baseSet)
+    family?.delete(entry)
+    if (family?.size === 0) this.#byBase.delete(entry.baseSet)
+    this.#sets.release(entry.set)
+    this.#sets.release(entry.baseSet)
+  }
+}

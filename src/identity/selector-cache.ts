@@ -1,0 +1,213 @@
+// Selectors of policy and the identities that each selects. A selector selects by label alone: an FQDN
+// selector the identities that carry its `fqdn:` label, a CIDR selector those whose `cidr:` label is equal
+// to or inside its prefix and inside none of its exceptions (invariant 6). Selectors are counted by the
+// policies that use them; equal selectors are one.
+//
+// Cost: a new identity is matched by its labels (one lookup a fqdn label, one a prefix length in use), a
+// new CIDR selector against the distinct cidr labels there are.
+
+import { selectorId, type Identity, type SelectorId } from '../core/ids.ts'
+import { invariant } from '../core/invariant.ts'
+import { containsPrefix, formatPrefix, truncatePrefix, type Prefix } from '../core/ip.ts'
+import type { LabelSet, LabelSets } from '../core/labels.ts'
+import type { Pattern } from '../policy/pattern.ts'
+
+export interface FqdnSelector {
+  readonly kind: 'fqdn'
+  readonly id: SelectorId
+  /** Canonical selector text; its label is `fqdn:` + text. */
+  readonly text: string
+  readonly pattern: Pattern
+  readonly identities: Set<Identity>
+}
+
+export interface CidrSelector {
+  readonly kind: 'cidr'
+  readonly id: SelectorId
+  /** `10.0.0.0/8`, with exceptions `10.0.0.0/8 except 10.96.0.0/12`. */
+  readonly text: string
+  readonly prefix: Prefix
+  readonly except: readonly Prefix[]
+  readonly identities: Set<Identity>
+}
+
+export type Selector = FqdnSelector | CidrSelector
+
+export type SelectorSpec =
+  | { readonly kind: 'fqdn'; readonly pattern: Pattern }
+  | { readonly kind: 'cidr'; readonly prefix: Prefix; readonly except: readonly Prefix[] }
+
+interface Counted {
+  readonly selector: Selector
+  references: number
+}
+
+export class SelectorCache {
+  readonly #sets: LabelSets
+  readonly #byKey = new Map<string, Counted>()
+  readonly #byId = new Map<SelectorId, Selector>()
+  readonly #fqdnByLabel = new Map<string, FqdnSelector>()
+  readonly #cidrByPrefix = new Map<string, CidrSelector[]>()
+  /** How many CIDR selectors have each prefix length, by family. */
+  readonly #lengths = { 4: new Map<number, number>(), 6: new Map<number, number>() }
+  readonly #selectorsOf = new Map<Identity, readonly Selector[]>()
+  readonly #identitiesByLabel = new Map<string, Set<Identity>>()
+  #nextId = 0
+
+  constructor(options: { readonly labelSets: LabelSets }) {
+    this.#sets = options.labelSets
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  *[Symbol.iterator](): Iterable<Selector> & Iterator<Selector> {
+    yield* this.#byId.values()
+  }
+
+  get(id: SelectorId): Selector | undefined {
+    return this.#byId.get(id)
+  }
+
+  /** A counted reference; `added` when the selector is new. */
+  acquire(spec: SelectorSpec): { readonly selector: Selector; readonly added: boolean } {
+    const text = textOf(spec)
+    const key = `${spec.kind}:${text}`
+    const known = this.#byKey.get(key)
+    if (known !== undefined) {
+      known.references++
+      return { selector: known.selector, added: false }
+    }
+    const selector = this.#make(spec, text)
+    this.#byKey.set(key, { selector, references: 1 })
+    this.#byId.set(selector.id, selector)
+    this.#selectExisting(selector)
+    return { selector, added: true }
+  }
+
+  /** Gives a reference back; true when the selector is gone. */
+  release(selector: Selector): boolean {
+    const key = `${selector.kind}:${selector.text}`
+    const counted = this.#byKey.get(key)
+    invariant(counted !== undefined, `selector ${key} is known`)
+    counted.references--
+    if (counted.references > 0) return false
+    this.#byKey.delete(key)
+    this.#byId.delete(selector.id)
+    this.#unregister(selector)
+    for (const id of selector.identities) {
+      const left = (this.#selectorsOf.get(id) ?? []).filter((other) => other !== selector)
+      this.#selectorsOf.set(id, left)
+    }
+    return true
+  }
+
+  /** Registers an identity that came into use; returns the selectors that select it. */
+  addIdentity(id: Identity, setId: number): readonly Selector[] {
+    const set = this.#sets.get(setId)
+    const selectors: Selector[] = []
+    for (const label of set.labels) {
+      if (label.kind === 'plain') continue
+      const peers = this.#identitiesByLabel.get(label.text)
+      if (peers === undefined) this.#identitiesByLabel.set(label.text, new Set([id]))
+      else peers.add(id)
+      const selector = this.#fqdnByLabel.get(label.text)
+      if (selector !== undefined) selectors.push(selector)
+    }
+    this.#addCidrSelectors(set, selectors)
+    for (const selector of selectors) selector.identities.add(id)
+    this.#selectorsOf.set(id, selectors)
+    return selectors
+  }
+
+  /** Forgets an identity that went out of use. */
+  removeIdentity(id: Identity, setId: number): void {
+    for (const selector of this.#selectorsOf.get(id) ?? []) selector.identities.delete(id)
+    this.#selectorsOf.delete(id)
+    for (const label of this.#sets.get(setId).labels) {
+      const peers = this.#identitiesByLabel.get(label.text)
+      peers?.delete(id)
+      if (peers?.size === 0) this.#identitiesByLabel.delete(label.text)
+    }
+  }
+
+  selectorsOf(id: Identity): readonly Selector[] {
+    return this.#selectorsOf.get(id) ?? []
+  }
+
+  #make(spec: SelectorSpec, text: string): Selector {
+    const base = { id: selectorId(this.#nextId++), text, identities: new Set<Identity>() }
+    if (spec.kind === 'fqdn') {
+      const selector: FqdnSelector = { ...base, kind: 'fqdn', pattern: spec.pattern }
+      this.#fqdnByLabel.set(`fqdn:${text}`, selector)
+      return selector
+    }
+    const selector: CidrSelector = { ...base, kind: 'cidr', prefix: spec.prefix, except: spec.except }
+    const key = formatPrefix(spec.prefix)
+    this.#cidrByPrefix.set(key, [...(this.#cidrByPrefix.get(key) ?? []), selector])
+    const lengths = this.#lengths[spec.prefix.family]
+    lengths.set(spec.prefix.length, (lengths.get(spec.prefix.length) ?? 0) + 1)
+    return selector
+  }
+
+  #unregister(selector: Selector): void {
+    if (selector.kind === 'fqdn') {
+      this.#fqdnByLabel.delete(`fqdn:${selector.text}`)
+      return
+    }
+    const { family, length } = selector.prefix
+    const key = formatPrefix(selector.prefix)
+    const left = (this.#cidrByPrefix.get(key) ?? []).filter((other) => other !== selector)
+    if (left.length === 0) this.#cidrByPrefix.delete(key)
+    else this.#cidrByPrefix.set(key, left)
+    const count = (this.#lengths[family].get(length) ?? 1) - 1
+    if (count === 0) this.#lengths[family].delete(length)
+    else this.#lengths[family].set(length, count)
+  }
+
+  #addCidrSelectors(set: LabelSet, selectors: Selector[]): void {
+    const prefix = set.cidr?.prefix
+    if (prefix === undefined) return
+    for (const length of this.#lengths[prefix.family].keys()) {
+      if (length > prefix.length) continue
+      const candidates = this.#cidrByPrefix.get(formatPrefix(truncatePrefix(prefix, length)))
+      for (const selector of candidates ?? []) {
+        if (selectsCidr(selector, prefix)) selectors.push(selector)
+      }
+    }
+  }
+
+  #selectExisting(selector: Selector): void {
+    if (selector.kind === 'fqdn') {
+      this.#select(selector, this.#identitiesByLabel.get(`fqdn:${selector.text}`))
+      return
+    }
+    for (const [text, identities] of this.#identitiesByLabel) {
+      const prefix = this.#sets.find(text)?.prefix
+      if (prefix !== undefined && selectsCidr(selector, prefix)) this.#select(selector, identities)
+    }
+  }
+
+  #select(selector: Selector, identities: ReadonlySet<Identity> | undefined): void {
+    for (const id of identities ?? []) {
+      selector.identities.add(id)
+      this.#selectorsOf.set(id, [...(this.#selectorsOf.get(id) ?? []), selector])
+    }
+  }
+}
+
+/** Whether a CIDR selector selects what carries `cidr:<label>` (SEMANTICS 3). */
+function selectsCidr(selector: CidrSelector, label: Prefix): boolean {
+  return (
+    containsPrefix(selector.prefix, label) &&
+    !selector.except.some((except) => containsPrefix(except, label))
+  )
+}
+
+function textOf(spec: SelectorSpec): string {
+  if (spec.kind === 'fqdn') return spec.pattern.text
+  const except = spec.except.map(formatPrefix).sort()
+  const prefix = formatPrefix(spec.prefix)
+  return except.length === 0 ? prefix : `${prefix} except ${except.join(', ')}`
+}
