@@ -1,0 +1,155 @@
+#!/bin/sh
+# Makes this checkout ready to build, test or show itself: npm packages, Debian packages, native and BPF
+# parts, dist/. Each step says in one line what it does and is skipped when there is nothing to do; a second
+# run takes well under a second and needs no network. What cannot be done is said, with the way to get it.
+#   sh scripts/setup.sh test|demo    everything, Debian packages included when root
+#   sh scripts/setup.sh build        what `npm run build` promises: no Debian packages, exit 1 when a build fails
+#   sh scripts/setup.sh start        only what the daemon with the memory datapath needs
+set -u
+purpose=${1:-build}
+cd "$(dirname -- "$0")/.." || exit 1
+exec </dev/null
+mkdir -p build
+log=build/setup.log
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+# Runs a step quietly; shows the end of its output when it fails.
+quietly() {
+  "$@" >"$log" 2>&1 && return 0
+  tail -n 15 "$log" | sed 's/^/  | /' >&2
+  return 1
+}
+
+node_version() {
+  if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+    say 'Node.js 20.20 or newer and npm are needed, and not found'
+    exit 3
+  fi
+  node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 20) ? 0 : 1)' && return 0
+  say "Node.js 20.20 or newer is needed, found $(node --version)"
+  exit 3
+}
+
+npm_packages() {
+  node scripts/lock-installed.mjs && return 0
+  say 'installing packages from package-lock.json (npm ci)'
+  quietly npm ci --include=dev --no-audit --no-fund && return 0
+  say 'npm ci failed: see above; it needs the npm registry, or a filled npm cache, once'
+  exit 3
+}
+
+# What must be there : the Debian package that has it : what is left out without it.
+needs_to_build='
+cmd:gcc gcc native
+cmd:g++ g++ native
+cmd:make make native
+cmd:python3 python3 native
+file:/usr/include/linux/bpf.h linux-libc-dev native
+cmd:clang clang bpf
+cmd:llvm-strip llvm bpf
+file:/usr/include/bpf/libbpf.h libbpf-dev bpf
+file:/usr/include/libelf.h libelf-dev bpf
+file:/usr/include/zlib.h zlib1g-dev bpf'
+needs_to_show='
+cmd:ip iproute2 kernel
+cmd:tc iproute2 kernel
+cmd:nsenter util-linux kernel
+cmd:bpftool bpftool kernel
+cmd:nft nftables kernel
+cmd:dig bind9-dnsutils kernel
+cmd:curl curl kernel
+cmd:ps procps kernel'
+
+# Prints those lines of stdin whose thing is missing.
+missing_of() {
+  while read -r probe package use; do
+    case $probe in
+      cmd:*) command -v "${probe#cmd:}" >/dev/null ;;
+      file:*) [ -e "${probe#file:}" ] ;;
+      *) continue ;;
+    esac || printf '%s %s\n' "$package" "$use"
+  done
+}
+
+names_of() { printf '%s\n' "$1" | cut -d' ' -f1 | sort -u | tr '\n' ' ' | sed 's/ $//'; }
+
+debian_packages() {
+  case $purpose in
+    test | demo) needs="$needs_to_build$needs_to_show" ;;
+    *) needs=$needs_to_build ;;
+  esac
+  missing=$(printf '%s\n' "$needs" | missing_of)
+  [ -z "$missing" ] && return 0
+  case $purpose in
+    test | demo) apt_install "$(names_of "$missing")" && missing=$(printf '%s\n' "$needs" | missing_of) ;;
+  esac
+  [ -z "$missing" ] || left_out
+}
+
+apt_install() {
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then return 1; fi
+  say "installing Debian packages: $1"
+  export DEBIAN_FRONTEND=noninteractive
+  options='-o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o DPkg::Lock::Timeout=120'
+  # shellcheck disable=SC2086
+  quietly apt-get $options update
+  # shellcheck disable=SC2086
+  quietly apt-get $options install -y --no-install-recommends $1
+}
+
+left_out() {
+  case $missing in *' native'*) say 'left out: the native part (no C compiler)' ;; esac
+  case $missing in *' bpf'*) say 'left out: the eBPF datapath (no clang or libbpf)' ;; esac
+  case $missing in *' kernel'*) say 'left out: what runs in network namespaces (tools are missing)' ;; esac
+  say "  to get it, as root: apt-get install $(names_of "$missing")"
+}
+
+# The native and BPF parts, when their sources are newer than the last good build.
+native() {
+  [ -f scripts/build-native.sh ] || return 0
+  stamp=build/.native
+  if [ -f $stamp ] && [ -z "$(find src scripts/build-native.sh \
+    \( -name '*.c' -o -name '*.h' -o -name '*.gyp' -o -name 'build-native.sh' \) \
+    -newer $stamp -print -quit)" ]; then return 0; fi
+  case ${missing:-} in *' native'* | *' bpf'*) return 0 ;; esac
+  say 'building the native and BPF parts'
+  started=build/.native.started
+  : >$started
+  if quietly bash scripts/build-native.sh; then mv $started $stamp; return 0; fi
+  rm -f $started
+  say 'left out: the native and BPF parts did not build (see above)'
+  failed=1
+}
+
+# dist/ from src/; kept as it was when the sources have type errors.
+typescript() {
+  stamp=dist/src/.built
+  if [ ! -f src/main.ts ]; then return 0; fi
+  if [ -f $stamp ] && [ -z "$(find src tsconfig.json tsconfig.build.json package-lock.json \
+    \( -name '*.ts' -o -name '*.json' -o -type d \) -newer $stamp -print -quit)" ]; then return 0; fi
+  say 'compiling src/ to dist/'
+  rm -rf build/dist
+  mkdir -p build/dist
+  : >build/.typescript.started
+  if quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir build/dist; then
+    touch -r build/.typescript.started build/dist/src/.built
+    rm -rf dist && mv build/dist dist
+    return 0
+  fi
+  say 'left out: dist/ (type errors, see above); bin/namegate runs from the sources'
+  failed=1
+}
+
+failed=0
+node_version
+if command -v flock >/dev/null; then
+  exec 9>build/.setup.lock
+  flock -w 600 9 || say 'another setup is at work for ten minutes now; going on beside it'
+fi
+npm_packages
+[ "$purpose" = start ] || debian_packages
+[ "$purpose" = start ] || native
+typescript
+[ "$purpose" = build ] && exit $failed
+exit 0

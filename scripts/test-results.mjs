@@ -1,0 +1,91 @@
+// From the events of one test file to a flat list of tests. Only leaves count: a suite, or a test that merely holds
+// subtests, is not a test of its own unless it failed by itself (a hook, an assertion after the subtests).
+
+/** In the order of the table. */
+export const KINDS = ['unit', 'property', 'contract', 'scenario', 'kernel']
+
+const folders = {
+  contract: 'contract',
+  scenarios: 'scenario',
+  kernel: 'kernel',
+  property: 'property',
+}
+
+/** The kind that a file's folder or name gives; `unit` when neither says more. */
+export function kindOfFile(file) {
+  const folder = file.split('/')[1] ?? ''
+  if (folder in folders) return folders[folder]
+  return /property/.test(file) ? 'property' : 'unit'
+}
+
+function kindOf(file, name) {
+  const kind = kindOfFile(file)
+  return kind === 'unit' && /\bproperty\b/i.test(name) ? 'property' : kind
+}
+
+/** `ended` says how the process died, when it did; without a failed test of its own that is one failure. */
+export function readResults(file, events, ended) {
+  const tests = []
+  const notes = []
+  /** Per nesting: the tests reported since the parent of that level began. */
+  const open = []
+  for (const event of events) {
+    if (event.type === 'diagnostic') {
+      if (!isRunnerSummary(event.message)) notes.push(event.message)
+      continue
+    }
+    const children = open[event.nesting + 1] ?? []
+    open[event.nesting + 1] = []
+    for (const child of children) child.path.unshift(event.name)
+    const test = toTest(event)
+    const isParent = event.suite || children.length > 0
+    const own =
+      isParent && (event.type === 'pass' || event.failureType === 'subtestsFailed')
+        ? children
+        : [...children, test]
+    open[event.nesting] = [...(open[event.nesting] ?? []), ...own]
+  }
+  for (const { path, ...test } of open[0] ?? []) {
+    const name = path.join(' > ')
+    tests.push({ file, name, kind: kindOf(file, name), ...test })
+  }
+  if (ended !== undefined && !tests.some((test) => test.outcome === 'failed')) {
+    tests.push({
+      file,
+      name: '(the file as a whole)',
+      kind: kindOfFile(file),
+      outcome: 'failed',
+      error: ended,
+    })
+  } else if (ended === undefined && tests.length === 0) {
+    tests.push({
+      file,
+      name: '(the file as a whole)',
+      kind: kindOfFile(file),
+      outcome: 'failed',
+      error: 'has no test',
+    })
+  }
+  return { tests, notes }
+}
+
+function toTest(event) {
+  const path = [event.name]
+  if (event.skip !== undefined && event.skip !== false) {
+    return {
+      path,
+      outcome: 'skipped',
+      reason: event.skip === true || event.skip === '' ? 'no reason given' : event.skip,
+    }
+  }
+  if (event.todo !== undefined && event.todo !== false)
+    return { path, outcome: 'skipped', reason: 'to do' }
+  return event.type === 'pass'
+    ? { path, outcome: 'passed' }
+    : { path, outcome: 'failed', error: event.error ?? '' }
+}
+
+/** The counts that node:test itself adds at the end of a file. */
+function isRunnerSummary(message) {
+  return /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/.test(message)
+}

@@ -1,0 +1,175 @@
+// Runs the tests and counts them by kind. Every test file is a process of its own (`node --import tsx FILE`), two at
+// a time; kernel tests one by one afterwards. Ends with a table by kind and, as the very last line,
+// `N passed, N failed, N skipped`. Exit 1 on any failure. Plain Node, no packages.
+//   node scripts/test.mjs [--list] [--kind KIND] [PART-OF-PATH ...]
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { KINDS, kindOfFile, readResults } from './test-results.mjs'
+
+/** Longest run of one file before it is ended, in milliseconds; NAMEGATE_TEST_LIMIT (seconds) for slow machines. */
+const limitMs = Number(process.env.NAMEGATE_TEST_LIMIT ?? 300) * 1000
+
+function collect() {
+  return readdirSync('test', { recursive: true })
+    .map((path) => join('test', path))
+    .filter((path) => path.endsWith('.test.ts'))
+    .sort()
+}
+
+const running = new Set()
+
+function endGroup(child, signal) {
+  try {
+    process.kill(-child.pid, signal)
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+/** One file -> exit code, output and results. Killed with everything it started when it outlives the limit. */
+function runFile(file, folder) {
+  const events = join(folder, `${file.replaceAll('/', '_')}.jsonl`)
+  const reporter = new URL('./test-reporter.mjs', import.meta.url).href
+  const args = [
+    '--import',
+    'tsx',
+    `--test-reporter=${reporter}`,
+    `--test-reporter-destination=${events}`,
+    file,
+  ]
+  const env = { ...process.env, VALIDATE: '1', NAMEGATE_TEST: '1' }
+  const started = performance.now()
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, args, {
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    running.add(child)
+    let output = ''
+    let hung = false
+    const timer = setTimeout(() => {
+      hung = true
+      endGroup(child, 'SIGTERM')
+      setTimeout(() => endGroup(child, 'SIGKILL'), 5000).unref()
+    }, limitMs)
+    child.stdout.on('data', (bytes) => (output += bytes))
+    child.stderr.on('data', (bytes) => (output += bytes))
+    child.on('exit', (code, signal) => {
+      clearTimeout(timer)
+      running.delete(child)
+      endGroup(child, 'SIGKILL') // what the file left running
+      const seconds = (performance.now() - started) / 1000
+      const ended = hung
+        ? `hung: ended after ${limitMs / 1000} s`
+        : (signal ?? (code === 0 ? undefined : `exit ${code}`))
+      resolve({ file, seconds, output, ...readResults(file, readEvents(events), ended) })
+    })
+  })
+}
+
+function readEvents(path) {
+  try {
+    return readFileSync(path, 'utf8')
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line))
+  } catch {
+    return []
+  }
+}
+
+function indent(text) {
+  return text.trimEnd().replace(/^/gm, '      ')
+}
+
+function show({ file, seconds, output, tests, notes }) {
+  const failed = tests.filter((test) => test.outcome === 'failed')
+  const count = (outcome) => tests.filter((test) => test.outcome === outcome).length
+  const skipped = count('skipped') > 0 ? `, ${count('skipped')} skipped` : ''
+  console.log(
+    `${failed.length > 0 ? 'FAIL' : 'ok  '}  ${file}  ${count('passed')} passed${skipped}  ${seconds.toFixed(1)} s`,
+  )
+  for (const note of notes) console.log(`      ${note}`)
+  for (const test of failed) console.log(`   x  ${test.name}\n${indent(test.error)}`)
+  if (failed.length > 0 && output.trim() !== '')
+    console.log(`   output:\n${indent(output.slice(-8000))}`)
+}
+
+async function runAll(files, folder) {
+  const results = []
+  const runOne = async (file) => {
+    const result = await runFile(file, folder)
+    show(result)
+    results.push(result)
+  }
+  const queue = files.filter((file) => kindOfFile(file) !== 'kernel')
+  const worker = async () => {
+    for (let file = queue.shift(); file !== undefined; file = queue.shift()) await runOne(file)
+  }
+  await Promise.all(
+    Array.from({ length: Math.max(2, Math.min(4, availableParallelism())) }, worker),
+  )
+  for (const file of files.filter((path) => kindOfFile(path) === 'kernel')) await runOne(file)
+  return results
+}
+
+function summarize(results, seconds) {
+  const tests = results.flatMap((result) => result.tests)
+  const failures = tests.filter((test) => test.outcome === 'failed')
+  if (failures.length > 0) console.log('\nFailed:')
+  for (const test of failures) console.log(`  ${test.file}: ${test.name}`)
+  console.log(
+    `\n${'kind'.padEnd(10)}${['tests', 'passed', 'failed', 'skipped'].map((head) => head.padStart(9)).join('')}`,
+  )
+  const count = (list, outcome) => list.filter((test) => test.outcome === outcome).length
+  const outcomes = ['passed', 'failed', 'skipped']
+  for (const kind of KINDS) {
+    const own = tests.filter((test) => test.kind === kind)
+    const cells = [own.length, ...outcomes.map((outcome) => count(own, outcome))]
+    console.log(`${kind.padEnd(10)}${cells.map((cell) => String(cell).padStart(9)).join('')}`)
+  }
+  const reasons = new Map()
+  for (const test of tests.filter((each) => each.outcome === 'skipped')) {
+    reasons.set(test.reason, (reasons.get(test.reason) ?? 0) + 1)
+  }
+  for (const [reason, times] of reasons) console.log(`skipped ${times}: ${reason}`)
+  console.log(`${results.length} files in ${seconds.toFixed(0)} s`)
+  console.log(outcomes.map((outcome) => `${count(tests, outcome)} ${outcome}`).join(', '))
+  return failures.length === 0 && tests.length > 0
+}
+
+async function main() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { list: { type: 'boolean' }, kind: { type: 'string' } },
+  })
+  const files = collect().filter(
+    (file) =>
+      (positionals.length === 0 || positionals.some((part) => file.includes(part))) &&
+      (values.kind === undefined || kindOfFile(file) === values.kind),
+  )
+  if (values.list) {
+    for (const file of files) console.log(`${kindOfFile(file)} ${file}`)
+    return 0
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'namegate-test-'))
+  const started = performance.now()
+  try {
+    const results = await runAll(files, folder)
+    return summarize(results, (performance.now() - started) / 1000) ? 0 : 1
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.once(signal, () => {
+    for (const child of running) endGroup(child, 'SIGTERM')
+    setTimeout(() => process.exit(130), 3000)
+  })
+}
+process.exitCode = await main()
