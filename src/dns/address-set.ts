@@ -1,0 +1,105 @@
+// Addresses that one answer teaches, each once, with the least TTL that came with it. IPv4 is family 4 with
+// its octets in the first 4 of 16 and zeros behind; IPv4-mapped IPv6 is IPv4 (core/ip.ts).
+// Filled by AnswerView, read by whoever learns; used again for the next answer, and never grows, because a
+// message can't hold more than `ADDRESSES_MAX`.
+// Cost: up to 16 addresses are compared one by one, more go through a hash table keyed by a secret.
+
+import { isMapped, type Family } from '../core/ip.ts'
+import { sameOctets } from './wire.ts'
+
+/** The smallest A record, owned by the root, has 15 octets: (65,535 - 12 - 5) / 15. */
+export const ADDRESSES_MAX = 4367
+const LINEAR_MAX = 16
+/** Power of two, load under 0.54. */
+const SLOTS = 8192
+
+export class AddressSet {
+  count = 0
+  /** 4 or 6. */
+  readonly families = new Uint8Array(ADDRESSES_MAX)
+  /** 16 an address. */
+  readonly octets = new Uint8Array(ADDRESSES_MAX * 16)
+  /** Seconds, as the message says: 0..2^31-1, not clamped. */
+  readonly ttls = new Uint32Array(ADDRESSES_MAX)
+  /** Octets from the start of the message to the first record that carries the address. */
+  readonly recordOffsets = new Uint16Array(ADDRESSES_MAX)
+  readonly #slots = new Uint16Array(SLOTS)
+  readonly #words = new Uint32Array(this.octets.buffer)
+  readonly #multiplier: number
+  /** Whether the table holds this answer's addresses; it is filled when the 17th comes. */
+  #tabled = false
+
+  /** `seed`: 32 secret random bits. */
+  constructor(seed: number) {
+    this.#multiplier = (Math.imul(seed, 0x85ebca6b) ^ 0x2c1b3c6d) | 1
+  }
+
+  clear(): void {
+    this.count = 0
+    this.#tabled = false
+  }
+
+  /** Adds the 4 (family 4) or 16 octets at `at`. */
+  add(family: Family, buf: Uint8Array, at: number, ttl: number, recordOffset: number): void {
+    const i = this.count
+    const to = i * 16
+    const mapped = family === 6 && isMapped(buf, at)
+    const size = family === 6 && !mapped ? 16 : 4
+    const from = mapped ? at + 12 : at
+    for (let j = 0; j < 16; j++) this.octets[to + j] = j < size ? buf[from + j]! : 0
+    this.families[i] = size === 16 ? 6 : 4
+    const same = i < LINEAR_MAX ? this.#scan(i) : this.#probe(i)
+    if (same >= 0) {
+      if (ttl < this.ttls[same]!) this.ttls[same] = ttl
+      return
+    }
+    this.ttls[i] = ttl
+    this.recordOffsets[i] = recordOffset
+    this.count = i + 1
+  }
+
+  /** The entry before `i` with i's address, or -1. */
+  #scan(i: number): number {
+    for (let j = 0; j < i; j++) if (this.#same(i, j)) return j
+    return -1
+  }
+
+  /** As `#scan`, by the table. */
+  #probe(i: number): number {
+    if (!this.#tabled) {
+      this.#tabled = true
+      this.#slots.fill(0)
+      for (let j = 0; j < i; j++) this.#insert(j)
+    }
+    return this.#insert(i)
+  }
+
+  /** The entry with i's address, or -1 after i took a slot of its own. */
+  #insert(i: number): number {
+    let slot = this.#hash(i)
+    for (;;) {
+      const held = this.#slots[slot]! - 1
+      if (held < 0) break
+      if (this.#same(i, held)) return held
+      slot = (slot + 1) & (SLOTS - 1)
+    }
+    this.#slots[slot] = i + 1
+    return -1
+  }
+
+  #same(i: number, j: number): boolean {
+    return (
+      this.families[i] === this.families[j] &&
+      sameOctets(this.octets, i * 16, this.octets, j * 16, 16)
+    )
+  }
+
+  #hash(i: number): number {
+    let hash = this.families[i]!
+    for (let j = i * 4; j < i * 4 + 4; j++) {
+      hash = Math.imul(hash ^ this.#words[j]!, this.#multiplier)
+      hash ^= hash >>> 15
+    }
+    return hash & (SLOTS - 1)
+  }
+}

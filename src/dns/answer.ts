@@ -1,0 +1,203 @@
+// An upstream's answer, read strictly from its octets, and what it teaches (SEMANTICS 4): the addresses of the
+// question name and of the names that CNAMEs of the same answer section reach from it. Written by `read`
+// alone; the fields hold until the next `read`, and no reference to the message is kept.
+//
+// Always: 'malformed' teaches nothing; 'ok' means that every octet belongs to a question or a record. RDATA is
+// looked at only in A, AAAA and CNAME of class IN in the answer section, and in nothing else.
+// Cost: one pass over the message, one over the kept records for each link (at most 16), no allocation. One
+// view holds about 250 KiB, enough for the largest message; a worker needs one.
+
+import { NAME_OCTETS_MAX } from '../core/name.ts'
+import { ADDRESSES_MAX, AddressSet } from './address-set.ts'
+import { Chain, ChainRecords, type ChainFault } from './chain.ts'
+import {
+  CLASS_IN,
+  FLAG_QR,
+  FLAG_TC,
+  MASK_OPCODE,
+  MASK_RCODE,
+  RCODE_NOERROR,
+  TYPE_A,
+  TYPE_AAAA,
+  TYPE_CNAME,
+  TYPE_OPT,
+} from './codes.ts'
+import type { Question } from './query.ts'
+import {
+  FAULT_BOUNDS,
+  HEADER_OCTETS,
+  MESSAGE_OCTETS_MAX,
+  readName,
+  RECORD_FIXED_OCTETS,
+  sameOctets,
+  skipName,
+  skipQuestion,
+  u16,
+  u32,
+} from './wire.ts'
+
+export { ADDRESSES_MAX }
+
+/** 'malformed': the client gets SERVFAIL with EDE 24. */
+export type AnswerStatus = 'ok' | 'malformed'
+
+export class AnswerView {
+  id = 0
+  /** The 16 bits behind the id, as they came. */
+  flags = 0
+  /** All 12 bits: the header's and those of OPT (RFC 6891 6.1.3). */
+  rcode = 0
+  truncated = false
+  qdcount = 0
+  /** One question, and it is the one asked: labels without case, type and class (F1). */
+  questionMatches = false
+  /** What kept the whole answer from teaching, if it was the chain. */
+  chainFault: ChainFault = 'none'
+  /** CNAMEs followed; 0 when nothing was to be learned. */
+  links = 0
+  /** Least TTL of the CNAMEs followed, seconds; 0xffffffff without any. */
+  chainTtl = 0xffffffff
+  readonly #taught: AddressSet
+  readonly #records = new ChainRecords()
+  readonly #chain: Chain
+  readonly #name = new Uint8Array(NAME_OCTETS_MAX)
+
+  /** `seed`: 32 random bits that senders can't know; against answers made to collide in hash tables. */
+  constructor(seed: number) {
+    this.#taught = new AddressSet(seed)
+    this.#chain = new Chain(seed)
+  }
+
+  /** Addresses taught, each once. */
+  get count(): number {
+    return this.#taught.count
+  }
+
+  /** 4 or 6, of address i. */
+  get families(): Uint8Array {
+    return this.#taught.families
+  }
+
+  /** Octets of address i from 16 * i; IPv4 in the first 4, zeros behind. */
+  get octets(): Uint8Array {
+    return this.#taught.octets
+  }
+
+  /** Seconds: the least of the CNAMEs up to the owner and of the records; top bit set counts as 0; not clamped. */
+  get ttls(): Uint32Array {
+    return this.#taught.ttls
+  }
+
+  /** Octets from the start of the message to the first record that carries address i. */
+  get recordOffsets(): Uint16Array {
+    return this.#taught.recordOffsets
+  }
+
+  /** Reads the message of `length` octets at `offset` as the answer to `question`. */
+  read(buf: Uint8Array, offset: number, length: number, question: Question): AnswerStatus {
+    this.#reset()
+    if (length < HEADER_OCTETS || length > MESSAGE_OCTETS_MAX) return 'malformed'
+    const end = offset + length
+    this.id = u16(buf, offset)
+    this.flags = u16(buf, offset + 2)
+    this.rcode = this.flags & MASK_RCODE
+    this.truncated = (this.flags & FLAG_TC) !== 0
+    this.qdcount = u16(buf, offset + 4)
+    if (this.#walk(buf, offset, end, question) !== end) return 'malformed'
+    if (this.#mayTeach(question)) this.#learn(buf, offset, end, question)
+    return 'ok'
+  }
+
+  #reset(): void {
+    this.id = this.flags = this.rcode = this.qdcount = 0
+    this.truncated = this.questionMatches = false
+    this.chainFault = 'none'
+    this.links = 0
+    this.chainTtl = 0xffffffff
+    this.#taught.clear()
+    this.#records.count = 0
+  }
+
+  /** The offset behind the last record, or a fault. */
+  #walk(buf: Uint8Array, start: number, end: number, question: Question): number {
+    let at = start + HEADER_OCTETS
+    if (this.qdcount === 1) {
+      at = this.#question(buf, start, end, at, question)
+    } else {
+      for (let i = 0; i < this.qdcount && at >= 0; i++) at = skipQuestion(buf, start, end, at)
+    }
+    const answers = u16(buf, start + 6)
+    for (let i = 0; i < answers && at >= 0; i++) at = this.#record(buf, start, end, at, true)
+    const others = u16(buf, start + 8) + u16(buf, start + 10)
+    for (let i = 0; i < others && at >= 0; i++) at = this.#record(buf, start, end, at, false)
+    return at
+  }
+
+  #question(buf: Uint8Array, start: number, end: number, at: number, question: Question): number {
+    const next = readName(buf, start, end, at, this.#name)
+    if (next < 0) return next
+    if (next + 4 > end) return FAULT_BOUNDS
+    this.questionMatches =
+      next - at === question.nameLength &&
+      sameOctets(this.#name, 0, question.name, 0, question.nameLength) &&
+      u16(buf, next) === question.qtype &&
+      u16(buf, next + 2) === question.qclass
+    return next + 4
+  }
+
+  #record(buf: Uint8Array, start: number, end: number, at: number, answer: boolean): number {
+    const fixed = skipName(buf, start, end, at)
+    if (fixed < 0) return fixed
+    const data = fixed + RECORD_FIXED_OCTETS
+    if (data > end) return FAULT_BOUNDS
+    const next = data + u16(buf, fixed + 8)
+    if (next > end) return FAULT_BOUNDS
+    const type = u16(buf, fixed)
+    // Wherever an OPT stands and however many there are: a higher RCODE in one of them is an error.
+    if (type === TYPE_OPT) this.rcode |= buf[fixed + 4]! << 4
+    if (!answer || u16(buf, fixed + 2) !== CLASS_IN) return next
+    if (type === TYPE_CNAME && skipName(buf, start, end, data) !== next) return FAULT_BOUNDS
+    const size = next - data
+    const kept =
+      type === TYPE_CNAME || (type === TYPE_A && size === 4) || (type === TYPE_AAAA && size === 16)
+    if (kept) this.#keep(buf, start, end, at, type, u32(buf, fixed + 4))
+    return next
+  }
+
+  #keep(buf: Uint8Array, start: number, end: number, at: number, type: number, ttl: number): void {
+    readName(buf, start, end, at, this.#name)
+    const owner = this.#chain.hash(this.#name)
+    // RFC 2181 8: a TTL with the top bit set is 0.
+    this.#records.add(type, owner, at, ttl > 0x7fffffff ? 0 : ttl)
+  }
+
+  /** 'class IN' of SEMANTICS 4 is read as both: that of the question and that of the record. */
+  #mayTeach(question: Question): boolean {
+    return (
+      this.questionMatches &&
+      (this.flags & (FLAG_QR | MASK_OPCODE)) === FLAG_QR &&
+      this.rcode === RCODE_NOERROR &&
+      question.qclass === CLASS_IN &&
+      this.#records.count > 0
+    )
+  }
+
+  #learn(buf: Uint8Array, start: number, end: number, question: Question): void {
+    const records = this.#records
+    const chain = this.#chain
+    this.chainFault = chain.follow(buf, start, end, records, question)
+    if (this.chainFault !== 'none') return
+    this.links = chain.count - 1
+    this.chainTtl = chain.ttls[this.links]!
+    for (let i = 0; i < records.count; i++) {
+      const type = records.types[i]!
+      if (type === TYPE_CNAME) continue
+      const owner = chain.find(buf, start, end, records, i)
+      if (owner < 0) continue
+      const at = records.offsets[i]!
+      const data = skipName(buf, start, end, at) + RECORD_FIXED_OCTETS
+      const ttl = Math.min(chain.ttls[owner]!, records.ttls[i]!)
+      this.#taught.add(type === TYPE_A ? 4 : 6, buf, data, ttl, at - start)
+    }
+  }
+}
