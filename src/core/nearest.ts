@@ -1,0 +1,33 @@
+// The known word that someone probably meant by an unknown one, for messages only.
+
+/** The candidate with the fewest edits, when that's at most a third of the word's length, else undefined. */
+export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  const wanted = fold(word)
+  let best: string | undefined
+  let least = Math.max(1, Math.floor(word.length / 3)) + 1
+  if (word.length > 64) return undefined
+  for (const candidate of candidates) {
+    const distance = editDistance(wanted, fold(candidate))
+    if (distance < least) [least, best] = [distance, candidate]
+  }
+  return best
+}
+
+/** Case, `-` and `_` are the commonest differences and count nothing. */
+function fold(word: string): string {
+  return word.toLowerCase().replace(/[-_]/g, '')
+}
+
+/** Levenshtein's distance: insertions, deletions, replacements. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}

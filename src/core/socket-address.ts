@@ -1,0 +1,33 @@
+// An address with a port: `9.9.9.9:53`, `[2620:fe::fe]:53`. Text is parsed here once; inside the program
+// it is octets and a number (see ip.ts).
+
+import { formatAddress, parseAddress, type Family } from './ip.ts'
+
+/** `octets` is always 16 long (ip.ts); `port` is 0..65535. */
+export interface SocketAddress {
+  readonly family: Family
+  readonly octets: Uint8Array
+  readonly port: number
+}
+
+export const SOCKET_ADDRESS_FORM = 'ADDRESS:PORT, such as 9.9.9.9:53 or [2620:fe::fe]:53'
+
+/** Parses `ADDRESS:PORT` or `[IPV6]:PORT`; the port must be there, 1..65535; undefined when the text is neither. */
+export function parseSocketAddress(text: string): SocketAddress | undefined {
+  const colon = text.lastIndexOf(':')
+  const portText = text.slice(colon + 1)
+  if (colon < 0 || !/^[0-9]{1,5}$/.test(portText)) return undefined
+  const port = Number(portText)
+  const host = text.slice(0, colon)
+  const bracketed = host.startsWith('[') && host.endsWith(']')
+  const address = parseAddress(bracketed ? host.slice(1, -1) : host)
+  if (address === undefined || port < 1 || port > 65535) return undefined
+  if (bracketed !== host.includes(':')) return undefined
+  return { family: address.family, octets: address.octets, port }
+}
+
+/** `192.0.2.1:53`, `[2001:db8::1]:53`. */
+export function formatSocketAddress(address: SocketAddress): string {
+  const text = formatAddress(address.family, address.octets)
+  return address.family === 4 ? `${text}:${address.port}` : `[${text}]:${address.port}`
+}
