@@ -8,7 +8,7 @@
 // view holds about 250 KiB, enough for the largest message; a worker needs one.
 
 import { NAME_OCTETS_MAX } from '../core/name.ts'
-import { ADDRESSES_MAX, AddressSet } from './address-set.ts'
+import { AddressSet } from './address-set.ts'
 import { Chain, ChainRecords, type ChainFault } from './chain.ts'
 import {
   CLASS_IN,
@@ -35,8 +35,6 @@ import {
   u16,
   u32,
 } from './wire.ts'
-
-export { ADDRESSES_MAX }
 
 /** 'malformed': the client gets SERVFAIL with EDE 24. */
 export type AnswerStatus = 'ok' | 'malformed'
