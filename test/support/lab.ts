@@ -1,0 +1,201 @@
+// Hosts made from network namespaces, for kernel tests and the demo. A lab makes namespaces and the veth pairs between
+// them, runs commands inside, and removes all of it: on close, when the process ends in any way it can notice,
+// and, for runs that were killed, at the start of the next lab. The machine's own network is never touched.
+// Commands enter by `nsenter --net`, not `ip netns exec`, which would hide bpffs and cgroup2 behind a new /sys.
+
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { LabProcess, run, type Output, type SpawnOptions } from './lab-process.ts'
+
+const NAMESPACES = '/run/netns'
+/** `ng-<pid of the maker>-<host>`; the pid tells leftovers from labs in use. */
+const NAME = /^ng-(\d+)-/
+/** Local addresses must be usable at once: no duplicate address detection; and no filter on the reverse path. */
+const SYSCTLS = [
+  'net.ipv4.conf.all.rp_filter=0',
+  'net.ipv4.conf.default.rp_filter=0',
+  'net.ipv6.conf.all.disable_ipv6=0',
+  'net.ipv6.conf.default.disable_ipv6=0',
+  'net.ipv6.conf.all.accept_dad=0',
+  'net.ipv6.conf.default.accept_dad=0',
+  'net.ipv6.conf.default.router_solicitations=0',
+]
+
+const open = new Set<Lab>()
+
+/** Why labs cannot be used here, or undefined when they can. Cheap after the first call. */
+export function canUseLab(): string | undefined {
+  refusal ??= { reason: findRefusal() }
+  return refusal.reason
+}
+
+let refusal: { readonly reason: string | undefined } | undefined
+
+function findRefusal(): string | undefined {
+  if (process.getuid?.() !== 0) return 'network namespaces need root'
+  try {
+    execFileSync('nsenter', ['--version'], { stdio: 'ignore' })
+    const probe = `ng-${process.pid}-probe`
+    ip('netns', 'add', probe)
+    ip('netns', 'del', probe)
+    return undefined
+  } catch (error) {
+    return `network namespaces cannot be made: ${error instanceof Error ? firstLine(error.message) : 'unknown'}`
+  }
+}
+
+function firstLine(text: string): string {
+  return text.split('\n').find((line) => line.trim() !== '') ?? ''
+}
+
+/** `ip ARGS`; throws with its message. */
+function ip(...args: readonly string[]): string {
+  return execFileSync('ip', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+/** One network namespace and what runs in it. */
+export class Host {
+  readonly role: string
+  readonly namespace: string
+  readonly #processes: LabProcess[] = []
+
+  constructor(role: string, namespace: string) {
+    this.role = role
+    this.namespace = namespace
+  }
+
+  /** `ip` inside this host, e.g. `host.ip('route', 'add', ...)`. */
+  ip(...args: readonly string[]): string {
+    return ip('-n', this.namespace, ...args)
+  }
+
+  /** `key=value` pairs of sysctl(8). */
+  sysctl(...settings: readonly string[]): void {
+    execFileSync('nsenter', [this.#net, 'sysctl', '-qe', '-w', ...settings], { stdio: 'pipe' })
+  }
+
+  /** Starts a process inside; it is stopped with the lab at the latest. */
+  start(command: string, args: readonly string[], options: SpawnOptions = {}): LabProcess {
+    const started = new LabProcess('nsenter', [this.#net, '--', command, ...args], options)
+    this.#processes.push(started)
+    return started
+  }
+
+  /** Runs a command inside to its end. */
+  async run(
+    command: string,
+    args: readonly string[],
+    options: SpawnOptions & { readonly limitMs?: number } = {},
+  ): Promise<Output> {
+    return await run('nsenter', [this.#net, '--', command, ...args], options)
+  }
+
+  async stopAll(): Promise<void> {
+    await Promise.all(this.#processes.map(async (each) => await each.stop()))
+  }
+
+  killAll(): void {
+    for (const each of this.#processes) each.kill('SIGKILL')
+  }
+
+  get #net(): string {
+    return `--net=${NAMESPACES}/${this.namespace}`
+  }
+}
+
+/** One end of a veth pair: the interface's name and its addresses with length. */
+export interface End {
+  readonly host: Host
+  readonly interface: string
+  readonly addresses: readonly string[]
+}
+
+export class Lab {
+  readonly hosts: Host[] = []
+
+  constructor() {
+    sweepDeadLabs()
+    if (open.size === 0) watchForTheEnd()
+    open.add(this)
+  }
+
+  addHost(role: string): Host {
+    const host = new Host(role, `ng-${process.pid}-${role}`)
+    ip('netns', 'add', host.namespace)
+    this.hosts.push(host)
+    host.sysctl(...SYSCTLS)
+    host.ip('link', 'set', 'lo', 'up')
+    return host
+  }
+
+  /** A veth pair between two hosts, up, with its addresses usable at once. */
+  link(a: End, b: End): void {
+    const peer = ['peer', 'name', b.interface, 'netns', b.host.namespace]
+    a.host.ip('link', 'add', a.interface, 'type', 'veth', ...peer)
+    for (const end of [a, b]) {
+      for (const address of end.addresses) {
+        const nodad = address.includes(':') ? ['nodad'] : []
+        end.host.ip('address', 'add', address, 'dev', end.interface, ...nodad)
+      }
+      end.host.ip('link', 'set', end.interface, 'up')
+    }
+  }
+
+  /** Stops what runs in the hosts and removes them. */
+  async close(): Promise<void> {
+    await Promise.all(this.hosts.map(async (host) => await host.stopAll()))
+    this.closeNow()
+  }
+
+  /** The same without waiting, for the end of the process. */
+  closeNow(): void {
+    for (const host of this.hosts) {
+      host.killAll()
+      removeNamespace(host.namespace)
+    }
+    this.hosts.length = 0
+    open.delete(this)
+  }
+}
+
+/** Kills what still runs in the namespace, then removes it; its interfaces go with it. */
+function removeNamespace(namespace: string): void {
+  if (!existsSync(`${NAMESPACES}/${namespace}`)) return
+  try {
+    for (const pid of ip('netns', 'pids', namespace).split('\n').filter(Boolean))
+      killHard(Number(pid))
+    ip('netns', 'del', namespace)
+  } catch {
+    // Another lab's sweep was faster.
+  }
+}
+
+function killHard(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+/** Removes the namespaces of makers that no longer exist. */
+function sweepDeadLabs(): void {
+  for (const name of existsSync(NAMESPACES) ? readdirSync(NAMESPACES) : []) {
+    const maker = NAME.exec(name)?.[1]
+    if (maker !== undefined && !existsSync(`/proc/${maker}`)) removeNamespace(name)
+  }
+}
+
+let watching = false
+
+/** `exit` covers errors and normal ends; a signal is turned into an exit. */
+function watchForTheEnd(): void {
+  if (watching) return
+  watching = true
+  process.on('exit', () => {
+    for (const lab of open) lab.closeNow()
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => process.exit(130))
+  }
+}
