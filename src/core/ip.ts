@@ -80,13 +80,16 @@ export type PrefixResult =
 export function parsePrefix(text: string): PrefixResult {
   const slash = text.indexOf('/')
   const address = parseAddress(slash < 0 ? text : text.slice(0, slash))
-  if (address === undefined) return bad(`expected an address or prefix, found ${JSON.stringify(text)}`)
+  if (address === undefined)
+    return bad(`expected an address or prefix, found ${JSON.stringify(text)}`)
   if (slash < 0) return { kind: 'ok', prefix: address }
   const lengthText = text.slice(slash + 1)
   const mapped = address.family === 4 && text.includes(':')
   const length = /^\d{1,3}$/.test(lengthText) ? Number(lengthText) - (mapped ? 96 : 0) : -1
   if (length < 0 || length > widthOf(address.family)) {
-    return bad(`expected a prefix length of 0 to ${widthOf(address.family)}, found ${JSON.stringify(lengthText)}`)
+    return bad(
+      `expected a prefix length of 0 to ${widthOf(address.family)}, found ${JSON.stringify(lengthText)}`,
+    )
   }
   const prefix = { family: address.family, octets: firstAddress(address, length), length }
   if (!prefix.octets.every((octet, i) => octet === address.octets[i])) {

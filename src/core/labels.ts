@@ -51,12 +51,22 @@ export class LabelSets {
   #nextLabel = 1
 
   constructor() {
-    this.#sets.set(EMPTY_SET, { id: EMPTY_SET, labels: [], fqdnCount: 0, cidr: undefined, references: 1 })
+    this.#sets.set(EMPTY_SET, {
+      id: EMPTY_SET,
+      labels: [],
+      fqdnCount: 0,
+      cidr: undefined,
+      references: 1,
+    })
   }
 
   /** How many sets live. */
   get size(): number {
     return this.#sets.size
+  }
+
+  has(id: number): boolean {
+    return this.#sets.has(id)
   }
 
   get(id: number): LabelSet {
@@ -191,14 +201,22 @@ function makeLabel(id: number, text: string): Label {
     return { id, text, key: text, kind: 'cidr', prefix: parsed.prefix }
   }
   const equals = text.indexOf('=')
-  return { id, text, key: equals < 0 ? text : text.slice(0, equals), kind: 'plain', prefix: undefined }
+  return {
+    id,
+    text,
+    key: equals < 0 ? text : text.slice(0, equals),
+    kind: 'plain',
+    prefix: undefined,
+  }
 }
 
-function longestCidr(labels: readonly Label[]): Label | undefined {
+/** The label of the longest prefix among the cidr labels. */
+export function longestCidr(labels: readonly Label[]): Label | undefined {
   let longest: Label | undefined
   for (const label of labels) {
     if (label.prefix === undefined) continue
-    if (longest?.prefix === undefined || label.prefix.length > longest.prefix.length) longest = label
+    if (longest?.prefix === undefined || label.prefix.length > longest.prefix.length)
+      longest = label
   }
   return longest
 }

@@ -30,8 +30,10 @@ export function parseName(text: string): NameResult {
       if (fault !== undefined) return { kind: 'bad', reason: fault }
     } else if (code === 0x5c) {
       const escaped = /^\\(\d{3}|[^\d])/.exec(body.slice(i, i + 4))?.[1]
-      const value = escaped === undefined ? -1 : escaped.length === 3 ? Number(escaped) : escaped.charCodeAt(0)
-      if (value < 0 || value > 255 || escaped === undefined) return { kind: 'bad', reason: 'bad escape: expected \\DDD' }
+      const value =
+        escaped === undefined ? -1 : escaped.length === 3 ? Number(escaped) : escaped.charCodeAt(0)
+      if (value < 0 || value > 255 || escaped === undefined)
+        return { kind: 'bad', reason: 'bad escape: expected \\DDD' }
       label.push(lower(value))
       i += escaped.length
     } else if (code > 0x7e || code <= 0x20) {
@@ -45,7 +47,8 @@ export function parseName(text: string): NameResult {
     if (fault !== undefined) return { kind: 'bad', reason: fault }
   }
   octets.push(0)
-  if (octets.length > NAME_OCTETS_MAX) return { kind: 'bad', reason: `longer than ${NAME_OCTETS_MAX} octets` }
+  if (octets.length > NAME_OCTETS_MAX)
+    return { kind: 'bad', reason: `longer than ${NAME_OCTETS_MAX} octets` }
   return { kind: 'ok', name: Uint8Array.from(octets) }
 }
 

@@ -134,7 +134,10 @@ export interface DatapathEvent {
 /** One pass over the connection table in bounded slices. */
 export interface PeerScan {
   /** Visits at most about `limit` connections; true when the pass is complete. */
-  next(limit: number, visit: (endpoint: EndpointId, family: Family, peer: Uint8Array) => void): boolean
+  next(
+    limit: number,
+    visit: (endpoint: EndpointId, family: Family, peer: Uint8Array) => void,
+  ): boolean
 }
 
 /** Counters by name, e.g. `verdict_allow`, `drop_policy`, `map_writes_ipcache`; they only grow. */
@@ -154,7 +157,12 @@ export interface Datapath {
   refresh(): readonly EndpointId[]
   hookState(endpoint: EndpointId): HookState
   /** Which endpoint sent a query from a host address that endpoints share (cgroup endpoints), or undefined. */
-  sourceOf(protocol: number, family: Family, octets: Uint8Array, port: number): EndpointId | undefined
+  sourceOf(
+    protocol: number,
+    family: Family,
+    octets: Uint8Array,
+    port: number,
+  ): EndpointId | undefined
   scanPeers(): PeerScan
   drainEvents(limit: number, visit: (event: DatapathEvent) => void): void
   counters(): DatapathCounters

@@ -72,7 +72,11 @@ export class PrefixBatch {
     const at = this.#count * PREFIX_KEY_SIZE
     if (at === this.#keys.length) this.#grow()
     this.#keys.set(key.subarray(keyOffset, keyOffset + PREFIX_KEY_SIZE), at)
-    const target = new Uint8Array(this.#values.buffer, this.#count * PREFIX_VALUE_SIZE, PREFIX_VALUE_SIZE)
+    const target = new Uint8Array(
+      this.#values.buffer,
+      this.#count * PREFIX_VALUE_SIZE,
+      PREFIX_VALUE_SIZE,
+    )
     target.set(value.subarray(valueOffset, valueOffset + PREFIX_VALUE_SIZE))
     this.#count++
   }
@@ -111,7 +115,11 @@ export class PrefixBatch {
   }
 
   prefix(index: number): Prefix {
-    return { family: this.family(index), octets: this.octets(index).slice(), length: this.length(index) }
+    return {
+      family: this.family(index),
+      octets: this.octets(index).slice(),
+      length: this.length(index),
+    }
   }
 
   format(index: number): string {

@@ -17,6 +17,8 @@ const REUSE_DELAY_MS = 600_000
 /** Numbers that wait for the delay, at most; beyond it the oldest goes early. */
 const COOLING_MAX = 65_536
 
+const NEVER_FREED = -1
+
 interface Entry {
   readonly identity: Identity
   readonly set: number
@@ -101,13 +103,20 @@ export class Allocator {
     return { identity: this.#refer(this.#fallback(set)), degraded: true }
   }
 
+  /** One more reference to an identity that is in use. */
+  retain(id: Identity): void {
+    const entry = this.#byNumber.get(id)
+    invariant(entry !== undefined && entry.references > 0, `retained identity ${id} is in use`)
+    entry.references++
+  }
+
   /** As `acquire`, for sets that configuration foresees: never dynamic, never a fallback. */
   preallocate(set: number): Identity {
     const entry = this.#bySet.get(set) ?? this.#allocate(set, false)
     entry.preallocated = true
     if (entry.dynamic) {
       entry.dynamic = false
-      this.#dynamic--
+      if (entry.references > 0) this.#dynamic--
     }
     return this.#refer(entry)
   }
@@ -156,6 +165,12 @@ export class Allocator {
     }
   }
 
+  /** Whether only pre-allocation refers to an identity. */
+  isSpare(id: Identity): boolean {
+    const entry = this.#byNumber.get(id)
+    return entry !== undefined && entry.preallocated && entry.references === 1
+  }
+
   setOf(id: Identity): number | undefined {
     return this.#byNumber.get(id)?.set
   }
@@ -177,7 +192,7 @@ export class Allocator {
   #refer(entry: Entry): Identity {
     if (entry.references === 0) {
       this.#cooling.delete(entry)
-      if (entry.dynamic && entry.freedAt > 0) this.#dynamic++
+      if (entry.dynamic && entry.freedAt !== NEVER_FREED) this.#dynamic++
       if (!this.#unused.delete(entry.identity)) this.#fresh.push(entry.identity)
     }
     entry.references++
@@ -195,7 +210,7 @@ export class Allocator {
       references: 0,
       preallocated: false,
       dynamic,
-      freedAt: 0,
+      freedAt: NEVER_FREED,
     }
     this.#bySet.set(set, entry)
     this.#byNumber.set(entry.identity, entry)
@@ -233,7 +248,8 @@ export class Allocator {
       const { labels } = this.#sets.get(entry.set)
       if (!labels.every((label) => wanted.has(label))) continue
       const larger = labels.length > bestSize
-      const lower = labels.length === bestSize && best !== undefined && entry.identity < best.identity
+      const lower =
+        labels.length === bestSize && best !== undefined && entry.identity < best.identity
       if (larger || lower) {
         best = entry
         bestSize = labels.length

@@ -143,7 +143,12 @@ export class SelectorCache {
       this.#fqdnByLabel.set(`fqdn:${text}`, selector)
       return selector
     }
-    const selector: CidrSelector = { ...base, kind: 'cidr', prefix: spec.prefix, except: spec.except }
+    const selector: CidrSelector = {
+      ...base,
+      kind: 'cidr',
+      prefix: spec.prefix,
+      except: spec.except,
+    }
     const key = formatPrefix(spec.prefix)
     this.#cidrByPrefix.set(key, [...(this.#cidrByPrefix.get(key) ?? []), selector])
     const lengths = this.#lengths[spec.prefix.family]

@@ -1,0 +1,143 @@
+// A text that a person wrote, read into plain values that still know where they stand: the face that
+// config, policy and endpoints files share, whatever syntax they are in (config/yaml-source.ts). A Reader
+// walks one document and collects a fault for everything that isn't as expected; it never throws on input.
+
+import type { Fault, Position } from './errors.ts'
+import { nearest } from './nearest.ts'
+
+/** Steps from the top of a document: keys of mappings and indexes of lists. */
+export type SourcePath = readonly (string | number)[]
+
+export interface SourceDocument {
+  /** Mappings (without a prototype), lists, texts, numbers, booleans and null. */
+  readonly value: unknown
+  /** Where the value at the path begins, or the key before it; of a path that isn't there, its nearest ancestor. */
+  positionOf(path: SourcePath, part?: 'key' | 'value'): Position
+}
+
+/** Whether a value is a mapping. */
+export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** What was found, for messages: short, never more than a line. */
+export function describeValue(value: unknown): string {
+  if (value === null || value === undefined) return 'nothing'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
+  if (typeof value === 'object') return 'a mapping'
+  if (typeof value !== 'string') return String(value)
+  return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)
+}
+
+/** `spec.egress[0].toFQDNs`; keys that aren't plain words are quoted. */
+export function formatPath(path: SourcePath): string {
+  let text = ''
+  for (const step of path) {
+    if (typeof step === 'number') text += `[${step}]`
+    else if (!/^[\w-]+$/.test(step)) text += `[${describeValue(step)}]`
+    else text += text === '' ? step : `.${step}`
+  }
+  return text
+}
+
+/** `; did you mean "listeners"?` or nothing. */
+export function suggestion(word: string, candidates: Iterable<string>): string {
+  const meant = nearest(word, candidates)
+  return meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`
+}
+
+/** What may stand in a mapping: true, or why the key is refused (`is not built yet`). */
+export type FieldTable = ReadonlyMap<string, true | string>
+
+/** One value of a document on the way through it. */
+export class Reader {
+  readonly value: unknown
+  readonly path: SourcePath
+  readonly #document: SourceDocument
+  readonly #faults: Fault[]
+
+  constructor(document: SourceDocument, faults: Fault[], path: SourcePath = [], value?: unknown) {
+    this.#document = document
+    this.#faults = faults
+    this.path = path
+    this.value = path.length === 0 ? document.value : value
+  }
+
+  get position(): Position {
+    return this.#document.positionOf(this.path)
+  }
+
+  /** Adds a fault at this value (or at its key); the path leads the message. */
+  fault(message: string, part: 'key' | 'value' = 'value'): undefined {
+    const path = formatPath(this.path)
+    this.#faults.push({
+      position: this.#document.positionOf(this.path, part),
+      message: path === '' ? message : `${path}: ${message}`,
+    })
+    return undefined
+  }
+
+  /** The usual fault. */
+  expected(what: string): undefined {
+    return this.fault(`found ${describeValue(this.value)}, expected ${what}`)
+  }
+
+  /**
+   * The known fields that are there, by key. A key that isn't in the table, or that the table refuses, is a
+   * fault. A null value is the same as no field, as in Kubernetes.
+   */
+  fields(table: FieldTable, what = 'a mapping'): ReadonlyMap<string, Reader> | undefined {
+    if (!isMapping(this.value)) return this.expected(what)
+    const found = new Map<string, Reader>()
+    for (const [key, value] of Object.entries(this.value)) {
+      const child = this.#child(key, value)
+      const state = table.get(key)
+      if (state === undefined) this.#unknownField(child, key, table)
+      else if (value === null) continue
+      else if (state === true) found.set(key, child)
+      else child.fault(state, 'key')
+    }
+    return found
+  }
+
+  #unknownField(child: Reader, key: string, table: FieldTable): void {
+    const known = [...table].filter(([, state]) => state === true).map(([name]) => name)
+    const hint = suggestion(key, table.keys()) || `, expected ${listWords(known)}`
+    this.#faults.push({
+      position: this.#document.positionOf(child.path, 'key'),
+      message: `unknown field ${formatPath(child.path)}${hint}`,
+    })
+  }
+
+  /** Every entry of a mapping whose keys are free; null values included. */
+  entries(what = 'a mapping'): readonly (readonly [string, Reader])[] | undefined {
+    if (!isMapping(this.value)) return this.expected(what)
+    return Object.entries(this.value).map(([key, value]) => [key, this.#child(key, value)])
+  }
+
+  items(what = 'a list'): readonly Reader[] | undefined {
+    if (!Array.isArray(this.value)) return this.expected(what)
+    return this.value.map((value: unknown, i) => this.#child(i, value))
+  }
+
+  text(what = 'a text'): string | undefined {
+    if (typeof this.value === 'string') return this.value
+    const quoted = typeof this.value === 'number' || typeof this.value === 'boolean'
+    return this.expected(quoted ? `${what} (write it in quotes)` : what)
+  }
+
+  flag(): boolean | undefined {
+    return typeof this.value === 'boolean' ? this.value : this.expected('true or false')
+  }
+
+  #child(step: string | number, value: unknown): Reader {
+    return new Reader(this.#document, this.#faults, [...this.path, step], value)
+  }
+}
+
+/** `a`, `a or b`, `a, b or c`. */
+export function listWords(words: readonly string[]): string {
+  return words.length < 2
+    ? (words[0] ?? 'nothing')
+    : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+}

@@ -1,0 +1,221 @@
+// The policy maps that are wanted: per endpoint, per identity (or class, or 0), the flattened entries.
+// Written when an endpoint's policy changes and when an identity comes into or goes out of use; what
+// differs is collected for the next commit, new denies before new allows, old allows before old denies.
+//
+// Learning an address under a known label set never comes here (invariant 3). A new identity costs one
+// look at each endpoint whose policy uses a selector that selects it.
+
+import { ruleId, type EndpointId, type Identity } from '../core/ids.ts'
+import type { Selector, SelectorCache } from '../identity/selector-cache.ts'
+import type { Coverage, FlatEntry } from '../policy/flatten.ts'
+import { flatten } from '../policy/flatten.ts'
+import type { PolicyEntry, PolicyKey } from './datapath.ts'
+
+/** What an endpoint's policy says, with its selectors resolved. */
+export interface EndpointRules {
+  readonly levels: ReadonlyMap<Identity, readonly Coverage[]>
+  readonly selectors: ReadonlyMap<Selector, readonly Coverage[]>
+}
+
+interface EndpointMap {
+  readonly endpoint: EndpointId
+  rules: EndpointRules
+  readonly entries: Map<Identity, readonly FlatEntry[]>
+  size: number
+}
+
+export interface PolicyMapOptions {
+  readonly selectors: SelectorCache
+  /** `limits.policy-entries` per endpoint. */
+  readonly entriesMax: number
+  /** Number under which an entry's origins are found again. */
+  readonly ruleOf: (origins: readonly number[]) => number
+}
+
+export class PolicyMaps {
+  readonly #selectors: SelectorCache
+  readonly #entriesMax: number
+  readonly #ruleOf: (origins: readonly number[]) => number
+  readonly #maps = new Map<EndpointId, EndpointMap>()
+  readonly #users = new Map<Selector, Set<EndpointMap>>()
+  /** Pre-allocated identities that a map at half its size does without until an answer needs them. */
+  readonly #leftOut = new Set<Identity>()
+  readonly #flattened = new WeakMap<EndpointRules, Map<string, readonly FlatEntry[]>>()
+  #denies: PolicyEntry[] = []
+  #allows: PolicyEntry[] = []
+  #oldAllows: PolicyKey[] = []
+  #oldDenies: PolicyKey[] = []
+  #overflows = 0
+
+  constructor(options: PolicyMapOptions) {
+    this.#selectors = options.selectors
+    this.#entriesMax = options.entriesMax
+    this.#ruleOf = options.ruleOf
+  }
+
+  /** Entries that a full map had no room for. */
+  get overflows(): number {
+    return this.#overflows
+  }
+
+  sizeOf(endpoint: EndpointId): number {
+    return this.#maps.get(endpoint)?.size ?? 0
+  }
+
+  /** Gives an endpoint its rules; entries that stay the same cause nothing. */
+  setRules(endpoint: EndpointId, rules: EndpointRules): void {
+    const known = this.#maps.get(endpoint)
+    const map = known ?? { endpoint, rules, entries: new Map(), size: 0 }
+    if (known !== undefined) this.#forgetUser(known)
+    map.rules = rules
+    this.#maps.set(endpoint, map)
+    for (const selector of rules.selectors.keys()) {
+      const users = this.#users.get(selector)
+      if (users === undefined) this.#users.set(selector, new Set([map]))
+      else users.add(map)
+    }
+    const wanted = new Set<Identity>(rules.levels.keys())
+    for (const selector of rules.selectors.keys()) {
+      for (const id of selector.identities) if (!this.#leftOut.has(id)) wanted.add(id)
+    }
+    for (const id of map.entries.keys()) if (!wanted.has(id)) this.#put(map, id, [])
+    for (const id of wanted) this.#put(map, id, this.#entriesFor(map, id))
+  }
+
+  removeEndpoint(endpoint: EndpointId): void {
+    const map = this.#maps.get(endpoint)
+    if (map === undefined) return
+    this.#forgetUser(map)
+    for (const id of [...map.entries.keys()]) this.#put(map, id, [])
+    this.#maps.delete(endpoint)
+  }
+
+  /** An identity came into use; `spare` when only pre-allocation asked for it. False when a map was full. */
+  addIdentity(id: Identity, selectors: readonly Selector[], spare: boolean): boolean {
+    let complete = true
+    for (const map of this.#usersOf(selectors)) {
+      const entries = this.#entriesFor(map, id)
+      const room = spare ? this.#entriesMax / 2 : this.#entriesMax
+      if (map.size + entries.length <= room) {
+        this.#put(map, id, entries)
+      } else if (spare) {
+        this.#leftOut.add(id)
+      } else {
+        this.#overflows++
+        complete = false
+      }
+    }
+    return complete
+  }
+
+  /** Enters an identity that was left out while it was spare, now that an address has it. */
+  need(id: Identity): boolean {
+    if (!this.#leftOut.delete(id)) return true
+    return this.addIdentity(id, this.#selectors.selectorsOf(id), false)
+  }
+
+  /** An identity went out of use. */
+  removeIdentity(id: Identity, selectors: readonly Selector[]): void {
+    this.#leftOut.delete(id)
+    for (const map of this.#usersOf(selectors)) this.#put(map, id, [])
+  }
+
+  /** What the next commit has to do; hands the lists over. */
+  take(): { readonly upserts: readonly PolicyEntry[]; readonly removals: readonly PolicyKey[] } {
+    const upserts = this.#allows.length === 0 ? this.#denies : [...this.#denies, ...this.#allows]
+    const removals =
+      this.#oldDenies.length === 0 ? this.#oldAllows : [...this.#oldAllows, ...this.#oldDenies]
+    if (upserts.length > 0) {
+      this.#denies = []
+      this.#allows = []
+    }
+    if (removals.length > 0) {
+      this.#oldAllows = []
+      this.#oldDenies = []
+    }
+    return { upserts, removals }
+  }
+
+  /** Everything that is wanted, for comparing with the kernel. */
+  *entries(): Iterable<PolicyEntry> {
+    for (const map of this.#maps.values()) {
+      for (const [id, entries] of map.entries) {
+        for (const entry of entries) yield this.#policyEntry(map.endpoint, id, entry)
+      }
+    }
+  }
+
+  #usersOf(selectors: readonly Selector[]): ReadonlySet<EndpointMap> {
+    const [only] = selectors
+    if (only !== undefined && selectors.length === 1) return this.#users.get(only) ?? new Set()
+    const maps = new Set<EndpointMap>()
+    for (const selector of selectors) {
+      for (const map of this.#users.get(selector) ?? []) maps.add(map)
+    }
+    return maps
+  }
+
+  #forgetUser(map: EndpointMap): void {
+    for (const selector of map.rules.selectors.keys()) {
+      const users = this.#users.get(selector)
+      users?.delete(map)
+      if (users?.size === 0) this.#users.delete(selector)
+    }
+  }
+
+  /** Entries of one identity or level; equal inputs give the same array, whatever the endpoint. */
+  #entriesFor(map: EndpointMap, id: Identity): readonly FlatEntry[] {
+    const { rules } = map
+    let cache = this.#flattened.get(rules)
+    if (cache === undefined) {
+      cache = new Map()
+      this.#flattened.set(rules, cache)
+    }
+    const level = rules.levels.get(id)
+    const selecting = this.#selectors.selectorsOf(id).filter((s) => rules.selectors.has(s))
+    const key = level !== undefined ? `level ${id}` : selecting.map((s) => s.id).join(',')
+    const known = cache.get(key)
+    if (known !== undefined) return known
+    const coverages = level ?? selecting.flatMap((s) => rules.selectors.get(s) ?? [])
+    const entries = flatten(coverages)
+    cache.set(key, entries)
+    return entries
+  }
+
+  #put(map: EndpointMap, id: Identity, entries: readonly FlatEntry[]): void {
+    const before = map.entries.get(id) ?? []
+    if (before === entries) return
+    const kept = new Map(before.map((entry) => [keyOf(entry), entry]))
+    for (const entry of entries) {
+      const old = kept.get(keyOf(entry))
+      kept.delete(keyOf(entry))
+      if (old !== undefined && sameEntry(old, entry)) continue
+      const upsert = this.#policyEntry(map.endpoint, id, entry)
+      if (entry.action === 'deny') this.#denies.push(upsert)
+      else this.#allows.push(upsert)
+    }
+    for (const old of kept.values()) {
+      const removal = this.#policyEntry(map.endpoint, id, old)
+      if (old.action === 'deny') this.#oldDenies.push(removal)
+      else this.#oldAllows.push(removal)
+    }
+    map.size += entries.length - before.length
+    if (entries.length === 0) map.entries.delete(id)
+    else map.entries.set(id, entries)
+  }
+
+  #policyEntry(endpoint: EndpointId, id: Identity, entry: FlatEntry): PolicyEntry {
+    const { protocol, port, portBits, action } = entry
+    const rule = ruleId(this.#ruleOf(entry.origins))
+    return { endpoint, identity: id, protocol, port, portBits, verdict: action, rule }
+  }
+}
+
+function keyOf(entry: FlatEntry): number {
+  return (entry.protocol * 32 + entry.portBits) * 65_536 + entry.port
+}
+
+function sameEntry(a: FlatEntry, b: FlatEntry): boolean {
+  if (a.action !== b.action || a.origins.length !== b.origins.length) return false
+  return a.origins.every((origin, i) => origin === b.origins[i])
+}

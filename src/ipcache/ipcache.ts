@@ -1,0 +1,247 @@
+// The IPCache: facts in, wanted identity of every prefix out. Written by names (answers, expiry, relabel)
+// and by configuration (CIDRs of policy, addresses of endpoints and of the node); read by the committer.
+// Always: labels of a prefix = derive(union of its facts, labels of its container); a row holds one
+// reference to the identity it wants and one to the identity that the datapath confirmed.
+//
+// A fact of a host touches that host only. A fact of a shorter prefix can touch everything inside it; that
+// is left to `Rederive`, which passes over the rows in bounded slices.
+
+import { identity, type Identity } from '../core/ids.ts'
+import { widthOf, type Family, type Prefix } from '../core/ip.ts'
+import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
+import type { Allocator } from '../identity/allocator.ts'
+import { ENDPOINT_CLASS, HOST, RESOURCE_CLASS, worldOf } from '../identity/reserved.ts'
+import { Deriver, isKnownClass } from './derive.ts'
+import { Facts, OWNER_ENDPOINT, OWNER_NAME, OWNER_NODE, OWNER_RESOURCE } from './facts.ts'
+import { mergeFacts } from './merge.ts'
+import { PrefixTable } from './prefix-table.ts'
+
+export const ROW_CHANGED = 1
+export const ROW_REFUSED = 2
+export const ROW_DEGRADED = 4
+
+export interface IpCacheOptions {
+  readonly labelSets: LabelSets
+  readonly allocator: Allocator
+  /** Rows for prefixes and for facts. */
+  readonly capacity: number
+  /** Text of an owner, which decides when two owners of one kind claim the same key. */
+  readonly ownerText: (kind: number, owner: number) => string
+}
+
+export class IpCache {
+  readonly prefixes: PrefixTable
+  readonly facts: Facts
+  readonly #sets: LabelSets
+  readonly #allocator: Allocator
+  readonly #deriver: Deriver
+  readonly #ownerText: (kind: number, owner: number) => string
+  /** Rows whose entry in the datapath may differ from the wanted one. */
+  #changed: number[] = []
+  /** Containers without facts: rows inside may still name them as their container. */
+  readonly #retired = new Set<number>()
+  #containersChanged = false
+  #conflicts = 0
+
+  constructor(options: IpCacheOptions) {
+    this.#sets = options.labelSets
+    this.#allocator = options.allocator
+    this.#ownerText = options.ownerText
+    this.prefixes = new PrefixTable({ capacity: options.capacity })
+    this.facts = new Facts({ capacity: options.capacity })
+    this.#deriver = new Deriver({ labelSets: options.labelSets })
+  }
+
+  /** How often two owners claimed the same key of one prefix. */
+  get conflicts(): number {
+    return this.#conflicts
+  }
+
+  /** The row of an address, made when missing; 0 when the table is full. The caller then holds it. */
+  holdAddress(family: Family, octets: Uint8Array, offset: number): number {
+    const row = this.prefixes.findOrAdd(family, octets, offset, widthOf(family))
+    if (row !== 0) this.prefixes.users[row]!++
+    return row
+  }
+
+  /** Lets a row go that `holdAddress` gave. */
+  dropRow(row: number): void {
+    this.prefixes.users[row]!--
+    this.freeIfIdle(row)
+  }
+
+  /** Adds a fact to a prefix; 0 when a table is full, and then nothing changed. */
+  addPrefixFact(prefix: Prefix, kind: number, owner: number, set: number): number {
+    const row = this.prefixes.findOrAdd(prefix.family, prefix.octets, 0, prefix.length)
+    return row === 0 ? 0 : this.addFact(row, kind, owner, set)
+  }
+
+  /** Adds a fact to a row; 0 when the table is full, and then nothing changed. */
+  addFact(row: number, kind: number, owner: number, set: number): number {
+    const { prefixes, facts } = this
+    const first = prefixes.firstFact[row]!
+    const fact = facts.add(first, row, kind, owner, set)
+    if (fact === 0) {
+      this.freeIfIdle(row)
+      return 0
+    }
+    this.#sets.retain(set)
+    prefixes.users[row]!++
+    prefixes.firstFact[row] = fact
+    if (first === 0 && prefixes.canContain(row)) prefixes.countContainer(row, 1)
+    const simple = kind === OWNER_NAME && first !== 0
+    if (simple && this.#sets.union(prefixes.own[row]!, set) === prefixes.own[row]) return fact
+    this.#recompute(row)
+    return fact
+  }
+
+  /** Gives a fact other labels. */
+  changeFact(fact: number, set: number): void {
+    const old = this.facts.set[fact]!
+    if (old === set) return
+    this.#sets.retain(set)
+    this.facts.set[fact] = set
+    this.#sets.release(old)
+    this.#recompute(this.facts.prefix[fact]!)
+  }
+
+  removeFact(fact: number): void {
+    const { prefixes, facts } = this
+    const row = facts.prefix[fact]!
+    const set = facts.set[fact]!
+    const first = facts.remove(fact, prefixes.firstFact[row]!)
+    prefixes.firstFact[row] = first
+    prefixes.users[row]!--
+    if (first === 0 && prefixes.canContain(row)) prefixes.countContainer(row, -1)
+    if (first === 0 || !this.#hasOtherFactLike(first, facts.kind[fact]!, set)) this.#recompute(row)
+    this.#sets.release(set)
+    this.freeIfIdle(row)
+  }
+
+  /** Derives a row again after something around it changed; what a pass over all rows calls. */
+  rederiveRow(row: number): void {
+    this.prefixes.parent[row] = this.prefixes.findContainer(row)
+    if (this.prefixes.firstFact[row] !== 0) this.#derive(row)
+  }
+
+  /** Whether a container changed since the last call: rows inside it are to be derived again. */
+  takeContainersChanged(): boolean {
+    const changed = this.#containersChanged
+    this.#containersChanged = false
+    return changed
+  }
+
+  get hasContainersChanged(): boolean {
+    return this.#containersChanged
+  }
+
+  /** Rows whose entry may differ from the datapath's, each once; the caller settles every one. */
+  takeChanged(): readonly number[] {
+    const changed = this.#changed
+    if (changed.length === 0) return changed
+    this.#changed = []
+    for (const row of changed) this.prefixes.flags[row]! &= ~ROW_CHANGED
+    return changed
+  }
+
+  get changedCount(): number {
+    return this.#changed.length
+  }
+
+  markChanged(row: number): void {
+    const { flags } = this.prefixes
+    if ((flags[row]! & ROW_CHANGED) !== 0) return
+    flags[row]! |= ROW_CHANGED
+    this.#changed.push(row)
+  }
+
+  /** Frees a row that has no fact, no holder and no entry in the datapath. */
+  freeIfIdle(row: number): void {
+    const { prefixes } = this
+    if (prefixes.users[row] !== 0 || prefixes.applied[row] !== 0) return
+    if ((prefixes.flags[row]! & ROW_CHANGED) !== 0) return
+    if (prefixes.canContain(row)) this.#retired.add(row)
+    else prefixes.remove(row)
+  }
+
+  /** Frees containers that went; call when a pass has given every row its container anew. */
+  freeRetired(): void {
+    for (const row of this.#retired) {
+      const idle = this.prefixes.users[row] === 0 && this.prefixes.applied[row] === 0
+      if (idle && (this.prefixes.flags[row]! & ROW_CHANGED) === 0) this.prefixes.remove(row)
+    }
+    this.#retired.clear()
+  }
+
+  #hasOtherFactLike(first: number, kind: number, set: number): boolean {
+    if (kind !== OWNER_NAME) return false
+    for (let fact = first; fact !== 0; fact = this.facts.next[fact]!) {
+      if (this.facts.kind[fact] === OWNER_NAME && this.facts.set[fact] === set) return true
+    }
+    return false
+  }
+
+  /** Labels of the row's own facts from scratch, then what follows from them. */
+  #recompute(row: number): void {
+    const { prefixes } = this
+    prefixes.parent[row] = prefixes.findContainer(row)
+    const merged = mergeFacts(this.facts, prefixes.firstFact[row]!, this.#sets, this.#ownerText)
+    this.#conflicts += merged.conflicts
+    this.#sets.retain(merged.set)
+    this.#sets.release(prefixes.own[row]!)
+    prefixes.own[row] = merged.set
+    this.#derive(row)
+  }
+
+  #derive(row: number): void {
+    const { prefixes } = this
+    const before = prefixes.derived[row]!
+    const classBefore = prefixes.addressClass[row]!
+    const around = prefixes.parent[row]!
+    const has = prefixes.firstFact[row] !== 0
+    const addressClass = has ? this.#classOf(row, around) : identity(0)
+    const family = prefixes.family(row)
+    const labelsAround = around === 0 ? EMPTY_SET : prefixes.derived[around]!
+    const derived = has
+      ? this.#deriver.derive(prefixes.own[row]!, labelsAround, addressClass, family)
+      : EMPTY_SET
+    if (derived === before && addressClass === classBefore && (has || prefixes.wanted[row] === 0))
+      return
+    this.#sets.retain(derived)
+    this.#sets.release(before)
+    prefixes.derived[row] = derived
+    prefixes.addressClass[row] = addressClass
+    this.#want(row, has ? derived : undefined, addressClass)
+    if (prefixes.canContain(row)) this.#containersChanged = true
+  }
+
+  /** Points the row at the identity of its labels; none without facts. */
+  #want(row: number, set: number | undefined, addressClass: Identity): void {
+    const { prefixes } = this
+    const before = identity(prefixes.wanted[row]!)
+    prefixes.flags[row]! &= ~ROW_DEGRADED
+    if (set === undefined) {
+      prefixes.wanted[row] = 0
+    } else if (addressClass === HOST) {
+      prefixes.wanted[row] = HOST
+    } else {
+      const acquired = this.#allocator.acquire(set)
+      prefixes.wanted[row] = acquired.identity
+      if (acquired.degraded) prefixes.flags[row]! |= ROW_DEGRADED
+    }
+    if (before !== 0 && before !== HOST) this.#allocator.release(before)
+    this.markChanged(row)
+  }
+
+  /** A row's own facts decide its class, else its container's. */
+  #classOf(row: number, around: number): Identity {
+    for (let fact = this.prefixes.firstFact[row]!; fact !== 0; fact = this.facts.next[fact]!) {
+      const kind = this.facts.kind[fact]!
+      if (kind === OWNER_NODE) return HOST
+      if (kind === OWNER_ENDPOINT) return ENDPOINT_CLASS
+      if (kind === OWNER_RESOURCE) return RESOURCE_CLASS
+    }
+    const inherited = identity(this.prefixes.addressClass[around]!)
+    return isKnownClass(inherited) ? inherited : worldOf(this.prefixes.family(row))
+  }
+}

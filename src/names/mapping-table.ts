@@ -1,0 +1,151 @@
+// Mappings (name -> address) and pairs (mapping, endpoint): who learned what. A mapping holds the row of
+// its address in the IPCache and, when a selector matches its name, the fact there. A pair holds one
+// endpoint's lifetime for it. Typed arrays, about 75 octets for a mapping with one pair.
+
+import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
+import { Slots } from '../core/slots.ts'
+
+export class MappingTable implements RowHasher {
+  readonly slots: Slots
+  readonly name: Int32Array
+  /** Row of the address in the IPCache. */
+  readonly prefix: Int32Array
+  /** Row of the fact, 0 when no selector matches the name. */
+  readonly fact: Int32Array
+  readonly firstPair: Int32Array
+  readonly nextOfName: Int32Array
+  readonly previousOfName: Int32Array
+  readonly nextOfPrefix: Int32Array
+  readonly previousOfPrefix: Int32Array
+  /** First mapping of each IPCache row. */
+  readonly firstOfPrefix: Int32Array
+  readonly #index: HashIndex
+
+  constructor(options: { readonly capacity: number; readonly prefixCapacity: number }) {
+    const rows = options.capacity + 1
+    this.slots = new Slots(options.capacity)
+    this.name = new Int32Array(rows)
+    this.prefix = new Int32Array(rows)
+    this.fact = new Int32Array(rows)
+    this.firstPair = new Int32Array(rows)
+    this.nextOfName = new Int32Array(rows)
+    this.previousOfName = new Int32Array(rows)
+    this.nextOfPrefix = new Int32Array(rows)
+    this.previousOfPrefix = new Int32Array(rows)
+    this.firstOfPrefix = new Int32Array(options.prefixCapacity + 1)
+    this.#index = new HashIndex(options.capacity, this)
+  }
+
+  find(name: number, prefix: number): number {
+    const hash = hashPair(name, prefix)
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
+      const row = this.#index.row(at)
+      if (row === 0 || (this.name[row] === name && this.prefix[row] === prefix)) return row
+    }
+  }
+
+  /** Adds an unknown mapping in front of the name's list that starts with `firstOfName`; 0 when full. */
+  add(name: number, prefix: number, firstOfName: number): number {
+    const row = this.slots.take()
+    if (row === 0) return 0
+    this.name[row] = name
+    this.prefix[row] = prefix
+    this.fact[row] = 0
+    this.firstPair[row] = 0
+    this.nextOfName[row] = firstOfName
+    this.previousOfName[row] = 0
+    if (firstOfName !== 0) this.previousOfName[firstOfName] = row
+    const firstOfPrefix = this.firstOfPrefix[prefix]!
+    this.nextOfPrefix[row] = firstOfPrefix
+    this.previousOfPrefix[row] = 0
+    if (firstOfPrefix !== 0) this.previousOfPrefix[firstOfPrefix] = row
+    this.firstOfPrefix[prefix] = row
+    this.#index.insert(hashPair(name, prefix), row)
+    return row
+  }
+
+  /** Removes a mapping; returns the first of its name's list afterwards. */
+  remove(row: number, firstOfName: number): number {
+    this.#index.remove(row)
+    const next = this.nextOfPrefix[row]!
+    const previous = this.previousOfPrefix[row]!
+    if (next !== 0) this.previousOfPrefix[next] = previous
+    if (previous !== 0) this.nextOfPrefix[previous] = next
+    else this.firstOfPrefix[this.prefix[row]!] = next
+    const nextOfName = this.nextOfName[row]!
+    const previousOfName = this.previousOfName[row]!
+    if (nextOfName !== 0) this.previousOfName[nextOfName] = previousOfName
+    if (previousOfName !== 0) this.nextOfName[previousOfName] = nextOfName
+    this.name[row] = 0
+    this.slots.free(row)
+    return previousOfName === 0 ? nextOfName : firstOfName
+  }
+
+  isUsed(row: number): boolean {
+    return this.name[row] !== 0
+  }
+
+  hashOfRow(row: number): number {
+    return hashPair(this.name[row]!, this.prefix[row]!)
+  }
+}
+
+export class PairTable implements RowHasher {
+  readonly slots: Slots
+  readonly mapping: Int32Array
+  readonly endpoint: Int32Array
+  /** End of the TTL in clock ticks. */
+  readonly liveUntil: Int32Array
+  readonly nextOfMapping: Int32Array
+  /** Number of the last scan that saw an open connection, modulo 256; 0 never. */
+  readonly seen: Uint8Array
+  readonly #index: HashIndex
+
+  constructor(options: { readonly capacity: number }) {
+    const rows = options.capacity + 1
+    this.slots = new Slots(options.capacity)
+    this.mapping = new Int32Array(rows)
+    this.endpoint = new Int32Array(rows)
+    this.liveUntil = new Int32Array(rows)
+    this.nextOfMapping = new Int32Array(rows)
+    this.seen = new Uint8Array(rows)
+    this.#index = new HashIndex(options.capacity, this)
+  }
+
+  find(mapping: number, endpoint: number): number {
+    const hash = hashPair(mapping, endpoint)
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
+      const row = this.#index.row(at)
+      if (row === 0 || (this.mapping[row] === mapping && this.endpoint[row] === endpoint))
+        return row
+    }
+  }
+
+  add(mapping: number, endpoint: number, firstOfMapping: number): number {
+    const row = this.slots.take()
+    if (row === 0) return 0
+    this.mapping[row] = mapping
+    this.endpoint[row] = endpoint
+    this.nextOfMapping[row] = firstOfMapping
+    this.seen[row] = 0
+    this.#index.insert(hashPair(mapping, endpoint), row)
+    return row
+  }
+
+  /** Removes a pair; returns the first of its mapping's list afterwards. */
+  remove(row: number, firstOfMapping: number): number {
+    this.#index.remove(row)
+    const next = this.nextOfMapping[row]!
+    this.mapping[row] = 0
+    this.slots.free(row)
+    if (firstOfMapping === row) return next
+    let before = firstOfMapping
+    while (this.nextOfMapping[before] !== row) before = this.nextOfMapping[before]!
+    this.nextOfMapping[before] = next
+    return firstOfMapping
+  }
+
+  hashOfRow(row: number): number {
+    return hashPair(this.mapping[row]!, this.endpoint[row]!)
+  }
+}

@@ -1,0 +1,228 @@
+// What names resolve to: per (endpoint, name, address) a lifetime, per (name, address) a fact in the
+// IPCache with the labels of all FQDN selectors that match the name. Every answer to a known endpoint is
+// kept, also when no selector matches yet, so that a selector added later applies to it.
+//
+// Written by the pipeline (`learn`), by expiry (`forget`) and by relabelling; all in one thread. Cost of
+// an answer known already: four table probes and one move in the wheel.
+
+import type { Clock } from '../core/clock.ts'
+import type { EndpointId } from '../core/ids.ts'
+import type { Family } from '../core/ip.ts'
+import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
+import { OWNER_NAME } from '../ipcache/facts.ts'
+import type { IpCache } from '../ipcache/ipcache.ts'
+import { ExpiryWheel } from './expiry-wheel.ts'
+import { MappingTable, PairTable } from './mapping-table.ts'
+import { NameTable } from './name-table.ts'
+
+/** Which labels a name carries: all FQDN selectors that match it. */
+export interface NameLabeller {
+  /** Grows with every change of the selectors. */
+  readonly epoch: number
+  labelsOf(wire: Uint8Array, offset: number): number
+}
+
+/** A pair is one (endpoint, name, address). */
+export type PairState = 'live' | 'grace' | 'connected'
+
+export interface NameCacheOptions {
+  readonly ipcache: IpCache
+  readonly labelSets: LabelSets
+  readonly labeller: NameLabeller
+  readonly clock: Clock
+  /** `limits.pairs`. */
+  readonly pairsMax: number
+  /** `limits.addresses-per-name`, counted over all endpoints. */
+  readonly addressesPerNameMax: number
+  /** `dns.grace-after-ttl` in seconds. */
+  readonly graceSeconds: number
+}
+
+/** Milliseconds of a clock tick of lifetimes. */
+const TICK_MS = 1000
+
+export class NameCache {
+  readonly names: NameTable
+  readonly mappings: MappingTable
+  readonly pairs: PairTable
+  readonly wheel: ExpiryWheel
+  readonly graceSeconds: number
+  readonly #ipcache: IpCache
+  readonly #sets: LabelSets
+  readonly #labeller: NameLabeller
+  readonly #clock: Clock
+  readonly #addressesMax: number
+  #boundHits = 0
+
+  constructor(options: NameCacheOptions) {
+    const capacity = options.pairsMax
+    this.#ipcache = options.ipcache
+    this.#sets = options.labelSets
+    this.#labeller = options.labeller
+    this.#clock = options.clock
+    this.#addressesMax = options.addressesPerNameMax
+    this.graceSeconds = options.graceSeconds
+    this.names = new NameTable({ capacity })
+    const prefixCapacity = options.ipcache.prefixes.slots.capacity
+    this.mappings = new MappingTable({ capacity, prefixCapacity })
+    this.pairs = new PairTable({ capacity })
+    this.wheel = new ExpiryWheel({ capacity, tick: this.tick() })
+  }
+
+  /** The present second. */
+  tick(): number {
+    return Math.floor(this.#clock.now() / TICK_MS)
+  }
+
+  /** Answers that a bound kept from being learned. */
+  get boundHits(): number {
+    return this.#boundHits
+  }
+
+  /**
+   * Takes one address of an answer in: (endpoint, name, address) lives for `ttl` seconds (already clamped).
+   * Returns the address's row in the IPCache, 0 when a bound left it out: then nothing was changed.
+   */
+  learn(
+    endpoint: EndpointId,
+    name: { readonly wire: Uint8Array; readonly length: number; readonly hash: number },
+    family: Family,
+    octets: Uint8Array,
+    offset: number,
+    ttl: number,
+  ): number {
+    const nameRow = this.#holdName(name.wire, name.length, name.hash)
+    if (nameRow === 0) return this.#full()
+    const mapping = this.#holdMapping(nameRow, family, octets, offset)
+    if (mapping === 0) {
+      this.#dropIdleName(nameRow)
+      return this.#full()
+    }
+    const pair = this.#holdPair(mapping, endpoint)
+    if (pair === 0) {
+      this.#dropIdleMapping(mapping)
+      return this.#full()
+    }
+    const liveUntil = this.tick() + Math.ceil(ttl)
+    if (liveUntil > this.pairs.liveUntil[pair]!) this.pairs.liveUntil[pair] = liveUntil
+    this.wheel.place(pair, this.pairs.liveUntil[pair]! + this.graceSeconds + 1)
+    return this.mappings.prefix[mapping]!
+  }
+
+  /** Forgets one pair, and with the last one its mapping, fact and name. */
+  forget(pair: number): void {
+    const mapping = this.pairs.mapping[pair]!
+    this.wheel.remove(pair)
+    this.mappings.firstPair[mapping] = this.pairs.remove(pair, this.mappings.firstPair[mapping]!)
+    this.#dropIdleMapping(mapping)
+  }
+
+  /** Makes a name's labels agree with the selectors in force; true when they changed. */
+  relabelName(name: number): boolean {
+    const { names } = this
+    if (names.epoch[name] === this.#labeller.epoch) return false
+    const labels = this.#labeller.labelsOf(names.octetsOf(name), names.offsetOf(name))
+    names.epoch[name] = this.#labeller.epoch
+    if (names.labels[name] === labels) return false
+    this.#sets.retain(labels)
+    this.#sets.release(names.labels[name]!)
+    names.labels[name] = labels
+    return true
+  }
+
+  /** Makes a mapping's fact agree with its name's labels; false when a table is full. */
+  relabelMapping(mapping: number): boolean {
+    const labels = this.names.labels[this.mappings.name[mapping]!]!
+    const fact = this.mappings.fact[mapping]!
+    if (labels === EMPTY_SET) {
+      this.mappings.fact[mapping] = 0
+      if (fact !== 0) this.#ipcache.removeFact(fact)
+    } else if (fact !== 0) {
+      this.#ipcache.changeFact(fact, labels)
+    } else {
+      const name = this.mappings.name[mapping]!
+      const added = this.#ipcache.addFact(this.mappings.prefix[mapping]!, OWNER_NAME, name, labels)
+      if (added === 0) return false
+      this.mappings.fact[mapping] = added
+    }
+    return true
+  }
+
+  stateOf(pair: number, scan: number): PairState {
+    const now = this.tick()
+    if (now <= this.pairs.liveUntil[pair]!) return 'live'
+    const past = now > this.pairs.liveUntil[pair]! + this.graceSeconds
+    return past && this.pairs.seen[pair] === scan ? 'connected' : 'grace'
+  }
+
+  #full(): number {
+    this.#boundHits++
+    return 0
+  }
+
+  #holdName(wire: Uint8Array, length: number, hash: number): number {
+    const known = this.names.find(wire, 0, length, hash)
+    const row = known === 0 ? this.names.add(wire, 0, length, hash) : known
+    if (row === 0) return 0
+    if (known === 0) this.names.epoch[row] = -1
+    this.relabelName(row)
+    return row
+  }
+
+  #holdMapping(name: number, family: Family, octets: Uint8Array, offset: number): number {
+    if (this.names.mappings[name]! >= this.#addressesMax)
+      return this.#knownMapping(name, family, octets, offset)
+    const prefix = this.#ipcache.holdAddress(family, octets, offset)
+    if (prefix === 0) return 0
+    const known = this.mappings.find(name, prefix)
+    if (known !== 0) {
+      this.#ipcache.dropRow(prefix)
+      return this.relabelMapping(known) ? known : 0
+    }
+    const row = this.mappings.add(name, prefix, this.names.firstMapping[name]!)
+    if (row === 0) {
+      this.#ipcache.dropRow(prefix)
+      return 0
+    }
+    this.names.firstMapping[name] = row
+    this.names.mappings[name]!++
+    if (this.relabelMapping(row)) return row
+    this.#dropIdleMapping(row)
+    return 0
+  }
+
+  #knownMapping(name: number, family: Family, octets: Uint8Array, offset: number): number {
+    const prefix = this.#ipcache.prefixes.find(family, octets, offset, family === 4 ? 32 : 128)
+    const known = prefix === 0 ? 0 : this.mappings.find(name, prefix)
+    return known !== 0 && this.relabelMapping(known) ? known : 0
+  }
+
+  #holdPair(mapping: number, endpoint: EndpointId): number {
+    const known = this.pairs.find(mapping, endpoint)
+    if (known !== 0) return known
+    const row = this.pairs.add(mapping, endpoint, this.mappings.firstPair[mapping]!)
+    if (row === 0) return 0
+    this.pairs.liveUntil[row] = 0
+    this.mappings.firstPair[mapping] = row
+    return row
+  }
+
+  #dropIdleMapping(mapping: number): void {
+    if (this.mappings.firstPair[mapping] !== 0) return
+    const name = this.mappings.name[mapping]!
+    const fact = this.mappings.fact[mapping]!
+    const prefix = this.mappings.prefix[mapping]!
+    if (fact !== 0) this.#ipcache.removeFact(fact)
+    this.mappings.fact[mapping] = 0
+    this.names.firstMapping[name] = this.mappings.remove(mapping, this.names.firstMapping[name]!)
+    this.names.mappings[name]!--
+    this.#ipcache.dropRow(prefix)
+    this.#dropIdleName(name)
+  }
+
+  #dropIdleName(name: number): void {
+    if (this.names.mappings[name] !== 0) return
+    this.#sets.release(this.names.labels[name]!)
+    this.names.remove(name)
+  }
+}

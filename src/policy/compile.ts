@@ -1,0 +1,101 @@
+// Policies that select an endpoint -> what the datapath and the proxy need to know, in terms of selectors
+// (not of identities, which come and go). Endpoints with the same policies share one result.
+
+import type { Identity } from '../core/ids.ts'
+import { EVERYTHING, type PortRange } from '../core/protocol.ts'
+import {
+  ANY_IDENTITY,
+  ENDPOINT_CLASS,
+  HOST,
+  RESOURCE_CLASS,
+  WORLD_IPV4,
+  WORLD_IPV6,
+} from '../identity/reserved.ts'
+import { compileDnsRules, type DnsRules } from './dns-rules.ts'
+import type { Coverage } from './flatten.ts'
+import type { Entity, Policy, Rule } from './rule.ts'
+import type { SelectorSpec } from '../identity/selector-cache.ts'
+
+/** What a coverage or an entry came from. */
+export interface RuleOrigin {
+  readonly policy: Policy
+  readonly rule: Rule
+}
+
+/** Origin of what no rule but a default made. */
+export const DEFAULT_ORIGIN = 0
+
+export interface CompiledPolicy {
+  readonly policies: readonly Policy[]
+  readonly defaultDeny: boolean
+  /** Coverages of peers that are a whole class, at the class's number; identity 0 for any peer. */
+  readonly levels: ReadonlyMap<Identity, readonly Coverage[]>
+  readonly selectors: readonly {
+    readonly spec: SelectorSpec
+    readonly coverages: readonly Coverage[]
+  }[]
+  readonly dns: DnsRules
+}
+
+export interface CompileOptions {
+  readonly defaultEgress: 'allow' | 'audit' | 'deny'
+  readonly withoutDnsRules: 'allow' | 'deny'
+  /** Number of a rule's origin; stable while the policy object lives. */
+  readonly originOf: (policy: Policy, rule: Rule) => number
+}
+
+const CLASSES_OF: Readonly<Record<Entity, readonly Identity[]>> = {
+  host: [HOST],
+  cluster: [HOST, ENDPOINT_CLASS, RESOURCE_CLASS],
+  world: [WORLD_IPV4, WORLD_IPV6],
+  'world-ipv4': [WORLD_IPV4],
+  'world-ipv6': [WORLD_IPV6],
+  all: [ANY_IDENTITY],
+  none: [],
+}
+
+/** Compiles the policies that select one endpoint. */
+export function compilePolicies(
+  policies: readonly Policy[],
+  options: CompileOptions,
+): CompiledPolicy {
+  const levels = new Map<Identity, Coverage[]>()
+  const selectors: { readonly spec: SelectorSpec; readonly coverages: readonly Coverage[] }[] = []
+  const defaultDeny = policies.some((policy) => policy.defaultDeny)
+  const addLevel = (level: Identity, coverages: readonly Coverage[]): void => {
+    levels.set(level, [...(levels.get(level) ?? []), ...coverages])
+  }
+  for (const policy of policies) {
+    for (const rule of policy.rules) {
+      const coverages = coveragesOf(rule, options.originOf(policy, rule))
+      if (coverages.length === 0) continue
+      if (rule.peers.kind === 'any') {
+        if (rule.toPorts !== undefined) addLevel(ANY_IDENTITY, coverages)
+        continue
+      }
+      for (const peer of rule.peers.selectors) {
+        if (peer.kind !== 'entity') selectors.push({ spec: peer, coverages })
+        else for (const level of CLASSES_OF[peer.entity]) addLevel(level, coverages)
+      }
+    }
+  }
+  if (!defaultDeny && options.defaultEgress !== 'deny') {
+    const action = options.defaultEgress
+    addLevel(ANY_IDENTITY, [{ action, range: EVERYTHING, origin: DEFAULT_ORIGIN }])
+  }
+  const dns = compileDnsRules(policies, {
+    withoutRules: options.withoutDnsRules,
+    defaultDeny: defaultDeny || options.defaultEgress === 'deny',
+  })
+  return { policies, defaultDeny, levels, selectors, dns }
+}
+
+/** The ports a rule opens or closes in the datapath; a `toPorts` entry with DNS rules opens nothing. */
+function coveragesOf(rule: Rule, origin: number): readonly Coverage[] {
+  const action = rule.action
+  if (rule.toPorts === undefined) return [{ action, range: EVERYTHING, origin }]
+  return rule.toPorts
+    .filter((entry) => entry.dns === undefined)
+    .flatMap((entry) => entry.ports)
+    .map((range: PortRange) => ({ action, range, origin }))
+}

@@ -1,0 +1,77 @@
+// May this endpoint ask this name? In explicit mode the asked server is the proxy's, so peers are not
+// compared; which rules count then is SEMANTICS 2 "DNS":
+//   - a `toPorts` entry with `rules.dns` that covers port 53 permits the names that its patterns match;
+//   - a rule without `rules.dns` permits every name if it covers port 53 and either names that port, has no
+//     peer field, or has the peer `toEntities: world | all`; a `toFQDNs` peer never permits asking;
+//   - an endpoint none of whose rules has `rules.dns` asks anything (`dns.without-rules`);
+//   - a deny rule for any peer that covers port 53 denies every name: deny beats allow.
+// The transport makes no difference: the same name gets the same verdict over UDP and TCP.
+
+import { ANY_PROTOCOL, TCP, UDP, type PortRange } from '../core/protocol.ts'
+import type { Pattern } from './pattern.ts'
+import type { Peers, Policy, PortRule, Rule } from './rule.ts'
+
+/** What an endpoint may ask. */
+export type DnsRules =
+  | { readonly kind: 'every-name' }
+  | { readonly kind: 'no-name' }
+  | { readonly kind: 'names'; readonly patterns: readonly Pattern[] }
+
+/** The port that transparent clients ask, and as which explicit mode judges. */
+export const DNS_PORT = 53
+
+export function compileDnsRules(
+  policies: readonly Policy[],
+  options: { readonly withoutRules: 'allow' | 'deny'; readonly defaultDeny: boolean },
+): DnsRules {
+  const rules = policies.flatMap((policy) => policy.rules)
+  if (rules.some(deniesAsking)) return { kind: 'no-name' }
+  const hasDns = rules.some((rule) => rule.toPorts?.some((entry) => entry.dns !== undefined))
+  if (!hasDns) return { kind: options.withoutRules === 'allow' ? 'every-name' : 'no-name' }
+  if (!options.defaultDeny || rules.some(permitsEveryName)) return { kind: 'every-name' }
+  const patterns = rules.flatMap((rule) => (rule.toPorts ?? []).flatMap(patternsOf))
+  return { kind: 'names', patterns }
+}
+
+function patternsOf(entry: PortRule): readonly Pattern[] {
+  return entry.dns !== undefined && entry.ports.some(coversDns) ? entry.dns : []
+}
+
+function permitsEveryName(rule: Rule): boolean {
+  if (rule.action !== 'allow' || hasFqdnPeer(rule.peers)) return false
+  const wide = hasEntity(rule.peers, ['world', 'all'])
+  // The empty rule, no peer and no port, allows nothing.
+  if (rule.toPorts === undefined) return wide
+  const anyServer = wide || rule.peers.kind === 'any'
+  return rule.toPorts.some((entry) => {
+    if (entry.dns !== undefined || !entry.ports.some(coversDns)) return false
+    return anyServer || entry.ports.some(namesDns)
+  })
+}
+
+function deniesAsking(rule: Rule): boolean {
+  if (rule.action !== 'deny') return false
+  const every = hasEntity(rule.peers, ['all'])
+  if (rule.toPorts === undefined) return every
+  if (!every && rule.peers.kind !== 'any') return false
+  return rule.toPorts.some((entry) => entry.ports.some(coversDns))
+}
+
+function hasFqdnPeer(peers: Peers): boolean {
+  return peers.kind === 'selectors' && peers.selectors.some(({ kind }) => kind === 'fqdn')
+}
+
+function hasEntity(peers: Peers, entities: readonly string[]): boolean {
+  if (peers.kind !== 'selectors') return false
+  return peers.selectors.some((peer) => peer.kind === 'entity' && entities.includes(peer.entity))
+}
+
+function coversDns({ protocol, low, high }: PortRange): boolean {
+  const carriesDns = protocol === ANY_PROTOCOL || protocol === UDP || protocol === TCP
+  return carriesDns && low <= DNS_PORT && DNS_PORT <= high
+}
+
+/** Covers it by number, not by standing for every port. */
+function namesDns(range: PortRange): boolean {
+  return coversDns(range) && !(range.low === 0 && range.high === 65_535)
+}
