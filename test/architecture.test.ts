@@ -23,6 +23,7 @@ const LAYERS: readonly (readonly [path: RegExp, layer: number])[] = [
 const SIDEWAYS: readonly string[] = [
   'ipcache -> datapath', // its changes are written as the port's batches
   'names -> ipcache', // learned names are facts
+  'names -> datapath', // expiry asks the port for live peers
   'identity -> policy', // the selector cache matches labels with policy's patterns
   'policy -> identity', // rules name reserved identities and label sets
   'endpoints -> identity', // an endpoint's labels are a label set
@@ -53,7 +54,7 @@ const LONG_FILES: readonly string[] = []
 const MAY_CAST = /^src\/(core\/(brand|ids)\.ts$|native\/)/
 
 const sources = readSources('src')
-const tests = readSources('test')
+const tests = [...readSources('test'), ...readSources('demo')]
 
 /** `path:line: text` of every match in code, not in comments or strings. */
 function findAll(files: readonly Source[], pattern: RegExp): string[] {

@@ -1,0 +1,64 @@
+// The demo's own folder: configuration, state, socket and, for eBPF, a bpffs of its own. Removed with everything in it
+// when the process ends in any way it can notice; what a killed run left is swept by the next one.
+
+import { execFileSync } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const NAME = /^namegate-demo-(\d+)-/
+
+export class Workspace {
+  readonly folder: string
+
+  constructor() {
+    sweepDead()
+    this.folder = mkdtempSync(join(tmpdir(), `namegate-demo-${process.pid}-`))
+    process.on('exit', () => removeFolder(this.folder))
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.once(signal, () => process.exit(130))
+    }
+  }
+
+  path(name: string): string {
+    return join(this.folder, name)
+  }
+
+  write(name: string, text: string): void {
+    writeFileSync(this.path(name), text)
+  }
+
+  copy(from: URL, name: string): void {
+    cpSync(from, this.path(name))
+  }
+
+  /** An empty bpffs for the pinned maps; gone, with the maps, at the end. */
+  mountBpf(): string {
+    const folder = this.path('bpf')
+    mkdirSync(folder)
+    execFileSync('mount', ['-t', 'bpf', 'bpf', folder])
+    return folder
+  }
+}
+
+function sweepDead(): void {
+  for (const name of readdirSync(tmpdir())) {
+    const pid = NAME.exec(name)?.[1]
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) removeFolder(join(tmpdir(), name))
+  }
+}
+
+function removeFolder(folder: string): void {
+  const bpf = join(folder, 'bpf')
+  if (readFileSync('/proc/self/mounts', 'utf8').includes(` ${bpf} `)) execFileSync('umount', [bpf])
+  rmSync(folder, { recursive: true, force: true })
+}
