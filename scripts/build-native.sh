@@ -1,0 +1,97 @@
+#!/bin/sh
+# Builds what is not TypeScript into build/: the addons posix.node and bpf.node, and the kernel object
+# namegate.bpf.o. Needs no network. Does nothing when all is newer than its sources. What can't be built is
+# named in one line each with the remedy; the exit code is 1 when anything is missing.
+# The addons are plain C against N-API, so a compiler and two headers are enough and node-gyp is not needed.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+out=build/Release
+missing=0
+mkdir -p $out
+
+say() { printf 'build-native: %s\n' "$*"; }
+lack() {
+	say "missing: $*" >&2
+	missing=1
+}
+
+# True when $1 is older than any of the other arguments, or not there.
+stale() {
+	target=$1
+	shift
+	[ -e "$target" ] || return 0
+	for source in "$@"; do
+		[ "$source" -nt "$target" ] && return 0
+	done
+	return 1
+}
+
+# Runs a compiler; on success its output takes its place at once, so that no half-made file is ever loaded.
+make_file() {
+	target=$1
+	shift
+	say "making $target"
+	if "$@" -o "$target.new"; then
+		mv -f "$target.new" "$target"
+	else
+		rm -f "$target.new"
+		lack "$target (the compiler's message is above)"
+	fi
+}
+
+node_headers() {
+	for candidate in \
+		"$(node -p 'require("path").resolve(process.execPath, "../../include/node")' 2>/dev/null)" \
+		"$(npm config get nodedir 2>/dev/null)/include/node" \
+		/usr/include/node \
+		node_modules/node-api-headers/include; do
+		if [ -f "$candidate/node_api.h" ]; then
+			printf '%s' "$candidate"
+			return 0
+		fi
+	done
+	return 1
+}
+
+addon() {
+	name=$1
+	libraries=$2
+	shift 2
+	stale "$out/$name.node" "src/native/$name.c" "$@" scripts/build-native.sh || return 0
+	# shellcheck disable=SC2086
+	make_file "$out/$name.node" "$compiler" -std=gnu11 -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hidden \
+		-I "$headers" "src/native/$name.c" $libraries
+}
+
+has_header() { printf '#include <%s>\n' "$1" | "$compiler" -E -x c - >/dev/null 2>&1; }
+
+compiler=${CC:-$(command -v gcc || command -v cc || command -v clang)}
+if [ -z "$compiler" ]; then
+	lack 'a C compiler: apt-get install gcc libc6-dev'
+elif ! headers=$(node_headers); then
+	lack 'headers of Node-API: npm ci (package node-api-headers)'
+else
+	addon posix '' src/native/addon.h
+	if has_header bpf/libbpf.h; then
+		addon bpf -lbpf src/native/addon.h src/native/bpf-maps.h
+	else
+		lack 'libbpf: apt-get install libbpf-dev'
+	fi
+fi
+
+kernel=src/datapath/ebpf
+object=build/namegate.bpf.o
+if stale $object $kernel/*.c $kernel/*.h scripts/build-native.sh; then
+	if ! clang=$(command -v clang); then
+		lack 'clang for the kernel programs: apt-get install clang'
+	elif [ ! -e /usr/include/bpf/bpf_helpers.h ]; then
+		lack 'libbpf headers for the kernel programs: apt-get install libbpf-dev'
+	else
+		# Headers of the machine's own architecture: <asm/types.h> is not on the bpf target's path.
+		make_file $object "$clang" -O2 -g -Wall -Werror -target bpf -mcpu=v2 \
+			-idirafter "/usr/include/$(uname -m)-linux-gnu" -c $kernel/namegate.bpf.c
+	fi
+fi
+
+exit $missing

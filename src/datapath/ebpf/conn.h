@@ -1,0 +1,278 @@
+/* Who began a connection, and whether it is still open.
+ *
+ * A reply in a connection that the peer began passes without policy; everything else that an endpoint
+ * sends is judged, each time. So an entry with BEGAN_ENDPOINT grants nothing: it stands so that no inbound
+ * packet can make the same tuple look begun by the peer, and so that livePeers can report it.
+ *
+ * Established TCP stands in ng_conn, which evicts nothing. Half-open TCP, UDP, SCTP and ICMP echo stand in
+ * ng_conn_new (LRU). TCP is entered on SYN without ACK only. After both FINs a TCP entry goes back to
+ * ng_conn_new, for the last acknowledgements; after an RST too, and returns when both sides go on talking,
+ * because anybody can forge an RST. */
+#ifndef NAMEGATE_CONN_H
+#define NAMEGATE_CONN_H
+
+#include "maps.h"
+#include "packet.h"
+
+#define SECOND 1000000000ULL
+#define REPLY_IDLE (180 * SECOND)
+#define CLOSING_TIME (60 * SECOND)
+#define NEIGHBOUR_TIME (3600 * SECOND)
+#define NEIGHBOUR_PORT 0xffff
+
+static __always_inline void count(__u32 stat)
+{
+	__u64 *value = bpf_map_lookup_elem(&ng_stats, &stat);
+
+	if (value)
+		*value += 1;
+}
+
+/* The tuple as the endpoint sees it; `outbound`: the endpoint sent the packet. */
+static __always_inline void conn_key_of(const struct endpoint_value *e, const struct packet *p, int outbound,
+					struct conn_key *k)
+{
+	k->endpoint = e->id;
+	k->generation = e->generation;
+	k->protocol = p->protocol;
+	k->family = p->family;
+	k->local_port = outbound ? p->source_port : p->target_port;
+	k->peer_port = outbound ? p->target_port : p->source_port;
+	k->unused = 0;
+	__builtin_memcpy(k->local, outbound ? p->source : p->target, 16);
+	__builtin_memcpy(k->peer, outbound ? p->target : p->source, 16);
+}
+
+static __always_inline int is_opening(const struct packet *p)
+{
+	return (p->tcp_flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) == TCP_SYN;
+}
+
+static __always_inline int is_echo(const struct packet *p, int reply)
+{
+	if (p->family == 4)
+		return p->protocol == IPPROTO_ICMP && p->icmp_type == (reply ? ECHO_REPLY4 : ECHO_REQUEST4);
+	return p->protocol == IPPROTO_ICMPV6 && p->icmp_type == (reply ? ECHO_REPLY6 : ECHO_REQUEST6);
+}
+
+/* Whether the packet belongs to a protocol whose connections are followed. */
+static __always_inline int is_followed(const struct packet *p)
+{
+	if (p->later_fragment)
+		return 0;
+	return p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP || p->protocol == SCTP;
+}
+
+/* Whether what the endpoint sends is a reply in a connection that the peer began. */
+static __always_inline int is_reply(const struct packet *p, const struct conn_key *k)
+{
+	struct conn_value *c;
+
+	if (p->protocol == IPPROTO_TCP && is_opening(p))
+		return 0;
+	if (!is_followed(p) && (p->later_fragment || !is_echo(p, 1)))
+		return 0;
+	if (p->protocol == IPPROTO_TCP) {
+		c = bpf_map_lookup_elem(&ng_conn, k);
+		if (c)
+			return c->began == BEGAN_PEER;
+	}
+	c = bpf_map_lookup_elem(&ng_conn_new, k);
+	if (!c || c->began != BEGAN_PEER)
+		return 0;
+	__u64 limit = c->state == STATE_CLOSING || c->state == STATE_RESET ? CLOSING_TIME : REPLY_IDLE;
+	return bpf_ktime_get_ns() - c->seen < limit;
+}
+
+static __always_inline void conn_begin(const struct conn_key *k, __u8 began, __u64 flags)
+{
+	struct conn_value fresh = { .seen = bpf_ktime_get_ns(), .began = began };
+
+	bpf_map_update_elem(&ng_conn_new, k, &fresh, flags);
+}
+
+/* Last seen, at most once a second, so that CPUs don't fight over the line. */
+static __always_inline void conn_touch(struct conn_value *c)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	if (now - c->seen > SECOND)
+		c->seen = now;
+}
+
+static __always_inline __u64 *conn_counter(const struct conn_key *k, __u32 side)
+{
+	struct count_key key = { .endpoint = k->endpoint, .generation = k->generation, .side = side };
+
+	return bpf_map_lookup_elem(&ng_conn_count, &key);
+}
+
+/* ng_conn_new -> ng_conn. Over the endpoint's bound, or the map's, it stays where it is. */
+static __noinline int conn_promote(const struct conn_key *k, struct conn_value *c)
+{
+	__u32 zero = 0;
+
+	if (!k || !c)
+		return 0;
+	struct config_value *config = bpf_map_lookup_elem(&ng_config, &zero);
+	__u64 *opened = conn_counter(k, COUNT_KERNEL);
+	__u64 *freed = conn_counter(k, COUNT_FREED);
+	__s64 open = (opened ? *opened : 0) - (freed ? *freed : 0);
+	struct conn_value fresh = { .seen = bpf_ktime_get_ns(), .began = c->began };
+
+	if (config && open >= (__s64)config->connections_per_endpoint) {
+		count(STAT_CONN_LIMIT);
+		c->state = STATE_OPEN;
+		return 0;
+	}
+	if (bpf_map_update_elem(&ng_conn, k, &fresh, BPF_NOEXIST) < 0) {
+		count(STAT_CONN_FULL);
+		c->state = STATE_OPEN;
+		return 0;
+	}
+	if (opened) {
+		__sync_fetch_and_add(opened, 1);
+	} else {
+		struct count_key key = { .endpoint = k->endpoint, .generation = k->generation };
+		__u64 one = 1;
+		if (bpf_map_update_elem(&ng_conn_count, &key, &one, BPF_NOEXIST) < 0) {
+			opened = conn_counter(k, COUNT_KERNEL);
+			if (opened)
+				__sync_fetch_and_add(opened, 1);
+		}
+	}
+	bpf_map_delete_elem(&ng_conn_new, k);
+	return 0;
+}
+
+/* ng_conn -> ng_conn_new, in the given state. Only the CPU whose delete found the entry counts it. */
+static __noinline int conn_demote(const struct conn_key *k, __u8 began, __u8 state)
+{
+	struct conn_value fresh = { .seen = bpf_ktime_get_ns(), .began = began, .state = state };
+
+	if (!k)
+		return 0;
+	bpf_map_update_elem(&ng_conn_new, k, &fresh, BPF_ANY);
+	if (bpf_map_delete_elem(&ng_conn, k) == 0) {
+		__u64 *opened = conn_counter(k, COUNT_KERNEL);
+		if (opened)
+			__sync_fetch_and_add(opened, -1);
+	}
+	return 0;
+}
+
+static __always_inline void note_fin(struct conn_value *c, int outbound)
+{
+	if (outbound)
+		c->fin_local = 1;
+	else
+		c->fin_peer = 1;
+}
+
+static __always_inline void follow_established(const struct packet *p, const struct conn_key *k, int outbound,
+					       struct conn_value *c)
+{
+	if (is_opening(p)) {
+		if (outbound && c->began == BEGAN_PEER)
+			conn_demote(k, BEGAN_ENDPOINT, STATE_NEW);
+		return;
+	}
+	conn_touch(c);
+	if (p->tcp_flags & TCP_RST) {
+		conn_demote(k, c->began, STATE_RESET);
+	} else if (p->tcp_flags & TCP_FIN) {
+		note_fin(c, outbound);
+		if (c->fin_local && c->fin_peer)
+			conn_demote(k, c->began, STATE_CLOSING);
+	}
+}
+
+static __always_inline void follow_unsettled(const struct packet *p, const struct conn_key *k, int outbound,
+					     struct conn_value *c)
+{
+	int initiator = outbound == (c->began == BEGAN_ENDPOINT);
+
+	switch (c->state) {
+	case STATE_NEW:
+		if (!initiator && (p->tcp_flags & (TCP_SYN | TCP_ACK)) == (TCP_SYN | TCP_ACK))
+			c->state = STATE_ANSWERED;
+		break;
+	case STATE_ANSWERED:
+		if (initiator && (p->tcp_flags & TCP_ACK) && !(p->tcp_flags & (TCP_SYN | TCP_RST))) {
+			conn_promote(k, c);
+			if (p->tcp_flags & TCP_FIN) {
+				struct conn_value *settled = bpf_map_lookup_elem(&ng_conn, k);
+				if (settled)
+					note_fin(settled, outbound);
+			}
+			return;
+		}
+		break;
+	case STATE_RESET:
+		if (p->tcp_flags & (TCP_RST | TCP_SYN))
+			return;
+		if (outbound)
+			c->after_local = 1;
+		else
+			c->after_peer = 1;
+		if (c->after_local && c->after_peer)
+			conn_promote(k, c);
+		return;
+	case STATE_CLOSING:
+		return;
+	}
+	conn_touch(c);
+	if (p->tcp_flags & TCP_RST) {
+		c->state = STATE_CLOSING;
+	} else if (p->tcp_flags & TCP_FIN) {
+		note_fin(c, outbound);
+		if (c->fin_local && c->fin_peer)
+			c->state = STATE_CLOSING;
+	}
+}
+
+/* One TCP packet that passed, or that tears down a connection. */
+static __always_inline void follow_tcp(const struct packet *p, const struct conn_key *k, int outbound)
+{
+	struct conn_value *c = bpf_map_lookup_elem(&ng_conn, k);
+
+	if (c) {
+		follow_established(p, k, outbound, c);
+		return;
+	}
+	c = bpf_map_lookup_elem(&ng_conn_new, k);
+	if (!is_opening(p)) {
+		if (c)
+			follow_unsettled(p, k, outbound, c);
+	} else if (!c) {
+		conn_begin(k, outbound ? BEGAN_ENDPOINT : BEGAN_PEER, BPF_NOEXIST);
+	} else if (outbound) {
+		if (c->began == BEGAN_PEER || c->state != STATE_NEW)
+			conn_begin(k, BEGAN_ENDPOINT, BPF_ANY);
+	} else if (c->began == BEGAN_PEER && c->state != STATE_NEW) {
+		conn_begin(k, BEGAN_PEER, BPF_ANY);
+	}
+}
+
+static __always_inline void follow_datagram(const struct conn_key *k, int outbound)
+{
+	struct conn_value *c = bpf_map_lookup_elem(&ng_conn_new, k);
+
+	if (c)
+		conn_touch(c);
+	else
+		conn_begin(k, outbound ? BEGAN_ENDPOINT : BEGAN_PEER, BPF_NOEXIST);
+}
+
+/* Entries for a packet that passed (outbound) or came in. Echo is followed from the peer's request only. */
+static __always_inline void follow(const struct packet *p, const struct conn_key *k, int outbound)
+{
+	if (p->later_fragment)
+		return;
+	if (p->protocol == IPPROTO_TCP)
+		follow_tcp(p, k, outbound);
+	else if (is_followed(p) || (!outbound && is_echo(p, 0)))
+		follow_datagram(k, outbound);
+}
+
+#endif

@@ -1,0 +1,192 @@
+/* Keys, values and numbers that the kernel programs share with layout.ts. A change here is a new pin
+ * directory (LAYOUT_VERSION in layout.ts), never a change in place: maps outlive the process.
+ * Numbers are in host order unless a field says network order; that is where prefixes must match. */
+#ifndef NAMEGATE_LAYOUT_H
+#define NAMEGATE_LAYOUT_H
+
+#include <linux/types.h>
+
+/* ng_mode */
+#define MODE_ENFORCE 0
+#define MODE_AUDIT 1
+#define MODE_BYPASS 2
+
+/* ng_endpoints */
+#define HOOK_INTERFACE 1
+#define HOOK_CGROUP 2
+#define ENDPOINT_ENFORCING 1
+#define ENDPOINT_AUDIT 2
+#define ENDPOINT_SCOPED 4       /* not used yet */
+#define ENDPOINT_INTERCEPTED4 8 /* not used yet */
+#define ENDPOINT_INTERCEPTED6 16
+#define ENDPOINT_LAYER3 32 /* the interface carries packets without a link header */
+
+/* Classes, as in src/identity/reserved.ts. */
+#define CLASS_HOST 1
+#define CLASS_WORLD4 9
+#define CLASS_WORLD6 10
+
+/* ng_policy */
+#define POLICY_ALLOW 1
+#define POLICY_DENY 2
+#define POLICY_AUDIT 3
+#define POLICY_BITS_PORT 88     /* endpoint, identity, protocol, port */
+#define POLICY_BITS_PROTOCOL 72 /* endpoint, identity, protocol */
+
+/* Who began a connection; NEIGHBOUR marks an address that is known to be on the link. */
+#define BEGAN_ENDPOINT 1
+#define BEGAN_PEER 2
+#define BEGAN_NEIGHBOUR 3
+
+/* Where a connection in ng_conn_new stands. */
+#define STATE_NEW 0      /* SYN or first datagram seen */
+#define STATE_ANSWERED 1 /* SYN with ACK seen from the other side */
+#define STATE_OPEN 2     /* established, but ng_conn or the endpoint's bound was full */
+#define STATE_CLOSING 3  /* both FINs, or a reset before it was established */
+#define STATE_RESET 4    /* RST seen; traffic in both directions afterwards proves that it was forged */
+
+struct mode_value {
+	__u32 mode;
+};
+
+struct config_value {
+	__u32 connections_per_endpoint;
+	__u32 unused;
+};
+
+struct prefix_key {
+	__u32 bits;
+	__be32 scope; /* ng_ipcache: 0 = node. ng_source: the endpoint's id. */
+	__be32 family;
+	__u32 address[4];
+};
+
+struct prefix_value {
+	__u32 identity;
+	__u32 class;
+};
+
+struct hook_key {
+	__u32 kind;
+	__u32 unused;
+	__u64 id;
+};
+
+struct endpoint_value {
+	__u32 id;
+	__u32 generation;
+	__u32 flags;
+	__u32 unused;
+};
+
+struct policy_key {
+	__u32 bits;
+	__be32 endpoint;
+	__be32 identity;
+	__u8 protocol;
+	__u8 port[2]; /* network order */
+	__u8 unused;
+};
+
+struct policy_value {
+	__u8 verdict;
+	__u8 unused[3];
+	__u32 rule;
+};
+
+struct conn_key {
+	__u32 endpoint;
+	__u32 generation;
+	__u8 protocol;
+	__u8 family;
+	__be16 local_port;
+	__be16 peer_port;
+	__u16 unused;
+	__u32 local[4];
+	__u32 peer[4];
+};
+
+/* Every field has one writer side, so that two CPUs never need to change one byte together. */
+struct conn_value {
+	__u64 seen; /* CLOCK_MONOTONIC, ns */
+	__u8 began;
+	__u8 state;
+	__u8 fin_local;
+	__u8 fin_peer;
+	__u8 after_local; /* traffic after a reset */
+	__u8 after_peer;
+	__u8 unused[2];
+};
+
+/* ng_conn_count: entries of ng_conn = opened by the kernel side minus freed by user space. */
+#define COUNT_KERNEL 0
+#define COUNT_FREED 1
+
+struct count_key {
+	__u32 endpoint;
+	__u32 generation;
+	__u32 side;
+};
+
+struct listener_key {
+	__u32 family;
+	__be16 port;
+	__u16 unused;
+	__u32 address[4];
+};
+
+struct dns_source_key {
+	__u8 protocol;
+	__u8 family;
+	__be16 port;
+	__u32 address[4];
+};
+
+#define EVENT_DENY 1
+#define EVENT_AUDIT 2
+#define REASON_POLICY 1
+#define REASON_SOURCE 2
+#define REASON_MALFORMED 3
+#define REASON_FRAGMENT 4
+
+struct event {
+	__u32 endpoint;
+	__u32 identity;
+	__u32 rule;
+	__u8 verdict;
+	__u8 reason;
+	__u8 family;
+	__u8 protocol;
+	__be16 port;
+	__u16 unused;
+	__u32 peer[4];
+};
+
+struct rate_value {
+	__u64 window;
+	__u32 count;
+	__u32 unused;
+};
+
+/* ng_stats; the names stand in layout.ts in the same order. */
+enum stat {
+	STAT_ALLOW,
+	STAT_REPLY,
+	STAT_LISTENER,
+	STAT_NEIGHBOUR,
+	STAT_AUDIT,
+	STAT_NOT_ENFORCING,
+	STAT_BYPASS,
+	STAT_DROP_POLICY,
+	STAT_DROP_SOURCE,
+	STAT_DROP_MALFORMED,
+	STAT_DROP_FRAGMENT,
+	STAT_DROP_NO_ENDPOINT,
+	STAT_CONN_LIMIT,
+	STAT_CONN_FULL,
+	STAT_EVENTS_LOST,
+	STAT_EVENTS_SAMPLED_OUT,
+	STATS
+};
+
+#endif

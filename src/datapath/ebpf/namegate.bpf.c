@@ -1,0 +1,374 @@
+/* The kernel side: judges what endpoints send, and follows what they receive. IPv4 and IPv6; tc (clsact) on
+ * an interface, cgroup_skb for processes of the host itself. The verdict order stands in
+ * src/datapath/datapath.ts; the memory adapter is its executable model, and one contract suite runs both.
+ *
+ * Rules that the port leaves to us:
+ *  - Later fragments have no ports: they pass where the whole protocol, or every protocol, may pass to that
+ *    identity. A first fragment that was dropped is never completed, so no deny is undone by this.
+ *  - ICMP is judged as protocol 1 or 58, port 0; an echo reply to a peer's request is a reply.
+ *  - Protocols other than TCP, UDP, SCTP and ICMP have port 0 and no connections.
+ *  - A hook without an endpoint drops what is sent through it: closed.
+ *  - Source and malformed drops hold for endpoints that are audited or do not enforce as well: they protect
+ *    the others. Mode bypass lifts them.
+ *  - What comes in is never dropped, and in mode bypass not followed.
+ * A process with CAP_NET_RAW in a fenced cgroup can send through a packet socket, which no cgroup program
+ * sees; an endpoint that has an interface can't. */
+
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "conn.h"
+#include "maps.h"
+#include "neighbour.h"
+#include "packet.h"
+
+#define EVENT_WINDOW 100000000ULL
+#define EVENTS_PER_WINDOW 100 /* per CPU */
+#define CGROUP_LEVELS 32
+
+#define PASS 1
+#define DROP 0
+
+/* What one packet meets: the endpoint that sent it, where it goes, what policy said. */
+struct judgement {
+	__u32 identity;
+	__u32 class;
+	__u32 rule;
+	__u32 verdict; /* POLICY_*, 0 when no entry matched */
+};
+
+static __always_inline __u32 current_mode(void)
+{
+	__u32 zero = 0;
+	struct mode_value *value = bpf_map_lookup_elem(&ng_mode, &zero);
+
+	return value ? value->mode : MODE_ENFORCE;
+}
+
+static __always_inline int events_spent(void)
+{
+	__u32 zero = 0;
+	struct rate_value *rate = bpf_map_lookup_elem(&ng_rate, &zero);
+	__u64 window = bpf_ktime_get_ns() / EVENT_WINDOW;
+
+	if (!rate)
+		return 1;
+	if (rate->window != window) {
+		rate->window = window;
+		rate->count = 0;
+	}
+	return ++rate->count > EVENTS_PER_WINDOW;
+}
+
+static __always_inline void report(const struct endpoint_value *e, const struct packet *p,
+				   const struct judgement *j, __u8 verdict, __u8 reason)
+{
+	if (events_spent()) {
+		count(STAT_EVENTS_SAMPLED_OUT);
+		return;
+	}
+	struct event *event = bpf_ringbuf_reserve(&ng_events, sizeof(*event), 0);
+	if (!event) {
+		count(STAT_EVENTS_LOST);
+		return;
+	}
+	event->endpoint = e->id;
+	event->identity = j->identity;
+	event->rule = j->rule;
+	event->verdict = verdict;
+	event->reason = reason;
+	event->family = p->family;
+	event->protocol = p->protocol;
+	event->port = p->target_port;
+	event->unused = 0;
+	__builtin_memcpy(event->peer, p->target, 16);
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline int is_loopback(const struct packet *p)
+{
+	if (p->family == 4)
+		return (p->target[0] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000);
+	return !(p->target[0] | p->target[1] | p->target[2]) && p->target[3] == bpf_htonl(1);
+}
+
+/* Identity and class of an address; `address` is 4 words. */
+static __always_inline void identify(__u32 family, const __u32 *address, struct judgement *j)
+{
+	struct prefix_key key = { .family = bpf_htonl(family), .bits = family == 4 ? 96 : 192 };
+
+	__builtin_memcpy(key.address, address, 16);
+	struct prefix_value *value = bpf_map_lookup_elem(&ng_ipcache, &key);
+	if (value) {
+		j->identity = value->identity;
+		j->class = value->class;
+	} else {
+		j->identity = j->class = family == 4 ? CLASS_WORLD4 : CLASS_WORLD6;
+	}
+}
+
+static __always_inline int owns_source(const struct endpoint_value *e, const struct packet *p)
+{
+	struct prefix_key key = { .scope = bpf_htonl(e->id), .family = bpf_htonl(p->family) };
+
+	key.bits = p->family == 4 ? 96 : 192;
+	__builtin_memcpy(key.address, p->source, 16);
+	return bpf_map_lookup_elem(&ng_source, &key) != 0;
+}
+
+/* Whether (address, port) is one of namegate's own listeners. */
+static __always_inline int is_listener(const struct packet *p, const __u32 *address, __be16 port, __u32 class)
+{
+	struct listener_key key = { .family = p->family, .port = port };
+
+	if (p->later_fragment || (p->protocol != IPPROTO_TCP && p->protocol != IPPROTO_UDP))
+		return 0;
+	__builtin_memcpy(key.address, address, 16);
+	if (bpf_map_lookup_elem(&ng_listeners, &key))
+		return 1;
+	if (class != CLASS_HOST)
+		return 0;
+	__builtin_memset(key.address, 0, 16);
+	return bpf_map_lookup_elem(&ng_listeners, &key) != 0;
+}
+
+/* One of the three lookups. Deny wins over allow over audit; the rule is the winner's. */
+static __always_inline void consult(const struct endpoint_value *e, const struct packet *p, __u32 identity,
+				    struct judgement *j)
+{
+	struct policy_key key = {
+		.bits = p->later_fragment ? POLICY_BITS_PROTOCOL : POLICY_BITS_PORT,
+		.endpoint = bpf_htonl(e->id),
+		.identity = bpf_htonl(identity),
+		.protocol = p->protocol,
+	};
+	int has_ports = is_followed(p);
+
+	if (has_ports)
+		__builtin_memcpy(key.port, &p->target_port, 2);
+	struct policy_value *value = bpf_map_lookup_elem(&ng_policy, &key);
+	if (!value || j->verdict == POLICY_DENY)
+		return;
+	if (value->verdict == POLICY_DENY || j->verdict == 0 || value->verdict == POLICY_ALLOW) {
+		if (j->verdict == POLICY_ALLOW && value->verdict != POLICY_DENY)
+			return;
+		j->verdict = value->verdict;
+		j->rule = value->rule;
+	}
+}
+
+static __always_inline void judge(const struct endpoint_value *e, const struct packet *p, struct judgement *j)
+{
+	consult(e, p, j->identity, j);
+	if (j->class != j->identity)
+		consult(e, p, j->class, j);
+	consult(e, p, 0, j);
+}
+
+static __always_inline int refuse(const struct endpoint_value *e, const struct packet *p,
+				  const struct judgement *j, __u32 stat, __u8 reason)
+{
+	count(stat);
+	report(e, p, j, EVENT_DENY, reason);
+	return DROP;
+}
+
+/* Steps 5 and 6: policy, then what mode and endpoint make of a refusal. */
+static __always_inline int decide(const struct endpoint_value *e, const struct packet *p, struct judgement *j,
+				  __u32 mode)
+{
+	__u8 reason = p->later_fragment ? REASON_FRAGMENT : REASON_POLICY;
+
+	judge(e, p, j);
+	if (j->verdict == POLICY_ALLOW) {
+		count(STAT_ALLOW);
+		return PASS;
+	}
+	if (j->verdict == POLICY_AUDIT || mode == MODE_AUDIT || (e->flags & ENDPOINT_AUDIT)) {
+		count(STAT_AUDIT);
+		report(e, p, j, EVENT_AUDIT, reason);
+		return PASS;
+	}
+	if (!(e->flags & ENDPOINT_ENFORCING)) {
+		count(STAT_NOT_ENFORCING);
+		return PASS;
+	}
+	return refuse(e, p, j, p->later_fragment ? STAT_DROP_FRAGMENT : STAT_DROP_POLICY, reason);
+}
+
+/* Steps 4 to 6 for a packet whose source and destination are known. */
+static __always_inline int admit(const struct endpoint_value *e, const struct packet *p, struct judgement *j,
+				 struct conn_key *k, __u32 mode)
+{
+	int pass;
+
+	conn_key_of(e, p, 1, k);
+	if (is_reply(p, k)) {
+		count(STAT_REPLY);
+		pass = PASS;
+	} else {
+		pass = decide(e, p, j, mode);
+	}
+	/* A refused FIN or RST still ends the connection that the endpoint had. */
+	if (pass == PASS || (p->protocol == IPPROTO_TCP && (p->tcp_flags & (TCP_FIN | TCP_RST))))
+		follow(p, k, 1);
+	return pass;
+}
+
+static __always_inline int from_interface(struct __sk_buff *skb, const struct endpoint_value *e, __u32 mode)
+{
+	struct packet p = {};
+	struct judgement j = {};
+	struct conn_key k;
+	int read = read_frame(skb, e->flags & ENDPOINT_LAYER3, &p);
+
+	if (read == READ_ARP)
+		return PASS;
+	if (read != READ_OK)
+		return refuse(e, &p, &j, STAT_DROP_MALFORMED, REASON_MALFORMED);
+	if (is_housekeeping(e, &p, &k)) {
+		count(STAT_NEIGHBOUR);
+		return PASS;
+	}
+	identify(p.family, p.target, &j);
+	if (!owns_source(e, &p))
+		return refuse(e, &p, &j, STAT_DROP_SOURCE, REASON_SOURCE);
+	if (is_listener(&p, p.target, p.target_port, j.class)) {
+		count(STAT_LISTENER);
+		return PASS;
+	}
+	return admit(e, &p, &j, &k, mode);
+}
+
+static __always_inline void note_dns_source(const struct endpoint_value *e, const struct packet *p)
+{
+	struct dns_source_key key = { .protocol = p->protocol, .family = p->family, .port = p->source_port };
+
+	__builtin_memcpy(key.address, p->source, 16);
+	bpf_map_update_elem(&ng_dns_source, &key, &e->id, BPF_ANY);
+}
+
+/* Also in mode bypass: whose query it is must be known, or its DNS would stop. */
+static __always_inline int from_cgroup(struct __sk_buff *skb, const struct endpoint_value *e, __u32 mode)
+{
+	struct packet p = {};
+	struct judgement j = {};
+	struct conn_key k;
+
+	if (read_network(skb, &p) != READ_OK)
+		return mode == MODE_BYPASS ? PASS : refuse(e, &p, &j, STAT_DROP_MALFORMED, REASON_MALFORMED);
+	if (is_loopback(&p))
+		j.identity = j.class = CLASS_HOST;
+	else
+		identify(p.family, p.target, &j);
+	if (is_listener(&p, p.target, p.target_port, j.class)) {
+		note_dns_source(e, &p);
+		count(STAT_LISTENER);
+		return PASS;
+	}
+	return mode == MODE_BYPASS ? PASS : admit(e, &p, &j, &k, mode);
+}
+
+/* Follows what an endpoint receives. What a listener of ours sends begins nothing. */
+static __always_inline void receive(const struct endpoint_value *e, const struct packet *p)
+{
+	struct judgement j = {};
+	struct conn_key k;
+
+	identify(p->family, p->source, &j);
+	if (is_listener(p, p->source, p->source_port, j.class))
+		return;
+	conn_key_of(e, p, 0, &k);
+	follow(p, &k, 0);
+}
+
+static __always_inline struct endpoint_value *endpoint_of_interface(struct __sk_buff *skb)
+{
+	struct hook_key key = { .kind = HOOK_INTERFACE, .id = skb->ifindex };
+
+	return bpf_map_lookup_elem(&ng_endpoints, &key);
+}
+
+/* The deepest cgroup above the socket that is an endpoint's. */
+static __always_inline struct endpoint_value *endpoint_of_cgroup(struct __sk_buff *skb)
+{
+	struct hook_key key = { .kind = HOOK_CGROUP };
+	struct endpoint_value *found = 0;
+
+	for (int level = 0; level < CGROUP_LEVELS; level++) {
+		key.id = bpf_skb_ancestor_cgroup_id(skb, level);
+		if (!key.id)
+			break;
+		struct endpoint_value *e = bpf_map_lookup_elem(&ng_endpoints, &key);
+		if (e)
+			found = e;
+	}
+	return found;
+}
+
+SEC("tc")
+int ng_tc_from(struct __sk_buff *skb)
+{
+	__u32 mode = current_mode();
+
+	if (mode == MODE_BYPASS) {
+		count(STAT_BYPASS);
+		return TC_ACT_UNSPEC;
+	}
+	struct endpoint_value *e = endpoint_of_interface(skb);
+	if (!e) {
+		count(STAT_DROP_NO_ENDPOINT);
+		return TC_ACT_SHOT;
+	}
+	return from_interface(skb, e, mode) == PASS ? TC_ACT_UNSPEC : TC_ACT_SHOT;
+}
+
+SEC("tc")
+int ng_tc_to(struct __sk_buff *skb)
+{
+	struct packet p = {};
+	struct conn_key k;
+
+	if (current_mode() == MODE_BYPASS)
+		return TC_ACT_UNSPEC;
+	struct endpoint_value *e = endpoint_of_interface(skb);
+	if (!e || read_frame(skb, e->flags & ENDPOINT_LAYER3, &p) != READ_OK)
+		return TC_ACT_UNSPEC;
+	learn_neighbours(skb, e, &p, &k);
+	receive(e, &p);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("cgroup_skb/egress")
+int ng_cgroup_from(struct __sk_buff *skb)
+{
+	__u32 mode = current_mode();
+	struct endpoint_value *e = endpoint_of_cgroup(skb);
+
+	if (mode == MODE_BYPASS)
+		count(STAT_BYPASS);
+	if (e)
+		return from_cgroup(skb, e, mode);
+	if (mode == MODE_BYPASS)
+		return PASS;
+	count(STAT_DROP_NO_ENDPOINT);
+	return DROP;
+}
+
+SEC("cgroup_skb/ingress")
+int ng_cgroup_to(struct __sk_buff *skb)
+{
+	struct packet p = {};
+
+	if (current_mode() == MODE_BYPASS)
+		return PASS;
+	struct endpoint_value *e = endpoint_of_cgroup(skb);
+	if (!e || read_network(skb, &p) != READ_OK)
+		return PASS;
+	receive(e, &p);
+	return PASS;
+}
+
+char LICENSE[] SEC("license") = "GPL";

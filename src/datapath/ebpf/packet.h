@@ -1,0 +1,245 @@
+/* Reads one packet into `struct packet`. Everything is copied out with bpf_skb_load_bytes, so that paged
+ * and linear packets are one case. What is refused as malformed, by rule:
+ *  - lengths or versions that contradict each other, or a header that ends behind the packet;
+ *  - a transport header that is not whole in the first fragment, and a TCP fragment at offset 1 (RFC 3128);
+ *  - IPv4 options but padding and router alert, and IPv6 routing headers with segments left: with a source
+ *    route the address that policy judges is not where the packet goes;
+ *  - more than MAX_EXTENSIONS IPv6 extension headers, more than two VLAN tags.
+ * Inner packets of tunnels are not looked into: the outer protocol is judged. */
+#ifndef NAMEGATE_PACKET_H
+#define NAMEGATE_PACKET_H
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define MAX_EXTENSIONS 8
+#define MAX_OPTION_WORDS 10
+#define SCTP 132
+#define HEADER_AUTHENTICATION 51
+#define HEADER_MOBILITY 135
+#define HEADER_HIP 139
+#define HEADER_SHIM6 140
+
+#define TCP_FIN 0x01
+#define TCP_SYN 0x02
+#define TCP_RST 0x04
+#define TCP_ACK 0x10
+
+#define ECHO_REPLY4 0
+#define ECHO_REQUEST4 8
+#define ECHO_REQUEST6 128
+#define ECHO_REPLY6 129
+
+#define READ_OK 0
+#define READ_MALFORMED 1
+#define READ_ARP 2
+
+struct packet {
+	__u32 family;
+	__u32 transport; /* offset of the transport header */
+	__u32 end;       /* offset behind the IP packet */
+	__u8 protocol;
+	__u8 later_fragment; /* not the first one: no ports */
+	__u8 extended;       /* IPv6 extension headers stood before the transport header */
+	__u8 hop_limit;
+	__u8 tcp_flags;
+	__u8 icmp_type;
+	__u8 icmp_code;
+	__u8 unused;
+	__be16 source_port; /* of an ICMP echo: its identifier, in both */
+	__be16 target_port;
+	__u32 source[4];
+	__u32 target[4];
+};
+
+static __always_inline int read_transport(struct __sk_buff *skb, struct packet *p)
+{
+	__u8 head[14] = {};
+	__u32 room = p->end - p->transport;
+	__u32 need;
+
+	switch (p->protocol) {
+	case IPPROTO_TCP:
+		need = 20;
+		break;
+	case SCTP:
+		need = 12;
+		break;
+	case IPPROTO_UDP:
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		need = 8;
+		break;
+	default:
+		return READ_OK;
+	}
+	if (room < need)
+		return READ_MALFORMED;
+	if (p->protocol == IPPROTO_TCP) {
+		if (bpf_skb_load_bytes(skb, p->transport, head, 14) < 0 || head[12] >> 4 < 5)
+			return READ_MALFORMED;
+		p->tcp_flags = head[13];
+	} else if (bpf_skb_load_bytes(skb, p->transport, head, 8) < 0) {
+		return READ_MALFORMED;
+	}
+	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6) {
+		p->icmp_type = head[0];
+		p->icmp_code = head[1];
+		__builtin_memcpy(&p->source_port, head + 4, 2);
+		p->target_port = p->source_port;
+	} else {
+		__builtin_memcpy(&p->source_port, head, 2);
+		__builtin_memcpy(&p->target_port, head + 2, 2);
+	}
+	return READ_OK;
+}
+
+/* Of the IPv4 options only padding and router alert (RFC 2113; IGMP needs it) are let through. */
+static __always_inline int check_options(struct __sk_buff *skb, __u32 at, __u32 words)
+{
+	for (__u32 i = 0; i < MAX_OPTION_WORDS; i++) {
+		__be32 word = 0;
+		if (i >= words)
+			return READ_OK;
+		if (bpf_skb_load_bytes(skb, at + i * 4, &word, 4) < 0)
+			return READ_MALFORMED;
+		if (word != 0 && word != bpf_htonl(0x01010101) && word != bpf_htonl(0x94040000))
+			return READ_MALFORMED;
+	}
+	return READ_OK;
+}
+
+static __always_inline int read_ipv4(struct __sk_buff *skb, __u32 at, struct packet *p)
+{
+	struct iphdr h;
+	__u32 there = skb->len - at;
+
+	if (bpf_skb_load_bytes(skb, at, &h, sizeof(h)) < 0)
+		return READ_MALFORMED;
+	__u32 head = h.ihl * 4, total = bpf_ntohs(h.tot_len);
+	if (total == 0 && there > 65535)
+		total = there; /* segmentation offload of more than 64 KiB */
+	if (h.version != 4 || head < 20 || total < head || total > there)
+		return READ_MALFORMED;
+	if (head > 20 && check_options(skb, at + 20, h.ihl - 5) != READ_OK)
+		return READ_MALFORMED;
+	p->family = 4;
+	p->protocol = h.protocol;
+	p->hop_limit = h.ttl;
+	p->source[0] = h.saddr;
+	p->target[0] = h.daddr;
+	p->transport = at + head;
+	p->end = at + total;
+	__u32 offset = bpf_ntohs(h.frag_off) & 0x1fff;
+	if (offset != 0) {
+		p->later_fragment = 1;
+		return offset == 1 && h.protocol == IPPROTO_TCP ? READ_MALFORMED : READ_OK;
+	}
+	return read_transport(skb, p);
+}
+
+static __always_inline int is_extension(__u8 next)
+{
+	return next == IPPROTO_HOPOPTS || next == IPPROTO_ROUTING || next == IPPROTO_FRAGMENT ||
+	       next == IPPROTO_DSTOPTS || next == HEADER_AUTHENTICATION || next == HEADER_MOBILITY ||
+	       next == HEADER_HIP || next == HEADER_SHIM6;
+}
+
+/* Walks the extension headers; `p->protocol` is the next header to read, `p->transport` where it stands. */
+static __always_inline int read_extensions(struct __sk_buff *skb, struct packet *p)
+{
+	for (int i = 0; i <= MAX_EXTENSIONS; i++) {
+		__u8 head[8] = {};
+		if (!is_extension(p->protocol))
+			return READ_OK;
+		if (i == MAX_EXTENSIONS || p->transport + 8 > p->end)
+			return READ_MALFORMED;
+		if (bpf_skb_load_bytes(skb, p->transport, head, 8) < 0)
+			return READ_MALFORMED;
+		p->extended = 1;
+		if (p->protocol == IPPROTO_FRAGMENT) {
+			__u32 offset = (head[2] << 8 | head[3]) >> 3;
+			p->protocol = head[0];
+			p->transport += 8;
+			if (offset != 0) {
+				p->later_fragment = 1;
+				return offset == 1 && head[0] == IPPROTO_TCP ? READ_MALFORMED : READ_OK;
+			}
+			continue;
+		}
+		if (p->protocol == IPPROTO_ROUTING && head[3] != 0)
+			return READ_MALFORMED;
+		__u32 length = p->protocol == HEADER_AUTHENTICATION ? (head[1] + 2) * 4 : (head[1] + 1) * 8;
+		p->protocol = head[0];
+		p->transport += length;
+		if (p->transport > p->end)
+			return READ_MALFORMED;
+	}
+	return READ_MALFORMED;
+}
+
+static __always_inline int read_ipv6(struct __sk_buff *skb, __u32 at, struct packet *p)
+{
+	struct ipv6hdr h;
+	__u32 there = skb->len - at;
+
+	if (bpf_skb_load_bytes(skb, at, &h, sizeof(h)) < 0 || h.version != 6)
+		return READ_MALFORMED;
+	__u32 total = sizeof(h) + bpf_ntohs(h.payload_len);
+	if (h.payload_len == 0 && there > 65535)
+		total = there; /* segmentation offload of more than 64 KiB */
+	if (total > there)
+		return READ_MALFORMED;
+	p->family = 6;
+	p->protocol = h.nexthdr;
+	p->hop_limit = h.hop_limit;
+	__builtin_memcpy(p->source, &h.saddr, 16);
+	__builtin_memcpy(p->target, &h.daddr, 16);
+	p->transport = at + sizeof(h);
+	p->end = at + total;
+	if (read_extensions(skb, p) != READ_OK)
+		return READ_MALFORMED;
+	return p->later_fragment ? READ_OK : read_transport(skb, p);
+}
+
+/* A packet without link header: the version says what it is. */
+static __always_inline int read_network(struct __sk_buff *skb, struct packet *p)
+{
+	__u8 first = 0;
+
+	if (bpf_skb_load_bytes(skb, 0, &first, 1) < 0)
+		return READ_MALFORMED;
+	return first >> 4 == 6 ? read_ipv6(skb, 0, p) : read_ipv4(skb, 0, p);
+}
+
+/* The link header is read from the frame itself: skb->protocol is what the sender of a raw frame claimed.
+ * Anything but IP and ARP (PPPoE, MPLS and others can carry IP) is refused. */
+static __always_inline int read_frame(struct __sk_buff *skb, int layer3, struct packet *p)
+{
+	__u32 at = 12;
+	__be16 type = 0;
+
+	if (layer3)
+		return read_network(skb, p);
+	if (bpf_skb_load_bytes(skb, at, &type, 2) < 0)
+		return READ_MALFORMED;
+	for (int i = 0; i < 2; i++) {
+		if (type != bpf_htons(ETH_P_8021Q) && type != bpf_htons(ETH_P_8021AD))
+			break;
+		at += 4;
+		if (bpf_skb_load_bytes(skb, at, &type, 2) < 0)
+			return READ_MALFORMED;
+	}
+	if (type == bpf_htons(ETH_P_IP))
+		return read_ipv4(skb, at + 2, p);
+	if (type == bpf_htons(ETH_P_IPV6))
+		return read_ipv6(skb, at + 2, p);
+	return type == bpf_htons(ETH_P_ARP) ? READ_ARP : READ_MALFORMED;
+}
+
+#endif

@@ -1,0 +1,125 @@
+// The one typed face of the addons. `posix` needs nothing but a C compiler at build time; `bpf` needs libbpf.
+// Each is loaded when it is first asked for; when it isn't there, UnavailableError says how to get it.
+// Numbers that functions return are negative errno values on failure, unless stated otherwise.
+
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { constants } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { UnavailableError } from '../core/errors.ts'
+
+export interface Posix {
+  /** Index of an interface in this thread's network namespace. */
+  ifIndex(name: string): number
+  /** ARPHRD_* number of an interface. */
+  ifType(name: string): number
+  /** A socket that hears of interfaces; close it with `closeFd`. */
+  linkSocket(): number
+  /** `[index, name, index, name, …]` of interfaces with news; a number: news was lost, look at all. */
+  linkDrain(fd: number): readonly (number | string)[] | number
+  /** The id that kernel programs see for a cgroup. */
+  cgroupId(path: string): number
+  /** A descriptor with an exclusive flock; -EWOULDBLOCK when another process has it. */
+  lock(path: string): number
+  closeFd(fd: number): number
+  mountBpf(path: string): number
+  unmount(path: string): number
+  /** A network namespace of its own for this thread and what it starts. */
+  unshareNetwork(): number
+}
+
+export interface LoadedObject {
+  readonly handle: object
+  readonly maps: Readonly<Record<string, number>>
+  readonly programs: Readonly<Record<string, number>>
+}
+
+export interface Bpf {
+  load(file: string, pins: string, sizes: Readonly<Record<string, number>>): LoadedObject | number
+  /** What libbpf said since the last `load`. */
+  lastLog(): string
+  raiseMemlock(): number
+  openPin(path: string): number
+  close(fd: number): number
+  maxEntries(fd: number): number
+  /** Writes `count` entries; `errors[i]` is 0 or entry i's errno. Returns how many failed. */
+  update(
+    fd: number,
+    keys: Uint8Array,
+    values: Uint8Array,
+    count: number,
+    keySize: number,
+    valueSize: number,
+    errors: Int32Array,
+  ): number
+  remove(fd: number, keys: Uint8Array, count: number, keySize: number, errors: Int32Array): number
+  lookup(fd: number, key: Uint8Array, value: Uint8Array): number
+  /** Reads on from `cursor` (CURSOR_SIZE octets, zero at first; `cursor[0] === CURSOR_DONE` at the end). */
+  slice(
+    fd: number,
+    cursor: Uint8Array,
+    keys: Uint8Array,
+    values: Uint8Array,
+    limit: number,
+    keySize: number,
+    valueSize: number,
+  ): number
+  tcAttach(index: number, egress: number, handle: number, priority: number, program: number): number
+  tcDetach(index: number, egress: number, handle: number, priority: number): number
+  tcQuery(index: number, egress: number, handle: number, priority: number): number
+  cgroupAttach(path: string, egress: number, program: number, pin: string): number
+  /** Runs a program on a packet; its return value, unsigned. */
+  testRun(program: number, packet: Uint8Array, ifindex: number): number
+  ringOpen(fd: number, recordSize: number): object | number
+  ringDrain(ring: object, into: Uint8Array): number
+  /** CLOCK_MONOTONIC in seconds. */
+  now(): number
+  possibleCpus(): number
+}
+
+export const CURSOR_SIZE = 68
+export const CURSOR_DONE = 3
+
+/** Folder that package.json stands in, from `src/` as from `dist/src/`. */
+export function packageRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url))
+  while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder) folder = dirname(folder)
+  return folder
+}
+
+/** A file of the native build, e.g. `namegate.bpf.o`. */
+export function builtFile(name: string): string {
+  return join(packageRoot(), 'build', name)
+}
+
+export function loadPosix(): Posix {
+  return loadAddon<Posix>('posix', 'apt-get install gcc libc6-dev')
+}
+
+export function loadBpf(): Bpf {
+  return loadAddon<Bpf>('bpf', 'apt-get install gcc libc6-dev clang libbpf-dev')
+}
+
+function loadAddon<Addon>(name: string, packages: string): Addon {
+  const file = builtFile(join('Release', `${name}.node`))
+  const remedy = `${packages}, then npm run build`
+  if (!existsSync(file)) {
+    throw new UnavailableError(`Cannot load native part ${name}: it is not built: ${remedy}`)
+  }
+  try {
+    return createRequire(import.meta.url)(file)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new UnavailableError(`Cannot load native part ${name}: ${reason}: ${remedy}`)
+  }
+}
+
+const ERRNO_NAMES: ReadonlyMap<number, string> = new Map(
+  Object.entries(constants.errno).map(([name, number]) => [number, name]),
+)
+
+/** `ENOSPC` for 28 and for -28; the number itself when it has no name here. */
+export function errnoName(number: number): string {
+  return ERRNO_NAMES.get(Math.abs(number)) ?? `E${Math.abs(number)}`
+}

@@ -1,0 +1,196 @@
+/* The system calls that Node lacks and that need no libbpf: locks, interface numbers, news of interfaces,
+ * cgroup ids, bpffs mounts. Every function returns at once. Failures are negative errno values. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "addon.h"
+
+#define PATH_SIZE 4096
+
+/* ifIndex(name) -> index, -ENODEV */
+static napi_value if_index(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	char name[256];
+	text(&call, 0, name, sizeof(name));
+	if (call.bad)
+		return NULL;
+	unsigned int index = strlen(name) < IFNAMSIZ ? if_nametoindex(name) : 0;
+	return number(env, index ? (double)index : -ENODEV);
+}
+
+/* ifType(name) -> ARPHRD_* of if_arp.h, -errno */
+static napi_value if_type(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct ifreq request = {};
+	text(&call, 0, request.ifr_name, IFNAMSIZ);
+	if (call.bad)
+		return NULL;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return number(env, -errno);
+	int result = ioctl(fd, SIOCGIFHWADDR, &request) < 0 ? -errno : request.ifr_hwaddr.sa_family;
+	close(fd);
+	return number(env, result);
+}
+
+/* linkSocket() -> fd of a netlink socket that hears of interfaces, -errno */
+static napi_value link_socket(napi_env env, napi_callback_info info)
+{
+	(void)info;
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK };
+	int room = 1 << 20;
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	if (fd < 0)
+		return number(env, -errno);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		int result = -errno;
+		close(fd);
+		return number(env, result);
+	}
+	return number(env, fd);
+}
+
+static const char *name_of_link(struct nlmsghdr *message, struct ifinfomsg *link)
+{
+	int length = IFLA_PAYLOAD(message);
+	struct rtattr *attribute;
+	for (attribute = IFLA_RTA(link); RTA_OK(attribute, length); attribute = RTA_NEXT(attribute, length))
+		if (attribute->rta_type == IFLA_IFNAME)
+			return RTA_DATA(attribute);
+	return "";
+}
+
+/* linkDrain(fd) -> [index, name, index, name, ...] of interfaces that came, changed or went; a negative
+ * errno: news was lost, look at all of them. */
+static napi_value link_drain(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	int fd = integer(&call, 0);
+	static char buffer[65536] __attribute__((aligned(NLMSG_ALIGNTO)));
+	napi_value list;
+	uint32_t at = 0;
+	if (call.bad)
+		return NULL;
+	napi_create_array(env, &list);
+	for (;;) {
+		ssize_t got = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0 && errno == EAGAIN)
+			return list;
+		if (got <= 0)
+			return number(env, got < 0 ? -errno : -EPIPE);
+		int left = (int)got;
+		for (struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
+			if (m->nlmsg_type != RTM_NEWLINK && m->nlmsg_type != RTM_DELLINK)
+				continue;
+			struct ifinfomsg *link = NLMSG_DATA(m);
+			napi_set_element(env, list, at++, number(env, link->ifi_index));
+			napi_set_element(env, list, at++, string(env, name_of_link(m, link)));
+		}
+	}
+}
+
+/* cgroupId(path) -> the id that the kernel's programs see (kernfs handle), -errno */
+static napi_value cgroup_id(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	char path[PATH_SIZE];
+	int mount;
+	uint64_t id = 0;
+	struct {
+		struct file_handle handle;
+		unsigned char room[128];
+	} found = { .handle = { .handle_bytes = 8 } };
+	text(&call, 0, path, sizeof(path));
+	if (call.bad)
+		return NULL;
+	if (name_to_handle_at(AT_FDCWD, path, &found.handle, &mount, 0) < 0)
+		return number(env, errno == EOVERFLOW ? -EMEDIUMTYPE : -errno);
+	memcpy(&id, found.handle.f_handle, sizeof(id));
+	return number(env, (double)id);
+}
+
+/* lock(path) -> fd with an exclusive flock, -EWOULDBLOCK when another process has it, -errno */
+static napi_value lock(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	char path[PATH_SIZE];
+	text(&call, 0, path, sizeof(path));
+	if (call.bad)
+		return NULL;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return number(env, -errno);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		int result = -errno;
+		close(fd);
+		return number(env, result);
+	}
+	return number(env, fd);
+}
+
+/* closeFd(fd) -> 0, -errno */
+static napi_value close_fd(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	int fd = integer(&call, 0);
+	if (call.bad)
+		return NULL;
+	return number(env, close(fd) < 0 ? -errno : 0);
+}
+
+/* mountBpf(path) -> 0, -errno */
+static napi_value mount_bpf(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	char path[PATH_SIZE];
+	text(&call, 0, path, sizeof(path));
+	if (call.bad)
+		return NULL;
+	return number(env, mount("bpf", path, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0 ? -errno : 0);
+}
+
+/* unmount(path) -> 0, -errno */
+static napi_value unmount(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	char path[PATH_SIZE];
+	text(&call, 0, path, sizeof(path));
+	if (call.bad)
+		return NULL;
+	return number(env, umount2(path, 0) < 0 ? -errno : 0);
+}
+
+/* unshareNetwork() -> 0, -errno. The calling thread, and what it starts, get a network namespace of their own. */
+static napi_value unshare_network(napi_env env, napi_callback_info info)
+{
+	(void)info;
+	return number(env, unshare(CLONE_NEWNET) < 0 ? -errno : 0);
+}
+
+NAPI_MODULE_INIT()
+{
+	static const struct export list[] = {
+		{ "ifIndex", if_index },       { "ifType", if_type },       { "linkSocket", link_socket },
+		{ "linkDrain", link_drain },   { "cgroupId", cgroup_id },   { "lock", lock },
+		{ "closeFd", close_fd },       { "mountBpf", mount_bpf },   { "unmount", unmount },
+		{ "unshareNetwork", unshare_network }, { NULL, NULL },
+	};
+	export_all(env, exports, list);
+	return exports;
+}
