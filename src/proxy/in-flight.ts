@@ -1,0 +1,196 @@
+// The queries that were forwarded and not yet answered to the client. A slot is taken when a query is
+// forwarded and freed by `release` when the pipeline has answered its client; between the two it belongs
+// to one query, so a slot number is a safe handle. It keeps what the answer needs: the client, its id,
+// the query's octets as they came, and the question's place in them.
+// Writers: the upstream takes, the pipeline releases. Memory: 512-octet cells in one slab that is touched
+// only as far as it was used (32 MiB of address space by default), longer queries aside within a budget.
+
+import { invariant } from '../core/invariant.ts'
+import type { EndpointId, Generation } from '../core/ids.ts'
+import type { Family } from '../core/ip.ts'
+import type { QueryView } from '../dns/query.ts'
+import type { MessageBatch } from './batch.ts'
+import { ClientCounts } from './client-counts.ts'
+import { copyOctets } from './octet-store.ts'
+
+/** Octets of a query that fit a cell: every query without unusual EDNS options. */
+const CELL = 512
+/** Octets of longer queries kept in all: 256 of the longest possible, or 16,384 of 1,024 octets. */
+const LONG_QUERY_OCTETS_MAX = 16 * 1024 * 1024
+
+const FREE = 0
+const TAKEN = 1
+
+/** `take` gives a slot or one of these. */
+export const TABLE_FULL = -1
+export const CLIENT_FULL = -2
+
+export interface InFlightOptions {
+  /** `limits.queries-in-flight`. */
+  readonly capacity: number
+  /** `limits.queries-in-flight-per-client`. */
+  readonly perClient: number
+}
+
+export class InFlightTable {
+  readonly capacity: number
+  readonly families: Uint8Array
+  /** 16 octets a slot. */
+  readonly addresses: Uint8Array
+  readonly ports: Uint16Array
+  /** OVER_UDP or OVER_TCP: how the client asked. */
+  readonly transports: Uint8Array
+  readonly channels: Uint32Array
+  /** The client's own query id. */
+  readonly clientIds: Uint16Array
+  readonly endpoints: Uint32Array
+  readonly generations: Uint32Array
+  readonly qtypes: Uint16Array
+  readonly qclasses: Uint16Array
+  /** Octets from the start of the query to behind its question. */
+  readonly questionEnds: Uint16Array
+  /** What the client takes over UDP, in octets. */
+  readonly udpSizes: Uint16Array
+  readonly hasOpts: Uint8Array
+  /** 1 where the query's OPT had the DO bit. */
+  readonly dnssecOks: Uint8Array
+  /** Hash of name, type and class; equal questions have equal hashes. */
+  readonly questionHashes: Uint32Array
+  readonly #lengths: Uint32Array
+  readonly #cells: Uint8Array
+  readonly #long = new Map<number, Uint8Array>()
+  #longOctets = 0
+  readonly #clients: ClientCounts
+  readonly #clientEntries: Int32Array
+  readonly #perClient: number
+  readonly #states: Uint8Array
+  /** Freed slots, last freed on top, so that few cells are ever touched. */
+  readonly #free: Uint32Array
+  #freeCount = 0
+  /** Slots from here on were never used. */
+  #fresh = 0
+  #count = 0
+
+  constructor(options: InFlightOptions) {
+    const { capacity, perClient } = options
+    this.capacity = capacity
+    this.#perClient = perClient
+    this.families = new Uint8Array(capacity)
+    this.addresses = new Uint8Array(capacity * 16)
+    this.ports = new Uint16Array(capacity)
+    this.transports = new Uint8Array(capacity)
+    this.channels = new Uint32Array(capacity)
+    this.clientIds = new Uint16Array(capacity)
+    this.endpoints = new Uint32Array(capacity)
+    this.generations = new Uint32Array(capacity)
+    this.qtypes = new Uint16Array(capacity)
+    this.qclasses = new Uint16Array(capacity)
+    this.questionEnds = new Uint16Array(capacity)
+    this.udpSizes = new Uint16Array(capacity)
+    this.hasOpts = new Uint8Array(capacity)
+    this.dnssecOks = new Uint8Array(capacity)
+    this.questionHashes = new Uint32Array(capacity)
+    this.#lengths = new Uint32Array(capacity)
+    this.#cells = new Uint8Array(capacity * CELL)
+    this.#clients = new ClientCounts(capacity)
+    this.#clientEntries = new Int32Array(capacity)
+    this.#states = new Uint8Array(capacity)
+    this.#free = new Uint32Array(capacity)
+  }
+
+  /** Queries in flight. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Takes a slot for entry `index` of a batch, whose question is in `query`; TABLE_FULL or CLIENT_FULL when bounds forbid. */
+  take(
+    batch: MessageBatch,
+    index: number,
+    query: QueryView,
+    endpoint: EndpointId,
+    generation: Generation,
+  ): number {
+    const length = batch.length(index)
+    if (this.#count === this.capacity) return TABLE_FULL
+    if (length > CELL && this.#longOctets + length > LONG_QUERY_OCTETS_MAX) return TABLE_FULL
+    const family: Family = batch.families[index] === 4 ? 4 : 6
+    const client = this.#clients.add(family, batch.addresses, index * 16, this.#perClient)
+    if (client < 0) return CLIENT_FULL
+    const slot = this.#freeCount > 0 ? this.#free[--this.#freeCount]! : this.#fresh++
+    this.#count++
+    this.#states[slot] = TAKEN
+    this.#clientEntries[slot] = client
+    this.#takeClient(slot, batch, index, family)
+    this.#takeQuestion(slot, query)
+    this.#takeOctets(slot, batch.octets(index), batch.offset(index), length)
+    this.endpoints[slot] = endpoint
+    this.generations[slot] = generation
+    return slot
+  }
+
+  #takeClient(slot: number, batch: MessageBatch, index: number, family: Family): void {
+    this.families[slot] = family
+    for (let i = 0; i < 16; i++) this.addresses[slot * 16 + i] = batch.addresses[index * 16 + i]!
+    this.ports[slot] = batch.ports[index]!
+    this.transports[slot] = batch.transports[index]!
+    this.channels[slot] = batch.channels[index]!
+  }
+
+  #takeQuestion(slot: number, query: QueryView): void {
+    this.clientIds[slot] = query.id
+    this.qtypes[slot] = query.qtype
+    this.qclasses[slot] = query.qclass
+    this.questionEnds[slot] = query.questionEnd
+    this.udpSizes[slot] = query.udpSize
+    this.hasOpts[slot] = query.hasOpt ? 1 : 0
+    this.dnssecOks[slot] = query.dnssecOk ? 1 : 0
+    this.questionHashes[slot] = hashQuestion(query.nameHash, query.qtype, query.qclass)
+  }
+
+  #takeOctets(slot: number, source: Uint8Array, offset: number, length: number): void {
+    this.#lengths[slot] = length
+    if (length <= CELL) {
+      copyOctets(source, offset, this.#cells, slot * CELL, length)
+      return
+    }
+    this.#long.set(slot, source.slice(offset, offset + length))
+    this.#longOctets += length
+  }
+
+  isTaken(slot: number): boolean {
+    return this.#states[slot] === TAKEN
+  }
+
+  /** The array that holds the query as the client sent it, `length(slot)` octets from `offset(slot)`. */
+  octets(slot: number): Uint8Array {
+    return this.#lengths[slot]! <= CELL ? this.#cells : (this.#long.get(slot) ?? this.#cells)
+  }
+
+  offset(slot: number): number {
+    return this.#lengths[slot]! <= CELL ? slot * CELL : 0
+  }
+
+  length(slot: number): number {
+    return this.#lengths[slot]!
+  }
+
+  /** Frees a slot. It must be taken. */
+  release(slot: number): void {
+    invariant(this.isTaken(slot), `slot ${slot} is released once`)
+    const length = this.#lengths[slot]!
+    if (length > CELL) {
+      this.#long.delete(slot)
+      this.#longOctets -= length
+    }
+    this.#clients.remove(this.#clientEntries[slot]!)
+    this.#states[slot] = FREE
+    this.#free[this.#freeCount++] = slot
+    this.#count--
+  }
+}
+
+/** One number for a question, from the hash of its lower-case name. */
+export function hashQuestion(nameHash: number, qtype: number, qclass: number): number {
+  return (nameHash ^ Math.imul(((qclass << 16) | qtype) >>> 0, 0x9e3779b1)) >>> 0
+}

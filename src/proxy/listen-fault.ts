@@ -1,0 +1,30 @@
+// Why a listener can't listen, in one line with the remedy. The command ends with exit code 3.
+
+import { UnavailableError } from '../core/errors.ts'
+
+/** An error for a bind or listen that failed with the system's `code`; `transport` is UDP or TCP. */
+export function listenFault(
+  transport: 'UDP' | 'TCP',
+  address: string,
+  port: number,
+  code: string,
+): UnavailableError {
+  const where = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
+  return new UnavailableError(`Cannot listen on ${where} (${transport}): ${reasonOf(code, port)}`)
+}
+
+function reasonOf(code: string, port: number): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} is already in use: stop the program that has it, or set another listeners[].port`
+    case 'EACCES':
+    case 'EPERM':
+      return `no privilege for port ${port}: run as root or with CAP_NET_BIND_SERVICE, or set a listeners[].port above 1023`
+    case 'EADDRNOTAVAIL':
+      return 'no interface has this address: set another listeners[].address'
+    case 'EAFNOSUPPORT':
+      return 'the kernel lacks this address family: set another listeners[].address'
+    default:
+      return code
+  }
+}

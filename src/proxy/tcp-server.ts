@@ -1,0 +1,310 @@
+// TCP listeners of clients: frames in, frames out, with the bounds of SEMANTICS 6 and RFC 7766.
+// Whole messages go into the shared batch with their connection's number; answers come back by that number in any
+// order. Reading from a connection stops at 256 unanswered queries or when its client doesn't read answers.
+//
+// Nothing here recurses: an answer given while a batch is handled only lowers a count, and connections that
+// may go on are served from a list on a later turn. Cost: no timer per connection, one sweep for all.
+
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import type { Clock, Timer } from '../core/clock.ts'
+import type { Family } from '../core/ip.ts'
+import type { AddressBook } from './address-book.ts'
+import type { BatchCollector } from './collector.ts'
+import { ConnectionTable } from './connection-table.ts'
+import { codeOf } from './datagram-socket.ts'
+import { listenFault } from './listen-fault.ts'
+import { TcpConnection } from './tcp-connection.ts'
+
+export interface TcpServerLimits {
+  /** `limits.tcp-connections` and `limits.tcp-connections-per-client`. */
+  readonly connections: number
+  readonly connectionsPerClient: number
+  /** `limits.queries-per-tcp-connection`. */
+  readonly queriesPerConnection: number
+  /** `limits.tcp-idle-timeout` and `limits.tcp-message-timeout`, in milliseconds. */
+  readonly idleTimeout: number
+  readonly messageTimeout: number
+}
+
+export const DEFAULT_TCP_LIMITS: TcpServerLimits = {
+  connections: 4096,
+  connectionsPerClient: 64,
+  queriesPerConnection: 256,
+  idleTimeout: 10_000,
+  messageTimeout: 5_000,
+}
+
+export interface TcpServerOptions {
+  readonly clock: Clock
+  readonly collector: BatchCollector
+  readonly book: AddressBook
+  readonly limits?: TcpServerLimits
+}
+
+/** Connections that the kernel may keep for us between two turns. */
+const BACKLOG = 1024
+/** Timeouts are exact to this many milliseconds, or to a quarter of the shortest one. */
+const SWEEP_MS = 250
+
+export class TcpServer {
+  readonly counters = {
+    accepted: 0,
+    /** Open now. */
+    open: 0,
+    received: 0,
+    sent: 0,
+    /** Refused because all connections were busy, in all or of that client. */
+    refusedFull: 0,
+    refusedClientFull: 0,
+    /** Idle ones closed to make room. */
+    evicted: 0,
+    closedIdle: 0,
+    /** A message was begun and not completed in time. */
+    closedIncomplete: 0,
+    /** The client didn't take its answers. */
+    closedSlowReader: 0,
+    /** Times that reading stopped at the bound of unanswered queries. */
+    readsPaused: 0,
+    /** Answers whose connection was gone. */
+    answersDropped: 0,
+    /** Errors of connections (resets) and of accepting. */
+    socketErrors: 0,
+  }
+  readonly #clock: Clock
+  readonly #collector: BatchCollector
+  readonly #book: AddressBook
+  readonly #limits: TcpServerLimits
+  readonly #table: ConnectionTable
+  readonly #servers: Server[] = []
+  /** Connections with gathered frames, to be written at the end of this turn. */
+  #dirty: TcpConnection[] = []
+  /** Paused connections whose bound no longer holds. */
+  #ready: TcpConnection[] = []
+  #sweeper: Timer | undefined
+  readonly #now = (): number => this.#clock.now()
+  readonly #runFlush = (): void => this.#flushDirty()
+  readonly #runReady = (): void => this.#pumpReady()
+
+  constructor(options: TcpServerOptions) {
+    this.#clock = options.clock
+    this.#collector = options.collector
+    this.#book = options.book
+    this.#limits = options.limits ?? DEFAULT_TCP_LIMITS
+    this.#table = new ConnectionTable({
+      total: this.#limits.connections,
+      perClient: this.#limits.connectionsPerClient,
+    })
+  }
+
+  /** Listens on one more address; gives the port. Throws UnavailableError with the remedy when that's not possible. */
+  async listen(family: Family, address: string, port: number): Promise<number> {
+    const server = createServer({ allowHalfOpen: true, noDelay: true })
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', (error) => reject(listenFault('TCP', address, port, codeOf(error))))
+      server.listen({ host: address, port, ipv6Only: family === 6, backlog: BACKLOG }, resolve)
+    })
+    server.removeAllListeners('error')
+    server.on('error', () => this.counters.socketErrors++)
+    server.on('connection', (socket) => this.#accept(socket))
+    this.#servers.push(server)
+    const shortest = Math.min(this.#limits.idleTimeout, this.#limits.messageTimeout)
+    this.#sweeper ??= this.#clock.every(Math.min(SWEEP_MS, shortest / 4), () => this.#sweep())
+    return portOf(server.address())
+  }
+
+  /** Answers one query of a connection, with `id` as the message's first octets. False when it's gone. */
+  reply(channel: number, octets: Uint8Array, offset: number, length: number, id: number): boolean {
+    const connection = this.#table.find(channel)
+    if (connection === undefined) {
+      this.counters.answersDropped++
+      return false
+    }
+    connection.queue(octets, offset, length, id)
+    this.counters.sent++
+    this.#settled(connection)
+    if (connection.overfull) {
+      this.counters.closedSlowReader++
+      this.#close(connection)
+    } else {
+      this.#markDirty(connection)
+    }
+    return true
+  }
+
+  /** One query of a connection gets no answer. */
+  noReply(channel: number): void {
+    const connection = this.#table.find(channel)
+    if (connection === undefined) return
+    this.#settled(connection)
+    if (connection.finished) this.#markDirty(connection)
+  }
+
+  /** Closes listeners and connections at once. */
+  async stop(): Promise<void> {
+    this.#sweeper?.cancel()
+    this.#sweeper = undefined
+    for (const connection of this.#table.all()) this.#close(connection)
+    await Promise.all(
+      this.#servers.splice(0).map(
+        (server) =>
+          new Promise<void>((resolve) => {
+            server.close(() => resolve())
+          }),
+      ),
+    )
+  }
+
+  #accept(socket: Socket): void {
+    // Errors of a socket that is refused, or already closed by us, are of no interest.
+    socket.on('error', () => this.counters.socketErrors++)
+    const peer = this.#book.read(socket.remoteAddress ?? '')
+    if (peer === undefined || !this.#makeRoom(peer.text)) {
+      socket.destroy()
+      return
+    }
+    const number = this.#table.nextNumber()
+    const connection = new TcpConnection(number, socket, peer, socket.remotePort ?? 0, this.#now)
+    this.#table.add(connection)
+    this.counters.accepted++
+    this.counters.open = this.#table.count
+    socket.on('data', (chunk: Uint8Array) => {
+      connection.reader.push(chunk)
+      this.#pump(connection)
+    })
+    socket.on('end', () => {
+      connection.halfClosed = true
+      this.#markDirty(connection)
+    })
+    socket.on('drain', () => this.#wake(connection))
+    socket.on('close', () => this.#forget(connection))
+  }
+
+  /** Whether one more connection of the client fits, after closing an idle one if need be. */
+  #makeRoom(client: string): boolean {
+    const room = this.#table.roomFor(client)
+    switch (room.kind) {
+      case 'ok':
+        return true
+      case 'evict':
+        this.counters.evicted++
+        this.#close(room.connection)
+        return true
+      case 'client-full':
+        this.counters.refusedClientFull++
+        return false
+      case 'full':
+        this.counters.refusedFull++
+        return false
+    }
+  }
+
+  /** Puts whole messages into the batch until there's none or a bound says stop. */
+  #pump(connection: TcpConnection): void {
+    const { reader, peer } = connection
+    const before = this.counters.received
+    const now = this.#clock.now()
+    while (this.#mayRead(connection) && reader.next()) {
+      // May hand the batch over, so it comes before this message counts as in flight.
+      const batch = this.#collector.room()
+      this.counters.received++
+      connection.inFlight++
+      const { buffer, offset, length } = reader
+      batch.addTcp(
+        connection.number,
+        peer.family,
+        peer.octets,
+        connection.port,
+        buffer,
+        offset,
+        length,
+      )
+    }
+    if (this.#table.find(connection.number) !== connection) return
+    if (this.counters.received !== before) {
+      connection.partialSince = -1
+      connection.lastMessageAt = now
+      this.#table.touch(connection)
+    }
+    if (this.#mayRead(connection)) {
+      connection.notePartial(now)
+      connection.resume()
+    } else if (!connection.paused) {
+      this.counters.readsPaused++
+      connection.pause()
+    }
+  }
+
+  #mayRead(connection: TcpConnection): boolean {
+    return connection.inFlight < this.#limits.queriesPerConnection && !connection.congested
+  }
+
+  #settled(connection: TcpConnection): void {
+    connection.inFlight--
+    if (connection.paused) this.#wake(connection)
+  }
+
+  /** Lets a paused connection be read again on a later turn, if its bounds allow it then. */
+  #wake(connection: TcpConnection): void {
+    if (!connection.paused || connection.waking) return
+    connection.waking = true
+    if (this.#ready.length === 0) this.#clock.soon(this.#runReady)
+    this.#ready.push(connection)
+  }
+
+  #pumpReady(): void {
+    const ready = this.#ready
+    this.#ready = []
+    for (const connection of ready) {
+      connection.waking = false
+      if (connection.paused && this.#mayRead(connection)) this.#pump(connection)
+      if (connection.finished) this.#markDirty(connection)
+    }
+  }
+
+  #markDirty(connection: TcpConnection): void {
+    if (connection.dirty) return
+    connection.dirty = true
+    if (this.#dirty.length === 0) queueMicrotask(this.#runFlush)
+    this.#dirty.push(connection)
+  }
+
+  #flushDirty(): void {
+    const dirty = this.#dirty
+    this.#dirty = []
+    for (const connection of dirty) {
+      if (connection.finished) connection.end()
+      else connection.flush()
+      this.#wake(connection)
+    }
+  }
+
+  #sweep(): void {
+    const now = this.#clock.now()
+    const { idleTimeout, messageTimeout } = this.#limits
+    for (const connection of this.#table.all()) {
+      if (connection.stalledFor(now) > messageTimeout) {
+        this.counters.closedSlowReader++
+        this.#close(connection)
+      } else if (connection.partialSince >= 0 && now - connection.partialSince > messageTimeout) {
+        this.counters.closedIncomplete++
+        this.#close(connection)
+      } else if (connection.idle && now - connection.lastMessageAt > idleTimeout) {
+        this.counters.closedIdle++
+        this.#close(connection)
+      }
+    }
+  }
+
+  #close(connection: TcpConnection): void {
+    this.#forget(connection)
+    connection.destroy()
+  }
+
+  #forget(connection: TcpConnection): void {
+    if (this.#table.remove(connection)) this.counters.open = this.#table.count
+  }
+}
+
+function portOf(address: AddressInfo | string | null): number {
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
