@@ -99,7 +99,6 @@ export function skipName(buf: Uint8Array, start: number, end: number, at: number
       at = part = target
       continue
     }
-    if (at + octet >= end) return FAULT_BOUNDS
     length += octet + 1
     if (length > NAME_OCTETS_MAX) return FAULT_LENGTH
     at += octet + 1
