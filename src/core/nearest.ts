@@ -18,15 +18,21 @@ function fold(word: string): string {
   return word.toLowerCase().replace(/[-_]/g, '')
 }
 
-/** Levenshtein's distance: insertions, deletions, replacements. */
+/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
 function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  let before: readonly number[] = []
+  let row: readonly number[] = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
     const next = [i]
     for (let j = 1; j <= b.length; j++) {
       const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
+      let least = Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1)
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        least = Math.min(least, (before[j - 2] ?? 0) + 1)
+      }
+      next.push(least)
     }
+    before = row
     row = next
   }
   return row[b.length] ?? 0

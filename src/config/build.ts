@@ -1,0 +1,151 @@
+// From the schema's keys to Config's fields: texts become addresses and prefixes, with faults where they
+// aren't; keys whose feature isn't built fall away. Pure; called by load.ts alone.
+
+import type { Fault } from '../core/errors.ts'
+import { invariant } from '../core/invariant.ts'
+import { parseAddress, parsePrefix } from '../core/ip.ts'
+import { isLimitKey, makeLimits, type LimitKey, type Limits } from '../core/limits.ts'
+import { parseSocketAddress, SOCKET_ADDRESS_FORM } from '../core/socket-address.ts'
+import {
+  describeValue,
+  formatPath,
+  type SourceDocument,
+  type SourcePath,
+} from '../core/source-document.ts'
+import { labelKeyFault } from '../policy/labels.ts'
+import type { LabelSelector } from '../policy/rule.ts'
+import type { Config, DnsConfig, ListenerConfig, PlacedPath, UpstreamServer } from './config.ts'
+import type { ConfigKeys } from './schema.ts'
+
+/** The config, and what is wrong with it; with faults it must not be used. */
+export function buildConfig(
+  document: SourceDocument,
+  file: string,
+  keys: ConfigKeys,
+): { readonly config: Config; readonly faults: readonly Fault[] } {
+  const builder = new Builder(document, file, keys)
+  return { config: builder.build(), faults: builder.faults }
+}
+
+class Builder {
+  readonly faults: Fault[] = []
+  readonly #document: SourceDocument
+  readonly #file: string
+  readonly #keys: ConfigKeys
+
+  constructor(document: SourceDocument, file: string, keys: ConfigKeys) {
+    this.#document = document
+    this.#file = file
+    this.#keys = keys
+  }
+
+  build(): Config {
+    const keys = this.#keys
+    const { timeout: timeoutMs, attempts } = keys.upstreams
+    return {
+      file: this.#file,
+      listeners: keys.listeners.map((_, i) => this.#listener(i)),
+      upstreams: { servers: this.#servers(), timeoutMs, attempts },
+      policies: {
+        paths: this.#paths(keys.policies.paths, ['policies', 'paths']),
+        watch: keys.policies.watch,
+      },
+      endpoints: { files: this.#paths(keys.endpoints.files, ['endpoints', 'files']) },
+      defaultEgress: builtWord(keys['default-egress'], ['allow', 'audit', 'deny']),
+      audit: {
+        node: keys.audit.node,
+        endpoints: keys.audit.endpoints.map((_, i) => this.#selector(i)),
+      },
+      datapath:
+        keys.datapath.kind === 'memory'
+          ? { kind: 'memory' }
+          : { kind: 'ebpf', pinPath: keys.datapath.ebpf['pin-path'] },
+      state: { directory: keys.state.directory },
+      admin: keys.admin,
+      metrics: keys.metrics,
+      dns: this.#dns(),
+      limits: toLimits(keys.limits),
+      log: keys.log,
+    }
+  }
+
+  #listener(i: number): ListenerConfig {
+    const { address, port, mode } = this.#keys.listeners[i] ?? {}
+    return {
+      address: address === undefined ? undefined : parseAddress(address),
+      port: port ?? 0,
+      mode: builtWord(mode, ['explicit']),
+      position: this.#document.positionOf(['listeners', i]),
+    }
+  }
+
+  #servers(): readonly UpstreamServer[] {
+    return this.#keys.upstreams.servers.flatMap((text, i): UpstreamServer[] => {
+      const path = ['upstreams', 'servers', i]
+      const position = this.#document.positionOf(path)
+      if (text === 'system') return [{ kind: 'system', position }]
+      const address = parseSocketAddress(text)
+      if (address !== undefined) return [{ kind: 'address', address, position }]
+      this.#expected(path, text, `system or ${SOCKET_ADDRESS_FORM}`)
+      return []
+    })
+  }
+
+  #paths(paths: readonly string[], at: SourcePath): readonly PlacedPath[] {
+    return paths.map((path, i) => ({ path, position: this.#document.positionOf([...at, i]) }))
+  }
+
+  #selector(i: number): LabelSelector {
+    const matchLabels = new Map(Object.entries(this.#keys.audit.endpoints[i]?.matchLabels ?? {}))
+    for (const key of matchLabels.keys()) {
+      const expected = labelKeyFault(key)
+      const path = ['audit', 'endpoints', i, 'matchLabels', key]
+      if (expected !== undefined) this.#expected(path, key, expected)
+    }
+    return { matchLabels }
+  }
+
+  #dns(): DnsConfig {
+    const { dns } = this.#keys
+    if (dns['min-ttl'] > dns['max-ttl']) {
+      this.#fault(['dns', 'min-ttl'], 'dns.min-ttl: found a longer time than dns.max-ttl')
+    }
+    return {
+      denyResponse: dns['deny-response'],
+      withoutRules: dns['without-rules'],
+      hold: { limitMs: dns.hold.limit, onLimit: dns.hold['on-limit'] },
+      onDegraded: dns['on-degraded'],
+      minTtlMs: dns['min-ttl'],
+      maxTtlMs: dns['max-ttl'],
+      graceAfterTtlMs: dns['grace-after-ttl'],
+      protectedPrefixes: dns['protected-prefixes'].flatMap((text) => {
+        const result = parsePrefix(text)
+        return result.kind === 'ok' ? [result.prefix] : []
+      }),
+    }
+  }
+
+  #expected(path: SourcePath, found: string, expected: string): void {
+    this.#fault(path, `${formatPath(path)}: found ${describeValue(found)}, expected ${expected}`)
+  }
+
+  #fault(path: SourcePath, message: string): void {
+    this.faults.push({ position: this.#document.positionOf(path), message })
+  }
+}
+
+/** The word as one of those that are built; the schema has refused the others. */
+function builtWord<const Word extends string>(
+  word: string | undefined,
+  built: readonly Word[],
+): Word {
+  const found = built.find((each) => each === word)
+  invariant(found !== undefined, `the schema lets no word through but ${built.join(', ')}`)
+  return found
+}
+
+function toLimits(keys: Readonly<Record<string, number>>): Limits {
+  const overrides: { -readonly [Key in LimitKey]?: number } = {}
+  for (const [key, value] of Object.entries(keys)) if (isLimitKey(key)) overrides[key] = value
+  return makeLimits(overrides)
+}

@@ -1,0 +1,103 @@
+// The config file -> Config. Every fault of the file is found and told at once, each with its place; nothing
+// of a faulty file is used. The result is frozen: it is published to every part of the program.
+
+import { readFileSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
+import { z } from 'zod'
+import { InvalidInputError, type Fault } from '../core/errors.ts'
+import { formatAddress, parseAddress, type Prefix } from '../core/ip.ts'
+import { buildConfig } from './build.ts'
+import type { Config, ListenerConfig } from './config.ts'
+import { byPlace, toFaults } from './faults.ts'
+import { configSchema } from './schema.ts'
+import { isLoopback, resolveUpstreams, sameOctets, type IsOwnAddress } from './upstreams.ts'
+import { parseYamlDocument } from './yaml-source.ts'
+
+export const DEFAULT_CONFIG_FILE = 'config/namegate.yaml'
+
+/** Reads and checks a file; throws InvalidInputError with all its faults. */
+export function loadConfig(file: string, isOwn: IsOwnAddress = ownAddresses()): Config {
+  return parseConfig(readText(file), file, isOwn)
+}
+
+/** Checks a text; `file` is its name in faults. */
+export function parseConfig(
+  text: string,
+  file: string,
+  isOwn: IsOwnAddress = ownAddresses(),
+): Config {
+  const { document, faults } = parseYamlDocument(text, file)
+  if (document === undefined) throw new InvalidInputError(faults)
+  const given = document.value === null ? {} : document.value
+  const parsed = configSchema.safeParse(given)
+  if (!parsed.success) {
+    throw new InvalidInputError(toFaults(configSchema, document, parsed.error.issues))
+  }
+  const { config, faults: more } = buildConfig(document, file, parsed.data)
+  const { listeners, upstreams } = config
+  const servers = upstreams.servers.filter(({ kind }) => kind === 'address')
+  const looped = resolveUpstreams(servers, listeners, isOwn, () => []).faults
+  const all = [...more, ...equalListeners(listeners), ...looped]
+  if (all.length > 0) throw new InvalidInputError(all.sort(byPlace))
+  deepFreeze(config)
+  return config
+}
+
+/** The config of an empty file. */
+export function defaultConfig(): Config {
+  return parseConfig('', 'built-in', () => false)
+}
+
+/** JSON Schema (draft 2020-12) of the file. */
+export function configJsonSchema(): unknown {
+  return z.toJSONSchema(configSchema, { io: 'input' })
+}
+
+/** Loopback and the addresses that the node's interfaces have now. */
+export function ownAddresses(): IsOwnAddress {
+  const own: Prefix[] = []
+  for (const addresses of Object.values(networkInterfaces())) {
+    for (const { address } of addresses ?? []) {
+      const parsed = parseAddress(address)
+      if (parsed !== undefined) own.push(parsed)
+    }
+  }
+  return (family, octets) =>
+    isLoopback(family, octets) ||
+    own.some((each) => each.family === family && sameOctets(each.octets, octets))
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    const position = { file, line: 1, column: 1 }
+    throw new InvalidInputError([{ position, message: `cannot read: ${reason}` }])
+  }
+}
+
+/** Two listeners of one address and port; the second is the fault. Port 0 is another one each time. */
+function equalListeners(listeners: readonly ListenerConfig[]): readonly Fault[] {
+  const first = new Map<string, ListenerConfig>()
+  const faults: Fault[] = []
+  for (const [i, listener] of listeners.entries()) {
+    const { address, port, position } = listener
+    const where = address === undefined ? '*' : formatAddress(address.family, address.octets)
+    const before = first.get(`${where} ${port}`)
+    if (before !== undefined && port !== 0) {
+      const message = `listeners[${i}]: found the same address and port as on line ${before.position.line}`
+      faults.push({ position, message })
+    }
+    first.set(`${where} ${port}`, before ?? listener)
+  }
+  return faults
+}
+
+/** Freezes plain objects and lists all through; octets and maps can't be frozen and are left. */
+function deepFreeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  if (ArrayBuffer.isView(value) || value instanceof Map) return
+  Object.values(value).forEach(deepFreeze)
+  Object.freeze(value)
+}

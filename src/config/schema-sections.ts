@@ -1,0 +1,276 @@
+// The larger sections of the config file, key by key, with default, unit and doc line; schema.ts puts them
+// together with the small ones. `LATER` marks a key whose feature isn't built: it takes only its default.
+
+import { z } from 'zod'
+import { LIMITS, type Limit } from '../core/limits.ts'
+import { formatDuration } from '../core/quantity.ts'
+import {
+  addressItem,
+  duration,
+  flag,
+  group,
+  integer,
+  list,
+  oneOf,
+  prefixItem,
+  text,
+  words,
+} from './schema-values.ts'
+
+const LATER = { built: false } as const
+const TTL = { max: 10 * 365 * 86_400_000 } as const
+
+const labelMap = z.record(z.string(), z.string({ error: 'a text' }))
+
+export const selector = group('Labels of endpoints', {
+  matchLabels: labelMap
+    .prefault({})
+    .meta({ description: 'Each of these labels must be there (default {}).' }),
+  matchExpressions: list(z.unknown(), {
+    ...LATER,
+    default: [],
+    doc: 'conditions on labels',
+    unit: 'list',
+  }),
+})
+
+export const listener = group('Where queries are taken, UDP and TCP both', {
+  address: addressItem()
+    .optional()
+    .meta({ description: 'Address to listen on (default: all addresses, both families).' }),
+  port: integer({
+    default: 5300,
+    min: 0,
+    max: 65_535,
+    unit: 'port, 0 takes a free one',
+    doc: 'port',
+  }),
+  mode: oneOf(['explicit', 'tproxy', 'redirect'], {
+    default: 'explicit',
+    doc: 'how queries come in: clients name us as their resolver, or are redirected',
+    later: ['tproxy', 'redirect'],
+  }),
+  interfaces: list(words('interface name'), {
+    ...LATER,
+    default: [],
+    doc: 'interfaces to intercept on; empty = those of the endpoints',
+    unit: 'interface names',
+  }),
+})
+
+export const intercept = group('Redirect rules of the transparent modes', {
+  'on-start': flag({ ...LATER, default: false, doc: 'install the rules at start' }),
+  'on-exit': oneOf(['closed', 'open'], {
+    ...LATER,
+    default: 'closed',
+    doc: 'DNS of intercepted clients after an orderly stop',
+  }),
+  mark: integer({
+    ...LATER,
+    default: 0x4e47,
+    min: 1,
+    max: 0xffff_ffff,
+    unit: 'number',
+    doc: 'mark of our own packets',
+  }),
+  table: integer({
+    ...LATER,
+    default: 20_039,
+    min: 1,
+    max: 0x7fff_ffff,
+    unit: 'number',
+    doc: 'routing table for TPROXY',
+  }),
+})
+
+export const upstreams = group('Servers that queries go to', {
+  servers: list(words('text: system or ADDRESS:PORT'), {
+    default: ['system'],
+    min: 1,
+    doc: 'servers in order of preference; system = resolv.conf',
+    unit: 'system or ADDRESS:PORT, such as 9.9.9.9:53 or [2620:fe::fe]:53',
+  }),
+  'original-destination': flag({
+    ...LATER,
+    default: false,
+    doc: 'transparent modes: forward to the server the client asked',
+  }),
+  trusted: list(prefixItem(), {
+    ...LATER,
+    default: [],
+    doc: 'servers that may teach addresses; empty = the servers above',
+    unit: 'prefixes',
+  }),
+  untrusted: oneOf(['refuse', 'pass'], {
+    ...LATER,
+    default: 'refuse',
+    doc: 'queries to other servers: refused, or forwarded and nothing learned',
+  }),
+  timeout: duration({
+    default: '4s',
+    min: 10,
+    max: 60_000,
+    doc: 'for the whole query, all attempts',
+  }),
+  attempts: integer({
+    default: 3,
+    min: 1,
+    max: 16,
+    unit: 'attempts per query',
+    doc: 'attempts, over 2 servers or more where there are',
+  }),
+})
+
+export const policies = group('Where policy comes from', {
+  paths: list(words('path'), {
+    default: ['config/policies'],
+    doc: 'files or directories with policies',
+    unit: 'paths, relative to the working directory',
+  }),
+  watch: flag({ default: true, doc: 'read a changed file again' }),
+  'allow-list-endpoints': labelMap
+    .refine((value) => Object.keys(value).length === 0, {
+      params: { notBuilt: true },
+      error: 'is not built yet; leave it at its default {}',
+    })
+    .prefault({})
+    .meta({
+      description:
+        'Labels of the endpoints that *.allow files apply to; empty = all (default {}). Not built yet: leave it at its default.',
+    }),
+  ingress: oneOf(['error', 'ignore'], {
+    ...LATER,
+    default: 'error',
+    doc: 'policies that have an ingress half',
+  }),
+  'unsupported-fields': oneOf(['error', 'warn'], {
+    ...LATER,
+    default: 'error',
+    doc: 'fields of policies that are known but not supported',
+  }),
+  'cidr-matches-endpoints': flag({
+    ...LATER,
+    default: false,
+    doc: 'CIDR rules also select known endpoints, resources and the node',
+  }),
+})
+
+export const endpoints = group('Workloads that policy applies to', {
+  files: list(words('path'), {
+    default: ['config/endpoints.yaml'],
+    doc: 'endpoints files',
+    unit: 'paths, relative to the working directory',
+  }),
+  'identity-labels': list(words('label key, with ! in front to leave it out'), {
+    ...LATER,
+    default: [
+      '!pod-template-hash',
+      '!statefulset.kubernetes.io/pod-name',
+      '!controller-revision-hash',
+    ],
+    doc: 'labels that make identities',
+    unit: 'label keys',
+  }),
+})
+
+export const dns = group('What is answered', {
+  'deny-response': oneOf(['refused', 'nxdomain', 'nodata', 'drop'], {
+    default: 'refused',
+    doc: 'answer to a name that policy denies',
+  }),
+  'without-rules': oneOf(['allow', 'deny'], {
+    default: 'allow',
+    doc: 'questions of endpoints that have no DNS rules',
+  }),
+  hold: group('Answers that wait for the datapath', {
+    limit: duration({ default: '100ms', min: 1, max: 60_000, doc: 'longest hold of one answer' }),
+    'on-limit': oneOf(['servfail', 'drop', 'release'], {
+      default: 'servfail',
+      doc: 'what happens to an answer that is held out',
+    }),
+  }).prefault({}),
+  'on-degraded': oneOf(['release', 'servfail', 'strip-addresses'], {
+    default: 'release',
+    doc: 'answers some of whose addresses got fewer labels or none',
+  }),
+  'min-ttl': duration({ ...TTL, default: '0s', doc: 'shortest time an address counts as live' }),
+  'max-ttl': duration({ ...TTL, default: '24h', doc: 'longest time an address counts as live' }),
+  'grace-after-ttl': duration({
+    ...TTL,
+    default: '60s',
+    doc: 'how long an address stays allowed after its TTL',
+  }),
+  'tcp-idle': duration({
+    ...LATER,
+    default: '6h',
+    doc: 'an idle TCP connection counts as open for so long',
+  }),
+  'udp-idle': duration({
+    ...LATER,
+    default: '3m',
+    doc: 'an idle UDP or QUIC flow counts as open for so long',
+  }),
+  'cname-match': oneOf(['question', 'chain'], {
+    default: 'question',
+    later: ['chain'],
+    doc: 'which names selectors are matched with',
+  }),
+  svcb: oneOf(['learn', 'strip', 'pass'], {
+    default: 'pass',
+    later: ['learn', 'strip'],
+    doc: 'address hints in SVCB and HTTPS records',
+  }),
+  guard: oneOf(['pass', 'strip'], {
+    default: 'pass',
+    later: ['strip'],
+    doc: 'guarded addresses in answers; they never get labels either way',
+  }),
+  'protected-prefixes': list(prefixItem(), {
+    default: [],
+    doc: 'addresses that never get labels from answers, besides loopback, link-local, multicast and our own',
+    unit: 'prefixes',
+  }),
+  prewarm: flag({
+    ...LATER,
+    default: false,
+    doc: 'ask the exact names of policies before the first query',
+  }),
+})
+
+export const datapath = group('What enforces', {
+  kind: oneOf(['memory', 'ebpf', 'nftables'], {
+    default: 'memory',
+    later: ['nftables'],
+    doc: 'memory enforces nothing, it shows what would be',
+  }),
+  ebpf: group('The eBPF datapath', {
+    'pin-path': text({
+      default: '/sys/fs/bpf/namegate',
+      doc: 'folder of bpffs for the pinned maps',
+      unit: 'path',
+    }),
+  }).prefault({}),
+  verify: duration({
+    ...LATER,
+    default: '1m',
+    doc: "compare and repair a slice of the kernel's maps so often",
+  }),
+  'adopt-existing': duration({
+    ...LATER,
+    default: '10m',
+    doc: 'flows open before an endpoint was first enforced pass for so long',
+  }),
+})
+
+/** A bound of core/limits.ts as a key under `limits`. */
+function bound(limit: Limit) {
+  const { min, max, built } = limit
+  const doc = `${limit.doc}; at the bound: ${limit.atBound}`
+  return limit.unit === 'ms'
+    ? duration({ default: formatDuration(limit.default), min, max, doc, built })
+    : integer({ default: limit.default, min, max, doc, built, unit: limit.unit })
+}
+
+export const limits = z.strictObject(
+  Object.fromEntries(Object.entries(LIMITS).map(([key, limit]) => [key, bound(limit)])),
+)

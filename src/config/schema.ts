@@ -1,0 +1,119 @@
+// Every key of the config file. The schema holds the whole contract from the start: a key whose feature
+// isn't built takes only its default and says so. What the program reads is config.ts; load.ts goes from one
+// to the other and checks what concerns two keys at once.
+
+import type { z } from 'zod'
+import {
+  datapath,
+  dns,
+  endpoints,
+  intercept,
+  limits,
+  listener,
+  policies,
+  selector,
+  upstreams,
+} from './schema-sections.ts'
+import {
+  address,
+  duration,
+  flag,
+  group,
+  integer,
+  list,
+  oneOf,
+  size,
+  text,
+  words,
+} from './schema-values.ts'
+
+const LATER = { built: false } as const
+
+/** The whole file. */
+export const configSchema = group('namegate configuration', {
+  listeners: list(listener, {
+    default: [{ address: '127.0.0.1', port: 5300, mode: 'explicit' }],
+    min: 1,
+    doc: 'where queries are taken',
+    unit: 'list',
+  }),
+  intercept: intercept.prefault({}),
+  upstreams: upstreams.prefault({}),
+  policies: policies.prefault({}),
+  endpoints: endpoints.prefault({}),
+  resources: group('Addresses with labels and no client on them', {
+    files: list(words('path'), { ...LATER, default: [], doc: 'resources files', unit: 'paths' }),
+  }).prefault({}),
+  'unknown-clients': group('Clients that are no known endpoint', {
+    wait: duration({
+      ...LATER,
+      default: '2s',
+      doc: 'how long their queries wait for an endpoint to appear',
+    }),
+    then: oneOf(['refuse', 'allow-unmanaged'], {
+      ...LATER,
+      default: 'refuse',
+      doc: 'what happens then',
+    }),
+  }).prefault({}),
+  'default-egress': oneOf(['allow', 'allow-named', 'allow-known', 'audit', 'deny'], {
+    default: 'allow',
+    later: ['allow-named', 'allow-known'],
+    doc: 'what endpoints may do that no policy puts into default deny',
+  }),
+  audit: group('Let pass and report what would be denied', {
+    node: flag({ default: false, doc: 'every endpoint' }),
+    endpoints: list(selector, {
+      default: [],
+      doc: 'endpoints that any of these selects',
+      unit: 'list',
+    }),
+  }).prefault({}),
+  learning: oneOf(['node', 'endpoint'], {
+    default: 'node',
+    later: ['endpoint'],
+    doc: 'whom an address that one endpoint learned is known to',
+  }),
+  datapath: datapath.prefault({}),
+  state: group('What outlives the process', {
+    directory: text({ default: 'var/state', doc: 'folder of the state', unit: 'path' }),
+    'restore-grace': duration({
+      ...LATER,
+      default: '10m',
+      doc: 'restored entries that nobody claims go after so long',
+    }),
+  }).prefault({}),
+  sources: group('Policy and endpoint sources that fall silent', {
+    'max-age': duration({ ...LATER, default: '24h', doc: 'silent for so long' }),
+    then: oneOf(['keep', 'audit', 'deny'], { ...LATER, default: 'keep', doc: 'what happens then' }),
+  }).prefault({}),
+  flows: group('Decisions and drops kept on disk', {
+    keep: duration({ ...LATER, default: '7d', doc: 'age at which they go' }),
+    'max-size': size({ ...LATER, default: '256MiB', doc: 'size at which the oldest go' }),
+  }).prefault({}),
+  admin: group('The admin API', {
+    socket: text({ default: 'var/run/admin.sock', doc: 'UNIX socket', unit: 'path' }),
+  }).prefault({}),
+  metrics: group('Metrics and health', {
+    address: address({ default: '127.0.0.1', doc: 'address to listen on' }),
+    port: integer({
+      default: 9465,
+      min: 0,
+      max: 65_535,
+      unit: 'port, 0 takes a free one',
+      doc: 'port',
+    }),
+  }).prefault({}),
+  dns: dns.prefault({}),
+  limits: limits.meta({ description: 'Bounds.' }).prefault({}),
+  log: group('Logs of the daemon', {
+    level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal'], {
+      default: 'info',
+      doc: 'least level that is written',
+    }),
+    format: oneOf(['pretty', 'json'], { default: 'pretty', doc: 'for people or for machines' }),
+  }).prefault({}),
+})
+
+/** What the schema gives for a file without faults. */
+export type ConfigKeys = z.output<typeof configSchema>

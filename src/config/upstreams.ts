@@ -1,0 +1,85 @@
+// Which servers the queries go to: `system` becomes what resolv.conf names, and a server that is one of our
+// own listeners is a fault, because every query would come back to us. Pure: who the node is and what
+// resolv.conf says are given.
+
+import type { Fault } from '../core/errors.ts'
+import type { Family } from '../core/ip.ts'
+import { formatSocketAddress, type SocketAddress } from '../core/socket-address.ts'
+import type { ListenerConfig, UpstreamServer } from './config.ts'
+
+/** Whether an address (16 octets) is one of this node's own. */
+export type IsOwnAddress = (family: Family, octets: Uint8Array) => boolean
+
+export interface ResolvedUpstreams {
+  /** In order of preference, each once. */
+  readonly addresses: readonly SocketAddress[]
+  readonly faults: readonly Fault[]
+}
+
+/** `system` is asked only when the config names it. */
+export function resolveUpstreams(
+  servers: readonly UpstreamServer[],
+  listeners: readonly ListenerConfig[],
+  isOwn: IsOwnAddress,
+  system: () => readonly SocketAddress[],
+): ResolvedUpstreams {
+  const addresses = new Map<string, SocketAddress>()
+  const faults: Fault[] = []
+  for (const server of servers) {
+    const named = server.kind === 'system' ? system() : [server.address]
+    const who = server.kind === 'system' ? ' (named by resolv.conf)' : ''
+    if (named.length === 0) {
+      faults.push(at(server, 'found no server in resolv.conf, expected one'))
+    }
+    for (const address of named) {
+      const text = formatSocketAddress(address)
+      const fault = upstreamFault(address, listeners, isOwn)
+      if (fault === undefined) addresses.set(text, address)
+      else faults.push(at(server, `found ${text}${who}, ${fault}`))
+    }
+  }
+  return { addresses: [...addresses.values()], faults }
+}
+
+function at({ position }: UpstreamServer, message: string): Fault {
+  return { position, message: `upstreams.servers: ${message}` }
+}
+
+function upstreamFault(
+  address: SocketAddress,
+  listeners: readonly ListenerConfig[],
+  isOwn: IsOwnAddress,
+): string | undefined {
+  if (isUnspecified(address.octets)) return 'expected an address that can be asked'
+  const own = listeners.find((listener) => isTakenBy(address, listener, isOwn))
+  if (own === undefined) return undefined
+  return `our own listener of line ${own.position.line}, expected a server that isn't namegate itself`
+}
+
+/** Whether what's sent to `address` arrives at the listener. `::` takes IPv4 too. */
+function isTakenBy(
+  address: SocketAddress,
+  { address: bound, port }: ListenerConfig,
+  isOwn: IsOwnAddress,
+): boolean {
+  if (port !== address.port) return false
+  if (bound === undefined) return isOwn(address.family, address.octets)
+  if (isUnspecified(bound.octets)) {
+    const sameFamily = bound.family === address.family || bound.family === 6
+    return sameFamily && isOwn(address.family, address.octets)
+  }
+  return bound.family === address.family && sameOctets(bound.octets, address.octets)
+}
+
+export function isUnspecified(octets: Uint8Array): boolean {
+  return octets.every((octet) => octet === 0)
+}
+
+export function isLoopback(family: Family, octets: Uint8Array): boolean {
+  if (family === 4) return octets[0] === 127
+  return octets.every((octet, i) => octet === (i === 15 ? 1 : 0))
+}
+
+export function sameOctets(a: Uint8Array, b: Uint8Array): boolean {
+  return a.every((octet, i) => octet === b[i])
+}

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { configJsonSchema, parseConfig } from '../../src/config/load.ts'
+import { InvalidInputError } from '../../src/core/errors.ts'
+import { keysOf } from '../support/config-keys.ts'
+
+/** A value other than the default for every key, or word of a key, whose feature isn't built. */
+const ROWS: readonly (readonly [text: string, message: string])[] = [
+  ['listeners: [{ mode: tproxy }]', 'listeners[0].mode: "tproxy" ... explicit'],
+  ['listeners: [{ mode: redirect }]', 'listeners[0].mode: "redirect" ... explicit'],
+  ['listeners: [{ interfaces: ["lxc*"] }]', 'listeners[0].interfaces: a list ... []'],
+  ['intercept: { on-start: true }', 'intercept.on-start: true ... false'],
+  ['intercept: { on-exit: open }', 'intercept.on-exit: "open" ... closed'],
+  ['intercept: { mark: 1 }', 'intercept.mark: 1 ... 20039'],
+  ['intercept: { table: 1 }', 'intercept.table: 1 ... 20039'],
+  ['upstreams: { original-destination: true }', 'upstreams.original-destination: true ... false'],
+  ['upstreams: { trusted: [10.0.0.0/8] }', 'upstreams.trusted: a list ... []'],
+  ['upstreams: { untrusted: pass }', 'upstreams.untrusted: "pass" ... refuse'],
+  [
+    'policies: { allow-list-endpoints: { a: b } }',
+    'policies.allow-list-endpoints: a mapping ... {}',
+  ],
+  ['policies: { ingress: ignore }', 'policies.ingress: "ignore" ... error'],
+  ['policies: { unsupported-fields: warn }', 'policies.unsupported-fields: "warn" ... error'],
+  ['policies: { cidr-matches-endpoints: true }', 'policies.cidr-matches-endpoints: true ... false'],
+  [
+    'endpoints: { identity-labels: [] }',
+    'endpoints.identity-labels: an empty list ... ["!pod-template-hash","!statefulset.kubernetes.io/pod-name","!controller-revision-hash"]',
+  ],
+  ['resources: { files: [x] }', 'resources.files: a list ... []'],
+  ['unknown-clients: { wait: 3s }', 'unknown-clients.wait: "3s" ... 2s'],
+  [
+    'unknown-clients: { then: allow-unmanaged }',
+    'unknown-clients.then: "allow-unmanaged" ... refuse',
+  ],
+  ['default-egress: allow-named', 'default-egress: "allow-named" ... allow'],
+  ['default-egress: allow-known', 'default-egress: "allow-known" ... allow'],
+  [
+    'audit: { endpoints: [{ matchExpressions: [{}] }] }',
+    'audit.endpoints[0].matchExpressions: a list ... []',
+  ],
+  ['learning: endpoint', 'learning: "endpoint" ... node'],
+  ['datapath: { kind: nftables }', 'datapath.kind: "nftables" ... memory'],
+  ['datapath: { verify: 2m }', 'datapath.verify: "2m" ... 1m'],
+  ['datapath: { adopt-existing: 1m }', 'datapath.adopt-existing: "1m" ... 10m'],
+  ['state: { restore-grace: 1m }', 'state.restore-grace: "1m" ... 10m'],
+  ['sources: { max-age: 1h }', 'sources.max-age: "1h" ... 24h'],
+  ['sources: { then: deny }', 'sources.then: "deny" ... keep'],
+  ['flows: { keep: 1d }', 'flows.keep: "1d" ... 7d'],
+  ['flows: { max-size: 1GiB }', 'flows.max-size: "1GiB" ... 256MiB'],
+  ['dns: { tcp-idle: 1h }', 'dns.tcp-idle: "1h" ... 6h'],
+  ['dns: { udp-idle: 1h }', 'dns.udp-idle: "1h" ... 3m'],
+  ['dns: { cname-match: chain }', 'dns.cname-match: "chain" ... question'],
+  ['dns: { svcb: learn }', 'dns.svcb: "learn" ... pass'],
+  ['dns: { svcb: strip }', 'dns.svcb: "strip" ... pass'],
+  ['dns: { guard: strip }', 'dns.guard: "strip" ... pass'],
+  ['dns: { prewarm: true }', 'dns.prewarm: true ... false'],
+  ['limits: { names-per-wildcard: 1 }', 'limits.names-per-wildcard: 1 ... 10000'],
+  ['limits: { names-per-address: 1 }', 'limits.names-per-address: 1 ... 10000'],
+  ['limits: { pairs-per-endpoint: 1 }', 'limits.pairs-per-endpoint: 1 ... 100000'],
+  ['limits: { reply-sockets: 1 }', 'limits.reply-sockets: 1 ... 1024'],
+  [
+    'limits: { dynamic-identities-per-endpoint: 1 }',
+    'limits.dynamic-identities-per-endpoint: 1 ... 512',
+  ],
+  ['limits: { resources: 1 }', 'limits.resources: 1 ... 200000'],
+]
+
+for (const [text, message] of ROWS) {
+  test(`parseConfig of ${text} says that it is not built`, () => {
+    const expected = message.replace(' ... ', ' is not built yet; leave it at its default ')
+    assert.throws(
+      () => parseConfig(`${text}\n`, 'n', () => false),
+      (error: unknown) => {
+        assert.ok(error instanceof InvalidInputError)
+        assert.deepEqual(
+          error.faults.map((fault) => fault.message),
+          [expected],
+        )
+        return true
+      },
+    )
+  })
+}
+
+test('the table above has every key that the schema calls not built', () => {
+  const later = keysOf(configJsonSchema()).filter(({ description }) =>
+    description.includes('Not built yet'),
+  )
+  assert.ok(later.length > 30)
+  const tested = ROWS.map(([, message]) => message.replaceAll('[0]', '[]').split(':')[0])
+  assert.deepEqual(
+    later.map(({ path }) => path).filter((path) => !tested.includes(path)),
+    [],
+  )
+})
+
+test('parseConfig takes the default of every key that is not built, written out', () => {
+  const text = `
+intercept: { on-start: false, on-exit: closed, mark: 0x4e47, table: 20039 }
+upstreams: { original-destination: false, trusted: [], untrusted: refuse }
+policies: { allow-list-endpoints: {}, ingress: error, unsupported-fields: error, cidr-matches-endpoints: false }
+endpoints:
+  identity-labels: ["!pod-template-hash", "!statefulset.kubernetes.io/pod-name", "!controller-revision-hash"]
+resources: { files: [] }
+unknown-clients: { wait: 2s, then: refuse }
+audit: { node: false, endpoints: [] }
+learning: node
+datapath: { verify: 60s, adopt-existing: 10m }
+state: { restore-grace: 10m }
+sources: { max-age: 1d, then: keep }
+flows: { keep: 168h, max-size: 256MiB }
+dns: { tcp-idle: 6h, udp-idle: 3m, cname-match: question, svcb: pass, guard: pass, prewarm: false }
+limits: { reply-sockets: 1024, resources: 200000 }
+`
+  const { file, ...config } = parseConfig(text, 'n', () => false)
+  assert.equal(file, 'n')
+  assert.equal(config.limits.resources, 200_000)
+})
