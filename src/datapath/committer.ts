@@ -41,6 +41,8 @@ export class Committer {
   #retryUpserts: PolicyEntry[] = []
   #retryRemovals: PolicyKey[] = []
   readonly #refusedRows = new Set<number>()
+  /** Identities that lack a policy entry, because it was refused or its map was full. */
+  readonly #incomplete = new Set<Identity>()
   #revision = 0
   #failures = 0
 
@@ -102,7 +104,9 @@ export class Committer {
       prefixRemovals: this.#removals,
       policyRemovals,
     })
+    for (const entry of this.#retryUpserts) this.#incomplete.delete(entry.identity)
     this.#retryUpserts = refusedOf(failures, 'policy', 'upsert', policyUpserts)
+    for (const entry of this.#retryUpserts) this.#incomplete.add(entry.identity)
     this.#retryRemovals = refusedOf(failures, 'policy', 'remove', policyRemovals)
     this.#endpointUpserts = refusedOf(failures, 'endpoint', 'upsert', this.#endpointUpserts)
     this.#endpointRemovals = refusedOf(failures, 'endpoint', 'remove', this.#endpointRemovals)
@@ -116,7 +120,8 @@ export class Committer {
   /** Whether the entry of an address that was just learned is in force as wanted. */
   isApplied(row: number): boolean {
     const { prefixes } = this.#ipcache
-    return prefixes.wanted[row] === prefixes.applied[row]
+    if (prefixes.wanted[row] !== prefixes.applied[row]) return false
+    return this.#incomplete.size === 0 || !this.#incomplete.has(prefixes.identityOf(row))
   }
 
   #gatherRows(): void {
@@ -161,6 +166,7 @@ export class Committer {
       this.#policyMaps.need(this.#ipcache.prefixes.identityOf(row))
     for (const id of this.#allocator.takeUnused()) {
       const set = this.#allocator.setOf(id)
+      this.#incomplete.delete(id)
       this.#policyMaps.removeIdentity(id, this.#selectors.selectorsOf(id))
       if (set !== undefined) this.#selectors.removeIdentity(id, set)
     }

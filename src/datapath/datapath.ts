@@ -156,6 +156,8 @@ export interface Datapath {
    *  Cheap when nothing changed. Returns the endpoints whose state changed. */
   refresh(): readonly EndpointId[]
   hookState(endpoint: EndpointId): HookState
+  /** What the kernel knows a hook by now (as `DatapathEndpoint.hookKey`); undefined when it is not there. */
+  hookKey(hook: Hook): string | undefined
   /** Which endpoint sent a query from a host address that endpoints share (cgroup endpoints), or undefined. */
   sourceOf(
     protocol: number,

@@ -43,8 +43,9 @@ export class PolicyMaps {
   readonly #flattened = new WeakMap<EndpointRules, Map<string, readonly FlatEntry[]>>()
   #denies: PolicyEntry[] = []
   #allows: PolicyEntry[] = []
-  #oldAllows: PolicyKey[] = []
-  #oldDenies: PolicyKey[] = []
+  /** Entries to take out, by endpoint, identity and key, unless they are wanted again meanwhile. */
+  readonly #removals = new Map<string, PolicyEntry>()
+  #held = false
   #overflows = 0
 
   constructor(options: PolicyMapOptions) {
@@ -120,20 +121,23 @@ export class PolicyMaps {
     for (const map of this.#usersOf(selectors)) this.#put(map, id, [])
   }
 
-  /** What the next commit has to do; hands the lists over. */
+  /** Keeps removals back while labels still move to new identities (SEMANTICS 2: removals come last). */
+  holdRemovals(held: boolean): void {
+    this.#held = held
+  }
+
+  /** What the next commit has to do, new denies and old allows first; hands the lists over. */
   take(): { readonly upserts: readonly PolicyEntry[]; readonly removals: readonly PolicyKey[] } {
     const upserts = this.#allows.length === 0 ? this.#denies : [...this.#denies, ...this.#allows]
-    const removals =
-      this.#oldDenies.length === 0 ? this.#oldAllows : [...this.#oldAllows, ...this.#oldDenies]
     if (upserts.length > 0) {
       this.#denies = []
       this.#allows = []
     }
-    if (removals.length > 0) {
-      this.#oldAllows = []
-      this.#oldDenies = []
-    }
-    return { upserts, removals }
+    if (this.#held || this.#removals.size === 0) return { upserts, removals: [] }
+    const old = [...this.#removals.values()]
+    this.#removals.clear()
+    const denies = old.filter((entry) => entry.verdict === 'deny')
+    return { upserts, removals: [...old.filter((entry) => entry.verdict !== 'deny'), ...denies] }
   }
 
   /** Everything that is wanted, for comparing with the kernel. */
@@ -191,13 +195,13 @@ export class PolicyMaps {
       kept.delete(keyOf(entry))
       if (old !== undefined && sameEntry(old, entry)) continue
       const upsert = this.#policyEntry(map.endpoint, id, entry)
+      this.#removals.delete(removalKey(upsert))
       if (entry.action === 'deny') this.#denies.push(upsert)
       else this.#allows.push(upsert)
     }
     for (const old of kept.values()) {
       const removal = this.#policyEntry(map.endpoint, id, old)
-      if (old.action === 'deny') this.#oldDenies.push(removal)
-      else this.#oldAllows.push(removal)
+      this.#removals.set(removalKey(removal), removal)
     }
     map.size += entries.length - before.length
     if (entries.length === 0) map.entries.delete(id)
@@ -213,6 +217,10 @@ export class PolicyMaps {
 
 function keyOf(entry: FlatEntry): number {
   return (entry.protocol * 32 + entry.portBits) * 65_536 + entry.port
+}
+
+function removalKey({ endpoint, identity, protocol, port, portBits }: PolicyEntry): string {
+  return `${endpoint} ${identity} ${protocol} ${port} ${portBits}`
 }
 
 function sameEntry(a: FlatEntry, b: FlatEntry): boolean {

@@ -70,6 +70,11 @@ export class SelectorCache {
     return this.#byId.get(id)
   }
 
+  /** The selector that a spec means, without a new reference. */
+  find(spec: SelectorSpec): Selector | undefined {
+    return this.#byKey.get(`${spec.kind}:${textOf(spec)}`)?.selector
+  }
+
   /** A counted reference; `added` when the selector is new. */
   acquire(spec: SelectorSpec): { readonly selector: Selector; readonly added: boolean } {
     const text = textOf(spec)

@@ -32,9 +32,9 @@ export interface IpCacheOptions {
 export class IpCache {
   readonly prefixes: PrefixTable
   readonly facts: Facts
+  readonly deriver: Deriver
   readonly #sets: LabelSets
   readonly #allocator: Allocator
-  readonly #deriver: Deriver
   readonly #ownerText: (kind: number, owner: number) => string
   /** Rows whose entry in the datapath may differ from the wanted one. */
   #changed: number[] = []
@@ -49,7 +49,7 @@ export class IpCache {
     this.#ownerText = options.ownerText
     this.prefixes = new PrefixTable({ capacity: options.capacity })
     this.facts = new Facts({ capacity: options.capacity })
-    this.#deriver = new Deriver({ labelSets: options.labelSets })
+    this.deriver = new Deriver({ labelSets: options.labelSets })
   }
 
   /** How often two owners claimed the same key of one prefix. */
@@ -203,7 +203,7 @@ export class IpCache {
     const family = prefixes.family(row)
     const labelsAround = around === 0 ? EMPTY_SET : prefixes.derived[around]!
     const derived = has
-      ? this.#deriver.derive(prefixes.own[row]!, labelsAround, addressClass, family)
+      ? this.deriver.derive(prefixes.own[row]!, labelsAround, addressClass, family)
       : EMPTY_SET
     if (derived === before && addressClass === classBefore && (has || prefixes.wanted[row] === 0))
       return
@@ -233,14 +233,15 @@ export class IpCache {
     this.markChanged(row)
   }
 
-  /** A row's own facts decide its class, else its container's. */
+  /** A row's own facts decide its class, the kind that comes first in precedence; else its container's. */
   #classOf(row: number, around: number): Identity {
+    let kind = OWNER_NAME as number
     for (let fact = this.prefixes.firstFact[row]!; fact !== 0; fact = this.facts.next[fact]!) {
-      const kind = this.facts.kind[fact]!
-      if (kind === OWNER_NODE) return HOST
-      if (kind === OWNER_ENDPOINT) return ENDPOINT_CLASS
-      if (kind === OWNER_RESOURCE) return RESOURCE_CLASS
+      kind = Math.min(kind, this.facts.kind[fact]!)
     }
+    if (kind === OWNER_NODE) return HOST
+    if (kind === OWNER_ENDPOINT) return ENDPOINT_CLASS
+    if (kind === OWNER_RESOURCE) return RESOURCE_CLASS
     const inherited = identity(this.prefixes.addressClass[around]!)
     return isKnownClass(inherited) ? inherited : worldOf(this.prefixes.family(row))
   }

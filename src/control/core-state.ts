@@ -1,0 +1,119 @@
+// Everything the node knows, put together: label sets, identities, selectors, prefixes, names, policy maps
+// and the one committer. Plain construction in dependency order; the parts are public so that the daemon,
+// views and tests read them, but each is written only by who its header names.
+
+import type { Clock } from '../core/clock.ts'
+import type { Prefix } from '../core/ip.ts'
+import { LabelSets } from '../core/labels.ts'
+import { Committer } from '../datapath/committer.ts'
+import type { Datapath, DatapathDump } from '../datapath/datapath.ts'
+import { PolicyMaps } from '../datapath/policy-maps.ts'
+import { Allocator } from '../identity/allocator.ts'
+import { SelectorCache } from '../identity/selector-cache.ts'
+import { OWNER_NAME } from '../ipcache/facts.ts'
+import { IpCache } from '../ipcache/ipcache.ts'
+import { Rederive } from '../ipcache/rederive.ts'
+import { Expiry } from '../names/expiry.ts'
+import { Guard } from '../names/guard.ts'
+import { NameCache } from '../names/name-cache.ts'
+import { Relabel } from '../names/relabel.ts'
+import { SelectorLabels } from '../names/selector-labels.ts'
+import { OwnerNames } from './owner-names.ts'
+import { RuleOrigins } from './rule-origins.ts'
+
+export interface CoreLimits {
+  /** `limits.pairs`. */
+  readonly pairs: number
+  readonly addressesPerName: number
+  readonly dynamicIdentities: number
+  readonly policyEntries: number
+  /** Prefixes that configuration may name, over and above the pairs. */
+  readonly configuredPrefixes: number
+}
+
+export interface CoreOptions {
+  readonly clock: Clock
+  readonly datapath: Datapath
+  /** What the datapath holds from before. */
+  readonly restored: DatapathDump
+  readonly limits: CoreLimits
+  readonly graceSeconds: number
+  readonly nodeAddresses: readonly Prefix[]
+  readonly protectedPrefixes: readonly Prefix[]
+}
+
+export class CoreState {
+  readonly clock: Clock
+  readonly datapath: Datapath
+  readonly labelSets = new LabelSets()
+  readonly owners = new OwnerNames()
+  readonly origins = new RuleOrigins()
+  readonly allocator: Allocator
+  readonly selectors: SelectorCache
+  readonly ipcache: IpCache
+  readonly rederive: Rederive
+  readonly selectorLabels: SelectorLabels
+  readonly names: NameCache
+  readonly relabel: Relabel
+  readonly expiry: Expiry
+  readonly guard: Guard
+  readonly policyMaps: PolicyMaps
+  readonly committer: Committer
+
+  constructor(options: CoreOptions) {
+    const { clock, datapath, limits } = options
+    const { labelSets } = this
+    this.clock = clock
+    this.datapath = datapath
+    this.allocator = new Allocator({
+      labelSets,
+      clock,
+      above: highestNumber(options.restored),
+      dynamicMax: limits.dynamicIdentities,
+    })
+    this.selectors = new SelectorCache({ labelSets })
+    this.ipcache = new IpCache({
+      labelSets,
+      allocator: this.allocator,
+      capacity: limits.pairs + limits.configuredPrefixes,
+      ownerText: (kind, owner) =>
+        kind === OWNER_NAME ? this.names.names.format(owner) : this.owners.text(owner),
+    })
+    this.rederive = new Rederive({ ipcache: this.ipcache })
+    this.selectorLabels = new SelectorLabels({ labelSets })
+    this.names = new NameCache({
+      ipcache: this.ipcache,
+      labelSets,
+      labeller: this.selectorLabels,
+      clock,
+      pairsMax: limits.pairs,
+      addressesPerNameMax: limits.addressesPerName,
+      graceSeconds: options.graceSeconds,
+    })
+    this.relabel = new Relabel({ names: this.names, labeller: this.selectorLabels })
+    this.expiry = new Expiry({ names: this.names, ipcache: this.ipcache, datapath, clock })
+    this.guard = new Guard(options)
+    this.policyMaps = new PolicyMaps({
+      selectors: this.selectors,
+      entriesMax: limits.policyEntries,
+      ruleOf: (origins) => this.origins.setOf(origins),
+    })
+    this.committer = new Committer({
+      datapath,
+      ipcache: this.ipcache,
+      allocator: this.allocator,
+      selectors: this.selectors,
+      policyMaps: this.policyMaps,
+      labelSets,
+    })
+  }
+}
+
+/** The highest identity that the kernel's maps carry from before; none of them is handed out again. */
+function highestNumber(restored: DatapathDump): number {
+  let highest = 0
+  const { prefixes } = restored
+  for (let i = 0; i < prefixes.count; i++) highest = Math.max(highest, prefixes.identity(i))
+  for (const entry of restored.policies) highest = Math.max(highest, entry.identity)
+  return highest
+}

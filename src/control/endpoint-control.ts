@@ -1,0 +1,166 @@
+// Endpoints as their source lists them, applied as the difference to what is known: a new one gets a
+// number, facts for its addresses, rules, and then its hook; one that went is detached first, and its
+// pairs and connections go with it. A changed hook or address is another endpoint: number and generation
+// are new, so nothing of the old one's applies to it (SEMANTICS 5).
+
+import { endpointId, generation, type EndpointId } from '../core/ids.ts'
+import { formatPrefix, type Prefix } from '../core/ip.ts'
+import type { DatapathDump, DatapathEndpoint, EndpointEntry } from '../datapath/datapath.ts'
+import { EndpointRegistry, type Endpoint, type EndpointHook } from '../endpoints/registry.ts'
+import { OWNER_ENDPOINT, OWNER_NODE } from '../ipcache/facts.ts'
+import { ConfigFacts, type WantedFact } from './config-facts.ts'
+import type { CoreState } from './core-state.ts'
+import type { PolicyControl } from './policy-control.ts'
+
+/** An endpoint as a source knows it. */
+export interface EndpointRecord {
+  readonly name: string
+  readonly addresses: readonly Prefix[]
+  readonly labels: readonly string[]
+  readonly hook: EndpointHook
+  readonly audit: boolean
+}
+
+export interface EndpointControlOptions {
+  readonly core: CoreState
+  readonly policies: PolicyControl
+  readonly restored: DatapathDump
+  readonly nodeAddresses: readonly Prefix[]
+  readonly endpointsMax: number
+}
+
+/** Addresses per endpoint that the table has room for, on average. */
+const ADDRESSES_PER_ENDPOINT = 4
+
+export class EndpointControl {
+  readonly registry: EndpointRegistry
+  readonly #core: CoreState
+  readonly #policies: PolicyControl
+  readonly #facts: ConfigFacts
+  readonly #nodeAddresses: readonly Prefix[]
+  /** What the kernel fences from an earlier daemon and nobody claimed yet, by hook. */
+  readonly #adoptable = new Map<string, DatapathEndpoint>()
+  readonly #entries = new Map<EndpointId, EndpointEntry>()
+  #nextId: number
+
+  constructor(options: EndpointControlOptions) {
+    this.#core = options.core
+    this.#policies = options.policies
+    this.#nodeAddresses = options.nodeAddresses
+    this.#facts = new ConfigFacts(options)
+    const addressesMax = options.endpointsMax * ADDRESSES_PER_ENDPOINT
+    this.registry = new EndpointRegistry({ addressesMax })
+    for (const endpoint of options.restored.endpoints) {
+      if (endpoint.hookKey !== '') this.#adoptable.set(endpoint.hookKey, endpoint)
+    }
+    this.#nextId = 1 + highestId(options.restored)
+  }
+
+  /** Makes the endpoints exactly these; the caller then runs the transition. */
+  apply(records: readonly EndpointRecord[]): void {
+    const wanted = new Map(records.map((record) => [record.name, record]))
+    for (const endpoint of [...this.registry]) {
+      const record = wanted.get(endpoint.name)
+      if (record === undefined || !samePlace(endpoint, record)) this.#remove(endpoint)
+    }
+    const added: Endpoint[] = []
+    for (const record of records) {
+      const known = this.registry.byName(record.name)
+      if (known !== undefined && sameMeaning(known, record)) continue
+      if (known !== undefined) this.registry.remove(known.id)
+      const endpoint = known === undefined ? this.#make(record) : { ...known, ...record }
+      this.registry.add(endpoint)
+      added.push(endpoint)
+    }
+    this.#facts.apply(this.#wantedFacts())
+    this.#policies.setEndpoints(this.registry)
+    for (const endpoint of added) this.#publish(endpoint)
+  }
+
+  /** Turns auditing of an endpoint on or off at run time. */
+  setAudit(endpoint: Endpoint, audit: boolean): void {
+    const changed = { ...endpoint, audit }
+    this.registry.remove(endpoint.id)
+    this.registry.add(changed)
+    this.#publish(changed)
+  }
+
+  /** What the datapath is to fence, for comparing with the kernel. */
+  entries(): Iterable<EndpointEntry> {
+    return this.#entries.values()
+  }
+
+  #make(record: EndpointRecord): Endpoint {
+    const key = this.#core.datapath.hookKey(record.hook)
+    const adopted = key === undefined ? undefined : this.#adoptable.get(key)
+    if (key !== undefined) this.#adoptable.delete(key)
+    if (adopted !== undefined && samePrefixes(adopted.sources, record.addresses)) {
+      return { ...record, id: adopted.id, generation: adopted.generation }
+    }
+    const id = endpointId(this.#nextId++)
+    return { ...record, id, generation: generation(id) }
+  }
+
+  #publish(endpoint: Endpoint): void {
+    const { id, hook, audit, addresses: sources } = endpoint
+    const entry = { id, generation: endpoint.generation, hook, enforcing: true, audit, sources }
+    this.#entries.set(id, entry)
+    this.#core.committer.upsertEndpoint(entry)
+  }
+
+  #remove(endpoint: Endpoint): void {
+    this.registry.remove(endpoint.id)
+    this.#entries.delete(endpoint.id)
+    this.#core.committer.removeEndpoint(endpoint.id)
+    this.#policies.removeEndpoint(endpoint.id)
+    const { pairs } = this.#core.names
+    for (let pair = 1; pair <= pairs.slots.high; pair++) {
+      const live = pairs.mapping[pair] !== 0
+      if (live && pairs.endpoint[pair] === endpoint.id) this.#core.names.forget(pair)
+    }
+  }
+
+  *#wantedFacts(): Iterable<WantedFact> {
+    for (const prefix of this.#nodeAddresses) {
+      yield { prefix, kind: OWNER_NODE, owner: 'node', labels: ['reserved:host'] }
+    }
+    for (const endpoint of this.registry) {
+      for (const prefix of endpoint.addresses) {
+        yield { prefix, kind: OWNER_ENDPOINT, owner: endpoint.name, labels: endpoint.labels }
+      }
+    }
+  }
+}
+
+function highestId(restored: DatapathDump): number {
+  let highest = 0
+  for (const { id } of restored.endpoints) highest = Math.max(highest, id)
+  for (const { endpoint } of restored.policies) highest = Math.max(highest, endpoint)
+  return highest
+}
+
+/** The same workload at the same place: connections and learned names stay its own. */
+function samePlace(endpoint: Endpoint, record: EndpointRecord): boolean {
+  return samePrefixes(endpoint.addresses, record.addresses) && sameHook(endpoint.hook, record.hook)
+}
+
+function sameMeaning(endpoint: Endpoint, record: EndpointRecord): boolean {
+  const labels = [...record.labels].sort().join('\n')
+  return endpoint.audit === record.audit && [...endpoint.labels].sort().join('\n') === labels
+}
+
+function samePrefixes(a: readonly Prefix[], b: readonly Prefix[]): boolean {
+  const texts = new Set(a.map(formatPrefix))
+  return a.length === b.length && b.every((prefix) => texts.has(formatPrefix(prefix)))
+}
+
+function sameHook(a: EndpointHook, b: EndpointHook): boolean {
+  switch (a.kind) {
+    case 'interface':
+      return b.kind === 'interface' && a.name === b.name && a.side === b.side
+    case 'cgroup':
+      return b.kind === 'cgroup' && a.path === b.path
+    case 'none':
+      return b.kind === 'none'
+  }
+}

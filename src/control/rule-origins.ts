@@ -1,0 +1,53 @@
+// Numbers for where entries come from. A rule has a number by its place (policy, file and line), so that
+// a file read again with nothing changed means the same numbers; a set of rules has one too, which is
+// what stands in the kernel's policy entries. Grows with the distinct places that were ever in force.
+
+import { formatFault } from '../core/errors.ts'
+import type { Policy, Rule } from '../policy/rule.ts'
+
+/** A rule as people find it. */
+export interface RulePlace {
+  readonly policy: string
+  readonly file: string
+  readonly line: number
+}
+
+export class RuleOrigins {
+  readonly #numbers = new Map<string, number>()
+  /** Origin 0 is a default. */
+  readonly #places: (RulePlace | undefined)[] = [undefined]
+  readonly #setNumbers = new Map<string, number>([['', 0]])
+  readonly #sets: (readonly number[])[] = [[]]
+
+  /** The number of a rule. */
+  originOf(policy: Policy, rule: Rule): number {
+    const name = qualifiedName(policy)
+    const key = formatFault({ position: rule.position, message: name })
+    const known = this.#numbers.get(key)
+    if (known !== undefined) return known
+    const { file, line } = rule.position
+    const number = this.#places.push({ policy: name, file, line }) - 1
+    this.#numbers.set(key, number)
+    return number
+  }
+
+  /** The number of a set of origins, ascending. */
+  setOf(origins: readonly number[]): number {
+    const key = origins.join(',')
+    const known = this.#setNumbers.get(key)
+    if (known !== undefined) return known
+    const number = this.#sets.push(origins) - 1
+    this.#setNumbers.set(key, number)
+    return number
+  }
+
+  /** The rules behind the number of a set; empty for a default. */
+  places(set: number): readonly RulePlace[] {
+    return (this.#sets[set] ?? []).flatMap((origin) => this.#places[origin] ?? [])
+  }
+}
+
+/** `namespace/name`, or the name alone for a clusterwide policy. */
+export function qualifiedName(policy: Pick<Policy, 'name' | 'namespace'>): string {
+  return policy.namespace === undefined ? policy.name : `${policy.namespace}/${policy.name}`
+}

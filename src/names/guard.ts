@@ -1,0 +1,79 @@
+// Addresses that never get FQDN labels, whatever a name server says (SEMANTICS 4, A16): loopback,
+// link-local, unspecified, multicast, broadcast, the node's own, and prefixes from the configuration; also
+// when an IPv6 address embeds such an IPv4 address (NAT64 64:ff9b::/96 and 64:ff9b:1::/48, 6to4
+// 2002::/16, IPv4-compatible ::/96). Read on the packet path: a few probes, nothing allocated.
+
+import { parsePrefix, widthOf, type Family, type Prefix } from '../core/ip.ts'
+import { PrefixIndex } from '../core/prefix-index.ts'
+
+const ALWAYS = [
+  '0.0.0.0/8',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '224.0.0.0/4',
+  '255.255.255.255/32',
+  '::/128',
+  '::1/128',
+  'fe80::/10',
+  'ff00::/8',
+]
+
+/** Where an IPv4 address stands in an IPv6 one: the prefix, and the octets (RFC 6052 2.2, RFC 3056). */
+const EMBEDDINGS: readonly { readonly head: readonly number[]; readonly at: readonly number[] }[] =
+  [
+    { head: [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0], at: [12, 13, 14, 15] },
+    { head: [0, 0x64, 0xff, 0x9b, 0, 1], at: [12, 13, 14, 15] },
+    { head: [0, 0x64, 0xff, 0x9b, 0, 1], at: [6, 7, 9, 10] },
+    { head: [0, 0x64, 0xff, 0x9b, 0, 1], at: [7, 9, 10, 11] },
+    { head: [0, 0x64, 0xff, 0x9b, 0, 1], at: [9, 10, 11, 12] },
+    { head: [0x20, 0x02], at: [2, 3, 4, 5] },
+    { head: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], at: [12, 13, 14, 15] },
+  ]
+
+export class Guard {
+  readonly #index: PrefixIndex
+  readonly #lengths = { 4: new Set<number>(), 6: new Set<number>() }
+  readonly #embedded = new Uint8Array(16)
+
+  constructor(options: {
+    readonly nodeAddresses: readonly Prefix[]
+    readonly protectedPrefixes: readonly Prefix[]
+  }) {
+    const prefixes = [
+      ...ALWAYS.flatMap(parse),
+      ...options.nodeAddresses,
+      ...options.protectedPrefixes,
+    ]
+    this.#index = new PrefixIndex({ capacity: prefixes.length })
+    for (const { family, octets, length } of prefixes) {
+      if (this.#index.find(family, octets, 0, length) !== 0) continue
+      this.#index.add(family, octets, 0, length)
+      this.#lengths[family].add(length)
+    }
+  }
+
+  /** Whether the address of 16 octets at `offset` is guarded. */
+  isGuarded(family: Family, octets: Uint8Array, offset: number): boolean {
+    if (this.#isListed(family, octets, offset)) return true
+    if (family === 4) return false
+    for (const { head, at } of EMBEDDINGS) {
+      if (!head.every((octet, i) => octets[offset + i] === octet)) continue
+      at.forEach((from, i) => (this.#embedded[i] = octets[offset + from]!))
+      if (this.#isListed(4, this.#embedded, 0)) return true
+    }
+    return false
+  }
+
+  #isListed(family: Family, octets: Uint8Array, offset: number): boolean {
+    for (const length of this.#lengths[family]) {
+      if (length <= widthOf(family) && this.#index.findAround(family, octets, offset, length) !== 0)
+        return true
+    }
+    return false
+  }
+}
+
+function parse(text: string): readonly Prefix[] {
+  const result = parsePrefix(text)
+  return result.kind === 'ok' ? [result.prefix] : []
+}
