@@ -3,7 +3,7 @@
 #   docker run --network host --cap-add NET_ADMIN --cap-add BPF --cap-add PERFMON -v /sys/fs/bpf:/sys/fs/bpf namegate
 FROM node:24-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends \
-      clang llvm libbpf-dev libelf-dev zlib1g-dev linux-libc-dev && rm -rf /var/lib/apt/lists/*
+      clang gcc libc6-dev libbpf-dev linux-libc-dev && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/namegate
 COPY package.json package-lock.json .npmrc ./
 COPY scripts scripts
