@@ -14,10 +14,10 @@ log=build/setup.log
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
-# Runs a step quietly; shows the end of its output when it fails.
+# Runs a step quietly; shows the start and the end of its output when it fails.
 quietly() {
   "$@" >"$log" 2>&1 && return 0
-  tail -n 15 "$log" | sed 's/^/  | /' >&2
+  { head -n 12 "$log"; tail -n +13 "$log" | tail -n 12; } | sed 's/^/  | /' >&2
   return 1
 }
 
@@ -34,7 +34,7 @@ node_version() {
 npm_packages() {
   node scripts/lock-installed.mjs && return 0
   say 'installing packages from package-lock.json (npm ci)'
-  quietly npm ci --include=dev --no-audit --no-fund && return 0
+  quietly npm ci --include=dev --no-audit --no-fund --loglevel=error && return 0
   say 'npm ci failed: see above; it needs the npm registry, or a filled npm cache, once'
   exit 3
 }
