@@ -1,0 +1,138 @@
+// What a batch of answers teaches, and what becomes of each answer once the datapath was asked to follow:
+//   exact     every address that policy may admit is enforced under all its labels;
+//   degraded  an address got fewer labels or none: a bound was reached or the guard forbids it;
+//   held-out  the kernel refused an entry that the answer needs.
+// Filled between `begin` and the commit, read after it. Nothing is allocated once the lists have grown.
+
+import type { EndpointId } from '../core/ids.ts'
+import { EMPTY_SET } from '../core/labels.ts'
+import { hashOctets } from '../core/name.ts'
+import type { Committer } from '../datapath/committer.ts'
+import type { AnswerView } from '../dns/answer.ts'
+import type { Question } from '../dns/query.ts'
+import { ROW_DEGRADED, type IpCache } from '../ipcache/ipcache.ts'
+import type { Guard } from '../names/guard.ts'
+import type { NameCache } from '../names/name-cache.ts'
+import type { SelectorLabels } from '../names/selector-labels.ts'
+import { IdList } from '../policy/id-list.ts'
+import { ANSWERS_CAPACITY } from './answer-batch.ts'
+
+export const OUTCOME_EXACT = 1
+export const OUTCOME_DEGRADED = 2
+export const OUTCOME_HELD_OUT = 3
+
+const TEACHES = 0
+const MALFORMED = 1
+const ORPHAN = 2
+
+export interface LearnerOptions {
+  readonly names: NameCache
+  readonly ipcache: IpCache
+  readonly committer: Committer
+  readonly guard: Guard
+  readonly selectorLabels: SelectorLabels
+  /** `dns.min-ttl` and `dns.max-ttl` in seconds. */
+  readonly minTtl: number
+  readonly maxTtl: number
+}
+
+export class Learner {
+  readonly counters = { addresses: 0, guarded: 0, overBound: 0 }
+  readonly #to: LearnerOptions
+  readonly #states = new Uint8Array(ANSWERS_CAPACITY)
+  readonly #rcodes = new Uint16Array(ANSWERS_CAPACITY)
+  readonly #degraded = new Uint8Array(ANSWERS_CAPACITY)
+  /** Rows of answer i are `rows[ends[i - 1]]` to below `rows[ends[i]]`. */
+  readonly #ends = new Int32Array(ANSWERS_CAPACITY)
+  readonly #rows = new IdList(1024)
+  readonly #name = { wire: new Uint8Array(0), length: 0, hash: 0 }
+  #count = 0
+
+  constructor(options: LearnerOptions) {
+    this.#to = options
+  }
+
+  /** Whether something is to be committed. */
+  get changed(): boolean {
+    return this.#to.ipcache.changedCount > 0
+  }
+
+  begin(): void {
+    this.#count = 0
+    this.#rows.clear()
+  }
+
+  /** The next answer is for an endpoint that is no more. */
+  addOrphan(): void {
+    this.#next(ORPHAN, 0)
+  }
+
+  addMalformed(): void {
+    this.#next(MALFORMED, 0)
+  }
+
+  /** Takes in what the next answer teaches its endpoint. */
+  add(endpoint: EndpointId, question: Question, answer: AnswerView): void {
+    const { names, guard, minTtl, maxTtl } = this.#to
+    const name = this.#name
+    name.wire = question.name
+    name.length = question.nameLength
+    name.hash = answer.count === 0 ? 0 : hashOctets(question.name, 0, question.nameLength)
+    let degraded = 0
+    for (let i = 0; i < answer.count; i++) {
+      const family = answer.families[i] === 4 ? 4 : 6
+      if (guard.isGuarded(family, answer.octets, i * 16)) {
+        this.counters.guarded++
+        if (this.#isSelected(question)) degraded = 1
+        continue
+      }
+      const ttl = Math.min(Math.max(answer.ttls[i]!, minTtl), maxTtl)
+      const row = names.learn(endpoint, name, family, answer.octets, i * 16, ttl)
+      if (row !== 0) this.#rows.push(row)
+      else this.counters.overBound++
+      if (row === 0 && this.#isSelected(question)) degraded = 1
+    }
+    this.counters.addresses += answer.count
+    this.#degraded[this.#count] = degraded
+    this.#next(TEACHES, answer.rcode)
+  }
+
+  isOrphan(i: number): boolean {
+    return this.#states[i] === ORPHAN
+  }
+
+  isMalformed(i: number): boolean {
+    return this.#states[i] === MALFORMED
+  }
+
+  rcodeOf(i: number): number {
+    return this.#rcodes[i]!
+  }
+
+  /** Addresses that answer i taught. */
+  countOf(i: number): number {
+    return this.#ends[i]! - (i === 0 ? 0 : this.#ends[i - 1]!)
+  }
+
+  /** What became of answer i; after the commit. */
+  outcomeOf(i: number): number {
+    const { committer, ipcache } = this.#to
+    let outcome = this.#degraded[i] === 1 ? OUTCOME_DEGRADED : OUTCOME_EXACT
+    for (let at = i === 0 ? 0 : this.#ends[i - 1]!; at < this.#ends[i]!; at++) {
+      const row = this.#rows.items[at]!
+      if (!committer.isApplied(row)) return OUTCOME_HELD_OUT
+      if ((ipcache.prefixes.flags[row]! & ROW_DEGRADED) !== 0) outcome = OUTCOME_DEGRADED
+    }
+    return outcome
+  }
+
+  #next(state: number, rcode: number): void {
+    this.#states[this.#count] = state
+    this.#rcodes[this.#count] = rcode
+    this.#ends[this.#count++] = this.#rows.count
+  }
+
+  #isSelected(question: Question): boolean {
+    return this.#to.selectorLabels.labelsOf(question.name, 0) !== EMPTY_SET
+  }
+}

@@ -1,0 +1,215 @@
+// The way of a query and of its answer, each a synchronous step over a batch; the whole product on one
+// screen. `admit`: who asks, may it ask this name, then forward. `settle`: read the answers, learn what
+// they teach, make the datapath match with one commit for all of them, and only then release each by what
+// became of it. Nothing waits: an answer leaves in the turn it came, after the kernel confirmed.
+
+import type { DnsVerdicts } from '../control/dns-verdicts.ts'
+import type { Committer } from '../datapath/committer.ts'
+import { LOCAL, type LocalAnswer } from '../dns/codes.ts'
+import { AnswerView } from '../dns/answer.ts'
+import { QueryView } from '../dns/query.ts'
+import type { EndpointRegistry } from '../endpoints/registry.ts'
+import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from './answer-batch.ts'
+import type { MessageBatch } from './batch.ts'
+import type { ClientEndpoints } from './client-endpoints.ts'
+import { Learner, OUTCOME_DEGRADED, OUTCOME_EXACT, OUTCOME_HELD_OUT } from './learner.ts'
+import type { ProxyFlows } from './proxy-flows.ts'
+import type { Responder } from './responder.ts'
+import { SlotView } from './slot-view.ts'
+import type { Upstream } from './upstream.ts'
+
+export interface PipelineOptions {
+  readonly registry: EndpointRegistry
+  readonly clients: ClientEndpoints
+  readonly verdicts: DnsVerdicts
+  readonly learner: Learner
+  readonly committer: Committer
+  readonly upstream: Upstream
+  readonly responder: Responder
+  readonly flows: ProxyFlows
+  /** Whether policy is loaded. */
+  readonly isReady: () => boolean
+  /** 32 random bits against answers made to collide in tables. */
+  readonly seed: number
+  readonly denyResponse: 'refused' | 'nxdomain' | 'nodata' | 'drop'
+  readonly onLimit: 'servfail' | 'drop' | 'release'
+  readonly onDegraded: 'release' | 'servfail'
+}
+
+const DENIED: Readonly<Record<PipelineOptions['denyResponse'], LocalAnswer | undefined>> = {
+  refused: LOCAL.deniedRefused,
+  nxdomain: LOCAL.deniedNxdomain,
+  nodata: LOCAL.deniedNodata,
+  drop: undefined,
+}
+
+export class Pipeline {
+  readonly counters = {
+    queries: 0,
+    allowed: 0,
+    denied: 0,
+    unknownClients: 0,
+    notReady: 0,
+    malformedQueries: 0,
+    overloaded: 0,
+    answers: 0,
+    malformedAnswers: 0,
+    failedTimeout: 0,
+    failedSocket: 0,
+    /** Answers to endpoints that went meanwhile. */
+    orphaned: 0,
+    exact: 0,
+    degraded: 0,
+    heldOut: 0,
+  }
+  readonly #to: PipelineOptions
+  readonly #query = new QueryView()
+  readonly #slot = new SlotView()
+  readonly #answer: AnswerView
+  readonly #denied: LocalAnswer | undefined
+
+  constructor(options: PipelineOptions) {
+    this.#to = options
+    this.#answer = new AnswerView(options.seed)
+    this.#denied = DENIED[options.denyResponse]
+  }
+
+  /** Queries: each is answered at once or forwarded. */
+  admit(batch: MessageBatch): void {
+    for (let i = 0; i < batch.count; i++) this.#admitOne(batch, i)
+  }
+
+  #admitOne(batch: MessageBatch, i: number): void {
+    const { responder, verdicts, upstream, clients, flows } = this.#to
+    const query = this.#query
+    const status = query.read(batch.octets(i), batch.offset(i), batch.length(i))
+    this.counters.queries++
+    if (status !== 'ok' || batch.oversized[i] === 1) {
+      this.counters.malformedQueries++
+      if (status === 'silent') return responder.ignore(batch, i)
+      return responder.refuse(
+        batch,
+        i,
+        query,
+        localAnswerTo(batch.oversized[i] === 1 ? 'formerr' : status),
+      )
+    }
+    if (!this.#to.isReady()) {
+      this.counters.notReady++
+      return responder.refuse(batch, i, query, LOCAL.notReady)
+    }
+    const endpoint = clients.of(batch, i)
+    if (endpoint === undefined) {
+      this.counters.unknownClients++
+      flows.refused('unknown-client', 0, query, batch, i)
+      return responder.refuse(batch, i, query, LOCAL.clientUnknown)
+    }
+    if (!verdicts.mayAsk(endpoint.id, query.name, 0) && !clients.isAudited(endpoint)) {
+      this.counters.denied++
+      flows.refused('denied', endpoint.id, query, batch, i)
+      if (this.#denied === undefined) return responder.ignore(batch, i)
+      return responder.refuse(batch, i, query, this.#denied)
+    }
+    if (upstream.forward(batch, i, query, endpoint.id, endpoint.generation) === 'forwarded') {
+      this.counters.allowed++
+      return
+    }
+    this.counters.overloaded++
+    flows.refused('overloaded', endpoint.id, query, batch, i)
+    responder.refuse(batch, i, query, LOCAL.overloaded)
+  }
+
+  /** Answers: learned together, committed once, released one by one. */
+  settle(answers: AnswerBatch): void {
+    const { learner, committer } = this.#to
+    learner.begin()
+    for (let i = 0; i < answers.count; i++) this.#learnOne(answers, i)
+    if (learner.changed) committer.commit()
+    for (let i = 0; i < answers.count; i++) this.#releaseOne(answers, i)
+  }
+
+  #learnOne(answers: AnswerBatch, i: number): void {
+    const { registry, learner, upstream } = this.#to
+    const { inFlight } = upstream
+    const slot = answers.slots[i]!
+    const view = this.#answer
+    this.counters.answers++
+    this.#slot.read(inFlight, slot)
+    const status = view.read(answers.octets(i), answers.offset(i), answers.length(i), this.#slot)
+    const endpoint = registry.byNumber(inFlight.endpoints[slot]!)
+    if (endpoint === undefined || endpoint.generation !== inFlight.generations[slot]) {
+      learner.addOrphan()
+    } else if (status === 'malformed') {
+      learner.addMalformed()
+    } else {
+      learner.add(endpoint.id, this.#slot, view)
+    }
+  }
+
+  #releaseOne(answers: AnswerBatch, i: number): void {
+    const { learner, responder, upstream } = this.#to
+    const slot = answers.slots[i]!
+    if (learner.isOrphan(i)) {
+      this.counters.orphaned++
+      responder.ignoreSlot(slot)
+    } else if (learner.isMalformed(i)) {
+      this.counters.malformedAnswers++
+      responder.answerLocally(slot, LOCAL.answerMalformed)
+    } else {
+      const outcome = learner.outcomeOf(i)
+      this.#to.flows.answered(slot, outcome, learner.rcodeOf(i), learner.countOf(i))
+      this.#releaseBy(outcome, answers, i, slot)
+    }
+    upstream.release(slot)
+  }
+
+  #releaseBy(outcome: number, answers: AnswerBatch, i: number, slot: number): void {
+    const { responder, onLimit, onDegraded, learner } = this.#to
+    if (outcome === OUTCOME_EXACT) this.counters.exact++
+    else if (outcome === OUTCOME_DEGRADED) this.counters.degraded++
+    else this.counters.heldOut++
+    if (outcome === OUTCOME_HELD_OUT && onLimit !== 'release') {
+      if (onLimit === 'drop') responder.ignoreSlot(slot)
+      else responder.answerLocally(slot, LOCAL.heldOut)
+    } else if (outcome === OUTCOME_DEGRADED && onDegraded === 'servfail') {
+      responder.answerLocally(slot, LOCAL.degraded)
+    } else {
+      const overTcp = answers.overTcp[i] === 1
+      const rcode = learner.rcodeOf(i)
+      responder.answer(
+        slot,
+        answers.octets(i),
+        answers.offset(i),
+        answers.length(i),
+        overTcp,
+        rcode,
+      )
+    }
+  }
+
+  /** Queries that no server answered. */
+  fail(failures: FailureBatch): void {
+    const { responder, upstream, flows } = this.#to
+    for (let i = 0; i < failures.count; i++) {
+      const slot = failures.slots[i]!
+      const timeout = failures.reasons[i] === FAILED_TIMEOUT
+      if (timeout) this.counters.failedTimeout++
+      else this.counters.failedSocket++
+      flows.failed(slot)
+      responder.answerLocally(slot, timeout ? LOCAL.upstreamTimeout : LOCAL.upstreamSocket)
+      upstream.release(slot)
+    }
+  }
+}
+
+function localAnswerTo(status: 'formerr' | 'notimp' | 'badvers' | 'ok'): LocalAnswer {
+  switch (status) {
+    case 'notimp':
+      return LOCAL.notImplemented
+    case 'badvers':
+      return LOCAL.badVersion
+    case 'formerr':
+    case 'ok':
+      return LOCAL.queryMalformed
+  }
+}

@@ -1,0 +1,75 @@
+// The pipeline's decisions as flows: one entry a query that was refused, one a query that was answered.
+
+import type { Clock } from '../core/clock.ts'
+import { FLOW_KINDS, type FlowKind, type FlowRing } from '../control/flow-ring.ts'
+import type { QueryView } from '../dns/query.ts'
+import type { MessageBatch } from './batch.ts'
+import type { InFlightTable } from './in-flight.ts'
+import { SlotView } from './slot-view.ts'
+
+export class ProxyFlows {
+  readonly #ring: FlowRing
+  readonly #clock: Clock
+  readonly #inFlight: InFlightTable
+  readonly #slot = new SlotView()
+
+  constructor(options: {
+    readonly ring: FlowRing
+    readonly clock: Clock
+    readonly inFlight: InFlightTable
+  }) {
+    this.#ring = options.ring
+    this.#clock = options.clock
+    this.#inFlight = options.inFlight
+  }
+
+  refused(
+    kind: FlowKind,
+    endpoint: number,
+    query: QueryView,
+    batch: MessageBatch,
+    i: number,
+  ): void {
+    this.#ring.addDns(
+      this.#clock.wall(),
+      FLOW_KINDS.indexOf(kind),
+      0,
+      endpoint,
+      query.name,
+      query.nameLength,
+      query.qtype,
+      0,
+      0,
+      batch.families[i]!,
+      batch.addresses,
+      i * 16,
+    )
+  }
+
+  answered(slot: number, outcome: number, rcode: number, addresses: number): void {
+    this.#add(slot, 'answered', outcome, rcode, addresses)
+  }
+
+  failed(slot: number): void {
+    this.#add(slot, 'upstream-failed', 0, 0, 0)
+  }
+
+  #add(slot: number, kind: FlowKind, outcome: number, rcode: number, addresses: number): void {
+    const inFlight = this.#inFlight
+    this.#slot.read(inFlight, slot)
+    this.#ring.addDns(
+      this.#clock.wall(),
+      FLOW_KINDS.indexOf(kind),
+      outcome,
+      inFlight.endpoints[slot]!,
+      this.#slot.name,
+      this.#slot.nameLength,
+      this.#slot.qtype,
+      rcode,
+      addresses,
+      inFlight.families[slot]!,
+      inFlight.addresses,
+      slot * 16,
+    )
+  }
+}

@@ -1,0 +1,146 @@
+// The packet transport put together with the least of a pipeline: every sound query is forwarded, every
+// answer released, nothing is learned. It shows how the parts fit and serves the transport's tests.
+
+import { systemClock } from '../../src/core/clock.ts'
+import { endpointId, generation } from '../../src/core/ids.ts'
+import { LOCAL, type LocalAnswer } from '../../src/dns/codes.ts'
+import { QueryView } from '../../src/dns/query.ts'
+import { AddressBook } from '../../src/proxy/address-book.ts'
+import {
+  FAILED_TIMEOUT,
+  type AnswerBatch,
+  type FailureBatch,
+} from '../../src/proxy/answer-batch.ts'
+import type { MessageBatch } from '../../src/proxy/batch.ts'
+import { BatchCollector } from '../../src/proxy/collector.ts'
+import { systemRandom } from '../../src/proxy/random.ts'
+import { Responder } from '../../src/proxy/responder.ts'
+import type { ServerAddress } from '../../src/proxy/server-pool.ts'
+import { DEFAULT_TCP_LIMITS, TcpServer, type TcpServerLimits } from '../../src/proxy/tcp-server.ts'
+import { UdpListener } from '../../src/proxy/udp-portable.ts'
+import {
+  DEFAULT_UPSTREAM_LIMITS,
+  Upstream,
+  type UpstreamLimits,
+  type UpstreamOptions,
+} from '../../src/proxy/upstream.ts'
+
+export interface ForwarderOptions {
+  readonly servers: readonly ServerAddress[]
+  readonly upstream?: Partial<UpstreamLimits>
+  readonly tcp?: Partial<TcpServerLimits>
+  readonly udp?: NonNullable<UpstreamOptions['udp']>
+  /** Answers every query with this instead of forwarding it. */
+  readonly refuseAll?: LocalAnswer
+}
+
+export class Forwarder {
+  readonly book = new AddressBook()
+  readonly collector: BatchCollector
+  readonly udp: UdpListener
+  readonly tcp: TcpServer
+  readonly upstream: Upstream
+  readonly responder: Responder
+  /** Sizes of the batches handed over. */
+  readonly batches: number[] = []
+  readonly #view = new QueryView()
+  readonly #refuseAll: LocalAnswer | undefined
+  #tcpPort = 0
+
+  private constructor(options: ForwarderOptions) {
+    const clock = systemClock
+    const { book } = this
+    this.#refuseAll = options.refuseAll
+    this.collector = new BatchCollector({ clock, onBatch: (batch) => this.#admit(batch) })
+    const { collector } = this
+    this.udp = new UdpListener({
+      collector,
+      book,
+      channel: 0,
+      family: 4,
+      address: '127.0.0.1',
+      port: 0,
+    })
+    this.tcp = new TcpServer({
+      clock,
+      collector,
+      book,
+      limits: { ...DEFAULT_TCP_LIMITS, ...options.tcp },
+    })
+    this.upstream = new Upstream({
+      clock,
+      random: systemRandom,
+      servers: options.servers,
+      limits: { ...DEFAULT_UPSTREAM_LIMITS, ...options.upstream },
+      onAnswers: (answers) => this.#settle(answers),
+      onFailures: (failures) => this.#fail(failures),
+      ...(options.udp === undefined ? {} : { udp: options.udp }),
+    })
+    this.responder = new Responder({
+      udp: [this.udp],
+      tcp: this.tcp,
+      inFlight: this.upstream.inFlight,
+    })
+  }
+
+  static async start(options: ForwarderOptions): Promise<Forwarder> {
+    const forwarder = new Forwarder(options)
+    forwarder.udp.start()
+    forwarder.#tcpPort = await forwarder.tcp.listen(4, '127.0.0.1', 0)
+    return forwarder
+  }
+
+  get udpPort(): number {
+    return this.udp.port
+  }
+
+  get tcpPort(): number {
+    return this.#tcpPort
+  }
+
+  async stop(): Promise<void> {
+    this.udp.stop()
+    await this.tcp.stop()
+    this.upstream.stop()
+  }
+
+  #admit(batch: MessageBatch): void {
+    this.batches.push(batch.count)
+    for (let i = 0; i < batch.count; i++) this.#admitOne(batch, i)
+  }
+
+  #admitOne(batch: MessageBatch, i: number): void {
+    const status = this.#view.read(batch.octets(i), batch.offset(i), batch.length(i))
+    if (status === 'silent') {
+      this.responder.ignore(batch, i)
+    } else if (status !== 'ok' || batch.oversized[i] === 1) {
+      this.responder.refuse(batch, i, this.#view, LOCAL.queryMalformed)
+    } else if (this.#refuseAll !== undefined) {
+      this.responder.refuse(batch, i, this.#view, this.#refuseAll)
+    } else {
+      const result = this.upstream.forward(batch, i, this.#view, endpointId(1), generation(1))
+      if (result !== 'forwarded') this.responder.refuse(batch, i, this.#view, LOCAL.overloaded)
+    }
+  }
+
+  #settle(answers: AnswerBatch): void {
+    for (let i = 0; i < answers.count; i++) {
+      const slot = answers.slots[i] ?? 0
+      const overTcp = answers.overTcp[i] === 1
+      const octets = answers.octets(i)
+      const offset = answers.offset(i)
+      const rcode = (octets[offset + 3] ?? 0) & 15
+      this.responder.answer(slot, octets, offset, answers.length(i), overTcp, rcode)
+      this.upstream.release(slot)
+    }
+  }
+
+  #fail(failures: FailureBatch): void {
+    for (let i = 0; i < failures.count; i++) {
+      const slot = failures.slots[i] ?? 0
+      const timeout = failures.reasons[i] === FAILED_TIMEOUT
+      this.responder.answerLocally(slot, timeout ? LOCAL.upstreamTimeout : LOCAL.upstreamSocket)
+      this.upstream.release(slot)
+    }
+  }
+}
