@@ -9,7 +9,7 @@
 
 import { NAME_OCTETS_MAX } from '../core/name.ts'
 import { AddressSet } from './address-set.ts'
-import { Chain, ChainRecords, type ChainFault } from './chain.ts'
+import { Chain, ChainRecords, QUESTION_POINTER, type ChainFault } from './chain.ts'
 import {
   CLASS_IN,
   FLAG_QR,
@@ -59,6 +59,9 @@ export class AnswerView {
   readonly #records = new ChainRecords()
   readonly #chain: Chain
   readonly #name = new Uint8Array(NAME_OCTETS_MAX)
+  /** The two octets of the last owner that was nothing but a pointer, or -1, and the hash of its name. */
+  #pointer = -1
+  #pointerHash = 0
 
   /** `seed`: 32 random bits that senders can't know; against answers made to collide in hash tables. */
   constructor(seed: number) {
@@ -102,7 +105,7 @@ export class AnswerView {
     this.truncated = (this.flags & FLAG_TC) !== 0
     this.qdcount = u16(buf, offset + 4)
     if (this.#walk(buf, offset, end, question) !== end) return 'malformed'
-    if (this.#mayTeach(question)) this.#learn(buf, offset, end, question)
+    if (this.#mayTeach(question)) this.#learn(buf, offset, end)
     return 'ok'
   }
 
@@ -114,6 +117,7 @@ export class AnswerView {
     this.chainTtl = 0xffffffff
     this.#taught.clear()
     this.#records.count = 0
+    this.#pointer = -1
   }
 
   /** The offset behind the last record, or a fault. */
@@ -140,11 +144,17 @@ export class AnswerView {
       sameOctets(this.#name, 0, question.name, 0, question.nameLength) &&
       u16(buf, next) === question.qtype &&
       u16(buf, next + 2) === question.qclass
+    if (this.questionMatches) {
+      this.#pointer = QUESTION_POINTER
+      this.#pointerHash = this.#chain.begin(question)
+    }
     return next + 4
   }
 
   #record(buf: Uint8Array, start: number, end: number, at: number, answer: boolean): number {
-    const fixed = skipName(buf, start, end, at)
+    // A pointer that was followed from further up leads to the same place, and is as sound.
+    const known = at + 2 <= end && u16(buf, at) === this.#pointer
+    const fixed = known ? at + 2 : skipName(buf, start, end, at)
     if (fixed < 0) return fixed
     const data = fixed + RECORD_FIXED_OCTETS
     if (data > end) return FAULT_BOUNDS
@@ -158,15 +168,23 @@ export class AnswerView {
     const size = next - data
     const kept =
       type === TYPE_CNAME || (type === TYPE_A && size === 4) || (type === TYPE_AAAA && size === 16)
-    if (kept) this.#keep(buf, start, end, at, type, u32(buf, fixed + 4))
+    if (!kept) return next
+    const pointer = fixed - at === 2 ? u16(buf, at) : 0
+    const owner = known ? this.#pointerHash : this.#hash(buf, start, end, at, pointer)
+    // RFC 2181 8: a TTL with the top bit set is 0.
+    const ttl = buf[fixed + 4]! > 0x7f ? 0 : u32(buf, fixed + 4)
+    this.#records.add(type, owner, pointer, at, data, ttl)
     return next
   }
 
-  #keep(buf: Uint8Array, start: number, end: number, at: number, type: number, ttl: number): void {
+  #hash(buf: Uint8Array, start: number, end: number, at: number, pointer: number): number {
     readName(buf, start, end, at, this.#name)
-    const owner = this.#chain.hash(this.#name)
-    // RFC 2181 8: a TTL with the top bit set is 0.
-    this.#records.add(type, owner, at, ttl > 0x7fffffff ? 0 : ttl)
+    const hash = this.#chain.hash(this.#name)
+    if (pointer !== 0) {
+      this.#pointer = pointer
+      this.#pointerHash = hash
+    }
+    return hash
   }
 
   /** 'class IN' of SEMANTICS 4 is read as both: that of the question and that of the record. */
@@ -180,10 +198,10 @@ export class AnswerView {
     )
   }
 
-  #learn(buf: Uint8Array, start: number, end: number, question: Question): void {
+  #learn(buf: Uint8Array, start: number, end: number): void {
     const records = this.#records
     const chain = this.#chain
-    this.chainFault = chain.follow(buf, start, end, records, question)
+    this.chainFault = chain.follow(buf, start, end, records)
     if (this.chainFault !== 'none') return
     this.links = chain.count - 1
     this.chainTtl = chain.ttls[this.links]!
@@ -192,10 +210,9 @@ export class AnswerView {
       if (type === TYPE_CNAME) continue
       const owner = chain.find(buf, start, end, records, i)
       if (owner < 0) continue
-      const at = records.offsets[i]!
-      const data = skipName(buf, start, end, at) + RECORD_FIXED_OCTETS
       const ttl = Math.min(chain.ttls[owner]!, records.ttls[i]!)
-      this.#taught.add(type === TYPE_A ? 4 : 6, buf, data, ttl, at - start)
+      const family = type === TYPE_A ? 4 : 6
+      this.#taught.add(family, buf, records.datas[i]!, ttl, records.offsets[i]! - start)
     }
   }
 }

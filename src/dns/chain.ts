@@ -4,18 +4,25 @@
 //
 // Always: `count` is 1 (the question alone) to 17. A loop, two different CNAMEs at one name of the chain, or a
 // 17th link spoil the whole answer, also the records before the fault: what such a server says is not believed.
-// Cost: a pass over the records' hashes for each link, and each record's name read again once. Hashes use a
-// secret multiplier, so that no sender can make names collide on purpose.
+// Cost: a pass over the records' hashes for each link, and a name read again once for each record that may be on
+// the chain. Owners that are one pointer, which is nearly all of them, are compared as pointers: in one message
+// equal pointers are equal names. Hashes use a secret multiplier, so that no sender can make names collide on
+// purpose.
 
 import { NAME_OCTETS_MAX, nameLength } from '../core/name.ts'
 import { TYPE_CNAME } from './codes.ts'
 import type { Question } from './query.ts'
-import { readName, RECORD_FIXED_OCTETS, sameOctets, skipName } from './wire.ts'
+import { HEADER_OCTETS, readName, sameOctets } from './wire.ts'
 
 /** SEMANTICS 4. */
 export const CHAIN_LINKS_MAX = 16
 /** The smallest record kept, a CNAME from root to root, has 12 octets: (65,535 - 12 - 5) / 12. */
 const RECORDS_MAX = 5459
+/** The two top bits of a pointer; what they leave is the offset. */
+const POINTER = 0xc000
+const POINTER_OFFSET_MAX = 0x3fff
+/** A pointer to the name of the first question. */
+export const QUESTION_POINTER = POINTER | HEADER_OCTETS
 /** No link yet: every TTL is lower. */
 const TTL_NONE = 0xffffffff
 
@@ -26,18 +33,31 @@ export type ChainFault = 'none' | 'loop' | 'fork' | 'long'
 export class ChainRecords {
   count = 0
   readonly types = new Uint8Array(RECORDS_MAX)
-  /** `hashName` of the owner. */
+  /** `Chain.hash` of the owner. */
   readonly owners = new Uint32Array(RECORDS_MAX)
+  /** The two octets of the owner when it is nothing but a pointer, else 0. */
+  readonly pointers = new Uint16Array(RECORDS_MAX)
   /** Offset of the record in the buffer that was read. */
   readonly offsets = new Uint32Array(RECORDS_MAX)
+  /** Offset of its RDATA. */
+  readonly datas = new Uint32Array(RECORDS_MAX)
   /** Seconds; a TTL with the top bit set is 0 already. */
   readonly ttls = new Uint32Array(RECORDS_MAX)
 
-  add(type: number, owner: number, offset: number, ttl: number): void {
+  add(
+    type: number,
+    owner: number,
+    pointer: number,
+    offset: number,
+    data: number,
+    ttl: number,
+  ): void {
     const i = this.count++
     this.types[i] = type
     this.owners[i] = owner
+    this.pointers[i] = pointer
     this.offsets[i] = offset
+    this.datas[i] = data
     this.ttls[i] = ttl
   }
 }
@@ -48,12 +68,14 @@ export class Chain {
   /** Least TTL of the links from the question to name i; `0xffffffff` for the question itself. */
   readonly ttls = new Uint32Array(CHAIN_LINKS_MAX + 1)
   readonly #names = new Uint8Array((CHAIN_LINKS_MAX + 1) * NAME_OCTETS_MAX)
-  readonly #lengths = new Uint8Array(CHAIN_LINKS_MAX + 1)
   readonly #hashes = new Uint32Array(CHAIN_LINKS_MAX + 1)
+  /** A pointer that is known to lead to name i, or 0. */
+  readonly #pointers = new Uint16Array(CHAIN_LINKS_MAX + 1)
   readonly #multiplier: number
   readonly #scratch = new Uint8Array(NAME_OCTETS_MAX)
   readonly #target = new Uint8Array(NAME_OCTETS_MAX)
-  #targetLength = 0
+  /** Of the links found last: where the target stands, as a pointer, and their least TTL. */
+  #targetPointer = 0
   #linkTtl = TTL_NONE
 
   /** `seed`: 32 secret random bits. */
@@ -69,33 +91,30 @@ export class Chain {
     return (hash ^ (hash >>> 15)) >>> 0
   }
 
-  /** Builds the chain of `question` from the records that a walk of buf[start..end) found and checked. */
-  follow(
-    buf: Uint8Array,
-    start: number,
-    end: number,
-    records: ChainRecords,
-    question: Question,
-  ): ChainFault {
+  /** Starts a chain at the question, which stands behind the header of the message; returns its name's hash. */
+  begin(question: Question): number {
     this.count = 0
-    this.#push(question.name, question.nameLength, TTL_NONE)
+    this.#push(question.name, QUESTION_POINTER, TTL_NONE)
+    return this.#hashes[0]!
+  }
+
+  /** Adds the links, from the records that a walk of buf[start..end) found and checked. */
+  follow(buf: Uint8Array, start: number, end: number, records: ChainRecords): ChainFault {
     for (;;) {
       const links = this.#link(buf, start, end, records)
       if (links === 0) return 'none'
       if (links > 1) return 'fork'
-      if (this.#knows(this.#target, this.#targetLength)) return 'loop'
+      if (this.#knows(this.#target)) return 'loop'
       if (this.count > CHAIN_LINKS_MAX) return 'long'
       const ttl = Math.min(this.ttls[this.count - 1]!, this.#linkTtl)
-      this.#push(this.#target, this.#targetLength, ttl)
+      this.#push(this.#target, this.#targetPointer, ttl)
     }
   }
 
   /** Which name of the chain owns record `index`, or -1. */
   find(buf: Uint8Array, start: number, end: number, records: ChainRecords, index: number): number {
-    const hash = records.owners[index]!
     for (let i = 0; i < this.count; i++) {
-      if (this.#hashes[i] === hash && this.#owns(i, buf, start, end, records.offsets[index]!))
-        return i
+      if (this.#owns(i, buf, start, end, records, index)) return i
     }
     return -1
   }
@@ -105,54 +124,60 @@ export class Chain {
     const last = this.count - 1
     let found = false
     for (let i = 0; i < records.count; i++) {
-      const at = records.offsets[i]!
-      if (records.types[i] !== TYPE_CNAME || records.owners[i] !== this.#hashes[last]) continue
-      if (!this.#owns(last, buf, start, end, at)) continue
-      const rdata = skipName(buf, start, end, at) + RECORD_FIXED_OCTETS
-      readName(buf, start, end, rdata, this.#scratch)
-      const length = nameLength(this.#scratch)
+      if (records.types[i] !== TYPE_CNAME) continue
+      if (!this.#owns(last, buf, start, end, records, i)) continue
+      const data = records.datas[i]!
+      const ttl = records.ttls[i]!
+      readName(buf, start, end, data, found ? this.#scratch : this.#target)
       if (!found) {
         found = true
-        this.#target.set(this.#scratch)
-        this.#targetLength = length
-        this.#linkTtl = TTL_NONE
-      } else if (!sameName(this.#scratch, length, 0, this.#target, this.#targetLength)) {
+        this.#targetPointer = data - start <= POINTER_OFFSET_MAX ? POINTER | (data - start) : 0
+        this.#linkTtl = ttl
+      } else if (!sameName(this.#target, 0, this.#scratch)) {
         return 2
+      } else if (ttl < this.#linkTtl) {
+        this.#linkTtl = ttl
       }
-      this.#linkTtl = Math.min(this.#linkTtl, records.ttls[i]!)
     }
     return found ? 1 : 0
   }
 
-  #owns(i: number, buf: Uint8Array, start: number, end: number, at: number): boolean {
-    readName(buf, start, end, at, this.#scratch)
-    const from = i * NAME_OCTETS_MAX
-    return sameName(this.#names, this.#lengths[i]!, from, this.#scratch, nameLength(this.#scratch))
+  #owns(
+    i: number,
+    buf: Uint8Array,
+    start: number,
+    end: number,
+    records: ChainRecords,
+    index: number,
+  ): boolean {
+    const pointer = records.pointers[index]!
+    if (pointer !== 0 && pointer === this.#pointers[i]) return true
+    if (records.owners[index] !== this.#hashes[i]) return false
+    readName(buf, start, end, records.offsets[index]!, this.#scratch)
+    if (!sameName(this.#names, i * NAME_OCTETS_MAX, this.#scratch)) return false
+    if (pointer !== 0) this.#pointers[i] = pointer
+    return true
   }
 
-  #knows(name: Uint8Array, length: number): boolean {
+  #knows(name: Uint8Array): boolean {
     for (let i = 0; i < this.count; i++) {
-      if (sameName(this.#names, this.#lengths[i]!, i * NAME_OCTETS_MAX, name, length)) return true
+      if (sameName(this.#names, i * NAME_OCTETS_MAX, name)) return true
     }
     return false
   }
 
-  #push(name: Uint8Array, length: number, ttl: number): void {
+  #push(name: Uint8Array, pointer: number, ttl: number): void {
     const i = this.count++
     const from = i * NAME_OCTETS_MAX
+    const length = nameLength(name)
     for (let j = 0; j < length; j++) this.#names[from + j] = name[j]!
-    this.#lengths[i] = length
     this.#hashes[i] = this.hash(name)
+    this.#pointers[i] = pointer
     this.ttls[i] = ttl
   }
 }
 
-function sameName(
-  a: Uint8Array,
-  aLength: number,
-  aFrom: number,
-  b: Uint8Array,
-  bLength: number,
-): boolean {
-  return aLength === bLength && sameOctets(a, aFrom, b, 0, aLength)
+/** Names end at their zero label, so that equal octets up to there are equal names. */
+function sameName(a: Uint8Array, from: number, b: Uint8Array): boolean {
+  return sameOctets(a, from, b, 0, nameLength(b))
 }
