@@ -1,0 +1,230 @@
+// The endpoints file: workloads known by configuration. Text in, plain records with their places out; nothing
+// here knows which interfaces or cgroups exist. A file is taken whole or not at all. Several files together
+// must not overlap either: `overlapFaults` looks at all records at once.
+
+import type { Fault, Position } from '../core/errors.ts'
+import { containsPrefix, formatPrefix, parsePrefix, type Prefix } from '../core/ip.ts'
+import { Reader, type FieldTable } from '../core/source-document.ts'
+import { parseYamlDocument } from '../config/yaml-source.ts'
+import {
+  DEFAULT_SOURCE,
+  formatLabel,
+  labelKeyFault,
+  labelValueFault,
+  NAMESPACE_KEY,
+  splitKey,
+} from '../policy/labels.ts'
+
+export interface EndpointRecord {
+  readonly name: string
+  /** An address is its own /32 or /128. Empty only for a cgroup, whose processes share the host's addresses. */
+  readonly addresses: readonly Prefix[]
+  /** Where each of `addresses` stands. */
+  readonly addressPositions: readonly Position[]
+  /** `source:key=value`, sorted. */
+  readonly labels: readonly string[]
+  readonly hook: EndpointHook
+  readonly audit: boolean
+  readonly position: Position
+}
+
+/**
+ * Where the kernel sees its packets. `ingress`: the interface is the host side of its veth; `egress`: the
+ * interface is inside the workload's own namespace. `none`: served and taught, but nothing fences it.
+ */
+export type EndpointHook =
+  | { readonly kind: 'interface'; readonly name: string; readonly direction: 'ingress' | 'egress' }
+  | { readonly kind: 'cgroup'; readonly path: string }
+  | { readonly kind: 'none' }
+
+/** With faults there are no endpoints. */
+export interface EndpointsFile {
+  readonly endpoints: readonly EndpointRecord[]
+  readonly faults: readonly Fault[]
+}
+
+const FILE: FieldTable = new Map([['endpoints', true]])
+const ENDPOINT: FieldTable = new Map([
+  ['name', true],
+  ['addresses', true],
+  ['labels', true],
+  ['interface', true],
+  ['hook', true],
+  ['cgroup', true],
+  ['audit', true],
+])
+
+/** Loads one file. An empty file has no endpoints. Never throws on any text. */
+export function parseEndpoints(text: string, file: string): EndpointsFile {
+  const { document, faults: syntax } = parseYamlDocument(text, file)
+  const faults = [...syntax]
+  const endpoints: EndpointRecord[] = []
+  if (document !== undefined && document.value !== null) {
+    const list = new Reader(document, faults).fields(FILE)?.get('endpoints')
+    for (const item of list?.items() ?? []) {
+      const endpoint = readEndpoint(item)
+      if (endpoint !== undefined) endpoints.push(endpoint)
+    }
+  }
+  faults.push(...overlapFaults(endpoints))
+  faults.sort(({ position: a }, { position: b }) => a.line - b.line || a.column - b.column)
+  return { endpoints: faults.length > 0 ? [] : endpoints, faults }
+}
+
+function readEndpoint(reader: Reader): EndpointRecord | undefined {
+  const fields = reader.fields(ENDPOINT)
+  if (fields === undefined) return undefined
+  const nameReader = fields.get('name')
+  const name =
+    nameReader === undefined ? reader.fault('found no name, expected one') : readName(nameReader)
+  const hook = readHook(fields)
+  const addressItems = fields.get('addresses')?.items() ?? []
+  const addresses: Prefix[] = []
+  const addressPositions: Position[] = []
+  for (const item of addressItems) {
+    const prefix = readPrefix(item)
+    if (prefix === undefined) continue
+    addresses.push(prefix)
+    addressPositions.push(item.position)
+  }
+  if (addressItems.length === 0 && hook.kind !== 'cgroup') {
+    ;(fields.get('addresses') ?? reader).fault('found no address, expected at least one')
+  }
+  const labels = readLabels(fields.get('labels'))
+  const audit = fields.get('audit')?.flag() ?? false
+  if (name === undefined) return undefined
+  return { name, addresses, addressPositions, labels, hook, audit, position: reader.position }
+}
+
+function readName(reader: Reader): string | undefined {
+  const what = 'a name of letters, digits, - _ . / and :'
+  const text = reader.text(what)
+  if (text === undefined) return undefined
+  return /^[A-Za-z0-9][\w./:-]{0,252}$/.test(text) ? text : reader.expected(what)
+}
+
+function readPrefix(reader: Reader): Prefix | undefined {
+  const text = reader.text('an address or prefix')
+  if (text === undefined) return undefined
+  const result = parsePrefix(text)
+  return result.kind === 'ok' ? result.prefix : reader.fault(result.reason)
+}
+
+function readHook(fields: ReadonlyMap<string, Reader>): EndpointHook {
+  const [interfaceReader, cgroupReader] = [fields.get('interface'), fields.get('cgroup')]
+  const hookReader = fields.get('hook')
+  if (interfaceReader !== undefined && cgroupReader !== undefined) {
+    cgroupReader.fault('can not stand beside interface: an endpoint has one of them', 'key')
+  }
+  if (hookReader !== undefined && interfaceReader === undefined) {
+    hookReader.fault('can not stand without interface', 'key')
+  }
+  const direction = hookReader === undefined ? 'ingress' : readDirection(hookReader)
+  if (interfaceReader !== undefined) {
+    const what = 'the name of an interface, 1 to 15 characters'
+    const name = interfaceReader.text(what)
+    const isName = name !== undefined && /^[^\s/\p{C}]{1,15}$/u.test(name) && !/^\.+$/.test(name)
+    if (isName) return { kind: 'interface', name, direction: direction ?? 'ingress' }
+    if (name !== undefined) interfaceReader.expected(what)
+  } else if (cgroupReader !== undefined) {
+    const path = readCgroup(cgroupReader)
+    if (path !== undefined) return { kind: 'cgroup', path }
+  }
+  return { kind: 'none' }
+}
+
+function readDirection(reader: Reader): 'ingress' | 'egress' | undefined {
+  const { value } = reader
+  return value === 'ingress' || value === 'egress' ? value : reader.expected('ingress or egress')
+}
+
+/** A path inside the cgroup2 mount; slashes around it don't count, steps upwards are refused. */
+function readCgroup(reader: Reader): string | undefined {
+  const what = 'a path inside the cgroup2 mount, such as shop.slice'
+  const text = reader.text(what)
+  if (text === undefined) return undefined
+  const path = text.replace(/^\/+|\/+$/g, '')
+  const steps = path.split('/')
+  const bad = steps.some((step) => step === '' || step === '.' || step === '..')
+  return bad || /\p{C}/u.test(path) ? reader.expected(what) : path
+}
+
+/** A mapping from `key` or `source:key` to text; no source is `external`. */
+function readLabels(reader: Reader | undefined): readonly string[] {
+  const labels = new Map<string, string>()
+  for (const [written, value] of reader?.entries() ?? []) {
+    const expected = labelKeyFault(written)
+    if (expected !== undefined) {
+      value.fault(`found ${JSON.stringify(written)}, expected ${expected}`, 'key')
+    }
+    const { source, key } = splitKey(written, DEFAULT_SOURCE)
+    const fault = refusedLabel(source, key)
+    if (fault !== undefined) value.fault(fault, 'key')
+    const text = value.text()
+    const valueFault = text === undefined ? undefined : labelValueFault(text)
+    if (valueFault !== undefined) value.expected(valueFault)
+    if (text === undefined) continue
+    if (labels.has(`${source}:${key}`)) value.fault(`found the label ${source}:${key} twice`, 'key')
+    labels.set(`${source}:${key}`, formatLabel({ source, key, value: text }))
+  }
+  return [...labels.values()].sort()
+}
+
+/** Labels that namegate itself gives, or that would silently not mean what they say. */
+function refusedLabel(source: string, key: string): string | undefined {
+  if (['fqdn', 'cidr', 'reserved', 'any'].includes(source)) {
+    return `found the source ${source}, which is not for endpoints, expected k8s, external or one of your own`
+  }
+  if (key === NAMESPACE_KEY && source !== 'k8s') {
+    return `found the source ${source}, expected "k8s:${NAMESPACE_KEY}"`
+  }
+  return key === 'namegate.io/default-egress' ? 'is not built yet' : undefined
+}
+
+/** Names that are there twice, and addresses that two endpoints have: the later one is the fault. */
+export function overlapFaults(endpoints: readonly EndpointRecord[]): readonly Fault[] {
+  const faults: Fault[] = []
+  const names = new Map<string, EndpointRecord>()
+  for (const endpoint of endpoints) {
+    const first = names.get(endpoint.name)
+    if (first === undefined) names.set(endpoint.name, endpoint)
+    else
+      faults.push(fault(endpoint.position, `found the name ${endpoint.name} again`, first.position))
+  }
+  const all = endpoints.flatMap((endpoint, order) =>
+    endpoint.addresses.map((prefix, i) => {
+      const position = endpoint.addressPositions[i] ?? endpoint.position
+      return { prefix, endpoint, order, position }
+    }),
+  )
+  const outer: (typeof all)[number][] = []
+  for (const each of all.sort((a, b) => comparePrefixes(a.prefix, b.prefix) || a.order - b.order)) {
+    while (outer.length > 0 && !contains(outer.at(-1), each.prefix)) outer.pop()
+    const [around] = outer.slice(-1)
+    outer.push(each)
+    if (around === undefined || around.endpoint === each.endpoint) continue
+    const [first, second] = around.order < each.order ? [around, each] : [each, around]
+    const owner = `${first.endpoint.name}'s ${formatPrefix(first.prefix)}`
+    const message = `${second.endpoint.name}: found ${formatPrefix(second.prefix)}, which overlaps ${owner}`
+    faults.push(fault(second.position, message, first.position))
+  }
+  return faults
+}
+
+function contains(outer: { readonly prefix: Prefix } | undefined, inner: Prefix): boolean {
+  return outer !== undefined && containsPrefix(outer.prefix, inner)
+}
+
+/** By family, address, then length: a prefix stands right before those inside it. */
+function comparePrefixes(a: Prefix, b: Prefix): number {
+  if (a.family !== b.family) return a.family - b.family
+  for (const [i, octet] of a.octets.entries()) {
+    const difference = octet - (b.octets[i] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return a.length - b.length
+}
+
+function fault(position: Position, message: string, first: Position): Fault {
+  return { position, message: `${message}, first at ${first.file}:${first.line}` }
+}
