@@ -2,7 +2,7 @@
 // the longest match of the query's source. Written by endpoint sources through the daemon; the lookup by
 // address is on the packet path and allocates nothing.
 
-import type { EndpointId, Generation } from '../core/ids.ts'
+import { endpointId, type EndpointId, type Generation } from '../core/ids.ts'
 import { widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { PrefixIndex } from '../core/prefix-index.ts'
 
@@ -26,6 +26,7 @@ export class EndpointRegistry {
   readonly #byId = new Map<EndpointId, Endpoint>()
   readonly #byName = new Map<string, Endpoint>()
   readonly #index: PrefixIndex
+  #shared = 0
   readonly #owners: (Endpoint | undefined)[] = []
   readonly #lengths = { 4: new Int32Array(33), 6: new Int32Array(129) }
 
@@ -44,6 +45,16 @@ export class EndpointRegistry {
 
   get(id: EndpointId): Endpoint | undefined {
     return this.#byId.get(id)
+  }
+
+  /** As `get`, for a number that came out of a table. */
+  byNumber(id: number): Endpoint | undefined {
+    return this.#byId.get(endpointId(id))
+  }
+
+  /** How many endpoints share the host's addresses (cgroups). */
+  get sharedCount(): number {
+    return this.#shared
   }
 
   byName(name: string): Endpoint | undefined {
@@ -69,6 +80,7 @@ export class EndpointRegistry {
   add(endpoint: Endpoint): void {
     this.#byId.set(endpoint.id, endpoint)
     this.#byName.set(endpoint.name, endpoint)
+    if (endpoint.hook.kind === 'cgroup') this.#shared++
     for (const { family, octets, length } of endpoint.addresses) {
       const row = this.#index.add(family, octets, 0, length)
       if (row === 0) continue
@@ -82,6 +94,7 @@ export class EndpointRegistry {
     if (endpoint === undefined) return
     this.#byId.delete(id)
     this.#byName.delete(endpoint.name)
+    if (endpoint.hook.kind === 'cgroup') this.#shared--
     for (const { family, octets, length } of endpoint.addresses) {
       const row = this.#index.find(family, octets, 0, length)
       if (row === 0) continue

@@ -45,7 +45,11 @@ export class Learner {
   /** Rows of answer i are `rows[ends[i - 1]]` to below `rows[ends[i]]`. */
   readonly #ends = new Int32Array(ANSWERS_CAPACITY)
   readonly #rows = new IdList(1024)
-  readonly #name = { wire: new Uint8Array(0), length: 0, hash: 0 }
+  readonly #name: { wire: Uint8Array; length: number; hash: number } = {
+    wire: new Uint8Array(0),
+    length: 0,
+    hash: 0,
+  }
   #count = 0
 
   constructor(options: LearnerOptions) {

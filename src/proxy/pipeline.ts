@@ -3,6 +3,7 @@
 // they teach, make the datapath match with one commit for all of them, and only then release each by what
 // became of it. Nothing waits: an answer leaves in the turn it came, after the kernel confirmed.
 
+import type { EndpointId } from '../core/ids.ts'
 import type { DnsVerdicts } from '../control/dns-verdicts.ts'
 import type { Committer } from '../datapath/committer.ts'
 import { LOCAL, type LocalAnswer } from '../dns/codes.ts'
@@ -48,6 +49,8 @@ export class Pipeline {
     queries: 0,
     allowed: 0,
     denied: 0,
+    /** Denied by policy, passed because audit says so. */
+    audited: 0,
     unknownClients: 0,
     notReady: 0,
     malformedQueries: 0,
@@ -104,11 +107,10 @@ export class Pipeline {
       flows.refused('unknown-client', 0, query, batch, i)
       return responder.refuse(batch, i, query, LOCAL.clientUnknown)
     }
-    if (!verdicts.mayAsk(endpoint.id, query.name, 0) && !clients.isAudited(endpoint)) {
-      this.counters.denied++
-      flows.refused('denied', endpoint.id, query, batch, i)
-      if (this.#denied === undefined) return responder.ignore(batch, i)
-      return responder.refuse(batch, i, query, this.#denied)
+    if (!verdicts.mayAsk(endpoint.id, query.name, 0)) {
+      if (!clients.isAudited(endpoint)) return this.#deny(batch, i, endpoint.id)
+      this.counters.audited++
+      flows.refused('audited', endpoint.id, query, batch, i)
     }
     if (upstream.forward(batch, i, query, endpoint.id, endpoint.generation) === 'forwarded') {
       this.counters.allowed++
@@ -117,6 +119,14 @@ export class Pipeline {
     this.counters.overloaded++
     flows.refused('overloaded', endpoint.id, query, batch, i)
     responder.refuse(batch, i, query, LOCAL.overloaded)
+  }
+
+  #deny(batch: MessageBatch, i: number, endpoint: EndpointId): void {
+    const { responder, flows } = this.#to
+    this.counters.denied++
+    flows.refused('denied', endpoint, this.#query, batch, i)
+    if (this.#denied === undefined) responder.ignore(batch, i)
+    else responder.refuse(batch, i, this.#query, this.#denied)
   }
 
   /** Answers: learned together, committed once, released one by one. */
