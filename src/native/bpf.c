@@ -60,11 +60,32 @@ static napi_value raise_memlock(napi_env env, napi_callback_info info)
 	return number(env, setrlimit(RLIMIT_MEMLOCK, &limit) < 0 ? -errno : 0);
 }
 
-static void close_object(napi_env env, void *data, void *hint)
+/* What a handle holds; the object is closed by unload() or with the handle. */
+struct loaded {
+	struct bpf_object *object;
+};
+
+static void free_loaded(napi_env env, void *data, void *hint)
 {
 	(void)env;
 	(void)hint;
-	bpf_object__close(data);
+	struct loaded *loaded = data;
+	bpf_object__close(loaded->object);
+	free(loaded);
+}
+
+/* unload(handle) -> 0. Closes the descriptors; what is pinned or attached stays. */
+static napi_value unload(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct loaded *loaded = NULL;
+	if (call.count < 1 || napi_get_value_external(env, call.values[0], (void **)&loaded) != napi_ok) {
+		refuse(&call, "a loaded object", 0);
+		return NULL;
+	}
+	bpf_object__close(loaded->object);
+	loaded->object = NULL;
+	return number(env, 0);
 }
 
 /* Takes the pinned map of that name, when there is one with the same shape; its size wins over ours. */
@@ -134,11 +155,17 @@ static napi_value load(napi_env env, napi_callback_info info)
 		bpf_object__close(object);
 		return number(env, result);
 	}
+	struct loaded *held = calloc(1, sizeof(*held));
+	if (!held) {
+		bpf_object__close(object);
+		return number(env, -ENOMEM);
+	}
+	held->object = object;
 	napi_value loaded, handle, maps, programs;
 	napi_create_object(env, &loaded);
 	napi_create_object(env, &maps);
 	napi_create_object(env, &programs);
-	napi_create_external(env, object, close_object, NULL, &handle);
+	napi_create_external(env, held, free_loaded, NULL, &handle);
 	struct bpf_map *map;
 	bpf_object__for_each_map(map, object)
 		napi_set_named_property(env, maps, bpf_map__name(map), number(env, bpf_map__fd(map)));
@@ -393,6 +420,7 @@ static napi_value possible_cpus(napi_env env, napi_callback_info info)
 NAPI_MODULE_INIT()
 {
 	static const struct export list[] = {
+		{ "unload", unload },
 		{ "lastLog", last_log },     { "raiseMemlock", raise_memlock },
 		{ "load", load },            { "openPin", open_pin },
 		{ "close", close_fd },       { "maxEntries", max_entries },

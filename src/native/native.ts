@@ -37,6 +37,8 @@ export interface LoadedObject {
 
 export interface Bpf {
   load(file: string, pins: string, sizes: Readonly<Record<string, number>>): LoadedObject | number
+  /** Closes all descriptors of an object; what is pinned or attached stays. */
+  unload(handle: object): number
   /** What libbpf said since the last `load`. */
   lastLog(): string
   raiseMemlock(): number
@@ -84,7 +86,8 @@ export const CURSOR_DONE = 3
 /** Folder that package.json stands in, from `src/` as from `dist/src/`. */
 export function packageRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder) folder = dirname(folder)
+  while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder)
+    folder = dirname(folder)
   return folder
 }
 
@@ -108,7 +111,7 @@ function loadAddon<Addon>(name: string, packages: string): Addon {
     throw new UnavailableError(`Cannot load native part ${name}: it is not built: ${remedy}`)
   }
   try {
-    return createRequire(import.meta.url)(file)
+    return createRequire(import.meta.url)(file) as Addon
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new UnavailableError(`Cannot load native part ${name}: ${reason}: ${remedy}`)

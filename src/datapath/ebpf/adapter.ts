@@ -1,0 +1,248 @@
+// The eBPF datapath: the port on pinned kernel maps and the programs that read them. Everything is
+// synchronous: when `commit` returns, the kernel judges by it. State lives in the kernel; here is only what
+// is needed to find it again (endpoints and their hooks).
+
+import { endpointId, type EndpointId } from '../../core/ids.ts'
+import type { Family } from '../../core/ip.ts'
+import { errnoName, type Bpf, type LoadedObject, type Posix } from '../../native/native.ts'
+import {
+  COMMITTED,
+  type ChangeSection,
+  type Changes,
+  type CommitFailure,
+  type CommitResult,
+  type Datapath,
+  type DatapathCounters,
+  type DatapathDump,
+  type DatapathEvent,
+  type Hook,
+  type HookState,
+  type ListenerEntry,
+  type Mode,
+  type PeerScan,
+  type PolicyEntry,
+  type PolicyKey,
+} from '../datapath.ts'
+import type { PrefixBatch } from '../prefix-batch.ts'
+import { linkDirectory } from './bpffs.ts'
+import { readCounters } from './counters.ts'
+import { readDump } from './dump.ts'
+import { Events } from './events.ts'
+import { Hooks } from './hooks.ts'
+import {
+  encodeDnsSource,
+  encodeLong,
+  encodeListener,
+  encodeMode,
+  encodeNumber,
+  encodePolicyKey,
+  encodePolicyValue,
+  MAP_SHAPES,
+  readNumber,
+} from './layout.ts'
+import { openMaps, type KernelMaps } from './maps.ts'
+import { Peers } from './peers.ts'
+import { detachAll } from './pins.ts'
+import { loadProgram, type MapSizes } from './program.ts'
+import { Sources } from './sources.ts'
+
+export interface EbpfOptions {
+  readonly bpf: Bpf
+  readonly posix: Posix
+  readonly pinPath: string
+  /** Map sizes other than the object's own; pinned maps keep theirs. */
+  readonly sizes?: MapSizes
+  /** SEMANTICS 6, `connections-per-endpoint`. */
+  readonly connectionsPerEndpoint: number
+  /** `dns.tcp-idle` in milliseconds. */
+  readonly tcpIdleMs: number
+}
+
+/** What there is between `start` and `stop`. */
+interface Running {
+  readonly object: LoadedObject
+  readonly maps: KernelMaps
+  readonly hooks: Hooks
+  readonly peers: Peers
+  readonly events: Events
+}
+
+export class EbpfDatapath implements Datapath {
+  readonly kind = 'ebpf'
+  readonly #options: EbpfOptions
+  #running: Running | undefined
+
+  constructor(options: EbpfOptions) {
+    this.#options = options
+  }
+
+  start(): DatapathDump {
+    const { bpf, posix, pinPath, sizes = {}, connectionsPerEndpoint, tcpIdleMs } = this.#options
+    const object = loadProgram(bpf, posix, pinPath, sizes)
+    const maps = openMaps(bpf, object.maps)
+    maps.ng_config.set(encodeNumber(0), encodeLong(connectionsPerEndpoint))
+    const peers = new Peers({
+      bpf,
+      connections: maps.ng_conn,
+      counts: maps.ng_conn_count,
+      generationOf: (id) => this.#on().hooks.generationOf(id),
+      idleMs: tcpIdleMs,
+    })
+    const hooks = new Hooks({
+      bpf,
+      posix,
+      programs: {
+        tcFrom: programOf(object, 'ng_tc_from'),
+        tcTo: programOf(object, 'ng_tc_to'),
+        cgroupFrom: programOf(object, 'ng_cgroup_from'),
+        cgroupTo: programOf(object, 'ng_cgroup_to'),
+      },
+      links: linkDirectory(pinPath),
+      endpoints: maps.ng_endpoints,
+      sources: new Sources(maps.ng_source),
+      forget: (id, generation) => peers.forget(id, generation),
+    })
+    const events = new Events(bpf, object.maps['ng_events'] ?? -1)
+    this.#running = { object, maps, hooks, peers, events }
+    return readDump(maps)
+  }
+
+  commit(changes: Changes): CommitResult {
+    const failures: CommitFailure[] = []
+    this.#upsertPolicy(changes.policyUpserts, failures)
+    this.#upsertPrefixes(changes.prefixUpserts, failures)
+    const { hooks } = this.#on()
+    changes.endpointUpserts.forEach((entry, index) => {
+      const code = hooks.upsert(entry)
+      if (code !== undefined) failures.push({ section: 'endpoint', action: 'upsert', index, code })
+    })
+    changes.endpointRemovals.forEach((id, index) => {
+      const code = hooks.remove(id)
+      if (code !== undefined) failures.push({ section: 'endpoint', action: 'remove', index, code })
+    })
+    this.#removePrefixes(changes.prefixRemovals, failures)
+    this.#removePolicy(changes.policyRemovals, failures)
+    return failures.length === 0 ? COMMITTED : failures
+  }
+
+  setListeners(listeners: readonly ListenerEntry[]): void {
+    const map = this.#on().maps.ng_listeners
+    const stale = new Set<string>()
+    map.forEach((keys, at) => stale.add(hex(keys.subarray(at, at + map.keySize))))
+    const one = encodeNumber(1)
+    for (const listener of listeners) {
+      const key = encodeListener(listener)
+      stale.delete(hex(key))
+      const errno = map.set(key, one)
+      if (errno !== 0) throw new Error(`Cannot set listener: ${errnoName(errno)}`)
+    }
+    for (const key of stale) map.delete(Buffer.from(key, 'hex'))
+  }
+
+  setMode(mode: Mode): void {
+    const errno = this.#on().maps.ng_mode.set(encodeNumber(0), encodeMode(mode))
+    if (errno !== 0) throw new Error(`Cannot set mode ${mode}: ${errnoName(errno)}`)
+  }
+
+  refresh(): readonly EndpointId[] {
+    return this.#on().hooks.refresh()
+  }
+
+  hookState(endpoint: EndpointId): HookState {
+    return this.#on().hooks.stateOf(endpoint)
+  }
+
+  hookKey(hook: Hook): string | undefined {
+    return this.#on().hooks.keyOf(hook)
+  }
+
+  sourceOf(
+    protocol: number,
+    family: Family,
+    octets: Uint8Array,
+    port: number,
+  ): EndpointId | undefined {
+    const key = encodeDnsSource(protocol, family, octets, port)
+    const { maps, hooks } = this.#on()
+    const value = maps.ng_dns_source.get(key)
+    if (value === undefined) return undefined
+    const id = endpointId(readNumber(value, 0))
+    return hooks.generationOf(id) === 0 ? undefined : id
+  }
+
+  scanPeers(): PeerScan {
+    return this.#on().peers.scan()
+  }
+
+  drainEvents(limit: number, visit: (event: DatapathEvent) => void): void {
+    this.#on().events.drain(limit, visit)
+  }
+
+  counters(): DatapathCounters {
+    return readCounters(this.#options.bpf, this.#on().maps)
+  }
+
+  dump(): DatapathDump {
+    return readDump(this.#on().maps)
+  }
+
+  stop(options: { readonly leaveEnforcing: boolean }): void {
+    if (this.#running === undefined) return
+    this.#running.hooks.close()
+    if (!options.leaveEnforcing) detachAll(this.#options.bpf, this.#options.pinPath)
+    this.#options.bpf.unload(this.#running.object.handle)
+    this.#running = undefined
+  }
+
+  #on(): Running {
+    if (this.#running === undefined) throw new Error('Cannot use the eBPF datapath: not started')
+    return this.#running
+  }
+
+  #upsertPolicy(entries: readonly PolicyEntry[], failures: CommitFailure[]): void {
+    const map = this.#on().maps.ng_policy
+    const keys = encodePolicyKeys(entries)
+    const values = new Uint8Array(entries.length * map.valueSize)
+    entries.forEach((entry, i) => encodePolicyValue(entry, values, i * map.valueSize))
+    map.update(keys, values, entries.length, refusal('policy', 'upsert', failures))
+  }
+
+  #removePolicy(entries: readonly PolicyKey[], failures: CommitFailure[]): void {
+    const map = this.#on().maps.ng_policy
+    map.remove(encodePolicyKeys(entries), entries.length, refusal('policy', 'remove', failures))
+  }
+
+  #upsertPrefixes(batch: PrefixBatch, failures: CommitFailure[]): void {
+    const map = this.#on().maps.ng_ipcache
+    map.update(batch.keys, batch.values, batch.count, refusal('prefix', 'upsert', failures))
+  }
+
+  #removePrefixes(batch: PrefixBatch, failures: CommitFailure[]): void {
+    const map = this.#on().maps.ng_ipcache
+    map.remove(batch.keys, batch.count, refusal('prefix', 'remove', failures))
+  }
+}
+
+function encodePolicyKeys(entries: readonly PolicyKey[]): Uint8Array {
+  const keys = new Uint8Array(entries.length * MAP_SHAPES.ng_policy.key)
+  entries.forEach((entry, i) => encodePolicyKey(entry, keys, i * MAP_SHAPES.ng_policy.key))
+  return keys
+}
+
+function refusal(
+  section: ChangeSection,
+  action: 'upsert' | 'remove',
+  failures: CommitFailure[],
+): (index: number, errno: number) => void {
+  return (index, errno) => failures.push({ section, action, index, code: errnoName(errno) })
+}
+
+function programOf(object: LoadedObject, name: string): number {
+  const fd = object.programs[name]
+  if (fd === undefined) throw new Error(`Cannot find program ${name} in namegate.bpf.o`)
+  return fd
+}
+
+function hex(octets: Uint8Array): string {
+  return Buffer.from(octets).toString('hex')
+}

@@ -1,0 +1,253 @@
+// Endpoints and the hooks that their packets pass: what is in ng_endpoints and ng_source, which programs are
+// attached, and what is still waited for. Written by the adapter only.
+//
+// Always: what is in ng_endpoints has its sources in ng_source, and a hook has its entry before it has a
+// program and loses the program before the entry, so that nothing is judged by half. An endpoint whose
+// interface or cgroup isn't there has nothing in the kernel. One hook serves one endpoint, the newest.
+
+import type { EndpointId, Generation } from '../../core/ids.ts'
+import type { Prefix } from '../../core/ip.ts'
+import { errnoName, type Bpf, type Posix } from '../../native/native.ts'
+import type { EndpointEntry, Hook, HookState } from '../datapath.ts'
+import { attachCgroup, attachInterface, detach, type Programs } from './attach.ts'
+import { HookFinder, type FoundHook, type PresentHook } from './find-hook.ts'
+import { HookIndex } from './hook-index.ts'
+import type { KernelMap } from './kernel-map.ts'
+import {
+  decodeEndpoint,
+  decodeHookKey,
+  encodeEndpoint,
+  encodeHookKey,
+  formatHookKey,
+  type HookKey,
+} from './layout.ts'
+import type { Sources } from './sources.ts'
+
+interface Placed {
+  readonly id: EndpointId
+  generation: Generation
+  /** Undefined: known from the kernel only, nobody has claimed it yet. */
+  entry: EndpointEntry | undefined
+  /** What stands in ng_endpoints for it. */
+  key: HookKey | undefined
+  sources: readonly Prefix[]
+  state: HookState
+  /** Formatted key of the hook that another endpoint took over. */
+  lost: string | undefined
+}
+
+export interface HooksOptions {
+  readonly bpf: Bpf
+  readonly posix: Posix
+  readonly programs: Programs
+  /** Pin directory of cgroup links. */
+  readonly links: string
+  readonly endpoints: KernelMap
+  readonly sources: Sources
+  /** Called when the connections of a generation are nobody's any more. */
+  readonly forget: (id: EndpointId, generation: Generation) => void
+}
+
+export class Hooks {
+  readonly #options: HooksOptions
+  readonly #finder: HookFinder
+  readonly #index: HookIndex
+  readonly #placed = new Map<EndpointId, Placed>()
+  /** Who stands in ng_endpoints, by formatted hook key. */
+  readonly #owners = new Map<string, EndpointId>()
+
+  constructor(options: HooksOptions) {
+    this.#options = options
+    this.#finder = new HookFinder(options.posix)
+    this.#index = new HookIndex(options.posix)
+    this.#adopt()
+  }
+
+  /** The generation that an endpoint has, 0 when it is not known. */
+  generationOf(id: EndpointId): number {
+    return this.#placed.get(id)?.generation ?? 0
+  }
+
+  stateOf(id: EndpointId): HookState {
+    return this.#placed.get(id)?.state ?? { kind: 'waiting', reason: 'endpoint is not known' }
+  }
+
+  /** What the kernel knows a hook by at this moment. */
+  keyOf(hook: Hook): string | undefined {
+    const found = this.#finder.find(hook)
+    return found.kind === 'present' ? formatHookKey(found.key) : undefined
+  }
+
+  /** Writes and attaches an endpoint; undefined, or the name of the errno that stopped it. */
+  upsert(entry: EndpointEntry): string | undefined {
+    const placed = this.#placed.get(entry.id) ?? newcomer(entry)
+    this.#placed.set(entry.id, placed)
+    if (placed.entry !== undefined) this.#index.remove(placed.id, placed.entry.hook)
+    this.#index.add(placed.id, entry.hook)
+    const before = placed.generation
+    placed.generation = entry.generation
+    placed.entry = entry
+    placed.lost = undefined
+    const failure = this.#place(placed)
+    if (before !== entry.generation) this.#options.forget(placed.id, before)
+    return failure
+  }
+
+  /** Takes an endpoint out: program, entry, sources, in this order. */
+  remove(id: EndpointId): string | undefined {
+    const placed = this.#placed.get(id)
+    if (placed === undefined) return undefined
+    const failure = this.#unplace(placed)
+    if (failure !== undefined) return failure
+    if (placed.entry !== undefined) this.#index.remove(id, placed.entry.hook)
+    this.#placed.delete(id)
+    this.#options.forget(id, placed.generation)
+    return undefined
+  }
+
+  /** Follows interfaces and cgroups that came, went or were made again; returns whose state changed. */
+  refresh(): readonly EndpointId[] {
+    const changed: EndpointId[] = []
+    const suspects = this.#index.suspects((ifindex) => this.#owners.get(`interface:${ifindex}`))
+    for (const id of suspects) {
+      const placed = this.#placed.get(id)
+      if (placed?.entry === undefined) continue
+      const { state, key } = placed
+      if (!isNews(placed, this.#finder.find(placed.entry.hook))) continue
+      this.#place(placed)
+      if (!sameState(state, placed.state) || !sameKey(key, placed.key)) changed.push(id)
+    }
+    return changed
+  }
+
+  close(): void {
+    this.#index.close()
+  }
+
+  /** What the kernel holds from before; each waits to be claimed by an upsert, or removed. */
+  #adopt(): void {
+    const sources = this.#options.sources.read()
+    this.#options.endpoints.forEach((keys, keyAt, values, valueAt) => {
+      const value = decodeEndpoint(values, valueAt)
+      const key = decodeHookKey(keys, keyAt)
+      this.#owners.set(formatHookKey(key), value.id)
+      this.#placed.set(value.id, {
+        id: value.id,
+        generation: value.generation,
+        entry: undefined,
+        key,
+        sources: sources.get(value.id) ?? [],
+        state: { kind: 'attached' },
+        lost: undefined,
+      })
+      sources.delete(value.id)
+    })
+    for (const [id, orphans] of sources) this.#options.sources.remove(id, orphans, [])
+  }
+
+  #place(placed: Placed): string | undefined {
+    const { entry } = placed
+    if (entry === undefined) return undefined
+    const found = this.#finder.find(entry.hook)
+    if (found.kind === 'absent') {
+      const failure = this.#unplace(placed)
+      placed.state = found.state
+      return failure
+    }
+    const failure = this.#write(placed, entry, found) ?? this.#attach(entry, found)
+    placed.state =
+      failure === undefined
+        ? { kind: 'attached' }
+        : { kind: 'failed', reason: `cannot attach to ${formatHookKey(found.key)}: ${failure}` }
+    return failure
+  }
+
+  #attach(entry: EndpointEntry, found: PresentHook): string | undefined {
+    const { bpf, programs, links } = this.#options
+    return entry.hook.kind === 'interface'
+      ? attachInterface(bpf, programs, found.key.id, entry.hook.side)
+      : attachCgroup(bpf, programs, links, found.key, found.path)
+  }
+
+  /** New sources, the endpoint itself, then away with what it had before. */
+  #write(placed: Placed, entry: EndpointEntry, found: PresentHook): string | undefined {
+    const { sources, endpoints } = this.#options
+    const value = encodeEndpoint({ ...entry, layer3: found.layer3 })
+    const errno =
+      sources.add(entry.id, entry.sources, placed.sources) ||
+      endpoints.set(encodeHookKey(found.key), value)
+    if (errno !== 0) return errnoName(errno)
+    const text = formatHookKey(found.key)
+    const owner = this.#owners.get(text)
+    if (owner !== undefined && owner !== entry.id) this.#displace(owner, entry.id)
+    this.#owners.set(text, entry.id)
+    const left = placed.key
+    placed.key = found.key
+    if (left !== undefined && !sameKey(left, found.key)) this.#clear(left, entry.id)
+    const stale = placed.sources
+    placed.sources = entry.sources
+    sources.remove(entry.id, stale, entry.sources)
+    return undefined
+  }
+
+  /** Another endpoint took the hook over. */
+  #displace(id: EndpointId, by: EndpointId): void {
+    const placed = this.#placed.get(id)
+    if (placed?.key === undefined) return
+    placed.lost = formatHookKey(placed.key)
+    placed.key = undefined
+    this.#options.sources.remove(id, placed.sources, [])
+    placed.sources = []
+    placed.state = { kind: 'failed', reason: `its hook serves endpoint ${by} now` }
+  }
+
+  #unplace(placed: Placed): string | undefined {
+    const failure = placed.key === undefined ? undefined : this.#clear(placed.key, placed.id)
+    if (failure !== undefined) return failure
+    placed.key = undefined
+    this.#options.sources.remove(placed.id, placed.sources, [])
+    placed.sources = []
+    return undefined
+  }
+
+  /** Programs off, entry away, if the hook is still this endpoint's. */
+  #clear(key: HookKey, id: EndpointId): string | undefined {
+    const text = formatHookKey(key)
+    if (this.#owners.get(text) !== id) return undefined
+    detach(this.#options.bpf, this.#options.links, key)
+    const errno = this.#options.endpoints.delete(encodeHookKey(key))
+    if (errno !== 0) return errnoName(errno)
+    this.#owners.delete(text)
+    return undefined
+  }
+}
+
+function newcomer(entry: EndpointEntry): Placed {
+  return {
+    id: entry.id,
+    generation: entry.generation,
+    entry,
+    key: undefined,
+    sources: [],
+    state: { kind: 'waiting', reason: 'not looked for yet' },
+    lost: undefined,
+  }
+}
+
+/** Whether what was found differs from what is in the kernel. */
+function isNews(placed: Placed, found: FoundHook): boolean {
+  if (found.kind === 'absent') {
+    return placed.key !== undefined || !sameState(placed.state, found.state)
+  }
+  if (placed.lost === formatHookKey(found.key)) return false
+  return placed.state.kind !== 'attached' || !sameKey(placed.key, found.key)
+}
+
+function sameKey(a: HookKey | undefined, b: HookKey | undefined): boolean {
+  return a?.kind === b?.kind && a?.id === b?.id
+}
+
+function sameState(a: HookState, b: HookState): boolean {
+  if (a.kind !== b.kind) return false
+  return !('reason' in a) || !('reason' in b) || a.reason === b.reason
+}

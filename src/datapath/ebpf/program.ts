@@ -1,0 +1,53 @@
+// Loads the kernel object with its maps pinned, or says in one line why this machine can't.
+
+import { existsSync } from 'node:fs'
+import { UnavailableError } from '../../core/errors.ts'
+import {
+  builtFile,
+  errnoName,
+  type Bpf,
+  type LoadedObject,
+  type Posix,
+} from '../../native/native.ts'
+import { ensurePinDirectory, pinDirectory } from './bpffs.ts'
+
+/** How many entries maps have, by name, where it is not the object's own number. */
+export type MapSizes = Readonly<Record<string, number>>
+
+const EPERM = -1
+const EACCES = -13
+const EMEDIUMTYPE = -124
+
+export function loadProgram(
+  bpf: Bpf,
+  posix: Posix,
+  pinPath: string,
+  sizes: MapSizes,
+): LoadedObject {
+  const file = builtFile('namegate.bpf.o')
+  if (!existsSync(file)) {
+    throw new UnavailableError(
+      'Cannot load the eBPF datapath: namegate.bpf.o is not built: ' +
+        'apt-get install clang libbpf-dev, then npm run build',
+    )
+  }
+  ensurePinDirectory(posix, pinPath)
+  bpf.raiseMemlock()
+  const loaded = bpf.load(file, pinDirectory(pinPath), sizes)
+  if (typeof loaded !== 'number') return loaded
+  throw new UnavailableError(`Cannot load the eBPF datapath: ${explain(bpf, loaded, pinPath)}`)
+}
+
+function explain(bpf: Bpf, errno: number, pinPath: string): string {
+  switch (errno) {
+    case EPERM:
+    case EACCES:
+      return 'no privilege: run as root, or with CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON'
+    case EMEDIUMTYPE:
+      return `${bpf.lastLog().trim()} has another shape: run namegate datapath detach, or use another pin-path than ${pinPath}`
+    default: {
+      const said = bpf.lastLog().trim().split('\n').at(-1) ?? ''
+      return `${errnoName(errno)}: ${said}: it needs kernel 5.8 or newer with BPF and clsact; use datapath.kind memory or nftables`
+    }
+  }
+}
