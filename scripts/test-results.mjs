@@ -1,5 +1,6 @@
 // From the events of one test file to a flat list of tests. Only leaves count: a suite, or a test that merely holds
-// subtests, is not a test of its own unless it failed by itself (a hook, an assertion after the subtests).
+// subtests, is not a test of its own unless it failed by itself (a hook, an assertion after the subtests) or was
+// skipped as a whole, which hides what it holds.
 
 /** In the order of the table. */
 export const KINDS = ['unit', 'property', 'contract', 'scenario', 'kernel']
@@ -38,11 +39,9 @@ export function readResults(file, events, ended) {
     open[event.nesting + 1] = []
     for (const child of children) child.path.unshift(event.name)
     const test = toTest(event)
-    const isParent = event.suite || children.length > 0
-    const own =
-      isParent && (event.type === 'pass' || event.failureType === 'subtestsFailed')
-        ? children
-        : [...children, test]
+    const isWhole = event.suite ? test.outcome === 'skipped' : children.length === 0
+    const failedItself = event.type === 'fail' && event.failureType !== 'subtestsFailed'
+    const own = isWhole || failedItself ? [...children, test] : children
     open[event.nesting] = [...(open[event.nesting] ?? []), ...own]
   }
   for (const { path, ...test } of open[0] ?? []) {

@@ -1,0 +1,79 @@
+// What deploy/ ships must be what namegate accepts: the documents parse, name the same image, command and paths, and the
+// configurations in them pass `namegate config check`.
+
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { after, test } from 'node:test'
+import { parseAllDocuments } from 'yaml'
+import { run } from './support/lab-process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'namegate-deploy-'))
+after(() => rmSync(folder, { recursive: true }))
+
+interface Manifest {
+  readonly kind: string
+  readonly data?: Readonly<Record<string, string>>
+  readonly spec?: {
+    readonly template: { readonly spec: { readonly containers: readonly Container[] } }
+  }
+}
+
+interface Container {
+  readonly args: readonly string[]
+  readonly volumeMounts: readonly { readonly mountPath: string }[]
+}
+
+const manifests = parseAllDocuments(readFileSync('deploy/kubernetes/daemonset.yaml', 'utf8')).map(
+  (document) => {
+    assert.deepEqual(document.errors, [])
+    return document.toJS() as Manifest
+  },
+)
+const data = manifests.find(({ kind }) => kind === 'ConfigMap')?.data ?? {}
+
+async function namegate(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await run(resolve('bin/namegate'), args, { cwd: folder })
+  return `${code} ${stdout}${stderr}`
+}
+
+/** Files of the configuration stand beside it under a scratch folder instead of /etc/namegate. */
+function place(name: string, text: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, text.replaceAll('/etc/namegate/', `${folder}/`))
+  return path
+}
+
+test('deploy/kubernetes/daemonset.yaml runs the configuration of its own ConfigMap', () => {
+  const container = manifests.find(({ kind }) => kind === 'DaemonSet')?.spec?.template.spec
+    .containers[0]
+  assert.deepEqual(container?.args, ['run', '--config', '/etc/namegate/namegate.yaml'])
+  const mounted = container.volumeMounts.map(({ mountPath }) => mountPath)
+  assert.deepEqual(mounted, ['/etc/namegate', '/var/lib/namegate', '/run/namegate', '/sys/fs/bpf'])
+  assert.deepEqual(Object.keys(data), ['namegate.yaml', 'endpoints.yaml', 'policy.yaml'])
+})
+
+test('deploy/kubernetes/daemonset.yaml holds a configuration and a policy that namegate accepts', async () => {
+  for (const [name, text] of Object.entries(data)) place(name, text)
+  assert.match(await namegate('config', 'check', join(folder, 'namegate.yaml')), /^0 /)
+  assert.match(await namegate('policy', 'check', join(folder, 'policy.yaml')), /^0 /)
+})
+
+test('deploy/systemd holds a configuration that namegate accepts, and a unit that starts it', async () => {
+  const path = place('unit.yaml', readFileSync('deploy/systemd/namegate.yaml', 'utf8'))
+  assert.match(await namegate('config', 'check', path), /^0 /)
+  const unit = readFileSync('deploy/systemd/namegate.service', 'utf8')
+  assert.match(
+    unit,
+    /^ExecStart=\/opt\/namegate\/bin\/namegate run --config \/etc\/namegate\/namegate\.yaml$/m,
+  )
+})
+
+test('Dockerfile copies what exists, and its build stage runs the script of npm run build', () => {
+  const text = readFileSync('Dockerfile', 'utf8')
+  for (const [, from = ''] of text.matchAll(/^COPY (?!--from)(.+) \S+$/gm)) {
+    for (const path of from.split(' ')) assert.ok(existsSync(path), path)
+  }
+  assert.match(text, /^RUN npm run build\b/m)
+})

@@ -1,0 +1,77 @@
+// scripts/test.mjs: the counts in its last lines are what CI and people rely on, so they are checked on a folder of
+// tests that pass, fail, hang and crash.
+
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { after, test } from 'node:test'
+import { run } from './support/lab-process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'namegate-runner-'))
+after(() => rmSync(folder, { recursive: true }))
+
+const HEAD = "import { describe, it, test, before } from 'node:test'\n"
+const FILES: Readonly<Record<string, string>> = {
+  'test/passes.test.ts': `${HEAD}
+    test('f adds', () => {})
+    test('f holds', async (t) => { await t.test('one', () => {}); await t.test('two: property', () => {}) })
+    describe('suite', () => { it('works', () => {}); it('waits', { skip: 'no root' }, () => {}) })`,
+  'test/fails.test.ts': `${HEAD}
+    test('f throws', () => { throw new Error('broken') })
+    test('f throws after its subtests', async (t) => { await t.test('good', () => {}); throw new Error('late') })
+    describe('a hook', { concurrency: false }, () => { before(() => { throw new Error('hook') }); it('never', () => {}) })`,
+  'test/crashes.test.ts': `${HEAD}test('f works', () => {})\nsetTimeout(() => process.exit(3), 50)`,
+  'test/empty.test.ts': `${HEAD}`,
+  'test/contract/a.test.ts': `${HEAD}test('contract', () => {})`,
+  'test/scenarios/a.test.ts': `${HEAD}test('scenario', () => {})`,
+  'test/kernel/hangs.test.ts': `${HEAD}test('hangs', async () => { await new Promise(() => setInterval(() => {}, 1000)) })`,
+  'test/kernel/skips.test.ts': `${HEAD}describe('all', { skip: 'no root' }, () => { it('one', () => {}) })`,
+}
+
+for (const [path, text] of Object.entries(FILES)) {
+  mkdirSync(join(folder, path, '..'), { recursive: true })
+  writeFileSync(join(folder, path), text)
+}
+writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
+
+async function runTests(...args: readonly string[]): Promise<{ code: number; lines: string[] }> {
+  const options = { cwd: folder, env: { NAMEGATE_TEST_LIMIT: '3' } }
+  const { code, stdout } = await run(
+    process.execPath,
+    [resolve('scripts/test.mjs'), ...args],
+    options,
+  )
+  return { code, lines: stdout.trim().split('\n') }
+}
+
+test('scripts/test.mjs counts by kind, ends hung files and exits 1', async () => {
+  const { code, lines } = await runTests()
+  assert.equal(code, 1)
+  assert.deepEqual(lines.slice(-9, -2), [
+    'kind          tests   passed   failed  skipped',
+    'unit             12        5        6        1',
+    'property          1        1        0        0',
+    'contract          1        1        0        0',
+    'scenario          1        1        0        0',
+    'kernel            2        0        1        1',
+    'skipped 2: no root',
+  ])
+  assert.equal(lines.at(-1), '8 passed, 7 failed, 2 skipped')
+  assert.match(lines.join('\n'), /hung: ended after 3 s/)
+  assert.match(lines.join('\n'), /exit 3/)
+  assert.match(lines.join('\n'), /has no test/)
+})
+
+test('scripts/test.mjs exits 0 when nothing failed', async () => {
+  const { code, lines } = await runTests('passes', 'skips')
+  assert.equal(code, 0)
+  assert.equal(lines.at(-1), '4 passed, 0 failed, 2 skipped')
+})
+
+test('scripts/test.mjs exits 1 when nothing was run', async () => {
+  const { code, lines } = await runTests('no-such-file')
+  assert.equal(code, 1)
+  assert.equal(lines.at(-1), '0 passed, 0 failed, 0 skipped')
+})
