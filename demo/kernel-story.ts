@@ -19,8 +19,8 @@ interface Scene {
 
 export async function tellKernelStory(story: Story): Promise<void> {
   story.title('namegate: DNS names in, kernel identities out')
-  const workspace = new Workspace()
   const lab = podLab()
+  const workspace = new Workspace()
   await Promise.all([lab.startNameServer(ZONES), lab.startWebServer([80, 8080])])
   const [pod] = lab.pods
   if (pod === undefined) throw new Error('The lab has no pod')
@@ -56,6 +56,7 @@ export async function tellKernelStory(story: Story): Promise<void> {
   await tellBreakGlass(scene)
   await namegate.run('datapath', 'detach')
   await lab.close()
+  workspace.remove()
 }
 
 /** curl's own output, and whether it got through. */

@@ -11,8 +11,13 @@ const story = new Story((text) => process.stdout.write(text), colours)
 const started = performance.now()
 const reason = process.argv.includes('--memory') ? 'asked for with --memory' : canUseLab()
 
-if (reason === undefined) await tellKernelStory(story)
-else await tellMemoryStory(story, reason)
+try {
+  if (reason === undefined) await tellKernelStory(story)
+  else await tellMemoryStory(story, reason)
+} catch (error) {
+  story.end(`The demo cannot go on: ${error instanceof Error ? error.message : String(error)}`)
+  process.exit(1)
+}
 
 const seconds = ((performance.now() - started) / 1000).toFixed(0)
 if (story.failures > 0) {

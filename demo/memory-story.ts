@@ -38,6 +38,7 @@ export async function tellMemoryStory(story: Story, reason: string): Promise<voi
   await tellNames(story, namegate, dig)
   await daemon.stop()
   await nameServer.stop()
+  workspace.remove()
   story.say(
     'With root the same demo runs hosts of its own and the kernel drops packets: sudo npm run demo',
   )

@@ -37,6 +37,7 @@ export class Namegate {
       this.#node === undefined
         ? new LabProcess(COMMAND, args, options)
         : this.#node.start(COMMAND, args, options)
+    process.on('exit', () => daemon.kill('SIGKILL'))
     const deadline = performance.now() + 10_000
     for (;;) {
       const { code } = await this.run('status', '--ready')

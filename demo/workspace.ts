@@ -29,6 +29,11 @@ export class Workspace {
     }
   }
 
+  /** The same as at the end of the process, for who wants to say that it is done. */
+  remove(): void {
+    removeFolder(this.folder)
+  }
+
   path(name: string): string {
     return join(this.folder, name)
   }
@@ -59,6 +64,7 @@ function sweepDead(): void {
 
 function removeFolder(folder: string): void {
   const bpf = join(folder, 'bpf')
-  if (readFileSync('/proc/self/mounts', 'utf8').includes(` ${bpf} `)) execFileSync('umount', [bpf])
+  if (readFileSync('/proc/self/mounts', 'utf8').includes(` ${bpf} `))
+    execFileSync('umount', ['--lazy', bpf])
   rmSync(folder, { recursive: true, force: true })
 }

@@ -1,0 +1,57 @@
+// The demo as a stranger sees it: everything it shows is so, it is quick, and it leaves nothing behind, also when it is
+// interrupted in the middle.
+
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { test } from 'node:test'
+import { canUseLab } from '../support/lab.ts'
+import { LabProcess } from '../support/lab-process.ts'
+
+const skip = canUseLab() ?? false
+
+function startDemo(...args: readonly string[]): LabProcess {
+  return new LabProcess(process.execPath, ['--import', 'tsx', 'demo/main.ts', ...args])
+}
+
+/** What a demo with this process id would have left: namespaces, folders, mounts. */
+function leftBy(pid: number): string[] {
+  const namespaces = existsSync('/run/netns') ? readdirSync('/run/netns') : []
+  const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n')
+  return [
+    ...namespaces.filter((name) => name.startsWith(`ng-${pid}-`)),
+    ...readdirSync(tmpdir()).filter((name) => name.startsWith(`namegate-demo-${pid}-`)),
+    ...mounts.filter((line) => line.includes(`namegate-demo-${pid}-`)),
+  ]
+}
+
+const TELLINGS = [
+  { name: 'the kernel telling', args: [], skip },
+  { name: 'the memory telling', args: ['--memory'], skip: false },
+] as const
+
+for (const telling of TELLINGS) {
+  test(
+    `demo: ${telling.name} is true, takes under 30 s and leaves nothing`,
+    { skip: telling.skip },
+    async (t) => {
+      const demo = startDemo(...telling.args)
+      const { pid } = demo
+      const output = await demo.ended(30_000)
+      assert.equal(output?.code, 0, demo.stdout + demo.stderr)
+      assert.deepEqual(leftBy(pid), [])
+      const last = demo.stdout.trim().split('\n').at(-1) ?? ''
+      assert.match(last, /^Done in \d+ s, nothing left behind\. Next: /)
+      t.diagnostic(last)
+    },
+  )
+}
+
+test('demo leaves nothing when it is interrupted', { skip }, async () => {
+  const demo = startDemo()
+  const { pid } = demo
+  await demo.untilOutput(/^2\. /m, 20_000)
+  demo.kill('SIGINT')
+  assert.notEqual(await demo.ended(5000), undefined)
+  assert.deepEqual(leftBy(pid), [])
+})
