@@ -1,0 +1,87 @@
+// What happens without anyone asking: names expire, labels move after a change, refused entries are tried
+// again, endpoints whose hook appeared are attached, packet events are read. Everything in slices of at
+// most 2 ms with the event loop free between them, and every slice ends in a commit.
+
+import type { Timer } from '../core/clock.ts'
+import type { DatapathEvent } from '../datapath/datapath.ts'
+import type { CoreState } from './core-state.ts'
+import type { Transition } from './transition.ts'
+
+const SLICE_MS = 2
+/** Hooks are looked at this often, so that an endpoint is attached within 100 ms of appearing. */
+const REFRESH_MS = 40
+const EXPIRY_MS = 250
+const RETRY_MS = 1000
+const EVENTS_PER_LOOK = 512
+
+export interface HousekeepingOptions {
+  readonly core: CoreState
+  readonly transition: Transition
+  readonly onEvent: (event: DatapathEvent) => void
+  /** Endpoints whose hook was attached or lost. */
+  readonly onHooks: (endpoints: readonly number[]) => void
+}
+
+export class Housekeeping {
+  readonly #to: HousekeepingOptions
+  #timers: Timer[] = []
+  #stopped = false
+  #expiring = false
+  #moving = false
+
+  constructor(options: HousekeepingOptions) {
+    this.#to = options
+  }
+
+  start(): void {
+    const { clock } = this.#to.core
+    this.#timers = [
+      clock.every(REFRESH_MS, () => this.#refresh()),
+      clock.every(EXPIRY_MS, () => this.#expire()),
+      clock.every(RETRY_MS, () => this.#retry()),
+    ]
+  }
+
+  stop(): void {
+    this.#stopped = true
+    for (const timer of this.#timers) timer.cancel()
+  }
+
+  /** Configuration changed: moves labels slice by slice until all is realized. */
+  beginTransition(): void {
+    this.#to.transition.begin()
+    if (!this.#moving) this.#move()
+  }
+
+  #move(): void {
+    this.#moving = !this.#stopped && !this.#to.transition.step(SLICE_MS)
+    if (this.#moving) this.#to.core.clock.soon(() => this.#move())
+  }
+
+  #expire(): void {
+    if (!this.#expiring) this.#expireSlice()
+  }
+
+  #expireSlice(): void {
+    const { core } = this.#to
+    const done = core.expiry.step(SLICE_MS)
+    if (core.ipcache.hasContainersChanged) this.beginTransition()
+    core.committer.commit()
+    this.#expiring = !done && !this.#stopped
+    if (this.#expiring) core.clock.soon(() => this.#expireSlice())
+  }
+
+  #refresh(): void {
+    const { datapath } = this.#to.core
+    const changed = datapath.refresh()
+    if (changed.length > 0) this.#to.onHooks(changed)
+    datapath.drainEvents(EVENTS_PER_LOOK, this.#to.onEvent)
+  }
+
+  #retry(): void {
+    const { committer, allocator } = this.#to.core
+    committer.retry()
+    committer.commit()
+    allocator.sweep()
+  }
+}

@@ -1,0 +1,115 @@
+// The listeners of explicit mode: for each configured address a UDP and a TCP socket on the same port, all
+// filling one batch. Starts all or none.
+
+import type { Clock } from '../core/clock.ts'
+import { formatAddress, type Family } from '../core/ip.ts'
+import type { Limits } from '../core/limits.ts'
+import type { ListenerEntry } from '../datapath/datapath.ts'
+import type { ListenerConfig } from '../config/config.ts'
+import { AddressBook } from './address-book.ts'
+import type { MessageBatch } from './batch.ts'
+import { BatchCollector } from './collector.ts'
+import { TcpServer } from './tcp-server.ts'
+import { UdpListener } from './udp-portable.ts'
+
+export interface ListenersOptions {
+  readonly clock: Clock
+  readonly limits: Limits
+  readonly configs: readonly ListenerConfig[]
+  /** Whether this host speaks IPv6; without it a listener on every address takes IPv4 alone. */
+  readonly hasIpv6: boolean
+  readonly onBatch: (batch: MessageBatch) => void
+}
+
+interface Bound {
+  readonly family: Family
+  readonly octets: Uint8Array
+  readonly port: number
+}
+
+export class Listeners {
+  readonly udp: UdpListener[] = []
+  readonly tcp: TcpServer
+  readonly #options: ListenersOptions
+  readonly #book = new AddressBook()
+  readonly #collector: BatchCollector
+  #bound: Bound[] = []
+
+  constructor(options: ListenersOptions) {
+    const { clock, limits } = options
+    this.#options = options
+    this.#collector = new BatchCollector({
+      clock,
+      onBatch: options.onBatch,
+      batch: { stride: limits['udp-message'] },
+    })
+    this.tcp = new TcpServer({
+      clock,
+      collector: this.#collector,
+      book: this.#book,
+      limits: {
+        connections: limits['tcp-connections'],
+        connectionsPerClient: limits['tcp-connections-per-client'],
+        queriesPerConnection: limits['queries-per-tcp-connection'],
+        idleTimeout: limits['tcp-idle-timeout'],
+        messageTimeout: limits['tcp-message-timeout'],
+      },
+    })
+  }
+
+  /** What the datapath lets through without a rule; after `start`. */
+  get entries(): readonly ListenerEntry[] {
+    return this.#bound
+  }
+
+  /** `127.0.0.1:5300`, `[::]:53`; after `start`. */
+  get texts(): readonly string[] {
+    return this.#bound.map(({ family, octets, port }) => {
+      const address = formatAddress(family, octets)
+      return family === 4 ? `${address}:${port}` : `[${address}]:${port}`
+    })
+  }
+
+  /** Binds everything; throws UnavailableError with the remedy, and then nothing stays bound. */
+  async start(): Promise<void> {
+    try {
+      for (const config of this.#options.configs) await this.#startOne(config)
+    } catch (error) {
+      this.stop()
+      throw error
+    }
+  }
+
+  stop(): void {
+    for (const listener of this.udp) listener.stop()
+    this.tcp.stop()
+    this.#bound = []
+  }
+
+  async #startOne({ address, port }: ListenerConfig): Promise<void> {
+    if (address !== undefined) {
+      await this.#bind(address.family, address.octets, port)
+      return
+    }
+    const first = await this.#bind(4, new Uint8Array(16), port)
+    if (this.#options.hasIpv6) await this.#bind(6, new Uint8Array(16), first)
+  }
+
+  /** One address, both transports; a free port (0) is drawn by UDP and then taken by TCP too. */
+  async #bind(family: Family, octets: Uint8Array, port: number): Promise<number> {
+    const address = formatAddress(family, octets)
+    const listener = new UdpListener({
+      collector: this.#collector,
+      book: this.#book,
+      channel: this.udp.length,
+      family,
+      address,
+      port,
+    })
+    listener.start()
+    this.udp.push(listener)
+    await this.tcp.listen(family, address, listener.port)
+    this.#bound.push({ family, octets, port: listener.port })
+    return listener.port
+  }
+}
