@@ -52,6 +52,11 @@ export class AddressBook {
   }
 }
 
+/** Whether a query from there gets an answer: not from port 0, nor from what is no single host (SEMANTICS 4). */
+export function isAnswerable(peer: PeerAddress, port: number): boolean {
+  return port !== 0 && peer.unicast
+}
+
 function slotOf(octets: Uint8Array, offset: number): number {
   return hashOctets(octets, offset, 16) & (BOOK_SIZE - 1)
 }

@@ -20,6 +20,8 @@ import type { WaitTable } from './wait-table.ts'
 const ID_TRIES = 32
 /** Due times are exact to this many milliseconds. */
 const TICK_MS = 10
+/** Due slots handled in one tick, so that a server's death stops nothing else: some 4 ms of work. */
+const DUE_PER_TICK_MAX = 2048
 
 export interface AttemptsOptions {
   readonly clock: Clock
@@ -197,15 +199,18 @@ export class Attempts {
     this.#timerDue = Infinity
     const { clock, pool, onFailed } = this.#options
     const now = clock.now()
-    for (let slot = this.#deadlines.takeDue(now); slot >= 0; slot = this.#deadlines.takeDue(now)) {
+    for (let i = 0; i < DUE_PER_TICK_MAX; i++) {
+      const slot = this.#deadlines.takeDue(now)
+      if (slot < 0) break
       pool.failed(this.#lastServer(slot))
       this.end(slot)
       onFailed(slot, FAILED_TIMEOUT)
     }
-    const times = this.#attemptTimes
-    for (let slot = times.takeDue(now); slot >= 0; slot = times.takeDue(now)) {
+    for (let i = 0; i < DUE_PER_TICK_MAX; i++) {
+      const slot = this.#attemptTimes.takeDue(now)
+      if (slot < 0) break
       pool.failed(this.#lastServer(slot))
-      this.#doubtTcp(slot, now - times.delay)
+      this.#doubtTcp(slot, now - this.#attemptTimes.delay)
       this.#next(slot, now)
     }
     this.#arm(now)

@@ -13,6 +13,11 @@ export interface BatchCollectorOptions {
 }
 
 export class BatchCollector {
+  readonly counters = {
+    /** Batches handed over, and the messages in them. */
+    batches: 0,
+    messages: 0,
+  }
   readonly #clock: Clock
   readonly #onBatch: (batch: MessageBatch) => void
   readonly #batch: MessageBatch
@@ -43,6 +48,8 @@ export class BatchCollector {
   /** Hands over what there is now. */
   flush(): void {
     if (this.#batch.count === 0) return
+    this.counters.batches++
+    this.counters.messages += this.#batch.count
     this.#flushing = true
     try {
       this.#onBatch(this.#batch)

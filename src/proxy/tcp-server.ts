@@ -5,14 +5,13 @@
 // Nothing here recurses: an answer given while a batch is handled only lowers a count, and connections that
 // may go on are served from a list on a later turn. Cost: no timer per connection, one sweep for all.
 
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Family } from '../core/ip.ts'
 import type { AddressBook } from './address-book.ts'
 import type { BatchCollector } from './collector.ts'
 import { ConnectionTable } from './connection-table.ts'
-import { codeOf } from './datagram-socket.ts'
-import { listenFault } from './listen-fault.ts'
+import { listenTcp, portOf } from './listen.ts'
 import { TcpConnection } from './tcp-connection.ts'
 
 export interface TcpServerLimits {
@@ -41,8 +40,6 @@ export interface TcpServerOptions {
   readonly limits?: TcpServerLimits
 }
 
-/** Connections that the kernel may keep for us between two turns. */
-const BACKLOG = 1024
 /** Timeouts are exact to this many milliseconds, or to a quarter of the shortest one. */
 const SWEEP_MS = 250
 
@@ -98,18 +95,13 @@ export class TcpServer {
 
   /** Listens on one more address; gives the port. Throws UnavailableError with the remedy when that's not possible. */
   async listen(family: Family, address: string, port: number): Promise<number> {
-    const server = createServer({ allowHalfOpen: true, noDelay: true })
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', (error) => reject(listenFault('TCP', address, port, codeOf(error))))
-      server.listen({ host: address, port, ipv6Only: family === 6, backlog: BACKLOG }, resolve)
-    })
-    server.removeAllListeners('error')
+    const server = await listenTcp(family, address, port)
     server.on('error', () => this.counters.socketErrors++)
     server.on('connection', (socket) => this.#accept(socket))
     this.#servers.push(server)
     const shortest = Math.min(this.#limits.idleTimeout, this.#limits.messageTimeout)
     this.#sweeper ??= this.#clock.every(Math.min(SWEEP_MS, shortest / 4), () => this.#sweep())
-    return portOf(server.address())
+    return portOf(server)
   }
 
   /** Answers one query of a connection, with `id` as the message's first octets. False when it's gone. */
@@ -303,8 +295,4 @@ export class TcpServer {
   #forget(connection: TcpConnection): void {
     if (this.#table.remove(connection)) this.counters.open = this.#table.count
   }
-}
-
-function portOf(address: AddressInfo | string | null): number {
-  return typeof address === 'object' && address !== null ? address.port : 0
 }

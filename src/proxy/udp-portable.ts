@@ -5,11 +5,11 @@
 
 import type { RemoteInfo } from 'node:dgram'
 import type { Family } from '../core/ip.ts'
-import type { AddressBook } from './address-book.ts'
+import { isAnswerable, type AddressBook } from './address-book.ts'
 import type { MessageBatch } from './batch.ts'
 import type { BatchCollector } from './collector.ts'
 import { DatagramSocket } from './datagram-socket.ts'
-import { listenFault } from './listen-fault.ts'
+import { listenFault } from './listen.ts'
 
 /** Octets asked of the kernel (it takes at most net.core.rmem_max): 10,000 queries of 400 octets with their overhead. */
 const RECEIVE_BUFFER = 4 * 1024 * 1024
@@ -90,8 +90,8 @@ export class UdpListener {
 
   #receive(message: Uint8Array, from: RemoteInfo): void {
     this.counters.received++
-    const peer = from.port === 0 ? undefined : this.#options.book.read(from.address)
-    if (peer === undefined || !peer.unicast) {
+    const peer = this.#options.book.read(from.address)
+    if (peer === undefined || !isAnswerable(peer, from.port)) {
       this.counters.ignoredSources++
       return
     }
