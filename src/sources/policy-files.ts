@@ -78,9 +78,7 @@ export class PolicyFiles {
 
   #load(path: string): PolicyFile {
     const before = this.#files.get(path)
-    const { policies, faults } = loadPolicies(readText(path), path, {
-      seen: this.#namesOutside(path),
-    })
+    const { policies, faults } = this.#read(path)
     const good = faults.length === 0
     const kept = before?.policies ?? []
     const file: PolicyFile = {
