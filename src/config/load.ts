@@ -1,7 +1,6 @@
 // The config file -> Config. Every fault of the file is found and told at once, each with its place; nothing
 // of a faulty file is used. The result is frozen: it is published to every part of the program.
 
-import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { z } from 'zod'
 import { InvalidInputError, type Fault } from '../core/errors.ts'
@@ -9,6 +8,7 @@ import { formatAddress, parseAddress, type Prefix } from '../core/ip.ts'
 import { buildConfig } from './build.ts'
 import type { Config, ListenerConfig } from './config.ts'
 import { byPlace, toFaults } from './faults.ts'
+import { readTextFile } from './files.ts'
 import { configSchema } from './schema.ts'
 import { isLoopback, resolveUpstreams, sameOctets, type IsOwnAddress } from './upstreams.ts'
 import { parseYamlDocument } from './yaml-source.ts'
@@ -17,7 +17,9 @@ export const DEFAULT_CONFIG_FILE = 'config/namegate.yaml'
 
 /** Reads and checks a file; throws InvalidInputError with all its faults. */
 export function loadConfig(file: string, isOwn: IsOwnAddress = ownAddresses()): Config {
-  return parseConfig(readText(file), file, isOwn)
+  const read = readTextFile(file)
+  if (read.kind === 'bad') throw new InvalidInputError([read.fault])
+  return parseConfig(read.text, file, isOwn)
 }
 
 /** Checks a text; `file` is its name in faults. */
@@ -65,16 +67,6 @@ export function ownAddresses(): IsOwnAddress {
   return (family, octets) =>
     isLoopback(family, octets) ||
     own.some((each) => each.family === family && sameOctets(each.octets, octets))
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    const position = { file, line: 1, column: 1 }
-    throw new InvalidInputError([{ position, message: `cannot read: ${reason}` }])
-  }
 }
 
 /** Two listeners of one address and port; the second is the fault. Port 0 is another one each time. */

@@ -14,6 +14,7 @@ import {
   NAMESPACE_KEY,
   splitKey,
 } from '../policy/labels.ts'
+import type { EndpointHook } from './registry.ts'
 
 export interface EndpointRecord {
   readonly name: string
@@ -23,19 +24,14 @@ export interface EndpointRecord {
   readonly addressPositions: readonly Position[]
   /** `source:key=value`, sorted. */
   readonly labels: readonly string[]
+  /**
+   * Where the kernel sees its packets. Side `ingress`: the interface is the host side of its veth; `egress`:
+   * the interface is inside the workload's own namespace. `none`: served and taught, but nothing fences it.
+   */
   readonly hook: EndpointHook
   readonly audit: boolean
   readonly position: Position
 }
-
-/**
- * Where the kernel sees its packets. `ingress`: the interface is the host side of its veth; `egress`: the
- * interface is inside the workload's own namespace. `none`: served and taught, but nothing fences it.
- */
-export type EndpointHook =
-  | { readonly kind: 'interface'; readonly name: string; readonly direction: 'ingress' | 'egress' }
-  | { readonly kind: 'cgroup'; readonly path: string }
-  | { readonly kind: 'none' }
 
 /** With faults there are no endpoints. */
 export interface EndpointsFile {
@@ -119,12 +115,12 @@ function readHook(fields: ReadonlyMap<string, Reader>): EndpointHook {
   if (hookReader !== undefined && interfaceReader === undefined) {
     hookReader.fault('can not stand without interface', 'key')
   }
-  const direction = hookReader === undefined ? 'ingress' : readDirection(hookReader)
+  const side = hookReader === undefined ? 'ingress' : readSide(hookReader)
   if (interfaceReader !== undefined) {
     const what = 'the name of an interface, 1 to 15 characters'
     const name = interfaceReader.text(what)
     const isName = name !== undefined && /^[^\s/\p{C}]{1,15}$/u.test(name) && !/^\.+$/.test(name)
-    if (isName) return { kind: 'interface', name, direction: direction ?? 'ingress' }
+    if (isName) return { kind: 'interface', name, side: side ?? 'ingress' }
     if (name !== undefined) interfaceReader.expected(what)
   } else if (cgroupReader !== undefined) {
     const path = readCgroup(cgroupReader)
@@ -133,7 +129,7 @@ function readHook(fields: ReadonlyMap<string, Reader>): EndpointHook {
   return { kind: 'none' }
 }
 
-function readDirection(reader: Reader): 'ingress' | 'egress' | undefined {
+function readSide(reader: Reader): 'ingress' | 'egress' | undefined {
   const { value } = reader
   return value === 'ingress' || value === 'egress' ? value : reader.expected('ingress or egress')
 }

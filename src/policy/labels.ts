@@ -58,7 +58,10 @@ export function labelValueFault(value: string): string | undefined {
   return /[\p{C}]/u.test(value) ? 'a label value without control characters' : undefined
 }
 
-/** An endpoint's labels, ready to be matched. Keys of the maps are `source:key` and `key`. */
+/**
+ * An endpoint's labels, ready to be matched. Keys of the maps are `source:key` and `key`. An endpoint whose
+ * labels name no namespace is matched as one in `default`.
+ */
 export interface LabelIndex {
   readonly bySource: ReadonlyMap<string, string>
   readonly byKey: ReadonlyMap<string, readonly string[]>
@@ -67,12 +70,15 @@ export interface LabelIndex {
 export function indexLabels(texts: Iterable<string>): LabelIndex {
   const bySource = new Map<string, string>()
   const byKey = new Map<string, string[]>()
-  for (const text of texts) {
-    const { source, key, value } = splitLabel(text)
+  const add = ({ source, key, value }: LabelParts): void => {
     bySource.set(`${source}:${key}`, value)
     const values = byKey.get(key)
     if (values === undefined) byKey.set(key, [value])
     else values.push(value)
+  }
+  for (const text of texts) add(splitLabel(text))
+  if (!bySource.has(`k8s:${NAMESPACE_KEY}`)) {
+    add({ source: 'k8s', key: NAMESPACE_KEY, value: DEFAULT_NAMESPACE })
   }
   return { bySource, byKey }
 }

@@ -1,0 +1,75 @@
+// Which files a configured policy path stands for: itself, or in a folder every *.yaml, *.yml and *.json, in
+// folders below too. Names that begin with a dot are left out, so a mounted ConfigMap (`..data`) counts once.
+// Also the one way files with a person's text are read.
+
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Fault } from '../core/errors.ts'
+
+/** Deepest folder below a configured path; links that lead in circles end there. */
+export const FOLDER_DEPTH_MAX = 16
+
+export interface PolicyFiles {
+  /** In a fixed order. */
+  readonly files: readonly string[]
+  readonly faults: readonly Fault[]
+}
+
+const POLICY_FILE = /\.(ya?ml|json)$/
+
+/** The files of one path; a path that can't be read is a fault. */
+export function findPolicyFiles(path: string): PolicyFiles {
+  const files: string[] = []
+  const faults: Fault[] = []
+  const visit = (at: string, depth: number): void => {
+    try {
+      if (!statSync(at).isDirectory()) {
+        files.push(at)
+        return
+      }
+      if (depth > FOLDER_DEPTH_MAX) {
+        faults.push(faultOf(at, `found folders deeper than ${FOLDER_DEPTH_MAX}`))
+        return
+      }
+      for (const name of readdirSync(at).sort()) visitEntry(join(at, name), name, depth)
+    } catch (error) {
+      faults.push(faultOf(at, `cannot read: ${reasonOf(error)}`))
+    }
+  }
+  const visitEntry = (at: string, name: string, depth: number): void => {
+    if (name.startsWith('.')) return
+    if (name.endsWith('.allow')) faults.push(faultOf(at, 'allow-lists (*.allow) are not built yet'))
+    else if (POLICY_FILE.test(name) || isFolder(at)) visit(at, depth + 1)
+  }
+  visit(path, 0)
+  return { files, faults }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
+export type TextResult =
+  { readonly kind: 'ok'; readonly text: string } | { readonly kind: 'bad'; readonly fault: Fault }
+
+/** Reads a file as UTF-8; octets that aren't are a fault, never silently replaced. */
+export function readTextFile(file: string): TextResult {
+  try {
+    return {
+      kind: 'ok',
+      text: new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file)),
+    }
+  } catch (error) {
+    return { kind: 'bad', fault: faultOf(file, `cannot read: ${reasonOf(error)}`) }
+  }
+}
+
+/** The system's own words without the path, which stands before them already. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.message.replace(/, \w+( '.*')?$/, '')
+}
+
+function faultOf(file: string, message: string): Fault {
+  return { position: { file, line: 1, column: 1 }, message }
+}
