@@ -480,6 +480,16 @@ test('AnswerView.read forgets the answer before', () => {
   )
 })
 
+test('AnswerView.read trusts no pointer because an earlier message had it', () => {
+  const view = new AnswerView(SEED)
+  const first = answer([a('x.example', four), a('x.example', four)])
+  const pointer = raw(...first.subarray(first.length - 16, first.length - 14))
+  assert.equal(pointer.raw[0], 0xc0, 'the last owner is a pointer')
+  assert.equal(view.read(first, 0, first.length, ask(www)), 'ok')
+  const second = mkAnswer('y', A, [address('', { owner: pointer })])
+  assert.equal(view.read(second, 0, second.length, ask(www)), 'malformed')
+})
+
 test('AnswerView.read agrees with dns-packet on chains of well-formed answers', () => {
   const label = fc.stringMatching(/^[a-z0-9-]{1,12}$/)
   const addresses = fc.array(fc.tuple(fc.integer({ min: 1, max: 254 }), fc.nat(100_000)), {
