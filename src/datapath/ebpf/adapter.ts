@@ -46,6 +46,10 @@ import { detachAll } from './pins.ts'
 import { loadProgram, type MapSizes } from './program.ts'
 import { Sources } from './sources.ts'
 
+/** What the programs return for a packet to be dropped: TC_ACT_SHOT, and 0. */
+const TC_DROP = 2
+const CGROUP_DROP = 0
+
 export interface EbpfOptions {
   readonly bpf: Bpf
   readonly posix: Posix
@@ -184,6 +188,19 @@ export class EbpfDatapath implements Datapath {
 
   dump(): DatapathDump {
     return readDump(this.#on().maps)
+  }
+
+  /** What the kernel's program makes of an Ethernet frame that an endpoint sends (`from`) or is sent (`to`), by
+   *  running it on that frame, with all its effects. Of a cgroup endpoint this process must be a member. */
+  judge(endpoint: EndpointId, direction: 'from' | 'to', frame: Uint8Array): 'pass' | 'drop' {
+    const { hooks, object } = this.#on()
+    const key = hooks.placeOf(endpoint)
+    const isCgroup = key?.kind === 'cgroup'
+    const program = programOf(object, `ng_${isCgroup ? 'cgroup' : 'tc'}_${direction}`)
+    const ifindex = key?.kind === 'interface' ? key.id : 0
+    const result = this.#options.bpf.testRun(program, frame, ifindex)
+    if (result < 0) throw new Error(`Cannot run program: ${errnoName(result)}`)
+    return result === (isCgroup ? CGROUP_DROP : TC_DROP) ? 'drop' : 'pass'
   }
 
   stop(options: { readonly leaveEnforcing: boolean }): void {

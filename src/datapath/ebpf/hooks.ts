@@ -78,6 +78,11 @@ export class Hooks {
     return found.kind === 'present' ? formatHookKey(found.key) : undefined
   }
 
+  /** Where an endpoint is in the kernel. */
+  placeOf(id: EndpointId): HookKey | undefined {
+    return this.#placed.get(id)?.key
+  }
+
   /** Writes and attaches an endpoint; undefined, or the name of the errno that stopped it. */
   upsert(entry: EndpointEntry): string | undefined {
     const placed = this.#placed.get(entry.id) ?? newcomer(entry)

@@ -1,0 +1,37 @@
+// Counters by name, as the eBPF adapter has them.
+
+import type { DatapathCounters } from '../datapath.ts'
+
+const NAMES = [
+  'verdict_allow',
+  'verdict_reply',
+  'verdict_listener',
+  'verdict_neighbour',
+  'verdict_audit',
+  'verdict_not_enforcing',
+  'verdict_bypass',
+  'drop_policy',
+  'drop_source',
+  'drop_malformed',
+  'drop_fragment',
+  'drop_no_endpoint',
+  'connections_over_limit',
+  'events_lost',
+  'map_writes_ipcache',
+  'map_writes_policy',
+  'map_writes_endpoints',
+] as const
+
+export type CounterName = (typeof NAMES)[number]
+
+export class Counters {
+  readonly #values = new Map<CounterName, number>(NAMES.map((name) => [name, 0]))
+
+  add(name: CounterName, count = 1): void {
+    this.#values.set(name, (this.#values.get(name) ?? 0) + count)
+  }
+
+  all(): DatapathCounters {
+    return Object.fromEntries(this.#values)
+  }
+}

@@ -1,0 +1,213 @@
+// The verdict on one packet, step by step as in the header of src/datapath/datapath.ts: the model of
+// src/datapath/ebpf/namegate.bpf.c, whose header has the rules that the port leaves open.
+
+import { identity, ruleId, type EndpointId, type Identity, type RuleId } from '../../core/ids.ts'
+import { containsPrefix, type Family } from '../../core/ip.ts'
+import { TCP, UDP } from '../../core/protocol.ts'
+import { ANY_IDENTITY, HOST, worldOf } from '../../identity/reserved.ts'
+import type { DatapathEvent, DropReason, EndpointEntry, Mode, PolicyVerdict } from '../datapath.ts'
+import { isFollowed, type Connections } from './connections.ts'
+import type { CounterName } from './counters.ts'
+import { isHousekeeping, neighboursIn } from './neighbour.ts'
+import { TCP_FIN, TCP_RST, type Packet, type ReadResult } from './packet.ts'
+import type { Policies } from './policies.ts'
+import type { Prefixes } from './prefixes.ts'
+
+export type Verdict = 'pass' | 'drop'
+
+export interface JudgeOptions {
+  readonly prefixes: Prefixes
+  readonly policies: Policies
+  readonly connections: Connections
+  readonly mode: Mode
+  readonly isListener: (family: Family, address: Uint8Array, port: number) => boolean
+  readonly count: (name: CounterName) => void
+  readonly report: (event: DatapathEvent) => void
+  readonly noteDnsSource: (endpoint: EndpointId, packet: Packet) => void
+}
+
+interface Place {
+  readonly identity: Identity
+  readonly addressClass: Identity
+}
+
+interface Found {
+  readonly verdict: PolicyVerdict | 'none'
+  readonly rule: RuleId
+}
+
+const NOWHERE: Place = { identity: ANY_IDENTITY, addressClass: ANY_IDENTITY }
+const NOTHING: Found = { verdict: 'none', rule: ruleId(0) }
+const ANY_ADDRESS = new Uint8Array(16)
+/** Which of two answers wins: the higher. */
+const RANK = { none: 0, audit: 1, allow: 2, deny: 3 } as const
+
+export class Judge {
+  readonly #options: JudgeOptions
+
+  constructor(options: JudgeOptions) {
+    this.#options = options
+  }
+
+  /** What an endpoint sends. */
+  from(entry: EndpointEntry | undefined, read: ReadResult): Verdict {
+    const { mode, count } = this.#options
+    if (mode === 'bypass') count('verdict_bypass')
+    if (entry === undefined) {
+      if (mode === 'bypass') return 'pass'
+      count('drop_no_endpoint')
+      return 'drop'
+    }
+    return entry.hook.kind === 'cgroup'
+      ? this.#fromCgroup(entry, read)
+      : this.#fromInterface(entry, read)
+  }
+
+  /** What an endpoint receives: nothing is dropped, but connections are followed. */
+  to(entry: EndpointEntry | undefined, read: ReadResult): void {
+    const { mode, connections } = this.#options
+    if (mode === 'bypass' || entry === undefined || read.kind !== 'ip') return
+    const { packet } = read
+    if (entry.hook.kind !== 'cgroup') {
+      for (const address of neighboursIn(packet)) connections.learnNeighbour(entry, address)
+    }
+    const place = this.#placeOf(packet.family, packet.source)
+    if (this.#isListener(packet, packet.source, packet.sourcePort, place)) return
+    connections.follow(entry, packet, false)
+  }
+
+  #fromInterface(entry: EndpointEntry, read: ReadResult): Verdict {
+    const { mode, count, connections } = this.#options
+    if (mode === 'bypass' || read.kind === 'arp') return 'pass'
+    if (read.kind === 'malformed') return this.#refuse(entry, undefined, 'malformed')
+    const { packet } = read
+    if (isHousekeeping(packet, (address) => connections.isNeighbour(entry, address))) {
+      count('verdict_neighbour')
+      return 'pass'
+    }
+    const place = this.#placeOf(packet.family, packet.target)
+    if (!ownsSource(entry, packet)) return this.#refuse(entry, packet, 'source', place)
+    if (this.#isListener(packet, packet.target, packet.targetPort, place)) {
+      count('verdict_listener')
+      return 'pass'
+    }
+    return this.#admit(entry, packet, place)
+  }
+
+  #fromCgroup(entry: EndpointEntry, read: ReadResult): Verdict {
+    const { mode, count, noteDnsSource } = this.#options
+    if (read.kind !== 'ip') {
+      return mode === 'bypass' ? 'pass' : this.#refuse(entry, undefined, 'malformed')
+    }
+    const { packet } = read
+    const { family, target } = packet
+    const place = isLoopback(packet)
+      ? { identity: HOST, addressClass: HOST }
+      : this.#placeOf(family, target)
+    if (this.#isListener(packet, target, packet.targetPort, place)) {
+      noteDnsSource(entry.id, packet)
+      count('verdict_listener')
+      return 'pass'
+    }
+    return mode === 'bypass' ? 'pass' : this.#admit(entry, packet, place)
+  }
+
+  #admit(entry: EndpointEntry, packet: Packet, place: Place): Verdict {
+    const { connections, count } = this.#options
+    let verdict: Verdict = 'pass'
+    if (connections.isReply(entry, packet)) count('verdict_reply')
+    else verdict = this.#decide(entry, packet, place)
+    const ends = packet.protocol === TCP && (packet.tcpFlags & (TCP_FIN | TCP_RST)) !== 0
+    if (verdict === 'pass' || ends) connections.follow(entry, packet, true)
+    return verdict
+  }
+
+  #decide(entry: EndpointEntry, packet: Packet, place: Place): Verdict {
+    const { mode, count } = this.#options
+    const found = this.#consult(entry.id, packet, place)
+    const reason = packet.laterFragment ? 'fragment' : 'policy'
+    if (found.verdict === 'allow') {
+      count('verdict_allow')
+      return 'pass'
+    }
+    if (found.verdict === 'audit' || mode === 'audit' || entry.audit) {
+      count('verdict_audit')
+      this.#report('audit', entry, packet, reason, place, found.rule)
+      return 'pass'
+    }
+    if (!entry.enforcing) {
+      count('verdict_not_enforcing')
+      return 'pass'
+    }
+    return this.#refuse(entry, packet, reason, place, found.rule)
+  }
+
+  #consult(endpoint: EndpointId, packet: Packet, place: Place): Found {
+    const { policies } = this.#options
+    const { protocol, laterFragment } = packet
+    const port = laterFragment ? undefined : isFollowed(packet) ? packet.targetPort : 0
+    let best = NOTHING
+    for (const key of new Set([place.identity, place.addressClass, ANY_IDENTITY])) {
+      const found = policies.find(endpoint, key, protocol, port)
+      if (found !== undefined && RANK[found.verdict] > RANK[best.verdict]) best = found
+    }
+    return best
+  }
+
+  #isListener(packet: Packet, address: Uint8Array, port: number, place: Place): boolean {
+    const { family, protocol, laterFragment } = packet
+    if (laterFragment || (protocol !== TCP && protocol !== UDP)) return false
+    if (this.#options.isListener(family, address, port)) return true
+    return place.addressClass === HOST && this.#options.isListener(family, ANY_ADDRESS, port)
+  }
+
+  #placeOf(family: Family, address: Uint8Array): Place {
+    const { prefixes } = this.#options
+    const row = prefixes.longest(family, address)
+    if (row === 0) return { identity: worldOf(family), addressClass: worldOf(family) }
+    return { identity: prefixes.identity(row), addressClass: prefixes.addressClass(row) }
+  }
+
+  #refuse(
+    entry: EndpointEntry,
+    packet: Packet | undefined,
+    reason: DropReason,
+    place = NOWHERE,
+    rule = ruleId(0),
+  ): Verdict {
+    this.#options.count(`drop_${reason}`)
+    this.#report('deny', entry, packet, reason, place, rule)
+    return 'drop'
+  }
+
+  #report(
+    verdict: 'deny' | 'audit',
+    entry: EndpointEntry,
+    packet: Packet | undefined,
+    reason: DropReason,
+    place: Place,
+    rule: RuleId,
+  ): void {
+    this.#options.report({
+      verdict,
+      reason,
+      endpoint: entry.id,
+      family: packet?.family ?? 4,
+      peer: packet?.target ?? ANY_ADDRESS,
+      protocol: packet?.protocol ?? 0,
+      port: packet?.targetPort ?? 0,
+      identity: identity(place.identity),
+      rule,
+    })
+  }
+}
+
+function ownsSource(entry: EndpointEntry, { family, source }: Packet): boolean {
+  const address = { family, octets: source, length: family === 4 ? 32 : 128 }
+  return entry.sources.some((prefix) => containsPrefix(prefix, address))
+}
+
+function isLoopback({ family, target }: Packet): boolean {
+  if (family === 4) return target[0] === 127
+  return target[15] === 1 && target.subarray(0, 15).every((octet) => octet === 0)
+}

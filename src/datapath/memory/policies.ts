@@ -1,0 +1,75 @@
+// Policy entries by endpoint and identity. A lookup gives the entry with the longest match on (protocol,
+// port), as the kernel's trie does: exact port before wider port prefix before any port before any protocol.
+
+import type { EndpointId, Identity } from '../../core/ids.ts'
+import type { PolicyEntry, PolicyKey } from '../datapath.ts'
+
+export class Policies {
+  readonly #capacity: number
+  readonly #entries = new Map<EndpointId, Map<Identity, PolicyEntry[]>>()
+  #count = 0
+
+  constructor(options: { readonly capacity: number }) {
+    this.#capacity = options.capacity
+  }
+
+  /** Adds or replaces; false when there is no room. */
+  upsert(entry: PolicyEntry): boolean {
+    const list = this.#entries.get(entry.endpoint)?.get(entry.identity) ?? []
+    const at = list.findIndex((other) => sameKey(other, entry))
+    if (at >= 0) {
+      list[at] = entry
+      return true
+    }
+    if (this.#count === this.#capacity) return false
+    this.#count++
+    list.push(entry)
+    list.sort((a, b) => bits(b) - bits(a))
+    const identities = this.#entries.get(entry.endpoint) ?? new Map<Identity, PolicyEntry[]>()
+    this.#entries.set(entry.endpoint, identities.set(entry.identity, list))
+    return true
+  }
+
+  remove(key: PolicyKey): void {
+    const identities = this.#entries.get(key.endpoint)
+    const list = identities?.get(key.identity)
+    const at = list?.findIndex((other) => sameKey(other, key)) ?? -1
+    if (identities === undefined || list === undefined || at < 0) return
+    list.splice(at, 1)
+    this.#count--
+    if (list.length === 0) identities.delete(key.identity)
+    if (identities.size === 0) this.#entries.delete(key.endpoint)
+  }
+
+  /** `port` undefined: a fragment without ports, which only entries for whole protocols match. */
+  find(
+    endpoint: EndpointId,
+    identity: Identity,
+    protocol: number,
+    port: number | undefined,
+  ): PolicyEntry | undefined {
+    const list = this.#entries.get(endpoint)?.get(identity)
+    return list?.find((entry) => {
+      if (entry.protocol === 0) return true
+      if (entry.protocol !== protocol) return false
+      return port === undefined ? entry.portBits === 0 : samePort(entry, port)
+    })
+  }
+
+  dump(): readonly PolicyEntry[] {
+    return [...this.#entries.values()].flatMap((identities) => [...identities.values()].flat())
+  }
+}
+
+/** How specific a key is. */
+function bits(key: PolicyKey): number {
+  return key.protocol === 0 ? 0 : 1 + key.portBits
+}
+
+function samePort(key: PolicyKey, port: number): boolean {
+  return (key.port ^ port) >> (16 - key.portBits) === 0
+}
+
+function sameKey(a: PolicyKey, b: PolicyKey): boolean {
+  return a.protocol === b.protocol && bits(a) === bits(b) && (bits(a) === 0 || samePort(a, b.port))
+}
