@@ -83,7 +83,7 @@ function readEndpoint(reader: Reader): EndpointRecord | undefined {
     addresses.push(prefix)
     addressPositions.push(item.position)
   }
-  if (addressItems.length === 0 && hook.kind !== 'cgroup') {
+  if (addressItems.length === 0 && !fields.has('cgroup')) {
     ;(fields.get('addresses') ?? reader).fault('found no address, expected at least one')
   }
   const labels = readLabels(fields.get('labels'))
