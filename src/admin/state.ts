@@ -1,0 +1,74 @@
+// What the admin API needs of the daemon, by name. The daemon fills it once, when everything is put
+// together; views and handlers get it and hold nothing of their own. Functions are asked at each
+// request, so they must be cheap and say what is so now.
+
+import type { Clock } from '../core/clock.ts'
+import type { Fault } from '../core/errors.ts'
+import type { CoreState } from '../control/core-state.ts'
+import type { FlowRing } from '../control/flow-ring.ts'
+import type { PolicyControl } from '../control/policy-control.ts'
+import type { EndpointEntry, ListenerEntry, Mode } from '../datapath/datapath.ts'
+import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
+import type { LabelSelector, Policy } from '../policy/rule.ts'
+import type { LimitUse } from '../telemetry/limits.ts'
+
+/** A policy file as its source has it; `PolicyFile` of sources/ fits. */
+export interface PolicyFileState {
+  readonly path: string
+  /** Policies of the file that are in force. */
+  readonly policies: readonly Policy[]
+  readonly state: 'in-force' | 'last-good' | 'rejected'
+  readonly faults: readonly Fault[]
+}
+
+export interface UpstreamState {
+  /** `9.9.9.9:53` */
+  readonly address: string
+  /** Whether it answered last; undefined before it was asked anything. */
+  readonly answered: boolean | undefined
+  /** Attempts since its last answer that ended without one. */
+  readonly failures: number
+}
+
+export type AuditScope =
+  | { readonly kind: 'node' }
+  | { readonly kind: 'endpoint'; readonly name: string }
+  | { readonly kind: 'selector'; readonly selector: LabelSelector }
+
+export type AuditResult =
+  | { readonly kind: 'ok'; readonly endpoints: readonly string[] }
+  | { readonly kind: 'unknown-endpoint' }
+
+export interface AdminState {
+  readonly clock: Clock
+  /** `0.1.0` */
+  readonly version: string
+  /** Wall-clock milliseconds. */
+  readonly startedAt: number
+  readonly core: CoreState
+  readonly policies: PolicyControl
+  readonly transition: { readonly realizedRevision: number; readonly pending: boolean }
+  readonly flows: FlowRing
+  readonly endpoints: {
+    readonly registry: EndpointRegistry
+    /** What the datapath is to fence. */
+    entries(): Iterable<EndpointEntry>
+  }
+  policyFiles(): Iterable<PolicyFileState>
+  /** Faults of files other than policies, such as endpoints. */
+  faults(): readonly Fault[]
+  listeners(): readonly ListenerEntry[]
+  upstreams(): readonly UpstreamState[]
+  /** What keeps the daemon from being ready; empty when it is. */
+  notReady(): readonly string[]
+  mode(): Mode
+  /** Where an endpoint's audit was turned on (`endpoints file`, `run time`, ...); undefined when it isn't. */
+  auditOrigin(endpoint: Endpoint): string | undefined
+  limits(): readonly LimitUse[]
+  /** The text of `GET /metrics`, in the exposition format. */
+  metrics(): Promise<string>
+  setMode(mode: Mode): void
+  setAudit(scope: AuditScope, on: boolean): AuditResult
+  /** Takes all enforcement away and ends; undefined where the datapath has nothing to take away. */
+  readonly detach: (() => void) | undefined
+}
