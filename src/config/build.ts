@@ -114,7 +114,7 @@ class Builder {
       denyResponse: dns['deny-response'],
       withoutRules: dns['without-rules'],
       hold: { limitMs: dns.hold.limit, onLimit: dns.hold['on-limit'] },
-      onDegraded: dns['on-degraded'],
+      onDegraded: dns['on-degraded'] === 'servfail' ? 'servfail' : 'release',
       minTtlMs: dns['min-ttl'],
       maxTtlMs: dns['max-ttl'],
       graceAfterTtlMs: dns['grace-after-ttl'],

@@ -63,7 +63,7 @@ export interface DnsConfig {
   /** Endpoints none of whose rules has DNS rules. */
   readonly withoutRules: 'allow' | 'deny'
   readonly hold: { readonly limitMs: number; readonly onLimit: 'servfail' | 'drop' | 'release' }
-  readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'
+  readonly onDegraded: 'release' | 'servfail'
   readonly minTtlMs: number
   readonly maxTtlMs: number
   readonly graceAfterTtlMs: number

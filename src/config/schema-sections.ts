@@ -192,6 +192,7 @@ export const dns = group('What is answered', {
   'on-degraded': oneOf(['release', 'servfail', 'strip-addresses'], {
     default: 'release',
     doc: 'answers some of whose addresses got fewer labels or none',
+    later: ['strip-addresses'],
   }),
   'min-ttl': duration({ ...TTL, default: '0s', doc: 'shortest time an address counts as live' }),
   'max-ttl': duration({ ...TTL, default: '24h', doc: 'longest time an address counts as live' }),

@@ -50,6 +50,7 @@ export const configSchema = group('namegate configuration', {
       default: '2s',
       doc: 'how long their queries wait for an endpoint to appear',
     }),
+    // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; a schema is never awaited
     then: oneOf(['refuse', 'allow-unmanaged'], {
       ...LATER,
       default: 'refuse',
@@ -85,6 +86,7 @@ export const configSchema = group('namegate configuration', {
   }).prefault({}),
   sources: group('Policy and endpoint sources that fall silent', {
     'max-age': duration({ ...LATER, default: '24h', doc: 'silent for so long' }),
+    // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; a schema is never awaited
     then: oneOf(['keep', 'audit', 'deny'], { ...LATER, default: 'keep', doc: 'what happens then' }),
   }).prefault({}),
   flows: group('Decisions and drops kept on disk', {

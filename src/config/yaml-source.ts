@@ -250,5 +250,5 @@ function keyText({ key }: Pair): string | undefined {
 
 function scalarText({ value, source }: Scalar): string | undefined {
   if (typeof value === 'string') return value
-  return value === null || value === undefined ? undefined : (source ?? String(value))
+  return value === null ? undefined : source
 }

@@ -24,8 +24,8 @@ export function isMapping(value: unknown): value is Readonly<Record<string, unkn
 export function describeValue(value: unknown): string {
   if (value === null || value === undefined) return 'nothing'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
-  if (typeof value === 'object') return 'a mapping'
-  if (typeof value !== 'string') return String(value)
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (typeof value !== 'string') return 'a mapping'
   return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)
 }
 
