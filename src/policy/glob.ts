@@ -9,16 +9,15 @@ export const SUFFIX = 1
 export const INNER = 2
 export type Side = typeof PREFIX | typeof SUFFIX | typeof INNER
 
-/** Lengths that an anchor can have. Few, because a label is looked at once for each length in use. */
-export const ANCHOR_LENGTHS = Uint8Array.of(1, 2, 3, 4, 6, 8, 12, 16)
+/** Longest anchor, so that it fits into one int. */
+export const ANCHOR_OCTETS_MAX = 4
 
-/** The literal octets `offset..offset+length` of the glob, of a length out of ANCHOR_LENGTHS. */
+/** A literal piece of 1..4 octets. */
 export interface Anchor {
-  readonly side: Side
-  readonly offset: number
-  readonly length: number
-  /** Index of `length` in ANCHOR_LENGTHS. */
-  readonly step: number
+  /** 4 * side + octets - 1; 0..11. */
+  readonly kind: number
+  /** The octets, the first one highest. */
+  readonly octets: number
 }
 
 /**
@@ -59,8 +58,8 @@ export function globMatches(
 }
 
 /**
- * All anchors of a glob, one for each of its literal pieces, and a second, inner one for what a piece has
- * beyond the first one's length; none if the glob is stars only.
+ * All anchors of a glob: of each literal piece what stands at the label's start or end, and every run of 4
+ * octets inside (or the whole piece, if it is shorter and has no side). None if the glob is stars only.
  */
 export function anchorsOf(glob: Uint8Array): readonly Anchor[] {
   const anchors: Anchor[] = []
@@ -68,21 +67,26 @@ export function anchorsOf(glob: Uint8Array): readonly Anchor[] {
     if (glob[start] === STAR) continue
     let end = start
     while (end < glob.length && glob[end] !== STAR) end++
-    const side = start === 0 ? PREFIX : end === glob.length ? SUFFIX : INNER
-    const step = stepFor(end - start)
-    const length = ANCHOR_LENGTHS[step]!
-    const [first, last] = [start, end - length]
-    anchors.push({ side, offset: side === SUFFIX ? last : first, length, step })
-    if (last > first)
-      anchors.push({ side: INNER, offset: side === SUFFIX ? first : last, length, step })
+    const size = Math.min(end - start, ANCHOR_OCTETS_MAX)
+    const atStart = start === 0
+    const atEnd = end === glob.length
+    if (atStart) anchors.push(mkAnchor(PREFIX, glob, start, size))
+    if (atEnd) anchors.push(mkAnchor(SUFFIX, glob, end - size, size))
+    for (let at = atStart ? start + 1 : start; at + size <= (atEnd ? end - 1 : end); at++) {
+      anchors.push(mkAnchor(INNER, glob, at, size))
+    }
     start = end
   }
   return anchors
 }
 
-/** The longest anchor length that fits in `length` octets. */
-function stepFor(length: number): number {
-  let step = ANCHOR_LENGTHS.length - 1
-  while (ANCHOR_LENGTHS[step]! > length) step--
-  return step
+function mkAnchor(side: Side, glob: Uint8Array, offset: number, length: number): Anchor {
+  return { kind: side * ANCHOR_OCTETS_MAX + length - 1, octets: packOctets(glob, offset, length) }
+}
+
+/** Up to 4 octets as one int, the first one highest. */
+export function packOctets(octets: Uint8Array, offset: number, length: number): number {
+  let packed = 0
+  for (let i = offset; i < offset + length; i++) packed = (packed << 8) | octets[i]!
+  return packed
 }

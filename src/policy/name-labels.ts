@@ -25,12 +25,13 @@ export class NameLabels {
 
   /** Splits the name at `offset`: the count of its labels, or -1 if an octet is outside of the class. */
   read(wire: Uint8Array, offset: number): number {
+    const { starts, hashes } = this
     let count = 0
     let at = offset
     for (let length = wire[at]!; length !== 0; length = wire[at]!) {
       // Also stops at what is not a name: a compression pointer, or the end of the array.
       if (!(length <= LABEL_OCTETS_MAX) || count === LABELS_MAX) return -1
-      this.starts[count] = at
+      starts[count] = at
       const end = at + length
       let hash = HASH_START
       let fits = 1
@@ -40,7 +41,7 @@ export class NameLabels {
         hash = Math.imul(hash ^ octet, HASH_FACTOR)
       }
       if (fits === 0) return -1
-      this.hashes[count++] = hash
+      hashes[count++] = hash
       at++
     }
     return count

@@ -2,22 +2,32 @@
 // owns the ids (selectors, DNS rules); `match` only reads and allocates nothing.
 //
 // Always: `match` gives each (pattern, id) pair that was added, not removed, and matches, exactly once.
-// Cost of a match: one pass over the name's octets, then per label one table look-up for each way that
-// patterns lead to it: the literal labels, and each `*` label beside them. Exact, `*.x` and `**.x` patterns
-// add to this only if they match. Globs inside a label cost at most 16 look-ups and 8 a label octet for each
-// suffix that has any, then a comparison for each glob in the buckets found. Every literal piece of a glob
-// could be its bucket; it goes to the emptiest, so only globs all of whose pieces are shared crowd one.
-// Patterns with k label-wide stars or globs above shared labels can lead to 2^k ways at worst.
+// Cost of a match: one pass over the name's octets, then for each label one look-up of the literal child, and
+// the same again below each label-wide `*` that has other labels before it. Exact, `*.x` and `**.x` patterns
+// add to this only if they match. A suffix that has globs inside of labels costs at most 8 look-ups and 4 an
+// octet of the next label (one an octet where no piece of a glob is shorter than 4), nearly all answered by a
+// filter, and a comparison for each glob in the buckets found. Buckets stay small unless globs share all
+// their literal pieces (`a*b` and `a*b*b`). Patterns with k label-wide stars or globs above shared labels can
+// make 2^k ways through the tree at worst.
 // Cost of add and remove: the pattern's labels and, to remove, the ids that share its text or its bucket.
-// Memory: about 100 octets a pattern; an empty index holds some 20 KB, so have one for many owners.
+// Memory: about 200 octets a pattern, 128 KiB more once there are globs, 10 KiB when empty.
 
 import { invariant } from '../core/invariant.ts'
-import { ANCHOR_LENGTHS, globMatches, INNER, PREFIX, SUFFIX } from './glob.ts'
+import { globMatches, INNER, packOctets, PREFIX, SUFFIX } from './glob.ts'
 import { GlobBuckets } from './glob-buckets.ts'
 import { IdChains } from './id-chains.ts'
 import type { IdList } from './id-list.ts'
-import { BUCKET, GLOB, LabelTrie, LITERAL, ROOT, STAR } from './label-trie.ts'
-import { labelHash, NameLabels } from './name-labels.ts'
+import {
+  childHash,
+  childHashOf,
+  GLOB,
+  LabelTrie,
+  LITERAL,
+  ROOT,
+  ROOT_HASH,
+  STAR,
+} from './label-trie.ts'
+import { NameLabels } from './name-labels.ts'
 import type { Pattern } from './pattern.ts'
 
 export class PatternIndex {
@@ -25,7 +35,7 @@ export class PatternIndex {
   readonly #chains = new IdChains()
   readonly #buckets = new GlobBuckets({ trie: this.#trie, chains: this.#chains })
   readonly #name = new NameLabels()
-  /** Chain of the ids of `*`, the one pattern that isn't about labels. */
+  /** List of the ids of `*`, the one pattern that isn't about labels. */
   #every = 0
   #size = 0
   /** Octets of one pattern label at a time. */
@@ -38,7 +48,7 @@ export class PatternIndex {
 
   /** Octets held in typed arrays. */
   get octets(): number {
-    return this.#trie.octets + this.#chains.octets
+    return this.#trie.octets + this.#chains.octets + this.#buckets.octets
   }
 
   /** Adds a pair that isn't there yet. Several ids may have the same pattern, and one id several. */
@@ -54,8 +64,7 @@ export class PatternIndex {
       const child = this.#child(row, label)
       row = child === 0 ? this.#makeChild(row, label) : child
     }
-    if (isDeep(pattern)) this.#trie.setBelow(row, this.#chains.add(this.#trie.below(row), id))
-    else this.#trie.setExact(row, this.#chains.add(this.#trie.exact(row), id))
+    this.#setIds(row, pattern, this.#chains.add(this.#ids(row, pattern), id))
   }
 
   /** Removes a pair that `add` was given. */
@@ -70,9 +79,7 @@ export class PatternIndex {
       row = this.#child(row, pattern.labels[i]!)
       invariant(row !== ROOT, `the index holds the pattern ${pattern.text}`)
     }
-    const trie = this.#trie
-    if (isDeep(pattern)) trie.setBelow(row, this.#without(trie.below(row), id, pattern))
-    else trie.setExact(row, this.#without(trie.exact(row), id, pattern))
+    this.#setIds(row, pattern, this.#without(this.#ids(row, pattern), id, pattern))
     this.#prune(row)
     this.#size--
   }
@@ -85,72 +92,102 @@ export class PatternIndex {
     const before = out.count
     if (this.#every !== 0) this.#give(this.#every, out)
     const labels = this.#name.read(wire, offset)
-    if (labels > 0) this.#walk(ROOT, labels, wire, out)
+    if (labels > 0) this.#walk(ROOT, ROOT_HASH, labels, wire, out)
     return out.count - before
   }
 
   /** Gives what matches from `row` on, with `left` labels of the name not yet used. */
-  #walk(from: number, labels: number, wire: Uint8Array, out: IdList): void {
+  #walk(from: number, fromHash: number, labels: number, wire: Uint8Array, out: IdList): void {
     const trie = this.#trie
     const { starts, hashes } = this.#name
     let row = from
+    let hash = fromHash
     for (let left = labels; left > 0; left--) {
       const below = trie.below(row)
       if (below !== 0) this.#give(below, out)
+      const one = left === 1 ? trie.one(row) : 0
+      if (one !== 0) this.#give(one, out)
       if (trie.children(row) === 0) return
       const star = trie.starChild(row)
-      if (star !== 0) this.#walk(star, left - 1, wire, out)
+      if (star !== 0) this.#walk(star, trie.hash(star), left - 1, wire, out)
       if (trie.anchors(row) !== 0) this.#walkGlobs(row, left, wire, out)
       const start = starts[left - 1]!
-      row = trie.find(row, LITERAL, hashes[left - 1]!, wire, start + 1, wire[start]!)
+      hash = childHash(hash, LITERAL, hashes[left - 1]!)
+      row = trie.find(row, LITERAL, hash, wire, start + 1, wire[start]!)
       if (row === 0) return
     }
     const exact = trie.exact(row)
     if (exact !== 0) this.#give(exact, out)
   }
 
-  /** Goes on from each glob under `row` that matches the next label. */
+  /** Goes on from each glob under `row` that matches the next label: looks every anchor of the label up. */
   #walkGlobs(row: number, left: number, wire: Uint8Array, out: IdList): void {
     const start = this.#name.starts[left - 1]! + 1
     const length = wire[start - 1]!
     for (let bits = this.#trie.anchors(row); bits !== 0; bits &= bits - 1) {
-      const bit = 31 - Math.clz32(bits & -bits)
-      const side = bit >> 3
-      const size = ANCHOR_LENGTHS[bit & 7]!
+      const kind = 31 - Math.clz32(bits & -bits)
+      const side = kind >> 2
+      const size = (kind & 3) + 1
       if (size > length) continue
-      const last = side === PREFIX ? start : start + length - size
-      for (let at = side === SUFFIX ? last : start; at <= last; at++) {
-        const bucket = this.#trie.find(
-          row,
-          BUCKET + side,
-          labelHash(wire, at, size),
-          wire,
-          at,
-          size,
-        )
-        if (bucket === 0) continue
-        if (side === INNER && occursBefore(wire, start, at, size)) continue
-        this.#walkBucket(bucket, left, wire, out)
+      const last = start + (side === PREFIX ? 0 : length - size)
+      let at = side === SUFFIX ? last : start
+      const mask = -1 >>> (32 - 8 * size)
+      let anchor = packOctets(wire, at, size - 1)
+      for (; at <= last; at++) {
+        anchor = ((anchor << 8) | wire[at + size - 1]!) & mask
+        const globs = this.#buckets.globs(row, kind, anchor)
+        if (globs === 0 || (side === INNER && occursBefore(wire, start, at, size))) continue
+        this.#walkBucket(globs, left, wire, out)
       }
     }
   }
 
-  #walkBucket(bucket: number, left: number, wire: Uint8Array, out: IdList): void {
+  #walkBucket(globs: number, left: number, wire: Uint8Array, out: IdList): void {
+    if (globs > 0) this.#walkGlob(globs - 1, left, wire, out)
+    for (let link = globs < 0 ? -globs : 0; link !== 0; link = this.#chains.next(link)) {
+      this.#walkGlob(this.#chains.id(link), left, wire, out)
+    }
+  }
+
+  #walkGlob(glob: number, left: number, wire: Uint8Array, out: IdList): void {
     const trie = this.#trie
     const start = this.#name.starts[left - 1]!
-    for (let link = trie.exact(bucket); link !== 0; link = this.#chains.next(link)) {
-      const glob = this.#chains.id(link)
-      const octets = trie.labelBlock(glob)
-      const offset = trie.labelOffset(glob)
-      if (globMatches(octets, offset, trie.labelLength(glob), wire, start + 1, wire[start]!)) {
-        this.#walk(glob, left - 1, wire, out)
-      }
+    const octets = trie.labelBlock(glob)
+    const offset = trie.labelOffset(glob)
+    if (globMatches(octets, offset, trie.labelLength(glob), wire, start + 1, wire[start]!)) {
+      this.#walk(glob, trie.hash(glob), left - 1, wire, out)
     }
   }
 
-  #give(first: number, out: IdList): void {
-    for (let link = first; link !== 0; link = this.#chains.next(link))
+  /** Appends the ids of a list. */
+  #give(list: number, out: IdList): void {
+    if (list > 0) out.push(list - 1)
+    for (let link = list < 0 ? -list : 0; link !== 0; link = this.#chains.next(link)) {
       out.push(this.#chains.id(link))
+    }
+  }
+
+  /** The list where a pattern's ids are once its labels have led to `row`. */
+  #ids(row: number, pattern: Pattern): number {
+    switch (endOf(pattern)) {
+      case 'below':
+        return this.#trie.below(row)
+      case 'one':
+        return this.#trie.one(row)
+      case 'exact':
+        return this.#trie.exact(row)
+    }
+  }
+
+  #setIds(row: number, pattern: Pattern, list: number): void {
+    switch (endOf(pattern)) {
+      case 'below':
+        return this.#trie.setBelow(row, list)
+      case 'one':
+        return this.#trie.setOne(row, list)
+      case 'exact':
+        return this.#trie.setExact(row, list)
+    }
   }
 
   /** The child for a pattern label, or 0. Leaves the label's octets in the scratch. */
@@ -158,13 +195,14 @@ export class PatternIndex {
     const kind = kindOf(label)
     if (kind === STAR) return this.#trie.starChild(row)
     const length = this.#write(label)
-    return this.#trie.find(row, kind, labelHash(this.#scratch, 0, length), this.#scratch, 0, length)
+    const hash = childHashOf(this.#trie.hash(row), kind, this.#scratch, 0, length)
+    return this.#trie.find(row, kind, hash, this.#scratch, 0, length)
   }
 
   #makeChild(row: number, label: string): number {
     const kind = kindOf(label)
     const length = kind === STAR ? 0 : this.#write(label)
-    const hash = labelHash(this.#scratch, 0, length)
+    const hash = childHashOf(this.#trie.hash(row), kind, this.#scratch, 0, length)
     const child = this.#trie.make(row, kind, hash, this.#scratch, 0, length)
     if (kind === GLOB) this.#buckets.hang(row, child)
     return child
@@ -175,31 +213,34 @@ export class PatternIndex {
     return label.length
   }
 
-  #without(chain: number, id: number, pattern: Pattern): number {
-    const rest = this.#chains.remove(chain, id)
-    invariant(rest >= 0, `the index holds the pattern ${pattern.text} with id ${id}`)
-    return rest
+  #without(list: number, id: number, pattern: Pattern): number {
+    invariant(
+      this.#chains.holds(list, id),
+      `the index holds the pattern ${pattern.text} with id ${id}`,
+    )
+    return this.#chains.remove(list, id)
   }
 
   /** Drops rows that lead to nothing any more, from `row` towards the root. */
   #prune(from: number): void {
     const trie = this.#trie
     let row = from
-    while (row !== ROOT && trie.children(row) + trie.exact(row) + trie.below(row) === 0) {
+    while (row !== ROOT && trie.isBare(row)) {
       if (trie.isGlob(row)) this.#buckets.unhang(trie.parent(row), row)
       row = trie.drop(row)
     }
   }
 }
 
-/** Whether the pattern stands for names below its labels: `**.` and literals, or `**.` and globs. */
-function isDeep(pattern: Pattern): boolean {
-  return pattern.kind === 'below' || pattern.labels[0] === '**'
+/** What stands before the labels that have a place in the tree: `**.`, `*.` or nothing. */
+function endOf(pattern: Pattern): 'below' | 'one' | 'exact' {
+  if (pattern.kind === 'below' || pattern.labels[0] === '**') return 'below'
+  return pattern.labels[0] === '*' ? 'one' : 'exact'
 }
 
-/** Where the labels begin that have a place in the tree: `**` has none. */
+/** Index of the leftmost label that has a place in the tree. */
 function firstLabel(pattern: Pattern): number {
-  return pattern.labels[0] === '**' ? 1 : 0
+  return pattern.labels[0] === '**' || pattern.labels[0] === '*' ? 1 : 0
 }
 
 function kindOf(label: string): typeof LITERAL | typeof STAR | typeof GLOB {

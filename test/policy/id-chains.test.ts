@@ -3,48 +3,54 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { IdChains } from '../../src/policy/id-chains.ts'
 
-function listOf(chains: IdChains, first: number): number[] {
+function idsOf(chains: IdChains, list: number): number[] {
+  if (list > 0) return [list - 1]
   const ids: number[] = []
-  for (let link = first; link !== 0; link = chains.next(link)) ids.push(chains.id(link))
+  for (let link = -list; link !== 0; link = chains.next(link)) ids.push(chains.id(link))
   return ids
 }
 
-test('IdChains.remove says -1 for an id that the list does not hold', () => {
-  const chains = new IdChains()
-  const first = chains.add(0, 7)
-  assert.equal(chains.remove(first, 8), -1)
-  assert.equal(chains.remove(0, 7), -1)
-  assert.deepEqual(listOf(chains, first), [7])
-  assert.equal(chains.remove(first, 7), 0)
-})
-
-test('IdChains keeps many lists apart, as arrays do, and reuses freed links', () => {
+test('IdChains keeps many lists apart, as arrays do', () => {
   const step = fc.record({ list: fc.nat(3), id: fc.nat(9), add: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const chains = new IdChains()
-      const firsts = [0, 0, 0, 0]
+      const lists = [0, 0, 0, 0]
       const model: number[][] = [[], [], [], []]
       for (const { list, id, add } of steps) {
         const ids = model[list] ?? []
-        const first = firsts[list] ?? 0
+        assert.equal(chains.holds(lists[list] ?? 0, id), ids.includes(id))
         if (add) {
-          ids.unshift(id)
-          firsts[list] = chains.add(first, id)
+          ids.push(id)
+          lists[list] = chains.add(lists[list] ?? 0, id)
         } else if (ids.includes(id)) {
           ids.splice(ids.indexOf(id), 1)
-          firsts[list] = chains.remove(first, id)
-        } else {
-          assert.equal(chains.remove(first, id), -1)
+          lists[list] = chains.remove(lists[list] ?? 0, id)
         }
       }
-      assert.deepEqual(
-        firsts.map((first) => listOf(chains, first)),
-        model,
-      )
+      for (const [i, ids] of model.entries()) {
+        assert.deepEqual(idsOf(chains, lists[i] ?? 0).sort(), [...ids].sort())
+        assert.equal(lists[i] === 0, ids.length === 0, 'only the empty list is 0')
+      }
     }),
+    { numRuns: 500 },
   )
+})
+
+test('IdChains uses freed links again, and none for lists of one', () => {
   const chains = new IdChains()
-  for (let i = 0; i < 1_000; i++) assert.equal(chains.remove(chains.add(0, i), i), 0)
-  assert.equal(chains.octets, new IdChains().octets, 'one id at a time needs no more room')
+  const { octets } = chains
+  for (let i = 0; i < 1_000; i++) {
+    const three = chains.add(chains.add(chains.add(0, 1), 2), 3)
+    assert.equal(chains.remove(chains.remove(chains.remove(three, 2), 1), 3), 0)
+    chains.add(0, i)
+  }
+  assert.equal(chains.octets, octets)
+})
+
+test('IdChains takes the greatest id', () => {
+  const chains = new IdChains()
+  const list = chains.add(0, 2 ** 31 - 2)
+  assert.ok(chains.holds(list, 2 ** 31 - 2))
+  assert.deepEqual(idsOf(chains, chains.add(list, 0)).sort(), [0, 2 ** 31 - 2])
 })

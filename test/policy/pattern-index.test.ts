@@ -1,45 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
-import { parseName } from '../../src/core/name.ts'
 import { IdList } from '../../src/policy/id-list.ts'
+import { labelHash } from '../../src/policy/name-labels.ts'
 import { PatternIndex } from '../../src/policy/pattern-index.ts'
-import { matches, parseMatchPattern, type Pattern } from '../../src/policy/pattern.ts'
-
-function mkPattern(text: string): Pattern {
-  const result = parseMatchPattern(text)
-  assert.ok(result.kind === 'ok', `${text} is a pattern`)
-  return result.pattern
-}
-
-function mkName(text: string): Uint8Array {
-  const result = parseName(text)
-  assert.ok(result.kind === 'ok', `${text} is a name`)
-  return result.name
-}
-
-/** An index whose ids are the places in the list. */
-function mkIndex(patterns: readonly Pattern[]): PatternIndex {
-  const index = new PatternIndex()
-  patterns.forEach((pattern, id) => index.add(pattern, id))
-  return index
-}
-
-/** Sorted ids of the match, from a buffer in which the name stands between other octets. */
-function idsOf(index: PatternIndex, name: Uint8Array): number[] {
-  const wire = new Uint8Array(name.length + 10).fill(0x61)
-  wire.set(name, 5)
-  const out = new IdList(1)
-  out.push(-1)
-  const count = index.match(wire, 5, out)
-  assert.equal(out.items[0], -1, 'what was in the list stays')
-  assert.equal(out.count, count + 1, 'the result is the number of ids appended')
-  return [...out.items.subarray(1, out.count)].sort((a, b) => a - b)
-}
-
-function naiveIds(patterns: ReadonlyMap<number, Pattern>, name: Uint8Array): number[] {
-  return [...patterns].flatMap(([id, pattern]) => (matches(pattern, name) ? [id] : []))
-}
+import type { Pattern } from '../../src/policy/pattern.ts'
+import { mkWord } from '../bench/support/selectors.ts'
+import { idsOf, mkIndex, mkName, mkPattern, naiveIds } from '../support/pattern-index.ts'
+import { Random } from '../support/random.ts'
 
 // SEMANTICS 1, the table, and what the grammar above it says.
 const rows: readonly (readonly [pattern: string, name: string, expected: boolean, why: string])[] =
@@ -163,76 +130,36 @@ test('PatternIndex.remove refuses what was not added', () => {
   assert.deepEqual(idsOf(index, mkName('a.b')), [0, 2, 3])
 })
 
-// Few octets and few labels, so that patterns overlap, share suffixes and buckets, and match.
-const literalArb = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 3 })
-const globArb = fc.string({ unit: fc.constantFrom('a', 'b', '*'), minLength: 1, maxLength: 6 })
-const labelArb = fc.oneof(
-  { weight: 3, arbitrary: literalArb },
-  { weight: 2, arbitrary: globArb },
-  { weight: 1, arbitrary: fc.constant('*') },
-)
-const patternArb = fc
-  .tuple(fc.constantFrom('', '', '**.'), fc.array(labelArb, { minLength: 1, maxLength: 4 }))
-  .map(([deep, labels]) => mkPattern(deep + labels.join('.')))
-const nameArb = fc
-  .array(
-    fc.oneof(
-      {
-        weight: 12,
-        arbitrary: fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 6 }),
-      },
-      { weight: 1, arbitrary: fc.constant('a\\042') },
-    ),
-    { maxLength: 5 },
-  )
-  .map((labels) => mkName(labels.join('.')))
+/** Two different labels of equal hash; among 500,000 there are some thirty such pairs by chance. */
+function mkColliding(): readonly [string, string] {
+  const seen = new Map<number, string>()
+  const random = new Random(1)
+  for (let i = 0; i < 500_000; i++) {
+    const label = mkWord(random, 4)
+    const hash = labelHash(Buffer.from(label), 0, label.length)
+    const other = seen.get(hash)
+    if (other !== undefined && other !== label) return [other, label]
+    seen.set(hash, label)
+  }
+  return assert.fail('no two labels of equal hash')
+}
 
-test('PatternIndex.match equals the naive matcher over all patterns', () => {
-  fc.assert(
-    fc.property(
-      fc.array(patternArb, { maxLength: 60 }),
-      fc.array(nameArb, { minLength: 1, maxLength: 8 }),
-      (list, names) => {
-        const index = mkIndex(list)
-        const patterns = new Map(list.map((pattern, id) => [id, pattern]))
-        for (const name of names) assert.deepEqual(idsOf(index, name), naiveIds(patterns, name))
-      },
-    ),
-    { numRuns: 3_000 },
-  )
-})
-
-test('PatternIndex equals the naive matcher after any adds and removes, and ends empty', () => {
-  const step = fc.record({ pattern: patternArb, remove: fc.boolean(), which: fc.nat() })
-  fc.assert(
-    fc.property(
-      fc.array(step, { maxLength: 150 }),
-      fc.array(nameArb, { maxLength: 8 }),
-      (steps, names) => {
-        const index = new PatternIndex()
-        const held = new Map<number, Pattern>()
-        const removeNth = (which: number) => {
-          const [id, pattern] = [...held][which % held.size] ?? []
-          if (id === undefined || pattern === undefined) return
-          index.remove(pattern, id)
-          held.delete(id)
-        }
-        steps.forEach(({ pattern, remove, which }, id) => {
-          if (remove) {
-            removeNth(which)
-          } else {
-            index.add(pattern, id)
-            held.set(id, pattern)
-          }
-        })
-        assert.equal(index.size, held.size)
-        for (const name of names) assert.deepEqual(idsOf(index, name), naiveIds(held, name))
-        while (held.size > 0) removeNth(0)
-        for (const name of names) assert.deepEqual(idsOf(index, name), [])
-      },
-    ),
-    { numRuns: 1_000 },
-  )
+test('PatternIndex.match tells labels of equal hash apart', () => {
+  const [one, other] = mkColliding()
+  const index = mkIndex([`${one}.x`, `a.${one}`, `b.${other}`].map(mkPattern))
+  const rows: readonly (readonly [name: string, expected: readonly number[], why: string])[] = [
+    [`${one}.x`, [0], 'the label itself'],
+    [`${other}.x`, [], 'another label of equal hash'],
+    [`a.${one}`, [1], 'the label below its own parent'],
+    [`a.${other}`, [], 'the same label below a parent of equal hash'],
+    [`b.${other}`, [2], 'the label below its own parent'],
+  ]
+  for (const [name, expected, why] of rows) {
+    assert.deepEqual(idsOf(index, mkName(name)), expected, `${name}: ${why}`)
+  }
+  index.remove(mkPattern(`${one}.x`), 0)
+  index.remove(mkPattern(`a.${one}`), 1)
+  assert.deepEqual(idsOf(index, mkName(`b.${other}`)), [2], 'removing one leaves the other')
 })
 
 test('PatternIndex.remove gives all room back to later adds', () => {

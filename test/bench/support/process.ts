@@ -1,0 +1,33 @@
+// What a benchmark measures about its own process: resident memory, and how late the event loop runs.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Resident octets after garbage has been collected and freed pages had time to go back. */
+export async function residentOctets(): Promise<number> {
+  for (let i = 0; i < 3; i++) {
+    globalThis.gc?.()
+    await sleep(20)
+  }
+  return process.memoryUsage.rss()
+}
+
+/** Samples how late a timer of 1 ms fires, garbage collection included; the timer's own ms is not counted. */
+export class LoopDelay {
+  readonly #delays: number[] = []
+  #timer: NodeJS.Timeout | undefined
+
+  start(): void {
+    let expected = performance.now() + 1
+    this.#timer = setInterval(() => {
+      const now = performance.now()
+      this.#delays.push(Math.max(0, now - expected))
+      expected = now + 1
+    }, 1)
+  }
+
+  /** Milliseconds late, one entry a tick. */
+  stop(): readonly number[] {
+    clearInterval(this.#timer)
+    return this.#delays
+  }
+}
