@@ -1,6 +1,10 @@
 // The bounds of SEMANTICS 6 as they stand now: use, bound, and how often each was hit. One list, read by
 // metrics at a scrape and by `status`, so that both say the same. Costs a few reads; nothing is counted here.
 
+import type { CoreState } from '../control/core-state.ts'
+import type { LimitKey, Limits } from '../core/limits.ts'
+import type { EndpointRegistry } from '../endpoints/registry.ts'
+
 /** One bound. `use` is undefined where only hits are known (bounds per client). */
 export interface LimitUse {
   /** Key of the config, e.g. `pairs`, `queries-in-flight`. */
@@ -16,4 +20,60 @@ export const NEAR_BOUND = 0.8
 
 export function isNearBound({ use, bound }: LimitUse): boolean {
   return use !== undefined && use >= bound * NEAR_BOUND
+}
+
+/** Where use and hits are read; the parts of the daemon fit. */
+export interface LimitSources {
+  readonly bounds: Limits
+  readonly core: CoreState
+  readonly endpoints: { readonly registry: EndpointRegistry }
+  readonly upstream: {
+    readonly inFlight: { readonly count: number }
+    readonly counters: Readonly<Record<'refusedFull' | 'refusedClientFull', number>>
+  }
+  readonly tcp: {
+    readonly counters: Readonly<
+      Record<
+        | 'open'
+        | 'refusedFull'
+        | 'refusedClientFull'
+        | 'evicted'
+        | 'readsPaused'
+        | 'closedIdle'
+        | 'closedIncomplete',
+        number
+      >
+    >
+  }
+  readonly responder: { readonly counters: Readonly<Record<'truncated', number>> }
+}
+
+/** Every bound that is enforced, in the order of SEMANTICS 6. */
+export function limitUses(sources: LimitSources): readonly LimitUse[] {
+  const { bounds, core, endpoints, upstream, tcp, responder } = sources
+  const { names, allocator, selectors, policyMaps, datapath } = core
+  const { registry } = endpoints
+  const row = (limit: LimitKey, use: number | undefined, hits: number): LimitUse => {
+    return { limit, use, bound: bounds[limit], hits }
+  }
+  let entries = 0
+  for (const { id } of registry) entries = Math.max(entries, policyMaps.sizeOf(id))
+  return [
+    row('addresses-per-name', undefined, names.boundHits),
+    row('pairs', names.pairs.slots.used, names.boundHits),
+    row('dynamic-identities', allocator.dynamicInUse, allocator.fallbacks),
+    row('static-identities', allocator.inUse - allocator.dynamicInUse, 0),
+    row('selectors', selectors.size, 0),
+    row('endpoints', registry.size, 0),
+    row('policy-entries', entries, policyMaps.overflows),
+    row('connections-per-endpoint', undefined, datapath.counters()['connections_over_limit'] ?? 0),
+    row('queries-in-flight', upstream.inFlight.count, upstream.counters.refusedFull),
+    row('queries-in-flight-per-client', undefined, upstream.counters.refusedClientFull),
+    row('tcp-connections', tcp.counters.open, tcp.counters.refusedFull + tcp.counters.evicted),
+    row('tcp-connections-per-client', undefined, tcp.counters.refusedClientFull),
+    row('queries-per-tcp-connection', undefined, tcp.counters.readsPaused),
+    row('tcp-idle-timeout', undefined, tcp.counters.closedIdle),
+    row('tcp-message-timeout', undefined, tcp.counters.closedIncomplete),
+    row('udp-message', undefined, responder.counters.truncated),
+  ]
 }

@@ -1,0 +1,147 @@
+// Logs: state changes and faults, never single queries (those are flows). Lines go to stderr, as text for
+// people or as JSON, through pino. Everything that may stand in a line is in LogFields, so that a field has
+// one name everywhere. Messages are constant texts; what varies is a field.
+//
+// What can repeat by the second is logged through `limited`: one line a minute and cause, and the next one
+// says how many were left out. Causes are constant texts too; 256 of them at most.
+
+import pino from 'pino'
+import type { Clock } from '../core/clock.ts'
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
+
+/** All fields there are. */
+export interface LogFields {
+  readonly address?: string | undefined
+  readonly addresses?: readonly string[] | undefined
+  readonly cause?: string | undefined
+  readonly column?: number | undefined
+  readonly count?: number | undefined
+  readonly datapath?: string | undefined
+  readonly endpoint?: string | undefined
+  readonly endpoints?: readonly string[] | undefined
+  readonly error?: string | undefined
+  readonly fault?: string | undefined
+  readonly file?: string | undefined
+  readonly hook?: { readonly kind: string; readonly reason?: string } | undefined
+  readonly line?: number | undefined
+  readonly milliseconds?: number | undefined
+  readonly mode?: string | undefined
+  readonly path?: string | undefined
+  readonly pid?: number | undefined
+  readonly policies?: string | undefined
+  readonly port?: number | undefined
+  readonly reason?: string | undefined
+  readonly revision?: number | undefined
+  readonly server?: string | undefined
+  readonly signal?: string | undefined
+  /** Lines of the same cause that were left out since the last one. */
+  readonly suppressed?: number | undefined
+  readonly version?: string | undefined
+}
+
+export interface Log {
+  debug(fields: LogFields, message: string): void
+  info(fields: LogFields, message: string): void
+  warn(fields: LogFields, message: string): void
+  error(fields: LogFields, message: string): void
+  /** A warning that is written once a minute for each cause. */
+  limited(cause: string, fields: LogFields, message: string): void
+  /** Writes what is buffered; before the process ends. */
+  flush(): void
+}
+
+export interface LogOptions {
+  readonly level: LogLevel
+  readonly format: 'pretty' | 'json'
+  readonly clock: Clock
+  /** Colours in pretty lines. */
+  readonly colours?: boolean
+  /** Where lines go; stderr when left out. */
+  readonly write?: (line: string) => void
+}
+
+const LIMITED_MS = 60_000
+const CAUSES_MAX = 256
+const STDERR = 2
+
+interface Limited {
+  readonly since: number
+  suppressed: number
+}
+
+/** Opens the log. pino-pretty is loaded only when it is wanted. */
+export async function openLog(options: LogOptions): Promise<Log> {
+  const { level, format, clock } = options
+  // Not synchronous: a reader of stderr that stops reading must not stop the daemon.
+  const stderr = options.write === undefined ? pino.destination({ fd: STDERR, sync: false }) : null
+  const write = options.write ?? ((line: string) => void stderr?.write(line))
+  const pretty = format === 'pretty' ? await prettyLines(options.colours ?? false) : plain
+  const logger = pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    { write: (line: string) => write(pretty(line)) },
+  )
+  const limiter = new Limiter(clock)
+  return {
+    debug: (fields, message) => logger.debug(fields, message),
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+    limited(cause, fields, message) {
+      const suppressed = limiter.admit(cause)
+      if (suppressed === undefined) return
+      logger.warn(
+        suppressed === 0 ? { ...fields, cause } : { ...fields, cause, suppressed },
+        message,
+      )
+    },
+    flush: () => stderr?.flushSync(),
+  }
+}
+
+/** A log that nobody reads. */
+export const SILENT: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  limited: () => undefined,
+  flush: () => undefined,
+}
+
+function plain(line: string): string {
+  return line
+}
+
+async function prettyLines(colorize: boolean): Promise<(line: string) => string> {
+  const { prettyFactory } = await import('pino-pretty')
+  const pretty = prettyFactory({
+    colorize,
+    singleLine: true,
+    translateTime: 'yyyy-mm-dd HH:MM:ss.l',
+  })
+  return (line) => pretty(line)
+}
+
+/** Which causes were logged in the last minute. */
+class Limiter {
+  readonly #clock: Clock
+  readonly #causes = new Map<string, Limited>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** How many lines were left out before this one; undefined when this one is left out too. */
+  admit(cause: string): number | undefined {
+    const now = this.#clock.now()
+    const last = this.#causes.get(cause)
+    if (last !== undefined && now - last.since < LIMITED_MS) {
+      last.suppressed++
+      return undefined
+    }
+    if (last === undefined && this.#causes.size >= CAUSES_MAX) return undefined
+    this.#causes.set(cause, { since: now, suppressed: 0 })
+    return last?.suppressed ?? 0
+  }
+}

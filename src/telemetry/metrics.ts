@@ -1,0 +1,48 @@
+// All metrics in one registry, which is asked only at a scrape. One file an area in metrics/.
+
+import { Registry } from 'prom-client'
+import { addGauge } from './metrics/build.ts'
+import { addDatapathMetrics } from './metrics/datapath.ts'
+import { addDnsMetrics } from './metrics/dns.ts'
+import { addKnowledgeMetrics } from './metrics/knowledge.ts'
+import { addLimitMetrics } from './metrics/limits.ts'
+import { addPolicyMetrics } from './metrics/policy.ts'
+import { addProcessMetrics } from './metrics/process.ts'
+import type { MetricsSources } from './metrics/sources.ts'
+import { addTcpMetrics } from './metrics/tcp.ts'
+import { addUpstreamMetrics } from './metrics/upstream.ts'
+
+export class Metrics {
+  readonly #registry = new Registry()
+  readonly #stop: () => void
+
+  constructor(sources: MetricsSources) {
+    addDnsMetrics(this.#registry, sources)
+    addUpstreamMetrics(this.#registry, sources)
+    addTcpMetrics(this.#registry, sources)
+    addKnowledgeMetrics(this.#registry, sources)
+    addPolicyMetrics(this.#registry, sources)
+    addDatapathMetrics(this.#registry, sources)
+    addLimitMetrics(this.#registry, sources)
+    this.#stop = addProcessMetrics(this.#registry)
+    addGauge(this.#registry, {
+      name: 'build_info',
+      help: 'Always 1; the label is the version',
+      label: 'version',
+      read: () => [[sources.version, 1]],
+    })
+  }
+
+  /** Prometheus' text format, version 0.0.4. */
+  async expose(): Promise<string> {
+    return await this.#registry.metrics()
+  }
+
+  stop(): void {
+    this.#stop()
+    this.#registry.clear()
+  }
+}
+
+/** The media type of `expose`. */
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'

@@ -1,0 +1,39 @@
+// The datapath: its own counters by name, its mode, and what it refused. The names of events are those of
+// the adapter, a closed list.
+
+import type { Registry } from 'prom-client'
+import { addCounter, addGauge } from './build.ts'
+import type { MetricsSources } from './sources.ts'
+
+const MODES = ['enforce', 'audit', 'bypass'] as const
+
+export function addDatapathMetrics(registry: Registry, sources: MetricsSources): void {
+  const { committer, datapath } = sources.core
+  addCounter(registry, {
+    name: 'datapath_events_total',
+    help: 'Verdicts, drops and writes as the datapath counts them',
+    label: 'event',
+    read: () => Object.entries(datapath.counters()),
+  })
+  addGauge(registry, {
+    name: 'datapath_mode',
+    help: '1 for the mode that is set',
+    label: 'mode',
+    read: () => MODES.map((mode) => [mode, sources.mode() === mode ? 1 : 0]),
+  })
+  addGauge(registry, {
+    name: 'datapath_revision',
+    help: 'Commits that changed something',
+    read: () => committer.revision,
+  })
+  addGauge(registry, {
+    name: 'datapath_refused_entries',
+    help: 'Entries that the datapath refuses to take at present',
+    read: () => committer.refused,
+  })
+  addCounter(registry, {
+    name: 'datapath_refusals_total',
+    help: 'Entries that the datapath refused, tries again included',
+    read: () => committer.failures,
+  })
+}

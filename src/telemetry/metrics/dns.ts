@@ -1,0 +1,85 @@
+// What became of queries and answers, and what answers taught.
+
+import type { Registry } from 'prom-client'
+import { addCounter } from './build.ts'
+import { sumOf, type MetricsSources } from './sources.ts'
+
+export function addDnsMetrics(registry: Registry, sources: MetricsSources): void {
+  const { pipeline, learner, responder, listeners } = sources
+  addCounter(registry, {
+    name: 'dns_queries_total',
+    help: 'Queries from clients by what was decided',
+    label: 'verdict',
+    read: () => {
+      const counters = pipeline.counters
+      return [
+        ['allowed', counters.allowed],
+        ['denied', counters.denied],
+        ['unknown_client', counters.unknownClients],
+        ['not_ready', counters.notReady],
+        ['malformed', counters.malformedQueries],
+        ['overloaded', counters.overloaded],
+      ]
+    },
+  })
+  addCounter(registry, {
+    name: 'dns_queries_audited_total',
+    help: 'Queries that policy denied and audit let pass; they count as allowed too',
+    read: () => pipeline.counters.audited,
+  })
+  addCounter(registry, {
+    name: 'dns_answers_total',
+    help: 'Answers from upstream by outcome',
+    label: 'outcome',
+    read: () => {
+      const counters = pipeline.counters
+      return [
+        ['exact', counters.exact],
+        ['degraded', counters.degraded],
+        ['held_out', counters.heldOut],
+        ['malformed', counters.malformedAnswers],
+        ['orphaned', counters.orphaned],
+      ]
+    },
+  })
+  addCounter(registry, {
+    name: 'dns_failures_total',
+    help: 'Queries that no upstream answered',
+    label: 'reason',
+    read: () => [
+      ['timeout', pipeline.counters.failedTimeout],
+      ['socket', pipeline.counters.failedSocket],
+    ],
+  })
+  addCounter(registry, {
+    name: 'dns_answer_addresses_total',
+    help: 'Addresses in answers that teach; guarded and over_bound ones were not taken in',
+    label: 'result',
+    read: () => {
+      const { addresses, guarded, overBound } = learner.counters
+      return [
+        ['learned', addresses - guarded - overBound],
+        ['guarded', guarded],
+        ['over_bound', overBound],
+      ]
+    },
+  })
+  addCounter(registry, {
+    name: 'dns_answers_truncated_total',
+    help: 'Answers shortened to fit the size that the client takes over UDP',
+    read: () => responder.counters.truncated,
+  })
+  addCounter(registry, {
+    name: 'dns_udp_messages_total',
+    help: 'Messages on the UDP listeners',
+    label: 'event',
+    read: () => [
+      ['received', sumOf(listeners.udp, 'received')],
+      ['sent', sumOf(listeners.udp, 'sent')],
+      ['ignored_source', sumOf(listeners.udp, 'ignoredSources')],
+      ['oversized', sumOf(listeners.udp, 'oversized')],
+      ['send_dropped', sumOf(listeners.udp, 'sendsDropped')],
+      ['socket_error', sumOf(listeners.udp, 'socketErrors')],
+    ],
+  })
+}

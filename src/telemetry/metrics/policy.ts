@@ -1,0 +1,49 @@
+// Policy: what is configured, and how far it is realized.
+
+import type { Registry } from 'prom-client'
+import { addCounter, addGauge } from './build.ts'
+import type { MetricsSources } from './sources.ts'
+
+const FILE_STATES = ['in-force', 'last-good', 'rejected'] as const
+
+export function addPolicyMetrics(registry: Registry, sources: MetricsSources): void {
+  const { policies, transition, core, endpoints } = sources
+  addGauge(registry, {
+    name: 'policies',
+    help: 'Policies in force',
+    read: () => policies.policies.length,
+  })
+  addGauge(registry, {
+    name: 'policy_files',
+    help: 'Policy files by state; last-good and rejected ones have faults',
+    label: 'state',
+    read: () => {
+      const states = [...sources.policyFiles()].map(({ state }) => state)
+      return FILE_STATES.map((state) => [state, states.filter((each) => each === state).length])
+    },
+  })
+  addGauge(registry, {
+    name: 'policy_revision',
+    help: 'Revision of policy: desired, and realized by the datapath',
+    label: 'state',
+    read: () => [
+      ['desired', policies.revision],
+      ['realized', transition.realizedRevision],
+    ],
+  })
+  addGauge(registry, {
+    name: 'selectors',
+    help: 'Selectors in use',
+    read: () => core.selectors.size,
+  })
+  addGauge(registry, {
+    name: 'endpoints',
+    help: 'Endpoints known',
+    read: () => endpoints.registry.size,
+  })
+  addCounter(registry, {
+    name: 'policy_entries_refused_total',
+    help: 'Policy entries that a full map had no room for',
+    read: () => core.policyMaps.overflows,
+  })
+}

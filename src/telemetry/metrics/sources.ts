@@ -1,0 +1,107 @@
+// What metrics read, as the daemon has it. Only the shapes of counters are named here, because telemetry stands
+// below the parts that count; the parts themselves fit.
+
+import type { CoreState } from '../../control/core-state.ts'
+import type { Policy } from '../../policy/rule.ts'
+import type { LimitUse } from '../limits.ts'
+
+type Counters<Name extends string> = Readonly<Record<Name, number>>
+
+export interface MetricsSources {
+  readonly version: string
+  readonly core: CoreState
+  readonly pipeline: { readonly counters: PipelineCounters }
+  readonly learner: { readonly counters: Counters<'addresses' | 'guarded' | 'overBound'> }
+  readonly responder: { readonly counters: Counters<'truncated'> }
+  readonly upstream: UpstreamSource
+  readonly listeners: {
+    readonly udp: readonly { readonly counters: UdpCounters }[]
+    readonly tcp: { readonly counters: TcpCounters }
+  }
+  readonly policies: { readonly revision: number; readonly policies: readonly Policy[] }
+  readonly transition: { readonly realizedRevision: number }
+  readonly endpoints: { readonly registry: { readonly size: number } }
+  /** State of each policy file: `in-force`, `last-good`, `rejected`. */
+  policyFiles(): Iterable<{ readonly state: string }>
+  mode(): string
+  limits(): readonly LimitUse[]
+}
+
+export type PipelineCounters = Counters<
+  | 'queries'
+  | 'allowed'
+  | 'denied'
+  | 'audited'
+  | 'unknownClients'
+  | 'notReady'
+  | 'malformedQueries'
+  | 'overloaded'
+  | 'answers'
+  | 'malformedAnswers'
+  | 'failedTimeout'
+  | 'failedSocket'
+  | 'orphaned'
+  | 'exact'
+  | 'degraded'
+  | 'heldOut'
+>
+
+export interface UpstreamSource {
+  readonly counters: Counters<
+    | 'forwarded'
+    | 'refusedFull'
+    | 'refusedClientFull'
+    | 'answers'
+    | 'timeouts'
+    | 'socketFailures'
+    | 'unexpected'
+    | 'mismatched'
+  >
+  readonly attempts: {
+    readonly counters: Counters<
+      'sentUdp' | 'sentTcp' | 'retries' | 'mismatchRepeats' | 'unsendable'
+    >
+  }
+  readonly pool: {
+    readonly servers: readonly { readonly address: string; readonly port: number }[]
+    readonly failures: Uint32Array
+    readonly counters: Counters<'failovers'>
+  }
+  readonly inFlight: { readonly count: number }
+  readonly udp: readonly {
+    readonly counters: Counters<
+      'open' | 'opened' | 'portsTaken' | 'openFailures' | 'sendsDropped' | 'socketErrors'
+    >
+  }[]
+  readonly tcp: readonly {
+    readonly counters: Counters<'open' | 'opened' | 'faults' | 'closedIdle' | 'sendsDropped'>
+  }[]
+}
+
+export type UdpCounters = Counters<
+  'received' | 'sent' | 'ignoredSources' | 'oversized' | 'socketErrors' | 'sendsDropped'
+>
+
+export type TcpCounters = Counters<
+  | 'accepted'
+  | 'open'
+  | 'received'
+  | 'sent'
+  | 'refusedFull'
+  | 'refusedClientFull'
+  | 'evicted'
+  | 'closedIdle'
+  | 'closedIncomplete'
+  | 'closedSlowReader'
+  | 'readsPaused'
+  | 'answersDropped'
+  | 'socketErrors'
+>
+
+/** The sum of one counter over several parts. */
+export function sumOf<Name extends string>(
+  parts: readonly { readonly counters: Counters<Name> }[],
+  name: Name,
+): number {
+  return parts.reduce((sum, { counters }) => sum + counters[name], 0)
+}
