@@ -1,0 +1,243 @@
+// A node without packets: core state, policies and endpoints over a recorder and a fake clock, with short ways to
+// say what tests say often. Policies come from text through the loader.
+
+import assert from 'node:assert/strict'
+import { EndpointControl, type EndpointRecord } from '../../src/control/endpoint-control.ts'
+import { CoreState } from '../../src/control/core-state.ts'
+import { PolicyControl } from '../../src/control/policy-control.ts'
+import { Transition } from '../../src/control/transition.ts'
+import { formatFault } from '../../src/core/errors.ts'
+import type { EndpointId, Identity } from '../../src/core/ids.ts'
+import { formatPrefix, parsePrefix, widthOf, type Prefix } from '../../src/core/ip.ts'
+import { hashOctets, parseName } from '../../src/core/name.ts'
+import type { DatapathDump } from '../../src/datapath/datapath.ts'
+import type { Endpoint } from '../../src/endpoints/registry.ts'
+import { loadPolicies } from '../../src/policy/load.ts'
+import { parsePattern, type Pattern } from '../../src/policy/pattern.ts'
+import type { Policy } from '../../src/policy/rule.ts'
+import { FakeClock } from './fake-clock.ts'
+import { Recorder, type Verdict } from './recorder.ts'
+
+export interface NodeOptions {
+  readonly pairs?: number
+  readonly addressesPerName?: number
+  readonly dynamicIdentities?: number
+  readonly policyEntries?: number
+  readonly configuredPrefixes?: number
+  readonly staticIdentities?: number
+  readonly graceSeconds?: number
+  readonly defaultEgress?: 'allow' | 'audit' | 'deny'
+  readonly withoutDnsRules?: 'allow' | 'deny'
+  readonly nodeAddresses?: readonly string[]
+  readonly protectedPrefixes?: readonly string[]
+  readonly clock?: FakeClock
+  readonly recorder?: Recorder
+}
+
+export class Node {
+  readonly clock: FakeClock
+  readonly recorder: Recorder
+  readonly restored: DatapathDump
+  readonly core: CoreState
+  readonly policies: PolicyControl
+  readonly endpoints: EndpointControl
+  readonly transition: Transition
+
+  constructor(options: NodeOptions = {}) {
+    this.clock = options.clock ?? new FakeClock()
+    this.recorder = options.recorder ?? new Recorder()
+    this.restored = this.recorder.start()
+    const nodeAddresses = (options.nodeAddresses ?? []).map(prefixOf)
+    this.core = new CoreState({
+      clock: this.clock,
+      datapath: this.recorder,
+      restored: this.restored,
+      limits: {
+        pairs: options.pairs ?? 4096,
+        addressesPerName: options.addressesPerName ?? 10_000,
+        dynamicIdentities: options.dynamicIdentities ?? 4096,
+        policyEntries: options.policyEntries ?? 16_384,
+        configuredPrefixes: options.configuredPrefixes ?? 1024,
+      },
+      graceSeconds: options.graceSeconds ?? 60,
+      nodeAddresses,
+      protectedPrefixes: (options.protectedPrefixes ?? []).map(prefixOf),
+    })
+    const { core } = this
+    this.policies = new PolicyControl({
+      core,
+      defaultEgress: options.defaultEgress ?? 'allow',
+      withoutDnsRules: options.withoutDnsRules ?? 'allow',
+      staticIdentitiesMax: options.staticIdentities ?? 1_000_000,
+    })
+    this.endpoints = new EndpointControl({
+      core,
+      policies: this.policies,
+      restored: this.restored,
+      nodeAddresses,
+      endpointsMax: 1024,
+    })
+    this.transition = new Transition({ core, policies: this.policies })
+  }
+
+  /** Endpoints by name to addresses and labels; all is in force on return. */
+  setEndpoints(records: readonly EndpointRecord[]): void {
+    this.endpoints.apply(records)
+    this.settle()
+  }
+
+  /** Puts policies in force completely. */
+  setPolicies(policies: readonly Policy[]): void {
+    this.policies.setPolicies(policies, this.endpoints.registry)
+    this.settle()
+  }
+
+  /** Everything that is under way is done on return. */
+  settle(): void {
+    this.transition.begin()
+    this.transition.finish()
+  }
+
+  endpoint(name: string): Endpoint {
+    const endpoint = this.endpoints.registry.byName(name)
+    assert.ok(endpoint !== undefined, `endpoint ${name} is known`)
+    return endpoint
+  }
+
+  /** What an answer teaches, and the commit before its release; the row of each address. */
+  learn(
+    endpoint: EndpointId,
+    name: string,
+    addresses: readonly string[],
+    ttl = 300,
+  ): readonly number[] {
+    const wire = wireOf(name)
+    const question = { wire, length: wire.length, hash: hashOctets(wire, 0, wire.length) }
+    const rows = addresses.map((text) => {
+      const { family, octets } = prefixOf(text)
+      return this.core.names.learn(endpoint, question, family, octets, 0, ttl)
+    })
+    this.core.committer.commit()
+    return rows
+  }
+
+  rowOf(text: string): number {
+    const { family, octets, length } = prefixOf(text)
+    return this.core.ipcache.prefixes.find(family, octets, 0, length)
+  }
+
+  /** Sorted label texts of a prefix that has a row; none otherwise. */
+  labelsOf(text: string): readonly string[] {
+    const row = this.rowOf(text)
+    return this.core.labelSets.format(row === 0 ? 0 : this.core.ipcache.prefixes.derived[row]!)
+  }
+
+  identityOf(text: string): Identity {
+    return this.core.ipcache.prefixes.identityOf(this.rowOf(text))
+  }
+
+  /** Identities that the FQDN selector of the pattern text selects, or the CIDR selector of a prefix. */
+  selectedBy(text: string, except: readonly string[] = []): readonly Identity[] {
+    const spec = text.includes('/')
+      ? { kind: 'cidr' as const, prefix: prefixOf(text), except: except.map(prefixOf) }
+      : { kind: 'fqdn' as const, pattern: patternOf(text) }
+    const selector = this.core.selectors.find(spec)
+    assert.ok(selector !== undefined, `selector ${text} is known`)
+    return [...selector.identities].sort((a, b) => a - b)
+  }
+
+  /** What the datapath says about `endpoint` sending to an address and `443/6` (port/protocol). */
+  verdict(name: string, address: string, port = 443, protocol = 6): Verdict {
+    return this.recorder.verdict(this.endpoint(name).id, prefixOf(address), protocol, port)
+  }
+
+  mayAsk(endpoint: string, name: string): boolean {
+    return this.policies.dnsVerdicts.mayAsk(this.endpoint(endpoint).id, wireOf(name), 0)
+  }
+
+  /** Faults in the datapath: every desired entry that it lacks, every other that it has. */
+  differences(): readonly string[] {
+    const { prefixes } = this.core.ipcache
+    const wanted = new Map<string, string>()
+    for (let row = 1; row <= prefixes.slots.high; row++) {
+      if (prefixes.wanted[row] === 0) continue
+      wanted.set(prefixes.format(row), `${prefixes.wanted[row]} ${prefixes.addressClass[row]}`)
+    }
+    const have = new Map<string, string>()
+    for (const [key, place] of this.recorder.prefixes) {
+      have.set(key, `${place.identity} ${place.addressClass}`)
+    }
+    const text = JSON.stringify
+    const wantedPolicies = [...this.core.policyMaps.entries()].map((entry) => text(entry))
+    const havePolicies = [...this.recorder.policies.values()].map((entry) => text(entry))
+    return [
+      ...differ([...wanted].map(String), [...have].map(String)),
+      ...differ(wantedPolicies, havePolicies),
+    ]
+  }
+}
+
+function differ(wanted: readonly string[], have: readonly string[]): readonly string[] {
+  const [inWanted, inHave] = [new Set(wanted), new Set(have)]
+  return [
+    ...wanted.filter((each) => !inHave.has(each)).map((each) => `missing ${each}`),
+    ...have.filter((each) => !inWanted.has(each)).map((each) => `too much ${each}`),
+  ]
+}
+
+export function mkEndpoint(
+  name: string,
+  addresses: readonly string[],
+  labels: readonly string[] = [],
+): EndpointRecord {
+  const hook = { kind: 'interface' as const, name: `lxc-${name}`, side: 'ingress' as const }
+  return { name, addresses: addresses.map(prefixOf), labels, hook, audit: false }
+}
+
+/** Policies from YAML; a text that starts with `egress` or the like is the spec of one clusterwide policy. */
+export function mkPolicies(...texts: readonly string[]): readonly Policy[] {
+  return texts.flatMap((text, i) => {
+    const spec = text.startsWith('apiVersion') ? text : wrap(text, i)
+    const { policies, faults } = loadPolicies(spec, `policy-${i}.yaml`)
+    assert.deepEqual(faults.map(formatFault), [])
+    return policies
+  })
+}
+
+function wrap(spec: string, i: number): string {
+  const selector = spec.includes('endpointSelector') ? '' : '  endpointSelector: {}\n'
+  const body = spec.trimEnd().replace(/^/gm, '  ')
+  return `apiVersion: cilium.io/v2\nkind: CiliumClusterwideNetworkPolicy\nmetadata: { name: policy-${i} }\nspec:\n${selector}${body}\n`
+}
+
+/** An address or prefix. */
+export function prefixOf(text: string): Prefix {
+  const result = parsePrefix(text)
+  assert.ok(result.kind === 'ok', `${text} is a prefix`)
+  return result.prefix
+}
+
+export function patternOf(text: string): Pattern {
+  const result = parsePattern(text, { allowStar: true })
+  assert.ok(result.kind === 'ok', `${text} is a pattern`)
+  return result.pattern
+}
+
+export function wireOf(name: string): Uint8Array {
+  const result = parseName(name)
+  assert.ok(result.kind === 'ok', `${name} is a name`)
+  return result.name
+}
+
+/** `10.0.0.0/8` as it is written in labels and keys. */
+export function canonical(text: string): string {
+  return formatPrefix(prefixOf(text))
+}
+
+/** Address number `n` of a family, out of 192.0.2.0/24's and 2001:db8::/32's neighbourhood. */
+export function addressNumber(family: 4 | 6, n: number): string {
+  const [high, low] = [n >> 8, n & 255]
+  return widthOf(family) === 32
+    ? `198.18.${high}.${low}`
+    : `2001:db8::${high.toString(16)}:${low.toString(16)}`
+}
