@@ -11,8 +11,8 @@ const SHARED = [
   's3.region-1.cloud.test', 's3.region-2.cloud.test', 'blob.store.test', 'edge.cdn.test', 'svc.cluster.test',
 ] // prettier-ignore
 const ZONES = ['com', 'com', 'net', 'io', 'org', 'test']
-const CONSONANTS = [...'bcdfghjklmnprstvwz']
-const VOWELS = [...'aeiou']
+const CONSONANTS = 'bcdfghjklmnprstvwz'.split('')
+const VOWELS = 'aeiou'.split('')
 const HOSTS = ['www', 'api', 'cdn', 'login', 'static', 'img', 'mail', 'db', 'auth', 'eu-1', 'eu-2']
 
 /** `count` different selectors, in an order in which each stretch has the whole mix. */
