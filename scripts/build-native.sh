@@ -60,7 +60,7 @@ addon() {
 	shift 2
 	stale "$out/$name.node" "src/native/$name.c" "$@" scripts/build-native.sh || return 0
 	# shellcheck disable=SC2086
-	make_file "$out/$name.node" "$compiler" -std=gnu11 -O2 -g -Wall -Wextra -fPIC -shared -fvisibility=hidden \
+	make_file "$out/$name.node" "$compiler" -std=gnu11 -O2 -g -Wall -Wextra -Werror=implicit-function-declaration -fPIC -shared -fvisibility=hidden \
 		-I "$headers" "src/native/$name.c" $libraries
 }
 

@@ -67,7 +67,9 @@ export class Committer {
 
   /** Entries that the datapath refuses to take at present. */
   get refused(): number {
-    return this.#refusedRows.size + this.#retryUpserts.length + this.#retryRemovals.length
+    const endpoints = this.#endpointUpserts.length + this.#endpointRemovals.length
+    const policies = this.#retryUpserts.length + this.#retryRemovals.length
+    return this.#refusedRows.size + policies + endpoints
   }
 
   upsertEndpoint(endpoint: EndpointEntry): void {

@@ -218,18 +218,17 @@ struct tc_place {
 	struct bpf_tc_opts options;
 };
 
-/* (interface index, egress: 0 or 1, handle, priority) from argument 0 on */
-static struct tc_place tc_place(struct call *call)
+/* (interface index, egress: 0 or 1, handle, priority) from argument 0 on. libbpf wants the padding of both
+ * structures to be zero, which only memset promises. */
+static void read_tc_place(struct call *call, struct tc_place *place)
 {
-	struct tc_place place = {
-		.hook = { .sz = sizeof(struct bpf_tc_hook) },
-		.options = { .sz = sizeof(struct bpf_tc_opts) },
-	};
-	place.hook.ifindex = integer(call, 0);
-	place.hook.attach_point = integer(call, 1) ? BPF_TC_EGRESS : BPF_TC_INGRESS;
-	place.options.handle = unsigned_integer(call, 2);
-	place.options.priority = unsigned_integer(call, 3);
-	return place;
+	memset(place, 0, sizeof(*place));
+	place->hook.sz = sizeof(place->hook);
+	place->options.sz = sizeof(place->options);
+	place->hook.ifindex = integer(call, 0);
+	place->hook.attach_point = integer(call, 1) ? BPF_TC_EGRESS : BPF_TC_INGRESS;
+	place->options.handle = unsigned_integer(call, 2);
+	place->options.priority = unsigned_integer(call, 3);
 }
 
 /* tcAttach(index, egress, handle, priority, program fd) -> 0, -errno. Replaces only the filter with that
@@ -237,7 +236,8 @@ static struct tc_place tc_place(struct call *call)
 static napi_value tc_attach(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
-	struct tc_place place = tc_place(&call);
+	struct tc_place place;
+	read_tc_place(&call, &place);
 	place.options.prog_fd = integer(&call, 4);
 	place.options.flags = BPF_TC_F_REPLACE;
 	if (call.bad)
@@ -252,7 +252,8 @@ static napi_value tc_attach(napi_env env, napi_callback_info info)
 static napi_value tc_detach(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
-	struct tc_place place = tc_place(&call);
+	struct tc_place place;
+	read_tc_place(&call, &place);
 	if (call.bad)
 		return NULL;
 	return number(env, bpf_tc_detach(&place.hook, &place.options));
@@ -262,7 +263,8 @@ static napi_value tc_detach(napi_env env, napi_callback_info info)
 static napi_value tc_query(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
-	struct tc_place place = tc_place(&call);
+	struct tc_place place;
+	read_tc_place(&call, &place);
 	if (call.bad)
 		return NULL;
 	int result = bpf_tc_query(&place.hook, &place.options);

@@ -142,7 +142,8 @@ function ipv6(route: Route, segment: Segment): Uint8Array {
   const chain = [...(route.extensions ?? []), ...fragmentHeader(route)]
   const types = [...chain.map((extension) => extension.type), segment.protocol]
   const headers = chain.map(({ body, type }, i) => {
-    const units = type === 44 ? 0 : type === 51 ? (body.length + 2) / 4 - 2 : (body.length + 2) / 8 - 1
+    const units =
+      type === 44 ? 0 : type === 51 ? (body.length + 2) / 4 - 2 : (body.length + 2) / 8 - 1
     return join(Uint8Array.of(types[i + 1] ?? 59, units), body)
   })
   const payload = join(...headers, segment.octets)

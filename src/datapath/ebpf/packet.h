@@ -103,12 +103,12 @@ static __always_inline int read_transport(struct __sk_buff *skb, struct packet *
 static __always_inline int check_options(struct __sk_buff *skb, __u32 at, __u32 words)
 {
 	for (__u32 i = 0; i < MAX_OPTION_WORDS; i++) {
-		__be32 word = 0;
+		__be32 word = 0; /* padding is octets 0 and 1 */
 		if (i >= words)
 			return READ_OK;
 		if (bpf_skb_load_bytes(skb, at + i * 4, &word, 4) < 0)
 			return READ_MALFORMED;
-		if (word != 0 && word != bpf_htonl(0x01010101) && word != bpf_htonl(0x94040000))
+		if ((word & 0xfefefefe) != 0 && word != bpf_htonl(0x94040000))
 			return READ_MALFORMED;
 	}
 	return READ_OK;

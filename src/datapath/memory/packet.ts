@@ -110,7 +110,7 @@ function readIpv4(packet: Uint8Array): ReadResult {
 function areOptionsPlain(options: Uint8Array): boolean {
   for (let at = 0; at < options.length; at += 4) {
     const option = (word(options, at) << 16) | word(options, at + 2)
-    if (option !== 0 && option !== 0x01010101 && option !== (0x94040000 | 0)) return false
+    if ((option & 0xfefefefe) !== 0 && option !== (0x94040000 | 0)) return false
   }
   return true
 }

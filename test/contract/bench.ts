@@ -1,0 +1,141 @@
+// What the contract suite needs of an adapter, and short forms for what it commits and sends.
+
+import assert from 'node:assert/strict'
+import { endpointId, generation, identity, ruleId, type EndpointId } from '../../src/core/ids.ts'
+import { parsePrefix, type Prefix } from '../../src/core/ip.ts'
+import type {
+  Changes,
+  CommitResult,
+  Datapath,
+  EndpointEntry,
+  Hook,
+  ListenerEntry,
+  PolicyEntry,
+  PolicyVerdict,
+} from '../../src/datapath/datapath.ts'
+import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
+import { address } from '../support/packets.ts'
+
+export type Direction = 'from' | 'to'
+
+export interface Sizes {
+  readonly prefixes?: number
+  readonly policies?: number
+  readonly connectionsPerEndpoint?: number
+}
+
+/** A datapath under test, started, in a place of its own. */
+export interface Bench {
+  readonly datapath: Datapath
+  judge(endpoint: EndpointId, direction: Direction, frame: Uint8Array): 'pass' | 'drop'
+  /** Interface hooks, 1 to 3. */
+  interfaceHook(n: number): Hook
+  cgroupHook(): Hook
+  /** Stops with `leaveEnforcing` and starts anew, as a daemon that is restarted. */
+  restart(): void
+  close(): void
+}
+
+export interface BenchMaker {
+  readonly name: string
+  /** Why it can't be made here; undefined when it can. */
+  readonly unavailable: string | undefined
+  make(sizes?: Sizes): Bench
+}
+
+export const ALLOW = 'allow'
+export const POD = endpointId(5)
+export const POD_4 = '10.0.1.5'
+export const POD_6 = 'fd00::5'
+export const PEER_4 = '192.0.2.1'
+export const PEER_6 = '2001:db8::1'
+/** A local identity and its class. */
+export const LEARNED = 2 ** 24 + 7
+export const WORLD_4 = 9
+export const WORLD_6 = 10
+
+export function prefix(text: string): Prefix {
+  const result = parsePrefix(text)
+  assert.ok(result.kind === 'ok', text)
+  return result.prefix
+}
+
+/** `[prefix, identity, class]` rows as a batch. */
+export function batch(
+  rows: readonly (readonly [text: string, id: number, kind: number])[],
+): PrefixBatch {
+  const entries = new PrefixBatch()
+  for (const [text, id, kind] of rows) {
+    const { family, octets, length } = prefix(text)
+    entries.add(family, octets, 0, length, identity(id), identity(kind))
+  }
+  return entries
+}
+
+export interface PolicyRow {
+  readonly endpoint?: EndpointId
+  readonly identity?: number
+  readonly protocol?: number
+  readonly port?: number
+  readonly portBits?: number
+  readonly verdict?: PolicyVerdict
+  readonly rule?: number
+}
+
+/** By default: endpoint POD, any identity, any protocol, allow. */
+export function policy(row: PolicyRow): PolicyEntry {
+  const port = row.port ?? 0
+  return {
+    endpoint: row.endpoint ?? POD,
+    identity: identity(row.identity ?? 0),
+    protocol: row.protocol ?? 0,
+    port,
+    portBits: row.portBits ?? (port === 0 ? 0 : 16),
+    verdict: row.verdict ?? 'allow',
+    rule: ruleId(row.rule ?? 1),
+  }
+}
+
+export function endpoint(more: Partial<EndpointEntry> & { readonly hook: Hook }): EndpointEntry {
+  return {
+    id: POD,
+    generation: generation(1),
+    enforcing: true,
+    audit: false,
+    sources: [prefix(POD_4), prefix(POD_6)],
+    ...more,
+  }
+}
+
+export function listener(text: string, port: number): ListenerEntry {
+  return { family: text.includes(':') ? 6 : 4, octets: address(text), port }
+}
+
+export function commit(datapath: Datapath, changes: Partial<Changes>): CommitResult {
+  return datapath.commit({
+    policyUpserts: [],
+    prefixUpserts: new PrefixBatch(),
+    endpointUpserts: [],
+    endpointRemovals: [],
+    prefixRemovals: new PrefixBatch(),
+    policyRemovals: [],
+    ...changes,
+  })
+}
+
+/** Endpoint POD on interface hook 1 with these entries, and both peers known under LEARNED. */
+export function settle(
+  bench: Bench,
+  policies: readonly PolicyEntry[],
+  more: Partial<EndpointEntry> = {},
+): void {
+  const failures = commit(bench.datapath, {
+    policyUpserts: policies,
+    prefixUpserts: batch([
+      [`${PEER_4}/32`, LEARNED, WORLD_4],
+      [`${PEER_6}/128`, LEARNED, WORLD_6],
+    ]),
+    endpointUpserts: [endpoint({ hook: bench.interfaceHook(1), ...more })],
+  })
+  assert.deepEqual(failures, [])
+}

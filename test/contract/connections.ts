@@ -1,0 +1,309 @@
+// Contract: who began a connection, when it counts as open, and what a reply is.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { generation } from '../../src/core/ids.ts'
+import { formatAddress } from '../../src/core/ip.ts'
+import {
+  ACK,
+  FIN,
+  frame,
+  icmp,
+  RST,
+  sctp,
+  SYN,
+  tcp,
+  udp,
+  type Segment,
+} from '../support/packets.ts'
+import {
+  LEARNED,
+  commit,
+  listener,
+  PEER_4,
+  POD,
+  POD_4,
+  policy,
+  settle,
+  type Bench,
+  type BenchMaker,
+} from './bench.ts'
+import { withBench } from './commits.ts'
+
+type Verdict = 'pass' | 'drop'
+
+/** Packets of one connection between POD:40000 and PEER:443, from either side. */
+class Wire {
+  readonly #bench: Bench
+  readonly #local: number
+  readonly #peer: number
+
+  constructor(bench: Bench, local = 40000, peer = 443) {
+    this.#bench = bench
+    this.#local = local
+    this.#peer = peer
+  }
+
+  out(flags: number): Verdict {
+    return this.send(tcp({ from: this.#local, to: this.#peer }, flags))
+  }
+
+  in(flags: number): void {
+    this.receive(tcp({ from: this.#peer, to: this.#local }, flags))
+  }
+
+  outUdp(): Verdict {
+    return this.send(udp({ from: this.#local, to: this.#peer }))
+  }
+
+  inUdp(): void {
+    this.receive(udp({ from: this.#peer, to: this.#local }))
+  }
+
+  send(segment: Segment): Verdict {
+    return this.#bench.judge(POD, 'from', frame({ source: POD_4, target: PEER_4 }, segment))
+  }
+
+  receive(segment: Segment): void {
+    this.#bench.judge(POD, 'to', frame({ source: PEER_4, target: POD_4 }, segment))
+  }
+
+  /** A handshake that the peer begins; what the endpoint's SYN-ACK met. */
+  accept(): Verdict {
+    this.in(SYN)
+    const verdict = this.out(SYN | ACK)
+    this.in(ACK)
+    return verdict
+  }
+
+  connect(): void {
+    this.out(SYN)
+    this.in(SYN | ACK)
+    this.out(ACK)
+  }
+}
+
+function peersOf(bench: Bench): readonly string[] {
+  const peers: string[] = []
+  const scan = bench.datapath.scanPeers()
+  for (let i = 0; i < 1000; i++) {
+    const done = scan.next(64, (endpoint, family, peer) =>
+      peers.push(`${endpoint} ${formatAddress(family, peer)}`),
+    )
+    if (done) return peers.sort()
+  }
+  throw new Error('The scan does not end')
+}
+
+export function contractOfConnections(maker: BenchMaker): void {
+  const skip = maker.unavailable ?? false
+  const open = [policy({ identity: LEARNED })]
+  const withWire = (policies: typeof open, run: (wire: Wire, bench: Bench) => void): void =>
+    withBench(maker, {}, (bench) => {
+      settle(bench, policies)
+      run(new Wire(bench), bench)
+    })
+
+  describe(`${maker.name}: connections`, { skip }, () => {
+    test('judge passes replies in TCP that the peer began, from SYN-ACK to the last ACK', () => {
+      withWire([], (wire) => {
+        assert.equal(wire.out(ACK), 'drop', 'nothing began')
+        assert.equal(wire.accept(), 'pass')
+        assert.equal(wire.out(ACK), 'pass', 'data')
+        wire.in(FIN | ACK)
+        assert.equal(wire.out(FIN | ACK), 'pass')
+        assert.equal(wire.out(ACK), 'pass', 'after both FINs')
+      })
+    })
+
+    test('judge passes no new connection of the endpoint as a reply', () => {
+      withWire([], (wire) => {
+        wire.accept()
+        assert.equal(wire.out(SYN), 'drop')
+      })
+    })
+
+    test('judge takes no TCP packet but SYN without ACK for a beginning', () => {
+      for (const flags of [ACK, SYN | ACK, FIN, RST, SYN | FIN, SYN | RST, 0]) {
+        withWire([], (wire) => {
+          wire.in(flags)
+          assert.equal(wire.out(ACK), 'drop', `flags ${flags}`)
+        })
+      }
+    })
+
+    test('judge passes replies in UDP and SCTP that the peer began, on that tuple only', () => {
+      withWire([], (wire, bench) => {
+        assert.equal(wire.outUdp(), 'drop')
+        wire.inUdp()
+        assert.equal(wire.outUdp(), 'pass')
+        assert.equal(new Wire(bench, 40001).outUdp(), 'drop', 'another local port')
+        assert.equal(new Wire(bench, 40000, 444).outUdp(), 'drop', 'another peer port')
+        assert.equal(wire.out(ACK), 'drop', 'another protocol')
+        wire.receive(sctp({ from: 7, to: 8 }))
+        assert.equal(wire.send(sctp({ from: 8, to: 7 })), 'pass')
+      })
+    })
+
+    test('judge answers an echo request, and only with the reply to it', () => {
+      withWire([], (wire) => {
+        assert.equal(wire.send(icmp(1, 0, { identifier: 9 })), 'drop', 'unasked')
+        wire.receive(icmp(1, 8, { identifier: 9 }))
+        assert.equal(wire.send(icmp(1, 0, { identifier: 9 })), 'pass')
+        assert.equal(wire.send(icmp(1, 0, { identifier: 8 })), 'drop', 'another identifier')
+        assert.equal(wire.send(icmp(1, 8, { identifier: 9 })), 'drop', 'a request of its own')
+        assert.equal(wire.send(icmp(1, 3, { identifier: 9 })), 'drop', 'an error')
+      })
+    })
+
+    test('judge cuts a UDP flow of the endpoint once it is revoked, though the peer goes on sending', () => {
+      withWire(open, (wire, bench) => {
+        assert.equal(wire.outUdp(), 'pass')
+        wire.inUdp()
+        commit(bench.datapath, { policyRemovals: open })
+        for (let i = 0; i < 3; i++) {
+          wire.inUdp()
+          assert.equal(wire.outUdp(), 'drop')
+        }
+      })
+    })
+
+    test('judge cuts an established TCP connection of the endpoint once it is revoked', () => {
+      withWire(open, (wire, bench) => {
+        wire.connect()
+        assert.equal(wire.out(ACK), 'pass')
+        commit(bench.datapath, { policyRemovals: open })
+        wire.in(ACK)
+        assert.equal(wire.out(ACK), 'drop')
+        wire.in(SYN)
+        wire.in(ACK)
+        assert.equal(wire.out(ACK), 'drop', 'a SYN of the peer takes nothing over')
+        assert.equal(wire.out(SYN | ACK), 'drop')
+      })
+    })
+
+    test('judge does not let a peer take a half-open or closed connection of the endpoint over', () => {
+      withWire(open, (wire, bench) => {
+        wire.out(SYN)
+        commit(bench.datapath, { policyRemovals: open })
+        wire.in(SYN)
+        assert.equal(wire.out(SYN | ACK), 'drop', 'half-open')
+        wire.in(RST | ACK)
+        wire.in(SYN)
+        assert.equal(wire.out(SYN | ACK), 'drop', 'reset')
+      })
+    })
+
+    test('judge keeps a connection that the peer began through a forged RST', () => {
+      withWire([], (wire) => {
+        wire.accept()
+        wire.in(RST)
+        assert.equal(wire.out(ACK), 'pass')
+        wire.in(ACK)
+        assert.equal(wire.out(ACK), 'pass')
+        wire.in(FIN | ACK)
+        assert.equal(wire.out(FIN | ACK), 'pass')
+      })
+    })
+
+    test('judge ends replies with a new generation of the endpoint', () => {
+      withWire([], (wire, bench) => {
+        wire.accept()
+        settle(bench, [], { generation: generation(2) })
+        assert.equal(wire.out(ACK), 'drop')
+      })
+    })
+
+    test('judge begins no connection from what one of our listeners sends', () => {
+      withWire([], (wire, bench) => {
+        bench.datapath.setListeners([listener(PEER_4, 443)])
+        assert.equal(wire.outUdp(), 'pass')
+        wire.inUdp()
+        bench.datapath.setListeners([])
+        assert.equal(wire.outUdp(), 'drop')
+      })
+    })
+
+    test('scanPeers tells established TCP that the endpoint began, and nothing else', () => {
+      withWire(open, (wire, bench) => {
+        wire.out(SYN)
+        assert.deepEqual(peersOf(bench), [], 'half-open')
+        wire.in(SYN | ACK)
+        wire.out(ACK)
+        assert.deepEqual(peersOf(bench), [`5 ${PEER_4}`])
+        new Wire(bench, 80, 50000).accept()
+        new Wire(bench, 41000).outUdp()
+        new Wire(bench, 41001).out(SYN)
+        assert.deepEqual(peersOf(bench), [`5 ${PEER_4}`], 'begun by the peer, UDP, half-open')
+      })
+    })
+
+    test('scanPeers needs the answer of the peer: an endpoint alone establishes nothing', () => {
+      withWire(open, (wire, bench) => {
+        wire.out(SYN)
+        wire.out(ACK)
+        wire.out(ACK)
+        assert.deepEqual(peersOf(bench), [])
+      })
+    })
+
+    test('scanPeers forgets a connection after both FINs, after one RST, and with its generation', () => {
+      withWire(open, (wire, bench) => {
+        wire.connect()
+        wire.out(FIN | ACK)
+        assert.deepEqual(peersOf(bench), [`5 ${PEER_4}`], 'half-closed is open')
+        wire.in(FIN | ACK)
+        assert.deepEqual(peersOf(bench), [])
+        const second = new Wire(bench, 40002)
+        second.connect()
+        second.in(RST)
+        assert.deepEqual(peersOf(bench), [])
+        second.in(ACK)
+        second.out(ACK)
+        assert.deepEqual(peersOf(bench), [`5 ${PEER_4}`], 'the RST was forged: both go on')
+        settle(bench, open, { generation: generation(2) })
+        assert.deepEqual(peersOf(bench), [])
+      })
+    })
+
+    test('scanPeers sees the end of a connection whose FIN is refused', () => {
+      withWire(open, (wire, bench) => {
+        wire.connect()
+        commit(bench.datapath, { policyRemovals: open })
+        assert.equal(wire.out(RST), 'drop')
+        assert.deepEqual(peersOf(bench), [])
+      })
+    })
+
+    test('a bound of connections per endpoint is counted, and the flow passes', () => {
+      withBench(maker, { connectionsPerEndpoint: 2 }, (bench) => {
+        settle(bench, open)
+        for (let port = 1; port <= 3; port++) {
+          const wire = new Wire(bench, 40000 + port)
+          wire.connect()
+          assert.equal(wire.out(ACK), 'pass')
+        }
+        assert.equal(peersOf(bench).length, 2)
+        assert.equal(bench.datapath.counters()['connections_over_limit'], 1)
+        const first = new Wire(bench, 40001)
+        first.out(FIN | ACK)
+        first.in(FIN | ACK)
+        new Wire(bench, 40009).connect()
+        assert.equal(peersOf(bench).length, 2, 'a closed one makes room')
+      })
+    })
+
+    test('restart forgets no connection', () => {
+      withWire(open, (wire, bench) => {
+        wire.connect()
+        const inbound = new Wire(bench, 80, 50000)
+        inbound.accept()
+        bench.restart()
+        settle(bench, open)
+        assert.deepEqual(peersOf(bench), [`5 ${PEER_4}`])
+        commit(bench.datapath, { policyRemovals: open })
+        assert.equal(inbound.out(ACK), 'pass')
+      })
+    })
+  })
+}

@@ -1,0 +1,139 @@
+// The eBPF datapath as the contract suite wants it: real maps and programs of this kernel, in a network
+// namespace of this process, pins in a bpffs of its own, and a cgroup of its own that the process joins only
+// while a cgroup endpoint is judged. Everything goes with `close`, at the latest with the process.
+
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { EbpfDatapath } from '../../src/datapath/ebpf/adapter.ts'
+import { cgroupMount } from '../../src/datapath/ebpf/cgroup-path.ts'
+import { builtFile, loadBpf, loadPosix, type Bpf, type Posix } from '../../src/native/native.ts'
+import type { Bench, BenchMaker, Sizes } from './bench.ts'
+
+const INTERFACES = 3
+
+export interface EbpfBench extends Bench {
+  readonly datapath: EbpfDatapath
+  readonly bpf: Bpf
+  readonly posix: Posix
+  readonly pinPath: string
+}
+
+/** What stays for all benches of one process. */
+let place: { readonly bpf: Bpf; readonly posix: Posix; readonly mount: string } | undefined
+
+function placeOf(): NonNullable<typeof place> {
+  if (place !== undefined) return place
+  const [bpf, posix] = [loadBpf(), loadPosix()]
+  must(posix.unshareNetwork(), 'unshare')
+  for (let n = 1; n <= INTERFACES; n++)
+    ip('link', 'add', `lxc${n}`, 'type', 'veth', 'peer', `peer${n}`)
+  const mount = mkdtempSync(join(tmpdir(), 'namegate-bpf-'))
+  must(posix.mountBpf(mount), 'mount')
+  process.on('exit', () => {
+    posix.unmount(mount)
+    rmdirSync(mount)
+  })
+  place = { bpf, posix, mount }
+  return place
+}
+
+let benches = 0
+
+export function makeEbpfBench(sizes: Sizes = {}): EbpfBench {
+  const { bpf, posix, mount } = placeOf()
+  const pinPath = join(mount, `bench${++benches}`)
+  const cgroup = new OwnCgroup()
+  const make = (): EbpfDatapath => {
+    const datapath = new EbpfDatapath({
+      bpf,
+      posix,
+      pinPath,
+      sizes: {
+        ng_ipcache: sizes.prefixes ?? 65_536,
+        ng_policy: sizes.policies ?? 65_536,
+        ng_conn: 4096,
+        ng_conn_new: 4096,
+        ng_dns_source: 1024,
+      },
+      connectionsPerEndpoint: sizes.connectionsPerEndpoint ?? 65_536,
+      tcpIdleMs: 6 * 3_600_000,
+    })
+    datapath.start()
+    return datapath
+  }
+  let datapath = make()
+  return {
+    bpf,
+    posix,
+    pinPath,
+    get datapath() {
+      return datapath
+    },
+    judge: (endpoint, direction, frame) =>
+      cgroup.within(() => datapath.judge(endpoint, direction, frame)),
+    interfaceHook: (n) => ({ kind: 'interface', name: `lxc${n}`, side: 'ingress' }),
+    cgroupHook: () => ({ kind: 'cgroup', path: cgroup.make() }),
+    restart: () => {
+      datapath.stop({ leaveEnforcing: true })
+      datapath = make()
+    },
+    close: () => {
+      datapath.stop({ leaveEnforcing: false })
+      cgroup.close()
+    },
+  }
+}
+
+/** A cgroup of this process alone. */
+class OwnCgroup {
+  readonly #mount = cgroupMount() ?? ''
+  readonly #name = `namegate-test-${process.pid}`
+  #made = false
+
+  make(): string {
+    mkdirSync(join(this.#mount, this.#name), { recursive: true })
+    this.#made = true
+    return this.#name
+  }
+
+  /** Runs as a member, if the cgroup was made; afterwards the process is where it was. */
+  within<T>(run: () => T): T {
+    if (!this.#made) return run()
+    const line = readFileSync('/proc/self/cgroup', 'utf8').match(/^0::(.*)$/m)
+    const before = join(this.#mount, line?.[1] ?? '/', 'cgroup.procs')
+    writeFileSync(join(this.#mount, this.#name, 'cgroup.procs'), String(process.pid))
+    try {
+      return run()
+    } finally {
+      writeFileSync(before, String(process.pid))
+    }
+  }
+
+  close(): void {
+    if (this.#made) rmdirSync(join(this.#mount, this.#name))
+  }
+}
+
+export function ip(...args: readonly string[]): void {
+  execFileSync('ip', [...args], { stdio: ['ignore', 'ignore', 'inherit'] })
+}
+
+function must(result: number, what: string): void {
+  if (result < 0) throw new Error(`${what} failed: errno ${-result}`)
+}
+
+function unavailable(): string | undefined {
+  if (process.getuid?.() !== 0) return 'needs root'
+  if (!existsSync(builtFile('Release/bpf.node'))) return 'the native part is not built'
+  if (!existsSync(builtFile('namegate.bpf.o'))) return 'the kernel programs are not built'
+  if (cgroupMount() === undefined) return 'no cgroup2 file system is mounted'
+  return undefined
+}
+
+export const ebpfMaker: BenchMaker = {
+  name: 'ebpf',
+  unavailable: unavailable(),
+  make: (sizes) => makeEbpfBench(sizes),
+}

@@ -1,0 +1,38 @@
+// The memory datapath as the contract suite wants it.
+
+import type { Clock } from '../../src/core/clock.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { MemoryDatapath } from '../../src/datapath/memory/memory.ts'
+import type { Bench, BenchMaker, Sizes } from './bench.ts'
+
+export interface MemoryBench extends Bench {
+  readonly datapath: MemoryDatapath
+}
+
+export function makeMemoryBench(sizes: Sizes = {}, clock: Clock = systemClock): MemoryBench {
+  const datapath = new MemoryDatapath({
+    clock,
+    prefixesMax: sizes.prefixes ?? 65_536,
+    policyEntriesMax: sizes.policies ?? 65_536,
+    connectionsPerEndpoint: sizes.connectionsPerEndpoint ?? 65_536,
+    tcpIdleMs: 6 * 3_600_000,
+  })
+  datapath.start()
+  return {
+    datapath,
+    judge: (endpoint, direction, frame) => datapath.judge(endpoint, direction, frame),
+    interfaceHook: (n) => ({ kind: 'interface', name: `lxc${n}`, side: 'ingress' }),
+    cgroupHook: () => ({ kind: 'cgroup', path: 'shop.slice' }),
+    restart: () => {
+      datapath.stop({ leaveEnforcing: true })
+      datapath.start()
+    },
+    close: () => datapath.stop({ leaveEnforcing: false }),
+  }
+}
+
+export const memoryMaker: BenchMaker = {
+  name: 'memory',
+  unavailable: undefined,
+  make: (sizes) => makeMemoryBench(sizes),
+}
