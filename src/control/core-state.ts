@@ -3,6 +3,7 @@
 // views and tests read them, but each is written only by who its header names.
 
 import type { Clock } from '../core/clock.ts'
+import type { Identity } from '../core/ids.ts'
 import type { Prefix } from '../core/ip.ts'
 import { LabelSets } from '../core/labels.ts'
 import { Committer } from '../datapath/committer.ts'
@@ -68,7 +69,7 @@ export class CoreState {
     this.allocator = new Allocator({
       labelSets,
       clock,
-      above: highestNumber(options.restored),
+      carried: carriedNumbers(options.restored),
       dynamicMax: limits.dynamicIdentities,
     })
     this.selectors = new SelectorCache({ labelSets })
@@ -109,11 +110,11 @@ export class CoreState {
   }
 }
 
-/** The highest identity that the kernel's maps carry from before; none of them is handed out again. */
-function highestNumber(restored: DatapathDump): number {
-  let highest = 0
+/** The identities that the kernel's maps carry from before; none of them is handed out again. */
+function carriedNumbers(restored: DatapathDump): ReadonlySet<Identity> {
+  const carried = new Set<Identity>()
   const { prefixes } = restored
-  for (let i = 0; i < prefixes.count; i++) highest = Math.max(highest, prefixes.identity(i))
-  for (const entry of restored.policies) highest = Math.max(highest, entry.identity)
-  return highest
+  for (let i = 0; i < prefixes.count; i++) carried.add(prefixes.identity(i))
+  for (const entry of restored.policies) carried.add(entry.identity)
+  return carried
 }

@@ -73,7 +73,5 @@ export class EndpointFiles {
 }
 
 function toRecord({ name, addresses, labels, hook, audit }: FileRecord): EndpointRecord {
-  const place =
-    hook.kind === 'interface' ? { kind: hook.kind, name: hook.name, side: hook.direction } : hook
-  return { name, addresses, labels, hook: place, audit }
+  return { name, addresses, labels, hook, audit }
 }

@@ -1,0 +1,39 @@
+// The datapath that the config asks for, with the bounds it needs. A kind that cannot be had is an error with
+// the remedy, never a lesser kind instead.
+
+import type { Clock } from './core/clock.ts'
+import type { Config } from './config/config.ts'
+import type { Datapath } from './datapath/datapath.ts'
+import { EbpfDatapath } from './datapath/ebpf/adapter.ts'
+import { MemoryDatapath } from './datapath/memory/memory.ts'
+import { loadBpf, loadPosix } from './native/native.ts'
+
+/** `dns.tcp-idle`, whose other values are not built yet, in milliseconds. */
+const TCP_IDLE_MS = 6 * 3_600_000
+
+export function openDatapath(config: Config, clock: Clock): Datapath {
+  const { limits, datapath } = config
+  const shared = {
+    connectionsPerEndpoint: limits['connections-per-endpoint'],
+    tcpIdleMs: TCP_IDLE_MS,
+  }
+  switch (datapath.kind) {
+    case 'memory':
+      return new MemoryDatapath({
+        ...shared,
+        clock,
+        prefixesMax: limits.pairs + limits.selectors * 2,
+        policyEntriesMax: limits['policy-entries'] * POLICY_MAPS_FULL,
+      })
+    case 'ebpf':
+      return new EbpfDatapath({
+        ...shared,
+        bpf: loadBpf(),
+        posix: loadPosix(),
+        pinPath: datapath.pinPath,
+      })
+  }
+}
+
+/** Policy maps that may be full at the same time before the shared table is. */
+const POLICY_MAPS_FULL = 64

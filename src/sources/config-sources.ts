@@ -1,0 +1,143 @@
+// Policies and endpoints from files, put in force: at the start all or nothing, later whenever a change has
+// settled. A file with a fault keeps its last good version, a configuration past a bound is refused whole,
+// and an endpoint that loses its last policy is told as a flow.
+
+import type { Clock } from '../core/clock.ts'
+import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
+import { boundFaults } from '../control/config-bounds.ts'
+import type { EndpointControl, EndpointRecord } from '../control/endpoint-control.ts'
+import type { FlowRing } from '../control/flow-ring.ts'
+import type { PolicyControl } from '../control/policy-control.ts'
+import { qualifiedName } from '../control/rule-origins.ts'
+import type { Config } from '../config/config.ts'
+import { indexLabels, selectorMatches } from '../policy/labels.ts'
+import type { Log } from '../telemetry/log.ts'
+import { EndpointFiles } from './endpoint-files.ts'
+import { PolicyFiles } from './policy-files.ts'
+
+export interface ConfigSourcesOptions {
+  readonly config: Config
+  readonly clock: Clock
+  readonly log: Log
+  readonly policies: PolicyControl
+  readonly endpoints: EndpointControl
+  readonly flows: FlowRing
+  /** Something was put in force: labels are to be moved. */
+  readonly onApplied: () => void
+}
+
+/** Files are looked at this often. */
+const POLL_MS = 100
+
+export class ConfigSources {
+  readonly policyFiles: PolicyFiles
+  readonly endpointFiles: EndpointFiles
+  readonly #to: ConfigSourcesOptions
+  #refusal: readonly Fault[] = []
+  #stopPolling = (): void => undefined
+
+  constructor(options: ConfigSourcesOptions) {
+    const { config, clock } = options
+    this.#to = options
+    this.policyFiles = new PolicyFiles({ paths: config.policies.paths, clock })
+    this.endpointFiles = new EndpointFiles({ paths: config.endpoints.files, clock })
+  }
+
+  /** What is wrong with the files as they are now; what was in force before them still is. */
+  get faults(): readonly Fault[] {
+    const ofPolicies = [...this.policyFiles.files].flatMap((file) => file.faults)
+    return [...ofPolicies, ...this.endpointFiles.faults, ...this.#refusal]
+  }
+
+  /** Reads everything; throws InvalidInputError with all faults. */
+  load(): void {
+    this.policyFiles.loadAll()
+    this.endpointFiles.loadAll()
+    const faults = this.#boundFaults()
+    if (faults.length > 0) throw new InvalidInputError(faults)
+  }
+
+  /** Puts what was read in force. */
+  apply(): void {
+    const { policies, endpoints, onApplied } = this.#to
+    policies.setPolicies(this.policyFiles.policies, endpoints.registry)
+    endpoints.apply(this.#records())
+    onApplied()
+  }
+
+  start(): void {
+    if (!this.#to.config.policies.watch) return
+    const timer = this.#to.clock.every(POLL_MS, () => {
+      const policiesChanged = this.policyFiles.poll().length > 0
+      if (this.endpointFiles.poll() || policiesChanged) this.#applyChange()
+    })
+    this.#stopPolling = () => timer.cancel()
+  }
+
+  stop(): void {
+    this.#stopPolling()
+  }
+
+  /** Reads everything again now, whether it looks changed or not (SIGHUP). */
+  reload(): void {
+    this.policyFiles.reload()
+    this.endpointFiles.reload()
+    this.#applyChange()
+  }
+
+  #applyChange(): void {
+    const { log, policies } = this.#to
+    this.#refusal = this.#boundFaults()
+    for (const fault of this.faults) {
+      log.warn({ fault: formatFault(fault) }, 'file refused, what was in force before stays')
+    }
+    if (this.#refusal.length > 0) return
+    const before = this.#selected()
+    this.apply()
+    this.#reportLost(before)
+    log.info({ revision: policies.revision }, 'configuration changed')
+  }
+
+  #boundFaults(): readonly Fault[] {
+    const { limits, defaultEgress, dns } = this.#to.config
+    const bounds = {
+      selectors: limits.selectors,
+      endpoints: limits.endpoints,
+      policyEntries: limits['policy-entries'],
+    }
+    const compile = { defaultEgress, withoutDnsRules: dns.withoutRules }
+    return boundFaults(this.policyFiles.policies, this.endpointFiles.records, bounds, compile)
+  }
+
+  /** Endpoints as the files have them, audited also where a selector of the config says so. */
+  #records(): readonly EndpointRecord[] {
+    const selectors = this.#to.config.audit.endpoints
+    return this.endpointFiles.records.map((record) => {
+      const labels = indexLabels(record.labels)
+      const audit = record.audit || selectors.some((selector) => selectorMatches(selector, labels))
+      return { ...record, audit }
+    })
+  }
+
+  /** Endpoints that policies select, with those policies' names. */
+  #selected(): ReadonlyMap<number, string> {
+    const { endpoints, policies } = this.#to
+    const selected = new Map<number, string>()
+    for (const { id } of endpoints.registry) {
+      const names = (policies.compiledOf(id)?.policies ?? []).map(qualifiedName)
+      if (names.length > 0) selected.set(id, names.join(', '))
+    }
+    return selected
+  }
+
+  #reportLost(before: ReadonlyMap<number, string>): void {
+    const { endpoints, flows, clock, log } = this.#to
+    const after = this.#selected()
+    for (const [id, names] of before) {
+      const endpoint = endpoints.registry.byNumber(id)
+      if (after.has(id) || endpoint === undefined) continue
+      flows.addPolicyLost(clock.wall(), id, names)
+      log.warn({ endpoint: endpoint.name, policies: names }, 'endpoint lost its last policy')
+    }
+  }
+}
