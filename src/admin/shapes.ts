@@ -1,0 +1,173 @@
+// The JSON that the admin API gives and `namegate get` prints (DESIGN "Outside contracts"): fixed, other
+// programs read it. Times are RFC 3339 UTC, addresses RFC 5952, prefixes have a length, names and
+// selector texts are lower-case without final dot.
+
+export interface EndpointShape {
+  readonly id: number
+  readonly name: string
+  readonly addresses: readonly string[]
+  readonly labels: readonly string[]
+  readonly enforcing: boolean
+  /** Why it isn't enforcing, or where its audit was turned on; empty when there is nothing to say. */
+  readonly reason: string
+  readonly audit: boolean
+  readonly policies: readonly string[]
+  readonly policyRevision: number
+  readonly realizedRevision: number
+}
+
+export interface PolicyShape {
+  /** Empty for a rejected file, in which no policy could be read. */
+  readonly name: string
+  /** Null for a clusterwide policy. */
+  readonly namespace: string | null
+  readonly kind: string | null
+  readonly file: string
+  /** How many it selects. */
+  readonly endpoints: number
+  readonly selectors: readonly string[]
+  readonly state: 'in-force' | 'last-good' | 'rejected'
+  /** `file:line:column: message`, one a line. */
+  readonly error: string | null
+}
+
+export interface SelectorShape {
+  readonly selector: string
+  readonly kind: 'fqdn' | 'cidr'
+  readonly identities: readonly number[]
+  /** How many names known it matches; 0 for a CIDR. */
+  readonly names: number
+  readonly policies: readonly string[]
+}
+
+export interface NameShape {
+  readonly name: string
+  readonly endpoint: string
+  readonly selectors: readonly string[]
+  readonly addresses: readonly {
+    readonly address: string
+    /** End of the TTL. */
+    readonly expires: string
+    readonly state: 'live' | 'grace' | 'connected'
+  }[]
+}
+
+export interface IpcacheShape {
+  readonly prefix: string
+  readonly identity: number
+  readonly labels: readonly string[]
+  readonly owners: readonly {
+    readonly kind: string
+    readonly name: string
+    readonly labels: readonly string[]
+  }[]
+}
+
+export interface IdentityShape {
+  readonly id: number
+  readonly labels: readonly string[]
+  readonly references: number
+  readonly preallocated: boolean
+}
+
+/** One entry of the kernel's maps (or of what stands in for them), as it is enforced now. */
+export interface DatapathShape {
+  readonly map: 'ng_mode' | 'ng_ipcache' | 'ng_policy' | 'ng_endpoints' | 'ng_source'
+  readonly key: string
+  readonly value: string
+}
+
+export interface DifferenceShape {
+  readonly map: DatapathShape['map']
+  readonly key: string
+  /** Null: it should not be there. */
+  readonly want: string | null
+  /** Null: it is not there. */
+  readonly have: string | null
+}
+
+export interface VerifyShape {
+  readonly differences: readonly DifferenceShape[]
+}
+
+export interface StatusShape {
+  readonly health: 'ok' | 'degraded'
+  readonly ready: boolean
+  readonly notReady: readonly string[]
+  readonly version: string
+  readonly started: string
+  readonly pid: number
+  readonly mode: string
+  readonly datapath: { readonly kind: string; readonly revision: number; readonly refused: number }
+  readonly policyRevision: number
+  readonly realizedRevision: number
+  readonly endpoints: { readonly known: number; readonly enforcing: number }
+  readonly policies: number
+  readonly listeners: readonly string[]
+  readonly upstreams: readonly {
+    readonly address: string
+    /** Null before it was asked. */
+    readonly answered: boolean | null
+    readonly failures: number
+  }[]
+  /** Times that the bound on identities made one with fewer fqdn labels stand in. */
+  readonly identityFallbacks: number
+  /** Bounds that are used by 80 % or more. */
+  readonly limits: readonly {
+    readonly limit: string
+    readonly use: number
+    readonly bound: number
+    readonly hits: number
+  }[]
+  readonly faults: readonly {
+    readonly file: string
+    readonly line: number
+    readonly column: number
+    readonly message: string
+  }[]
+  readonly warnings: readonly string[]
+}
+
+export type FlowVerdict = 'allow' | 'deny' | 'audit' | 'error' | 'event'
+
+interface FlowBase {
+  /** Counts up from the start of the daemon. */
+  readonly number: number
+  readonly time: string
+  readonly kind: string
+  readonly verdict: FlowVerdict
+  /** Null when nobody known sent it, or the endpoint is gone. */
+  readonly endpoint: string | null
+}
+
+export interface DnsFlowShape extends FlowBase {
+  readonly client: string
+  /** Null when the ring no longer has it. */
+  readonly name: string | null
+  readonly type: string
+  /** Null unless answered by a server. */
+  readonly rcode: string | null
+  readonly outcome: string | null
+  /** Addresses taught. */
+  readonly addresses: number
+}
+
+export interface PacketFlowShape extends FlowBase {
+  readonly peer: string
+  readonly protocol: string
+  readonly port: number
+  readonly identity: number
+  readonly labels: readonly string[]
+  readonly rules: readonly {
+    readonly policy: string
+    readonly file: string
+    readonly line: number
+  }[]
+  readonly reason: string
+}
+
+export interface EventFlowShape extends FlowBase {
+  readonly policies: string
+}
+
+export type FlowShape = DnsFlowShape | PacketFlowShape | EventFlowShape

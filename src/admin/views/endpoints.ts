@@ -1,0 +1,46 @@
+// Endpoints: who they are, whether anything fences them and which policies apply.
+
+import { formatPrefix } from '../../core/ip.ts'
+import { qualifiedName } from '../../control/rule-origins.ts'
+import type { Endpoint } from '../../endpoints/registry.ts'
+import type { EndpointShape } from '../shapes.ts'
+import type { AdminState } from '../state.ts'
+
+export function* endpointRows(state: AdminState): Iterable<EndpointShape> {
+  for (const endpoint of state.endpoints.registry) yield endpointRow(state, endpoint)
+}
+
+/** What keeps an endpoint from being fenced; undefined when nothing does. */
+export function unfencedReason(state: AdminState, endpoint: Endpoint): string | undefined {
+  if (state.mode() === 'bypass') return 'mode bypass'
+  const hook = state.core.datapath.hookState(endpoint.id)
+  switch (hook.kind) {
+    case 'attached':
+      return undefined
+    case 'unfenced':
+      return endpoint.hook.kind === 'none'
+        ? 'it has no interface and no cgroup'
+        : `datapath ${state.core.datapath.kind} enforces nothing`
+    case 'waiting':
+    case 'failed':
+      return hook.reason
+  }
+}
+
+function endpointRow(state: AdminState, endpoint: Endpoint): EndpointShape {
+  const unfenced = unfencedReason(state, endpoint)
+  const origin = state.auditOrigin(endpoint)
+  const audited = origin === undefined ? '' : `audit: ${origin}`
+  return {
+    id: endpoint.id,
+    name: endpoint.name,
+    addresses: endpoint.addresses.map(formatPrefix),
+    labels: [...endpoint.labels].sort(),
+    enforcing: unfenced === undefined,
+    reason: unfenced ?? audited,
+    audit: origin !== undefined,
+    policies: (state.policies.compiledOf(endpoint.id)?.policies ?? []).map(qualifiedName).sort(),
+    policyRevision: state.policies.revision,
+    realizedRevision: state.transition.realizedRevision,
+  }
+}

@@ -1,0 +1,61 @@
+// Names as answers taught them: one row an (endpoint, name) with its addresses and how long they hold.
+// A name may have thousands of addresses, so there are pauses inside a row too; rows of the tables may be
+// used again meanwhile, hence each is looked at before it is believed.
+
+import { endpointId } from '../../core/ids.ts'
+import { formatAddress } from '../../core/ip.ts'
+import type { NameShape } from '../shapes.ts'
+import type { AdminState } from '../state.ts'
+import { formatTime, ROWS_PER_PAUSE, type Rows } from './rows.ts'
+
+const SECOND_MS = 1000
+
+type Addresses = NameShape['addresses'][number][]
+
+export function* nameRows(state: AdminState): Rows<NameShape> {
+  const { names } = state.core.names
+  for (let row = 1; row <= names.slots.high; row++) {
+    if (row % ROWS_PER_PAUSE === 0) yield undefined
+    if (names.isUsed(row)) yield* rowsOfName(state, row)
+  }
+}
+
+function* rowsOfName(state: AdminState, row: number): Rows<NameShape> {
+  const { core } = state
+  const { names, mappings } = core.names
+  const name = names.format(row)
+  const selectors = core.labelSets.format(names.labels[row]!).map((text) => text.slice(5))
+  const mappingRows: number[] = []
+  for (let m = names.firstMapping[row]!; m !== 0; m = mappings.nextOfName[m]!) mappingRows.push(m)
+  const byEndpoint = new Map<number, Addresses>()
+  for (const [i, mapping] of mappingRows.entries()) {
+    if (i % ROWS_PER_PAUSE === ROWS_PER_PAUSE - 1) yield undefined
+    if (mappings.name[mapping] === row) addMapping(state, mapping, byEndpoint)
+  }
+  for (const [endpoint, addresses] of byEndpoint) {
+    yield { name, endpoint: endpointName(state, endpoint), selectors, addresses }
+  }
+}
+
+function addMapping(state: AdminState, mapping: number, byEndpoint: Map<number, Addresses>): void {
+  const { core, clock } = state
+  const { mappings, pairs } = core.names
+  const { prefixes } = core.ipcache
+  const prefix = mappings.prefix[mapping]!
+  const address = formatAddress(prefixes.family(prefix), prefixes.octets, prefix * 16)
+  const wallAtZero = clock.wall() - clock.now()
+  for (let pair = mappings.firstPair[mapping]!; pair !== 0; pair = pairs.nextOfMapping[pair]!) {
+    const entry = {
+      address,
+      expires: formatTime(wallAtZero + pairs.liveUntil[pair]! * SECOND_MS),
+      state: core.names.stateOf(pair, core.expiry.scanNumber),
+    }
+    const known = byEndpoint.get(pairs.endpoint[pair]!)
+    if (known === undefined) byEndpoint.set(pairs.endpoint[pair]!, [entry])
+    else known.push(entry)
+  }
+}
+
+function endpointName(state: AdminState, id: number): string {
+  return state.endpoints.registry.get(endpointId(id))?.name ?? ''
+}

@@ -1,0 +1,67 @@
+// Policies by document, with what became of their files.
+
+import { formatFault } from '../../core/errors.ts'
+import { qualifiedName } from '../../control/rule-origins.ts'
+import type { Policy } from '../../policy/rule.ts'
+import type { PolicyShape } from '../shapes.ts'
+import type { AdminState } from '../state.ts'
+
+export function* policyRows(state: AdminState): Iterable<PolicyShape> {
+  const counts = endpointCounts(state)
+  for (const file of state.policyFiles()) {
+    const error = file.faults.length === 0 ? null : file.faults.map(formatFault).join('\n')
+    for (const policy of file.policies) {
+      yield {
+        name: policy.name,
+        namespace: policy.namespace ?? null,
+        kind: policy.kind,
+        file: file.path,
+        endpoints: counts.get(policy) ?? 0,
+        selectors: selectorTexts(state, policy),
+        state: file.state,
+        error,
+      }
+    }
+    if (file.policies.length > 0 || error === null) continue
+    yield {
+      name: '',
+      namespace: null,
+      kind: null,
+      file: file.path,
+      endpoints: 0,
+      selectors: [],
+      state: file.state,
+      error,
+    }
+  }
+}
+
+/** Policies that select no endpoint: usually a mistake. */
+export function idlePolicies(state: AdminState): readonly string[] {
+  const counts = endpointCounts(state)
+  return state.policies.policies.filter((policy) => !counts.has(policy)).map(qualifiedName)
+}
+
+/** How many endpoints each policy selects; none: no entry. */
+function endpointCounts(state: AdminState): ReadonlyMap<Policy, number> {
+  const counts = new Map<Policy, number>()
+  for (const { id } of state.endpoints.registry) {
+    for (const policy of state.policies.compiledOf(id)?.policies ?? []) {
+      counts.set(policy, (counts.get(policy) ?? 0) + 1)
+    }
+  }
+  return counts
+}
+
+function selectorTexts(state: AdminState, policy: Policy): readonly string[] {
+  const texts = new Set<string>()
+  for (const { peers } of policy.rules) {
+    if (peers.kind !== 'selectors') continue
+    for (const peer of peers.selectors) {
+      if (peer.kind === 'entity') texts.add(peer.entity)
+      else texts.add(state.core.selectors.find(peer)?.text ?? '')
+    }
+  }
+  texts.delete('')
+  return [...texts].sort()
+}

@@ -1,0 +1,20 @@
+// Long lists are made row by row, so that whoever writes them can let the event loop go in between. The tables may
+// change meanwhile: a list is right row by row, not as of one moment.
+
+/** Rows; `undefined` stands where much was looked at without a row to show, and one may pause there too. */
+export type Rows<T> = Iterable<T | undefined>
+
+/** Table rows looked at between two pauses. */
+export const ROWS_PER_PAUSE = 256
+
+/** A list of rows without pauses, for short lists and tests. */
+export function collect<T>(rows: Rows<T>): T[] {
+  const all: T[] = []
+  for (const row of rows) if (row !== undefined) all.push(row)
+  return all
+}
+
+/** RFC 3339 in UTC with milliseconds. */
+export function formatTime(wallMilliseconds: number): string {
+  return new Date(wallMilliseconds).toISOString()
+}

@@ -1,0 +1,62 @@
+// Selectors in use: what they select now, how many names they match, which policies have them.
+
+import { qualifiedName } from '../../control/rule-origins.ts'
+import type { Selector } from '../../identity/selector-cache.ts'
+import type { SelectorShape } from '../shapes.ts'
+import type { AdminState } from '../state.ts'
+import { ROWS_PER_PAUSE, type Rows } from './rows.ts'
+
+export function* selectorRows(state: AdminState): Rows<SelectorShape> {
+  const users = new Map<Selector, Set<string>>()
+  yield* countUsers(state, users)
+  const names = new Map<string, number>()
+  yield* countNames(state, names)
+  for (const selector of state.core.selectors) {
+    yield {
+      selector: selector.text,
+      kind: selector.kind,
+      identities: [...selector.identities].sort((a, b) => a - b),
+      names: selector.kind === 'fqdn' ? (names.get(`fqdn:${selector.text}`) ?? 0) : 0,
+      policies: [...(users.get(selector) ?? [])].sort(),
+    }
+  }
+}
+
+/** Fills in which policies have each selector; only pauses come out. */
+function* countUsers(
+  { core, policies }: AdminState,
+  users: Map<Selector, Set<string>>,
+): Rows<never> {
+  let looked = 0
+  for (const policy of policies.policies) {
+    const name = qualifiedName(policy)
+    for (const { peers } of policy.rules) {
+      if (peers.kind !== 'selectors') continue
+      for (const peer of peers.selectors) {
+        if (++looked % ROWS_PER_PAUSE === 0) yield undefined
+        const selector = peer.kind === 'entity' ? undefined : core.selectors.find(peer)
+        if (selector === undefined) continue
+        const names = users.get(selector)
+        if (names === undefined) users.set(selector, new Set([name]))
+        else names.add(name)
+      }
+    }
+  }
+}
+
+/** Fills in how many names carry each label. Names share label sets, so sets are counted first. */
+function* countNames({ core }: AdminState, names: Map<string, number>): Rows<never> {
+  const { slots, labels } = core.names.names
+  const bySet = new Map<number, number>()
+  for (let row = 1; row <= slots.high; row++) {
+    if (row % (ROWS_PER_PAUSE * 16) === 0) yield undefined
+    const set = core.names.names.isUsed(row) ? labels[row]! : 0
+    if (set !== 0) bySet.set(set, (bySet.get(set) ?? 0) + 1)
+  }
+  for (const [set, count] of bySet) {
+    if (!core.labelSets.has(set)) continue
+    for (const { text } of core.labelSets.get(set).labels) {
+      names.set(text, (names.get(text) ?? 0) + count)
+    }
+  }
+}
