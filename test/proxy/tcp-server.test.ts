@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { UnavailableError } from '../../src/core/errors.ts'
 import { LOCAL } from '../../src/dns/codes.ts'
 import { TcpClient, until } from '../support/client.ts'
-import { Forwarder, type ForwarderOptions } from '../support/forwarder.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { Forwarder, socketClock, type ForwarderOptions } from '../support/forwarder.ts'
 import {
   answering,
   answerTo,
@@ -61,14 +62,16 @@ test('TcpServer answers 100 queries of one write in the order the answers come (
 })
 
 test('TcpServer does not let a slow query hold up the ones behind it (T3)', async () => {
+  const slow: SeenQuery[] = []
   const forwarder = await forward((query) => {
-    if (query.name !== 'n0.test') query.send(answerTo(query))
-    else setTimeout(() => query.send(answerTo(query)), 150)
+    if (query.name === 'n0.test') slow.push(query)
+    else query.send(answerTo(query))
   })
   const client = await connectTo(forwarder)
   client.send(...queries(10))
   await client.atLeast(9)
   assert.deepEqual(idsOf(client.received), [1, 2, 3, 4, 5, 6, 7, 8, 9])
+  for (const query of slow) query.send(answerTo(query))
   await client.atLeast(10)
 })
 
@@ -110,48 +113,59 @@ test('TcpServer carries answers of 65,000 octets and queries beyond a cell', asy
 })
 
 test('TcpServer closes an idle connection; octets of no whole message do not prolong it (T6, A21)', async () => {
-  const forwarder = await forward(answering, { tcp: { idleTimeout: 200, messageTimeout: 5000 } })
-  const [quiet, dripping, used] = [
-    await connectTo(forwarder),
-    await connectTo(forwarder),
-    await connectTo(forwarder),
-  ]
+  const time = new FakeClock()
+  const tcp = { idleTimeout: 10_000, messageTimeout: 60_000 }
+  const forwarder = await forward(answering, { clock: socketClock(time), tcp })
+  const quiet = await connectTo(forwarder)
+  const dripping = await connectTo(forwarder)
+  const used = await connectTo(forwarder)
+  await until('three connections', () => forwarder.tcp.counters.open === 3)
   dripping.socket.write(Buffer.from([0xff, 0xff]))
-  const start = performance.now()
-  while (performance.now() - start < 600) {
+  for (let second = 0; second < 9; second++) {
+    time.advance(1000)
     dripping.socket.write(Buffer.from([0]))
-    used.send(queryFor('a.test'))
-    await sleep(20)
+    await used.ask(queryFor('a.test'))
   }
-  assert.ok(quiet.closed && dripping.closed)
-  assert.equal(used.closed, false)
+  assert.equal(forwarder.tcp.counters.open, 3)
+  time.advance(1500)
+  await until('the idle ones to be closed', () => quiet.closed && dripping.closed)
   assert.equal(forwarder.tcp.counters.closedIdle, 2)
+  assert.equal(used.closed, false)
 })
 
 test('TcpServer closes a connection whose message is not complete in time (A21)', async () => {
-  const forwarder = await forward(silent, { tcp: { idleTimeout: 5000, messageTimeout: 150 } })
+  const time = new FakeClock()
+  const forwarder = await forward(silent, { clock: socketClock(time) })
   const client = await connectTo(forwarder)
   // A query in flight makes the connection not idle; the timeout for the message holds all the same.
-  client.send(queryFor('a.test'))
-  client.socket.write(Buffer.from([0, 60, 1]))
-  const drip = setInterval(() => client.socket.write(Buffer.from([0])), 20)
-  await until('the connection to be closed', () => client.closed, 1000)
-  clearInterval(drip)
+  client.socket.write(Buffer.concat([frame(queryFor('a.test')), Buffer.from([0xff, 0xff])]))
+  await until('the query', () => forwarder.tcp.counters.received === 1)
+  for (let i = 0; i < 9; i++) {
+    time.advance(500)
+    client.socket.write(Buffer.from([0]))
+    await sleep(2)
+  }
+  assert.equal(forwarder.tcp.counters.open, 1)
+  time.advance(1000)
+  await until('the connection to be closed', () => client.closed)
   assert.equal(forwarder.tcp.counters.closedIncomplete, 1)
 })
 
 test('TcpServer keeps a connection that completes each message in time', async () => {
-  const forwarder = await forward(answering, { tcp: { idleTimeout: 5000, messageTimeout: 200 } })
+  const time = new FakeClock()
+  const forwarder = await forward(answering, { clock: socketClock(time) })
   const client = await connectTo(forwarder)
+  const octets = Buffer.concat(queries(6).map(frame))
+  const size = frame(queryFor('n0.test')).length
+  client.socket.write(octets.subarray(0, 5))
   for (let i = 0; i < 5; i++) {
-    const octets = frame(queryFor('a.test', { id: i }))
-    client.socket.write(octets.subarray(0, 5))
-    await sleep(80)
-    // The rest, and the beginning of the next.
-    client.socket.write(octets.subarray(5))
+    await sleep(5)
+    time.advance(4000)
+    // The rest of one message, and the beginning of the next.
+    client.socket.write(octets.subarray(i * size + 5, (i + 1) * size + 5))
     await client.atLeast(i + 1)
   }
-  assert.equal(client.closed, false)
+  assert.equal(forwarder.tcp.counters.closedIncomplete, 0)
 })
 
 test('TcpServer sends nothing to a client that has gone and goes on (T7)', async () => {
@@ -233,14 +247,58 @@ test('TcpServer answers 200,000 pipelined queries from local refusals in flat me
   assert.ok(grown < 64 << 20, `${grown >> 20} MiB more at the end than after a fifth`)
 })
 
-test('TcpServer closes a client that never reads its answers, in bounded memory (A21)', async () => {
-  const forwarder = await forward((query) => query.send(answerTo(query, { padding: 60_000 })), {
-    tcp: { idleTimeout: 400, messageTimeout: 300 },
-  })
+test('TcpServer waits for a client that writes 400,000 queries before it reads, then answers all', async () => {
+  const time = new FakeClock()
+  const options = { clock: socketClock(time), refuseAll: LOCAL.deniedRefused }
+  const forwarder = await forward(silent, options)
+  const client = await connectTo(forwarder)
+  const { counters } = forwarder.tcp
+  const count = 400_000
+  let answered = 0
+  client.socket.removeAllListeners('data')
+  client.socket.pause()
+  const block = Buffer.concat(queries(4000).map(frame))
+  for (let sent = 0; sent < count; sent += 4000) client.socket.write(block)
+  await settled(() => counters.received)
+  assert.ok(counters.received < count, `${counters.received} read`)
+  assert.equal(counters.open, 1)
+  client.socket.on('data', (chunk: Buffer) => (answered += chunk.length))
+  client.socket.resume()
+  const answerOctets = Buffer.concat(queries(4000)).length + 2 * 4000
+  await until('all answers', () => answered === (answerOctets * count) / 4000)
+})
+
+/** Resolves once a count has been above zero and the same for 100 ms. */
+async function settled(count: () => number): Promise<void> {
+  let same = 0
+  for (let last = 0; same < 5; last = count()) {
+    await sleep(20)
+    same = last > 0 && count() === last ? same + 1 : 0
+  }
+}
+
+test('TcpServer closes a client that never reads its answers (A21)', async () => {
+  const time = new FakeClock()
+  const options = { clock: socketClock(time), refuseAll: LOCAL.deniedRefused }
+  const forwarder = await forward(silent, options)
+  const client = await connectTo(forwarder)
+  client.socket.pause()
+  const block = Buffer.concat(queries(4000).map(frame))
+  for (let sent = 0; sent < 400_000; sent += 4000) client.socket.write(block)
+  await settled(() => forwarder.tcp.counters.received)
+  time.advance(4500)
+  assert.equal(forwarder.tcp.counters.open, 1)
+  time.advance(1000)
+  assert.equal(forwarder.tcp.counters.closedSlowReader, 1)
+  assert.equal(forwarder.tcp.counters.open, 0)
+})
+
+test('TcpServer closes a client for which more than a bound of answers waits', async () => {
+  const forwarder = await forward((query) => query.send(answerTo(query, { padding: 60_000 })))
   const client = await connectTo(forwarder)
   client.socket.pause()
   client.send(...queries(2000))
-  await until('the close', () => forwarder.tcp.counters.closedSlowReader === 1, 6000)
+  await until('the close', () => forwarder.tcp.counters.closedSlowReader === 1)
   assert.equal(forwarder.tcp.counters.open, 0)
   const reading = await connectTo(forwarder)
   await reading.ask(queryFor('a.test'))
@@ -281,6 +339,31 @@ test('TcpServer bounds connections: the oldest idle one goes, without one the ne
   await until('a refusal', () => last.closed)
   assert.equal(counters.refusedFull, 1)
   assert.equal(counters.evicted, 1)
+})
+
+test('TcpServer closes the one of all clients that was idle longest, by messages', async () => {
+  const forwarder = await forward(answering, { tcp: { connections: 3 } })
+  const clients: TcpClient[] = []
+  for (const address of ['127.0.0.2', '127.0.0.3', '127.0.0.4']) {
+    clients.push(await connectTo(forwarder, address))
+    await until('it to be accepted', () => forwarder.tcp.counters.open === clients.length)
+  }
+  await clients[0]?.ask(queryFor('a.test'))
+  await connectTo(forwarder, '127.0.0.5')
+  await until('one to go', () => clients.some((client) => client.closed))
+  assert.deepEqual(
+    clients.map((client) => client.closed),
+    [false, true, false],
+  )
+})
+
+test('TcpServer goes on reading after a bound full of messages that get no answer', async () => {
+  const forwarder = await forward(answering, { tcp: { queriesPerConnection: 8 } })
+  const client = await connectTo(forwarder)
+  const scraps = Array.from({ length: 100 }, () => Buffer.from([1, 2, 3]))
+  client.send(...scraps, queryFor('a.test', { id: 5 }))
+  await client.atLeast(1)
+  assert.deepEqual(idsOf(client.received), [5])
 })
 
 test('TcpServer says nothing to messages that get no answer and keeps the connection (A23)', async () => {

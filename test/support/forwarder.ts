@@ -1,7 +1,7 @@
 // The packet transport put together with the least of a pipeline: every sound query is forwarded, every
 // answer released, nothing is learned. It shows how the parts fit and serves the transport's tests.
 
-import { systemClock } from '../../src/core/clock.ts'
+import { systemClock, type Clock } from '../../src/core/clock.ts'
 import { endpointId, generation } from '../../src/core/ids.ts'
 import { LOCAL, type LocalAnswer } from '../../src/dns/codes.ts'
 import { QueryView } from '../../src/dns/query.ts'
@@ -24,14 +24,28 @@ import {
   type UpstreamLimits,
   type UpstreamOptions,
 } from '../../src/proxy/upstream.ts'
+import type { FakeClock } from './fake-clock.ts'
 
 export interface ForwarderOptions {
   readonly servers: readonly ServerAddress[]
   readonly upstream?: Partial<UpstreamLimits>
   readonly tcp?: Partial<TcpServerLimits>
   readonly udp?: NonNullable<UpstreamOptions['udp']>
+  /** Default: real time. */
+  readonly clock?: Clock
   /** Answers every query with this instead of forwarding it. */
   readonly refuseAll?: LocalAnswer
+}
+
+/** Timeouts pass only when the test says so; sockets and the turns of the event loop are real. */
+export function socketClock(fake: FakeClock): Clock {
+  return {
+    now: () => fake.now(),
+    wall: () => fake.wall(),
+    after: (ms, run) => fake.after(ms, run),
+    every: (ms, run) => fake.every(ms, run),
+    soon: (run) => systemClock.soon(run),
+  }
 }
 
 export class Forwarder {
@@ -48,7 +62,7 @@ export class Forwarder {
   #tcpPort = 0
 
   private constructor(options: ForwarderOptions) {
-    const clock = systemClock
+    const { clock = systemClock } = options
     const { book } = this
     this.#refuseAll = options.refuseAll
     this.collector = new BatchCollector({ clock, onBatch: (batch) => this.#admit(batch) })
