@@ -3,97 +3,19 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { generation } from '../../src/core/ids.ts'
-import { formatAddress } from '../../src/core/ip.ts'
-import {
-  ACK,
-  FIN,
-  frame,
-  icmp,
-  RST,
-  sctp,
-  SYN,
-  tcp,
-  udp,
-  type Segment,
-} from '../support/packets.ts'
+import { ACK, FIN, icmp, RST, sctp, SYN } from '../support/packets.ts'
 import {
   LEARNED,
   commit,
   listener,
   PEER_4,
-  POD,
-  POD_4,
   policy,
   settle,
   type Bench,
   type BenchMaker,
 } from './bench.ts'
 import { withBench } from './commits.ts'
-
-type Verdict = 'pass' | 'drop'
-
-/** Packets of one connection between POD:40000 and PEER:443, from either side. */
-class Wire {
-  readonly #bench: Bench
-  readonly #local: number
-  readonly #peer: number
-
-  constructor(bench: Bench, local = 40000, peer = 443) {
-    this.#bench = bench
-    this.#local = local
-    this.#peer = peer
-  }
-
-  out(flags: number): Verdict {
-    return this.send(tcp({ from: this.#local, to: this.#peer }, flags))
-  }
-
-  in(flags: number): void {
-    this.receive(tcp({ from: this.#peer, to: this.#local }, flags))
-  }
-
-  outUdp(): Verdict {
-    return this.send(udp({ from: this.#local, to: this.#peer }))
-  }
-
-  inUdp(): void {
-    this.receive(udp({ from: this.#peer, to: this.#local }))
-  }
-
-  send(segment: Segment): Verdict {
-    return this.#bench.judge(POD, 'from', frame({ source: POD_4, target: PEER_4 }, segment))
-  }
-
-  receive(segment: Segment): void {
-    this.#bench.judge(POD, 'to', frame({ source: PEER_4, target: POD_4 }, segment))
-  }
-
-  /** A handshake that the peer begins; what the endpoint's SYN-ACK met. */
-  accept(): Verdict {
-    this.in(SYN)
-    const verdict = this.out(SYN | ACK)
-    this.in(ACK)
-    return verdict
-  }
-
-  connect(): void {
-    this.out(SYN)
-    this.in(SYN | ACK)
-    this.out(ACK)
-  }
-}
-
-function peersOf(bench: Bench): readonly string[] {
-  const peers: string[] = []
-  const scan = bench.datapath.scanPeers()
-  for (let i = 0; i < 1000; i++) {
-    const done = scan.next(64, (endpoint, family, peer) =>
-      peers.push(`${endpoint} ${formatAddress(family, peer)}`),
-    )
-    if (done) return peers.sort()
-  }
-  throw new Error('The scan does not end')
-}
+import { peersOf, Wire } from './wire.ts'
 
 export function contractOfConnections(maker: BenchMaker): void {
   const skip = maker.unavailable ?? false

@@ -3,12 +3,16 @@
 import type { BenchMaker } from './bench.ts'
 import { contractOfCommits } from './commits.ts'
 import { contractOfConnections } from './connections.ts'
+import { contractOfExceptions } from './exceptions.ts'
 import { contractOfPackets } from './packets.ts'
+import { contractOfRandomPolicies } from './random.ts'
 import { contractOfVerdicts } from './verdicts.ts'
 
 export function datapathContract(maker: BenchMaker): void {
   contractOfCommits(maker)
   contractOfVerdicts(maker)
+  contractOfExceptions(maker)
   contractOfConnections(maker)
   contractOfPackets(maker)
+  contractOfRandomPolicies(maker)
 }

@@ -1,0 +1,118 @@
+// Contract: what passes without policy, and what is special to processes of the host itself.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { ACK, arp, ethernet, frame, sctp, SYN, tcp, udp } from '../support/packets.ts'
+import {
+  batch,
+  commit,
+  endpoint,
+  listener,
+  PEER_4,
+  POD,
+  POD_4,
+  policy,
+  settle,
+  type BenchMaker,
+} from './bench.ts'
+import { withBench } from './commits.ts'
+
+type Verdict = 'pass' | 'drop'
+
+const to443 = tcp({ from: 40000, to: 443 }, SYN)
+
+export function contractOfExceptions(maker: BenchMaker): void {
+  const skip = maker.unavailable ?? false
+  describe(`${maker.name}: exceptions`, { skip }, () => {
+    test('judge lets DNS to own listeners pass without a rule, and nothing else', () => {
+      withBench(maker, {}, (bench) => {
+        settle(bench, [])
+        commit(bench.datapath, { prefixUpserts: batch([['10.0.1.1/32', 1, 1]]) })
+        bench.datapath.setListeners([listener('10.0.9.9', 5300), listener('0.0.0.0', 53)])
+        const rows: readonly (readonly [
+          Verdict,
+          string,
+          number,
+          'tcp' | 'udp' | 'sctp',
+          string,
+        ])[] = [
+          ['pass', '10.0.9.9', 5300, 'udp', 'the listener'],
+          ['pass', '10.0.9.9', 5300, 'tcp', 'the listener by TCP'],
+          ['drop', '10.0.9.9', 5300, 'sctp', 'no listener speaks SCTP'],
+          ['drop', '10.0.9.9', 5301, 'udp', 'another port'],
+          ['drop', '10.0.9.8', 5300, 'udp', 'another address'],
+          ['pass', '10.0.1.1', 53, 'udp', 'any address of the node'],
+          ['drop', PEER_4, 53, 'udp', 'another resolver is not ours'],
+        ]
+        for (const [verdict, target, port, protocol, reason] of rows) {
+          const ports = { from: 40000, to: port }
+          const segment = { tcp: tcp(ports, SYN), udp: udp(ports), sctp: sctp(ports) }[protocol]
+          assert.equal(
+            bench.judge(POD, 'from', frame({ source: POD_4, target }, segment)),
+            verdict,
+            reason,
+          )
+        }
+        bench.datapath.setListeners([listener('10.0.9.9', 5301)])
+        const old = frame({ source: POD_4, target: '10.0.9.9' }, udp({ from: 40000, to: 5300 }))
+        assert.equal(bench.judge(POD, 'from', old), 'drop', 'a listener that is gone')
+      })
+    })
+
+    test('judge lets ARP pass, and never drops what comes in', () => {
+      withBench(maker, {}, (bench) => {
+        settle(bench, [])
+        assert.equal(bench.judge(POD, 'from', arp()), 'pass')
+        const inbound = frame({ source: PEER_4, target: POD_4 }, tcp({ from: 1, to: 2 }, ACK))
+        assert.equal(bench.judge(POD, 'to', inbound), 'pass')
+        assert.equal(
+          bench.judge(POD, 'to', ethernet(0x8847, new Uint8Array(20))),
+          'pass',
+          'malformed too',
+        )
+      })
+    })
+
+    test('judge of a cgroup endpoint has no source check, and takes loopback for the host', () => {
+      withBench(maker, {}, (bench) => {
+        const entries = [policy({ identity: 1, protocol: 6, port: 443 })]
+        commit(bench.datapath, {
+          policyUpserts: entries,
+          endpointUpserts: [endpoint({ hook: bench.cgroupHook(), sources: [] })],
+        })
+        const rows: readonly (readonly [Verdict, string, string, string])[] = [
+          ['pass', '127.0.0.1', '127.0.0.1', 'loopback'],
+          ['pass', '127.0.0.1', '127.9.9.9', 'all of 127.0.0.0/8'],
+          ['pass', '::1', '::1', 'IPv6 loopback'],
+          ['drop', '10.0.0.1', PEER_4, 'the world'],
+        ]
+        for (const [verdict, source, target, reason] of rows) {
+          assert.equal(bench.judge(POD, 'from', frame({ source, target }, to443)), verdict, reason)
+        }
+      })
+    })
+
+    test('sourceOf tells which cgroup endpoint asked one of our listeners, in mode bypass as well', () => {
+      withBench(maker, {}, (bench) => {
+        bench.datapath.setListeners([listener('127.0.0.1', 5300)])
+        commit(bench.datapath, {
+          endpointUpserts: [endpoint({ hook: bench.cgroupHook(), sources: [] })],
+        })
+        const ask = (from: number): Verdict =>
+          bench.judge(
+            POD,
+            'from',
+            frame({ source: '127.0.0.1', target: '127.0.0.1' }, udp({ from, to: 5300 })),
+          )
+        const { octets } = listener('127.0.0.1', 0)
+        assert.equal(ask(41000), 'pass')
+        assert.equal(bench.datapath.sourceOf(17, 4, octets, 41000), POD)
+        assert.equal(bench.datapath.sourceOf(6, 4, octets, 41000), undefined)
+        assert.equal(bench.datapath.sourceOf(17, 4, octets, 41001), undefined)
+        bench.datapath.setMode('bypass')
+        assert.equal(ask(41001), 'pass')
+        assert.equal(bench.datapath.sourceOf(17, 4, octets, 41001), POD)
+      })
+    })
+  })
+}
