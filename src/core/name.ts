@@ -29,7 +29,7 @@ export function parseName(text: string): NameResult {
       const fault = endLabel()
       if (fault !== undefined) return { kind: 'bad', reason: fault }
     } else if (code === 0x5c) {
-      const escaped = /^\\(\d{3}|[^\d])/.exec(body.slice(i, i + 4))?.[1]
+      const escaped = /^\\(\d{3}|[!-/:-~])/.exec(body.slice(i, i + 4))?.[1]
       const value =
         escaped === undefined ? -1 : escaped.length === 3 ? Number(escaped) : escaped.charCodeAt(0)
       if (value < 0 || value > 255 || escaped === undefined)
