@@ -1,7 +1,7 @@
 // Label set -> numeric identity, counted. Equal sets have one number while anything refers to it, and for
 // a delay after, so that a name that comes and goes keeps its number. A number is handed to another set
-// only after the delay, and in practice only after all 2^24 numbers went round. Numbers at or below
-// `above` are never handed out: the kernel's maps may still carry them from an earlier daemon.
+// only after the delay, and in practice only after all 2^24 numbers went round. Numbers that the kernel's
+// maps carried at the start are never handed out; the first one given is above the highest of them.
 //
 // A set with a `fqdn:` label that configuration did not pre-allocate is dynamic: answers make it, so its
 // count is bounded apart, and at the bound the set falls back to one with fewer fqdn labels (SEMANTICS 3).
@@ -16,8 +16,6 @@ import { FIRST_LOCAL, LAST_LOCAL } from './reserved.ts'
 const REUSE_DELAY_MS = 600_000
 /** Numbers that wait for the delay, at most; beyond it the oldest goes early. */
 const COOLING_MAX = 65_536
-
-const NEVER_FREED = -1
 
 interface Entry {
   readonly identity: Identity
@@ -52,6 +50,7 @@ export class Allocator {
   /** Identities by their set without fqdn labels: where the fallback looks. */
   readonly #byBase = new Map<number, Set<Entry>>()
   readonly #cooling = new Set<Entry>()
+  readonly #carried: ReadonlySet<Identity>
   #fresh: Identity[] = []
   #unused = new Set<Identity>()
   #next: number
@@ -62,14 +61,17 @@ export class Allocator {
   constructor(options: {
     readonly labelSets: LabelSets
     readonly clock: Clock
-    /** Highest number that kernel maps may still carry. */
-    readonly above: number
+    /** Numbers that kernel maps may still carry from an earlier daemon. */
+    readonly carried: ReadonlySet<Identity>
     readonly dynamicMax: number
   }) {
     this.#sets = options.labelSets
     this.#clock = options.clock
     this.#dynamicMax = options.dynamicMax
-    this.#next = Math.max(FIRST_LOCAL, options.above + 1)
+    this.#carried = options.carried
+    let highest: number = FIRST_LOCAL - 1
+    for (const id of options.carried) highest = Math.max(highest, id)
+    this.#next = highest >= LAST_LOCAL ? FIRST_LOCAL : highest + 1
   }
 
   /** Identities in use by prefixes or pre-allocation. */
@@ -91,13 +93,18 @@ export class Allocator {
     return this.#fallbacks
   }
 
+  /** Whether one more dynamic identity fits. */
+  get hasRoom(): boolean {
+    return this.#dynamic < this.#dynamicMax
+  }
+
   /** A counted reference to the identity of a label set, or of its fallback at the bound. */
   acquire(set: number): Acquired {
     const known = this.#bySet.get(set)
-    if (known !== undefined) return { identity: this.#refer(known), degraded: false }
+    const inUse = known !== undefined && known.references > 0
     const dynamic = this.#sets.get(set).fqdnCount > 0
-    if (!dynamic || this.#dynamic < this.#dynamicMax) {
-      return { identity: this.#refer(this.#allocate(set, dynamic)), degraded: false }
+    if (inUse || !dynamic || this.hasRoom) {
+      return { identity: this.#refer(known ?? this.#allocate(set, dynamic)), degraded: false }
     }
     this.#fallbacks++
     return { identity: this.#refer(this.#fallback(set)), degraded: true }
@@ -126,6 +133,8 @@ export class Allocator {
     const entry = this.#byNumber.get(id)
     invariant(entry !== undefined, `pre-allocated identity ${id} is known`)
     entry.preallocated = false
+    entry.dynamic = this.#sets.get(entry.set).fqdnCount > 0
+    if (entry.dynamic) this.#dynamic++
     this.release(id)
   }
 
@@ -156,12 +165,12 @@ export class Allocator {
     return unused
   }
 
-  /** Gives up numbers whose delay is over; call now and then. */
+  /** Gives up numbers whose delay is over, of those that `takeUnused` has told; call now and then. */
   sweep(): void {
     const due = this.#clock.now() - REUSE_DELAY_MS
     for (const entry of this.#cooling) {
       if (entry.freedAt > due && this.#cooling.size <= COOLING_MAX) break
-      this.#forget(entry)
+      if (!this.#unused.has(entry.identity)) this.#forget(entry)
     }
   }
 
@@ -192,7 +201,7 @@ export class Allocator {
   #refer(entry: Entry): Identity {
     if (entry.references === 0) {
       this.#cooling.delete(entry)
-      if (entry.dynamic && entry.freedAt !== NEVER_FREED) this.#dynamic++
+      if (entry.dynamic) this.#dynamic++
       if (!this.#unused.delete(entry.identity)) this.#fresh.push(entry.identity)
     }
     entry.references++
@@ -210,14 +219,13 @@ export class Allocator {
       references: 0,
       preallocated: false,
       dynamic,
-      freedAt: NEVER_FREED,
+      freedAt: 0,
     }
     this.#bySet.set(set, entry)
     this.#byNumber.set(entry.identity, entry)
     const family = this.#byBase.get(baseSet)
     if (family === undefined) this.#byBase.set(baseSet, new Set([entry]))
     else family.add(entry)
-    if (dynamic) this.#dynamic++
     this.#allocations++
     return entry
   }
@@ -226,7 +234,7 @@ export class Allocator {
     for (let tried = FIRST_LOCAL as number; tried <= LAST_LOCAL; tried++) {
       const candidate = identity(this.#next)
       this.#next = this.#next >= LAST_LOCAL ? FIRST_LOCAL : this.#next + 1
-      if (!this.#byNumber.has(candidate)) return candidate
+      if (!this.#byNumber.has(candidate) && !this.#carried.has(candidate)) return candidate
     }
     throw new Error('Cannot allocate an identity: all 2^24 numbers are in use')
   }
