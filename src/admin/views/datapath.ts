@@ -1,0 +1,80 @@
+// What is enforced now, read back from the datapath, as texts: key and value of each entry under the name of its
+// map. The memory datapath has no maps, but the same entries.
+
+import { RESERVED_NAMES } from '../../identity/reserved.ts'
+import { formatPrefix } from '../../core/ip.ts'
+import { formatPortRange } from '../../core/protocol.ts'
+import type {
+  DatapathDump,
+  DatapathEndpoint,
+  PolicyEntry,
+  PolicyKey,
+} from '../../datapath/datapath.ts'
+import type { DatapathShape } from '../shapes.ts'
+import type { AdminState } from '../state.ts'
+import { ROWS_PER_PAUSE, type Rows } from './rows.ts'
+
+export const MODE_KEY = 'mode'
+/** All that a source entry says is that it is there. */
+export const SOURCE_VALUE = 'allowed'
+
+export function* datapathRows({ core }: AdminState): Rows<DatapathShape> {
+  const dump = core.datapath.dump()
+  yield { map: 'ng_mode', key: MODE_KEY, value: dump.mode }
+  yield* endpointEntries(dump)
+  for (const [i, entry] of dump.policies.entries()) {
+    if (i % ROWS_PER_PAUSE === 0) yield undefined
+    yield { map: 'ng_policy', key: formatPolicyKey(entry), value: formatPolicyValue(entry) }
+  }
+  const { prefixes } = dump
+  for (let i = 0; i < prefixes.count; i++) {
+    if (i % ROWS_PER_PAUSE === 0) yield undefined
+    const value = formatPrefixValue(prefixes.identity(i), prefixes.addressClass(i))
+    yield { map: 'ng_ipcache', key: prefixes.format(i), value }
+  }
+}
+
+function* endpointEntries({ endpoints }: DatapathDump): Rows<DatapathShape> {
+  for (const endpoint of endpoints) {
+    const key = endpoint.hookKey === '' ? `endpoint ${endpoint.id}` : endpoint.hookKey
+    yield { map: 'ng_endpoints', key, value: formatEndpointValue(endpoint) }
+    for (const source of endpoint.sources) {
+      const key = formatSourceKey(endpoint.id, formatPrefix(source))
+      yield { map: 'ng_source', key, value: SOURCE_VALUE }
+    }
+  }
+}
+
+/** `identity 16777217 class world-ipv4` */
+export function formatPrefixValue(identity: number, addressClass: number): string {
+  const name = RESERVED_NAMES.get(addressClass) ?? String(addressClass)
+  return `identity ${identity} class ${name.replace('reserved:', '')}`
+}
+
+/** `endpoint 1 identity 16777217 443/TCP`; identity 0 is any. */
+export function formatPolicyKey(key: PolicyKey): string {
+  const { endpoint, identity, protocol, port, portBits } = key
+  const ports = formatPortRange({ protocol, low: port, high: port | (0xffff >> portBits) })
+  return `endpoint ${endpoint} identity ${identity} ${ports}`
+}
+
+/** `allow rule 3`; rule 0 is a default. */
+export function formatPolicyValue({
+  verdict,
+  rule,
+}: Pick<PolicyEntry, 'verdict' | 'rule'>): string {
+  return `${verdict} rule ${rule}`
+}
+
+/** `endpoint 1 generation 1 enforcing audit` */
+export function formatEndpointValue(
+  endpoint: Pick<DatapathEndpoint, 'id' | 'generation' | 'enforcing' | 'audit'>,
+): string {
+  const { id, generation, enforcing, audit } = endpoint
+  const flags = `${enforcing ? ' enforcing' : ''}${audit ? ' audit' : ''}`
+  return `endpoint ${id} generation ${generation}${flags}`
+}
+
+export function formatSourceKey(endpoint: number, source: string): string {
+  return `endpoint ${endpoint} ${source}`
+}

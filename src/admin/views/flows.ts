@@ -1,0 +1,94 @@
+// Flows as JSON: DNS decisions, packets that were dropped or would have been, and events.
+
+import { FLOW_KINDS, type FlowDetails, type FlowKind } from '../../control/flow-ring.ts'
+import { endpointId, identity } from '../../core/ids.ts'
+import { formatAddress } from '../../core/ip.ts'
+import { formatProtocol } from '../../core/protocol.ts'
+import { formatRcode, formatType } from '../../dns/presentation.ts'
+import { RESERVED_NAMES } from '../../identity/reserved.ts'
+import type { FlowShape, FlowVerdict } from '../shapes.ts'
+import type { AdminState } from '../state.ts'
+import { formatTime } from './rows.ts'
+
+const VERDICTS: Readonly<Record<FlowKind, FlowVerdict>> = {
+  forwarded: 'allow',
+  answered: 'allow',
+  denied: 'deny',
+  audited: 'audit',
+  'unknown-client': 'deny',
+  'not-ready': 'error',
+  malformed: 'error',
+  overloaded: 'error',
+  'upstream-failed': 'error',
+  drop: 'deny',
+  audit: 'audit',
+  'policy-lost': 'event',
+}
+
+/** What `verdict=` takes: verdicts, and kinds for those who want one alone. */
+export const FLOW_FILTERS: readonly string[] = [
+  ...new Set<string>([...Object.values(VERDICTS), ...FLOW_KINDS]),
+]
+
+/** The flow of that number, which the ring still has; undefined when the filter leaves it out. */
+export function flowView(
+  state: AdminState,
+  number: number,
+  filter: string | undefined,
+): FlowShape | undefined {
+  const flow = state.flows.get(number)
+  const verdict = VERDICTS[flow.kind]
+  if (filter !== undefined && filter !== verdict && filter !== flow.kind) return undefined
+  const base = {
+    number,
+    time: formatTime(flow.time),
+    kind: flow.kind,
+    verdict,
+    endpoint: state.endpoints.registry.get(endpointId(flow.endpoint))?.name ?? null,
+  }
+  switch (flow.kind) {
+    case 'drop':
+    case 'audit':
+      return { ...base, ...packetDetails(state, flow) }
+    case 'policy-lost':
+      return { ...base, policies: flow.reason }
+    default:
+      return { ...base, ...dnsDetails(flow) }
+  }
+}
+
+function dnsDetails(flow: FlowDetails) {
+  const answered = flow.kind === 'answered'
+  return {
+    client: addressOf(flow),
+    name: flow.name ?? null,
+    type: formatType(flow.qtype),
+    rcode: answered ? formatRcode(flow.rcode) : null,
+    outcome: answered ? flow.outcome : null,
+    addresses: flow.addresses,
+  }
+}
+
+function packetDetails({ core }: AdminState, flow: FlowDetails) {
+  return {
+    peer: addressOf(flow),
+    protocol: formatProtocol(flow.protocol),
+    port: flow.port,
+    identity: flow.identity,
+    labels: labelsOf(core, flow.identity),
+    rules: core.origins.places(flow.rule),
+    reason: flow.reason,
+  }
+}
+
+/** Labels that the number stands for now; none when it is no longer in use. */
+function labelsOf({ allocator, labelSets }: AdminState['core'], id: number): readonly string[] {
+  const reserved = RESERVED_NAMES.get(id)
+  if (reserved !== undefined) return [reserved]
+  const set = allocator.setOf(identity(id))
+  return set === undefined ? [] : labelSets.format(set)
+}
+
+function addressOf({ family, peer }: FlowDetails): string {
+  return formatAddress(family === 4 ? 4 : 6, peer)
+}

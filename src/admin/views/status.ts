@@ -1,0 +1,60 @@
+// The state of the daemon in one object: what a person looks at first.
+
+import { formatSocketAddress } from '../../core/socket-address.ts'
+import { isNearBound } from '../../telemetry/limits.ts'
+import type { StatusShape } from '../shapes.ts'
+import type { AdminState } from '../state.ts'
+import { unfencedReason } from './endpoints.ts'
+import { idlePolicies } from './policies.ts'
+import { formatTime } from './rows.ts'
+
+export function statusView(state: AdminState): StatusShape {
+  const { core, policies, transition } = state
+  const notReady = state.notReady()
+  const faults = faultsOf(state)
+  const { refused } = core.committer
+  const healthy = notReady.length === 0 && faults.length === 0 && refused === 0
+  return {
+    health: healthy ? 'ok' : 'degraded',
+    ready: notReady.length === 0,
+    notReady,
+    version: state.version,
+    started: formatTime(state.startedAt),
+    pid: process.pid,
+    mode: state.mode(),
+    datapath: { kind: core.datapath.kind, revision: core.committer.revision, refused },
+    policyRevision: policies.revision,
+    realizedRevision: transition.realizedRevision,
+    endpoints: countEndpoints(state),
+    policies: policies.policies.length,
+    listeners: state.listeners().map(formatSocketAddress),
+    upstreams: state
+      .upstreams()
+      .map(({ address, answered, failures }) => ({
+        address,
+        answered: answered ?? null,
+        failures,
+      })),
+    identityFallbacks: core.allocator.fallbacks,
+    limits: state
+      .limits()
+      .filter(isNearBound)
+      .map(({ limit, use = 0, bound, hits }) => ({ limit, use, bound, hits })),
+    faults,
+    warnings: idlePolicies(state).map((name) => `policy ${name} selects no endpoint`),
+  }
+}
+
+/** Faults of all files as they are now; what is in force then is their last good version. */
+export function faultsOf(state: AdminState): StatusShape['faults'] {
+  const policies = [...state.policyFiles()].flatMap((file) => file.faults)
+  return [...policies, ...state.faults()].map(({ position, message }) => ({ ...position, message }))
+}
+
+function countEndpoints(state: AdminState): StatusShape['endpoints'] {
+  let enforcing = 0
+  for (const endpoint of state.endpoints.registry) {
+    if (unfencedReason(state, endpoint) === undefined) enforcing++
+  }
+  return { known: state.endpoints.registry.size, enforcing }
+}

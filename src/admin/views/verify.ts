@@ -1,0 +1,134 @@
+// Desired state against what the datapath holds, entry by entry. Read in slices while both go on changing, so a
+// difference counts only when a second look finds the same one.
+//
+// Prefixes are compared by table row, without text: a million of them cost a mark each. Policy entries and
+// endpoints are compared by the text of their keys.
+
+import { formatPrefix } from '../../core/ip.ts'
+import type { DatapathDump, EndpointEntry } from '../../datapath/datapath.ts'
+import type { DifferenceShape } from '../shapes.ts'
+import type { AdminState } from '../state.ts'
+import {
+  formatEndpointValue,
+  formatPolicyKey,
+  formatPolicyValue,
+  formatPrefixValue,
+  formatSourceKey,
+  MODE_KEY,
+  SOURCE_VALUE,
+} from './datapath.ts'
+import { ROWS_PER_PAUSE, type Rows } from './rows.ts'
+
+export function* differenceRows(state: AdminState): Rows<DifferenceShape> {
+  const first = new Set<string>()
+  for (const difference of compare(state)) {
+    if (difference === undefined) yield undefined
+    else first.add(JSON.stringify(difference))
+  }
+  if (first.size === 0) return
+  for (const difference of compare(state)) {
+    const same = difference === undefined || first.has(JSON.stringify(difference))
+    yield same ? difference : undefined
+  }
+}
+
+function* compare(state: AdminState): Rows<DifferenceShape> {
+  const dump = state.core.datapath.dump()
+  const mode = state.mode()
+  if (mode !== dump.mode) yield { map: 'ng_mode', key: MODE_KEY, want: mode, have: dump.mode }
+  yield* compareTexts('ng_endpoints', wantedEndpoints(state), heldEndpoints(dump))
+  yield* compareTexts('ng_source', wantedSources(state), heldSources(dump))
+  yield* compareTexts('ng_policy', wantedPolicies(state), heldPolicies(dump))
+  yield* comparePrefixes(state, dump)
+}
+
+type Texts = Iterable<readonly [key: string, value: string]>
+
+function* compareTexts(
+  map: DifferenceShape['map'],
+  wanted: Texts,
+  held: Texts,
+): Rows<DifferenceShape> {
+  const left = new Map(held)
+  let looked = 0
+  for (const [key, want] of wanted) {
+    if (++looked % ROWS_PER_PAUSE === 0) yield undefined
+    const have = left.get(key) ?? null
+    left.delete(key)
+    if (have !== want) yield { map, key, want, have }
+  }
+  for (const [key, have] of left) yield { map, key, want: null, have }
+}
+
+/** Endpoints that have a hook which is there now. */
+function* hookedEndpoints({ core, endpoints }: AdminState): Iterable<[EndpointEntry, string]> {
+  for (const entry of endpoints.entries()) {
+    const { kind } = core.datapath.hookState(entry.id)
+    const key = core.datapath.hookKey(entry.hook)
+    if (key !== undefined && (kind === 'attached' || kind === 'unfenced')) yield [entry, key]
+  }
+}
+
+function* wantedEndpoints(state: AdminState): Texts {
+  for (const [entry, key] of hookedEndpoints(state)) yield [key, formatEndpointValue(entry)]
+}
+
+function* heldEndpoints({ endpoints }: DatapathDump): Texts {
+  for (const endpoint of endpoints) {
+    if (endpoint.hookKey !== '') yield [endpoint.hookKey, formatEndpointValue(endpoint)]
+  }
+}
+
+function* wantedSources(state: AdminState): Texts {
+  for (const [{ id, hook, sources }] of hookedEndpoints(state)) {
+    if (hook.kind === 'cgroup') continue
+    for (const source of sources) yield [formatSourceKey(id, formatPrefix(source)), SOURCE_VALUE]
+  }
+}
+
+function* heldSources({ endpoints }: DatapathDump): Texts {
+  for (const { id, hookKey, sources } of endpoints) {
+    if (hookKey === '') continue
+    for (const source of sources) yield [formatSourceKey(id, formatPrefix(source)), SOURCE_VALUE]
+  }
+}
+
+function* wantedPolicies({ core }: AdminState): Texts {
+  for (const entry of core.policyMaps.entries()) {
+    yield [formatPolicyKey(entry), formatPolicyValue(entry)]
+  }
+}
+
+function* heldPolicies({ policies }: DatapathDump): Texts {
+  for (const entry of policies) yield [formatPolicyKey(entry), formatPolicyValue(entry)]
+}
+
+function* comparePrefixes(
+  { core }: AdminState,
+  { prefixes: held }: DatapathDump,
+): Rows<DifferenceShape> {
+  const { prefixes } = core.ipcache
+  const seen = new Uint8Array(prefixes.slots.high + 1)
+  for (let i = 0; i < held.count; i++) {
+    if (i % ROWS_PER_PAUSE === 0) yield undefined
+    const row = prefixes.find(held.family(i), held.octets(i), 0, held.length(i))
+    seen[row] = 1
+    const id = held.identity(i)
+    const addressClass = held.addressClass(i)
+    const wanted = prefixes.wanted[row]!
+    if (wanted === id && prefixes.addressClass[row] === addressClass) continue
+    yield {
+      map: 'ng_ipcache',
+      key: held.format(i),
+      want: wanted === 0 ? null : formatPrefixValue(wanted, prefixes.addressClass[row]!),
+      have: formatPrefixValue(id, addressClass),
+    }
+  }
+  for (let row = 1; row < seen.length; row++) {
+    if (row % (ROWS_PER_PAUSE * 16) === 0) yield undefined
+    const wanted = prefixes.wanted[row]!
+    if (wanted === 0 || seen[row] === 1) continue
+    const want = formatPrefixValue(wanted, prefixes.addressClass[row]!)
+    yield { map: 'ng_ipcache', key: prefixes.format(row), want, have: null }
+  }
+}
