@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Guard } from '../../src/names/guard.ts'
+import { prefixOf } from '../support/node.ts'
+
+const guard = new Guard({
+  nodeAddresses: ['192.0.2.77', '2001:db8::77'].map(prefixOf),
+  protectedPrefixes: ['10.0.0.0/8', '2001:db8:5::/48', '10.0.0.0/8'].map(prefixOf),
+})
+
+const ROWS: readonly (readonly [address: string, guarded: boolean, reason: string])[] = [
+  ['0.0.0.0', true, 'unspecified'],
+  ['0.1.2.3', true, 'this network'],
+  ['127.0.0.1', true, 'loopback'],
+  ['127.255.255.255', true, 'all of 127/8'],
+  ['128.0.0.1', false, 'next to loopback'],
+  ['169.254.169.254', true, 'metadata service, link-local'],
+  ['169.253.1.1', false, 'next to link-local'],
+  ['224.0.0.251', true, 'multicast'],
+  ['239.255.255.255', true, 'end of multicast'],
+  ['240.0.0.1', false, 'reserved but not multicast'],
+  ['255.255.255.255', true, 'broadcast'],
+  ['192.0.2.77', true, "the node's own"],
+  ['192.0.2.78', false, 'a neighbour'],
+  ['10.20.30.40', true, 'protected'],
+  ['11.0.0.1', false, 'not protected'],
+  ['::', true, 'unspecified'],
+  ['::1', true, 'loopback'],
+  ['fe80::1', true, 'link-local'],
+  ['febf::1', true, 'end of fe80::/10'],
+  ['fec0::1', false, 'past it'],
+  ['ff02::1', true, 'multicast'],
+  ['2001:db8::77', true, "the node's own"],
+  ['2001:db8:5:1::1', true, 'protected'],
+  ['2001:db8:6::1', false, 'not protected'],
+  ['::ffff:127.0.0.1', true, 'mapped is IPv4'],
+  ['64:ff9b::7f00:1', true, 'NAT64 of loopback'],
+  ['64:ff9b::c000:24d', true, "NAT64 of the node's own"],
+  ['64:ff9b::808:808', false, 'NAT64 of a public address'],
+  ['64:ff9b:1::a00:1', true, 'local NAT64, /96 form'],
+  ['64:ff9b:1:a14:1e:2800::', true, 'local NAT64, /48 form of 10.20.30.40'],
+  ['64:ff9b:1:5:a:1401:200:0', true, 'local NAT64, /56 form'],
+  ['64:ff9b:1::7f:0:100:0', true, 'local NAT64, /64 form'],
+  ['2002:7f00:1::', true, '6to4 of loopback'],
+  ['2002:a14:1e28::1', true, '6to4 of a protected address'],
+  ['2002:808:808::1', false, '6to4 of a public address'],
+  ['::7f00:1', true, 'IPv4-compatible loopback'],
+  ['::808:808', false, 'IPv4-compatible public address'],
+]
+
+for (const [address, guarded, reason] of ROWS) {
+  test(`Guard.isGuarded ${guarded ? 'guards' : 'passes'} ${address}: ${reason}`, () => {
+    const { family, octets } = prefixOf(address)
+    const shifted = Uint8Array.from([7, ...octets])
+    assert.equal(guard.isGuarded(family, shifted, 1), guarded)
+  })
+}
