@@ -74,7 +74,7 @@ export class NameCache {
     return Math.floor(this.#clock.now() / TICK_MS)
   }
 
-  /** Answers that a bound kept from being learned. */
+  /** How often a bound kept an address from being learned or labelled. */
   get boundHits(): number {
     return this.#boundHits
   }
@@ -155,6 +155,11 @@ export class NameCache {
     return past && this.pairs.seen[pair] === scan ? 'connected' : 'grace'
   }
 
+  /** A name's address stays without its labels, for want of room. */
+  countUnlabelled(): void {
+    this.#boundHits++
+  }
+
   #full(): number {
     this.#boundHits++
     return 0
@@ -221,7 +226,7 @@ export class NameCache {
   }
 
   #dropIdleName(name: number): void {
-    if (this.names.mappings[name] !== 0) return
+    if (this.names.mappings[name] !== 0 || !this.names.isUsed(name)) return
     this.#sets.release(this.names.labels[name]!)
     this.names.remove(name)
   }

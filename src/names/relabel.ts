@@ -39,7 +39,8 @@ export class Relabel {
     }
     for (; left > 0 && this.#nextMapping <= mappings.slots.high; left--) {
       const mapping = this.#nextMapping++
-      if (mappings.isUsed(mapping)) this.#names.relabelMapping(mapping)
+      const done = !mappings.isUsed(mapping) || this.#names.relabelMapping(mapping)
+      if (!done) this.#names.countUnlabelled()
     }
     this.#active = this.#nextMapping <= mappings.slots.high || this.#nextName <= names.slots.high
     return !this.#active
