@@ -1,0 +1,157 @@
+// What one commit writes and in which order, and what becomes of entries that the datapath refuses.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mkEndpoint, mkPolicies, Node, type NodeOptions } from '../support/node.ts'
+import type { Write } from '../support/recorder.ts'
+
+const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
+
+function mkNode(options: NodeOptions = {}, policy = WILD): Node {
+  const node = new Node(options)
+  node.setEndpoints([mkEndpoint('a', ['10.0.0.1']), mkEndpoint('b', ['10.0.0.2'])])
+  node.setPolicies(mkPolicies(policy))
+  node.recorder.takeWrites()
+  return node
+}
+
+function record(node: Node): readonly Write[] {
+  const writes: Write[] = []
+  node.recorder.onWrite = (write) => writes.push(write)
+  return writes
+}
+
+test('Committer writes policy of a new identity before the first prefix that carries it, and removes in reverse', () => {
+  const node = mkNode({ staticIdentities: 0 })
+  const writes = record(node)
+  node.learn(node.endpoint('a').id, 'a.x', ['192.0.2.1'])
+  const { names } = node.core
+  names.forget(1)
+  node.core.committer.commit()
+  node.core.committer.commit()
+  const order = writes.map(({ section, action }) => `${section} ${action}`)
+  assert.deepEqual(order, [
+    'policy upsert',
+    'policy upsert',
+    'prefix upsert',
+    'prefix remove',
+    'policy remove',
+    'policy remove',
+  ])
+  assert.deepEqual(node.differences(), [])
+})
+
+test('Committer counts a revision for each commit that changed something, and writes nothing otherwise', () => {
+  const node = mkNode()
+  const before = node.core.committer.revision
+  node.learn(node.endpoint('a').id, 'a.x', ['192.0.2.1'])
+  assert.equal(node.core.committer.revision, before + 1)
+  node.learn(node.endpoint('a').id, 'a.x', ['192.0.2.1'])
+  node.learn(node.endpoint('b').id, 'c.x', ['192.0.2.1'])
+  assert.equal(node.core.committer.revision, before + 1)
+  assert.equal(node.recorder.takeWrites().commits, 1)
+})
+
+test('Committer leaves a refused prefix as it is in force and writes it with the next try', () => {
+  const node = mkNode()
+  const { committer } = node.core
+  node.recorder.refuse = ({ key }) => key === '192.0.2.1/32'
+  const [row = 0, other = 0] = node.learn(node.endpoint('a').id, 'a.x', ['192.0.2.1', '192.0.2.2'])
+  assert.deepEqual([committer.isApplied(row), committer.isApplied(other)], [false, true])
+  assert.deepEqual([committer.refused, committer.failures], [1, 1])
+  node.recorder.refuse = () => false
+  committer.commit()
+  assert.equal(committer.isApplied(row), false, 'nobody asked for another try')
+  committer.retry()
+  committer.commit()
+  assert.deepEqual([committer.isApplied(row), committer.refused], [true, 0])
+  assert.deepEqual(node.differences(), [])
+})
+
+test('Committer keeps an address whose removal is refused, and its number with it', () => {
+  const node = mkNode()
+  const [row = 0] = node.learn(node.endpoint('a').id, 'a.x', ['192.0.2.1'])
+  const id = node.identityOf('192.0.2.1')
+  node.recorder.refuse = ({ action }) => action === 'remove'
+  node.core.names.forget(1)
+  node.core.committer.commit()
+  assert.equal(node.core.ipcache.prefixes.applied[row], id, 'still in force')
+  assert.notEqual(node.core.allocator.find(node.core.allocator.setOf(id) ?? 0), undefined)
+  node.recorder.refuse = () => false
+  node.core.committer.retry()
+  node.core.committer.commit()
+  assert.equal(node.rowOf('192.0.2.1'), 0)
+  assert.deepEqual(node.differences(), [])
+})
+
+test('Committer says that an address is not in force while its identity lacks a policy entry', () => {
+  const node = mkNode({ staticIdentities: 0 })
+  const { committer } = node.core
+  node.recorder.refuse = ({ section }) => section === 'policy'
+  const [row = 0] = node.learn(node.endpoint('a').id, 'a.x', ['192.0.2.1'])
+  assert.equal(committer.isApplied(row), false)
+  const [second = 0] = node.learn(node.endpoint('a').id, 'a.x', ['192.0.2.2'])
+  assert.equal(committer.isApplied(second), false, 'nor a second address of it')
+  node.recorder.refuse = () => false
+  committer.commit()
+  assert.deepEqual([committer.isApplied(row), committer.isApplied(second)], [true, true])
+  assert.deepEqual(node.differences(), [])
+})
+
+test('Committer says so, too, when a policy map had no room for the identity', () => {
+  const policy = `egress: [ { toFQDNs: [ { matchPattern: "*.x" }, { matchPattern: "*.y" } ] } ]`
+  const node = mkNode({ staticIdentities: 0, policyEntries: 1 }, policy)
+  const { committer } = node.core
+  const id = node.endpoint('a').id
+  const [first = 0] = node.learn(id, 'a.x', ['192.0.2.1'])
+  const [row = 0] = node.learn(id, 'a.y', ['192.0.2.2'])
+  assert.equal(node.core.policyMaps.overflows, 1)
+  assert.equal(committer.isApplied(first), true)
+  assert.equal(committer.isApplied(row), false)
+  assert.equal(node.verdict('a', '192.0.2.2'), 'deny')
+  const { mappings } = node.core.names
+  node.core.names.forget(mappings.firstPair[mappings.firstOfPrefix[first] ?? 0] ?? 0)
+  committer.commit()
+  committer.commit()
+  committer.retry()
+  committer.commit()
+  assert.equal(committer.isApplied(row), true, 'room again')
+  assert.equal(node.verdict('a', '192.0.2.2'), 'allow')
+})
+
+test('Committer never brings back a refused policy entry that is not wanted any more', () => {
+  const node = mkNode({}, 'egress: [ { toEntities: [ world ] } ]')
+  node.recorder.refuse = ({ section, action }) => section === 'policy' && action === 'upsert'
+  node.setPolicies(mkPolicies('egress: [ { toEntities: [ host ] } ]'))
+  assert.ok(node.core.committer.refused > 0)
+  node.setPolicies(mkPolicies('egress: [ { toEntities: [ none ] } ]'))
+  node.recorder.refuse = () => false
+  for (let i = 0; i < 3; i++) node.core.committer.commit()
+  assert.deepEqual([...node.recorder.policies.keys()], [])
+  assert.equal(node.core.committer.refused, 0)
+})
+
+test('Committer never takes away a policy entry whose removal was refused once it is wanted again', () => {
+  const node = mkNode({}, 'egress: [ { toEntities: [ world ] } ]')
+  const before = [...node.recorder.policies.keys()]
+  node.recorder.refuse = ({ section, action }) => section === 'policy' && action === 'remove'
+  node.setPolicies(mkPolicies('egress: [ { toEntities: [ none ] } ]'))
+  assert.ok(node.core.committer.refused > 0)
+  node.recorder.refuse = () => false
+  node.setPolicies(mkPolicies('egress: [ { toEntities: [ world ] } ]'))
+  for (let i = 0; i < 3; i++) node.core.committer.commit()
+  assert.deepEqual([...node.recorder.policies.keys()], before)
+  assert.deepEqual(node.differences(), [])
+})
+
+test('Committer never brings back a refused endpoint that was removed', () => {
+  const node = new Node()
+  node.recorder.refuse = ({ section, action }) => section === 'endpoint' && action === 'upsert'
+  node.setEndpoints([mkEndpoint('a', ['10.0.0.1'])])
+  assert.ok(node.core.committer.refused > 0, 'shown while it is refused')
+  node.setEndpoints([])
+  node.recorder.refuse = () => false
+  for (let i = 0; i < 3; i++) node.core.committer.commit()
+  assert.equal(node.recorder.endpoints.size, 0)
+  assert.equal(node.core.committer.refused, 0)
+})

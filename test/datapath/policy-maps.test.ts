@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { endpointId, identity, type Identity } from '../../src/core/ids.ts'
+import { LabelSets } from '../../src/core/labels.ts'
+import { ANY_PROTOCOL, EVERYTHING, TCP, type PortRange } from '../../src/core/protocol.ts'
+import type { PolicyEntry } from '../../src/datapath/datapath.ts'
+import { PolicyMaps, type EndpointRules } from '../../src/datapath/policy-maps.ts'
+import { SelectorCache, type Selector } from '../../src/identity/selector-cache.ts'
+import type { Action } from '../../src/policy/flatten.ts'
+import { patternOf } from '../support/node.ts'
+import { keyOfPolicy } from '../support/recorder.ts'
+
+const E1 = endpointId(1)
+const E2 = endpointId(2)
+const WORLD = identity(9)
+
+class Bench {
+  readonly sets = new LabelSets()
+  readonly selectors = new SelectorCache({ labelSets: this.sets })
+  readonly maps: PolicyMaps
+  #next = 100
+
+  constructor(entriesMax = 1000) {
+    const { selectors } = this
+    this.maps = new PolicyMaps({ selectors, entriesMax, ruleOf: (origins) => origins[0] ?? 0 })
+  }
+
+  selector(text: string): Selector {
+    return this.selectors.acquire({ kind: 'fqdn', pattern: patternOf(text) }).selector
+  }
+
+  /** A new identity that carries the labels of these selectors. */
+  identity(texts: readonly string[], spare = false): { id: Identity; complete: boolean } {
+    const id = identity(this.#next++)
+    const set = this.sets.intern(texts.map((text) => `fqdn:${text}`))
+    this.sets.retain(set)
+    const selectors = this.selectors.addIdentity(id, set)
+    return { id, complete: this.maps.addIdentity(id, selectors, spare) }
+  }
+
+  /** `1 100 6 443/16 allow` of what the next commit writes, then what it removes. */
+  take(): readonly (readonly string[])[] {
+    const { upserts, removals } = this.maps.take()
+    return [upserts.map(textOf), removals.map(keyOfPolicy)]
+  }
+}
+
+function textOf(entry: PolicyEntry): string {
+  return `${keyOfPolicy(entry)} ${entry.verdict}`
+}
+
+function cover(action: Action, range: PortRange = EVERYTHING, origin = 1) {
+  return { action, range, origin }
+}
+
+function mkRules(
+  selectors: readonly (readonly [Selector, ...ReturnType<typeof cover>[]])[],
+  levels: readonly (readonly [Identity, ...ReturnType<typeof cover>[]])[] = [],
+): EndpointRules {
+  return {
+    selectors: new Map(selectors.map(([selector, ...coverages]) => [selector, coverages])),
+    levels: new Map(levels.map(([level, ...coverages]) => [level, coverages])),
+  }
+}
+
+const HTTPS: PortRange = { protocol: TCP, low: 443, high: 443 }
+
+test('PolicyMaps writes entries of identities that selectors select, of classes and of any peer', () => {
+  const bench = new Bench()
+  const a = bench.selector('a')
+  const { id } = bench.identity(['a'])
+  bench.maps.setRules(E1, mkRules([[a, cover('allow', HTTPS)]], [[WORLD, cover('deny')]]))
+  assert.deepEqual(bench.take(), [['1 9 0 0/0 deny', `1 ${id} 6 443/16 allow`], []], 'denies first')
+  const later = bench.identity(['a', 'b'])
+  assert.deepEqual(bench.take(), [[`1 ${later.id} 6 443/16 allow`], []])
+  bench.maps.removeIdentity(id, bench.selectors.selectorsOf(id))
+  assert.deepEqual(bench.take(), [[], [`1 ${id} 6 443/16`]])
+  bench.maps.removeEndpoint(E1)
+  assert.deepEqual(bench.take(), [[], [`1 ${later.id} 6 443/16`, '1 9 0 0/0']], 'allows go first')
+  assert.deepEqual([...bench.maps.entries()], [])
+})
+
+test('PolicyMaps.setRules with equal rules causes nothing (invariant 8)', () => {
+  const bench = new Bench()
+  const a = bench.selector('a')
+  bench.identity(['a'])
+  const rules = () => mkRules([[a, cover('allow', HTTPS)]], [[WORLD, cover('allow')]])
+  bench.maps.setRules(E1, rules())
+  bench.take()
+  bench.maps.setRules(E1, rules())
+  assert.deepEqual(bench.take(), [[], []])
+})
+
+test('PolicyMaps unites what several selectors say about one identity, deny over allow', () => {
+  const bench = new Bench()
+  const [a, b] = [bench.selector('a'), bench.selector('b')]
+  bench.maps.setRules(
+    E1,
+    mkRules([
+      [a, cover('allow')],
+      [b, cover('deny', HTTPS)],
+    ]),
+  )
+  const { id } = bench.identity(['a', 'b'])
+  assert.deepEqual(bench.take(), [[`1 ${id} 6 443/16 deny`, `1 ${id} 0 0/0 allow`], []])
+})
+
+test('PolicyMaps: the latest word on a key wins, however often it changes before a commit', () => {
+  const allow = [cover('allow', HTTPS)] as const
+  const deny = [cover('deny', HTTPS)] as const
+  const rows: readonly (readonly [
+    steps: readonly (readonly ReturnType<typeof cover>[])[],
+    writes: readonly string[],
+    removals: readonly string[],
+    reason: string,
+  ])[] = [
+    [[allow, deny], ['1 9 6 443/16 deny'], [], 'allow, then deny'],
+    [[deny, allow], ['1 9 6 443/16 allow'], [], 'deny, then allow'],
+    [[allow, []], [], ['1 9 6 443/16'], 'allow, then nothing: never opened at all'],
+    [[allow, [], deny], ['1 9 6 443/16 deny'], [], 'allow, nothing, deny'],
+  ]
+  for (const [steps, writes, removals, reason] of rows) {
+    const bench = new Bench()
+    for (const step of steps) bench.maps.setRules(E1, mkRules([], [[WORLD, ...step]]))
+    assert.deepEqual(bench.take(), [writes, removals], reason)
+  }
+})
+
+test('PolicyMaps.putBack tries refused entries again unless they were decided anew', () => {
+  const bench = new Bench()
+  bench.maps.setRules(E1, mkRules([], [[WORLD, cover('allow', HTTPS)]]))
+  const first = bench.maps.take()
+  bench.maps.putBack(first.upserts, first.removals)
+  assert.deepEqual(bench.take(), [['1 9 6 443/16 allow'], []], 'once more')
+  bench.maps.putBack(first.upserts, first.removals)
+  bench.maps.setRules(E1, mkRules([], []))
+  assert.deepEqual(bench.take(), [[], ['1 9 6 443/16']], 'not wanted any more')
+  bench.maps.putBack([], first.upserts)
+  bench.maps.setRules(E1, mkRules([], [[WORLD, cover('deny', HTTPS)]]))
+  assert.deepEqual(bench.take(), [['1 9 6 443/16 deny'], []], 'wanted again: not removed')
+})
+
+test('PolicyMaps counts an identity that finds no room and enters it when it is asked for again', () => {
+  const bench = new Bench(2)
+  const a = bench.selector('a')
+  bench.maps.setRules(E1, mkRules([[a, cover('allow')]]))
+  assert.equal(bench.identity(['a']).complete, true)
+  assert.equal(bench.identity(['a', 'b']).complete, true)
+  const third = bench.identity(['a', 'c'])
+  assert.deepEqual([third.complete, bench.maps.overflows, bench.maps.sizeOf(E1)], [false, 1, 2])
+  const first = identity(100)
+  bench.maps.removeIdentity(first, bench.selectors.selectorsOf(first))
+  const again = bench.maps.addIdentity(third.id, bench.selectors.selectorsOf(third.id), false)
+  assert.deepEqual([again, bench.maps.sizeOf(E1)], [true, 2])
+  const once = bench.maps.addIdentity(third.id, bench.selectors.selectorsOf(third.id), false)
+  assert.deepEqual([once, bench.maps.sizeOf(E1)], [true, 2], 'what is there needs no more room')
+})
+
+test('PolicyMaps leaves spare identities out of a map at half its size until an address needs them', () => {
+  const bench = new Bench(4)
+  const [a, b] = [bench.selector('a'), bench.selector('b')]
+  bench.maps.setRules(E1, mkRules([[a, cover('allow')]]))
+  bench.maps.setRules(E2, mkRules([[b, cover('allow')]]))
+  const spares = ['1', '2', '3'].map((text) => bench.identity(['a', 'b', text], true).id)
+  assert.deepEqual([bench.maps.sizeOf(E1), bench.maps.sizeOf(E2)], [2, 2])
+  bench.take()
+  const [, , third = identity(0)] = spares
+  assert.equal(bench.maps.need(third), true)
+  assert.deepEqual(bench.take(), [[`1 ${third} 0 0/0 allow`, `2 ${third} 0 0/0 allow`], []])
+  assert.equal(bench.maps.need(third), true)
+  assert.deepEqual(bench.take(), [[], []], 'once')
+})
+
+test('PolicyMaps.entries lists everything that is wanted', () => {
+  const bench = new Bench()
+  const a = bench.selector('a')
+  const { id } = bench.identity(['a'])
+  bench.maps.setRules(E1, mkRules([[a, cover('allow', { protocol: TCP, low: 80, high: 83 }, 7)]]))
+  assert.deepEqual(
+    [...bench.maps.entries()],
+    [
+      {
+        endpoint: 1,
+        identity: id,
+        protocol: TCP,
+        port: 80,
+        portBits: 14,
+        verdict: 'allow',
+        rule: 7,
+      },
+    ],
+  )
+  assert.equal(ANY_PROTOCOL, 0)
+})
