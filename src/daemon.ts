@@ -1,10 +1,11 @@
 // The composition root: the one place where everything is put together, read from top to bottom. Starts in
-// the order of the promise: kernel state, policy, endpoints, then listeners; stops in reverse and leaves
-// the kernel enforcing.
+// the order of the promise: kernel state, listeners, policy and endpoints, and only then hooks; stops in
+// reverse and leaves the kernel enforcing.
 
 import { systemClock, type Clock } from './core/clock.ts'
 import { InvalidInputError, UnavailableError } from './core/errors.ts'
-import { formatAddress } from './core/ip.ts'
+import { formatAddress, type Prefix } from './core/ip.ts'
+import { AuditControl, NO_AUDIT_SETTINGS, type AuditSettings } from './control/audit-control.ts'
 import { CoreState } from './control/core-state.ts'
 import { EndpointControl } from './control/endpoint-control.ts'
 import { FlowRing } from './control/flow-ring.ts'
@@ -15,17 +16,11 @@ import { Transition } from './control/transition.ts'
 import type { Config } from './config/config.ts'
 import { ownAddresses } from './config/load.ts'
 import { resolveUpstreams } from './config/upstreams.ts'
-import type { Datapath, DatapathEvent, Mode } from './datapath/datapath.ts'
-import { ClientEndpoints } from './proxy/client-endpoints.ts'
-import { Learner } from './proxy/learner.ts'
-import { Listeners } from './proxy/listeners.ts'
-import { Pipeline } from './proxy/pipeline.ts'
-import { probeServer } from './proxy/probe.ts'
-import { ProxyFlows } from './proxy/proxy-flows.ts'
-import { RandomPool, systemRandom } from './proxy/random.ts'
-import { Responder } from './proxy/responder.ts'
+import type { Datapath, DatapathDump, DatapathEvent, Mode } from './datapath/datapath.ts'
+import { DnsProxy } from './proxy/dns-proxy.ts'
+import { systemRandom } from './proxy/random.ts'
+import { Readiness } from './proxy/readiness.ts'
 import type { ServerAddress } from './proxy/server-pool.ts'
-import { Upstream } from './proxy/upstream.ts'
 import { ConfigSources } from './sources/config-sources.ts'
 import { nodeAddresses } from './sources/node-addresses.ts'
 import { systemResolvers } from './sources/system-resolvers.ts'
@@ -36,6 +31,9 @@ export interface DaemonOptions {
   readonly log: Log
   readonly datapath: Datapath
   readonly clock?: Clock
+  /** Settings made at run time before, and where new ones are kept. */
+  readonly auditSettings?: AuditSettings
+  readonly saveAudit?: (settings: AuditSettings) => void
 }
 
 const SECOND_MS = 1000
@@ -44,29 +42,26 @@ export class Daemon {
   readonly config: Config
   readonly clock: Clock
   readonly datapath: Datapath
+  readonly flows = new FlowRing()
+  readonly servers: readonly ServerAddress[]
   readonly core: CoreState
   readonly policies: PolicyControl
   readonly endpoints: EndpointControl
   readonly transition: Transition
   readonly housekeeping: Housekeeping
+  readonly audit: AuditControl
   readonly sources: ConfigSources
-  readonly flows = new FlowRing()
-  readonly servers: readonly ServerAddress[]
-  readonly upstream: Upstream
-  readonly listeners: Listeners
-  readonly responder: Responder
-  readonly learner: Learner
-  readonly pipeline: Pipeline
+  readonly proxy: DnsProxy
+  readonly readiness: Readiness
   readonly #log: Log
-  readonly #restored
+  readonly #restored: DatapathDump
   #mode: Mode = 'enforce'
-  #upstreamAnswered = false
   #bound = false
 
   constructor(options: DaemonOptions) {
     const { config, datapath, log } = options
     const clock = options.clock ?? systemClock
-    const { limits, dns } = config
+    const random = systemRandom
     this.config = config
     this.clock = clock
     this.datapath = datapath
@@ -74,113 +69,53 @@ export class Daemon {
     this.servers = serversOf(config)
     this.#restored = datapath.start()
     const node = nodeAddresses()
-    this.core = new CoreState({
-      clock,
-      datapath,
-      restored: this.#restored,
-      limits: {
-        pairs: limits.pairs,
-        addressesPerName: limits['addresses-per-name'],
-        dynamicIdentities: limits['dynamic-identities'],
-        policyEntries: limits['policy-entries'],
-        configuredPrefixes: limits.selectors * 2,
-      },
-      graceSeconds: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
-      nodeAddresses: node,
-      protectedPrefixes: dns.protectedPrefixes,
-    })
-    const { core } = this
-    this.policies = new PolicyControl({
-      core,
-      defaultEgress: config.defaultEgress,
-      withoutDnsRules: dns.withoutRules,
-      staticIdentitiesMax: limits['static-identities'],
-    })
+    const core = makeCore(config, clock, datapath, this.#restored, node)
+    this.core = core
+    this.policies = makePolicies(config, core)
     this.endpoints = new EndpointControl({
       core,
       policies: this.policies,
       restored: this.#restored,
       nodeAddresses: node,
-      endpointsMax: limits.endpoints,
+      endpointsMax: config.limits.endpoints,
     })
-    this.transition = new Transition({ core, policies: this.policies })
+    this.transition = new Transition(this)
     this.housekeeping = new Housekeeping({
       core,
       transition: this.transition,
       onEvent: (event) => this.#onEvent(event),
       onHooks: (changed) => this.#onHooks(changed),
     })
+    this.audit = new AuditControl({
+      node: config.audit.node,
+      selectors: config.audit.endpoints,
+      settings: options.auditSettings ?? NO_AUDIT_SETTINGS,
+      save: options.saveAudit ?? (() => undefined),
+    })
     this.sources = new ConfigSources({
-      config,
-      clock,
+      ...this,
       log,
-      policies: this.policies,
-      endpoints: this.endpoints,
-      flows: this.flows,
       onApplied: () => this.housekeeping.beginTransition(),
     })
-    this.upstream = new Upstream({
-      clock,
-      random: systemRandom,
-      servers: this.servers,
-      onAnswers: (answers) => this.pipeline.settle(answers),
-      onFailures: (failures) => this.pipeline.fail(failures),
-      limits: {
-        timeout: config.upstreams.timeoutMs,
-        attempts: config.upstreams.attempts,
-        inFlight: limits['queries-in-flight'],
-        inFlightPerClient: limits['queries-in-flight-per-client'],
-      },
-    })
-    this.listeners = new Listeners({
-      clock,
-      limits,
-      configs: config.listeners,
+    this.proxy = new DnsProxy({
+      ...this,
+      random,
+      registry: this.endpoints.registry,
       hasIpv6: node.some(({ family }) => family === 6),
-      onBatch: (batch) => this.pipeline.admit(batch),
-    })
-    this.responder = new Responder({
-      udp: this.listeners.udp,
-      tcp: this.listeners.tcp,
-      inFlight: this.upstream.inFlight,
-      udpMessageMax: limits['udp-message'],
-    })
-    this.learner = new Learner({
-      names: core.names,
-      ipcache: core.ipcache,
-      committer: core.committer,
-      guard: core.guard,
-      selectorLabels: core.selectorLabels,
-      minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
-      maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
-    })
-    this.pipeline = this.#makePipeline()
-  }
-
-  #makePipeline(): Pipeline {
-    const { core, upstream, clock, flows: ring, responder, learner, policies } = this
-    const { dns } = this.config
-    const { registry } = this.endpoints
-    const clients = new ClientEndpoints({
-      registry,
-      datapath: this.datapath,
-      ipcache: core.ipcache,
       isNodeAudited: () => this.#mode !== 'enforce',
     })
-    return new Pipeline({
-      registry,
-      clients,
-      verdicts: policies.dnsVerdicts,
-      learner,
-      committer: core.committer,
-      upstream,
-      responder,
-      flows: new ProxyFlows({ ring, clock, inFlight: upstream.inFlight }),
-      isReady: () => policies.loaded,
-      seed: new RandomPool(systemRandom).uint16() * 65_536 + new RandomPool(systemRandom).uint16(),
-      denyResponse: dns.denyResponse,
-      onLimit: dns.hold.onLimit,
-      onDegraded: dns.onDegraded,
+    this.readiness = this.#makeReadiness()
+  }
+
+  #makeReadiness(): Readiness {
+    return new Readiness({
+      clock: this.clock,
+      random: systemRandom,
+      servers: this.servers,
+      timeoutMs: this.config.upstreams.timeoutMs,
+      answers: () => this.proxy.upstream.counters.answers,
+      onSilent: ({ address, port }) =>
+        this.#log.limited('upstream', { server: address, port }, 'upstream does not answer'),
     })
   }
 
@@ -188,66 +123,47 @@ export class Daemon {
     return this.#mode
   }
 
+  setMode(mode: Mode): void {
+    this.#mode = mode
+    this.datapath.setMode(mode)
+  }
+
   /** What keeps the daemon from being ready; empty when it is. */
   get notReady(): readonly string[] {
     const reasons: string[] = []
+    const { refused } = this.core.committer
     if (!this.#bound) reasons.push('listeners are not bound')
     if (!this.policies.loaded) reasons.push('policy is not loaded')
-    if (!this.#upstreamAnswered) reasons.push('no upstream has answered yet')
-    if (this.core.committer.refused > 0) {
-      reasons.push(`the datapath refuses ${this.core.committer.refused} entries`)
-    }
+    if (!this.readiness.anyAnswered) reasons.push('no upstream has answered yet')
+    if (refused > 0) reasons.push(`the datapath refuses ${refused} entries`)
     return reasons
   }
 
   /** Everything up, in the order that never lets a packet or an answer through too early. */
   async start(): Promise<void> {
     this.sources.load()
-    this.#startMode()
-    await this.listeners.start()
+    // A bypass that was set by hand stays until it is taken back by hand.
+    const configured = this.audit.node ? 'audit' : 'enforce'
+    this.setMode(this.#restored.mode === 'bypass' ? 'bypass' : configured)
+    await this.proxy.start()
     this.#bound = true
-    this.datapath.setListeners(this.listeners.entries)
+    this.datapath.setListeners(this.proxy.listeners.entries)
     this.sources.apply()
     this.transition.finish()
     const known = new Set([...this.endpoints.registry].map(({ id }) => id))
     removeLeftovers(this.core, this.#restored, known)
     this.housekeeping.start()
     this.sources.start()
-    void this.#probe()
+    void this.readiness.probe()
   }
 
-  async stop(): Promise<void> {
+  /** Down in reverse; what the kernel enforces stays in force. */
+  stop(): void {
+    this.readiness.stop()
     this.sources.stop()
     this.housekeeping.stop()
-    this.listeners.stop()
-    this.upstream.stop()
+    this.proxy.stop()
     this.datapath.stop({ leaveEnforcing: true })
-    await Promise.resolve()
-  }
-
-  setMode(mode: Mode): void {
-    this.#mode = mode
-    this.datapath.setMode(mode)
-  }
-
-  /** A bypass that was set by hand stays until it is taken back by hand. */
-  #startMode(): void {
-    const configured = this.config.audit.node ? 'audit' : 'enforce'
-    this.setMode(this.#restored.mode === 'bypass' ? 'bypass' : configured)
-  }
-
-  async #probe(): Promise<void> {
-    const options = {
-      clock: this.clock,
-      random: systemRandom,
-      timeoutMs: this.config.upstreams.timeoutMs,
-    }
-    const answered = await Promise.all(this.servers.map((server) => probeServer(server, options)))
-    this.#upstreamAnswered ||= answered.includes(true)
-    this.servers.forEach(({ address, port }, i) => {
-      if (answered[i] !== true)
-        this.#log.warn({ server: address, port }, 'upstream does not answer')
-    })
   }
 
   #onEvent(event: DatapathEvent): void {
@@ -259,12 +175,44 @@ export class Daemon {
     for (const id of changed) {
       const endpoint = this.endpoints.registry.byNumber(id)
       if (endpoint === undefined) continue
-      this.#log.info(
-        { endpoint: endpoint.name, hook: this.datapath.hookState(endpoint.id) },
-        'hook changed',
-      )
+      const hook = this.datapath.hookState(endpoint.id)
+      this.#log.info({ endpoint: endpoint.name, hook }, 'hook changed')
     }
   }
+}
+
+function makeCore(
+  config: Config,
+  clock: Clock,
+  datapath: Datapath,
+  restored: DatapathDump,
+  node: readonly Prefix[],
+): CoreState {
+  const { limits, dns } = config
+  return new CoreState({
+    clock,
+    datapath,
+    restored,
+    limits: {
+      pairs: limits.pairs,
+      addressesPerName: limits['addresses-per-name'],
+      dynamicIdentities: limits['dynamic-identities'],
+      policyEntries: limits['policy-entries'],
+      configuredPrefixes: limits.selectors * 2,
+    },
+    graceSeconds: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
+    nodeAddresses: node,
+    protectedPrefixes: dns.protectedPrefixes,
+  })
+}
+
+function makePolicies(config: Config, core: CoreState): PolicyControl {
+  return new PolicyControl({
+    core,
+    defaultEgress: config.defaultEgress,
+    withoutDnsRules: config.dns.withoutRules,
+    staticIdentitiesMax: config.limits['static-identities'],
+  })
 }
 
 /** The configured servers, `system` resolved; throws when one is ourselves or there is none. */

@@ -5,12 +5,12 @@
 import type { Clock } from '../core/clock.ts'
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
 import { boundFaults } from '../control/config-bounds.ts'
+import type { AuditControl } from '../control/audit-control.ts'
 import type { EndpointControl, EndpointRecord } from '../control/endpoint-control.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
 import { qualifiedName } from '../control/rule-origins.ts'
 import type { Config } from '../config/config.ts'
-import { indexLabels, selectorMatches } from '../policy/labels.ts'
 import type { Log } from '../telemetry/log.ts'
 import { EndpointFiles } from './endpoint-files.ts'
 import { PolicyFiles } from './policy-files.ts'
@@ -21,6 +21,7 @@ export interface ConfigSourcesOptions {
   readonly log: Log
   readonly policies: PolicyControl
   readonly endpoints: EndpointControl
+  readonly audit: AuditControl
   readonly flows: FlowRing
   /** Something was put in force: labels are to be moved. */
   readonly onApplied: () => void
@@ -78,6 +79,11 @@ export class ConfigSources {
     this.#stopPolling()
   }
 
+  /** The record of an endpoint as its file has it. */
+  recordOf(name: string): EndpointRecord | undefined {
+    return this.endpointFiles.records.find((record) => record.name === name)
+  }
+
   /** Reads everything again now, whether it looks changed or not (SIGHUP). */
   reload(): void {
     this.policyFiles.reload()
@@ -109,13 +115,10 @@ export class ConfigSources {
     return boundFaults(this.policyFiles.policies, this.endpointFiles.records, bounds, compile)
   }
 
-  /** Endpoints as the files have them, audited also where a selector of the config says so. */
+  /** Endpoints as the files have them, but for what else decides on auditing. */
   #records(): readonly EndpointRecord[] {
-    const selectors = this.#to.config.audit.endpoints
     return this.endpointFiles.records.map((record) => {
-      const labels = indexLabels(record.labels)
-      const audit = record.audit || selectors.some((selector) => selectorMatches(selector, labels))
-      return { ...record, audit }
+      return { ...record, audit: this.#to.audit.decide(record).on }
     })
   }
 

@@ -4,14 +4,14 @@
 import type { Clock } from '../core/clock.ts'
 import { InvalidInputError, type Fault } from '../core/errors.ts'
 import type { PlacedPath } from '../config/config.ts'
+import { readTextFile } from '../config/files.ts'
 import type { EndpointRecord } from '../control/endpoint-control.ts'
 import {
   overlapFaults,
   parseEndpoints,
   type EndpointRecord as FileRecord,
 } from '../endpoints/file.ts'
-import { missingPaths, scanFiles, YAML_ENDINGS } from './scan-files.ts'
-import { readText } from './read-text.ts'
+import { pathFaults, scanFiles } from './scan-files.ts'
 import { SettledFiles } from './settled-files.ts'
 
 export class EndpointFiles {
@@ -38,16 +38,16 @@ export class EndpointFiles {
 
   /** Reads everything; throws InvalidInputError with all faults. */
   loadAll(): void {
-    const missing = missingPaths(this.#paths)
-    if (missing.length > 0) throw new InvalidInputError(missing)
-    this.#settled.accept(scanFiles(this.#paths, YAML_ENDINGS))
+    const misplaced = pathFaults(this.#paths)
+    if (misplaced.length > 0) throw new InvalidInputError(misplaced)
+    this.#settled.accept(scanFiles(this.#paths))
     this.reload()
     if (this.#faults.length > 0) throw new InvalidInputError(this.#faults)
   }
 
   /** Whether a change settled and was read. */
   poll(): boolean {
-    const settled = this.#settled.look(scanFiles(this.#paths, YAML_ENDINGS), this.#clock.now())
+    const settled = this.#settled.look(scanFiles(this.#paths), this.#clock.now())
     if (settled.length > 0) this.reload()
     return settled.length > 0
   }
@@ -56,13 +56,13 @@ export class EndpointFiles {
   reload(): void {
     const records: FileRecord[] = []
     const faults: Fault[] = []
-    for (const path of scanFiles(this.#paths, YAML_ENDINGS).keys()) {
-      const text = readText(path)
-      if (typeof text !== 'string') {
-        faults.push(text)
+    for (const path of scanFiles(this.#paths).keys()) {
+      const read = readTextFile(path)
+      if (read.kind === 'bad') {
+        faults.push(read.fault)
         continue
       }
-      const file = parseEndpoints(text, path)
+      const file = parseEndpoints(read.text, path)
       records.push(...file.endpoints)
       faults.push(...file.faults)
     }

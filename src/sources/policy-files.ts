@@ -5,10 +5,10 @@
 import type { Clock } from '../core/clock.ts'
 import { InvalidInputError, type Fault, type Position } from '../core/errors.ts'
 import type { PlacedPath } from '../config/config.ts'
+import { readTextFile } from '../config/files.ts'
 import { loadPolicies } from '../policy/load.ts'
 import type { Policy } from '../policy/rule.ts'
-import { missingPaths, scanFiles, YAML_ENDINGS } from './scan-files.ts'
-import { readText } from './read-text.ts'
+import { pathFaults, scanFiles } from './scan-files.ts'
 import { SettledFiles } from './settled-files.ts'
 
 export interface PolicyFile {
@@ -45,9 +45,9 @@ export class PolicyFiles {
 
   /** Reads everything; throws InvalidInputError with all faults of all files. */
   loadAll(): void {
-    const missing = missingPaths(this.#paths)
-    if (missing.length > 0) throw new InvalidInputError(missing)
-    const sightings = scanFiles(this.#paths, YAML_ENDINGS)
+    const misplaced = pathFaults(this.#paths)
+    if (misplaced.length > 0) throw new InvalidInputError(misplaced)
+    const sightings = scanFiles(this.#paths)
     this.#settled.accept(sightings)
     for (const path of sightings.keys()) this.#load(path)
     const faults = [...this.#files.values()].flatMap((file) => file.faults)
@@ -57,10 +57,7 @@ export class PolicyFiles {
   /** Looks at the files; returns those that changed, re-read, when a change has settled. */
   poll(): readonly PolicyFile[] {
     const changed: PolicyFile[] = []
-    for (const { kind, path } of this.#settled.look(
-      scanFiles(this.#paths, YAML_ENDINGS),
-      this.#clock.now(),
-    )) {
+    for (const { kind, path } of this.#settled.look(scanFiles(this.#paths), this.#clock.now())) {
       if (kind === 'removed') {
         this.#files.delete(path)
         changed.push({ path, policies: [], state: 'in-force', faults: [] })
@@ -73,7 +70,7 @@ export class PolicyFiles {
 
   /** Reads all files again at once, whether they look changed or not (SIGHUP). */
   reload(): readonly PolicyFile[] {
-    return [...scanFiles(this.#paths, YAML_ENDINGS).keys()].map((path) => this.#load(path))
+    return [...scanFiles(this.#paths).keys()].map((path) => this.#load(path))
   }
 
   #load(path: string): PolicyFile {
@@ -92,9 +89,9 @@ export class PolicyFiles {
   }
 
   #read(path: string): { readonly policies: readonly Policy[]; readonly faults: readonly Fault[] } {
-    const text = readText(path)
-    if (typeof text !== 'string') return { policies: [], faults: [text] }
-    return loadPolicies(text, path, { seen: this.#namesOutside(path) })
+    const read = readTextFile(path)
+    if (read.kind === 'bad') return { policies: [], faults: [read.fault] }
+    return loadPolicies(read.text, path, { seen: this.#namesOutside(path) })
   }
 
   /** Policies of all other files, so that one that is there twice is a fault. */

@@ -1,23 +1,18 @@
-// Which files the configured paths name now, and what each looks like. A folder stands for the files in it
-// that end in one of the given ways, hidden ones left out (a ConfigMap's `..data` among them); links are
-// followed, so a swapped link shows as a changed file.
+// What the files that the configured paths name look like now. Which files those are is decided in one place
+// (config/files.ts), so that `policy check` and the daemon never see different ones. Links are followed, so
+// a swapped link shows as a changed file.
 
-import { readdirSync, statSync } from 'node:fs'
-import { extname, join } from 'node:path'
+import { statSync } from 'node:fs'
 import type { Fault } from '../core/errors.ts'
 import type { PlacedPath } from '../config/config.ts'
+import { findPolicyFiles } from '../config/files.ts'
 import type { FileSighting } from './settled-files.ts'
 
-export const YAML_ENDINGS: readonly string[] = ['.yaml', '.yml', '.json']
-
 /** The files that are there. Unreadable and vanished ones are left out. */
-export function scanFiles(
-  paths: readonly PlacedPath[],
-  endings: readonly string[],
-): ReadonlyMap<string, FileSighting> {
+export function scanFiles(paths: readonly PlacedPath[]): ReadonlyMap<string, FileSighting> {
   const sightings = new Map<string, FileSighting>()
   for (const { path } of paths) {
-    for (const file of filesOf(path, endings)) {
+    for (const file of findPolicyFiles(path).files) {
       const sighting = sightingOf(file)
       if (sighting !== undefined) sightings.set(file, sighting)
     }
@@ -25,26 +20,13 @@ export function scanFiles(
   return sightings
 }
 
-/** A fault for each configured path that is not there: an error at start, not an empty policy. */
-export function missingPaths(paths: readonly PlacedPath[]): readonly Fault[] {
-  return paths
-    .filter(({ path }) => statSync(path, { throwIfNoEntry: false }) === undefined)
-    .map(({ path, position }) => ({
-      position,
-      message: `found no file or folder ${path}, expected one (paths are relative to the working directory)`,
-    }))
-}
-
-function filesOf(path: string, endings: readonly string[]): readonly string[] {
-  try {
-    if (!statSync(path).isDirectory()) return [path]
-    return readdirSync(path)
-      .filter((name) => !name.startsWith('.') && endings.includes(extname(name)))
-      .sort()
-      .map((name) => join(path, name))
-  } catch {
-    return []
-  }
+/** What is wrong with the configured paths: at the start an error, not an empty policy. */
+export function pathFaults(paths: readonly PlacedPath[]): readonly Fault[] {
+  return paths.flatMap(({ path, position }) => {
+    if (statSync(path, { throwIfNoEntry: false }) !== undefined) return findPolicyFiles(path).faults
+    const where = 'paths are relative to the working directory'
+    return [{ position, message: `found no file or folder ${path}, expected one (${where})` }]
+  })
 }
 
 function sightingOf(file: string): FileSighting | undefined {

@@ -17,13 +17,12 @@ const quiet = {
   warn: console.error,
   error: console.error,
   limited: () => undefined,
+  flush: () => undefined,
 }
 const daemon = new Daemon({ config, log: quiet, datapath: late(datapath, Number(delay)) })
 process.on('SIGTERM', () => {
-  daemon.stop().then(
-    () => process.exit(0),
-    () => process.exit(1),
-  )
+  daemon.stop()
+  process.exit(0)
 })
 await daemon.start()
 console.log('ready')

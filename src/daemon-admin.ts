@@ -1,0 +1,104 @@
+// The daemon as the admin API, `status` and metrics see it. Wiring only: every field reads a part.
+
+import type { AdminState, AuditScope, AuditResult } from './admin/state.ts'
+import type { Endpoint } from './endpoints/registry.ts'
+import { indexLabels, selectorMatches } from './policy/labels.ts'
+import type { Daemon } from './daemon.ts'
+import type { PolicyFile } from './sources/policy-files.ts'
+import { limitUses, type LimitUse } from './telemetry/limits.ts'
+import { Metrics } from './telemetry/metrics.ts'
+import { VERSION } from './version.ts'
+
+export interface DaemonAdmin {
+  readonly state: AdminState
+  readonly metrics: Metrics
+}
+
+/** `detach` takes all enforcement away and ends the process; undefined where nothing enforces. */
+export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined): DaemonAdmin {
+  const { clock, core, policies, endpoints, transition, flows, sources } = daemon
+  const { upstream, responder, pipeline, learner, listeners } = daemon.proxy
+  const limits = (): readonly LimitUse[] =>
+    limitUses({
+      bounds: daemon.config.limits,
+      core,
+      endpoints,
+      upstream,
+      tcp: listeners.tcp,
+      responder,
+    })
+  const policyFiles = (): Iterable<PolicyFile> => sources.policyFiles.files
+  const shared = { version: VERSION, core, policies, transition, policyFiles, limits }
+  const metrics = new Metrics({
+    ...shared,
+    pipeline,
+    learner,
+    responder,
+    upstream,
+    listeners,
+    endpoints,
+    mode: () => daemon.mode,
+  })
+  const state: AdminState = {
+    ...shared,
+    clock,
+    startedAt: clock.wall(),
+    flows,
+    endpoints,
+    detach,
+    faults: () => sources.endpointFiles.faults,
+    listeners: () => listeners.entries,
+    upstreams: () => upstreamStates(daemon),
+    notReady: () => daemon.notReady,
+    mode: () => daemon.mode,
+    auditOrigin: (endpoint) => originOf(daemon, endpoint),
+    metrics: async () => await metrics.expose(),
+    setMode: (mode) => daemon.setMode(mode),
+    setAudit: (scope, on) => setAudit(daemon, scope, on),
+  }
+  return { state, metrics }
+}
+
+function upstreamStates(daemon: Daemon): ReturnType<AdminState['upstreams']> {
+  const { pool } = daemon.proxy.upstream
+  return daemon.servers.map(({ family, address, port }, i) => {
+    const failures = pool.failures[i]!
+    const asked = daemon.readiness.answered[i]
+    return {
+      address: family === 4 ? `${address}:${port}` : `[${address}]:${port}`,
+      answered: failures > 0 ? false : asked,
+      failures,
+    }
+  })
+}
+
+function originOf(daemon: Daemon, endpoint: Endpoint): string | undefined {
+  const record = daemon.sources.recordOf(endpoint.name)
+  return record === undefined ? undefined : daemon.audit.decide(record).origin
+}
+
+function setAudit(daemon: Daemon, scope: AuditScope, on: boolean): AuditResult {
+  const { audit, endpoints } = daemon
+  if (scope.kind === 'node') {
+    audit.setNode(on)
+    if (daemon.mode !== 'bypass') daemon.setMode(on ? 'audit' : 'enforce')
+    return { kind: 'ok', endpoints: [] }
+  }
+  if (scope.kind === 'endpoint') {
+    if (endpoints.registry.byName(scope.name) === undefined) return { kind: 'unknown-endpoint' }
+    audit.setEndpoint(scope.name, on)
+  } else {
+    audit.setSelector(scope.selector, on)
+  }
+  const touched = [...endpoints.registry].filter((endpoint) =>
+    scope.kind === 'endpoint'
+      ? endpoint.name === scope.name
+      : selectorMatches(scope.selector, indexLabels(endpoint.labels)),
+  )
+  for (const endpoint of touched) {
+    const record = daemon.sources.recordOf(endpoint.name)
+    if (record !== undefined) endpoints.setAudit(endpoint, audit.decide(record).on)
+  }
+  daemon.core.committer.commit()
+  return { kind: 'ok', endpoints: touched.map(({ name }) => name) }
+}

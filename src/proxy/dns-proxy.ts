@@ -1,0 +1,119 @@
+// The proxy put together: listeners fill batches, the pipeline admits them, the upstream asks, the pipeline
+// settles what comes back, the responder sends it. Wiring only.
+
+import type { Clock } from '../core/clock.ts'
+import type { CoreState } from '../control/core-state.ts'
+import type { FlowRing } from '../control/flow-ring.ts'
+import type { PolicyControl } from '../control/policy-control.ts'
+import type { Config } from '../config/config.ts'
+import type { EndpointRegistry } from '../endpoints/registry.ts'
+import { ClientEndpoints } from './client-endpoints.ts'
+import { Learner } from './learner.ts'
+import { Listeners } from './listeners.ts'
+import { Pipeline } from './pipeline.ts'
+import { ProxyFlows } from './proxy-flows.ts'
+import { RandomPool, type RandomSource } from './random.ts'
+import { Responder } from './responder.ts'
+import type { ServerAddress } from './server-pool.ts'
+import { Upstream } from './upstream.ts'
+
+export interface DnsProxyOptions {
+  readonly config: Config
+  readonly clock: Clock
+  readonly random: RandomSource
+  readonly core: CoreState
+  readonly policies: PolicyControl
+  readonly registry: EndpointRegistry
+  readonly flows: FlowRing
+  readonly servers: readonly ServerAddress[]
+  readonly hasIpv6: boolean
+  /** Whether what policy denies on the whole node passes and is reported. */
+  readonly isNodeAudited: () => boolean
+}
+
+const SECOND_MS = 1000
+
+export class DnsProxy {
+  readonly upstream: Upstream
+  readonly listeners: Listeners
+  readonly responder: Responder
+  readonly learner: Learner
+  readonly pipeline: Pipeline
+
+  constructor(options: DnsProxyOptions) {
+    const { config, clock, core } = options
+    const { limits, dns } = config
+    this.upstream = this.#makeUpstream(options)
+    this.listeners = new Listeners({
+      clock,
+      limits,
+      configs: config.listeners,
+      hasIpv6: options.hasIpv6,
+      onBatch: (batch) => this.pipeline.admit(batch),
+    })
+    this.responder = new Responder({
+      udp: this.listeners.udp,
+      tcp: this.listeners.tcp,
+      inFlight: this.upstream.inFlight,
+      udpMessageMax: limits['udp-message'],
+    })
+    this.learner = new Learner({
+      names: core.names,
+      ipcache: core.ipcache,
+      committer: core.committer,
+      guard: core.guard,
+      selectorLabels: core.selectorLabels,
+      minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
+      maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
+    })
+    this.pipeline = this.#makePipeline(options)
+  }
+
+  /** Binds the listeners; throws UnavailableError with the remedy. */
+  async start(): Promise<void> {
+    await this.listeners.start()
+  }
+
+  stop(): void {
+    this.listeners.stop()
+    this.upstream.stop()
+  }
+
+  #makeUpstream({ config, clock, random, servers }: DnsProxyOptions): Upstream {
+    return new Upstream({
+      clock,
+      random,
+      servers,
+      onAnswers: (answers) => this.pipeline.settle(answers),
+      onFailures: (failures) => this.pipeline.fail(failures),
+      limits: {
+        timeout: config.upstreams.timeoutMs,
+        attempts: config.upstreams.attempts,
+        inFlight: config.limits['queries-in-flight'],
+        inFlightPerClient: config.limits['queries-in-flight-per-client'],
+      },
+    })
+  }
+
+  #makePipeline(options: DnsProxyOptions): Pipeline {
+    const { core, policies, registry, clock, config } = options
+    const { upstream, responder, learner } = this
+    const { ipcache, datapath, committer } = core
+    const draws = new RandomPool(options.random)
+    return new Pipeline({
+      registry,
+      clients: new ClientEndpoints({ ...options, datapath, ipcache }),
+      verdicts: policies.dnsVerdicts,
+      learner,
+      committer,
+      upstream,
+      responder,
+      flows: new ProxyFlows({ ring: options.flows, clock, inFlight: upstream.inFlight }),
+      isReady: () => policies.loaded,
+      seed: draws.uint16() * 65_536 + draws.uint16(),
+      denyResponse: config.dns.denyResponse,
+      onLimit: config.dns.hold.onLimit,
+      onDegraded: config.dns.onDegraded,
+    })
+  }
+}

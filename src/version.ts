@@ -1,0 +1,12 @@
+// The version of this program, as package.json has it.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { packageRoot } from './native/native.ts'
+
+export const VERSION: string = readVersion()
+
+function readVersion(): string {
+  const text = readFileSync(join(packageRoot(), 'package.json'), 'utf8')
+  return /"version":\s*"([^"]+)"/.exec(text)?.[1] ?? 'unknown'
+}
