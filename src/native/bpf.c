@@ -201,16 +201,22 @@ static napi_value close_fd(napi_env env, napi_callback_info info)
 	return number(env, close(fd) < 0 ? -errno : 0);
 }
 
-/* maxEntries(fd) -> the bound of a map, -errno */
-static napi_value max_entries(napi_env env, napi_callback_info info)
+/* shape(fd, into: Uint32Array of 3) -> 0, -errno; key size, value size, bound of a map */
+static napi_value shape(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
 	struct bpf_map_info found = {};
 	__u32 size = sizeof(found);
 	int fd = integer(&call, 0);
+	uint32_t *into = octets(&call, 1, 3 * sizeof(uint32_t), NULL);
 	if (call.bad)
 		return NULL;
-	return number(env, bpf_obj_get_info_by_fd(fd, &found, &size) < 0 ? -errno : (double)found.max_entries);
+	if (bpf_obj_get_info_by_fd(fd, &found, &size) < 0)
+		return number(env, -errno);
+	into[0] = found.key_size;
+	into[1] = found.value_size;
+	into[2] = found.max_entries;
+	return number(env, 0);
 }
 
 struct tc_place {
@@ -425,7 +431,7 @@ NAPI_MODULE_INIT()
 		{ "unload", unload },
 		{ "lastLog", last_log },     { "raiseMemlock", raise_memlock },
 		{ "load", load },            { "openPin", open_pin },
-		{ "close", close_fd },       { "maxEntries", max_entries },
+		{ "close", close_fd },       { "shape", shape },
 		{ "update", map_update },    { "remove", map_remove },
 		{ "lookup", map_lookup },    { "slice", map_slice },
 		{ "tcAttach", tc_attach },   { "tcDetach", tc_detach },

@@ -44,7 +44,8 @@ export interface Bpf {
   raiseMemlock(): number
   openPin(path: string): number
   close(fd: number): number
-  maxEntries(fd: number): number
+  /** Key size, value size and bound of a map. */
+  shape(fd: number, into: Uint32Array): number
   /** Writes `count` entries; `errors[i]` is 0 or entry i's errno. Returns how many failed. */
   update(
     fd: number,
@@ -94,6 +95,11 @@ export function packageRoot(): string {
 /** A file of the native build, e.g. `namegate.bpf.o`. */
 export function builtFile(name: string): string {
   return join(packageRoot(), 'build', name)
+}
+
+/** Whether a native part is there at all. */
+export function isBuilt(name: 'posix' | 'bpf'): boolean {
+  return existsSync(builtFile(join('Release', `${name}.node`)))
 }
 
 export function loadPosix(): Posix {

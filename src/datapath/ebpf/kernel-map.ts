@@ -1,6 +1,8 @@
 // One pinned map: writes and removals in batches, each entry with its own error; reads of the whole map in
-// slices. Counts its writes. Removing what is not there is no error, so that every change can be repeated.
+// slices. Counts its writes. Whoever opens one has its key and value sizes checked against ours, because the
+// kernel writes into our buffers by its own. Removing what is not there is no error, so that every change can be repeated.
 
+import { UnavailableError } from '../../core/errors.ts'
 import { CURSOR_DONE, CURSOR_SIZE, type Bpf } from '../../native/native.ts'
 import { MAP_SHAPES, type MapName } from './layout.ts'
 
@@ -30,6 +32,14 @@ export class KernelMap {
     this.fd = fd
     this.keySize = MAP_SHAPES[name].key
     this.valueSize = MAP_SHAPES[name].value
+    const found = new Uint32Array(3)
+    bpf.shape(fd, found)
+    if (found[0] !== this.keySize || found[1] !== this.valueSize) {
+      throw new UnavailableError(
+        `Cannot use map ${name}: its entries are ${found[0]} and ${found[1]} octets, ` +
+          `not ${this.keySize} and ${this.valueSize}: run namegate datapath detach`,
+      )
+    }
   }
 
   /** Entries written or removed so far, refused ones included. */

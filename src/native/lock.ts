@@ -1,0 +1,28 @@
+// One daemon per state folder and pin path: an exclusive flock on a file that names its holder. The kernel
+// lets go of it when the process ends in any way, so a stale file never blocks.
+
+import { ftruncateSync, readFileSync, writeSync } from 'node:fs'
+import { UnavailableError } from '../core/errors.ts'
+import { errnoName, type Posix } from './native.ts'
+
+export type LockResult =
+  | { readonly kind: 'held'; readonly release: () => void }
+  /** `holder`: process id, undefined when the file does not tell. */
+  | { readonly kind: 'taken'; readonly holder: number | undefined }
+
+const EWOULDBLOCK = -11
+
+/** Takes the lock if it is free; never waits. The file stays behind. */
+export function takeLock(posix: Posix, path: string, pid: number): LockResult {
+  const fd = posix.lock(path)
+  if (fd === EWOULDBLOCK) return { kind: 'taken', holder: readHolder(path) }
+  if (fd < 0) throw new UnavailableError(`Cannot lock ${path}: ${errnoName(fd)}`)
+  ftruncateSync(fd)
+  writeSync(fd, `${pid}\n`, 0)
+  return { kind: 'held', release: () => posix.closeFd(fd) }
+}
+
+function readHolder(path: string): number | undefined {
+  const text = readFileSync(path, 'utf8').trim()
+  return /^[0-9]{1,10}$/.test(text) ? Number(text) : undefined
+}
