@@ -2,8 +2,9 @@
 // differs from what the datapath has confirmed and makes it real in one go, in the order that leaves no
 // hole: policy entries of new identities, prefixes, endpoints, then removals in reverse.
 //
-// What was refused stays on the list: rows keep the identity that is really in force, and the next commit
-// tries again. A revision counts the commits that changed something.
+// What was refused stays on the list unless it is decided anew: rows keep the identity that is really in
+// force until `retry`, policy and endpoints are tried again by the next commit. A revision counts the
+// commits that changed something.
 
 import { identity, revision, type EndpointId, type Identity, type Revision } from '../core/ids.ts'
 import type { LabelSets } from '../core/labels.ts'
@@ -11,7 +12,7 @@ import type { Allocator } from '../identity/allocator.ts'
 import type { SelectorCache } from '../identity/selector-cache.ts'
 import { HOST } from '../identity/reserved.ts'
 import { ROW_REFUSED, type IpCache } from '../ipcache/ipcache.ts'
-import type { CommitFailure, Datapath, EndpointEntry, PolicyEntry, PolicyKey } from './datapath.ts'
+import type { Changes, CommitFailure, Datapath, EndpointEntry } from './datapath.ts'
 import type { PolicyMaps } from './policy-maps.ts'
 import { PrefixBatch } from './prefix-batch.ts'
 
@@ -35,14 +36,15 @@ export class Committer {
   readonly #removals = new PrefixBatch()
   #upsertRows: number[] = []
   #removalRows: number[] = []
-  #endpointUpserts: EndpointEntry[] = []
-  #endpointRemovals: EndpointId[] = []
-  /** Policy entries that were refused, to be tried again. */
-  #retryUpserts: PolicyEntry[] = []
-  #retryRemovals: PolicyKey[] = []
+  readonly #endpointUpserts = new Map<EndpointId, EndpointEntry>()
+  readonly #endpointRemovals = new Set<EndpointId>()
   readonly #refusedRows = new Set<number>()
-  /** Identities that lack a policy entry, because it was refused or its map was full. */
-  readonly #incomplete = new Set<Identity>()
+  /** Entries of policy and endpoints that the last commit could not place. */
+  #refusedOthers = 0
+  /** Identities that lack a policy entry because it was refused. */
+  #incomplete = new Set<Identity>()
+  /** Identities that lack entries because a policy map was full. */
+  readonly #crowdedOut = new Set<Identity>()
   #revision = 0
   #failures = 0
 
@@ -67,22 +69,25 @@ export class Committer {
 
   /** Entries that the datapath refuses to take at present. */
   get refused(): number {
-    const endpoints = this.#endpointUpserts.length + this.#endpointRemovals.length
-    const policies = this.#retryUpserts.length + this.#retryRemovals.length
-    return this.#refusedRows.size + policies + endpoints
+    return this.#refusedRows.size + this.#refusedOthers
   }
 
   upsertEndpoint(endpoint: EndpointEntry): void {
-    this.#endpointUpserts.push(endpoint)
+    this.#endpointUpserts.set(endpoint.id, endpoint)
   }
 
   removeEndpoint(endpoint: EndpointId): void {
-    this.#endpointRemovals.push(endpoint)
+    this.#endpointUpserts.delete(endpoint)
+    this.#endpointRemovals.add(endpoint)
   }
 
-  /** Puts refused entries on the list again; call now and then. */
+  /** Puts what was refused or found no room on the list again; call now and then. */
   retry(): void {
     for (const row of this.#refusedRows) this.#ipcache.markChanged(row)
+    for (const id of this.#crowdedOut) {
+      const selectors = this.#selectors.selectorsOf(id)
+      if (this.#policyMaps.addIdentity(id, selectors, false)) this.#crowdedOut.delete(id)
+    }
   }
 
   /** Makes the datapath match. Returns what was refused; an empty list means all is in force. */
@@ -90,28 +95,27 @@ export class Committer {
     this.#gatherRows()
     this.#gatherIdentities()
     const policy = this.#policyMaps.take()
-    const policyUpserts = concat(this.#retryUpserts, policy.upserts)
-    const policyRemovals = concat(this.#retryRemovals, policy.removals)
-    const endpoints = this.#endpointUpserts.length + this.#endpointRemovals.length
-    const count = policyUpserts.length + policyRemovals.length + endpoints
+    const endpoints = this.#endpointUpserts.size + this.#endpointRemovals.size
+    const count = policy.upserts.length + policy.removals.length + endpoints
     if (count + this.#upserts.count + this.#removals.count === 0) {
       this.#labelSets.collect()
       return []
     }
-    const failures = this.#datapath.commit({
-      policyUpserts,
+    const changes = {
+      policyUpserts: policy.upserts,
       prefixUpserts: this.#upserts,
-      endpointUpserts: this.#endpointUpserts,
-      endpointRemovals: this.#endpointRemovals,
+      endpointUpserts: [...this.#endpointUpserts.values()],
+      endpointRemovals: [...this.#endpointRemovals],
       prefixRemovals: this.#removals,
-      policyRemovals,
-    })
-    for (const entry of this.#retryUpserts) this.#incomplete.delete(entry.identity)
-    this.#retryUpserts = refusedOf(failures, 'policy', 'upsert', policyUpserts)
-    for (const entry of this.#retryUpserts) this.#incomplete.add(entry.identity)
-    this.#retryRemovals = refusedOf(failures, 'policy', 'remove', policyRemovals)
-    this.#endpointUpserts = refusedOf(failures, 'endpoint', 'upsert', this.#endpointUpserts)
-    this.#endpointRemovals = refusedOf(failures, 'endpoint', 'remove', this.#endpointRemovals)
+      policyRemovals: policy.removals,
+    }
+    const failures = this.#datapath.commit(changes)
+    const upserts = refusedOf(failures, 'policy', 'upsert', policy.upserts)
+    const removals = refusedOf(failures, 'policy', 'remove', policy.removals)
+    this.#policyMaps.putBack(upserts, removals)
+    this.#incomplete = new Set(upserts.map((entry) => entry.identity))
+    this.#refusedOthers =
+      upserts.length + removals.length + this.#settleEndpoints(failures, changes)
     this.#settleRows(failures)
     this.#failures += failures.length
     this.#revision++
@@ -123,7 +127,10 @@ export class Committer {
   isApplied(row: number): boolean {
     const { prefixes } = this.#ipcache
     if (prefixes.wanted[row] !== prefixes.applied[row]) return false
-    return this.#incomplete.size === 0 || !this.#incomplete.has(prefixes.identityOf(row))
+    if (prefixes.addressClass[row] !== prefixes.appliedClass[row]) return false
+    if (this.#incomplete.size + this.#crowdedOut.size === 0) return true
+    const id = prefixes.identityOf(row)
+    return !this.#incomplete.has(id) && !this.#crowdedOut.has(id)
   }
 
   #gatherRows(): void {
@@ -162,16 +169,30 @@ export class Committer {
       const set = this.#allocator.setOf(id)
       if (set === undefined) continue
       const selectors = this.#selectors.addIdentity(id, set)
-      this.#policyMaps.addIdentity(id, selectors, this.#allocator.isSpare(id))
+      const spare = this.#allocator.isSpare(id)
+      if (!this.#policyMaps.addIdentity(id, selectors, spare)) this.#crowdedOut.add(id)
     }
-    for (const row of this.#upsertRows)
-      this.#policyMaps.need(this.#ipcache.prefixes.identityOf(row))
+    for (const row of this.#upsertRows) {
+      const id = this.#ipcache.prefixes.identityOf(row)
+      if (!this.#policyMaps.need(id)) this.#crowdedOut.add(id)
+    }
     for (const id of this.#allocator.takeUnused()) {
       const set = this.#allocator.setOf(id)
-      this.#incomplete.delete(id)
+      this.#crowdedOut.delete(id)
       this.#policyMaps.removeIdentity(id, this.#selectors.selectorsOf(id))
       if (set !== undefined) this.#selectors.removeIdentity(id, set)
     }
+  }
+
+  /** Forgets endpoint changes that were taken; returns how many were refused and stay listed. */
+  #settleEndpoints(failures: readonly CommitFailure[], changes: Changes): number {
+    const upserts = refusedOf(failures, 'endpoint', 'upsert', changes.endpointUpserts)
+    const removals = refusedOf(failures, 'endpoint', 'remove', changes.endpointRemovals)
+    this.#endpointUpserts.clear()
+    this.#endpointRemovals.clear()
+    for (const entry of upserts) this.#endpointUpserts.set(entry.id, entry)
+    for (const id of removals) this.#endpointRemovals.add(id)
+    return upserts.length + removals.length
   }
 
   #settleRows(failures: readonly CommitFailure[]): void {
@@ -202,10 +223,6 @@ export class Committer {
 
 function isCounted(id: Identity): boolean {
   return id !== 0 && id !== HOST
-}
-
-function concat<T>(a: readonly T[], b: readonly T[]): readonly T[] {
-  return a.length === 0 ? b : [...a, ...b]
 }
 
 function indexesOf(failures: readonly CommitFailure[], action: 'upsert' | 'remove'): Set<number> {

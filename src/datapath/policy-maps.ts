@@ -9,7 +9,7 @@ import { ruleId, type EndpointId, type Identity } from '../core/ids.ts'
 import type { Selector, SelectorCache } from '../identity/selector-cache.ts'
 import type { Coverage, FlatEntry } from '../policy/flatten.ts'
 import { flatten } from '../policy/flatten.ts'
-import type { PolicyEntry, PolicyKey } from './datapath.ts'
+import type { PolicyEntry } from './datapath.ts'
 
 /** What an endpoint's policy says, with its selectors resolved. */
 export interface EndpointRules {
@@ -32,6 +32,8 @@ export interface PolicyMapOptions {
   readonly ruleOf: (origins: readonly number[]) => number
 }
 
+const NONE: readonly PolicyEntry[] = []
+
 export class PolicyMaps {
   readonly #selectors: SelectorCache
   readonly #entriesMax: number
@@ -41,9 +43,8 @@ export class PolicyMaps {
   /** Pre-allocated identities that a map at half its size does without until an answer needs them. */
   readonly #leftOut = new Set<Identity>()
   readonly #flattened = new WeakMap<EndpointRules, Map<string, readonly FlatEntry[]>>()
-  #denies: PolicyEntry[] = []
-  #allows: PolicyEntry[] = []
-  /** Entries to take out, by endpoint, identity and key, unless they are wanted again meanwhile. */
+  /** Entries to write and to take out, by endpoint, identity and key: the latest word on a key wins. */
+  #upserts = new Map<string, PolicyEntry>()
   readonly #removals = new Map<string, PolicyEntry>()
   #held = false
   #overflows = 0
@@ -97,7 +98,8 @@ export class PolicyMaps {
     for (const map of this.#usersOf(selectors)) {
       const entries = this.#entriesFor(map, id)
       const room = spare ? this.#entriesMax / 2 : this.#entriesMax
-      if (map.size + entries.length <= room) {
+      const before = map.entries.get(id)?.length ?? 0
+      if (map.size - before + entries.length <= room) {
         this.#put(map, id, entries)
       } else if (spare) {
         this.#leftOut.add(id)
@@ -127,17 +129,23 @@ export class PolicyMaps {
   }
 
   /** What the next commit has to do, new denies and old allows first; hands the lists over. */
-  take(): { readonly upserts: readonly PolicyEntry[]; readonly removals: readonly PolicyKey[] } {
-    const upserts = this.#allows.length === 0 ? this.#denies : [...this.#denies, ...this.#allows]
-    if (upserts.length > 0) {
-      this.#denies = []
-      this.#allows = []
+  take(): { readonly upserts: readonly PolicyEntry[]; readonly removals: readonly PolicyEntry[] } {
+    let upserts = NONE
+    if (this.#upserts.size > 0) {
+      const all = [...this.#upserts.values()]
+      this.#upserts = new Map()
+      upserts = [...all.filter(isDeny), ...all.filter((entry) => !isDeny(entry))]
     }
-    if (this.#held || this.#removals.size === 0) return { upserts, removals: [] }
+    if (this.#held || this.#removals.size === 0) return { upserts, removals: NONE }
     const old = [...this.#removals.values()]
     this.#removals.clear()
-    const denies = old.filter((entry) => entry.verdict === 'deny')
-    return { upserts, removals: [...old.filter((entry) => entry.verdict !== 'deny'), ...denies] }
+    return { upserts, removals: [...old.filter((entry) => !isDeny(entry)), ...old.filter(isDeny)] }
+  }
+
+  /** Puts entries of the last `take` that were refused on the lists again. */
+  putBack(upserts: readonly PolicyEntry[], removals: readonly PolicyEntry[]): void {
+    for (const entry of upserts) this.#upserts.set(changeKey(entry), entry)
+    for (const entry of removals) this.#removals.set(changeKey(entry), entry)
   }
 
   /** Everything that is wanted, for comparing with the kernel. */
@@ -195,13 +203,15 @@ export class PolicyMaps {
       kept.delete(keyOf(entry))
       if (old !== undefined && sameEntry(old, entry)) continue
       const upsert = this.#policyEntry(map.endpoint, id, entry)
-      this.#removals.delete(removalKey(upsert))
-      if (entry.action === 'deny') this.#denies.push(upsert)
-      else this.#allows.push(upsert)
+      const key = changeKey(upsert)
+      this.#removals.delete(key)
+      this.#upserts.set(key, upsert)
     }
     for (const old of kept.values()) {
       const removal = this.#policyEntry(map.endpoint, id, old)
-      this.#removals.set(removalKey(removal), removal)
+      const key = changeKey(removal)
+      this.#upserts.delete(key)
+      this.#removals.set(key, removal)
     }
     map.size += entries.length - before.length
     if (entries.length === 0) map.entries.delete(id)
@@ -219,7 +229,11 @@ function keyOf(entry: FlatEntry): number {
   return (entry.protocol * 32 + entry.portBits) * 65_536 + entry.port
 }
 
-function removalKey({ endpoint, identity, protocol, port, portBits }: PolicyEntry): string {
+function isDeny(entry: PolicyEntry): boolean {
+  return entry.verdict === 'deny'
+}
+
+function changeKey({ endpoint, identity, protocol, port, portBits }: PolicyEntry): string {
   return `${endpoint} ${identity} ${protocol} ${port} ${portBits}`
 }
 
