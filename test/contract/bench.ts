@@ -22,6 +22,7 @@ export interface Sizes {
   readonly prefixes?: number
   readonly policies?: number
   readonly connectionsPerEndpoint?: number
+  readonly tcpIdleMs?: number
 }
 
 /** A datapath under test, started, in a place of its own. */

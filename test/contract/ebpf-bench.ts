@@ -58,7 +58,7 @@ export function makeEbpfBench(sizes: Sizes = {}): EbpfBench {
         ng_dns_source: 1024,
       },
       connectionsPerEndpoint: sizes.connectionsPerEndpoint ?? 65_536,
-      tcpIdleMs: 6 * 3_600_000,
+      tcpIdleMs: sizes.tcpIdleMs ?? 6 * 3_600_000,
     })
     datapath.start()
     return datapath

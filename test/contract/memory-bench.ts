@@ -15,7 +15,7 @@ export function makeMemoryBench(sizes: Sizes = {}, clock: Clock = systemClock): 
     prefixesMax: sizes.prefixes ?? 65_536,
     policyEntriesMax: sizes.policies ?? 65_536,
     connectionsPerEndpoint: sizes.connectionsPerEndpoint ?? 65_536,
-    tcpIdleMs: 6 * 3_600_000,
+    tcpIdleMs: sizes.tcpIdleMs ?? 6 * 3_600_000,
   })
   datapath.start()
   return {
