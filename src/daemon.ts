@@ -57,6 +57,7 @@ export class Daemon {
   readonly #restored: DatapathDump
   #mode: Mode = 'enforce'
   #bound = false
+  #stopped = false
 
   constructor(options: DaemonOptions) {
     const { config, datapath, log } = options
@@ -157,8 +158,10 @@ export class Daemon {
     void this.readiness.probe()
   }
 
-  /** Down in reverse; what the kernel enforces stays in force. */
+  /** Down in reverse, once; what the kernel enforces stays in force. */
   stop(): void {
+    if (this.#stopped) return
+    this.#stopped = true
     this.readiness.stop()
     this.sources.stop()
     this.housekeeping.stop()

@@ -1,0 +1,113 @@
+// The daemon as a process: locks, settings, servers, signals, and its end. Resolves with the exit code when
+// the daemon has ended. SIGTERM and SIGINT stop it, the kernel goes on enforcing; SIGHUP reads files again.
+
+import { createHash } from 'node:crypto'
+import { join, resolve } from 'node:path'
+import { AdminServer } from './admin/server.ts'
+import { MetricsServer } from './admin/metrics-server.ts'
+import type { Config } from './config/config.ts'
+import { systemClock } from './core/clock.ts'
+import { Daemon } from './daemon.ts'
+import { makeDaemonAdmin } from './daemon-admin.ts'
+import { detachAll } from './datapath/ebpf/pins.ts'
+import { isBuilt, loadBpf, loadPosix } from './native/native.ts'
+import { openDatapath } from './open-datapath.ts'
+import { takeLock } from './state/lock.ts'
+import { readSettings, writeSettings } from './state/settings-file.ts'
+import type { Log } from './telemetry/log.ts'
+import { VERSION } from './version.ts'
+
+const OK = 0
+
+export interface RunOptions {
+  readonly config: Config
+  readonly log: Log
+}
+
+/** Runs until it is told to stop. Throws InvalidInputError or UnavailableError when it cannot start. */
+export async function runDaemon({ config, log }: RunOptions): Promise<number> {
+  takeLocks(config, log)
+  const settingsFile = join(config.state.directory, 'settings.json')
+  const settings = readSettings(settingsFile)
+  if (settings.fault !== undefined) log.warn({ fault: settings.fault }, 'settings passed over')
+  const daemon = new Daemon({
+    config,
+    log,
+    datapath: openDatapath(config, systemClock),
+    auditSettings: settings.audit,
+    saveAudit: (audit) => writeSettings(settingsFile, audit),
+  })
+  let end = (): void => undefined
+  const ended = new Promise<void>((done) => (end = done))
+  const detach = makeDetach(config, daemon, () => end())
+  const { state, metrics } = makeDaemonAdmin(daemon, detach)
+  const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
+  const admin = new AdminServer({ state, socket: config.admin.socket, onError })
+  const scrape = new MetricsServer({ ...config.metrics, state, onError })
+  try {
+    await scrape.start()
+    await admin.start()
+    await daemon.start()
+    announce(daemon, log)
+    listenToSignals(daemon, log, () => end())
+    await ended
+  } finally {
+    await admin.stop()
+    await scrape.stop()
+    metrics.stop()
+    daemon.stop()
+    log.flush()
+  }
+  return OK
+}
+
+/** One daemon per state folder and pin path. Without the native part there is no lock, and that is said. */
+function takeLocks(config: Config, log: Log): void {
+  const folder = resolve(config.state.directory)
+  if (!isBuilt('posix')) {
+    log.warn({ path: folder }, 'state folder is not locked: the native part is not built')
+    return
+  }
+  const posix = loadPosix()
+  takeLock(posix, join(folder, 'lock'), `state folder ${folder}`)
+  if (config.datapath.kind !== 'ebpf') return
+  const { pinPath } = config.datapath
+  const name = createHash('sha256').update(pinPath).digest('hex').slice(0, 16)
+  takeLock(posix, `/run/namegate/${name}.lock`, `pin path ${pinPath}`)
+}
+
+function makeDetach(config: Config, daemon: Daemon, end: () => void): (() => void) | undefined {
+  const { datapath } = config
+  if (datapath.kind !== 'ebpf') return undefined
+  return () => {
+    daemon.stop()
+    detachAll(loadBpf(), datapath.pinPath)
+    end()
+  }
+}
+
+function announce(daemon: Daemon, log: Log): void {
+  log.info(
+    {
+      version: VERSION,
+      pid: process.pid,
+      datapath: daemon.datapath.kind,
+      addresses: daemon.proxy.listeners.texts,
+      endpoints: [...daemon.endpoints.registry].map(({ name }) => name),
+    },
+    'namegate serves',
+  )
+}
+
+function listenToSignals(daemon: Daemon, log: Log, end: () => void): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      log.info({ signal }, 'stopping, the datapath goes on enforcing')
+      end()
+    })
+  }
+  process.on('SIGHUP', () => {
+    log.info({ signal: 'SIGHUP' }, 'reading configuration files again')
+    daemon.sources.reload()
+  })
+}
