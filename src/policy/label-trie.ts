@@ -1,11 +1,11 @@
-// The tree of labels under PatternIndex: rows in one typed array, children found by hash tables. A node
+// The tree of labels under PatternIndex: rows in typed arrays, children found by a hash table. A node
 // stands for a run of pattern labels read from the right: `com`, then `example` under it. Its children are
 // literal labels, at most one `*` (a whole label), and globs (stars and literals mixed).
 //
 // Row, 16 ints (64 octets):
 //   parent | kind + 4 * length | hash | children | exact | one | below | star child | anchors | 28 octets of label
 // A `*` at a pattern's left end needs no row: its ids are `one` of the node behind it.
-// Labels of more than 28 octets are kept apart. Row 0 is the root; freed rows are chained through `parent`.
+// Rows lie in pages of 2,048, so that growing copies nothing. Labels of more than 28 octets are kept apart. Row 0 is the root; freed rows are chained through `parent`.
 // Children of one parent are told apart by kind, length and octets; hashes alone never decide. A node's hash
 // is made from the hashes of its labels and not from row numbers, so that the look-ups of all labels of a
 // name can be under way in the processor at once.
@@ -21,104 +21,120 @@ export const ROOT = 0
 export const ROOT_HASH = 0
 
 const ROW_INTS = 16
+// Where a row's ints are, counted from `start(row)` in its page.
 const PARENT = 0
 const SHAPE = 1
 const HASH = 2
-const CHILDREN = 3
+export const CHILDREN = 3
 const EXACT = 4
-const ONE = 5
-const BELOW = 6
-const STAR_CHILD = 7
-const ANCHORS = 8
+export const ONE = 5
+export const BELOW = 6
+export const STAR_CHILD = 7
+export const ANCHORS = 8
 const ROW_OCTETS = 64
 const LABEL_AT = 36
 const LABEL_ROOM = 28
 
 const KIND_BITS = 2
-const FIRST_ROWS = 16
+const PAGE_BITS = 11
+const PAGE_ROWS = 1 << PAGE_BITS
 
 export class LabelTrie {
-  #rows = new Int32Array(FIRST_ROWS * ROW_INTS)
-  #octets = new Uint8Array(this.#rows.buffer)
+  readonly #pages: Int32Array[] = []
+  /** The same memory as `#pages`. */
+  readonly #octetPages: Uint8Array[] = []
   #fresh = 1
   #free = 0
   readonly #table = new RowTable()
   readonly #longLabels = new Map<number, Uint8Array>()
 
+  constructor() {
+    this.#addPage()
+  }
+
   /** Octets held in rows and tables. */
   get octets(): number {
-    return this.#rows.byteLength + this.#table.octets
+    return this.#pages.reduce((sum, page) => sum + page.byteLength, this.#table.octets)
+  }
+
+  /** The page that a row is in; its ints are there from `start(row)` on. */
+  page(row: number): Int32Array {
+    return this.#pages[row >> PAGE_BITS]!
+  }
+
+  start(row: number): number {
+    return (row & (PAGE_ROWS - 1)) * ROW_INTS
   }
 
   parent(row: number): number {
-    return this.#rows[row * ROW_INTS + PARENT]!
+    return this.#get(row, PARENT)
   }
 
   isGlob(row: number): boolean {
-    return (this.#rows[row * ROW_INTS + SHAPE]! & ((1 << KIND_BITS) - 1)) === GLOB
+    return (this.#get(row, SHAPE) & ((1 << KIND_BITS) - 1)) === GLOB
   }
 
   hash(row: number): number {
-    return this.#rows[row * ROW_INTS + HASH]!
+    return this.#get(row, HASH)
   }
 
   /** How many children of all kinds. */
   children(row: number): number {
-    return this.#rows[row * ROW_INTS + CHILDREN]!
+    return this.#get(row, CHILDREN)
   }
 
   /** List (IdChains) of ids whose pattern ends here. */
   exact(row: number): number {
-    return this.#rows[row * ROW_INTS + EXACT]!
+    return this.#get(row, EXACT)
   }
 
   setExact(row: number, list: number): void {
-    this.#rows[row * ROW_INTS + EXACT] = list
+    this.#set(row, EXACT, list)
   }
 
   /** List of ids whose pattern is `*.` and then this node. */
   one(row: number): number {
-    return this.#rows[row * ROW_INTS + ONE]!
+    return this.#get(row, ONE)
   }
 
   setOne(row: number, list: number): void {
-    this.#rows[row * ROW_INTS + ONE] = list
+    this.#set(row, ONE, list)
   }
 
   /** List of ids whose pattern is `**.` and then this node. */
   below(row: number): number {
-    return this.#rows[row * ROW_INTS + BELOW]!
+    return this.#get(row, BELOW)
   }
 
   setBelow(row: number, list: number): void {
-    this.#rows[row * ROW_INTS + BELOW] = list
+    this.#set(row, BELOW, list)
   }
 
   /** The child for a whole `*` label with others before it, 0 if there is none. */
   starChild(row: number): number {
-    return this.#rows[row * ROW_INTS + STAR_CHILD]!
+    return this.#get(row, STAR_CHILD)
   }
 
   /** A bit for each kind of anchor that globs under this node have buckets by (GlobBuckets). */
   anchors(row: number): number {
-    return this.#rows[row * ROW_INTS + ANCHORS]!
+    return this.#get(row, ANCHORS)
   }
 
   setAnchors(row: number, bits: number): void {
-    this.#rows[row * ROW_INTS + ANCHORS] = bits
+    this.#set(row, ANCHORS, bits)
   }
 
   /** A row's label is `labelLength` octets of `labelBlock` from `labelOffset` on; valid until the next `make`. */
   labelBlock(row: number): Uint8Array {
-    return this.#longLabels.get(row) ?? this.#octets
+    return this.#longLabels.get(row) ?? this.#octetPages[row >> PAGE_BITS]!
   }
 
   labelOffset(row: number): number {
-    return this.labelLength(row) > LABEL_ROOM ? 0 : row * ROW_OCTETS + LABEL_AT
+    return this.labelLength(row) > LABEL_ROOM ? 0 : labelStart(row)
   }
 
   labelLength(row: number): number {
-    return this.#rows[row * ROW_INTS + SHAPE]! >> KIND_BITS
+    return this.#get(row, SHAPE) >> KIND_BITS
   }
 
   /** The child of that kind with that label, or 0; `hash` is its `childHash`. */
@@ -136,9 +152,10 @@ export class LabelTrie {
       const row = part[at + 1]!
       if (row === 0) return 0
       if (part[at] !== hash) continue
-      const ints = row * ROW_INTS
-      if (this.#rows[ints + PARENT] !== parent) continue
-      if (this.#rows[ints + SHAPE] !== kind + (length << KIND_BITS)) continue
+      const page = this.page(row)
+      const start = this.start(row)
+      if (page[start + PARENT] !== parent) continue
+      if (page[start + SHAPE] !== kind + (length << KIND_BITS)) continue
       if (this.#hasLabel(row, octets, offset, length)) return row
     }
   }
@@ -153,16 +170,15 @@ export class LabelTrie {
     length: number,
   ): number {
     const row = this.#takeRow()
-    const ints = row * ROW_INTS
-    this.#rows.fill(0, ints, ints + ROW_INTS)
-    this.#rows[ints + PARENT] = parent
-    this.#rows[ints + SHAPE] = kind + (length << KIND_BITS)
-    this.#rows[ints + HASH] = hash
+    this.page(row).fill(0, this.start(row), this.start(row) + ROW_INTS)
+    this.#set(row, PARENT, parent)
+    this.#set(row, SHAPE, kind + (length << KIND_BITS))
+    this.#set(row, HASH, hash)
     const label = octets.subarray(offset, offset + length)
     if (length > LABEL_ROOM) this.#longLabels.set(row, label.slice())
-    else this.#octets.set(label, row * ROW_OCTETS + LABEL_AT)
-    this.#rows[parent * ROW_INTS + CHILDREN] = this.children(parent) + 1
-    if (kind === STAR) this.#rows[parent * ROW_INTS + STAR_CHILD] = row
+    else this.#octetPages[row >> PAGE_BITS]!.set(label, labelStart(row))
+    this.#set(parent, CHILDREN, this.children(parent) + 1)
+    if (kind === STAR) this.#set(parent, STAR_CHILD, row)
     else this.#table.insert(hash, row)
     return row
   }
@@ -180,19 +196,19 @@ export class LabelTrie {
   /** Removes a bare row; returns its parent. */
   drop(row: number): number {
     const parent = this.parent(row)
-    const kind = this.#rows[row * ROW_INTS + SHAPE]! & ((1 << KIND_BITS) - 1)
-    this.#rows[parent * ROW_INTS + CHILDREN] = this.children(parent) - 1
-    if (kind === STAR) this.#rows[parent * ROW_INTS + STAR_CHILD] = 0
+    const kind = this.#get(row, SHAPE) & ((1 << KIND_BITS) - 1)
+    this.#set(parent, CHILDREN, this.children(parent) - 1)
+    if (kind === STAR) this.#set(parent, STAR_CHILD, 0)
     else this.#table.remove(this.hash(row), row)
     this.#longLabels.delete(row)
-    this.#rows[row * ROW_INTS + PARENT] = this.#free
+    this.#set(row, PARENT, this.#free)
     this.#free = row
     return parent
   }
 
   #hasLabel(row: number, octets: Uint8Array, offset: number, length: number): boolean {
     if (length > LABEL_ROOM) return same(this.labelBlock(row), 0, octets, offset, length)
-    return same(this.#octets, row * ROW_OCTETS + LABEL_AT, octets, offset, length)
+    return same(this.#octetPages[row >> PAGE_BITS]!, labelStart(row), octets, offset, length)
   }
 
   #takeRow(): number {
@@ -201,14 +217,28 @@ export class LabelTrie {
       this.#free = this.parent(row)
       return row
     }
-    if (this.#fresh * ROW_INTS === this.#rows.length) {
-      const rows = new Int32Array(this.#rows.length * 2)
-      rows.set(this.#rows)
-      this.#rows = rows
-      this.#octets = new Uint8Array(rows.buffer)
-    }
+    if (this.#fresh >> PAGE_BITS === this.#pages.length) this.#addPage()
     return this.#fresh++
   }
+
+  #addPage(): void {
+    const page = new Int32Array(PAGE_ROWS * ROW_INTS)
+    this.#pages.push(page)
+    this.#octetPages.push(new Uint8Array(page.buffer))
+  }
+
+  #get(row: number, field: number): number {
+    return this.page(row)[this.start(row) + field]!
+  }
+
+  #set(row: number, field: number, value: number): void {
+    this.page(row)[this.start(row) + field] = value
+  }
+}
+
+/** Where a row's label is in its page of octets. */
+function labelStart(row: number): number {
+  return (row & (PAGE_ROWS - 1)) * ROW_OCTETS + LABEL_AT
 }
 
 /** Hash of a child node from its parent's hash and its label's `labelHash`. */
