@@ -29,7 +29,7 @@ export function unfencedReason(state: AdminState, endpoint: Endpoint): string | 
 
 function endpointRow(state: AdminState, endpoint: Endpoint): EndpointShape {
   const unfenced = unfencedReason(state, endpoint)
-  const origin = state.auditOrigin(endpoint)
+  const origin = state.auditOrigin(endpoint) ?? (state.mode() === 'audit' ? 'node' : undefined)
   const audited = origin === undefined ? '' : `audit: ${origin}`
   return {
     id: endpoint.id,

@@ -46,15 +46,9 @@ export function flowView(
     verdict,
     endpoint: state.endpoints.registry.get(endpointId(flow.endpoint))?.name ?? null,
   }
-  switch (flow.kind) {
-    case 'drop':
-    case 'audit':
-      return { ...base, ...packetDetails(state, flow) }
-    case 'policy-lost':
-      return { ...base, policies: flow.reason }
-    default:
-      return { ...base, ...dnsDetails(flow) }
-  }
+  if (flow.kind === 'policy-lost') return { ...base, policies: flow.reason }
+  const isPacket = flow.kind === 'drop' || flow.kind === 'audit'
+  return isPacket ? { ...base, ...packetDetails(state, flow) } : { ...base, ...dnsDetails(flow) }
 }
 
 function dnsDetails(flow: FlowDetails) {

@@ -28,13 +28,11 @@ export function statusView(state: AdminState): StatusShape {
     endpoints: countEndpoints(state),
     policies: policies.policies.length,
     listeners: state.listeners().map(formatSocketAddress),
-    upstreams: state
-      .upstreams()
-      .map(({ address, answered, failures }) => ({
-        address,
-        answered: answered ?? null,
-        failures,
-      })),
+    upstreams: state.upstreams().map(({ address, answered, failures }) => ({
+      address,
+      answered: answered ?? null,
+      failures,
+    })),
     identityFallbacks: core.allocator.fallbacks,
     limits: state
       .limits()
@@ -46,7 +44,7 @@ export function statusView(state: AdminState): StatusShape {
 }
 
 /** Faults of all files as they are now; what is in force then is their last good version. */
-export function faultsOf(state: AdminState): StatusShape['faults'] {
+export function faultsOf(state: Pick<AdminState, 'policyFiles' | 'faults'>): StatusShape['faults'] {
   const policies = [...state.policyFiles()].flatMap((file) => file.faults)
   return [...policies, ...state.faults()].map(({ position, message }) => ({ ...position, message }))
 }

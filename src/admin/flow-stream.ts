@@ -1,0 +1,38 @@
+// Flows as JSON lines: those kept, then, for who follows, those that come. The ring has no listeners, so that
+// adding a flow costs the packet path nothing; who follows looks at it every 50 ms.
+
+import type { ServerResponse } from 'node:http'
+import { SliceWriter } from './json-stream.ts'
+import type { AdminState } from './state.ts'
+import { flowView } from './views/flows.ts'
+
+const LOOK_MS = 50
+
+export interface FlowQuery {
+  readonly follow: boolean
+  /** A verdict or kind. */
+  readonly filter: string | undefined
+  /** The first flow wanted; older ones are left out. */
+  readonly since: number
+}
+
+export async function writeFlows(
+  response: ServerResponse,
+  state: AdminState,
+  { follow, filter, since }: FlowQuery,
+): Promise<void> {
+  const writer = new SliceWriter(response, state.clock)
+  let next = since
+  do {
+    for (; next < state.flows.count; next++) {
+      if (!writer.open) return
+      // What the ring lost meanwhile, because the reader was too slow, is left out.
+      next = Math.max(next, state.flows.oldest)
+      const flow = flowView(state, next, filter)
+      if (flow !== undefined) writer.add(`${JSON.stringify(flow)}\n`)
+      await writer.breathe()
+    }
+    await writer.flush()
+    if (follow) await new Promise<void>((resolve) => state.clock.after(LOOK_MS, resolve))
+  } while (follow && writer.open)
+}

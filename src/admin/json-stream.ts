@@ -1,0 +1,75 @@
+// Writes rows to a response without holding the event loop: at most a slice of work, then everything else of the
+// process has its turn. A client that reads slowly is waited for; one that is gone ends the work.
+
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import type { Clock } from '../core/clock.ts'
+import type { Rows } from './views/rows.ts'
+
+/** How long one slice may take. A row more is made before the look at the clock. */
+const SLICE_MS = 2
+/** Characters gathered before they are written. */
+const CHUNK = 32_768
+
+export class SliceWriter {
+  readonly #response: ServerResponse
+  readonly #clock: Clock
+  #until: number
+  #text = ''
+
+  constructor(response: ServerResponse, clock: Clock) {
+    this.#response = response
+    this.#clock = clock
+    this.#until = clock.now() + SLICE_MS
+  }
+
+  /** Whether somebody still reads. */
+  get open(): boolean {
+    return !this.#response.destroyed
+  }
+
+  add(text: string): void {
+    this.#text += text
+  }
+
+  /** Lets others run when the slice is over; call after each piece of work. */
+  async breathe(): Promise<void> {
+    const late = this.#clock.now() >= this.#until
+    if (this.#text.length >= CHUNK || late) await this.flush()
+    if (!late) return
+    await new Promise<void>((resolve) => this.#clock.soon(resolve))
+    this.#until = this.#clock.now() + SLICE_MS
+  }
+
+  /** Writes what was gathered and waits until the reader has room for more. */
+  async flush(): Promise<void> {
+    const text = this.#text
+    this.#text = ''
+    if (text === '' || !this.open || this.#response.write(text)) return
+    const closed = new AbortController()
+    const drained = once(this.#response, 'drain', { signal: closed.signal }).catch(() => undefined)
+    const gone = once(this.#response, 'close', { signal: closed.signal }).catch(() => undefined)
+    await Promise.race([drained, gone])
+    closed.abort()
+  }
+}
+
+/** One JSON array, a row a line. */
+export async function writeRows(
+  response: ServerResponse,
+  clock: Clock,
+  rows: Rows<object>,
+): Promise<void> {
+  const writer = new SliceWriter(response, clock)
+  let before = '[\n'
+  for (const row of rows) {
+    if (!writer.open) return
+    if (row !== undefined) {
+      writer.add(before + JSON.stringify(row))
+      before = ',\n'
+    }
+    await writer.breathe()
+  }
+  writer.add(before === '[\n' ? '[]\n' : '\n]\n')
+  await writer.flush()
+}

@@ -1,0 +1,99 @@
+// Where the admin API and the metrics are reached. The socket is its owner's alone (0600) from its first
+// moment. A socket file that nobody answers was left by a daemon that died and is replaced; one that is
+// answered never is.
+
+import { lstatSync, mkdirSync, rmSync } from 'node:fs'
+import type { Server } from 'node:http'
+import { connect } from 'node:net'
+import { dirname } from 'node:path'
+import { UnavailableError } from '../core/errors.ts'
+
+/** Longest path in octets that a socket address takes (unix(7)). */
+const PATH_MAX = 107
+const NOT_OTHERS = 0o177
+
+export async function listenOnSocket(server: Server, path: string): Promise<void> {
+  if (Buffer.byteLength(path) > PATH_MAX) {
+    throw new UnavailableError(
+      `Cannot listen on ${path}: longer than ${PATH_MAX} octets: give a shorter admin.socket`,
+    )
+  }
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o755 })
+  } catch (error) {
+    throw cannotListen(path, error, 'give another admin.socket, or the right to write there')
+  }
+  await removeStale(path)
+  const before = process.umask(NOT_OTHERS)
+  try {
+    // The file is made before `listen` returns; only the news of it comes later.
+    const listening = listen(server, () => server.listen(path))
+    process.umask(before)
+    await listening
+  } catch (error) {
+    throw cannotListen(path, error, 'give another admin.socket, or the right to write there')
+  } finally {
+    process.umask(before)
+  }
+}
+
+/** Returns the port, which is drawn when 0 was asked for. */
+export async function listenOnPort(server: Server, address: string, port: number): Promise<number> {
+  try {
+    await listen(server, () => server.listen({ host: address, port }))
+  } catch (error) {
+    throw cannotListen(
+      `${address} port ${port}`,
+      error,
+      'give another metrics.address or metrics.port',
+    )
+  }
+  const bound = server.address()
+  return typeof bound === 'object' && bound !== null ? bound.port : port
+}
+
+async function listen(server: Server, begin: () => void): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.once('listening', () => {
+      server.off('error', reject)
+      resolve()
+    })
+    begin()
+  })
+}
+
+async function removeStale(path: string): Promise<void> {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found === undefined) return
+  if (!found.isSocket()) {
+    throw new UnavailableError(
+      `Cannot listen on ${path}: it is no socket: remove it or give another admin.socket`,
+    )
+  }
+  if (await isAnswered(path)) {
+    throw new UnavailableError(
+      `Cannot listen on ${path}: another daemon answers there: stop it or give another admin.socket`,
+    )
+  }
+  rmSync(path, { force: true })
+}
+
+async function isAnswered(path: string): Promise<boolean> {
+  return await new Promise((resolve) => {
+    const probe = connect(path)
+    probe.once('connect', () => {
+      probe.destroy()
+      resolve(true)
+    })
+    // Refused: nobody has it. Anything else (not ours to use, full) may be alive.
+    probe.once('error', (error: NodeJS.ErrnoException) => {
+      resolve(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT')
+    })
+  })
+}
+
+function cannotListen(where: string, error: unknown, remedy: string): UnavailableError {
+  const reason = error instanceof Error ? error.message : String(error)
+  return new UnavailableError(`Cannot listen on ${where}: ${reason}: ${remedy}`)
+}

@@ -1,0 +1,162 @@
+// The OpenAPI document of the admin API, made from one table, so that a path and what it is about stand once.
+
+interface PathText {
+  readonly summary: string
+  /** Schema of a 200's body: a name under `components`, as a list or alone. */
+  readonly list?: string
+  readonly one?: string
+  readonly body?: string
+}
+
+const READ: Readonly<Record<string, PathText>> = {
+  '/v1/endpoints': { summary: 'Workloads that policy applies to', list: 'Endpoint' },
+  '/v1/policies': { summary: 'Policies with the state of their files', list: 'Policy' },
+  '/v1/selectors': { summary: 'Selectors in use and what they select', list: 'Selector' },
+  '/v1/names': { summary: 'Names that answers taught, by endpoint', list: 'Name' },
+  '/v1/ipcache': { summary: 'Prefixes, their identities, labels and owners', list: 'Prefix' },
+  '/v1/identities': { summary: 'Identities in use', list: 'Identity' },
+  '/v1/resources': { summary: 'External resources', list: 'Resource' },
+  '/v1/datapath': { summary: 'Entries that are enforced now', list: 'Entry' },
+  '/v1/status': { summary: 'State of the daemon', one: 'Status' },
+  '/v1/verify': { summary: 'Desired state against the datapath', one: 'Verify' },
+  '/v1/flows': {
+    summary:
+      'JSON lines; follow=1 goes on, verdict= takes a verdict or kind, last= so many of the latest',
+  },
+  '/v1/openapi.json': { summary: 'This document' },
+}
+
+const CHANGE: Readonly<Record<string, PathText>> = {
+  '/v1/audit': { summary: 'Turns audit on or off', body: 'Audit' },
+  '/v1/mode': { summary: 'Sets the mode of the datapath', body: 'Mode' },
+  '/v1/detach': { summary: 'Takes all enforcement away and ends the daemon' },
+}
+
+const TEXT = { type: 'string' }
+const NUMBER = { type: 'integer' }
+const FLAG = { type: 'boolean' }
+const TEXTS = { type: 'array', items: TEXT }
+const TEXT_OR_NULL = { type: ['string', 'null'] }
+const TIME = { type: 'string', format: 'date-time' }
+
+const SCHEMAS = {
+  Endpoint: fields({
+    id: NUMBER,
+    name: TEXT,
+    addresses: TEXTS,
+    labels: TEXTS,
+    enforcing: FLAG,
+    reason: TEXT,
+    audit: FLAG,
+    policies: TEXTS,
+    policyRevision: NUMBER,
+    realizedRevision: NUMBER,
+  }),
+  Policy: fields({
+    name: TEXT,
+    namespace: TEXT_OR_NULL,
+    kind: TEXT_OR_NULL,
+    file: TEXT,
+    endpoints: NUMBER,
+    selectors: TEXTS,
+    state: oneOf('in-force', 'last-good', 'rejected'),
+    error: TEXT_OR_NULL,
+  }),
+  Selector: fields({
+    selector: TEXT,
+    kind: oneOf('fqdn', 'cidr'),
+    identities: { type: 'array', items: NUMBER },
+    names: NUMBER,
+    policies: TEXTS,
+  }),
+  Name: fields({
+    name: TEXT,
+    endpoint: TEXT,
+    selectors: TEXTS,
+    addresses: listOf({ address: TEXT, expires: TIME, state: oneOf('live', 'grace', 'connected') }),
+  }),
+  Prefix: fields({
+    prefix: TEXT,
+    identity: NUMBER,
+    labels: TEXTS,
+    owners: listOf({ kind: TEXT, name: TEXT, labels: TEXTS }),
+  }),
+  Identity: fields({ id: NUMBER, labels: TEXTS, references: NUMBER, preallocated: FLAG }),
+  Resource: fields({ name: TEXT, addresses: TEXTS, labels: TEXTS }),
+  Entry: fields({ map: TEXT, key: TEXT, value: TEXT }),
+  Verify: fields({
+    differences: listOf({ map: TEXT, key: TEXT, want: TEXT_OR_NULL, have: TEXT_OR_NULL }),
+  }),
+  Status: fields({
+    health: oneOf('ok', 'degraded'),
+    ready: FLAG,
+    notReady: TEXTS,
+    version: TEXT,
+    started: TIME,
+    pid: NUMBER,
+    mode: oneOf('enforce', 'audit', 'bypass'),
+    datapath: fields({ kind: TEXT, revision: NUMBER, refused: NUMBER }),
+    policyRevision: NUMBER,
+    realizedRevision: NUMBER,
+    endpoints: fields({ known: NUMBER, enforcing: NUMBER }),
+    policies: NUMBER,
+    listeners: TEXTS,
+    upstreams: listOf({ address: TEXT, answered: { type: ['boolean', 'null'] }, failures: NUMBER }),
+    identityFallbacks: NUMBER,
+    limits: listOf({ limit: TEXT, use: NUMBER, bound: NUMBER, hits: NUMBER }),
+    faults: listOf({ file: TEXT, line: NUMBER, column: NUMBER, message: TEXT }),
+    warnings: TEXTS,
+  }),
+  Mode: fields({ mode: oneOf('enforce', 'audit', 'bypass') }),
+  Audit: {
+    type: 'object',
+    properties: {
+      scope: oneOf('node', 'endpoint', 'selector'),
+      on: FLAG,
+      name: TEXT,
+      matchLabels: { type: 'object', additionalProperties: TEXT },
+    },
+    required: ['scope', 'on'],
+  },
+}
+
+export function openApi(version: string): object {
+  const paths = new Map<string, object>()
+  for (const [path, text] of Object.entries(READ)) paths.set(path, { get: operation(text) })
+  for (const [path, text] of Object.entries(CHANGE)) paths.set(path, { post: operation(text) })
+  return {
+    openapi: '3.1.0',
+    info: { title: 'namegate admin API', version },
+    paths: Object.fromEntries(paths),
+    components: { schemas: SCHEMAS },
+  }
+}
+
+function operation({ summary, list, one, body }: PathText): object {
+  const schema =
+    list !== undefined ? { type: 'array', items: ref(list) } : one !== undefined ? ref(one) : {}
+  const answer = { description: 'Done', content: { 'application/json': { schema } } }
+  const request = { content: { 'application/json': { schema: ref(body ?? '') } } }
+  return {
+    summary,
+    ...(body === undefined ? {} : { requestBody: request }),
+    responses: { 200: answer },
+  }
+}
+
+function ref(name: string): object {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+/** An object that has all of these fields. */
+function fields(properties: Readonly<Record<string, object>>): object {
+  return { type: 'object', properties, required: Object.keys(properties) }
+}
+
+function listOf(properties: Readonly<Record<string, object>>): object {
+  return { type: 'array', items: fields(properties) }
+}
+
+function oneOf(...values: readonly string[]): object {
+  return { type: 'string', enum: values }
+}

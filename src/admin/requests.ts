@@ -1,0 +1,99 @@
+// Bodies of requests that change something: JSON of a known form, anything else is told what was expected.
+
+import type { IncomingMessage } from 'node:http'
+import type { Mode } from '../datapath/datapath.ts'
+import type { AuditScope } from './state.ts'
+
+const BODY_MAX = 65_536
+const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']
+
+export type Parsed<T> =
+  { readonly kind: 'ok'; readonly value: T } | { readonly kind: 'bad'; readonly reason: string }
+
+/** The body as JSON; `bad` when it is too long or none. */
+export async function readJson(request: IncomingMessage): Promise<Parsed<unknown>> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of request) {
+    if (!(chunk instanceof Uint8Array)) continue
+    length += chunk.length
+    if (length > BODY_MAX) return bad(`body: expected at most ${BODY_MAX} octets`)
+    chunks.push(chunk)
+  }
+  try {
+    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    return { kind: 'ok', value }
+  } catch {
+    return bad('body: expected JSON')
+  }
+}
+
+/** `{"mode": "bypass"}` */
+export function parseMode(body: unknown): Parsed<Mode> {
+  const fields = fieldsOf(body, ['mode'])
+  const mode = MODES.find((each) => each === fields?.get('mode'))
+  if (mode === undefined) return bad('body: expected {"mode": "enforce" | "audit" | "bypass"}')
+  return { kind: 'ok', value: mode }
+}
+
+export interface AuditRequest {
+  readonly scope: AuditScope
+  readonly on: boolean
+}
+
+const AUDIT_FORM =
+  'body: expected {"on": true | false} with {"scope": "node"}, {"scope": "endpoint", "name": TEXT} or {"scope": "selector", "matchLabels": {KEY: VALUE}}'
+
+export function parseAudit(body: unknown): Parsed<AuditRequest> {
+  const fields = fieldsOf(body, ['scope', 'on', 'name', 'matchLabels'])
+  const on = fields?.get('on')
+  const scope = fields === undefined ? undefined : scopeOf(fields)
+  if (scope === undefined || typeof on !== 'boolean') return bad(AUDIT_FORM)
+  return { kind: 'ok', value: { scope, on } }
+}
+
+function scopeOf(fields: ReadonlyMap<string, unknown>): AuditScope | undefined {
+  const name = fields.get('name')
+  const matchLabels = fields.get('matchLabels')
+  switch (fields.get('scope')) {
+    case 'node':
+      return name === undefined && matchLabels === undefined ? { kind: 'node' } : undefined
+    case 'endpoint':
+      return typeof name === 'string' && matchLabels === undefined
+        ? { kind: 'endpoint', name }
+        : undefined
+    case 'selector': {
+      const labels = name === undefined ? textsOf(matchLabels) : undefined
+      return labels === undefined
+        ? undefined
+        : { kind: 'selector', selector: { matchLabels: labels } }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** The fields of an object that has no others than these. */
+function fieldsOf(
+  body: unknown,
+  known: readonly string[],
+): ReadonlyMap<string, unknown> | undefined {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return undefined
+  const fields = new Map<string, unknown>(Object.entries(body))
+  return [...fields.keys()].every((key) => known.includes(key)) ? fields : undefined
+}
+
+/** An object of texts that is not empty. */
+function textsOf(value: unknown): ReadonlyMap<string, string> | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  const texts = new Map<string, string>()
+  for (const [key, text] of Object.entries(value)) {
+    if (typeof text !== 'string') return undefined
+    texts.set(key, text)
+  }
+  return texts.size === 0 ? undefined : texts
+}
+
+function bad(reason: string): { readonly kind: 'bad'; readonly reason: string } {
+  return { kind: 'bad', reason }
+}

@@ -1,0 +1,122 @@
+// What each path of the admin API answers. A route gives its answer as a value; server.ts writes it.
+
+import type { IncomingMessage } from 'node:http'
+import { openApi } from './openapi.ts'
+import { parseAudit, parseMode, readJson } from './requests.ts'
+import type { FlowQuery } from './flow-stream.ts'
+import type { AdminState } from './state.ts'
+import { datapathRows } from './views/datapath.ts'
+import { endpointRows } from './views/endpoints.ts'
+import { FLOW_FILTERS } from './views/flows.ts'
+import { identityRows } from './views/identities.ts'
+import { ipcacheRows } from './views/ipcache.ts'
+import { nameRows } from './views/names.ts'
+import { policyRows } from './views/policies.ts'
+import type { Rows } from './views/rows.ts'
+import { selectorRows } from './views/selectors.ts'
+import { statusView } from './views/status.ts'
+import { differenceRows } from './views/verify.ts'
+
+export type Answer =
+  /** A list, streamed. */
+  | { readonly kind: 'rows'; readonly rows: Rows<object> }
+  /** One object whose field `name` is a list that takes long to make and is short. */
+  | { readonly kind: 'gathered'; readonly name: string; readonly rows: Rows<object> }
+  | { readonly kind: 'object'; readonly value: object }
+  | { readonly kind: 'flows'; readonly query: FlowQuery }
+  | { readonly kind: 'error'; readonly status: number; readonly error: string }
+
+type Handler = (
+  state: AdminState,
+  query: URLSearchParams,
+  request: IncomingMessage,
+) => Answer | Promise<Answer>
+
+const GET: ReadonlyMap<string, Handler> = new Map<string, Handler>([
+  ['/v1/endpoints', (state) => rows(endpointRows(state))],
+  ['/v1/policies', (state) => rows(policyRows(state))],
+  ['/v1/selectors', (state) => rows(selectorRows(state))],
+  ['/v1/names', (state) => rows(nameRows(state))],
+  ['/v1/ipcache', (state) => rows(ipcacheRows(state))],
+  ['/v1/identities', (state) => rows(identityRows(state))],
+  ['/v1/resources', () => rows([])],
+  ['/v1/datapath', (state) => rows(datapathRows(state))],
+  ['/v1/status', (state) => object(statusView(state))],
+  [
+    '/v1/verify',
+    (state) => ({ kind: 'gathered', name: 'differences', rows: differenceRows(state) }),
+  ],
+  ['/v1/flows', (state, query) => flows(state, query)],
+  ['/v1/openapi.json', (state) => object(openApi(state.version))],
+])
+
+const POST: ReadonlyMap<string, Handler> = new Map<string, Handler>([
+  ['/v1/audit', (state, _query, request) => setAudit(state, request)],
+  ['/v1/mode', (state, _query, request) => setMode(state, request)],
+  ['/v1/detach', (state) => detach(state)],
+])
+
+/** The answer to a request; unknown paths and methods are answers too. */
+export async function route(state: AdminState, request: IncomingMessage): Promise<Answer> {
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://admin')
+  const handlers = request.method === 'POST' ? POST : GET
+  if (request.method !== 'GET' && request.method !== 'POST') {
+    return failure(405, `method ${request.method ?? ''}: expected GET or POST`)
+  }
+  const handler = handlers.get(pathname)
+  if (handler !== undefined) return await handler(state, searchParams, request)
+  if (GET.has(pathname) || POST.has(pathname)) {
+    return failure(405, `${pathname} takes ${GET.has(pathname) ? 'GET' : 'POST'}`)
+  }
+  return failure(404, `no such path: ${pathname}; /v1/openapi.json lists all`)
+}
+
+async function setMode(state: AdminState, request: IncomingMessage): Promise<Answer> {
+  const body = await readJson(request)
+  const mode = body.kind === 'ok' ? parseMode(body.value) : body
+  if (mode.kind === 'bad') return failure(400, mode.reason)
+  state.setMode(mode.value)
+  return object({ mode: state.mode() })
+}
+
+async function setAudit(state: AdminState, request: IncomingMessage): Promise<Answer> {
+  const body = await readJson(request)
+  const audit = body.kind === 'ok' ? parseAudit(body.value) : body
+  if (audit.kind === 'bad') return failure(400, audit.reason)
+  const { scope, on } = audit.value
+  const result = state.setAudit(scope, on)
+  if (result.kind === 'ok') return object({ on, mode: state.mode(), endpoints: result.endpoints })
+  const name = scope.kind === 'endpoint' ? scope.name : ''
+  return failure(404, `no endpoint is named ${JSON.stringify(name)}`)
+}
+
+function detach(state: AdminState): Answer {
+  if (state.detach === undefined) {
+    return failure(409, `datapath ${state.core.datapath.kind} has nothing outside of the daemon`)
+  }
+  state.detach()
+  return object({ detached: true })
+}
+
+function flows({ flows: ring }: AdminState, query: URLSearchParams): Answer {
+  const filter = query.get('verdict') ?? undefined
+  if (filter !== undefined && !FLOW_FILTERS.includes(filter)) {
+    return failure(400, `verdict ${JSON.stringify(filter)}: expected ${FLOW_FILTERS.join(', ')}`)
+  }
+  const last = query.get('last')
+  if (last !== null && !/^\d{1,9}$/.test(last)) return failure(400, 'last: expected a number')
+  const since = last === null ? 0 : Math.max(0, ring.count - Number(last))
+  return { kind: 'flows', query: { follow: query.get('follow') === '1', filter, since } }
+}
+
+function rows(list: Rows<object>): Answer {
+  return { kind: 'rows', rows: list }
+}
+
+function object(value: object): Answer {
+  return { kind: 'object', value }
+}
+
+function failure(status: number, error: string): Answer {
+  return { kind: 'error', status, error }
+}

@@ -1,0 +1,95 @@
+// The admin API over HTTP on a UNIX socket: the state of the daemon, flows, and the few settings that can be
+// changed at run time. One request never holds the event loop (json-stream.ts), and a fault of one ends that
+// request alone.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { writeFlows } from './flow-stream.ts'
+import { SliceWriter, writeRows } from './json-stream.ts'
+import { listenOnSocket } from './listen.ts'
+import { route, type Answer } from './routes.ts'
+import type { AdminState } from './state.ts'
+
+const CONNECTIONS_MAX = 64
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+export interface AdminServerOptions {
+  readonly state: AdminState
+  readonly socket: string
+  /** A bug met while answering; the daemon goes on. */
+  readonly onError: (error: unknown) => void
+}
+
+export class AdminServer {
+  readonly #options: AdminServerOptions
+  readonly #server: Server
+
+  constructor(options: AdminServerOptions) {
+    this.#options = options
+    this.#server = createServer((request, response) => void this.#answer(request, response))
+    this.#server.maxConnections = CONNECTIONS_MAX
+  }
+
+  /** Listens; throws UnavailableError with the remedy. */
+  async start(): Promise<void> {
+    await listenOnSocket(this.#server, this.#options.socket)
+  }
+
+  /** Ends all requests and removes the socket. */
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve())
+      this.#server.closeAllConnections()
+    })
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { state, onError } = this.#options
+    response.on('error', () => undefined)
+    try {
+      await write(state, await route(state, request), response)
+      response.end()
+    } catch (error) {
+      onError(error)
+      if (!response.headersSent) {
+        response.writeHead(500, { 'content-type': JSON_TYPE })
+        response.end('{"error":"internal error, see the log"}\n')
+      } else {
+        // What was sent is not whole; the client must see that.
+        response.destroy()
+      }
+    }
+  }
+}
+
+async function write(state: AdminState, answer: Answer, response: ServerResponse): Promise<void> {
+  const status = answer.kind === 'error' ? answer.status : 200
+  const type = answer.kind === 'flows' ? 'application/x-ndjson' : JSON_TYPE
+  switch (answer.kind) {
+    case 'rows':
+      response.writeHead(status, { 'content-type': type })
+      return await writeRows(response, state.clock, answer.rows)
+    case 'gathered': {
+      const list: object[] = []
+      const writer = new SliceWriter(response, state.clock)
+      for (const row of answer.rows) {
+        if (row !== undefined) list.push(row)
+        await writer.breathe()
+      }
+      response.writeHead(status, { 'content-type': type })
+      response.write(`${JSON.stringify({ [answer.name]: list })}\n`)
+      return
+    }
+    case 'object':
+      response.writeHead(status, { 'content-type': type })
+      response.write(`${JSON.stringify(answer.value)}\n`)
+      return
+    case 'flows':
+      response.writeHead(status, { 'content-type': type })
+      response.flushHeaders()
+      return await writeFlows(response, state, answer.query)
+    case 'error':
+      response.writeHead(status, { 'content-type': type })
+      response.write(`${JSON.stringify({ error: answer.error })}\n`)
+  }
+}
