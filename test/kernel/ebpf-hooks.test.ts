@@ -32,6 +32,12 @@ function filters(device: string): readonly string[] {
   })
 }
 
+async function succeeds(command: string, args: readonly string[]): Promise<boolean> {
+  const child = spawn(command, args, { stdio: 'ignore' })
+  await once(child, 'exit')
+  return child.exitCode === 0
+}
+
 const onPod9 = endpoint({ hook: { kind: 'interface', name: 'pod9', side: 'ingress' } })
 const addPod9 = (): void => ip('link', 'add', 'pod9', 'type', 'veth', 'peer', 'pod9p')
 const deletePod9 = (): void => ip('link', 'del', 'pod9')
@@ -173,8 +179,7 @@ describe('ebpf hooks', { skip }, () => {
         const connect = async (): Promise<boolean> => {
           const shell = 'exec 3<>/dev/tcp/10.0.1.1/8080'
           const args = [`--net=/proc/${pod.pid}/ns/net`, 'timeout', '0.7', 'bash', '-c', shell]
-          const [code] = await once(spawn('nsenter', args, { stdio: 'ignore' }), 'exit')
-          return code === 0
+          return succeeds('nsenter', args)
         }
         assert.equal(await connect(), true, 'before anything is attached')
         commit(bench.datapath, { endpointUpserts: [onPod9] })
@@ -198,7 +203,7 @@ describe('ebpf hooks', { skip }, () => {
     }))
 
   test('traffic of a cgroup is cut and opened, and that of others is not', () =>
-    withBench(async ({ datapath }) => {
+    withBench(async (bench) => {
       ip('link', 'set', 'lo', 'up')
       const name = `namegate-test-traffic-${process.pid}`
       const folder = join(cgroupMount() ?? '', name)
@@ -209,16 +214,25 @@ describe('ebpf hooks', { skip }, () => {
         const connect = async (where: 'inside' | 'outside'): Promise<boolean> => {
           const join = where === 'inside' ? `echo $$ > ${folder}/cgroup.procs; ` : ''
           const shell = `${join}exec timeout 0.7 bash -c 'exec 3<>/dev/tcp/127.0.0.1/8081'`
-          const [code] = await once(spawn('bash', ['-c', shell], { stdio: 'ignore' }), 'exit')
-          return code === 0
+          return succeeds('bash', ['-c', shell])
         }
-        commit(datapath, {
-          endpointUpserts: [endpoint({ hook: { kind: 'cgroup', path: name }, sources: [] })],
-        })
+        const entry = endpoint({ hook: { kind: 'cgroup', path: name }, sources: [] })
+        commit(bench.datapath, { endpointUpserts: [entry] })
         assert.equal(await connect('inside'), false, 'default deny')
         assert.equal(await connect('outside'), true, 'no endpoint')
-        commit(datapath, { policyUpserts: [policy({ identity: 1, protocol: 6, port: 8081 })] })
+        commit(bench.datapath, {
+          policyUpserts: [policy({ identity: 1, protocol: 6, port: 8081 })],
+        })
         assert.equal(await connect('inside'), true, 'loopback is the host')
+        bench.datapath.stop({ leaveEnforcing: true })
+        assert.equal(await connect('inside'), true, 'without a process')
+        bench.restart()
+        assert.deepEqual(commit(bench.datapath, { endpointUpserts: [entry] }), [])
+        assert.equal(await connect('inside'), true, 'the link was taken over')
+        commit(bench.datapath, { policyUpserts: [policy({ verdict: 'deny' })] })
+        assert.equal(await connect('inside'), false, 'by the new process')
+        commit(bench.datapath, { endpointRemovals: [POD] })
+        assert.equal(await connect('inside'), true, 'no endpoint any more')
       } finally {
         server.close()
         rmdirSync(folder)

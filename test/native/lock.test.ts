@@ -47,8 +47,8 @@ describe('takeLock', { skip }, () => {
       const args = ['--import', 'tsx', '--input-type=module', '-e', HOLDER]
       const env = { ...process.env, LOCK: path }
       const holder = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
-      const [said] = await once(holder.stdout, 'data')
-      assert.equal(String(said).trim(), 'held')
+      const said: unknown[] = await once(holder.stdout, 'data')
+      assert.equal(String(said[0]).trim(), 'held')
       const posix = loadPosix()
       assert.deepEqual(takeLock(posix, path, 1), { kind: 'taken', holder: holder.pid })
       holder.kill('SIGKILL')
