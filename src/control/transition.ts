@@ -5,18 +5,24 @@
 import type { CoreState } from './core-state.ts'
 import type { PolicyControl } from './policy-control.ts'
 
-/** Rows between two looks at the clock. */
 const ROWS_PER_LOOK = 64
 
 export class Transition {
   readonly #core: CoreState
   readonly #policies: PolicyControl
+  readonly #rowsPerLook: number
   #open = false
   #realized = 0
 
-  constructor(options: { readonly core: CoreState; readonly policies: PolicyControl }) {
+  constructor(options: {
+    readonly core: CoreState
+    readonly policies: PolicyControl
+    /** Rows between two looks at the clock. */
+    readonly rowsPerLook?: number
+  }) {
     this.#core = options.core
     this.#policies = options.policies
+    this.#rowsPerLook = options.rowsPerLook ?? ROWS_PER_LOOK
   }
 
   /** The last policy revision that the datapath enforces completely. */
@@ -40,7 +46,8 @@ export class Transition {
     const until = clock.now() + milliseconds
     let done = false
     do {
-      done = rederive.step(ROWS_PER_LOOK) && relabel.step(ROWS_PER_LOOK) && !rederive.pending
+      done =
+        rederive.step(this.#rowsPerLook) && relabel.step(this.#rowsPerLook) && !rederive.pending
     } while (!done && clock.now() < until)
     committer.commit()
     if (!done) return false

@@ -30,6 +30,8 @@ export interface NodeOptions {
   readonly withoutDnsRules?: 'allow' | 'deny'
   readonly nodeAddresses?: readonly string[]
   readonly protectedPrefixes?: readonly string[]
+  /** Rows that a transition moves between two looks at the clock. */
+  readonly rowsPerLook?: number
   readonly clock?: FakeClock
   readonly recorder?: Recorder
 }
@@ -77,7 +79,8 @@ export class Node {
       nodeAddresses,
       endpointsMax: 1024,
     })
-    this.transition = new Transition({ core, policies: this.policies })
+    const rowsPerLook = options.rowsPerLook ?? 64
+    this.transition = new Transition({ core, policies: this.policies, rowsPerLook })
   }
 
   /** Endpoints by name to addresses and labels; all is in force on return. */
