@@ -4,6 +4,7 @@ kind=$1
 shift
 cd "$(dirname -- "$0")/.." || exit 1
 sh scripts/setup.sh test || exit $?
+[ "$kind" != bench ] || exec node --expose-gc --import tsx test/bench/main.ts "$@"
 status=0
 for file in test/"$kind"/*."$kind".ts; do
   [ -f "$file" ] || { printf '%s: nothing in test/%s yet\n' "$kind" "$kind" >&2; exit 1; }

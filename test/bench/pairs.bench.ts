@@ -1,0 +1,91 @@
+// A million (endpoint, name, address) pairs, every name and address another: resident memory over the empty
+// state, then the event loop while 5,000 new pairs a second come in, as many go, and garbage is collected.
+// Measured in the process that holds them, with the datapath given: in memory, or with eBPF where the
+// entries stand in the kernel.
+
+import { Housekeeping } from '../../src/control/housekeeping.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { runBench, type Figure } from './support/bench.ts'
+import { quantile } from './support/measure.ts'
+import { LoopDelay, residentOctets } from './support/process.ts'
+import {
+  mkMemory,
+  mkName,
+  mkPolicy,
+  mkWorld,
+  PAIRS,
+  setAddress,
+  type World,
+} from './support/world.ts'
+
+const KEPT = PAIRS - 60_000
+const NEW_PER_SECOND = 5_000
+const SECONDS = 20
+const TICK_MS = 10
+/** New pairs go again after this long, so that as many leave as come. */
+const SHORT_TTL = 1
+
+class Feeder {
+  readonly #world: World
+  readonly #octets = new Uint8Array(16)
+  #next = 0
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  feed(count: number, ttl: number): void {
+    const { core, ids } = this.#world
+    const [endpoint] = ids
+    if (endpoint === undefined) throw new Error('Cannot learn: no endpoint')
+    for (let n = 0; n < count; n++) {
+      const i = this.#next++
+      setAddress(this.#octets, i)
+      const name = mkName(`name-number-${i}.some-service.bench.test`)
+      if (core.names.learn(endpoint, name, 4, this.#octets, 0, ttl) === 0) throw new Error('full')
+      if (i % 32 === 0) core.committer.commit()
+    }
+    core.committer.commit()
+  }
+}
+
+async function run(): Promise<readonly Figure[]> {
+  const world = mkWorld(mkMemory(), [mkPolicy('p', ['**.bench.test'])])
+  const empty = await residentOctets()
+  const feeder = new Feeder(world)
+  feeder.feed(KEPT, 86_400)
+  const { pairs } = world.core.names
+  const held = pairs.slots.used
+  const grown = ((await residentOctets()) - empty) * (PAIRS / held)
+  const housekeeping = new Housekeeping({
+    core: world.core,
+    transition: world.transition,
+    onEvent: () => undefined,
+    onHooks: () => undefined,
+  })
+  housekeeping.start()
+  const delays = await delaysWhile(feeder)
+  housekeeping.stop()
+  return [
+    { name: 'pairs held', value: held, unit: '' },
+    { name: 'memory for 1,000,000 pairs', value: grown / 1e6, unit: 'MB', limit: 300 },
+    { name: 'event-loop delay, p50', value: quantile(delays, 0.5), unit: 'ms' },
+    { name: 'event-loop delay, p99.9', value: quantile(delays, 0.999), unit: 'ms', limit: 5 },
+    { name: 'event-loop delay, worst', value: Math.max(...delays), unit: 'ms', limit: 15 },
+  ]
+}
+
+/** The loop's delays while new pairs come in evenly and old ones expire; garbage collected in between. */
+async function delaysWhile(feeder: Feeder): Promise<readonly number[]> {
+  const delay = new LoopDelay()
+  const feeding = setInterval(
+    () => feeder.feed((NEW_PER_SECOND * TICK_MS) / 1000, SHORT_TTL),
+    TICK_MS,
+  )
+  delay.start()
+  await new Promise<void>((resolve) => systemClock.after(SECONDS * 1000, resolve))
+  clearInterval(feeding)
+  return delay.stop()
+}
+
+await runBench({ name: 'pairs', about: 'a million pairs: memory and event loop', run })

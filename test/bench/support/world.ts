@@ -1,0 +1,147 @@
+// A node's whole state over a chosen datapath, with policies as plain objects: what the benchmarks of
+// learning, relabelling and memory run on. No files, no sockets.
+
+import { CoreState } from '../../../src/control/core-state.ts'
+import { EndpointControl, type EndpointRecord } from '../../../src/control/endpoint-control.ts'
+import { PolicyControl } from '../../../src/control/policy-control.ts'
+import { Transition } from '../../../src/control/transition.ts'
+import { systemClock } from '../../../src/core/clock.ts'
+import type { EndpointId } from '../../../src/core/ids.ts'
+import { parsePrefix, type Prefix } from '../../../src/core/ip.ts'
+import { hashOctets, parseName } from '../../../src/core/name.ts'
+import type { Datapath } from '../../../src/datapath/datapath.ts'
+import { EbpfDatapath } from '../../../src/datapath/ebpf/adapter.ts'
+import { detachAll } from '../../../src/datapath/ebpf/pins.ts'
+import { MemoryDatapath } from '../../../src/datapath/memory/memory.ts'
+import { isBuilt, loadBpf, loadPosix } from '../../../src/native/native.ts'
+import { parseMatchPattern } from '../../../src/policy/pattern.ts'
+import type { Policy, Rule } from '../../../src/policy/rule.ts'
+
+export const PAIRS = 1_000_000
+const POSITION = { file: 'bench', line: 1, column: 1 }
+
+export interface World {
+  readonly core: CoreState
+  readonly policies: PolicyControl
+  readonly endpoints: EndpointControl
+  readonly transition: Transition
+  readonly ids: readonly EndpointId[]
+}
+
+export function mkMemory(): Datapath {
+  return new MemoryDatapath({
+    clock: systemClock,
+    prefixesMax: PAIRS + 400_000,
+    policyEntriesMax: 1_048_576,
+    connectionsPerEndpoint: 65_536,
+    tcpIdleMs: 21_600_000,
+  })
+}
+
+/** The eBPF datapath under pins of its own, or undefined where it cannot be had. */
+export function mkEbpf(): { readonly datapath: Datapath; remove(): void } | undefined {
+  if (process.getuid?.() !== 0 || !isBuilt('bpf')) return undefined
+  const bpf = loadBpf()
+  const posix = loadPosix()
+  const pinPath = `/sys/fs/bpf/ng-bench-${process.pid}`
+  const shared = { bpf, posix, pinPath, connectionsPerEndpoint: 65_536, tcpIdleMs: 21_600_000 }
+  const datapath = new EbpfDatapath(shared)
+  return { datapath, remove: () => void detachAll(bpf, pinPath) }
+}
+
+export function mkWorld(datapath: Datapath, policies: readonly Policy[], endpoints = 1): World {
+  const restored = datapath.start()
+  const core = new CoreState({
+    clock: systemClock,
+    datapath,
+    restored,
+    limits: {
+      pairs: PAIRS,
+      addressesPerName: PAIRS,
+      dynamicIdentities: 4096,
+      policyEntries: 16_384,
+      configuredPrefixes: 400_000,
+    },
+    graceSeconds: 60,
+    nodeAddresses: [],
+    protectedPrefixes: [],
+  })
+  const control = new PolicyControl({
+    core,
+    defaultEgress: 'deny',
+    withoutDnsRules: 'allow',
+    staticIdentitiesMax: 1_000_000,
+  })
+  const registry = new EndpointControl({
+    core,
+    policies: control,
+    restored,
+    nodeAddresses: [],
+    endpointsMax: 10_000,
+  })
+  const transition = new Transition({ core, policies: control })
+  control.setPolicies(policies, [])
+  registry.apply(Array.from({ length: endpoints }, (_, i) => mkEndpoint(i)))
+  transition.begin()
+  transition.finish()
+  const ids = [...registry.registry].map(({ id }) => id)
+  return { core, policies: control, endpoints: registry, transition, ids }
+}
+
+function mkEndpoint(i: number): EndpointRecord {
+  return {
+    name: `endpoint-${i}`,
+    addresses: [mkPrefix(`10.255.${i >> 8}.${i & 255}`)],
+    labels: ['external:app=bench'],
+    hook: { kind: 'none' },
+    audit: false,
+  }
+}
+
+export function mkPrefix(text: string): Prefix {
+  const parsed = parsePrefix(text)
+  if (parsed.kind === 'bad') throw new Error(parsed.reason)
+  return parsed.prefix
+}
+
+/** One policy that allows TCP 443 to the names of these patterns. */
+export function mkPolicy(name: string, patterns: readonly string[]): Policy {
+  const rule: Rule = {
+    action: 'allow',
+    peers: {
+      kind: 'selectors',
+      selectors: patterns.map((text) => {
+        const parsed = parseMatchPattern(text)
+        if (parsed.kind === 'bad') throw new Error(parsed.reason)
+        return { kind: 'fqdn', pattern: parsed.pattern }
+      }),
+    },
+    toPorts: [{ ports: [{ protocol: 6, low: 443, high: 443 }], dns: undefined }],
+    position: POSITION,
+  }
+  return {
+    name,
+    namespace: 'default',
+    kind: 'CiliumNetworkPolicy',
+    selector: { matchLabels: new Map([['app', 'bench']]) },
+    rules: [rule],
+    defaultDeny: true,
+    position: POSITION,
+  }
+}
+
+/** What `NameCache.learn` wants of a name. */
+export function mkName(text: string): { wire: Uint8Array; length: number; hash: number } {
+  const parsed = parseName(text)
+  if (parsed.kind === 'bad') throw new Error(parsed.reason)
+  const wire = parsed.name
+  return { wire, length: wire.length, hash: hashOctets(wire, 0, wire.length) }
+}
+
+/** The address of number `i`: 11.0.0.0 onwards, in the first 4 of 16 octets. */
+export function setAddress(octets: Uint8Array, i: number): void {
+  octets[0] = 11 + (i >>> 24)
+  octets[1] = (i >>> 16) & 255
+  octets[2] = (i >>> 8) & 255
+  octets[3] = i & 255
+}
