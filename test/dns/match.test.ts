@@ -88,7 +88,7 @@ test('questionEquals: is what AnswerView finds, for spoiled messages that can be
 
 test('questionEquals never reads outside the message', () => {
   fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 40 }), (octets) => {
+    fc.property(fc.uint8Array({ maxLength: 40, size: 'max' }), (octets) => {
       const { buf, offset, length, outside } = guard(octets)
       questionEquals(buf, offset, length, question)
       assert.deepEqual(outside, [])
