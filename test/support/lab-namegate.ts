@@ -85,20 +85,23 @@ export class Namegate {
     return join(this.folder, 'namegate.yaml')
   }
 
-  /** Writes the files anew; a policy file that is not in `options` any more is removed. */
+  /** Writes the files anew. */
   writeConfig(options: NamegateOptions): void {
-    const policies = join(this.folder, 'policies')
-    rmSync(policies, { recursive: true, force: true })
-    mkdirSync(policies)
-    for (const [name, text] of Object.entries(options.policies)) {
-      writeFileSync(join(policies, name), text)
-    }
+    this.writePolicies(options.policies)
     const endpoints = options.endpoints.map((item) => `  - ${item}\n`).join('')
     writeFileSync(
       join(this.folder, 'endpoints.yaml'),
       endpoints === '' ? 'endpoints: []\n' : `endpoints:\n${endpoints}`,
     )
     writeFileSync(this.configFile, this.#configText(options))
+  }
+
+  /** Replaces the policy files by these. */
+  writePolicies(policies: Readonly<Record<string, string>>): void {
+    const folder = join(this.folder, 'policies')
+    rmSync(folder, { recursive: true, force: true })
+    mkdirSync(folder)
+    for (const [name, text] of Object.entries(policies)) writeFileSync(join(folder, name), text)
   }
 
   #configText(options: NamegateOptions): string {
