@@ -1,6 +1,6 @@
 // An open-addressing index from hash to row number (linear probing, backward-shift removal), for keys that
 // live in the owner's own arrays. It holds 4 octets a bucket and no hashes: the owner tells a row's hash
-// when a removal has to move it. Capacity is fixed; the load stays at or under one half.
+// when a removal has to move it. Capacity is fixed; the load stays at or under three quarters.
 //
 // To look up: for (let at = index.start(hash); (row = index.row(at)) !== 0; at = index.next(at)) compare.
 
@@ -11,13 +11,16 @@ export interface RowHasher {
   hashOfRow(row: number): number
 }
 
+/** Share of buckets in use when the table is full. */
+const LOAD_MAX = 0.75
+
 export class HashIndex {
   readonly #rows: Int32Array
   readonly #mask: number
   readonly #owner: RowHasher
 
   constructor(capacity: number, owner: RowHasher) {
-    const size = 2 ** Math.ceil(Math.log2(Math.max(8, capacity * 2)))
+    const size = 2 ** Math.ceil(Math.log2(Math.max(8, capacity / LOAD_MAX)))
     this.#rows = new Int32Array(size)
     this.#mask = size - 1
     this.#owner = owner

@@ -1,4 +1,4 @@
-// A million (endpoint, name, address) pairs, every name and address another: resident memory over the empty
+// A million (endpoint, name, address) pairs, every name (27 octets) and address another: resident memory over the empty
 // state, then the event loop while 5,000 new pairs a second come in, as many go, and garbage is collected.
 // Measured in the process that holds them, with the datapath given: in memory, or with eBPF where the
 // entries stand in the kernel.
@@ -41,7 +41,7 @@ class Feeder {
     for (let n = 0; n < count; n++) {
       const i = this.#next++
       setAddress(this.#octets, i)
-      const name = mkName(`name-number-${i}.some-service.bench.test`)
+      const name = mkName(`host-${i}.apps.bench.test`)
       if (core.names.learn(endpoint, name, 4, this.#octets, 0, ttl) === 0) throw new Error('full')
       if (i % 32 === 0) core.committer.commit()
     }

@@ -62,7 +62,7 @@ export function mkWorld(datapath: Datapath, policies: readonly Policy[], endpoin
       policyEntries: 16_384,
       configuredPrefixes: 400_000,
     },
-    graceSeconds: 60,
+    graceSeconds: 5,
     nodeAddresses: [],
     protectedPrefixes: [],
   })
