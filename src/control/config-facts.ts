@@ -32,13 +32,25 @@ export class ConfigFacts {
 
   /** Makes the facts of this source exactly the wanted ones: additions first, then removals. */
   apply(wanted: Iterable<WantedFact>): void {
-    const { ipcache, labelSets, owners } = this.#core
+    const { ipcache, owners } = this.#core
     const gone = new Map(this.#held)
+    for (const key of this.add(wanted)) gone.delete(key)
+    for (const [key, { fact, owner }] of gone) {
+      ipcache.removeFact(fact)
+      owners.release(owner)
+      this.#held.delete(key)
+    }
+  }
+
+  /** Adds what is wanted and not there, and leaves the rest; returns the keys of the wanted ones. */
+  add(wanted: Iterable<WantedFact>): ReadonlySet<string> {
+    const { ipcache, labelSets, owners } = this.#core
+    const keys = new Set<string>()
     for (const fact of wanted) {
       const key = `${fact.kind} ${fact.owner} ${formatPrefix(fact.prefix)}`
       const set = labelSets.intern(fact.labels)
       const known = this.#held.get(key)
-      gone.delete(key)
+      keys.add(key)
       if (known !== undefined) {
         ipcache.changeFact(known.fact, set)
         continue
@@ -52,10 +64,6 @@ export class ConfigFacts {
         this.#held.set(key, { fact: row, owner })
       }
     }
-    for (const [key, { fact, owner }] of gone) {
-      ipcache.removeFact(fact)
-      owners.release(owner)
-      this.#held.delete(key)
-    }
+    return keys
   }
 }

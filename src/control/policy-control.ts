@@ -1,7 +1,12 @@
-// From policies and endpoints to selectors, facts and rules. A new set of policies is applied as the
-// difference: selectors and CIDR facts first, then each endpoint's rules (new denies, new allows), then
-// known names and prefixes move to their new identities in slices (`Transition`), and only then what is
-// left over is removed. A flow that is allowed before and after is never dropped on the way.
+// From policies and endpoints to selectors, facts and rules. A new set of policies is put in force in three
+// steps, each of which `Transition` carries through to the datapath before the next:
+//   widen   selectors and CIDR facts of the new policies come, those of the old ones stay. More labels
+//           change no verdict: a CIDR selector goes by the longest label around an address, whose prefix is
+//           inside every selected prefix or exception that the address is inside of.
+//   switch  every endpoint gets its new rules, on identities whose labels both sets of rules understand.
+//   narrow  labels and facts that only the old policies needed go.
+// So a flow that is allowed before and after is never dropped on the way. What an endpoint may ask changes
+// with its rules: an answer is never released for a name that the rules in force do not know yet.
 
 import type { EndpointId } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
@@ -34,6 +39,9 @@ interface SharedRules {
   readonly rules: EndpointRules
 }
 
+/** What stands between the policies that were set and the datapath. */
+type Phase = 'widen' | 'switch' | 'narrow' | 'settled'
+
 export class PolicyControl {
   readonly dnsVerdicts = new DnsVerdicts()
   readonly #core: CoreState
@@ -46,7 +54,10 @@ export class PolicyControl {
   /** Held by policies that went, until nothing carries their labels any more. */
   #leaving: Selector[] = []
   #shared = new Map<string, SharedRules>()
-  readonly #rulesOf = new Map<EndpointId, SharedRules>()
+  readonly #wanted = new Map<EndpointId, SharedRules>()
+  readonly #inForce = new Map<EndpointId, SharedRules>()
+  #endpoints: Iterable<Endpoint> = []
+  #phase: Phase = 'settled'
   #revision = 0
   #loaded = false
 
@@ -71,51 +82,81 @@ export class PolicyControl {
     return this.#loaded
   }
 
-  /** The compiled policy of an endpoint. */
+  /** The compiled policy of an endpoint, as it is wanted. */
   compiledOf(endpoint: EndpointId): CompiledPolicy | undefined {
-    return this.#rulesOf.get(endpoint)?.compiled
+    return this.#wanted.get(endpoint)?.compiled
   }
 
-  /** Puts a new set of policies in force; the caller then runs the transition and commits. */
+  /** Sets the policies that are to be in force; the caller then runs the transition. The same ones cause nothing. */
   setPolicies(policies: readonly Policy[], endpoints: Iterable<Endpoint>): void {
+    if (this.#loaded && sameItems(policies, this.#policies)) return
     this.#policies = policies
     this.#revision++
     this.#loaded = true
     this.#leaving.push(...this.#held)
-    this.#held = []
-    const added = policies.flatMap((policy) => this.#acquireSelectors(policy))
-    this.#dropUnusedLabels(added)
-    this.#facts.apply(policies.flatMap(cidrFacts))
+    this.#held = policies.flatMap((policy) => this.#acquireSelectors(policy))
+    this.#facts.add(policies.flatMap(cidrFacts))
     this.#shared = new Map()
+    this.#phase = 'widen'
     this.setEndpoints(endpoints)
   }
 
-  /** Gives every endpoint its rules; for new policies or changed endpoints. */
+  /** The endpoints there are now. Those without rules get them at once, others when no switch is awaited. */
   setEndpoints(endpoints: Iterable<Endpoint>): void {
-    const families = new Set<Family>()
-    this.#core.policyMaps.holdRemovals(true)
+    this.#endpoints = endpoints
     for (const endpoint of endpoints) {
-      for (const { family } of endpoint.addresses) families.add(family)
       const shared = this.#sharedFor(endpoint)
-      if (this.#rulesOf.get(endpoint.id) === shared) continue
-      this.#rulesOf.set(endpoint.id, shared)
-      this.#core.policyMaps.setRules(endpoint.id, shared.rules)
-      this.dnsVerdicts.set(endpoint.id, shared.compiled.dns)
+      this.#wanted.set(endpoint.id, shared)
+      if (this.#phase !== 'widen' || !this.#inForce.has(endpoint.id)) this.#enforce(endpoint.id)
     }
-    this.#preallocation.refresh(families)
+    this.#preallocate()
   }
 
   removeEndpoint(id: EndpointId): void {
-    this.#rulesOf.delete(id)
+    this.#wanted.delete(id)
+    this.#inForce.delete(id)
     this.#core.policyMaps.removeEndpoint(id)
     this.dnsVerdicts.remove(id)
   }
 
-  /** What may be taken away once every label is up to date. */
-  finishTransition(): void {
-    for (const selector of this.#leaving) this.#core.selectors.release(selector)
-    this.#leaving = []
-    this.#core.policyMaps.holdRemovals(false)
+  /** The next step, called when all labels are up to date and committed; false when there is none. */
+  advance(): boolean {
+    switch (this.#phase) {
+      case 'widen':
+        this.#phase = 'switch'
+        for (const { id } of this.#endpoints) this.#enforce(id)
+        return true
+      case 'switch':
+        this.#phase = 'narrow'
+        this.#dropUnusedLabels()
+        this.#facts.apply(this.#policies.flatMap(cidrFacts))
+        this.#preallocate()
+        return true
+      case 'narrow':
+        this.#phase = 'settled'
+        for (const selector of this.#leaving) this.#core.selectors.release(selector)
+        this.#leaving = []
+        return true
+      case 'settled':
+        return false
+    }
+  }
+
+  /** Makes the rules of an endpoint the wanted ones. */
+  #enforce(id: EndpointId): void {
+    const shared = this.#wanted.get(id)
+    if (shared === undefined || this.#inForce.get(id) === shared) return
+    this.#inForce.set(id, shared)
+    this.#core.policyMaps.setRules(id, shared.rules)
+    this.dnsVerdicts.set(id, shared.compiled.dns)
+  }
+
+  #preallocate(): void {
+    const families = new Set<Family>()
+    for (const { addresses } of this.#endpoints) {
+      for (const { family } of addresses) families.add(family)
+    }
+    this.#preallocation.refresh(families)
   }
 
   #acquireSelectors(policy: Policy): readonly Selector[] {
@@ -127,7 +168,6 @@ export class PolicyControl {
         if (peer.kind === 'entity') continue
         const { selector } = selectors.acquire(peer)
         if (selector.kind === 'fqdn') selectorLabels.ensure(selector)
-        this.#held.push(selector)
         acquired.push(selector)
       }
     }
@@ -135,8 +175,8 @@ export class PolicyControl {
   }
 
   /** Names stop getting the labels of FQDN selectors that no policy in force has. */
-  #dropUnusedLabels(inForce: readonly Selector[]): void {
-    const kept = new Set(inForce)
+  #dropUnusedLabels(): void {
+    const kept = new Set(this.#held)
     for (const selector of this.#leaving) {
       if (selector.kind === 'fqdn' && !kept.has(selector)) this.#core.selectorLabels.drop(selector)
     }
@@ -172,6 +212,10 @@ export class PolicyControl {
     }
     return { levels: compiled.levels, selectors }
   }
+}
+
+function sameItems<T>(a: readonly T[], b: readonly T[]): boolean {
+  return a.length === b.length && a.every((item, i) => item === b[i])
 }
 
 /** Every prefix that a rule names, exceptions included (SEMANTICS 3 "CIDR fact"). */

@@ -1,6 +1,7 @@
-// Brings labels up to date after configuration changed, in slices: prefixes inside changed ones, names under
-// changed selectors, each slice committed; at the end what is no longer needed is removed. Also the one
-// place that says whether desired and realized state agree.
+// Carries a change of configuration through to the datapath, in slices: prefixes inside changed ones and
+// names under changed selectors get their labels, each slice committed; when all are up to date, policy
+// takes its next step (policy-control.ts), until there is none. Also the one place that says whether
+// desired and realized state agree.
 
 import type { CoreState } from './core-state.ts'
 import type { PolicyControl } from './policy-control.ts'
@@ -41,23 +42,33 @@ export class Transition {
 
   /** Works for at most about `milliseconds` and commits; true when all is up to date. */
   step(milliseconds: number): boolean {
-    const { clock, rederive, relabel, committer } = this.#core
+    const { clock, committer, ipcache } = this.#core
     if (!this.#open) return true
     const until = clock.now() + milliseconds
-    let done = false
     do {
-      done =
-        rederive.step(this.#rowsPerLook) && relabel.step(this.#rowsPerLook) && !rederive.pending
-    } while (!done && clock.now() < until)
-    committer.commit()
-    if (!done) return false
-    this.#policies.finishTransition()
-    // Twice: identities that the first commit set free take their policy entries along in the second.
-    committer.commit()
-    committer.commit()
-    this.#open = false
-    this.#realized = this.#policies.revision
-    return true
+      const labelled = this.#label(until)
+      committer.commit()
+      if (!labelled) return false
+      if (!this.#policies.advance()) {
+        // Again: identities that the last commit set free take their policy entries along.
+        committer.commit()
+        ipcache.freeRetired()
+        this.#open = false
+        this.#realized = this.#policies.revision
+        return true
+      }
+    } while (clock.now() < until)
+    return false
+  }
+
+  /** Brings labels up to date until the time is over; true when they are. */
+  #label(until: number): boolean {
+    const { clock, rederive, relabel } = this.#core
+    for (;;) {
+      const rows = this.#rowsPerLook
+      if (rederive.step(rows) && relabel.step(rows) && !rederive.pending) return true
+      if (clock.now() >= until) return false
+    }
   }
 
   /** Everything at once, for the start. */

@@ -46,7 +46,6 @@ export class PolicyMaps {
   /** Entries to write and to take out, by endpoint, identity and key: the latest word on a key wins. */
   #upserts = new Map<string, PolicyEntry>()
   readonly #removals = new Map<string, PolicyEntry>()
-  #held = false
   #overflows = 0
 
   constructor(options: PolicyMapOptions) {
@@ -123,11 +122,6 @@ export class PolicyMaps {
     for (const map of this.#usersOf(selectors)) this.#put(map, id, [])
   }
 
-  /** Keeps removals back while labels still move to new identities (SEMANTICS 2: removals come last). */
-  holdRemovals(held: boolean): void {
-    this.#held = held
-  }
-
   /** What the next commit has to do, new denies and old allows first; hands the lists over. */
   take(): { readonly upserts: readonly PolicyEntry[]; readonly removals: readonly PolicyEntry[] } {
     let upserts = NONE
@@ -136,7 +130,7 @@ export class PolicyMaps {
       this.#upserts = new Map()
       upserts = [...all.filter(isDeny), ...all.filter((entry) => !isDeny(entry))]
     }
-    if (this.#held || this.#removals.size === 0) return { upserts, removals: NONE }
+    if (this.#removals.size === 0) return { upserts, removals: NONE }
     const old = [...this.#removals.values()]
     this.#removals.clear()
     return { upserts, removals: [...old.filter((entry) => !isDeny(entry)), ...old.filter(isDeny)] }

@@ -11,7 +11,7 @@ import { naiveVerdict, type NaiveVerdict } from '../support/naive-policy.ts'
 import { Random } from '../support/random.ts'
 import { NAMES, PORTS, randomPolicies, randomPolicy } from '../support/random-policy.ts'
 
-const RUNS = 120
+const RUNS = 60
 const CHANGES_PER_RUN = 4
 const DEFAULTS = ['allow', 'audit', 'deny'] as const
 const ENDPOINTS = [
@@ -107,8 +107,7 @@ class Run {
     const stop = this.watch(before, this.verdicts())
     this.node.policies.setPolicies(changed, this.node.endpoints.registry)
     this.node.transition.begin()
-    while (!this.node.transition.step(0))
-      if (this.random.oneIn(4)) this.node.core.committer.commit()
+    while (!this.node.transition.step(0)) if (this.random.oneIn(6)) this.learn()
     stop()
   }
 
