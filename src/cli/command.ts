@@ -2,6 +2,7 @@
 // read. A command is a function of its arguments; it never ends the process and never writes elsewhere.
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { nearest } from '../core/nearest.ts'
 
 export interface CommandOutput {
   stdout(text: string): void
@@ -67,8 +68,19 @@ export function readArguments(
     return usageError(`-o: found ${format}, expected json`, help, output)
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error)
-    return usageError(reason, help, output)
+    return usageError(
+      reason + nearestOption(reason, [...Object.keys(COMMON), ...Object.keys(options)]),
+      help,
+      output,
+    )
   }
+}
+
+/** `; did you mean --follow?` for an unknown option that is nearly a known one. */
+function nearestOption(reason: string, known: readonly string[]): string {
+  const [, unknown] = /^Unknown option '--([^']+)'/.exec(reason) ?? []
+  const meant = unknown === undefined ? undefined : nearest(unknown, known)
+  return meant === undefined ? '' : `; did you mean --${meant}?`
 }
 
 /** Says what was wrong and how the command is used; exit code 2. */

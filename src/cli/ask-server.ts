@@ -1,0 +1,87 @@
+// One question to one server, over UDP or TCP, with a time limit. For `namegate ask`; the proxy has its own ways.
+
+import { createSocket } from 'node:dgram'
+import { connect } from 'node:net'
+import { systemClock } from '../core/clock.ts'
+import { UnavailableError } from '../core/errors.ts'
+import { formatAddress } from '../core/ip.ts'
+import { formatSocketAddress, type SocketAddress } from '../core/socket-address.ts'
+
+const LIMIT_MS = 6000
+/** Octets of the id, and of a frame's length (RFC 1035 4.2.2). */
+const TWO = 2
+
+/** The answer's octets; throws UnavailableError when there is none. */
+export async function askServer(
+  server: SocketAddress,
+  query: Uint8Array,
+  overTcp: boolean,
+): Promise<Uint8Array> {
+  return await new Promise((resolve, reject) => {
+    const where = `${formatSocketAddress(server)} over ${overTcp ? 'TCP' : 'UDP'}`
+    const fail = (reason: string): void => {
+      close()
+      reject(new UnavailableError(`No answer from ${where}: ${reason}`))
+    }
+    const timer = systemClock.after(LIMIT_MS, () => fail(`nothing came in ${LIMIT_MS / 1000} s`))
+    const done = (answer: Uint8Array): void => {
+      close()
+      resolve(answer)
+    }
+    const stop = overTcp
+      ? overStream(server, query, done, fail)
+      : overDatagram(server, query, done, fail)
+    function close(): void {
+      timer.cancel()
+      stop()
+    }
+    // The clock's timers don't keep a process alive; the socket does.
+  })
+}
+
+type Done = (answer: Uint8Array) => void
+type Fail = (reason: string) => void
+
+function overDatagram(
+  server: SocketAddress,
+  query: Uint8Array,
+  done: Done,
+  fail: Fail,
+): () => void {
+  const socket = createSocket(server.family === 4 ? 'udp4' : 'udp6')
+  let open = true
+  socket.on('error', (error) => fail(error.message))
+  socket.on('message', (message) => {
+    if (sameId(message, query)) done(message)
+  })
+  socket.connect(server.port, formatAddress(server.family, server.octets), () => socket.send(query))
+  return () => {
+    if (open) socket.close()
+    open = false
+  }
+}
+
+function overStream(server: SocketAddress, query: Uint8Array, done: Done, fail: Fail): () => void {
+  const host = formatAddress(server.family, server.octets)
+  const socket = connect({ host, port: server.port })
+  let received = Buffer.alloc(0)
+  socket.on('error', (error) => fail(error.message))
+  socket.on('close', () => fail('the connection was closed'))
+  socket.on('data', (chunk) => {
+    received = Buffer.concat([received, chunk])
+    if (received.length < TWO || received.length < TWO + received.readUInt16BE(0)) return
+    done(received.subarray(TWO, TWO + received.readUInt16BE(0)))
+  })
+  const frame = Buffer.alloc(TWO + query.length)
+  frame.writeUInt16BE(query.length)
+  frame.set(query, TWO)
+  socket.write(frame)
+  return () => {
+    socket.removeAllListeners('close')
+    socket.destroy()
+  }
+}
+
+function sameId(message: Uint8Array, query: Uint8Array): boolean {
+  return message.length >= TWO && message[0] === query[0] && message[1] === query[1]
+}

@@ -1,0 +1,93 @@
+// `namegate audit on|off`: at run time, for the node, one endpoint or those with certain labels.
+
+import { openClient } from './client.ts'
+import {
+  EXIT_OK,
+  readArguments,
+  toJson,
+  usageError,
+  type CommandOutput,
+  type ParsedArguments,
+} from './command.ts'
+import { fieldsOf, listOf, textOf } from './fields.ts'
+
+const HELP = `Usage: namegate audit on|off [--node | --endpoint NAME | --selector KEY=VALUE,...] [--config FILE | --socket PATH]
+
+In audit, what policy denies passes and is counted and reported ('namegate flows --verdict audit'). The setting holds
+until it is changed, also over restarts.
+
+Options:
+  --node            the whole node (the default)
+  --endpoint NAME   one endpoint
+  --selector ...    every endpoint with these labels, also those that come later
+  -o json           what was set, as one JSON object on stdout
+  --config FILE     config that names the daemon's socket
+  --socket PATH     the daemon's socket
+  -h, --help        this text
+
+Exit codes: 0 ok, 2 wrong use or no such endpoint, 3 no daemon.
+
+Examples:
+  namegate audit on --endpoint shop-1
+  namegate audit off --selector app=shop,k8s:io.kubernetes.pod.namespace=prod
+`
+
+export async function auditCommand(
+  args: readonly string[],
+  output: CommandOutput,
+): Promise<number> {
+  const read = readArguments(args, HELP, output, {
+    node: { type: 'boolean' },
+    endpoint: { type: 'string' },
+    selector: { type: 'string' },
+    socket: { type: 'string' },
+  })
+  if (typeof read === 'number') return read
+  const [setting, ...rest] = read.positionals
+  if ((setting !== 'on' && setting !== 'off') || rest.length > 0) {
+    return usageError('audit needs on or off', HELP, output)
+  }
+  const scope = scopeOf(read)
+  if (typeof scope === 'string') return usageError(scope, HELP, output)
+  const body = { ...scope, on: setting === 'on' }
+  const answer = fieldsOf(await (await openClient(read)).get('/v1/audit', { body }))
+  output.stdout(read.texts.has('output') ? toJson(answer) : formatResult(setting, scope, answer))
+  return EXIT_OK
+}
+
+type Scope =
+  | { readonly scope: 'node' }
+  | { readonly scope: 'endpoint'; readonly name: string }
+  | { readonly scope: 'selector'; readonly matchLabels: Readonly<Record<string, string>> }
+
+/** The scope that the options name, or what is wrong with them. */
+function scopeOf({ texts, flags }: ParsedArguments): Scope | string {
+  const endpoint = texts.get('endpoint')
+  const selector = texts.get('selector')
+  const given = [endpoint, selector, flags.has('node') ? '' : undefined]
+  if (given.filter((each) => each !== undefined).length > 1) {
+    return 'audit takes one of --node, --endpoint and --selector'
+  }
+  if (endpoint !== undefined) return { scope: 'endpoint', name: endpoint }
+  if (selector === undefined) return { scope: 'node' }
+  const matchLabels = new Map<string, string>()
+  for (const part of selector.split(',')) {
+    const equals = part.indexOf('=')
+    if (equals < 1) return `--selector: found ${JSON.stringify(part)}, expected KEY=VALUE,...`
+    matchLabels.set(part.slice(0, equals), part.slice(equals + 1))
+  }
+  return { scope: 'selector', matchLabels: Object.fromEntries(matchLabels) }
+}
+
+function formatResult(
+  setting: string,
+  scope: Scope,
+  answer: Readonly<Record<string, unknown>>,
+): string {
+  if (scope.scope === 'node') {
+    return `audit ${setting} for the node; mode is ${textOf(answer['mode'])}\n`
+  }
+  const names = listOf(answer['endpoints']).map(textOf)
+  const whom = names.length === 0 ? 'no endpoint that is known now' : names.join(', ')
+  return `audit ${setting} for ${whom}\n`
+}

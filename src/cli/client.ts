@@ -1,0 +1,109 @@
+// The daemon as commands see it: HTTP over its UNIX socket. No daemon, or one that does not answer, is
+// UnavailableError with what to do next.
+
+import { request, type IncomingMessage } from 'node:http'
+import { UnavailableError, UsageError } from '../core/errors.ts'
+import type { ParsedArguments } from './command.ts'
+
+export interface RequestOptions {
+  /** Sent as JSON by POST; without it the request is a GET. */
+  readonly body?: object
+  /** Milliseconds without a first octet of the answer; none: wait as long as it takes. */
+  readonly timeoutMs?: number
+}
+
+export class Client {
+  readonly socket: string
+
+  constructor(socket: string) {
+    this.socket = socket
+  }
+
+  /** The answer's body as it comes. */
+  async open(path: string, options: RequestOptions = {}): Promise<AsyncIterable<string>> {
+    const response = await this.#send(path, options)
+    if (response.statusCode === 200) return texts(response, this.socket)
+    throw refusal(response.statusCode ?? 0, await gather(texts(response, this.socket)))
+  }
+
+  /** The whole answer, read as JSON. */
+  async get(path: string, options: RequestOptions = {}): Promise<unknown> {
+    const body: unknown = JSON.parse(await gather(await this.open(path, options)))
+    return body
+  }
+
+  async #send(path: string, { body, timeoutMs }: RequestOptions): Promise<IncomingMessage> {
+    return await new Promise((resolve, reject) => {
+      const sent = request({
+        socketPath: this.socket,
+        path,
+        agent: false,
+        method: body === undefined ? 'GET' : 'POST',
+        ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
+      })
+      sent.once('response', (response) => {
+        // The time limit is for the first octet; a stream that is followed may be silent.
+        sent.setTimeout(0)
+        resolve(response)
+      })
+      sent.once('timeout', () => sent.destroy(new Error(`no answer in ${timeoutMs} ms`)))
+      sent.once('error', (error: NodeJS.ErrnoException) => reject(cannotReach(this.socket, error)))
+      sent.end(body === undefined ? undefined : JSON.stringify(body))
+    })
+  }
+}
+
+/** The socket of --socket, else of the config, which is then read and must be right. */
+export async function openClient({ texts: options }: ParsedArguments): Promise<Client> {
+  const socket = options.get('socket')
+  if (socket !== undefined) return new Client(socket)
+  const { readConfig } = await import('./read-config.ts')
+  return new Client(readConfig(options.get('config')).admin.socket)
+}
+
+async function* texts(response: IncomingMessage, socket: string): AsyncIterable<string> {
+  response.setEncoding('utf8')
+  try {
+    for await (const chunk of response) if (typeof chunk === 'string') yield chunk
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new UnavailableError(
+      `The daemon at ${socket} ended in the middle of its answer: ${reason}`,
+    )
+  }
+}
+
+async function gather(parts: AsyncIterable<string>): Promise<string> {
+  let all = ''
+  for await (const part of parts) all += part
+  return all
+}
+
+/** What the daemon's refusal means for the exit code: the caller's fault, or something that can't be done. */
+function refusal(status: number, body: string): Error {
+  const reason = reasonIn(body) ?? `the daemon answered with status ${status}`
+  return status === 400 || status === 404 ? new UsageError(reason) : new UnavailableError(reason)
+}
+
+function reasonIn(body: string): string | undefined {
+  try {
+    const parsed: unknown = JSON.parse(body)
+    if (typeof parsed === 'object' && parsed !== null && 'error' in parsed)
+      return String(parsed.error)
+  } catch {
+    // Not ours, or cut short: the status says enough.
+  }
+  return undefined
+}
+
+function cannotReach(socket: string, { code, message }: NodeJS.ErrnoException): UnavailableError {
+  return new UnavailableError(
+    code === 'ENOENT'
+      ? `No daemon at ${socket}: there is no such socket: start one with 'namegate run', or give --socket or --config`
+      : code === 'ECONNREFUSED'
+        ? `No daemon at ${socket}: the one that made it has ended: start one with 'namegate run'`
+        : code === 'EACCES' || code === 'EPERM'
+          ? `Cannot reach the daemon at ${socket}: permission denied: run as the daemon's user or root`
+          : `Cannot reach the daemon at ${socket}: ${message}`,
+  )
+}

@@ -1,0 +1,124 @@
+// `namegate datapath verify|detach|mode`. `mode` and `detach` are break glass: where the kernel enforces they
+// work on the pinned maps themselves, first and whether a daemon answers or not, and then tell the daemon.
+
+import type { Config } from '../config/config.ts'
+import { detachAll, setPinnedMode } from '../datapath/ebpf/pins.ts'
+import type { Mode } from '../datapath/datapath.ts'
+import { UnavailableError } from '../core/errors.ts'
+import { loadBpf } from '../native/native.ts'
+import { Client, openClient } from './client.ts'
+import {
+  EXIT_NEGATIVE,
+  EXIT_OK,
+  readArguments,
+  toJson,
+  usageError,
+  type CommandOutput,
+  type ParsedArguments,
+} from './command.ts'
+import { fieldsOf, listOf, textOf } from './fields.ts'
+import { readConfig } from './read-config.ts'
+import { formatTable } from './table.ts'
+
+const HELP = `Usage: namegate datapath verify | detach | mode enforce|audit|bypass [--config FILE] [--socket PATH]
+
+verify    compares what the kernel holds with what the daemon wants; every difference is a line
+detach    takes all enforcement and the pinned maps away; a running daemon ends
+mode      enforce: as policy says; audit: deny nothing, report it; bypass: judge nothing. Works on the pinned
+          maps, so it needs no daemon (break glass)
+
+Options:
+  -o json           one JSON object on stdout
+  --config FILE     config that names the socket and the pin path
+  --socket PATH     the daemon's socket
+  -h, --help        this text
+
+Exit codes: 0 ok, 1 verify found differences, 2 wrong use, 3 no daemon, no privilege, nothing pinned.
+
+Examples:
+  namegate datapath verify
+  namegate datapath mode bypass
+`
+
+const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']
+/** A daemon that is stopped or stuck must not keep anyone from breaking the glass. */
+const TELL_MS = 1000
+
+export async function datapathCommand(
+  args: readonly string[],
+  output: CommandOutput,
+): Promise<number> {
+  const read = readArguments(args, HELP, output, { socket: { type: 'string' } })
+  if (typeof read === 'number') return read
+  const [verb, value, ...rest] = read.positionals
+  const mode = MODES.find((each) => each === value)
+  if (verb === 'verify' && value === undefined) return await verify(read, output)
+  if (verb === 'detach' && value === undefined) return await detach(read, output)
+  if (verb === 'mode' && mode !== undefined && rest.length === 0) {
+    return await setMode(mode, read, output)
+  }
+  const reason =
+    verb === 'mode'
+      ? 'datapath mode needs enforce, audit or bypass'
+      : 'datapath needs verify, detach or mode'
+  return usageError(reason, HELP, output)
+}
+
+async function verify(read: ParsedArguments, output: CommandOutput): Promise<number> {
+  const answer = fieldsOf(await (await openClient(read)).get('/v1/verify'))
+  const differences = listOf(answer['differences']).map(fieldsOf)
+  if (read.texts.has('output')) {
+    output.stdout(toJson(answer))
+  } else if (differences.length === 0) {
+    output.stdout('no differences\n')
+  } else {
+    const rows = differences.map(({ map, key, want, have }) => [map, key, want, have].map(textOf))
+    output.stdout(formatTable(['MAP', 'KEY', 'WANT', 'HAVE'], rows))
+  }
+  return differences.length === 0 ? EXIT_OK : EXIT_NEGATIVE
+}
+
+async function setMode(mode: Mode, read: ParsedArguments, output: CommandOutput): Promise<number> {
+  const { config, client } = open(read)
+  const { datapath } = config
+  const pinned = datapath.kind === 'ebpf'
+  if (pinned) setPinnedMode(loadBpf(), datapath.pinPath, mode)
+  const told = await tell(client, '/v1/mode', { mode }, pinned)
+  if (read.texts.has('output')) output.stdout(toJson({ mode, pins: pinned, daemon: told }))
+  else
+    output.stdout(`mode is ${mode}${told ? '' : '; no daemon answers, the pinned maps say so'}\n`)
+  return EXIT_OK
+}
+
+async function detach(read: ParsedArguments, output: CommandOutput): Promise<number> {
+  const { config, client } = open(read)
+  const { datapath } = config
+  const pinned = datapath.kind === 'ebpf'
+  const told = await tell(client, '/v1/detach', {}, pinned)
+  // After the daemon did it nothing is left; a daemon that hangs did not.
+  const hooks = datapath.kind === 'ebpf' ? detachAll(loadBpf(), datapath.pinPath) : 0
+  if (read.texts.has('output')) output.stdout(toJson({ detached: true, hooks, daemon: told }))
+  else output.stdout(`detached${told ? ', and the daemon ends' : `, ${hooks} hooks`}\n`)
+  return EXIT_OK
+}
+
+function open({ texts }: ParsedArguments): { readonly config: Config; readonly client: Client } {
+  const config = readConfig(texts.get('config'))
+  return { config, client: new Client(texts.get('socket') ?? config.admin.socket) }
+}
+
+/** Whether the daemon did it. With pins it need not be there; without, there is nothing else to do it. */
+async function tell(
+  client: Client,
+  path: string,
+  body: object,
+  mayBeAbsent: boolean,
+): Promise<boolean> {
+  try {
+    await client.get(path, { body, timeoutMs: TELL_MS })
+    return true
+  } catch (error) {
+    if (mayBeAbsent && error instanceof UnavailableError) return false
+    throw error
+  }
+}

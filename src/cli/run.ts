@@ -1,0 +1,34 @@
+// `namegate run`: the daemon. Reads the config, opens the log and stays until the daemon has ended.
+
+import { systemClock } from '../core/clock.ts'
+import { runDaemon } from '../run-daemon.ts'
+import { openLog } from '../telemetry/log.ts'
+import { readArguments, usageError, type CommandOutput } from './command.ts'
+import { readConfig } from './read-config.ts'
+
+const HELP = `Usage: namegate run [--config FILE]
+
+Runs the daemon in the foreground until SIGTERM or SIGINT; the kernel goes on enforcing after it. SIGHUP reads
+policies and endpoints again. Logs go to stderr.
+
+Options:
+  --config FILE     default config/namegate.yaml; when that isn't there, the built-in defaults
+  -h, --help        this text
+
+Exit codes: 0 stopped as told, 2 invalid config, policy or endpoints, 3 could not start (port, privilege, kernel).
+
+Examples:
+  namegate run
+  namegate run --config /etc/namegate/namegate.yaml
+`
+
+export async function runCommand(args: readonly string[], output: CommandOutput): Promise<number> {
+  const read = readArguments(args, HELP, output, { 'take-over': { type: 'boolean' } })
+  if (typeof read === 'number') return read
+  if (read.positionals.length > 0) return usageError('run takes no argument', HELP, output)
+  if (read.flags.has('take-over')) return usageError('--take-over is not built yet', HELP, output)
+  const config = readConfig(read.texts.get('config'))
+  const colours = process.stderr.isTTY && process.env['NO_COLOR'] === undefined
+  const log = await openLog({ ...config.log, clock: systemClock, colours })
+  return await runDaemon({ config, log })
+}

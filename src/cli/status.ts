@@ -1,0 +1,94 @@
+// `namegate status`: the daemon's state for people, or as JSON.
+
+import { openClient } from './client.ts'
+import {
+  EXIT_NEGATIVE,
+  EXIT_OK,
+  readArguments,
+  toJson,
+  usageError,
+  type CommandOutput,
+} from './command.ts'
+import { fieldsOf, listOf, textOf, type Fields } from './fields.ts'
+import { cleanCell, formatPairs } from './table.ts'
+
+const HELP = `Usage: namegate status [--ready] [-o json] [--config FILE | --socket PATH]
+
+State of the running daemon: health, versions, revisions of policy, upstreams, mode, bounds that are nearly reached,
+files with faults.
+
+Options:
+  --ready           exit code 1 while it is not ready
+  -o json           one JSON object on stdout
+  --config FILE     config that names the daemon's socket
+  --socket PATH     the daemon's socket
+  -h, --help        this text
+
+Exit codes: 0 a daemon answers (with --ready: and it is ready), 1 not ready, 2 wrong use, 3 no daemon.
+
+Examples:
+  namegate status
+  until namegate status --ready >/dev/null; do sleep 1; done
+`
+
+export async function statusCommand(
+  args: readonly string[],
+  output: CommandOutput,
+): Promise<number> {
+  const options = { ready: { type: 'boolean' }, socket: { type: 'string' } } as const
+  const read = readArguments(args, HELP, output, options)
+  if (typeof read === 'number') return read
+  if (read.positionals.length > 0) return usageError('status takes no argument', HELP, output)
+  const status = fieldsOf(await (await openClient(read)).get('/v1/status'))
+  output.stdout(read.texts.has('output') ? toJson(status) : formatStatus(status))
+  return read.flags.has('ready') && status['ready'] !== true ? EXIT_NEGATIVE : EXIT_OK
+}
+
+function formatStatus(status: Fields): string {
+  const datapath = fieldsOf(status['datapath'])
+  const endpoints = fieldsOf(status['endpoints'])
+  const pairs: readonly (readonly [string, string])[] = [
+    ['health', textOf(status['health'])],
+    ['ready', status['ready'] === true ? 'yes' : `no: ${listOf(status['notReady']).join('; ')}`],
+    ['version', `${textOf(status['version'])}, pid ${textOf(status['pid'])}`],
+    ['started', textOf(status['started'])],
+    ['mode', textOf(status['mode'])],
+    [
+      'datapath',
+      `${textOf(datapath['kind'])}, revision ${textOf(datapath['revision'])}, ${textOf(datapath['refused'])} entries refused`,
+    ],
+    [
+      'policy',
+      `${textOf(status['policies'])} policies, revision ${textOf(status['policyRevision'])} desired, ${textOf(status['realizedRevision'])} realized`,
+    ],
+    [
+      'endpoints',
+      `${textOf(endpoints['known'])} known, ${textOf(endpoints['enforcing'])} enforcing`,
+    ],
+    ['listeners', textOf(status['listeners'])],
+    ['upstreams', listOf(status['upstreams']).map(formatUpstream).join(', ')],
+  ]
+  const lines = [
+    ...listOf(status['limits']).map(formatLimit),
+    ...listOf(status['faults']).map(formatFault),
+    ...listOf(status['warnings']).map((warning) => `warning: ${textOf(warning)}`),
+  ]
+  return formatPairs(pairs) + lines.map((line) => `${cleanCell(line)}\n`).join('')
+}
+
+function formatUpstream(value: unknown): string {
+  const { address, answered, failures } = fieldsOf(value)
+  if (answered === true) return `${textOf(address)} answers`
+  if (answered === false) return `${textOf(address)} does not answer (${textOf(failures)} failures)`
+  return `${textOf(address)} not asked yet`
+}
+
+function formatLimit(value: unknown): string {
+  const { limit, use, bound, hits } = fieldsOf(value)
+  return `limit ${textOf(limit)}: ${textOf(use)} of ${textOf(bound)} used, hit ${textOf(hits)} times`
+}
+
+function formatFault(value: unknown): string {
+  const { file, line, column, message } = fieldsOf(value)
+  return `fault: ${textOf(file)}:${textOf(line)}:${textOf(column)}: ${textOf(message)}`
+}
