@@ -5,8 +5,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { endpointId } from '../../src/core/ids.ts'
-import type { Changes } from '../../src/datapath/datapath.ts'
+import type { Changes, PolicyEntry } from '../../src/datapath/datapath.ts'
 import {
+  ACK,
+  FIN,
+  RST,
+  SYN,
   destinationOptions,
   discovery,
   frame,
@@ -21,13 +25,25 @@ import {
   type Segment,
 } from '../support/packets.ts'
 import { Random } from '../support/random.ts'
-import { batch, commit, endpoint, listener, POD, policy, type Bench } from '../contract/bench.ts'
+import {
+  batch,
+  commit,
+  endpoint,
+  LEARNED,
+  listener,
+  POD,
+  policy,
+  settle as settlePod,
+  type Bench,
+} from '../contract/bench.ts'
 import { ebpfMaker, makeEbpfBench } from '../contract/ebpf-bench.ts'
 import { makeMemoryBench } from '../contract/memory-bench.ts'
-import { peersOf } from '../contract/wire.ts'
+import { peersOf, Wire } from '../contract/wire.ts'
 
 const skip = ebpfMaker.unavailable ?? false
-const STEPS = 30_000
+const STEPS = 20_000
+const WALKS = 2_000
+const WALK_LENGTH = 8
 const ON_HOST = endpointId(6)
 const LOCAL = [
   '10.0.1.5',
@@ -101,12 +117,69 @@ describe('ebpf and its model', { skip }, () => {
           `${name} was tried`,
         )
       }
-      assert.deepEqual(peersOf(benches[1]), peersOf(benches[0]))
+    } finally {
+      for (const bench of benches) bench.close()
+    }
+  })
+
+  test('follow of the kernel equals follow of the model on random walks of one TCP connection', () => {
+    const seed = 77
+    const random = new Random(seed)
+    const benches = [makeEbpfBench(), makeMemoryBench()] as const
+    const open = [policy({ identity: LEARNED })]
+    try {
+      for (const bench of benches) settlePod(bench, open)
+      for (let walk = 0; walk < WALKS; walk++) {
+        const wires = benches.map((bench) => new Wire(bench, 1024 + walk))
+        const beginning = random.pick([[], [], ACCEPTED, CONNECTED])
+        const steps = Array.from({ length: WALK_LENGTH }, () => random.pick(STEPS_OF_TCP))
+        const trail: string[] = []
+        for (const step of [...beginning, ...steps]) {
+          trail.push(step.name)
+          const [kernel, model] = wires.map((wire, i) =>
+            step.take(wire, benches[i] ?? benches[0], open),
+          )
+          assert.deepEqual(model, kernel, `seed ${seed}, walk ${walk}: ${trail.join(', ')}`)
+        }
+        if (walk % 50 !== 0) continue
+        const [kernel, model] = benches.map(peersOf)
+        assert.deepEqual(model, kernel, `seed ${seed}, up to walk ${walk}: ${trail.join(', ')}`)
+      }
+      assert.ok(peersOf(benches[0]).length > WALKS / 50, `${peersOf(benches[0]).length} stay open`)
     } finally {
       for (const bench of benches) bench.close()
     }
   })
 })
+
+interface Step {
+  readonly name: string
+  readonly take: (wire: Wire, bench: Bench, open: readonly PolicyEntry[]) => unknown
+}
+
+const outbound = (name: string, flags: number): Step => ({
+  name: `out ${name}`,
+  take: (wire) => wire.out(flags),
+})
+const inbound = (name: string, flags: number): Step => ({
+  name: `in ${name}`,
+  take: (wire) => wire.in(flags),
+})
+
+const ACCEPTED = [inbound('SYN', SYN), outbound('SYN-ACK', SYN | ACK), inbound('ACK', ACK)]
+const CONNECTED = [outbound('SYN', SYN), inbound('SYN-ACK', SYN | ACK), outbound('ACK', ACK)]
+const STEPS_OF_TCP: readonly Step[] = [
+  ...[outbound, inbound].flatMap((side) => [
+    side('SYN', SYN),
+    side('SYN-ACK', SYN | ACK),
+    side('ACK', ACK),
+    side('ACK', ACK),
+    side('FIN', FIN | ACK),
+    side('RST', RST),
+  ]),
+  { name: 'revoke', take: (_, bench, open) => commit(bench.datapath, { policyRemovals: open }) },
+  { name: 'allow', take: (_, bench, open) => commit(bench.datapath, { policyUpserts: open }) },
+]
 
 function settle(bench: Bench): void {
   bench.datapath.setListeners([listener('10.0.9.9', 53), listener('127.0.0.1', 53)])
