@@ -247,13 +247,11 @@ test('TcpServer answers 200,000 pipelined queries from local refusals in flat me
   assert.ok(grown < 64 << 20, `${grown >> 20} MiB more at the end than after a fifth`)
 })
 
-test('TcpServer waits for a client that writes 400,000 queries before it reads, then answers all', async () => {
-  const time = new FakeClock()
-  const options = { clock: socketClock(time), refuseAll: LOCAL.deniedRefused }
-  const forwarder = await forward(silent, options)
+test('TcpServer waits for a client that writes 300,000 queries before it reads, then answers all', async () => {
+  const forwarder = await forward(silent, { refuseAll: LOCAL.deniedRefused })
   const client = await connectTo(forwarder)
   const { counters } = forwarder.tcp
-  const count = 400_000
+  const count = 300_000
   let answered = 0
   client.socket.removeAllListeners('data')
   client.socket.pause()
@@ -284,7 +282,7 @@ test('TcpServer closes a client that never reads its answers (A21)', async () =>
   const client = await connectTo(forwarder)
   client.socket.pause()
   const block = Buffer.concat(queries(4000).map(frame))
-  for (let sent = 0; sent < 400_000; sent += 4000) client.socket.write(block)
+  for (let sent = 0; sent < 300_000; sent += 4000) client.socket.write(block)
   await settled(() => forwarder.tcp.counters.received)
   time.advance(4500)
   assert.equal(forwarder.tcp.counters.open, 1)

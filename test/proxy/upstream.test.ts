@@ -107,6 +107,24 @@ test('Upstream spreads queries over random ports and ids (F2, P10)', async () =>
   assert.ok(Math.abs(serialCorrelation(ids)) < 0.08, 'no correlation: 5 standard deviations')
 })
 
+test('Upstream draws the socket of each query at random (F2)', async () => {
+  const server = await serve()
+  const forwarder = await forward([server])
+  const client = await udpClient(forwarder)
+  const count = 960
+  for (let i = 0; i < count; i += 160) {
+    await client.ask(...Array.from({ length: 160 }, (_, k) => queryFor('a.test', { id: i + k })))
+  }
+  const uses = new Map<number, number>()
+  for (const { port } of server.queries) uses.set(port, (uses.get(port) ?? 0) + 1)
+  // 30 each are expected; 4 or 70 are further off than 1 in 10^8 for each of 32.
+  assert.equal(uses.size, 32)
+  assert.ok(
+    [...uses.values()].every((n) => n > 4 && n < 70),
+    [...uses.values()].join(' '),
+  )
+})
+
 function chiSquare(ids: readonly number[]): number {
   const bins = new Array<number>(256).fill(0)
   for (const id of ids) bins[id >> 8] = (bins[id >> 8] ?? 0) + 1
@@ -398,14 +416,13 @@ test('Upstream goes on at once when the port is closed, and reports a socket err
   const good = await serve()
   await gone.stop()
   // No time passes, so no timeout can help.
-  const clock = socketClock(new FakeClock())
-  const forwarder = await forward([gone, good], { clock })
+  const forwarder = await forward([gone, good])
   for (const client of [await udpClient(forwarder), await tcpClient(forwarder)]) {
     const [answer] = await client.ask(queryFor('a.test'))
     assert.deepEqual(addressesOf(answer), ['192.0.2.1'])
   }
 
-  const alone = await forward([gone], { clock })
+  const alone = await forward([gone])
   for (const client of [await udpClient(alone), await tcpClient(alone)]) {
     const [answer] = await client.ask(queryFor('a.test'))
     assert.equal(rcodeOf(answer), SERVFAIL)

@@ -24,14 +24,14 @@ import {
   type UpstreamLimits,
   type UpstreamOptions,
 } from '../../src/proxy/upstream.ts'
-import type { FakeClock } from './fake-clock.ts'
+import { FakeClock } from './fake-clock.ts'
 
 export interface ForwarderOptions {
   readonly servers: readonly ServerAddress[]
   readonly upstream?: Partial<UpstreamLimits>
   readonly tcp?: Partial<TcpServerLimits>
   readonly udp?: NonNullable<UpstreamOptions['udp']>
-  /** Default: real time. */
+  /** Default: no time passes, so nothing times out however busy the machine is. */
   readonly clock?: Clock
   /** Answers every query with this instead of forwarding it. */
   readonly refuseAll?: LocalAnswer
@@ -62,7 +62,7 @@ export class Forwarder {
   #tcpPort = 0
 
   private constructor(options: ForwarderOptions) {
-    const { clock = systemClock } = options
+    const { clock = socketClock(new FakeClock()) } = options
     const { book } = this
     this.#refuseAll = options.refuseAll
     this.collector = new BatchCollector({ clock, onBatch: (batch) => this.#admit(batch) })
