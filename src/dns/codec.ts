@@ -274,22 +274,20 @@ function formatForeign(type: number, data: Uint8Array): string | undefined {
 }
 
 function formatAnswer(record: packet.Answer): string | undefined {
-  switch (record.type) {
-    case 'CAA': {
-      const { flags = 0, tag, value } = record.data
-      return `${flags} ${tag} ${formatText(Buffer.from(value))}`
-    }
-    case 'DS': {
-      const { keyTag, algorithm, digestType, digest } = record.data
-      return `${keyTag} ${algorithm} ${digestType} ${digest.toString('hex')}`
-    }
-    case 'SSHFP':
-      return `${record.data.algorithm} ${record.data.hash} ${record.data.fingerprint}`
-    case 'TLSA': {
-      const { usage, selector, matchingType, certificate } = record.data
-      return `${usage} ${selector} ${matchingType} ${certificate.toString('hex')}`
-    }
-    default:
-      return undefined
+  if (record.type === 'CAA') {
+    const { flags = 0, tag, value } = record.data
+    return `${flags} ${tag} ${formatText(Buffer.from(value))}`
   }
+  if (record.type === 'DS') {
+    const { keyTag, algorithm, digestType, digest } = record.data
+    return `${keyTag} ${algorithm} ${digestType} ${digest.toString('hex')}`
+  }
+  if (record.type === 'SSHFP') {
+    return `${record.data.algorithm} ${record.data.hash} ${record.data.fingerprint}`
+  }
+  if (record.type === 'TLSA') {
+    const { usage, selector, matchingType, certificate } = record.data
+    return `${usage} ${selector} ${matchingType} ${certificate.toString('hex')}`
+  }
+  return undefined
 }

@@ -118,12 +118,7 @@ const rdata: readonly (readonly [reason: string, record: MkRecord, type: string,
       'SOA',
       'ns.x. m.x. 1 2 3 4 4278190080',
     ],
-    [
-      'TXT, escaped',
-      data([...[3, 0x22, 0x5c, 0x1b], ...[2, 0x68, 0x69]], 16),
-      'TXT',
-      '"\\"\\\\\\027" "hi"',
-    ],
+    ['TXT, escaped', data([3, 0x22, 0x5c, 0x1b, 2, 0x68, 0x69], 16), 'TXT', '"\\"\\\\\\027" "hi"'],
     ['TXT that ends too early', data([5, 0x61], 16), 'TXT', '\\# 2 0561'],
     [
       'CAA, by dns-packet',

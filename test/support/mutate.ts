@@ -160,7 +160,11 @@ export function mutateField(random: Random, { octets, fields }: Laid): Uint8Arra
     case 'rdlength':
       putNumber(changed, field, nearNumber(random, getNumber(octets, field)))
       break
-    default:
+    case 'id':
+    case 'flags':
+    case 'question-name':
+    case 'owner':
+    case 'rdata':
       changeOctet(random, changed, field)
   }
   return changed
