@@ -5,11 +5,13 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <sched.h>
 
 #include "addon.h"
 
 #define KERNEL_ENOTSUPP 524 /* of the kernel's own; not in errno.h */
 #define MAX_KEY 64
+#define MEMORY_TRIES 5
 
 #define CURSOR_START 0
 #define CURSOR_BATCH 1
@@ -46,10 +48,25 @@ static inline bool try_batch(int fd, bool update, const uint8_t *keys, const uin
 	return true;
 }
 
+/* A map without preallocation is refilled by an interrupt on the way out of the kernel: in a burst, an
+ * update can fail with ENOMEM on a machine full of memory, and succeed at once when tried again. */
+static inline int32_t try_again(int fd, const uint8_t *key, const uint8_t *value)
+{
+	for (int i = 0; i < MEMORY_TRIES; i++) {
+		if (bpf_map_update_elem(fd, key, value, BPF_ANY) == 0)
+			return 0;
+		if (errno != ENOMEM)
+			return errno;
+		sched_yield();
+	}
+	return ENOMEM;
+}
+
 static inline uint32_t change_map(int fd, bool update, const uint8_t *keys, const uint8_t *values, uint32_t count,
 				  uint32_t key_size, uint32_t value_size, int32_t *errors)
 {
 	uint32_t at = 0, failed = 0;
+	bool exhausted = false;
 	memset(errors, 0, (size_t)count * sizeof(*errors));
 	if (count < 2 || !try_batch(fd, update, keys, values, count, key_size, value_size, errors, &at)) {
 		for (; at < count; at++) {
@@ -59,8 +76,14 @@ static inline uint32_t change_map(int fd, bool update, const uint8_t *keys, cons
 			errors[at] = result < 0 ? errno : 0;
 		}
 	}
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		/* Once memory is really short, the others are not worth the wait. */
+		if (update && errors[i] == ENOMEM && !exhausted) {
+			errors[i] = try_again(fd, keys + (size_t)i * key_size, values + (size_t)i * value_size);
+			exhausted = errors[i] == ENOMEM;
+		}
 		failed += errors[i] != 0;
+	}
 	return failed;
 }
 

@@ -124,8 +124,13 @@ function must(result: number, what: string): void {
   if (result < 0) throw new Error(`${what} failed: errno ${-result}`)
 }
 
+/** CAP_NET_ADMIN and CAP_SYS_ADMIN, which covers CAP_BPF; root in a container may lack them. */
+const NEEDED = (1n << 12n) | (1n << 21n)
+
 function unavailable(): string | undefined {
-  if (process.getuid?.() !== 0) return 'needs root'
+  const status = readFileSync('/proc/self/status', 'utf8')
+  const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`)
+  if ((effective & NEEDED) !== NEEDED) return 'needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN)'
   if (!existsSync(builtFile('Release/bpf.node'))) return 'the native part is not built'
   if (!existsSync(builtFile('namegate.bpf.o'))) return 'the kernel programs are not built'
   if (cgroupMount() === undefined) return 'no cgroup2 file system is mounted'

@@ -12,7 +12,7 @@ import { identity } from '../../src/core/ids.ts'
 import { EbpfDatapath } from '../../src/datapath/ebpf/adapter.ts'
 import { detachAll, readPinnedMode, setPinnedMode } from '../../src/datapath/ebpf/pins.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
-import { ACK, frame, SYN, tcp, udp } from '../support/packets.ts'
+import { ACK, frame, RST, SYN, tcp, udp } from '../support/packets.ts'
 import {
   commit,
   LEARNED,
@@ -171,6 +171,22 @@ describe('ebpf pins', { skip }, () => {
       bench.close()
     }
   })
+
+  test('scanPeers tells a connection over the bound once there is room', () =>
+    withBench(
+      (bench) => {
+        settle(bench, open)
+        const [first, second] = [new Wire(bench), new Wire(bench, 40001)]
+        first.connect()
+        second.connect()
+        first.out(RST)
+        assert.equal(peersOf(bench).length, 0)
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100)
+        second.out(ACK)
+        assert.equal(peersOf(bench).length, 1)
+      },
+      { connectionsPerEndpoint: 1 },
+    ))
 
   test('a flood of drops makes a bounded number of events, and each look is bounded', () =>
     withBench((bench) => {

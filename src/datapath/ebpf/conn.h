@@ -107,7 +107,8 @@ static __always_inline __u64 *conn_counter(const struct conn_key *k, __u32 side)
 	return bpf_map_lookup_elem(&ng_conn_count, &key);
 }
 
-/* ng_conn_new -> ng_conn. Over the endpoint's bound, or the map's, it stays where it is. */
+/* ng_conn_new -> ng_conn; 1 when it went. Over the endpoint's bound, or the map's, it stays where it is and is
+ * tried again a second later at the earliest. */
 static __noinline int conn_promote(const struct conn_key *k, struct conn_value *c)
 {
 	__u32 zero = 0;
@@ -142,7 +143,7 @@ static __noinline int conn_promote(const struct conn_key *k, struct conn_value *
 		}
 	}
 	bpf_map_delete_elem(&ng_conn_new, k);
-	return 0;
+	return 1;
 }
 
 /* ng_conn -> ng_conn_new, in the given state. Only the CPU whose delete found the entry counts it. */
@@ -207,6 +208,12 @@ static __always_inline void follow_unsettled(const struct packet *p, const struc
 			}
 			return;
 		}
+		break;
+	case STATE_OPEN:
+		if (p->tcp_flags & (TCP_SYN | TCP_RST | TCP_FIN))
+			break;
+		if (bpf_ktime_get_ns() - c->seen > SECOND && conn_promote(k, c))
+			return;
 		break;
 	case STATE_RESET:
 		if (p->tcp_flags & (TCP_RST | TCP_SYN))

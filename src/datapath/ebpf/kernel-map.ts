@@ -7,10 +7,7 @@ import { CURSOR_DONE, CURSOR_SIZE, type Bpf } from '../../native/native.ts'
 import { MAP_SHAPES, type MapName } from './layout.ts'
 
 const ENOENT = 2
-const ENOMEM = 12
 const ENOSPC = 28
-/** A trie's allocator refills itself behind our back: ENOMEM in a burst is gone at the next try. */
-const MEMORY_TRIES = 3
 const READ_SLICE = 4096
 const READ_SLICE_LIMIT = 1 << 20
 
@@ -55,9 +52,7 @@ export class KernelMap {
     const { keySize, valueSize } = this
     if (this.#bpf.update(this.fd, keys, values, count, keySize, valueSize, errors) === 0) return
     for (let i = 0; i < count; i++) {
-      if (errors[i]! === 0) continue
-      const errno = errors[i]! === ENOMEM ? this.#tryAgain(keys, values, i) : errors[i]!
-      if (errno !== 0) refused(i, errno)
+      if (errors[i]! !== 0) refused(i, errors[i]!)
     }
   }
 
@@ -110,18 +105,6 @@ export class KernelMap {
   #errorsOf(count: number): Int32Array {
     if (this.#errors.length < count) this.#errors = new Int32Array(count * 2)
     return this.#errors
-  }
-
-  #tryAgain(keys: Uint8Array, values: Uint8Array, index: number): number {
-    const { keySize, valueSize } = this
-    const key = keys.subarray(index * keySize, (index + 1) * keySize)
-    const value = values.subarray(index * valueSize, (index + 1) * valueSize)
-    const error = new Int32Array(1)
-    for (let i = 0; i < MEMORY_TRIES; i++) {
-      this.#bpf.update(this.fd, key, value, 1, keySize, valueSize, error)
-      if (error[0]! !== ENOMEM) return error[0]!
-    }
-    return ENOMEM
   }
 }
 

@@ -34,6 +34,7 @@ export interface Owner {
 const REPLY_IDLE_MS = 180_000
 const CLOSING_MS = 60_000
 const NEIGHBOUR_MS = 3_600_000
+const PROMOTE_AGAIN_MS = 1000
 const SETTLED_MAX = 262_144
 const UNSETTLED_MAX = 131_072
 
@@ -175,6 +176,9 @@ export class Connections {
       this.#noteFin(packet, key, outbound, known)
       return
     }
+    const isPlain = (tcpFlags & (TCP_SYN | TCP_RST | TCP_FIN)) === 0
+    const waited = this.#options.clock.now() - known.seen > PROMOTE_AGAIN_MS
+    if (known.state === 'open' && isPlain && waited && this.#promote(key, known)) return
     const both = TCP_SYN | TCP_ACK
     if (known.state === 'new' && !initiator && (tcpFlags & both) === both) known.state = 'answered'
     this.#touch(key, known)
@@ -207,18 +211,19 @@ export class Connections {
     })
   }
 
-  #promote(key: string, connection: Connection): void {
+  #promote(key: string, connection: Connection): boolean {
     const open = this.#open.get(connection.endpoint) ?? 0
     if (open >= this.#options.perEndpoint || this.#settled.size >= SETTLED_MAX) {
       this.#options.onLimit()
       connection.state = 'open'
-      return
+      return false
     }
     this.#open.set(connection.endpoint, open + 1)
     this.#unsettled.delete(key)
     const now = this.#options.clock.now()
     Object.assign(connection, { state: 'open', seen: now, finLocal: false, finPeer: false })
     this.#settled.set(key, connection)
+    return true
   }
 
   #demote(key: string, connection: Connection, state: State): void {

@@ -50,6 +50,21 @@ test('scanPeers forgets a connection that was silent for longer than tcp-idle', 
   assert.equal(peersOf(bench).length, 1, 'and it no longer counts against the bound')
 })
 
+test('scanPeers tells a connection over the bound once there is room', () => {
+  const clock = new FakeClock()
+  const bench = makeMemoryBench({ connectionsPerEndpoint: 1 }, clock)
+  settle(bench, [policy({ identity: LEARNED })])
+  const [first, second] = [new Wire(bench), new Wire(bench, 40001)]
+  first.connect()
+  second.connect()
+  first.out(RST)
+  second.out(ACK)
+  assert.equal(peersOf(bench).length, 0, 'not at once')
+  clock.advance(1001)
+  second.out(ACK)
+  assert.equal(peersOf(bench).length, 1)
+})
+
 test('stop without leaveEnforcing empties the datapath', () => {
   const bench = makeMemoryBench()
   settle(bench, [policy({})])
