@@ -175,12 +175,15 @@ export class Daemon {
   }
 
   #onHooks(changed: readonly number[]): void {
+    let begunAnew = false
     for (const id of changed) {
       const endpoint = this.endpoints.registry.byNumber(id)
       if (endpoint === undefined) continue
       const hook = this.datapath.hookState(endpoint.id)
       this.#log.info({ endpoint: endpoint.name, hook }, 'hook changed')
+      begunAnew = this.endpoints.followHook(endpoint) || begunAnew
     }
+    if (begunAnew) this.housekeeping.beginTransition()
   }
 }
 

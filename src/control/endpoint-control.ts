@@ -41,6 +41,8 @@ export class EndpointControl {
   /** What the kernel fences from an earlier daemon and nobody claimed yet, by hook. */
   readonly #adoptable = new Map<string, DatapathEndpoint>()
   readonly #entries = new Map<EndpointId, EndpointEntry>()
+  /** What the kernel knew each endpoint's hook by when it was last there. */
+  readonly #hookKeys = new Map<EndpointId, string>()
   #nextId: number
 
   constructor(options: EndpointControlOptions) {
@@ -77,6 +79,24 @@ export class EndpointControl {
     for (const endpoint of added) this.#publish(endpoint)
   }
 
+  /**
+   * Its hook came, went or was made again. A hook that went ends the workload behind it: who comes after it
+   * under the same name is another endpoint, with nothing of what the first one learned or had open
+   * (SEMANTICS 5). True: it was begun anew, and the caller runs the transition.
+   */
+  followHook(endpoint: Endpoint): boolean {
+    const before = this.#hookKeys.get(endpoint.id)
+    const key = this.#noteHook(endpoint)
+    if (before === undefined || before === key) return false
+    this.#remove(endpoint)
+    const id = endpointId(this.#nextId++)
+    const successor = { ...endpoint, id, generation: generation(id) }
+    this.registry.add(successor)
+    this.#policies.setEndpoints(this.registry)
+    this.#publish(successor)
+    return true
+  }
+
   /** Turns auditing of an endpoint on or off at run time. */
   setAudit(endpoint: Endpoint, audit: boolean): void {
     const changed = { ...endpoint, audit }
@@ -105,12 +125,20 @@ export class EndpointControl {
     const { id, hook, audit, addresses: sources } = endpoint
     const entry = { id, generation: endpoint.generation, hook, enforcing: true, audit, sources }
     this.#entries.set(id, entry)
+    this.#noteHook(endpoint)
     this.#core.committer.upsertEndpoint(entry)
+  }
+
+  #noteHook({ id, hook }: Endpoint): string | undefined {
+    const key = this.#core.datapath.hookKey(hook)
+    if (key !== undefined) this.#hookKeys.set(id, key)
+    return key
   }
 
   #remove(endpoint: Endpoint): void {
     this.registry.remove(endpoint.id)
     this.#entries.delete(endpoint.id)
+    this.#hookKeys.delete(endpoint.id)
     this.#core.committer.removeEndpoint(endpoint.id)
     this.#policies.removeEndpoint(endpoint.id)
     const { pairs } = this.#core.names
