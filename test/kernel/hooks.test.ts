@@ -70,8 +70,7 @@ describe('hook on an interface', { skip }, () => {
   before(async () => {
     lab = podLab()
     pod2 = lab.lab.addHost('pod2')
-    await lab.startNameServer(ZONES)
-    await lab.startWebServer()
+    await Promise.all([lab.startNameServer(ZONES), lab.startWebServer()])
     namegate = new Namegate(lab, {
       policies: { 'shop.yaml': mkNames('shop', 'shop.test') },
       endpoints: [
@@ -178,8 +177,7 @@ describe('hook of an endpoint to which nothing is allowed', { skip }, () => {
   let namegate: Namegate
   before(async () => {
     lab = podLab()
-    await lab.startNameServer(ZONES)
-    await lab.startWebServer([80, 8080])
+    await Promise.all([lab.startNameServer(ZONES), lab.startWebServer()])
     namegate = new Namegate(lab, {
       policies: { 'nothing.yaml': mkPolicy('shop', '{}') },
       endpoints: [
