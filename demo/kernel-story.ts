@@ -46,7 +46,12 @@ export async function tellKernelStory(story: Story): Promise<void> {
   await tellBlocked(scene)
   await tellFirstPacket(scene)
   await tellDeniedName(scene)
-  await tellNames(story, namegate, (...args) => scene.shell.dig(...args))
+  await tellNames({
+    story,
+    namegate,
+    prompt: 'pod$',
+    dig: async (...args) => await scene.shell.dig(...args),
+  })
   await tellAudit(scene)
   const stream = scene.shell.stream(`http://${SHOP.address}/stream`)
   await stream.untilOutput(/^3$/m)
@@ -106,7 +111,7 @@ async function tellAudit(scene: Scene): Promise<void> {
   const passed = await visit(scene, STRANGER)
   await sleep(200)
   const flows = await namegate.run('flows', '--verdict', 'audit')
-  story.command('node$ namegate flows --verdict audit', flows.stdout + flows.stderr)
+  story.command('node$ namegate flows --verdict audit', shorten(flows.stdout + flows.stderr, 2))
   const reported = flows.stdout.includes(STRANGER)
   await namegate.run('audit', 'off', '--endpoint', 'shop')
   story.command('node$ namegate audit off --endpoint shop', '')
@@ -115,6 +120,12 @@ async function tellAudit(scene: Scene): Promise<void> {
     passed && reported && !passedAfter,
     'passed and reported while on, dropped again after',
   )
+}
+
+function shorten(text: string, lines: number): string {
+  const all = text.trim().split('\n')
+  const rest = all.length - lines
+  return rest <= 0 ? text : [...all.slice(0, lines), `(${rest} more, one a packet)`].join('\n')
 }
 
 async function tellDead(scene: Scene, linesSeen: () => number): Promise<void> {

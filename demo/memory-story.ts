@@ -35,7 +35,7 @@ export async function tellMemoryStory(story: Story, reason: string): Promise<voi
       : await ownDig(port, args)
   await tellAllowed(story, namegate, dig)
   await tellDenied(story, dig)
-  await tellNames(story, namegate, dig)
+  await tellNames({ story, namegate, dig, prompt: '$' })
   await daemon.stop()
   await nameServer.stop()
   workspace.remove()

@@ -48,10 +48,12 @@ export class Namegate {
     }
   }
 
-  /** `namegate ARGS` with the demo's configuration. */
+  /** `namegate ARGS` about the demo's daemon or, for what works without one, its configuration. */
   async run(...args: readonly string[]): Promise<Output> {
     const options = { cwd: this.#workspace.folder, env: { NO_COLOR: '1' } }
-    const all = [...args, '--config', 'namegate.yaml']
+    const where =
+      args[0] === 'datapath' ? ['--config', 'namegate.yaml'] : ['--socket', 'admin.sock']
+    const all = [...args, ...where]
     return this.#node === undefined
       ? await run(COMMAND, all, options)
       : await this.#node.run(COMMAND, all, options)

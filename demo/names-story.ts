@@ -7,17 +7,25 @@ import { BUCKET } from './world.ts'
 
 export type Dig = (...args: readonly string[]) => Promise<string>
 
-export async function tellNames(story: Story, namegate: Namegate, dig: Dig): Promise<void> {
-  await tellRotating(story, namegate, dig)
-  await tellOverlap(story, namegate, dig)
+/** What both steps need; `prompt` is shown before each command. */
+export interface NamesScene {
+  readonly story: Story
+  readonly namegate: Namegate
+  readonly dig: Dig
+  readonly prompt: string
 }
 
-async function tellRotating(story: Story, namegate: Namegate, dig: Dig): Promise<void> {
+export async function tellNames(scene: NamesScene): Promise<void> {
+  await tellRotating(scene)
+  await tellOverlap(scene)
+}
+
+async function tellRotating({ story, namegate, dig, prompt }: NamesScene): Promise<void> {
   story.heading(`A rotating name: ${BUCKET.size} addresses, ${BUCKET.perAnswer} in each answer`)
   const questions = Array.from({ length: BUCKET.size / BUCKET.perAnswer }, () => BUCKET.name)
   const answers = await dig('+short', ...questions)
   story.command(
-    `pod$ dig +short ${BUCKET.name} ${BUCKET.name} ...  (${questions.length} times)`,
+    `${prompt} dig +short ${BUCKET.name} ${BUCKET.name} ...  (${questions.length} times)`,
     '',
   )
   const label = `fqdn:${BUCKET.name}`
@@ -40,11 +48,11 @@ async function tellRotating(story: Story, namegate: Namegate, dig: Dig): Promise
   )
 }
 
-async function tellOverlap(story: Story, namegate: Namegate, dig: Dig): Promise<void> {
+async function tellOverlap({ story, namegate, dig, prompt }: NamesScene): Promise<void> {
   story.heading('Two overlapping selectors: *.cloud.example and www.cloud.example')
   for (const name of ['www.cloud.example', 'dev.cloud.example']) {
     story.command(
-      `pod$ dig +short ${name}`,
+      `${prompt} dig +short ${name}`,
       (await dig('+short', name)).trim().split('\n').join(' '),
     )
   }
