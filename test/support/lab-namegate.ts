@@ -3,7 +3,7 @@
 // The maps are read through the pins only, so everything here also works while the daemon is stopped or dead.
 
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -268,8 +268,7 @@ export class Namegate {
 
 /** Whether the command line can start the daemon already. */
 export function hasRun(): boolean {
-  const main = new URL('../../src/main.ts', import.meta.url)
-  return existsSync(main) && /\brun\b/.test(readFileSync(main, 'utf8'))
+  return existsSync(new URL('../../src/cli/run.ts', import.meta.url))
 }
 
 /** Four octets in the machine's order, as bpftool's command line wants them. */
