@@ -12,7 +12,7 @@ import { makeDaemonAdmin } from './daemon-admin.ts'
 import { detachAll } from './datapath/ebpf/pins.ts'
 import { isBuilt, loadBpf, loadPosix } from './native/native.ts'
 import { openDatapath } from './open-datapath.ts'
-import { takeLock } from './state/lock.ts'
+import { lockOrFail } from './state/lock.ts'
 import { readSettings, writeSettings } from './state/settings-file.ts'
 import type { Log } from './telemetry/log.ts'
 import { VERSION } from './version.ts'
@@ -69,11 +69,11 @@ function takeLocks(config: Config, log: Log): void {
     return
   }
   const posix = loadPosix()
-  takeLock(posix, join(folder, 'lock'), `state folder ${folder}`)
+  lockOrFail(posix, join(folder, 'lock'), `state folder ${folder}`)
   if (config.datapath.kind !== 'ebpf') return
   const { pinPath } = config.datapath
   const name = createHash('sha256').update(pinPath).digest('hex').slice(0, 16)
-  takeLock(posix, `/run/namegate/${name}.lock`, `pin path ${pinPath}`)
+  lockOrFail(posix, `/run/namegate/${name}.lock`, `pin path ${pinPath}`)
 }
 
 function makeDetach(config: Config, daemon: Daemon, end: () => void): (() => void) | undefined {

@@ -62,8 +62,8 @@ export class Preallocation {
   #passedDown(family: Family): readonly number[] {
     const { prefixes } = this.#core.ipcache
     const sets = new Set<number>([EMPTY_SET])
-    for (let row = 1; row <= prefixes.slots.high; row++) {
-      const wide = prefixes.firstFact[row] !== 0 && prefixes.lengths[row]! <= PASSED_DOWN_LENGTH_MAX
+    for (const row of prefixes.containers) {
+      const wide = prefixes.lengths[row]! <= PASSED_DOWN_LENGTH_MAX
       if (!wide || prefixes.family(row) !== family) continue
       if (prefixes.lengths[row] === 0) sets.delete(EMPTY_SET)
       sets.add(prefixes.derived[row]!)

@@ -31,9 +31,11 @@ export class PrefixTable {
   readonly flags: Uint8Array
   /** Facts and names that hold the row. */
   readonly users: Int32Array
+  /** Rows that pass labels down. */
+  readonly containers = new Set<number>()
   readonly #index: PrefixIndex
   /** Containers by length, for each family. */
-  readonly #containers = { 4: new Int32Array(33), 6: new Int32Array(129) }
+  readonly #lengthsInUse = { 4: new Int32Array(33), 6: new Int32Array(129) }
 
   constructor(options: { readonly capacity: number }) {
     const rows = options.capacity + 1
@@ -82,7 +84,9 @@ export class PrefixTable {
 
   /** Says that a row shorter than a host begins (1) or ceases (-1) to pass labels down. */
   countContainer(row: number, change: 1 | -1): void {
-    this.#containers[this.family(row)][this.lengths[row]!]! += change
+    this.#lengthsInUse[this.family(row)][this.lengths[row]!]! += change
+    if (change === 1) this.containers.add(row)
+    else this.containers.delete(row)
   }
 
   canContain(row: number): boolean {
@@ -92,7 +96,7 @@ export class PrefixTable {
   /** The longest container around a row, 0 without one. */
   findContainer(row: number): number {
     const family = this.family(row)
-    const counts = this.#containers[family]
+    const counts = this.#lengthsInUse[family]
     for (let length = this.lengths[row]! - 1; length >= 0; length--) {
       if (counts[length] === 0) continue
       const found = this.#index.findAround(family, this.octets, row * 16, length)

@@ -53,10 +53,7 @@ export class Rederive {
 
   #begin(): void {
     const { prefixes } = this.#ipcache
-    this.#containers = []
-    for (let row = 1; row <= prefixes.slots.high; row++) {
-      if (prefixes.firstFact[row] !== 0 && prefixes.canContain(row)) this.#containers.push(row)
-    }
+    this.#containers = [...prefixes.containers]
     this.#containers.sort((a, b) => prefixes.lengths[a]! - prefixes.lengths[b]!)
     this.#nextContainer = 0
     this.#nextRow = 1
