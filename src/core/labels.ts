@@ -139,6 +139,13 @@ export class LabelSets {
     }
   }
 
+  /** Every set but the empty one with how often it is retained; for checks. */
+  *references(): Iterable<readonly [id: number, references: number]> {
+    for (const { id, references } of this.#sets.values()) {
+      if (id !== EMPTY_SET) yield [id, references]
+    }
+  }
+
   #free(set: CountedSet): void {
     this.#sets.delete(set.id)
     const hash = hashLabels(set.labels)

@@ -9,7 +9,7 @@
 import type { Clock } from '../core/clock.ts'
 import { identity, type Identity } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
-import type { LabelSets } from '../core/labels.ts'
+import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
 import { FIRST_LOCAL, LAST_LOCAL } from './reserved.ts'
 
 /** How long a number that nobody uses stays with its label set, in milliseconds. */
@@ -195,6 +195,13 @@ export class Allocator {
       if (entry.references === 0) continue
       const { identity: id, set, references, preallocated } = entry
       yield { id, set, references, preallocated }
+    }
+  }
+
+  /** Label sets that are retained here, one entry for each reference; for checks. */
+  *heldSets(): Iterable<number> {
+    for (const { set, baseSet } of this.#byNumber.values()) {
+      for (const held of [set, baseSet]) if (held !== EMPTY_SET) yield held
     }
   }
 

@@ -35,6 +35,11 @@ export class Deriver {
     sets.retain(this.#world[6])
   }
 
+  /** Label sets that are retained here. */
+  held(): readonly number[] {
+    return [this.#world[4], this.#world[6]]
+  }
+
   /** The label set of a prefix. `around` is that of the containing prefix, EMPTY_SET without one. */
   derive(own: number, around: number, addressClass: Identity, family: Family): number {
     const kind = (isKnownClass(addressClass) ? 1 : 0) + (family === 4 ? 2 : 4)

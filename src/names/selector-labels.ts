@@ -24,6 +24,11 @@ export class SelectorLabels implements NameLabeller {
     return this.#epoch
   }
 
+  /** Label sets that are retained here; for checks. */
+  *heldSets(): Iterable<number> {
+    for (const label of this.#labels.values()) yield this.#sets.internLabels([label])
+  }
+
   /** Makes names that the selector matches carry its label; nothing when they do. */
   ensure(selector: FqdnSelector): void {
     if (this.#labels.has(selector.id)) return

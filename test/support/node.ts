@@ -213,10 +213,16 @@ function wrap(spec: string, i: number): string {
   return `apiVersion: cilium.io/v2\nkind: CiliumClusterwideNetworkPolicy\nmetadata: { name: policy-${i} }\nspec:\n${selector}${body}\n`
 }
 
+/** Prefixes read before: random tests ask for the same few over and over. */
+const prefixes = new Map<string, Prefix>()
+
 /** An address or prefix. */
 export function prefixOf(text: string): Prefix {
+  const known = prefixes.get(text)
+  if (known !== undefined) return known
   const result = parsePrefix(text)
   assert.ok(result.kind === 'ok', `${text} is a prefix`)
+  prefixes.set(text, result.prefix)
   return result.prefix
 }
 
