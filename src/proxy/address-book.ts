@@ -22,7 +22,7 @@ export interface PeerAddress {
 
 export class AddressBook {
   readonly #byText = new LRUCache<string, PeerAddress>({ max: BOOK_SIZE })
-  readonly #byOctets = new Array<PeerAddress | undefined>(BOOK_SIZE).fill(undefined)
+  readonly #byOctets = Array.from<PeerAddress | undefined>({ length: BOOK_SIZE })
 
   /** The peer of an address text from a socket, or undefined when it isn't an address. */
   read(text: string): PeerAddress | undefined {

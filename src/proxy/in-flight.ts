@@ -11,7 +11,7 @@ import type { Family } from '../core/ip.ts'
 import type { QueryView } from '../dns/query.ts'
 import type { MessageBatch } from './batch.ts'
 import { ClientCounts } from './client-counts.ts'
-import { copyOctets } from './octet-store.ts'
+import { copyOctets, copyOf } from './octet-store.ts'
 
 /** Octets of a query that fit a cell: every query without unusual EDNS options. */
 const CELL = 512
@@ -154,7 +154,7 @@ export class InFlightTable {
       copyOctets(source, offset, this.#cells, slot * CELL, length)
       return
     }
-    this.#long.set(slot, source.slice(offset, offset + length))
+    this.#long.set(slot, copyOf(source, offset, length))
     this.#longOctets += length
   }
 

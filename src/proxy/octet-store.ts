@@ -21,7 +21,7 @@ export class OctetStore {
     this.slab = new Uint8Array(capacity * stride)
     this.offsets = new Uint32Array(capacity)
     this.lengths = new Uint32Array(capacity)
-    this.#external = new Array<Uint8Array | undefined>(capacity).fill(undefined)
+    this.#external = Array.from<Uint8Array | undefined>({ length: capacity })
   }
 
   /** The array that holds entry `index`; its message is `lengths[index]` octets from `offsets[index]`. */
@@ -43,7 +43,7 @@ export class OctetStore {
       this.copy(index, source, offset, length)
       return
     }
-    this.#external[index] = source.slice(offset, offset + length)
+    this.#external[index] = copyOf(source, offset, length)
     this.offsets[index] = 0
     this.lengths[index] = length
   }
@@ -52,6 +52,13 @@ export class OctetStore {
   clear(count: number): void {
     for (let i = 0; i < count; i++) this.#external[i] = undefined
   }
+}
+
+/** Octets in memory of their own. (`slice` of a Buffer, unlike that of other arrays, is no copy.) */
+export function copyOf(source: Uint8Array, offset: number, length: number): Uint8Array {
+  const copy = new Uint8Array(length)
+  copy.set(source.subarray(offset, offset + length))
+  return copy
 }
 
 /** Below this a loop beats making a view for TypedArray.set. */

@@ -132,18 +132,11 @@ export class TcpServer {
   }
 
   /** Closes listeners and connections at once. */
-  async stop(): Promise<void> {
+  stop(): void {
     this.#sweeper?.cancel()
     this.#sweeper = undefined
+    for (const server of this.#servers.splice(0)) server.close()
     for (const connection of this.#table.all()) this.#close(connection)
-    await Promise.all(
-      this.#servers.splice(0).map(
-        (server) =>
-          new Promise<void>((resolve) => {
-            server.close(() => resolve())
-          }),
-      ),
-    )
   }
 
   #accept(socket: Socket): void {

@@ -57,7 +57,7 @@ export class UpstreamUdp {
   constructor(options: UpstreamUdpOptions) {
     this.options = options
     const count = options.sockets ?? UDP_SOCKETS_PER_SERVER
-    this.#sockets = new Array<UdpSocket | undefined>(count).fill(undefined)
+    this.#sockets = Array.from<UdpSocket | undefined>({ length: count })
     this.#renewQueries = options.renewQueries ?? RENEW_QUERIES
     this.#renewMs = options.renewMs ?? RENEW_MS
   }

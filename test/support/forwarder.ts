@@ -112,9 +112,9 @@ export class Forwarder {
     return this.#tcpPort
   }
 
-  async stop(): Promise<void> {
+  stop(): void {
     this.udp.stop()
-    await this.tcp.stop()
+    this.tcp.stop()
     this.upstream.stop()
   }
 

@@ -1,0 +1,137 @@
+// Which server is asked, when, and how often.
+
+import assert from 'node:assert/strict'
+import { afterEach, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../support/client.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { socketClock } from '../support/forwarder.ts'
+import { addressesOf, rcodeOf, Transport } from '../support/transport.ts'
+import { answerTo, FakeUpstream, queryFor, silent, type SeenQuery } from '../support/upstream.ts'
+
+const SERVFAIL = 2
+/** A little more than an attempt's share of the 4 s. */
+const ATTEMPT_MS = 1350
+const net = new Transport()
+
+afterEach(() => net.stop())
+
+test('Upstream sends at most three packets for a query that nobody answers, then fails it (A13)', async () => {
+  const time = new FakeClock()
+  const server = await net.serve(silent)
+  const forwarder = await net.forward([server], { clock: socketClock(time) })
+  const client = await net.udpClient(forwarder)
+  client.send(queryFor('void.test', { id: 3 }))
+  for (let attempt = 1; attempt <= 3; attempt++) {
+    await until(`attempt ${attempt}`, () => server.queries.length === attempt)
+    assert.equal(client.received.length, 0)
+    time.advance(ATTEMPT_MS)
+  }
+  await client.atLeast(1)
+  assert.equal(rcodeOf(client.received[0]), SERVFAIL)
+  assert.equal(client.received[0]?.readUInt16BE(0), 3)
+  time.advance(10_000)
+  await sleep(20)
+  assert.equal(server.queries.length, 3)
+  assert.equal(forwarder.upstream.counters.timeouts, 1)
+  assert.equal(forwarder.upstream.inFlight.count, 0)
+})
+
+test('Upstream lets an early attempt answer after a later one was sent', async () => {
+  const time = new FakeClock()
+  const server = await net.serve(silent)
+  const forwarder = await net.forward([server], { clock: socketClock(time) })
+  const client = await net.udpClient(forwarder)
+  client.send(queryFor('slow.test'))
+  await until('the first attempt', () => server.queries.length === 1)
+  time.advance(ATTEMPT_MS)
+  await until('the second attempt', () => server.queries.length === 2)
+  const [first] = server.queries
+  first?.send(answerTo(first))
+  await client.atLeast(1)
+  assert.deepEqual(addressesOf(client.received[0]), ['192.0.2.1'])
+})
+
+test('Upstream waits for an early attempt when the later ones meet a closed port', async () => {
+  const time = new FakeClock()
+  const gone = await FakeUpstream.start()
+  await gone.stop()
+  const slow = await net.serve(silent)
+  const forwarder = await net.forward([slow, gone], {
+    clock: socketClock(time),
+    upstream: { attempts: 2 },
+  })
+  const client = await net.udpClient(forwarder)
+  client.send(queryFor('slow.test'))
+  await until('the first attempt', () => slow.queries.length === 1)
+  time.advance(2050)
+  await until('the refusal', () => forwarder.upstream.udp[1]?.counters.socketErrors === 1)
+  await sleep(20)
+  assert.equal(client.received.length, 0)
+  const [first] = slow.queries
+  first?.send(answerTo(first))
+  await client.atLeast(1)
+  assert.deepEqual(addressesOf(client.received[0]), ['192.0.2.1'])
+})
+
+test('Upstream drops answers to queries that have failed (A14)', async () => {
+  const held: SeenQuery[] = []
+  const server = await net.serve((query) => held.push(query))
+  const time = new FakeClock()
+  const forwarder = await net.forward([server], {
+    clock: socketClock(time),
+    upstream: { attempts: 1 },
+  })
+  const client = await net.udpClient(forwarder)
+  for (let i = 0; i < 500; i++) client.send(queryFor(`n${i}.test`, { id: i }))
+  await until('500 queries', () => held.length === 500)
+  time.advance(4100)
+  await client.atLeast(500)
+  const answers = client.received
+  assert.ok(answers.every((answer) => rcodeOf(answer) === SERVFAIL))
+  for (const query of held) query.send(answerTo(query))
+  await until('late answers', () => forwarder.upstream.counters.unexpected === 500)
+  await sleep(20)
+  assert.equal(client.received.length, 500)
+  assert.equal(forwarder.upstream.attempts.counters.sentTcp, 0, 'late is not spoofed')
+})
+
+test('Upstream asks another server when one is silent, and stays with the one that answers', async () => {
+  const time = new FakeClock()
+  const [dead, good] = [await net.serve(silent), await net.serve()]
+  const forwarder = await net.forward([dead, good], { clock: socketClock(time) })
+  const client = await net.udpClient(forwarder)
+  client.send(queryFor('one.test'))
+  await until('the first attempt', () => dead.queries.length === 1)
+  time.advance(ATTEMPT_MS)
+  await client.atLeast(1)
+  // No time passes: the good server is asked first now.
+  await client.ask(queryFor('two.test'))
+  assert.equal(good.queries.length, 2)
+  assert.equal(dead.queries.length, 1)
+  assert.equal(forwarder.upstream.pool.counters.failovers, 1)
+})
+
+test('Upstream goes on at once when the port is closed, and reports a socket error when all are', async () => {
+  const gone = await FakeUpstream.start()
+  const good = await net.serve()
+  await gone.stop()
+  // No time passes, so no timeout can help.
+  const forwarder = await net.forward([gone, good])
+  for (const client of [await net.udpClient(forwarder), await net.tcpClient(forwarder)]) {
+    const [answer] = await client.ask(queryFor('a.test'))
+    assert.deepEqual(addressesOf(answer), ['192.0.2.1'])
+  }
+
+  const alone = await net.forward([gone])
+  for (const client of [await net.udpClient(alone), await net.tcpClient(alone)]) {
+    for (let i = 0; i < 3; i++) {
+      const [answer] = await client.ask(queryFor('a.test', { id: i }))
+      assert.equal(rcodeOf(answer), SERVFAIL)
+      assert.equal(answer?.readUInt16BE(0), i)
+    }
+  }
+  assert.equal(alone.upstream.counters.socketFailures, 6)
+  assert.equal(alone.upstream.counters.timeouts, 0)
+  assert.equal(alone.upstream.inFlight.count, 0)
+})
