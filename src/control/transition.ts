@@ -6,7 +6,7 @@
 import type { CoreState } from './core-state.ts'
 import type { PolicyControl } from './policy-control.ts'
 
-const ROWS_PER_LOOK = 64
+const ROWS_PER_LOOK = 128
 
 export class Transition {
   readonly #core: CoreState
@@ -18,7 +18,7 @@ export class Transition {
   constructor(options: {
     readonly core: CoreState
     readonly policies: PolicyControl
-    /** Rows between two looks at the clock. */
+    /** Rows between two commits, and looks at the clock. */
     readonly rowsPerLook?: number
   }) {
     this.#core = options.core
