@@ -238,7 +238,7 @@ export class Allocator {
   }
 
   #freeNumber(): Identity {
-    for (let tried = FIRST_LOCAL as number; tried <= LAST_LOCAL; tried++) {
+    for (let tried: number = FIRST_LOCAL; tried <= LAST_LOCAL; tried++) {
       const candidate = identity(this.#next)
       this.#next = this.#next >= LAST_LOCAL ? FIRST_LOCAL : this.#next + 1
       if (!this.#byNumber.has(candidate) && !this.#carried.has(candidate)) return candidate

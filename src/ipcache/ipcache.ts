@@ -40,6 +40,8 @@ export class IpCache {
   #changed: number[] = []
   /** Containers without facts: rows inside may still name them as their container. */
   readonly #retired = new Set<number>()
+  /** Rows whose identity lacks fqdn labels because there was no number for the whole set. */
+  readonly #degraded = new Set<number>()
   #containersChanged = false
   #conflicts = 0
 
@@ -148,6 +150,19 @@ export class IpCache {
     return this.#changed.length
   }
 
+  /** Prefixes whose identity lacks labels because of the bound of dynamic identities. */
+  get degradedCount(): number {
+    return this.#degraded.size
+  }
+
+  /** Gives degraded rows their whole label set while there are numbers again; call now and then. */
+  heal(): void {
+    for (const row of this.#degraded) {
+      if (!this.#allocator.hasRoom) return
+      this.#want(row, this.prefixes.derived[row]!, identity(this.prefixes.addressClass[row]!))
+    }
+  }
+
   markChanged(row: number): void {
     const { flags } = this.prefixes
     if ((flags[row]! & ROW_CHANGED) !== 0) return
@@ -220,6 +235,7 @@ export class IpCache {
     const { prefixes } = this
     const before = identity(prefixes.wanted[row]!)
     prefixes.flags[row]! &= ~ROW_DEGRADED
+    this.#degraded.delete(row)
     if (set === undefined) {
       prefixes.wanted[row] = 0
     } else if (addressClass === HOST) {
@@ -227,7 +243,10 @@ export class IpCache {
     } else {
       const acquired = this.#allocator.acquire(set)
       prefixes.wanted[row] = acquired.identity
-      if (acquired.degraded) prefixes.flags[row]! |= ROW_DEGRADED
+      if (acquired.degraded) {
+        prefixes.flags[row]! |= ROW_DEGRADED
+        this.#degraded.add(row)
+      }
     }
     if (before !== 0 && before !== HOST) this.#allocator.release(before)
     this.markChanged(row)
@@ -235,7 +254,7 @@ export class IpCache {
 
   /** A row's own facts decide its class, the kind that comes first in precedence; else its container's. */
   #classOf(row: number, around: number): Identity {
-    let kind = OWNER_NAME as number
+    let kind: number = OWNER_NAME
     for (let fact = this.prefixes.firstFact[row]!; fact !== 0; fact = this.facts.next[fact]!) {
       kind = Math.min(kind, this.facts.kind[fact]!)
     }
