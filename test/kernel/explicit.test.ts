@@ -97,10 +97,10 @@ async function askResolvers(host: Host): Promise<Readonly<Record<string, string>
   const cases = RESOLVERS.flatMap((server) =>
     TRANSPORTS.map((transport) => ({ server, transport })),
   )
-  const entries = cases.map(async ({ server, transport }) => {
+  const entries = cases.map(async ({ server, transport }): Promise<[string, string]> => {
     return [`${server} ${transport}`, (await dig(host, server, transport, SHOP.name)).status]
   })
-  return Object.fromEntries(await Promise.all(entries))
+  return Object.fromEntries<string>(await Promise.all(entries))
 }
 
 function allResolvers(status: string): Readonly<Record<string, string>> {
@@ -129,7 +129,8 @@ describe('explicit mode', { skip }, () => {
     await dig(hostOf(number), podOf(number).gateway4, ...question)
   const flows = async (verdict: string): Promise<readonly Flow[]> => {
     const { stdout } = await namegate.run('flows', '--verdict', verdict, '-o', 'json')
-    return stdout.split('\n').flatMap((line): Flow[] => (line === '' ? [] : [JSON.parse(line)]))
+    const lines = stdout.split('\n').filter((line) => line !== '')
+    return lines.map((line) => JSON.parse(line) as Flow)
   }
 
   before(async () => {
