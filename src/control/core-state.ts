@@ -97,6 +97,7 @@ export class CoreState {
     this.policyMaps = new PolicyMaps({
       selectors: this.selectors,
       entriesMax: limits.policyEntries,
+      isSpare: (id) => this.allocator.isSpare(id),
       ruleOf: (origins) => this.origins.setOf(origins),
     })
     this.committer = new Committer({

@@ -4,12 +4,13 @@
 // use and with what selected prefixes of length 0-8 pass down. Best effort: stops at half of
 // `limits.static-identities`.
 
-import type { Identity } from '../core/ids.ts'
+import { identity, type Identity } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import { EMPTY_SET } from '../core/labels.ts'
 import { parseName } from '../core/name.ts'
 import type { FqdnSelector } from '../identity/selector-cache.ts'
 import { worldOf } from '../identity/reserved.ts'
+import { isKnownClass } from '../ipcache/derive.ts'
 import type { CoreState } from './core-state.ts'
 
 /** Prefixes up to this length are thought to pass labels down to most of the world. */
@@ -65,6 +66,7 @@ export class Preallocation {
     for (const row of prefixes.containers) {
       const wide = prefixes.lengths[row]! <= PASSED_DOWN_LENGTH_MAX
       if (!wide || prefixes.family(row) !== family) continue
+      if (isKnownClass(identity(prefixes.addressClass[row]!))) continue
       if (prefixes.lengths[row] === 0) sets.delete(EMPTY_SET)
       sets.add(prefixes.derived[row]!)
     }

@@ -43,8 +43,6 @@ export class Committer {
   #refusedOthers = 0
   /** Identities that lack a policy entry because it was refused. */
   #incomplete = new Set<Identity>()
-  /** Identities that lack entries because a policy map was full. */
-  readonly #crowdedOut = new Set<Identity>()
   #revision = 0
   #failures = 0
 
@@ -81,13 +79,11 @@ export class Committer {
     this.#endpointRemovals.add(endpoint)
   }
 
-  /** Puts what was refused or found no room on the list again; call now and then. */
+  /** Tries again what was refused, found no room or lacks labels for want of numbers; call now and then. */
   retry(): void {
     for (const row of this.#refusedRows) this.#ipcache.markChanged(row)
-    for (const id of this.#crowdedOut) {
-      const selectors = this.#selectors.selectorsOf(id)
-      if (this.#policyMaps.addIdentity(id, selectors, false)) this.#crowdedOut.delete(id)
-    }
+    this.#policyMaps.retry()
+    this.#ipcache.heal()
   }
 
   /** Makes the datapath match. Returns what was refused; an empty list means all is in force. */
@@ -128,9 +124,8 @@ export class Committer {
     const { prefixes } = this.#ipcache
     if (prefixes.wanted[row] !== prefixes.applied[row]) return false
     if (prefixes.addressClass[row] !== prefixes.appliedClass[row]) return false
-    if (this.#incomplete.size + this.#crowdedOut.size === 0) return true
     const id = prefixes.identityOf(row)
-    return !this.#incomplete.has(id) && !this.#crowdedOut.has(id)
+    return !this.#incomplete.has(id) && this.#policyMaps.isComplete(id)
   }
 
   #gatherRows(): void {
@@ -168,17 +163,13 @@ export class Committer {
     for (const id of this.#allocator.takeFresh()) {
       const set = this.#allocator.setOf(id)
       if (set === undefined) continue
-      const selectors = this.#selectors.addIdentity(id, set)
-      const spare = this.#allocator.isSpare(id)
-      if (!this.#policyMaps.addIdentity(id, selectors, spare)) this.#crowdedOut.add(id)
+      this.#policyMaps.addIdentity(id, this.#selectors.addIdentity(id, set))
     }
     for (const row of this.#upsertRows) {
-      const id = this.#ipcache.prefixes.identityOf(row)
-      if (!this.#policyMaps.need(id)) this.#crowdedOut.add(id)
+      this.#policyMaps.need(this.#ipcache.prefixes.identityOf(row))
     }
     for (const id of this.#allocator.takeUnused()) {
       const set = this.#allocator.setOf(id)
-      this.#crowdedOut.delete(id)
       this.#policyMaps.removeIdentity(id, this.#selectors.selectorsOf(id))
       if (set !== undefined) this.#selectors.removeIdentity(id, set)
     }

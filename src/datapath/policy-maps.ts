@@ -28,6 +28,8 @@ export interface PolicyMapOptions {
   readonly selectors: SelectorCache
   /** `limits.policy-entries` per endpoint. */
   readonly entriesMax: number
+  /** Whether only pre-allocation asks for an identity. */
+  readonly isSpare: (id: Identity) => boolean
   /** Number under which an entry's origins are found again. */
   readonly ruleOf: (origins: readonly number[]) => number
 }
@@ -42,6 +44,9 @@ export class PolicyMaps {
   readonly #users = new Map<Selector, Set<EndpointMap>>()
   /** Pre-allocated identities that a map at half its size does without until an answer needs them. */
   readonly #leftOut = new Set<Identity>()
+  /** Identities that lack entries because a map was full. */
+  readonly #crowdedOut = new Set<Identity>()
+  readonly #isSpare: (id: Identity) => boolean
   readonly #flattened = new WeakMap<EndpointRules, Map<string, readonly FlatEntry[]>>()
   /** Entries to write and to take out, by endpoint, identity and key: the latest word on a key wins. */
   #upserts = new Map<string, PolicyEntry>()
@@ -52,9 +57,10 @@ export class PolicyMaps {
     this.#selectors = options.selectors
     this.#entriesMax = options.entriesMax
     this.#ruleOf = options.ruleOf
+    this.#isSpare = options.isSpare
   }
 
-  /** Entries that a full map had no room for. */
+  /** How often an identity found no room in a map. */
   get overflows(): number {
     return this.#overflows
   }
@@ -76,11 +82,17 @@ export class PolicyMaps {
       else users.add(map)
     }
     const wanted = new Set<Identity>(rules.levels.keys())
+    const spare: Identity[] = []
     for (const selector of rules.selectors.keys()) {
-      for (const id of selector.identities) if (!this.#leftOut.has(id)) wanted.add(id)
+      for (const id of selector.identities) {
+        if (this.#isSpare(id)) spare.push(id)
+        else wanted.add(id)
+      }
     }
+    const inUse = [...wanted]
+    for (const id of spare) wanted.add(id)
     for (const id of map.entries.keys()) if (!wanted.has(id)) this.#put(map, id, [])
-    for (const id of wanted) this.#put(map, id, this.#entriesFor(map, id))
+    for (const id of [...inUse, ...spare]) this.#enter(map, id)
   }
 
   removeEndpoint(endpoint: EndpointId): void {
@@ -91,34 +103,34 @@ export class PolicyMaps {
     this.#maps.delete(endpoint)
   }
 
-  /** An identity came into use; `spare` when only pre-allocation asked for it. False when a map was full. */
-  addIdentity(id: Identity, selectors: readonly Selector[], spare: boolean): boolean {
+  /** An identity came into use. False when a map was full. */
+  addIdentity(id: Identity, selectors: readonly Selector[]): boolean {
     let complete = true
-    for (const map of this.#usersOf(selectors)) {
-      const entries = this.#entriesFor(map, id)
-      const room = spare ? this.#entriesMax / 2 : this.#entriesMax
-      const before = map.entries.get(id)?.length ?? 0
-      if (map.size - before + entries.length <= room) {
-        this.#put(map, id, entries)
-      } else if (spare) {
-        this.#leftOut.add(id)
-      } else {
-        this.#overflows++
-        complete = false
-      }
-    }
+    for (const map of this.#usersOf(selectors)) complete = this.#enter(map, id) && complete
     return complete
   }
 
   /** Enters an identity that was left out while it was spare, now that an address has it. */
-  need(id: Identity): boolean {
-    if (!this.#leftOut.delete(id)) return true
-    return this.addIdentity(id, this.#selectors.selectorsOf(id), false)
+  need(id: Identity): void {
+    if (this.#leftOut.delete(id)) this.addIdentity(id, this.#selectors.selectorsOf(id))
+  }
+
+  /** Whether every map has the identity's entries. */
+  isComplete(id: Identity): boolean {
+    return !this.#crowdedOut.has(id)
+  }
+
+  /** Tries identities again that found no room. */
+  retry(): void {
+    for (const id of this.#crowdedOut) {
+      if (this.addIdentity(id, this.#selectors.selectorsOf(id))) this.#crowdedOut.delete(id)
+    }
   }
 
   /** An identity went out of use. */
   removeIdentity(id: Identity, selectors: readonly Selector[]): void {
     this.#leftOut.delete(id)
+    this.#crowdedOut.delete(id)
     for (const map of this.#usersOf(selectors)) this.#put(map, id, [])
   }
 
@@ -167,6 +179,26 @@ export class PolicyMaps {
       users?.delete(map)
       if (users?.size === 0) this.#users.delete(selector)
     }
+  }
+
+  /** Gives an identity its entries in a map; a spare one only while the map is under half. False when it is full. */
+  #enter(map: EndpointMap, id: Identity): boolean {
+    const entries = this.#entriesFor(map, id)
+    const before = map.entries.get(id)?.length ?? 0
+    const spare = this.#isSpare(id)
+    const room = spare ? this.#entriesMax / 2 : this.#entriesMax
+    if (entries.length <= before || map.size - before + entries.length <= room) {
+      this.#put(map, id, entries)
+      return true
+    }
+    this.#put(map, id, [])
+    if (spare) {
+      this.#leftOut.add(id)
+      return true
+    }
+    if (!this.#crowdedOut.has(id)) this.#overflows++
+    this.#crowdedOut.add(id)
+    return false
   }
 
   /** Entries of one identity or level; equal inputs give the same array, whatever the endpoint. */
