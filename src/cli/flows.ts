@@ -70,7 +70,8 @@ function detailsOf(flow: Fields): string {
     case 'policy-lost':
       return `lost its last policy: ${textOf(flow['policies'])}`
     case 'answered': {
-      const taught = `${textOf(flow['addresses'])} addresses`
+      const taught =
+        flow['addresses'] === 1 ? '1 address' : `${textOf(flow['addresses'])} addresses`
       return `${question(flow)} ${textOf(flow['rcode'])}, ${textOf(flow['outcome'])}, ${taught}`
     }
     default:

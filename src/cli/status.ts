@@ -59,7 +59,7 @@ function formatStatus(status: Fields): string {
     ],
     [
       'policy',
-      `${textOf(status['policies'])} policies, revision ${textOf(status['policyRevision'])} desired, ${textOf(status['realizedRevision'])} realized`,
+      `${status['policies'] === 1 ? '1 policy' : `${textOf(status['policies'])} policies`}, revision ${textOf(status['policyRevision'])} desired, ${textOf(status['realizedRevision'])} realized`,
     ],
     [
       'endpoints',

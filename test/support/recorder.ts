@@ -10,6 +10,7 @@ import type {
   Datapath,
   DatapathDump,
   EndpointEntry,
+  HookState,
   Mode,
   PeerScan,
   PolicyEntry,
@@ -54,6 +55,8 @@ export class Recorder implements Datapath {
   /** Called after every single write, refused ones apart. */
   onWrite: (write: Write) => void = () => undefined
   mode: Mode = 'enforce'
+  /** State of every hook. */
+  hook: HookState = { kind: 'unfenced' }
 
   start(): DatapathDump {
     return this.dump()
@@ -155,8 +158,8 @@ export class Recorder implements Datapath {
     return []
   }
 
-  hookState(): { readonly kind: 'unfenced' } {
-    return { kind: 'unfenced' }
+  hookState(): HookState {
+    return this.hook
   }
 
   sourceOf(): undefined {

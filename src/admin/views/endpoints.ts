@@ -1,6 +1,6 @@
 // Endpoints: who they are, whether anything fences them and which policies apply.
 
-import { formatPrefix } from '../../core/ip.ts'
+import { formatAddress, formatPrefix, widthOf, type Prefix } from '../../core/ip.ts'
 import { qualifiedName } from '../../control/rule-origins.ts'
 import type { Endpoint } from '../../endpoints/registry.ts'
 import type { EndpointShape } from '../shapes.ts'
@@ -34,7 +34,7 @@ function endpointRow(state: AdminState, endpoint: Endpoint): EndpointShape {
   return {
     id: endpoint.id,
     name: endpoint.name,
-    addresses: endpoint.addresses.map(formatPrefix),
+    addresses: endpoint.addresses.map(formatAddressOrPrefix),
     labels: [...endpoint.labels].sort(),
     enforcing: unfenced === undefined,
     reason: unfenced ?? audited,
@@ -43,4 +43,10 @@ function endpointRow(state: AdminState, endpoint: Endpoint): EndpointShape {
     policyRevision: state.policies.revision,
     realizedRevision: state.transition.realizedRevision,
   }
+}
+
+/** An address stands without length, a prefix with it. */
+function formatAddressOrPrefix(prefix: Prefix): string {
+  const { family, octets, length } = prefix
+  return length === widthOf(family) ? formatAddress(family, octets) : formatPrefix(prefix)
 }

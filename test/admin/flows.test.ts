@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { FLOW_FILTERS, flowView } from '../../src/admin/views/flows.ts'
+import { FLOW_KINDS, type FlowKind } from '../../src/control/flow-ring.ts'
+import { mkAdmin } from '../support/admin.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/node.ts'
+
+const TIME = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+const ISO = '2026-01-02T03:04:05.678Z'
+
+function mkLab() {
+  const node = new Node()
+  node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
+  node.setPolicies(mkPolicies('egressDeny: [{ toCIDR: [198.18.0.0/16] }]'))
+  const { state } = mkAdmin(node)
+  const dns = (kind: FlowKind, endpoint: number, name: string): void => {
+    const wire = wireOf(name)
+    const { octets } = prefixOf('10.0.0.1')
+    const number = FLOW_KINDS.indexOf(kind)
+    state.flows.addDns(TIME, number, 1, endpoint, wire, wire.length, 28, 3, 2, 4, octets, 0)
+  }
+  return { node, state, dns }
+}
+
+test('flowView shows what was answered, and no rcode where no server was asked', () => {
+  const { state, dns } = mkLab()
+  dns('answered', 1, 'a\\010b.example')
+  dns('denied', 99, 'evil.test')
+  const shared = { time: ISO, client: '10.0.0.1', type: 'AAAA', addresses: 2 }
+  assert.deepEqual(flowView(state, 0, undefined), {
+    ...shared,
+    number: 0,
+    kind: 'answered',
+    verdict: 'allow',
+    endpoint: 'shop',
+    name: 'a\\010b.example',
+    rcode: 'NXDOMAIN',
+    outcome: 'exact',
+  })
+  assert.deepEqual(flowView(state, 1, undefined), {
+    ...shared,
+    number: 1,
+    kind: 'denied',
+    verdict: 'deny',
+    endpoint: null,
+    name: 'evil.test',
+    rcode: null,
+    outcome: null,
+  })
+})
+
+test('flowView shows a dropped packet with the labels of its peer and the rules that did it', () => {
+  const { node, state } = mkLab()
+  const id = node.identityOf('198.18.0.0/16')
+  const [entry] = [...node.recorder.policies.values()]
+  const peer = prefixOf('198.18.0.9').octets
+  const packet = { endpoint: 1, family: 4, peer, protocol: 6, port: 443, reason: 'policy' }
+  state.flows.addPacket(TIME, { ...packet, kind: 'drop', identity: id, rule: entry?.rule ?? 0 })
+  state.flows.addPacket(TIME, { ...packet, kind: 'audit', identity: 9, rule: 0 })
+  state.flows.addPolicyLost(TIME, 1, 'prod/web')
+  const base = { time: ISO, endpoint: 'shop' }
+  const shown = { peer: '198.18.0.9', protocol: 'TCP', port: 443, reason: 'policy' }
+  assert.deepEqual(flowView(state, 0, undefined), {
+    ...base,
+    ...shown,
+    number: 0,
+    kind: 'drop',
+    verdict: 'deny',
+    identity: id,
+    labels: ['cidr:198.18.0.0/16', 'reserved:world', 'reserved:world-ipv4'],
+    rules: [{ policy: 'policy-0', file: 'policy-0.yaml', line: 6 }],
+  })
+  assert.deepEqual(flowView(state, 1, undefined), {
+    ...base,
+    ...shown,
+    number: 1,
+    kind: 'audit',
+    verdict: 'audit',
+    identity: 9,
+    labels: ['reserved:world-ipv4'],
+    rules: [],
+  })
+  assert.deepEqual(flowView(state, 2, undefined), {
+    ...base,
+    number: 2,
+    kind: 'policy-lost',
+    verdict: 'event',
+    policies: 'prod/web',
+  })
+})
+
+test('flowView leaves out what the filter does not name, by verdict or by kind', () => {
+  const { state, dns } = mkLab()
+  dns('denied', 1, 'a.b')
+  dns('unknown-client', 0, 'a.b')
+  const numbers = (filter: string) =>
+    [0, 1].filter((number) => flowView(state, number, filter) !== undefined)
+  assert.deepEqual(numbers('deny'), [0, 1])
+  assert.deepEqual(numbers('unknown-client'), [1])
+  assert.deepEqual(numbers('allow'), [])
+  for (const kind of FLOW_KINDS) assert.ok(FLOW_FILTERS.includes(kind))
+})

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { statusView } from '../../src/admin/views/status.ts'
+import { mkAdmin } from '../support/admin.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+
+const WELL = {
+  health: 'ok',
+  ready: true,
+  notReady: [],
+  version: '1.2.3',
+  started: '2026-01-02T03:04:05.000Z',
+  pid: process.pid,
+  mode: 'enforce',
+  datapath: { kind: 'memory', revision: 1, refused: 0 },
+  policyRevision: 0,
+  realizedRevision: 0,
+  endpoints: { known: 1, enforcing: 1 },
+  policies: 0,
+  listeners: ['127.0.0.1:5300'],
+  upstreams: [{ address: '192.0.2.53:53', answered: true, failures: 0 }],
+  identityFallbacks: 0,
+  limits: [{ limit: 'pairs', use: 80, bound: 100, hits: 3 }],
+  faults: [],
+  warnings: [],
+}
+
+function mkNode(): Node {
+  const node = new Node()
+  node.recorder.hook = { kind: 'attached' }
+  node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
+  return node
+}
+
+test('statusView shows bounds from 80 % on, and is well when nothing is wrong', () => {
+  assert.deepEqual(statusView(mkAdmin(mkNode()).state), WELL)
+})
+
+test('statusView is degraded by faults, by what keeps it from being ready, by refused entries', () => {
+  const node = mkNode()
+  const position = { file: 'e.yaml', line: 2, column: 3 }
+  const faulty = mkAdmin(node, { faults: () => [{ position, message: 'found x' }] })
+  const fault = { ...position, message: 'found x' }
+  assert.deepEqual(statusView(faulty.state), { ...WELL, health: 'degraded', faults: [fault] })
+  const unready = mkAdmin(node, {
+    notReady: () => ['policy is not loaded'],
+    upstreams: () => [{ address: '192.0.2.53:53', answered: undefined, failures: 2 }],
+  })
+  assert.deepEqual(statusView(unready.state), {
+    ...WELL,
+    health: 'degraded',
+    ready: false,
+    notReady: ['policy is not loaded'],
+    upstreams: [{ address: '192.0.2.53:53', answered: null, failures: 2 }],
+  })
+  node.recorder.refuse = () => true
+  node.setPolicies(mkPolicies('egress: [{ toCIDR: [198.18.0.0/16] }]'))
+  const { health, datapath } = statusView(mkAdmin(node).state)
+  assert.equal(health, 'degraded')
+  assert.ok(datapath.refused > 0)
+})
+
+test('statusView warns of a policy that selects no endpoint', () => {
+  const node = mkNode()
+  node.setPolicies(mkPolicies('endpointSelector: { matchLabels: { a: b } }\negress: [{}]'))
+  const { warnings, policies } = statusView(mkAdmin(node).state)
+  assert.deepEqual([warnings, policies], [['policy policy-0 selects no endpoint'], 1])
+})

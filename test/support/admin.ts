@@ -1,0 +1,89 @@
+// The admin API's state over a node without packets, and one HTTP request to a socket or port.
+
+import { request } from 'node:http'
+import type { AdminState, AuditScope } from '../../src/admin/state.ts'
+import { FlowRing } from '../../src/control/flow-ring.ts'
+import type { LimitUse } from '../../src/telemetry/limits.ts'
+import type { Node } from './node.ts'
+
+/** What was asked of the state, beside the state itself. */
+export interface AdminLab {
+  readonly state: AdminState
+  readonly audits: { readonly scope: AuditScope; readonly on: boolean }[]
+}
+
+const LIMITS: readonly LimitUse[] = [
+  { limit: 'pairs', use: 80, bound: 100, hits: 3 },
+  { limit: 'endpoints', use: 79, bound: 100, hits: 0 },
+  { limit: 'queries-in-flight-per-client', use: undefined, bound: 1, hits: 9 },
+]
+
+/** Everything is as the node has it; policy files and the rest can be given. */
+export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
+  const audits: { readonly scope: AuditScope; readonly on: boolean }[] = []
+  const state: AdminState = {
+    clock: node.clock,
+    version: '1.2.3',
+    startedAt: Date.UTC(2026, 0, 2, 3, 4, 5),
+    core: node.core,
+    policies: node.policies,
+    transition: node.transition,
+    flows: new FlowRing(),
+    endpoints: node.endpoints,
+    policyFiles: () => [
+      { path: 'p.yaml', policies: node.policies.policies, state: 'in-force', faults: [] },
+    ],
+    faults: () => [],
+    listeners: () => [
+      {
+        family: 4,
+        octets: Uint8Array.from([127, 0, 0, 1, ...new Array<number>(12).fill(0)]),
+        port: 5300,
+      },
+    ],
+    upstreams: () => [{ address: '192.0.2.53:53', answered: true, failures: 0 }],
+    notReady: () => [],
+    mode: () => node.recorder.mode,
+    auditOrigin: () => undefined,
+    limits: () => LIMITS,
+    metrics: () => Promise.resolve('namegate_x 1\n'),
+    setMode: (mode) => node.recorder.setMode(mode),
+    setAudit: (scope, on) => {
+      audits.push({ scope, on })
+      return scope.kind === 'endpoint' && scope.name === 'nobody'
+        ? { kind: 'unknown-endpoint' }
+        : { kind: 'ok', endpoints: ['a'] }
+    },
+    detach: undefined,
+    ...given,
+  }
+  return { state, audits }
+}
+
+export interface HttpAnswer {
+  readonly status: number
+  readonly type: string
+  readonly text: string
+}
+
+export async function http(
+  where: { readonly socketPath: string } | { readonly port: number },
+  path: string,
+  options: { readonly method?: string; readonly body?: string } = {},
+): Promise<HttpAnswer> {
+  const { method = 'GET', body } = options
+  return await new Promise((resolve, reject) => {
+    const sent = request({ ...where, path, method, agent: false }, (response) => {
+      let text = ''
+      response.setEncoding('utf8')
+      response.on('data', (chunk: string) => (text += chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        const type = response.headers['content-type'] ?? ''
+        resolve({ status: response.statusCode ?? 0, type, text })
+      })
+    })
+    sent.on('error', reject)
+    sent.end(body)
+  })
+}

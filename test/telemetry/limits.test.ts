@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeLimits } from '../../src/core/limits.ts'
+import { isNearBound, limitUses } from '../../src/telemetry/limits.ts'
+import { mkSources } from '../support/metrics.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+
+test('isNearBound is true from 80 % on, and never where use is not known', () => {
+  const rows: readonly (readonly [use: number | undefined, near: boolean, reason: string])[] = [
+    [79, false, 'below'],
+    [80, true, 'at 80 %'],
+    [100, true, 'at the bound'],
+    [undefined, false, 'a bound per client has no use'],
+  ]
+  for (const [use, near, reason] of rows) {
+    assert.equal(isNearBound({ limit: 'pairs', use, bound: 100, hits: 9 }), near, reason)
+  }
+})
+
+test('limitUses reads use, bound and hits of what is enforced', () => {
+  const node = new Node({ pairs: 3 })
+  node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
+  node.setPolicies(mkPolicies('egress: [{ toFQDNs: [{ matchPattern: "*.x" }] }]'))
+  for (const n of [1, 2, 3, 4]) node.learn(node.endpoint('shop').id, 'a.x', [`192.0.2.${n}`])
+  const { upstream, listeners, responder } = mkSources(node)
+  const uses = limitUses({
+    bounds: makeLimits({ pairs: 3 }),
+    core: node.core,
+    endpoints: node.endpoints,
+    upstream,
+    tcp: listeners.tcp,
+    responder,
+  })
+  const of = (limit: string) => uses.find((each) => each.limit === limit)
+  assert.deepEqual(of('pairs'), { limit: 'pairs', use: 3, bound: 3, hits: 1 })
+  assert.deepEqual(of('endpoints'), { limit: 'endpoints', use: 1, bound: 10_000, hits: 0 })
+  assert.deepEqual(of('queries-in-flight'), {
+    limit: 'queries-in-flight',
+    use: 5,
+    bound: 65_536,
+    hits: 1,
+  })
+  assert.equal(of('policy-entries')?.use, node.core.policyMaps.sizeOf(node.endpoint('shop').id))
+  assert.equal(new Set(uses.map(({ limit }) => limit)).size, uses.length)
+})
