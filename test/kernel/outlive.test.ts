@@ -67,9 +67,11 @@ class Site {
   }
 
   async start(): Promise<void> {
-    await this.lab.startNameServer({ names: { [SHOP.name]: [SHOP.address4, SHOP.address6] } })
-    await startEcho(this.lab.internet, 80, 8080, 7000)
-    await startEcho(this.pod.host, 9000)
+    await Promise.all([
+      this.lab.startNameServer({ names: { [SHOP.name]: [SHOP.address4, SHOP.address6] } }),
+      startEcho(this.lab.internet, 80, 8080, 7000),
+      startEcho(this.pod.host, 9000),
+    ])
     await this.namegate.start()
   }
 

@@ -126,14 +126,14 @@ export class Namegate {
   /** Starts the daemon and waits until it is ready and the endpoints' hooks are attached. */
   async start(options: StartOptions = {}): Promise<void> {
     const { commitDelayMs, attached = this.#lab.pods.map((pod) => pod.interface) } = options
-    if (commitDelayMs === undefined && hasRun()) {
+    if (commitDelayMs === undefined) {
       this.#daemon = this.#lab.node.start(COMMAND, ['run', '--config', this.configFile], {
         env: { NO_COLOR: '1' },
       })
       await this.#untilReady()
     } else {
       const args = ['--import', import.meta.resolve('tsx'), LATE, this.configFile]
-      this.#daemon = this.#lab.node.start(process.execPath, [...args, String(commitDelayMs ?? 0)])
+      this.#daemon = this.#lab.node.start(process.execPath, [...args, String(commitDelayMs)])
       await this.#daemon.untilOutput(/^ready$/m)
     }
     for (const name of attached) {
@@ -264,11 +264,6 @@ export class Namegate {
   get #net(): readonly string[] {
     return [`--net=/run/netns/${this.#lab.node.namespace}`, '--']
   }
-}
-
-/** Whether the command line can start the daemon already. */
-export function hasRun(): boolean {
-  return existsSync(new URL('../../src/cli/run.ts', import.meta.url))
 }
 
 /** Four octets in the machine's order, as bpftool's command line wants them. */
