@@ -17,6 +17,8 @@ export interface Import {
   /** As written, or from the top of the repository when relative. */
   readonly target: string
   readonly typeOnly: boolean
+  /** By `import()`, when it is needed; makes no cycle at load time. */
+  readonly dynamic: boolean
 }
 
 /** All TypeScript files of a folder, sorted by path. */
@@ -39,7 +41,7 @@ function importsOf(path: string, text: string): Import[] {
   return [...text.matchAll(IMPORT)].map((match) => {
     const written = match[2] ?? match[3] ?? match[4] ?? ''
     const target = written.startsWith('.') ? normalize(join(dirname(path), written)) : written
-    return { target, typeOnly: match[1] !== undefined }
+    return { target, typeOnly: match[1] !== undefined, dynamic: match[4] !== undefined }
   })
 }
 
