@@ -93,15 +93,26 @@ export class Daemon {
       settings: options.auditSettings ?? NO_AUDIT_SETTINGS,
       save: options.saveAudit ?? (() => undefined),
     })
+    const { policies, endpoints, audit, flows, servers } = this
     this.sources = new ConfigSources({
-      ...this,
+      config,
+      clock,
       log,
+      policies,
+      endpoints,
+      audit,
+      flows,
       onApplied: () => this.housekeeping.beginTransition(),
     })
     this.proxy = new DnsProxy({
-      ...this,
+      config,
+      clock,
       random,
-      registry: this.endpoints.registry,
+      core,
+      policies,
+      registry: endpoints.registry,
+      flows,
+      servers,
       hasIpv6: node.some(({ family }) => family === 6),
       isNodeAudited: () => this.#mode !== 'enforce',
     })

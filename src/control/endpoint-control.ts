@@ -61,7 +61,7 @@ export class EndpointControl {
   /** Makes the endpoints exactly these; the caller then runs the transition. */
   apply(records: readonly EndpointRecord[]): void {
     const wanted = new Map(records.map((record) => [record.name, record]))
-    for (const endpoint of [...this.registry]) {
+    for (const endpoint of this.registry) {
       const record = wanted.get(endpoint.name)
       if (record === undefined || !samePlace(endpoint, record)) this.#remove(endpoint)
     }

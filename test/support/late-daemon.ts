@@ -4,53 +4,62 @@
 import { systemClock } from '../../src/core/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { Daemon } from '../../src/daemon.ts'
-import { COMMITTED, type Changes, type Datapath } from '../../src/datapath/datapath.ts'
+import {
+  COMMITTED,
+  type Changes,
+  type CommitResult,
+  type Datapath,
+} from '../../src/datapath/datapath.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
 import { openDatapath } from '../../src/open-datapath.ts'
-
-const [file = '', delay = '0'] = process.argv.slice(2)
-const config = loadConfig(file)
-const datapath = openDatapath(config, systemClock)
-const quiet = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: console.error,
-  error: console.error,
-  limited: () => undefined,
-  flush: () => undefined,
-}
-const daemon = new Daemon({ config, log: quiet, datapath: late(datapath, Number(delay)) })
-process.on('SIGTERM', () => {
-  daemon.stop()
-  process.exit(0)
-})
-await daemon.start()
-console.log('ready')
-setInterval(() => undefined, 1 << 30)
+import { SILENT } from '../../src/telemetry/log.ts'
 
 /** Commits that come after the start are applied `ms` milliseconds after they were acknowledged. */
-function late(inner: Datapath, ms: number): Datapath {
-  if (ms === 0) return inner
-  let started = false
-  setTimeout(() => (started = true), 500)
-  return new Proxy(inner, {
-    get(target, key) {
-      const value: unknown = Reflect.get(target, key, target)
-      if (key === 'commit') {
-        return (changes: Changes) => {
-          if (!started) return target.commit(changes)
-          const kept = {
-            ...changes,
-            prefixUpserts: copy(changes.prefixUpserts),
-            prefixRemovals: copy(changes.prefixRemovals),
-          }
-          setTimeout(() => target.commit(kept), ms)
-          return COMMITTED
-        }
-      }
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
+class LateDatapath implements Datapath {
+  readonly kind
+  readonly start
+  readonly setListeners
+  readonly setMode
+  readonly refresh
+  readonly hookState
+  readonly hookKey
+  readonly sourceOf
+  readonly scanPeers
+  readonly drainEvents
+  readonly counters
+  readonly dump
+  readonly stop
+  readonly #inner: Datapath
+  readonly #ms: number
+  #started = false
+
+  constructor(inner: Datapath, ms: number) {
+    this.#inner = inner
+    this.#ms = ms
+    this.kind = inner.kind
+    this.start = inner.start.bind(inner)
+    this.setListeners = inner.setListeners.bind(inner)
+    this.setMode = inner.setMode.bind(inner)
+    this.refresh = inner.refresh.bind(inner)
+    this.hookState = inner.hookState.bind(inner)
+    this.hookKey = inner.hookKey.bind(inner)
+    this.sourceOf = inner.sourceOf.bind(inner)
+    this.scanPeers = inner.scanPeers.bind(inner)
+    this.drainEvents = inner.drainEvents.bind(inner)
+    this.counters = inner.counters.bind(inner)
+    this.dump = inner.dump.bind(inner)
+    this.stop = inner.stop.bind(inner)
+    setTimeout(() => (this.#started = true), 500)
+  }
+
+  commit(changes: Changes): CommitResult {
+    if (!this.#started) return this.#inner.commit(changes)
+    const prefixUpserts = copy(changes.prefixUpserts)
+    const prefixRemovals = copy(changes.prefixRemovals)
+    const kept = { ...changes, prefixUpserts, prefixRemovals }
+    setTimeout(() => this.#inner.commit(kept), this.#ms)
+    return COMMITTED
+  }
 }
 
 function copy(batch: PrefixBatch): PrefixBatch {
@@ -67,3 +76,20 @@ function copy(batch: PrefixBatch): PrefixBatch {
   }
   return kept
 }
+
+async function main(file: string, delay: number): Promise<void> {
+  const config = loadConfig(file)
+  const datapath = openDatapath(config, systemClock)
+  const late = delay === 0 ? datapath : new LateDatapath(datapath, delay)
+  const daemon = new Daemon({ config, log: SILENT, datapath: late })
+  process.on('SIGTERM', () => {
+    daemon.stop()
+    process.exit(0)
+  })
+  await daemon.start()
+  console.log('ready')
+  setInterval(() => undefined, 1 << 30)
+}
+
+const [file = '', delay = '0'] = process.argv.slice(2)
+await main(file, Number(delay))
