@@ -2,8 +2,10 @@
 // compared; which rules count then is SEMANTICS 2 "DNS":
 //   - a `toPorts` entry with `rules.dns` that covers port 53 permits the names that its patterns match;
 //   - a rule without `rules.dns` permits every name if it covers port 53 and either names that port, has no
-//     peer field, or has the peer `toEntities: world | all`; a `toFQDNs` peer never permits asking;
-//   - an endpoint none of whose rules has `rules.dns` asks anything (`dns.without-rules`);
+//     peer field, or has the peer `toEntities: world | all`;
+//   - a `toFQDNs` peer, or one that selects nothing, never permits asking;
+//   - an endpoint none of whose rules has `rules.dns` asks anything, or with `dns.without-rules: deny` only
+//     what the rule above permits;
 //   - a deny rule for any peer that covers port 53 denies every name: deny beats allow.
 // The transport makes no difference: the same name gets the same verdict over UDP and TCP.
 
@@ -27,9 +29,13 @@ export function compileDnsRules(
   const rules = policies.flatMap((policy) => policy.rules)
   if (rules.some(deniesAsking)) return { kind: 'no-name' }
   const hasDns = rules.some((rule) => rule.toPorts?.some((entry) => entry.dns !== undefined))
-  if (!hasDns) return { kind: options.withoutRules === 'allow' ? 'every-name' : 'no-name' }
-  if (!options.defaultDeny || rules.some(permitsEveryName)) return { kind: 'every-name' }
-  const patterns = rules.flatMap((rule) => (rule.toPorts ?? []).flatMap(patternsOf))
+  if (!hasDns && options.withoutRules === 'allow') return { kind: 'every-name' }
+  if (rules.some(permitsEveryName)) return { kind: 'every-name' }
+  if (!hasDns) return { kind: 'no-name' }
+  if (!options.defaultDeny) return { kind: 'every-name' }
+  const patterns = rules
+    .filter(({ peers }) => mayBeServer(peers))
+    .flatMap((rule) => (rule.toPorts ?? []).flatMap(patternsOf))
   return { kind: 'names', patterns }
 }
 
@@ -38,7 +44,7 @@ function patternsOf(entry: PortRule): readonly Pattern[] {
 }
 
 function permitsEveryName(rule: Rule): boolean {
-  if (rule.action !== 'allow' || hasFqdnPeer(rule.peers)) return false
+  if (rule.action !== 'allow' || !mayBeServer(rule.peers)) return false
   const wide = hasEntity(rule.peers, ['world', 'all'])
   // The empty rule, no peer and no port, allows nothing.
   if (rule.toPorts === undefined) return wide
@@ -57,8 +63,12 @@ function deniesAsking(rule: Rule): boolean {
   return rule.toPorts.some((entry) => entry.ports.some(coversDns))
 }
 
-function hasFqdnPeer(peers: Peers): boolean {
-  return peers.kind === 'selectors' && peers.selectors.some(({ kind }) => kind === 'fqdn')
+/** A `toFQDNs` peer never permits asking, and one that selects nothing permits nothing. */
+function mayBeServer(peers: Peers): boolean {
+  if (peers.kind === 'any') return true
+  return peers.selectors.some((peer) =>
+    peer.kind === 'entity' ? peer.entity !== 'none' : peer.kind !== 'fqdn',
+  )
 }
 
 function hasEntity(peers: Peers, entities: readonly string[]): boolean {
