@@ -135,9 +135,10 @@ export class Daemon {
     return this.#mode
   }
 
-  setMode(mode: Mode): void {
-    this.#mode = mode
-    this.datapath.setMode(mode)
+  /** `pinned`: whatever the datapath has by now is what the operator wants. */
+  setMode(mode: Mode | 'pinned'): void {
+    if (mode !== 'pinned') this.datapath.setMode(mode)
+    this.#mode = this.datapath.readMode()
   }
 
   /** What keeps the daemon from being ready; empty when it is. */

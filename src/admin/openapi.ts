@@ -107,7 +107,7 @@ const SCHEMAS = {
     faults: listOf({ file: TEXT, line: NUMBER, column: NUMBER, message: TEXT }),
     warnings: TEXTS,
   }),
-  Mode: fields({ mode: oneOf('enforce', 'audit', 'bypass') }),
+  Mode: fields({ mode: oneOf('enforce', 'audit', 'bypass', 'pinned') }),
   Audit: {
     type: 'object',
     properties: {

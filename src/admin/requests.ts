@@ -28,11 +28,13 @@ export async function readJson(request: IncomingMessage): Promise<Parsed<unknown
   }
 }
 
-/** `{"mode": "bypass"}` */
-export function parseMode(body: unknown): Parsed<Mode> {
+/** `{"mode": "bypass"}`, or `{"mode": "pinned"}` after the pinned maps were set */
+export function parseMode(body: unknown): Parsed<Mode | 'pinned'> {
   const fields = fieldsOf(body, ['mode'])
-  const mode = MODES.find((each) => each === fields?.get('mode'))
-  if (mode === undefined) return bad('body: expected {"mode": "enforce" | "audit" | "bypass"}')
+  const wanted = fields?.get('mode')
+  const mode = wanted === 'pinned' ? wanted : MODES.find((each) => each === wanted)
+  if (mode === undefined)
+    return bad('body: expected {"mode": "enforce" | "audit" | "bypass" | "pinned"}')
   return { kind: 'ok', value: mode }
 }
 

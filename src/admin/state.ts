@@ -67,7 +67,8 @@ export interface AdminState {
   limits(): readonly LimitUse[]
   /** The text of `GET /metrics`, in the exposition format. */
   metrics(): Promise<string>
-  setMode(mode: Mode): void
+  /** `pinned`: takes over what the datapath has by now. */
+  setMode(mode: Mode | 'pinned'): void
   setAudit(scope: AuditScope, on: boolean): AuditResult
   /** Takes all enforcement away and ends; undefined where the datapath has nothing to take away. */
   readonly detach: (() => void) | undefined

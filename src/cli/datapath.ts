@@ -83,7 +83,8 @@ async function setMode(mode: Mode, read: ParsedArguments, output: CommandOutput)
   const { datapath } = config
   const pinned = datapath.kind === 'ebpf'
   if (pinned) setPinnedMode(loadBpf(), datapath.pinPath, mode)
-  const told = await tell(client, '/v1/mode', { mode }, pinned)
+  // What a stopped daemon reads when it wakes up must not undo what was set since: it looks at the pins itself.
+  const told = await tell(client, '/v1/mode', { mode: pinned ? 'pinned' : mode }, pinned)
   if (read.texts.has('output')) output.stdout(toJson({ mode, pins: pinned, daemon: told }))
   else
     output.stdout(`mode is ${mode}${told ? '' : '; no daemon answers, the pinned maps say so'}\n`)

@@ -152,6 +152,8 @@ export interface Datapath {
   /** Replaces the set of own listeners; call before endpoints are upserted. */
   setListeners(listeners: readonly ListenerEntry[]): void
   setMode(mode: Mode): void
+  /** The mode in force now; break glass changes it behind the daemon's back. */
+  readMode(): Mode
   /** Attaches endpoints whose interface or cgroup has appeared or was made again, marks those that went.
    *  Cheap when nothing changed. Returns the endpoints whose state changed. */
   refresh(): readonly EndpointId[]

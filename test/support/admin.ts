@@ -47,7 +47,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     auditOrigin: () => undefined,
     limits: () => LIMITS,
     metrics: () => Promise.resolve('namegate_x 1\n'),
-    setMode: (mode) => node.recorder.setMode(mode),
+    setMode: (mode) => mode !== 'pinned' && node.recorder.setMode(mode),
     setAudit: (scope, on) => {
       audits.push({ scope, on })
       return scope.kind === 'endpoint' && scope.name === 'nobody'

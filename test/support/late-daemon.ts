@@ -20,6 +20,7 @@ class LateDatapath implements Datapath {
   readonly start
   readonly setListeners
   readonly setMode
+  readonly readMode
   readonly refresh
   readonly hookState
   readonly hookKey
@@ -40,6 +41,7 @@ class LateDatapath implements Datapath {
     this.start = inner.start.bind(inner)
     this.setListeners = inner.setListeners.bind(inner)
     this.setMode = inner.setMode.bind(inner)
+    this.readMode = inner.readMode.bind(inner)
     this.refresh = inner.refresh.bind(inner)
     this.hookState = inner.hookState.bind(inner)
     this.hookKey = inner.hookKey.bind(inner)

@@ -152,6 +152,10 @@ export class Recorder implements Datapath {
     this.mode = mode
   }
 
+  readMode(): Mode {
+    return this.mode
+  }
+
   setListeners(): void {}
 
   refresh(): readonly EndpointId[] {

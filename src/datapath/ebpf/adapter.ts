@@ -30,6 +30,7 @@ import { readDump } from './dump.ts'
 import { Events } from './events.ts'
 import { Hooks } from './hooks.ts'
 import {
+  decodeMode,
   encodeDnsSource,
   encodeLong,
   encodeListener,
@@ -146,6 +147,11 @@ export class EbpfDatapath implements Datapath {
   setMode(mode: Mode): void {
     const errno = this.#on().maps.ng_mode.set(encodeNumber(0), encodeMode(mode))
     if (errno !== 0) throw new Error(`Cannot set mode ${mode}: ${errnoName(errno)}`)
+  }
+
+  readMode(): Mode {
+    const zero = encodeNumber(0)
+    return decodeMode(this.#on().maps.ng_mode.get(zero) ?? zero)
   }
 
   refresh(): readonly EndpointId[] {

@@ -105,6 +105,10 @@ export class MemoryDatapath implements Datapath {
     this.#mode = mode
   }
 
+  readMode(): Mode {
+    return this.#mode
+  }
+
   refresh(): readonly EndpointId[] {
     return []
   }
