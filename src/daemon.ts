@@ -11,6 +11,7 @@ import { EndpointControl } from './control/endpoint-control.ts'
 import { FlowRing } from './control/flow-ring.ts'
 import { Housekeeping } from './control/housekeeping.ts'
 import { PolicyControl } from './control/policy-control.ts'
+import { ResourceControl } from './control/resource-control.ts'
 import { removeLeftovers } from './control/takeover.ts'
 import { Transition } from './control/transition.ts'
 import type { Config } from './config/config.ts'
@@ -47,6 +48,7 @@ export class Daemon {
   readonly core: CoreState
   readonly policies: PolicyControl
   readonly endpoints: EndpointControl
+  readonly resources: ResourceControl
   readonly transition: Transition
   readonly housekeeping: Housekeeping
   readonly audit: AuditControl
@@ -80,6 +82,7 @@ export class Daemon {
       nodeAddresses: node,
       endpointsMax: config.limits.endpoints,
     })
+    this.resources = new ResourceControl({ core })
     this.transition = new Transition(this)
     this.housekeeping = new Housekeeping({
       core,
@@ -93,13 +96,14 @@ export class Daemon {
       settings: options.auditSettings ?? NO_AUDIT_SETTINGS,
       save: options.saveAudit ?? (() => undefined),
     })
-    const { policies, endpoints, audit, flows, servers } = this
+    const { policies, endpoints, resources, audit, flows, servers } = this
     this.sources = new ConfigSources({
       config,
       clock,
       log,
       policies,
       endpoints,
+      resources,
       audit,
       flows,
       onApplied: () => this.housekeeping.beginTransition(),

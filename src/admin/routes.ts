@@ -12,6 +12,7 @@ import { identityRows } from './views/identities.ts'
 import { ipcacheRows } from './views/ipcache.ts'
 import { nameRows } from './views/names.ts'
 import { policyRows } from './views/policies.ts'
+import { resourceRows } from './views/resources.ts'
 import type { Rows } from './views/rows.ts'
 import { selectorRows } from './views/selectors.ts'
 import { statusView } from './views/status.ts'
@@ -39,7 +40,7 @@ const GET: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ['/v1/names', (state) => rows(nameRows(state))],
   ['/v1/ipcache', (state) => rows(ipcacheRows(state))],
   ['/v1/identities', (state) => rows(identityRows(state))],
-  ['/v1/resources', () => rows([])],
+  ['/v1/resources', (state) => rows(resourceRows(state))],
   ['/v1/datapath', (state) => rows(datapathRows(state))],
   ['/v1/status', (state) => object(statusView(state))],
   [

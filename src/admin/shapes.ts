@@ -16,6 +16,12 @@ export interface EndpointShape {
   readonly realizedRevision: number
 }
 
+export interface ResourceShape {
+  readonly name: string
+  readonly addresses: readonly string[]
+  readonly labels: readonly string[]
+}
+
 export interface PolicyShape {
   /** Empty for a rejected file, in which no policy could be read. */
   readonly name: string

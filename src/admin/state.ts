@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
 import type { CoreState } from '../control/core-state.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
+import type { Resource } from '../control/resource-control.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
 import type { EndpointEntry, ListenerEntry, Mode } from '../datapath/datapath.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
@@ -54,6 +55,7 @@ export interface AdminState {
     /** What the datapath is to fence. */
     entries(): Iterable<EndpointEntry>
   }
+  resources(): readonly Resource[]
   policyFiles(): Iterable<PolicyFileState>
   /** Faults of files other than policies, such as endpoints. */
   faults(): readonly Fault[]

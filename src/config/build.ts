@@ -51,6 +51,7 @@ class Builder {
         watch: keys.policies.watch,
       },
       endpoints: { files: this.#paths(keys.endpoints.files, ['endpoints', 'files']) },
+      resources: { files: this.#paths(keys.resources.files, ['resources', 'files']) },
       defaultEgress: builtWord(keys['default-egress'], ['allow', 'audit', 'deny']),
       audit: {
         node: keys.audit.node,

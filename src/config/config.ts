@@ -15,6 +15,7 @@ export interface Config {
   readonly upstreams: UpstreamsConfig
   readonly policies: { readonly paths: readonly PlacedPath[]; readonly watch: boolean }
   readonly endpoints: { readonly files: readonly PlacedPath[] }
+  readonly resources: { readonly files: readonly PlacedPath[] }
   /** What an endpoint may do that no policy puts into default deny. */
   readonly defaultEgress: 'allow' | 'audit' | 'deny'
   readonly audit: { readonly node: boolean; readonly endpoints: readonly LabelSelector[] }

@@ -42,7 +42,7 @@ export const configSchema = group('namegate configuration', {
   policies: policies.prefault({}),
   endpoints: endpoints.prefault({}),
   resources: group('Addresses with labels and no client on them', {
-    files: list(words('path'), { ...LATER, default: [], doc: 'resources files', unit: 'paths' }),
+    files: list(words('path'), { default: [], doc: 'resources files', unit: 'paths' }),
   }).prefault({}),
   'unknown-clients': group('Clients that are no known endpoint', {
     wait: duration({

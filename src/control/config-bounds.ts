@@ -11,13 +11,20 @@ import type { EndpointRecord } from './endpoint-control.ts'
 export interface ConfigBounds {
   readonly selectors: number
   readonly endpoints: number
+  readonly resources: number
   readonly policyEntries: number
+}
+
+/** What the sources ask for. */
+export interface Configured {
+  readonly policies: readonly Policy[]
+  readonly endpoints: readonly Pick<EndpointRecord, 'name' | 'labels'>[]
+  readonly resources: readonly unknown[]
 }
 
 /** What is too much; empty when the configuration fits. */
 export function boundFaults(
-  policies: readonly Policy[],
-  endpoints: readonly EndpointRecord[],
+  { policies, endpoints, resources }: Configured,
   bounds: ConfigBounds,
   compile: Omit<CompileOptions, 'originOf'>,
 ): readonly Fault[] {
@@ -30,6 +37,10 @@ export function boundFaults(
   }
   if (endpoints.length > bounds.endpoints) {
     const message = `found ${endpoints.length} endpoints, limits.endpoints allows ${bounds.endpoints}`
+    faults.push({ position, message })
+  }
+  if (resources.length > bounds.resources) {
+    const message = `found ${resources.length} resources, limits.resources allows ${bounds.resources}`
     faults.push({ position, message })
   }
   const sizes = new Map<string, number>()
@@ -48,7 +59,7 @@ export function boundFaults(
 
 function selectingPolicies(
   policies: readonly Policy[],
-  endpoint: EndpointRecord,
+  endpoint: Pick<EndpointRecord, 'labels'>,
 ): readonly Policy[] {
   const labels = indexLabels(endpoint.labels)
   return policies.filter((policy) => policySelects(policy, labels))

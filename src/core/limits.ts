@@ -98,7 +98,7 @@ export const LIMITS = {
   }),
   selectors: count(200_000, 'selectors of all policies', REFUSED),
   endpoints: count(10_000, 'endpoints', REFUSED),
-  resources: count(200_000, 'external resources', REFUSED, LATER),
+  resources: count(200_000, 'external resources', REFUSED),
   'policy-entries': count(
     16_384,
     'policy-map entries per endpoint',

@@ -3,17 +3,10 @@
 // must not overlap either: `overlapFaults` looks at all records at once.
 
 import type { Fault, Position } from '../core/errors.ts'
-import { containsPrefix, formatPrefix, parsePrefix, type Prefix } from '../core/ip.ts'
+import { containsPrefix, formatPrefix, type Prefix } from '../core/ip.ts'
 import { Reader, type FieldTable } from '../core/source-document.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
-import {
-  DEFAULT_SOURCE,
-  formatLabel,
-  labelKeyFault,
-  labelValueFault,
-  NAMESPACE_KEY,
-  splitKey,
-} from '../policy/labels.ts'
+import { readAddresses, readLabels, readName } from './read.ts'
 import type { EndpointHook } from './registry.ts'
 
 export interface EndpointRecord {
@@ -74,36 +67,11 @@ function readEndpoint(reader: Reader): EndpointRecord | undefined {
   const name =
     nameReader === undefined ? reader.fault('found no name, expected one') : readName(nameReader)
   const hook = readHook(fields)
-  const addressItems = fields.get('addresses')?.items() ?? []
-  const addresses: Prefix[] = []
-  const addressPositions: Position[] = []
-  for (const item of addressItems) {
-    const prefix = readPrefix(item)
-    if (prefix === undefined) continue
-    addresses.push(prefix)
-    addressPositions.push(item.position)
-  }
-  if (addressItems.length === 0 && !fields.has('cgroup')) {
-    ;(fields.get('addresses') ?? reader).fault('found no address, expected at least one')
-  }
+  const { addresses, addressPositions } = readAddresses(reader, fields, fields.has('cgroup'))
   const labels = readLabels(fields.get('labels'))
   const audit = fields.get('audit')?.flag() ?? false
   if (name === undefined) return undefined
   return { name, addresses, addressPositions, labels, hook, audit, position: reader.position }
-}
-
-function readName(reader: Reader): string | undefined {
-  const what = 'a name of letters, digits, - _ . / and :'
-  const text = reader.text(what)
-  if (text === undefined) return undefined
-  return /^[A-Za-z0-9][\w./:-]{0,252}$/.test(text) ? text : reader.expected(what)
-}
-
-function readPrefix(reader: Reader): Prefix | undefined {
-  const text = reader.text('an address or prefix')
-  if (text === undefined) return undefined
-  const result = parsePrefix(text)
-  return result.kind === 'ok' ? result.prefix : reader.fault(result.reason)
 }
 
 function readHook(fields: ReadonlyMap<string, Reader>): EndpointHook {
@@ -143,38 +111,6 @@ function readCgroup(reader: Reader): string | undefined {
   const steps = path.split('/')
   const bad = steps.some((step) => step === '' || step === '.' || step === '..')
   return bad || /\p{C}/u.test(path) ? reader.expected(what) : path
-}
-
-/** A mapping from `key` or `source:key` to text; no source is `external`. */
-function readLabels(reader: Reader | undefined): readonly string[] {
-  const labels = new Map<string, string>()
-  for (const [written, value] of reader?.entries() ?? []) {
-    const expected = labelKeyFault(written)
-    if (expected !== undefined) {
-      value.fault(`found ${JSON.stringify(written)}, expected ${expected}`, 'key')
-    }
-    const { source, key } = splitKey(written, DEFAULT_SOURCE)
-    const fault = refusedLabel(source, key)
-    if (fault !== undefined) value.fault(fault, 'key')
-    const text = value.text()
-    const valueFault = text === undefined ? undefined : labelValueFault(text)
-    if (valueFault !== undefined) value.expected(valueFault)
-    if (text === undefined) continue
-    if (labels.has(`${source}:${key}`)) value.fault(`found the label ${source}:${key} twice`, 'key')
-    labels.set(`${source}:${key}`, formatLabel({ source, key, value: text }))
-  }
-  return [...labels.values()].sort()
-}
-
-/** Labels that namegate itself gives, or that would silently not mean what they say. */
-function refusedLabel(source: string, key: string): string | undefined {
-  if (['fqdn', 'cidr', 'reserved', 'any'].includes(source)) {
-    return `found the source ${source}, which is not for endpoints, expected k8s, external or one of your own`
-  }
-  if (key === NAMESPACE_KEY && source !== 'k8s') {
-    return `found the source ${source}, expected "k8s:${NAMESPACE_KEY}"`
-  }
-  return key === 'namegate.io/default-egress' ? 'is not built yet' : undefined
 }
 
 /** Names that are there twice, and addresses that two endpoints have: the later one is the fault. */

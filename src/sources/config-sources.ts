@@ -5,15 +5,22 @@
 import type { Clock } from '../core/clock.ts'
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
 import { boundFaults } from '../control/config-bounds.ts'
-import type { AuditControl } from '../control/audit-control.ts'
+import type { Auditable, AuditControl } from '../control/audit-control.ts'
 import type { EndpointControl, EndpointRecord } from '../control/endpoint-control.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
 import { qualifiedName } from '../control/rule-origins.ts'
+import type { ResourceControl } from '../control/resource-control.ts'
 import type { Config } from '../config/config.ts'
+import {
+  overlapFaults,
+  parseEndpoints,
+  type EndpointRecord as FileRecord,
+} from '../endpoints/file.ts'
+import { parseResources, repeatedNames, type ResourceRecord } from '../endpoints/resources.ts'
 import type { Log } from '../telemetry/log.ts'
-import { EndpointFiles } from './endpoint-files.ts'
 import { PolicyFiles } from './policy-files.ts'
+import { RecordFiles } from './record-files.ts'
 
 export interface ConfigSourcesOptions {
   readonly config: Config
@@ -21,6 +28,7 @@ export interface ConfigSourcesOptions {
   readonly log: Log
   readonly policies: PolicyControl
   readonly endpoints: EndpointControl
+  readonly resources: ResourceControl
   readonly audit: AuditControl
   readonly flows: FlowRing
   /** Something was put in force: labels are to be moved. */
@@ -32,7 +40,8 @@ const POLL_MS = 100
 
 export class ConfigSources {
   readonly policyFiles: PolicyFiles
-  readonly endpointFiles: EndpointFiles
+  readonly endpointFiles: RecordFiles<FileRecord>
+  readonly resourceFiles: RecordFiles<ResourceRecord>
   readonly #to: ConfigSourcesOptions
   #refusal: readonly Fault[] = []
   #stopPolling = (): void => undefined
@@ -41,26 +50,50 @@ export class ConfigSources {
     const { config, clock } = options
     this.#to = options
     this.policyFiles = new PolicyFiles({ paths: config.policies.paths, clock })
-    this.endpointFiles = new EndpointFiles({ paths: config.endpoints.files, clock })
+    this.endpointFiles = new RecordFiles({
+      paths: config.endpoints.files,
+      clock,
+      parse: (text, file) => {
+        const { endpoints: records, faults } = parseEndpoints(text, file)
+        return { records, faults }
+      },
+      together: overlapFaults,
+    })
+    this.resourceFiles = new RecordFiles({
+      paths: config.resources.files,
+      clock,
+      parse: (text, file) => {
+        const { resources: records, faults } = parseResources(text, file)
+        return { records, faults }
+      },
+      together: repeatedNames,
+    })
   }
 
   /** What is wrong with the files as they are now; what was in force before them still is. */
   get faults(): readonly Fault[] {
     const ofPolicies = [...this.policyFiles.files].flatMap((file) => file.faults)
-    return [...ofPolicies, ...this.endpointFiles.faults, ...this.#refusal]
+    return [...ofPolicies, ...this.recordFaults, ...this.#refusal]
+  }
+
+  /** Of endpoints and resources. */
+  get recordFaults(): readonly Fault[] {
+    return [...this.endpointFiles.faults, ...this.resourceFiles.faults]
   }
 
   /** Reads everything; throws InvalidInputError with all faults. */
   load(): void {
     this.policyFiles.loadAll()
     this.endpointFiles.loadAll()
+    this.resourceFiles.loadAll()
     const faults = this.#boundFaults()
     if (faults.length > 0) throw new InvalidInputError(faults)
   }
 
   /** Puts what was read in force. */
   apply(): void {
-    const { policies, endpoints, onApplied } = this.#to
+    const { policies, endpoints, resources, onApplied } = this.#to
+    resources.apply(this.resourceFiles.records)
     policies.setPolicies(this.policyFiles.policies, endpoints.registry)
     endpoints.apply(this.#records())
     onApplied()
@@ -69,8 +102,12 @@ export class ConfigSources {
   start(): void {
     if (!this.#to.config.policies.watch) return
     const timer = this.#to.clock.every(POLL_MS, () => {
-      const policiesChanged = this.policyFiles.poll().length > 0
-      if (this.endpointFiles.poll() || policiesChanged) this.#applyChange()
+      const changes = [
+        this.policyFiles.poll().length > 0,
+        this.endpointFiles.poll(),
+        this.resourceFiles.poll(),
+      ]
+      if (changes.includes(true)) this.#applyChange()
     })
     this.#stopPolling = () => timer.cancel()
   }
@@ -80,7 +117,7 @@ export class ConfigSources {
   }
 
   /** The record of an endpoint as its file has it. */
-  recordOf(name: string): EndpointRecord | undefined {
+  recordOf(name: string): Auditable | undefined {
     return this.endpointFiles.records.find((record) => record.name === name)
   }
 
@@ -88,6 +125,7 @@ export class ConfigSources {
   reload(): void {
     this.policyFiles.reload()
     this.endpointFiles.reload()
+    this.resourceFiles.reload()
     this.#applyChange()
   }
 
@@ -109,16 +147,26 @@ export class ConfigSources {
     const bounds = {
       selectors: limits.selectors,
       endpoints: limits.endpoints,
+      resources: limits.resources,
       policyEntries: limits['policy-entries'],
     }
     const compile = { defaultEgress, withoutDnsRules: dns.withoutRules }
-    return boundFaults(this.policyFiles.policies, this.endpointFiles.records, bounds, compile)
+    return boundFaults(
+      {
+        policies: this.policyFiles.policies,
+        endpoints: this.endpointFiles.records,
+        resources: this.resourceFiles.records,
+      },
+      bounds,
+      compile,
+    )
   }
 
   /** Endpoints as the files have them, but for what else decides on auditing. */
   #records(): readonly EndpointRecord[] {
-    return this.endpointFiles.records.map((record) => {
-      return { ...record, audit: this.#to.audit.decide(record).on }
+    return this.endpointFiles.records.map(({ name, addresses, labels, hook, audit }) => {
+      const { on } = this.#to.audit.decide({ name, labels, audit })
+      return { name, addresses, labels, hook, audit: on }
     })
   }
 

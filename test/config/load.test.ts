@@ -36,6 +36,7 @@ test('parseConfig of an empty file gives the defaults of DESIGN', () => {
   )
   assert.deepEqual(rest, {
     defaultEgress: 'allow',
+    resources: { files: [] },
     audit: { node: false, endpoints: [] },
     datapath: { kind: 'memory' },
     state: { directory: 'var/state' },

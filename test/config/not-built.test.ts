@@ -27,7 +27,6 @@ const ROWS: readonly (readonly [text: string, message: string])[] = [
     'endpoints: { identity-labels: [] }',
     'endpoints.identity-labels: an empty list ... ["!pod-template-hash","!statefulset.kubernetes.io/pod-name","!controller-revision-hash"]',
   ],
-  ['resources: { files: [x] }', 'resources.files: a list ... []'],
   ['unknown-clients: { wait: 3s }', 'unknown-clients.wait: "3s" ... 2s'],
   [
     'unknown-clients: { then: allow-unmanaged }',
@@ -63,7 +62,6 @@ const ROWS: readonly (readonly [text: string, message: string])[] = [
     'limits: { dynamic-identities-per-endpoint: 1 }',
     'limits.dynamic-identities-per-endpoint: 1 ... 512',
   ],
-  ['limits: { resources: 1 }', 'limits.resources: 1 ... 200000'],
 ]
 
 for (const [text, message] of ROWS) {

@@ -30,6 +30,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     transition: node.transition,
     flows: new FlowRing(),
     endpoints: node.endpoints,
+    resources: () => [],
     policyFiles: () => [
       { path: 'p.yaml', policies: node.policies.policies, state: 'in-force', faults: [] },
     ],

@@ -46,7 +46,7 @@ function endpointRow(state: AdminState, endpoint: Endpoint): EndpointShape {
 }
 
 /** An address stands without length, a prefix with it. */
-function formatAddressOrPrefix(prefix: Prefix): string {
+export function formatAddressOrPrefix(prefix: Prefix): string {
   const { family, octets, length } = prefix
   return length === widthOf(family) ? formatAddress(family, octets) : formatPrefix(prefix)
 }

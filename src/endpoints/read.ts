@@ -1,0 +1,87 @@
+// What endpoints and resources have in common in their files: a name, addresses, labels.
+
+import type { Position } from '../core/errors.ts'
+import { parsePrefix, type Prefix } from '../core/ip.ts'
+import type { Reader } from '../core/source-document.ts'
+import {
+  DEFAULT_SOURCE,
+  formatLabel,
+  labelKeyFault,
+  labelValueFault,
+  NAMESPACE_KEY,
+  splitKey,
+} from '../policy/labels.ts'
+
+export interface ReadAddresses {
+  readonly addresses: readonly Prefix[]
+  /** Where each of them stands. */
+  readonly addressPositions: readonly Position[]
+}
+
+/** The `addresses` of an entry; none is a fault unless they may be left out. */
+export function readAddresses(
+  entry: Reader,
+  fields: ReadonlyMap<string, Reader>,
+  mayBeEmpty: boolean,
+): ReadAddresses {
+  const items = fields.get('addresses')?.items() ?? []
+  const addresses: Prefix[] = []
+  const addressPositions: Position[] = []
+  for (const item of items) {
+    const prefix = readPrefix(item)
+    if (prefix === undefined) continue
+    addresses.push(prefix)
+    addressPositions.push(item.position)
+  }
+  if (items.length === 0 && !mayBeEmpty) {
+    ;(fields.get('addresses') ?? entry).fault('found no address, expected at least one')
+  }
+  return { addresses, addressPositions }
+}
+
+/** A name as people and tables show it. */
+export function readName(reader: Reader): string | undefined {
+  const what = 'a name of letters, digits, - _ . / and :'
+  const text = reader.text(what)
+  if (text === undefined) return undefined
+  return /^[A-Za-z0-9][\w./:-]{0,252}$/.test(text) ? text : reader.expected(what)
+}
+
+function readPrefix(reader: Reader): Prefix | undefined {
+  const text = reader.text('an address or prefix')
+  if (text === undefined) return undefined
+  const result = parsePrefix(text)
+  return result.kind === 'ok' ? result.prefix : reader.fault(result.reason)
+}
+
+/** A mapping from `key` or `source:key` to text; no source is `external`. */
+export function readLabels(reader: Reader | undefined): readonly string[] {
+  const labels = new Map<string, string>()
+  for (const [written, value] of reader?.entries() ?? []) {
+    const expected = labelKeyFault(written)
+    if (expected !== undefined) {
+      value.fault(`found ${JSON.stringify(written)}, expected ${expected}`, 'key')
+    }
+    const { source, key } = splitKey(written, DEFAULT_SOURCE)
+    const fault = refusedLabel(source, key)
+    if (fault !== undefined) value.fault(fault, 'key')
+    const text = value.text()
+    const valueFault = text === undefined ? undefined : labelValueFault(text)
+    if (valueFault !== undefined) value.expected(valueFault)
+    if (text === undefined) continue
+    if (labels.has(`${source}:${key}`)) value.fault(`found the label ${source}:${key} twice`, 'key')
+    labels.set(`${source}:${key}`, formatLabel({ source, key, value: text }))
+  }
+  return [...labels.values()].sort()
+}
+
+/** Labels that namegate itself gives, or that would silently not mean what they say. */
+function refusedLabel(source: string, key: string): string | undefined {
+  if (['fqdn', 'cidr', 'reserved', 'any'].includes(source)) {
+    return `found the source ${source}, which is not for endpoints, expected k8s, external or one of your own`
+  }
+  if (key === NAMESPACE_KEY && source !== 'k8s') {
+    return `found the source ${source}, expected "k8s:${NAMESPACE_KEY}"`
+  }
+  return key === 'namegate.io/default-egress' ? 'is not built yet' : undefined
+}
