@@ -90,12 +90,7 @@ export class Daemon {
       onEvent: (event) => this.#onEvent(event),
       onHooks: (changed) => this.#onHooks(changed),
     })
-    this.audit = new AuditControl({
-      node: config.audit.node,
-      selectors: config.audit.endpoints,
-      settings: options.auditSettings ?? NO_AUDIT_SETTINGS,
-      save: options.saveAudit ?? (() => undefined),
-    })
+    this.audit = makeAudit(options)
     const { policies, endpoints, resources, audit, flows, servers } = this
     this.sources = new ConfigSources({
       config,
@@ -225,6 +220,15 @@ function makeCore(
     graceSeconds: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
     nodeAddresses: node,
     protectedPrefixes: dns.protectedPrefixes,
+  })
+}
+
+function makeAudit({ config, auditSettings, saveAudit }: DaemonOptions): AuditControl {
+  return new AuditControl({
+    node: config.audit.node,
+    selectors: config.audit.endpoints,
+    settings: auditSettings ?? NO_AUDIT_SETTINGS,
+    save: saveAudit ?? (() => undefined),
   })
 }
 
