@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
+
+function mkNode(): Node {
+  const node = new Node()
+  node.setEndpoints([mkEndpoint('a', ['10.0.0.1'], ['k8s:app=a']), mkEndpoint('b', ['10.0.0.2'])])
+  node.setPolicies(
+    mkPolicies(
+      'endpointSelector: { matchLabels: { app: a } }\negress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]',
+    ),
+  )
+  return node
+}
+
+test('EndpointControl.apply writes an endpoint with rules, labels and address in one go, and equal ones not again', () => {
+  const node = mkNode()
+  const { id } = node.endpoint('a')
+  assert.deepEqual(node.recorder.endpoints.get(id)?.sources, [prefixOf('10.0.0.1')])
+  assert.deepEqual(node.labelsOf('10.0.0.1'), ['k8s:app=a'])
+  assert.deepEqual(
+    [node.verdict('a', '192.0.2.1'), node.verdict('b', '192.0.2.1')],
+    ['deny', 'allow'],
+  )
+  node.recorder.takeWrites()
+  node.setEndpoints([mkEndpoint('a', ['10.0.0.1'], ['k8s:app=a']), mkEndpoint('b', ['10.0.0.2'])])
+  assert.equal(node.recorder.takeWrites().commits, 0)
+})
+
+test('EndpointControl keeps number and generation when only labels change, and applies the other policies', () => {
+  const node = mkNode()
+  const { id, generation } = node.endpoint('b')
+  node.learn(id, 'n.x', ['192.0.2.1'])
+  node.setEndpoints([
+    mkEndpoint('a', ['10.0.0.1'], ['k8s:app=a']),
+    mkEndpoint('b', ['10.0.0.2'], ['k8s:app=a']),
+  ])
+  assert.deepEqual([node.endpoint('b').id, node.endpoint('b').generation], [id, generation])
+  assert.deepEqual(
+    [node.verdict('b', '192.0.2.1'), node.verdict('b', '192.0.2.2')],
+    ['allow', 'deny'],
+  )
+  assert.equal(node.core.names.pairs.slots.used, 1, 'what it learned stays')
+})
+
+test('EndpointControl makes a moved endpoint another one: its pairs, verdicts and entries go (SEMANTICS 5)', () => {
+  const rows = [
+    ['another address', mkEndpoint('a', ['10.0.0.7'], ['k8s:app=a'])],
+    [
+      'another hook',
+      {
+        ...mkEndpoint('a', ['10.0.0.1'], ['k8s:app=a']),
+        hook: { kind: 'cgroup' as const, path: 'a.slice' },
+      },
+    ],
+  ] as const
+  for (const [reason, record] of rows) {
+    const node = mkNode()
+    const { id } = node.endpoint('a')
+    node.learn(id, 'n.x', ['192.0.2.1'])
+    node.setEndpoints([record, mkEndpoint('b', ['10.0.0.2'])])
+    const now = node.endpoint('a')
+    assert.ok(now.id > id && now.generation > node.endpoint('b').generation, reason)
+    assert.equal(node.core.names.pairs.slots.used, 0, reason)
+    assert.equal(node.verdict('a', '192.0.2.1'), 'deny', reason)
+    assert.ok(![...node.recorder.policies.values()].some(({ endpoint }) => endpoint === id), reason)
+    assert.equal(node.recorder.endpoints.has(id), false, reason)
+    assert.deepEqual(node.differences(), [])
+  }
+})
+
+test('EndpointControl lets two endpoints change places', () => {
+  const node = mkNode()
+  node.setEndpoints([mkEndpoint('b', ['10.0.0.1']), mkEndpoint('a', ['10.0.0.2'], ['k8s:app=a'])])
+  assert.deepEqual(node.labelsOf('10.0.0.2'), ['k8s:app=a'])
+  const at = (text: string) => node.endpoints.registry.byAddress(4, prefixOf(text).octets, 0)?.name
+  assert.deepEqual([at('10.0.0.1'), at('10.0.0.2')], ['b', 'a'])
+  assert.deepEqual(node.differences(), [])
+})
+
+test('EndpointControl removes everything about an endpoint that is no more', () => {
+  const node = mkNode()
+  const { id } = node.endpoint('a')
+  node.learn(id, 'n.x', ['192.0.2.1'])
+  node.learn(node.endpoint('b').id, 'n.x', ['192.0.2.1'])
+  node.setEndpoints([mkEndpoint('b', ['10.0.0.2'])])
+  assert.equal(node.policies.compiledOf(id), undefined)
+  assert.equal(node.policies.dnsVerdicts.mayAsk(id, Uint8Array.of(0), 0), false)
+  assert.equal(node.core.names.pairs.slots.used, 1, "the other endpoint's pair stays")
+  assert.ok(node.labelsOf('192.0.2.1').includes('fqdn:*.x'), 'and with it the fact')
+  node.setEndpoints([])
+  assert.deepEqual(
+    [node.recorder.endpoints.size, node.recorder.policies.size, node.recorder.prefixes.size],
+    [0, 0, 0],
+  )
+})
+
+test('An endpoint that comes while policies change has its rules at once', () => {
+  const node = mkNode()
+  node.policies.setPolicies(mkPolicies('egress: [ {} ]'), node.endpoints.registry)
+  node.endpoints.apply([
+    mkEndpoint('a', ['10.0.0.1'], ['k8s:app=a']),
+    mkEndpoint('c', ['10.0.0.3']),
+  ])
+  node.core.committer.commit()
+  assert.equal(node.verdict('c', '192.0.2.1'), 'deny')
+  node.settle()
+  assert.equal(node.verdict('a', '192.0.2.1'), 'deny')
+  assert.deepEqual(node.differences(), [])
+})
