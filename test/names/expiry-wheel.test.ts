@@ -59,7 +59,7 @@ test('ExpiryWheel takes rows out of the middle of a bucket', () => {
   wheel.remove(3)
   wheel.place(5, 10)
   const taken = [wheel.takeDue(9), wheel.takeDue(9), wheel.takeDue(9), wheel.takeDue(9)]
-  assert.deepEqual(taken.slice(0, 3).sort(), [1, 2, 4])
+  assert.deepEqual(new Set(taken.slice(0, 3)), new Set([1, 2, 4]))
   assert.equal(taken[3], 0)
   assert.equal(wheel.takeDue(20), 5)
 })
