@@ -5,21 +5,12 @@ import { findCommand } from './cli/commands.ts'
 import { processOutput } from './cli/process-output.ts'
 import { InvalidInputError, UnavailableError, UsageError } from './core/errors.ts'
 
-const ALIASES: Readonly<Record<string, string>> = {
-  '--help': 'help',
-  '-h': 'help',
-  '--version': 'version',
-}
+process.exit(await main(process.argv.slice(2)))
 
-const [first, ...rest] = process.argv.slice(2)
-process.exit(await main(first, rest))
-
-async function main(name: string | undefined, args: readonly string[]): Promise<number> {
+async function main(argv: readonly string[]): Promise<number> {
   try {
-    if (name === undefined) throw new UsageError("no command ('namegate help' lists all)")
-    return await (
-      await findCommand(ALIASES[name] ?? name)
-    )(args, processOutput)
+    const { command, args } = await findCommand(argv)
+    return await command(args, processOutput)
   } catch (error) {
     const known = error instanceof InvalidInputError || error instanceof UsageError
     const expected = known || error instanceof UnavailableError

@@ -43,7 +43,7 @@ export class Client {
       })
       sent.once('response', (response) => {
         // The time limit is for the first octet; a stream that is followed may be silent.
-        sent.setTimeout(0)
+        sent.removeAllListeners('timeout')
         resolve(response)
       })
       sent.once('timeout', () => sent.destroy(new Error(`no answer in ${timeoutMs} ms`)))

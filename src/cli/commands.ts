@@ -1,111 +1,40 @@
-// All commands by name. A command's file is loaded when it is called, so that one that needs little is there at once.
+// From a command's name to the command. Its file is loaded when it is called, so that one that needs little is
+// there at once.
 
 import { UsageError } from '../core/errors.ts'
 import { nearest } from '../core/nearest.ts'
+import { COMMANDS, NOT_BUILT, type CommandName } from './command-list.ts'
 import type { Command } from './command.ts'
 
-export interface CommandEntry {
-  readonly name: string
-  readonly summary: string
-  /** Words that may follow, for completion. */
-  readonly words: readonly string[]
-  readonly load: () => Promise<Command>
+const LOADERS: Readonly<Record<CommandName, () => Promise<Command>>> = {
+  run: async () => (await import('./run.ts')).runCommand,
+  status: async () => (await import('./status.ts')).statusCommand,
+  get: async () => (await import('./get.ts')).getCommand,
+  flows: async () => (await import('./flows.ts')).flowsCommand,
+  ask: async () => (await import('./ask.ts')).askCommand,
+  audit: async () => (await import('./audit.ts')).auditCommand,
+  datapath: async () => (await import('./datapath.ts')).datapathCommand,
+  match: async () => (await import('./match.ts')).matchCommand,
+  policy: async () => (await import('./policy.ts')).policyCommand,
+  config: async () => (await import('./config.ts')).configCommand,
+  version: async () => (await import('./version.ts')).versionCommand,
+  completion: async () => (await import('./completion.ts')).completionCommand,
+  help: async () => (await import('./help.ts')).helpCommand,
 }
 
-const RESOURCES = [
-  'endpoints',
-  'policies',
-  'selectors',
-  'names',
-  'ipcache',
-  'identities',
-  'resources',
-  'datapath',
-] as const
-
-export const COMMANDS: readonly CommandEntry[] = [
-  entry('run', 'run the daemon', [], async () => (await import('./run.ts')).runCommand),
-  entry(
-    'status',
-    'state of the daemon',
-    ['--ready'],
-    async () => (await import('./status.ts')).statusCommand,
-  ),
-  entry(
-    'get',
-    'what the daemon knows, as tables',
-    RESOURCES,
-    async () => (await import('./get.ts')).getCommand,
-  ),
-  entry(
-    'flows',
-    'DNS decisions and drops as they happen',
-    ['--follow', '--verdict'],
-    async () => (await import('./flows.ts')).flowsCommand,
-  ),
-  entry(
-    'ask',
-    'ask a name through the proxy',
-    ['--server', '--tcp'],
-    async () => (await import('./ask.ts')).askCommand,
-  ),
-  entry(
-    'audit',
-    'let denied traffic pass, and report it',
-    ['on', 'off', '--node', '--endpoint', '--selector'],
-    async () => (await import('./audit.ts')).auditCommand,
-  ),
-  entry(
-    'datapath',
-    'verify, detach or set the mode of enforcement',
-    ['verify', 'detach', 'mode', 'enforce', 'audit', 'bypass'],
-    async () => (await import('./datapath.ts')).datapathCommand,
-  ),
-  entry(
-    'match',
-    'does a pattern match names',
-    [],
-    async () => (await import('./match.ts')).matchCommand,
-  ),
-  entry(
-    'policy',
-    'check policy files',
-    ['check'],
-    async () => (await import('./policy.ts')).policyCommand,
-  ),
-  entry(
-    'config',
-    'check the config file, or print its schema',
-    ['check', 'schema'],
-    async () => (await import('./config.ts')).configCommand,
-  ),
-  entry(
-    'version',
-    'version of this program',
-    [],
-    async () => (await import('./version.ts')).versionCommand,
-  ),
-  entry(
-    'completion',
-    'completion for bash',
-    [],
-    async () => (await import('./completion.ts')).completionCommand,
-  ),
-  entry(
-    'help',
-    'this list, or the help of a command',
-    [],
-    async () => (await import('./help.ts')).helpCommand,
-  ),
-]
-
-/** Commands of the contract whose time has not come. */
-export const NOT_BUILT: readonly string[] = ['exec', 'intercept', 'state']
-
-/** The command that the first argument names; throws UsageError. */
-export async function findCommand(name: string): Promise<Command> {
+/** What the arguments of the program ask for; throws UsageError when it is no command. */
+export async function findCommand(
+  args: readonly string[],
+): Promise<{ readonly command: Command; readonly args: readonly string[] }> {
+  const [first, ...rest] = args
+  if (first === undefined) throw new UsageError("no command ('namegate help' lists all)")
+  const [topic] = rest
+  const isAboutTopic = first === 'help' && topic !== undefined && !topic.startsWith('-')
+  const name = isAboutTopic ? topic : (ALIASES.get(first) ?? first)
   const known = COMMANDS.find((each) => each.name === name)
-  if (known !== undefined) return await known.load()
+  if (known !== undefined) {
+    return { command: await LOADERS[known.name](), args: isAboutTopic ? ['--help'] : rest }
+  }
   if (NOT_BUILT.includes(name)) throw new UsageError(`${name} is not built yet`)
   const meant = nearest(
     name,
@@ -115,11 +44,8 @@ export async function findCommand(name: string): Promise<Command> {
   throw new UsageError(`unknown command ${JSON.stringify(name)}${hint} ('namegate help' lists all)`)
 }
 
-function entry(
-  name: string,
-  summary: string,
-  words: readonly string[],
-  load: () => Promise<Command>,
-): CommandEntry {
-  return { name, summary, words, load }
-}
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['--help', 'help'],
+  ['-h', 'help'],
+  ['--version', 'version'],
+])

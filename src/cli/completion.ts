@@ -1,7 +1,7 @@
 // `namegate completion`: a bash function made from the table of commands.
 
 import { EXIT_OK, readArguments, usageError, type CommandOutput } from './command.ts'
-import { COMMANDS } from './commands.ts'
+import { COMMANDS } from './command-list.ts'
 
 const HELP = `Usage: namegate completion [bash]
 

@@ -1,10 +1,11 @@
 // `namegate datapath verify|detach|mode`. `mode` and `detach` are break glass: where the kernel enforces they
 // work on the pinned maps themselves, first and whether a daemon answers or not, and then tell the daemon.
 
+import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { detachAll, setPinnedMode } from '../datapath/ebpf/pins.ts'
 import type { Mode } from '../datapath/datapath.ts'
-import { UnavailableError } from '../core/errors.ts'
+import { InvalidInputError, UnavailableError } from '../core/errors.ts'
 import { loadBpf } from '../native/native.ts'
 import { Client, openClient } from './client.ts'
 import {
@@ -17,7 +18,7 @@ import {
   type ParsedArguments,
 } from './command.ts'
 import { fieldsOf, listOf, textOf } from './fields.ts'
-import { readConfig } from './read-config.ts'
+import { readPinPath } from './pin-path.ts'
 import { formatTable } from './table.ts'
 
 const HELP = `Usage: namegate datapath verify | detach | mode enforce|audit|bypass [--config FILE] [--socket PATH]
@@ -40,6 +41,8 @@ Examples:
   namegate datapath mode bypass
 `
 
+/** As in config/load.ts, which is not loaded here: it costs more than the rest of the command. */
+const DEFAULT_CONFIG_FILE = 'config/namegate.yaml'
 const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']
 /** A daemon that is stopped or stuck must not keep anyone from breaking the glass. */
 const TELL_MS = 1000
@@ -78,21 +81,33 @@ async function verify(read: ParsedArguments, output: CommandOutput): Promise<num
   return differences.length === 0 ? EXIT_OK : EXIT_NEGATIVE
 }
 
+/** The pins first, with nothing loaded that is not needed for them; then the daemon is told. */
 async function setMode(mode: Mode, read: ParsedArguments, output: CommandOutput): Promise<number> {
-  const { config, client } = open(read)
-  const { datapath } = config
-  const pinned = datapath.kind === 'ebpf'
-  if (pinned) setPinnedMode(loadBpf(), datapath.pinPath, mode)
+  const file = read.texts.get('config') ?? DEFAULT_CONFIG_FILE
+  const pinPath = existsSync(file) ? readPinPath(file) : undefined
+  const pinned = pinPath !== undefined
+  if (pinned) setPinnedMode(loadBpf(), pinPath, mode)
   // What a stopped daemon reads when it wakes up must not undo what was set since: it looks at the pins itself.
-  const told = await tell(client, '/v1/mode', { mode: pinned ? 'pinned' : mode }, pinned)
+  const told = await tellMode(read, { mode: pinned ? 'pinned' : mode }, pinned)
   if (read.texts.has('output')) output.stdout(toJson({ mode, pins: pinned, daemon: told }))
   else
     output.stdout(`mode is ${mode}${told ? '' : '; no daemon answers, the pinned maps say so'}\n`)
   return EXIT_OK
 }
 
+/** With a config that is wrong elsewhere there is no socket to ask at; the pins have the mode all the same. */
+async function tellMode(read: ParsedArguments, body: object, pinned: boolean): Promise<boolean> {
+  try {
+    const { client } = await open(read)
+    return await tell(client, '/v1/mode', body, pinned)
+  } catch (error) {
+    if (pinned && error instanceof InvalidInputError) return false
+    throw error
+  }
+}
+
 async function detach(read: ParsedArguments, output: CommandOutput): Promise<number> {
-  const { config, client } = open(read)
+  const { config, client } = await open(read)
   const { datapath } = config
   const pinned = datapath.kind === 'ebpf'
   const told = await tell(client, '/v1/detach', {}, pinned)
@@ -103,9 +118,12 @@ async function detach(read: ParsedArguments, output: CommandOutput): Promise<num
   return EXIT_OK
 }
 
-function open({ texts }: ParsedArguments): { readonly config: Config; readonly client: Client } {
-  const config = readConfig(texts.get('config'))
-  return { config, client: new Client(texts.get('socket') ?? config.admin.socket) }
+async function open(
+  read: ParsedArguments,
+): Promise<{ readonly config: Config; readonly client: Client }> {
+  const { readConfig } = await import('./read-config.ts')
+  const config = readConfig(read.texts.get('config'))
+  return { config, client: new Client(read.texts.get('socket') ?? config.admin.socket) }
 }
 
 /** Whether the daemon did it. With pins it need not be there; without, there is nothing else to do it. */

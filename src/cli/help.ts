@@ -1,7 +1,7 @@
-// `namegate help` and `namegate help COMMAND`.
+// `namegate help`: all commands. `namegate help COMMAND` is `namegate COMMAND --help` (commands.ts).
 
 import { EXIT_OK, type CommandOutput } from './command.ts'
-import { COMMANDS, findCommand } from './commands.ts'
+import { COMMANDS } from './command-list.ts'
 
 const HEAD = `namegate: DNS names in, kernel identities out, and no answer leaves before the kernel knows it.
 
@@ -21,18 +21,12 @@ Examples:
   namegate get endpoints
 `
 
-export async function helpCommand(args: readonly string[], output: CommandOutput): Promise<number> {
-  const [name] = args
-  if (name !== undefined && !name.startsWith('-') && name !== 'help') {
-    return await (
-      await findCommand(name)
-    )(['--help'], output)
-  }
+export function helpCommand(_args: readonly string[], output: CommandOutput): number {
   output.stdout(helpText())
   return EXIT_OK
 }
 
-export function helpText(): string {
+function helpText(): string {
   const width = Math.max(...COMMANDS.map(({ name }) => name.length))
   const list = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}\n`).join('')
   return `${HEAD}${list}${TAIL}`

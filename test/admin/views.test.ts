@@ -179,8 +179,12 @@ test('nameRows keeps endpoints apart and holds when names go between two rows', 
   for (const name of ['a', 'b']) node.learn(node.endpoint(name).id, 'x.y', ['192.0.2.9'])
   for (let i = 0; i < 600; i++) node.learn(node.endpoint('a').id, `n${i}.y`, ['192.0.2.10'])
   const rows = nameRows(mkAdmin(node).state)[Symbol.iterator]()
-  const [first, second] = [rows.next().value, rows.next().value]
-  assert.deepEqual([first?.endpoint, second?.endpoint].sort(), ['a', 'b'])
+  const seen: string[] = []
+  for (let i = 0; i < 2; i++) {
+    const next = rows.next()
+    if (next.done !== true && next.value !== undefined) seen.push(next.value.endpoint)
+  }
+  assert.deepEqual(new Set(seen), new Set(['a', 'b']))
   node.setEndpoints([mkEndpoint('b', ['10.0.0.2'])])
   let pauses = 0
   let left = 0

@@ -5,7 +5,11 @@ import { addCounter } from './build.ts'
 import { sumOf, type MetricsSources } from './sources.ts'
 
 export function addDnsMetrics(registry: Registry, sources: MetricsSources): void {
-  const { pipeline, learner, responder, listeners } = sources
+  addQueryMetrics(registry, sources)
+  addAnswerMetrics(registry, sources)
+}
+
+function addQueryMetrics(registry: Registry, { pipeline, listeners }: MetricsSources): void {
   addCounter(registry, {
     name: 'dns_queries_total',
     help: 'Queries from clients by what was decided',
@@ -27,6 +31,25 @@ export function addDnsMetrics(registry: Registry, sources: MetricsSources): void
     help: 'Queries that policy denied and audit let pass; they count as allowed too',
     read: () => pipeline.counters.audited,
   })
+  addCounter(registry, {
+    name: 'dns_udp_messages_total',
+    help: 'Messages on the UDP listeners',
+    label: 'event',
+    read: () => [
+      ['received', sumOf(listeners.udp, 'received')],
+      ['sent', sumOf(listeners.udp, 'sent')],
+      ['ignored_source', sumOf(listeners.udp, 'ignoredSources')],
+      ['oversized', sumOf(listeners.udp, 'oversized')],
+      ['send_dropped', sumOf(listeners.udp, 'sendsDropped')],
+      ['socket_error', sumOf(listeners.udp, 'socketErrors')],
+    ],
+  })
+}
+
+function addAnswerMetrics(
+  registry: Registry,
+  { pipeline, learner, responder }: MetricsSources,
+): void {
   addCounter(registry, {
     name: 'dns_answers_total',
     help: 'Answers from upstream by outcome',
@@ -68,18 +91,5 @@ export function addDnsMetrics(registry: Registry, sources: MetricsSources): void
     name: 'dns_answers_truncated_total',
     help: 'Answers shortened to fit the size that the client takes over UDP',
     read: () => responder.counters.truncated,
-  })
-  addCounter(registry, {
-    name: 'dns_udp_messages_total',
-    help: 'Messages on the UDP listeners',
-    label: 'event',
-    read: () => [
-      ['received', sumOf(listeners.udp, 'received')],
-      ['sent', sumOf(listeners.udp, 'sent')],
-      ['ignored_source', sumOf(listeners.udp, 'ignoredSources')],
-      ['oversized', sumOf(listeners.udp, 'oversized')],
-      ['send_dropped', sumOf(listeners.udp, 'sendsDropped')],
-      ['socket_error', sumOf(listeners.udp, 'socketErrors')],
-    ],
   })
 }

@@ -1,0 +1,65 @@
+// The commands that there are, for help, completion and hints. What they do is loaded by commands.ts.
+
+export interface CommandText {
+  readonly name: string
+  readonly summary: string
+  /** Words that may follow, for completion. */
+  readonly words: readonly string[]
+}
+
+export const COMMANDS = [
+  command('run', 'run the daemon'),
+  command('status', 'state of the daemon', '--ready'),
+  command(
+    'get',
+    'what the daemon knows, as tables',
+    'endpoints',
+    'policies',
+    'selectors',
+    'names',
+    'ipcache',
+    'identities',
+    'resources',
+    'datapath',
+  ),
+  command('flows', 'DNS decisions and drops as they happen', '--follow', '--verdict', '--last'),
+  command('ask', 'ask a name through the proxy', '--server', '--tcp'),
+  command(
+    'audit',
+    'let denied traffic pass, and report it',
+    'on',
+    'off',
+    '--node',
+    '--endpoint',
+    '--selector',
+  ),
+  command(
+    'datapath',
+    'verify, detach or set the mode of enforcement',
+    'verify',
+    'detach',
+    'mode',
+    'enforce',
+    'audit',
+    'bypass',
+  ),
+  command('match', 'does a pattern match names'),
+  command('policy', 'check policy files', 'check'),
+  command('config', 'check the config file, or print its schema', 'check', 'schema'),
+  command('version', 'version of this program'),
+  command('completion', 'completion for bash'),
+  command('help', 'this list, or the help of a command'),
+] as const satisfies readonly CommandText[]
+
+export type CommandName = (typeof COMMANDS)[number]['name']
+
+/** Commands of the contract whose time has not come. */
+export const NOT_BUILT: readonly string[] = ['exec', 'intercept', 'state']
+
+function command<Name extends string>(
+  name: Name,
+  summary: string,
+  ...words: readonly string[]
+): CommandText & { readonly name: Name } {
+  return { name, summary, words }
+}

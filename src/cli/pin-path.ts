@@ -1,0 +1,20 @@
+// Where the pins are, by the config file but without asking whether the rest of it is right: break glass must
+// be quick, and must work with a config that would keep the daemon from starting.
+
+import { readFileSync } from 'node:fs'
+import { parseYamlDocument } from '../config/yaml-source.ts'
+
+const DEFAULT_PIN_PATH = '/sys/fs/bpf/namegate'
+
+/** The pin path when the datapath is eBPF; undefined for any other. Throws when the file can't be read. */
+export function readPinPath(file: string): string | undefined {
+  const { document } = parseYamlDocument(readFileSync(file, 'utf8'), file)
+  const datapath = fieldOf(document?.value, 'datapath')
+  if (fieldOf(datapath, 'kind') !== 'ebpf') return undefined
+  const path = fieldOf(fieldOf(datapath, 'ebpf'), 'pin-path')
+  return typeof path === 'string' ? path : DEFAULT_PIN_PATH
+}
+
+function fieldOf(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
+}

@@ -1,0 +1,87 @@
+// From words to commands, and what every command must have.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { test } from 'node:test'
+import { COMMANDS, NOT_BUILT } from '../../src/cli/command-list.ts'
+import { findCommand } from '../../src/cli/commands.ts'
+import { UsageError } from '../../src/core/errors.ts'
+import { objectIn, runCommand, type Ran } from '../support/command.ts'
+
+async function run(...words: readonly string[]): Promise<Ran> {
+  const { command, args } = await findCommand(words)
+  return await runCommand(command, ...args)
+}
+
+for (const { name } of COMMANDS.filter((each) => each.name !== 'help')) {
+  test(`${name} --help shows usage, options and examples and does nothing`, async () => {
+    const { code, out, err } = await run(name, '--help')
+    assert.deepEqual([code, err], [0, ''])
+    assert.match(out, new RegExp(`^Usage: namegate ${name}`))
+    for (const part of [/^Examples?:\n {2}/m, /--config FILE/, /-h, --help/])
+      assert.match(out, part)
+    assert.deepEqual(await run('help', name), { code, out, err })
+  })
+
+  test(`${name} says which option was meant, exit code 2`, async () => {
+    const { code, out, err } = await run(name, '--confg', 'x')
+    assert.deepEqual([code, out], [2, ''])
+    assert.match(err, /^namegate: Unknown option '--confg'; did you mean --config\?\nUsage: /)
+  })
+}
+
+test('findCommand tells unknown commands from those that are not built yet', async () => {
+  const rows: readonly (readonly [words: readonly string[], reason: RegExp])[] = [
+    [[], /no command/],
+    [['statu'], /unknown command "statu"; did you mean status\?/],
+    [['zzzzzzzz'], /unknown command "zzzzzzzz" \('namegate help' lists all\)/],
+    ...NOT_BUILT.map((name) => [[name], /is not built yet/] as const),
+  ]
+  for (const [words, reason] of rows) {
+    await assert.rejects(findCommand(words), (error) => {
+      assert.ok(error instanceof UsageError)
+      assert.match(error.message, reason)
+      return true
+    })
+  }
+})
+
+test('helpCommand lists what is built and nothing else', async () => {
+  for (const words of [['help'], ['--help'], ['-h'], ['help', '--help']]) {
+    const { code, out } = await run(...words)
+    assert.equal(code, 0)
+    for (const { name, summary } of COMMANDS)
+      assert.ok(out.includes(`  ${name} `) && out.includes(summary))
+    for (const name of NOT_BUILT) assert.doesNotMatch(out, new RegExp(`^  ${name} `, 'm'))
+  }
+})
+
+test('policyCommand says what is not built yet and what was meant', async () => {
+  assert.match((await run('policy', 'lint')).err, /policy lint is not built yet/)
+  assert.match((await run('policy', 'chekc')).err, /did you mean check\?/)
+  for (const words of [[], ['lint'], ['chekc']])
+    assert.equal((await run('policy', ...words)).code, 2)
+})
+
+test('runCommand refuses what is not built and what it does not take', async () => {
+  assert.match((await run('run', '--take-over')).err, /--take-over is not built yet/)
+  assert.equal((await run('run', 'now')).code, 2)
+})
+
+test('versionCommand prints the version of package.json', async () => {
+  const { out } = await run('version')
+  assert.match(out, /^namegate \d+\.\d+\.\d+\n$/)
+  const { out: json } = await run('version', '-o', 'json')
+  assert.equal(`namegate ${String(objectIn(json)['version'])}\n`, out)
+})
+
+test('completionCommand prints what bash can read and complete with', async () => {
+  const { out } = await run('completion')
+  const words = (line: string) => {
+    const script = `${out}\nCOMP_WORDS=(${line}); COMP_CWORD=$((\${#COMP_WORDS[@]}-1)); _namegate; echo "\${COMPREPLY[*]}"`
+    return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trim()
+  }
+  assert.equal(words('namegate st'), 'status')
+  assert.equal(words('namegate get ip'), 'ipcache')
+  assert.equal((await run('completion', 'fish')).code, 2)
+})
