@@ -3,6 +3,9 @@
 // compared, hashed and written to the kernel without text. IPv4-mapped IPv6 (::ffff:0:0/96) is IPv4.
 
 import { IPv4, IPv4CidrRange, IPv6, IPv6CidrRange } from 'ip-num'
+import { formatAddress, formatPrefix } from './ip-text.ts'
+
+export { formatAddress, formatPrefix } from './ip-text.ts'
 
 export type Family = 4 | 6
 
@@ -143,34 +146,4 @@ export function commonBits(
     if (difference !== 0) return Math.min(limit, i * 8 + Math.clz32(difference) - 24)
   }
   return limit
-}
-
-/** The address in the form of RFC 5952 (IPv6) or dotted decimal (IPv4). */
-export function formatAddress(family: Family, octets: Uint8Array, offset = 0): string {
-  if (family === 4) {
-    return `${octets[offset]}.${octets[offset + 1]}.${octets[offset + 2]}.${octets[offset + 3]}`
-  }
-  const groups: number[] = []
-  for (let i = 0; i < 16; i += 2) groups.push((octets[offset + i]! << 8) | octets[offset + i + 1]!)
-  const [start, length] = longestZeroRun(groups)
-  const hex = (part: readonly number[]) => part.map((group) => group.toString(16)).join(':')
-  if (length < 2) return hex(groups)
-  return `${hex(groups.slice(0, start))}::${hex(groups.slice(start + length))}`
-}
-
-/** First of the longest runs of zero groups (RFC 5952 4.2.3). */
-function longestZeroRun(groups: readonly number[]): readonly [start: number, length: number] {
-  let best: readonly [number, number] = [0, 0]
-  for (let start = 0; start < groups.length; start++) {
-    let end = start
-    while (end < groups.length && groups[end] === 0) end++
-    if (end - start > best[1]) best = [start, end - start]
-    if (end > start) start = end
-  }
-  return best
-}
-
-/** `ADDRESS/LENGTH`, always with length. */
-export function formatPrefix(prefix: Prefix): string {
-  return `${formatAddress(prefix.family, prefix.octets, 0)}/${prefix.length}`
 }

@@ -7,7 +7,8 @@
 
 import { endianness } from 'node:os'
 import { identity, type Identity } from '../core/ids.ts'
-import { formatPrefix, type Family, type Prefix } from '../core/ip.ts'
+import type { Family, Prefix } from '../core/ip.ts'
+import { formatPrefix } from '../core/ip-text.ts'
 
 export const PREFIX_KEY_SIZE = 28
 export const PREFIX_VALUE_SIZE = 8
