@@ -6,6 +6,7 @@ import { systemClock, type Clock } from './core/clock.ts'
 import { InvalidInputError, UnavailableError } from './core/errors.ts'
 import { formatAddress, type Prefix } from './core/ip.ts'
 import { AuditControl, NO_AUDIT_SETTINGS, type AuditSettings } from './control/audit-control.ts'
+import { configuredPrefixesMax } from './control/config-bounds.ts'
 import { CoreState } from './control/core-state.ts'
 import { EndpointControl } from './control/endpoint-control.ts'
 import { FlowRing } from './control/flow-ring.ts'
@@ -215,7 +216,7 @@ function makeCore(
       addressesPerName: limits['addresses-per-name'],
       dynamicIdentities: limits['dynamic-identities'],
       policyEntries: limits['policy-entries'],
-      configuredPrefixes: limits.selectors * 2,
+      configuredPrefixes: configuredPrefixesMax(limits),
     },
     graceSeconds: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
     nodeAddresses: node,

@@ -2,6 +2,7 @@
 // the remedy, never a lesser kind instead.
 
 import type { Clock } from './core/clock.ts'
+import { configuredPrefixesMax } from './control/config-bounds.ts'
 import type { Config } from './config/config.ts'
 import type { Datapath } from './datapath/datapath.ts'
 import { EbpfDatapath } from './datapath/ebpf/adapter.ts'
@@ -22,7 +23,7 @@ export function openDatapath(config: Config, clock: Clock): Datapath {
       return new MemoryDatapath({
         ...shared,
         clock,
-        prefixesMax: limits.pairs + limits.selectors * 2,
+        prefixesMax: limits.pairs + configuredPrefixesMax(limits),
         policyEntriesMax: limits['policy-entries'] * POLICY_MAPS_FULL,
       })
     case 'ebpf':

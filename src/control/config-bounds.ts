@@ -8,18 +8,28 @@ import { indexLabels, policySelects } from '../policy/labels.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { EndpointRecord } from './endpoint-control.ts'
 
+/** Rows for prefixes that configuration names, over and above the pairs; names can't take them. */
+export function configuredPrefixesMax(limits: {
+  readonly selectors: number
+  readonly resources: number
+}): number {
+  return 2 * limits.selectors + limits.resources
+}
+
 export interface ConfigBounds {
   readonly selectors: number
   readonly endpoints: number
   readonly resources: number
   readonly policyEntries: number
+  /** Prefixes with labels from configuration: rows that are kept free for them. */
+  readonly prefixes: number
 }
 
 /** What the sources ask for. */
 export interface Configured {
   readonly policies: readonly Policy[]
-  readonly endpoints: readonly Pick<EndpointRecord, 'name' | 'labels'>[]
-  readonly resources: readonly unknown[]
+  readonly endpoints: readonly Pick<EndpointRecord, 'name' | 'labels' | 'addresses'>[]
+  readonly resources: readonly Pick<EndpointRecord, 'addresses'>[]
 }
 
 /** What is too much; empty when the configuration fits. */
@@ -30,19 +40,15 @@ export function boundFaults(
 ): readonly Fault[] {
   const position = policies[0]?.position ?? { file: 'endpoints', line: 1, column: 1 }
   const faults: Fault[] = []
-  const selectors = countSelectors(policies)
-  if (selectors > bounds.selectors) {
-    const message = `found ${selectors} selectors in all policies, limits.selectors allows ${bounds.selectors}`
-    faults.push({ position, message })
+  const refuse = (count: number, bound: number, what: string, key: string): void => {
+    if (count <= bound) return
+    faults.push({ position, message: `found ${count} ${what}, ${key} allows ${bound}` })
   }
-  if (endpoints.length > bounds.endpoints) {
-    const message = `found ${endpoints.length} endpoints, limits.endpoints allows ${bounds.endpoints}`
-    faults.push({ position, message })
-  }
-  if (resources.length > bounds.resources) {
-    const message = `found ${resources.length} resources, limits.resources allows ${bounds.resources}`
-    faults.push({ position, message })
-  }
+  refuse(countSelectors(policies), bounds.selectors, 'selectors in all', 'limits.selectors')
+  refuse(endpoints.length, bounds.endpoints, 'endpoints', 'limits.endpoints')
+  refuse(resources.length, bounds.resources, 'resources', 'limits.resources')
+  const prefixes = countPrefixes(policies) + countAddresses(endpoints) + countAddresses(resources)
+  refuse(prefixes, bounds.prefixes, 'addresses and prefixes with labels', 'limits.selectors')
   const sizes = new Map<string, number>()
   for (const endpoint of endpoints) {
     const selecting = selectingPolicies(policies, endpoint)
@@ -71,6 +77,21 @@ function countSelectors(policies: readonly Policy[]): number {
     (sum, { peers }) => sum + (peers.kind === 'any' ? 0 : peers.selectors.length),
     0,
   )
+}
+
+function countPrefixes(policies: readonly Policy[]): number {
+  let count = 0
+  for (const { rules } of policies) {
+    for (const { peers } of rules) {
+      if (peers.kind === 'any') continue
+      for (const peer of peers.selectors) if (peer.kind === 'cidr') count += 1 + peer.except.length
+    }
+  }
+  return count
+}
+
+function countAddresses(records: readonly Pick<EndpointRecord, 'addresses'>[]): number {
+  return records.reduce((sum, { addresses }) => sum + addresses.length, 0)
 }
 
 /** Entries with one identity a selector: what configuration itself makes. */

@@ -57,8 +57,8 @@ export class Guard {
     if (this.#isListed(family, octets, offset)) return true
     if (family === 4) return false
     for (const { head, at } of EMBEDDINGS) {
-      if (!head.every((octet, i) => octets[offset + i] === octet)) continue
-      at.forEach((from, i) => (this.#embedded[i] = octets[offset + from]!))
+      if (!startsWith(octets, offset, head)) continue
+      for (let i = 0; i < 4; i++) this.#embedded[i] = octets[offset + at[i]!]!
       if (this.#isListed(4, this.#embedded, 0)) return true
     }
     return false
@@ -71,6 +71,11 @@ export class Guard {
     }
     return false
   }
+}
+
+function startsWith(octets: Uint8Array, offset: number, head: readonly number[]): boolean {
+  for (let i = 0; i < head.length; i++) if (octets[offset + i] !== head[i]) return false
+  return true
 }
 
 function parse(text: string): readonly Prefix[] {

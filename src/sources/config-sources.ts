@@ -4,7 +4,7 @@
 
 import type { Clock } from '../core/clock.ts'
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
-import { boundFaults } from '../control/config-bounds.ts'
+import { boundFaults, configuredPrefixesMax } from '../control/config-bounds.ts'
 import type { Auditable, AuditControl } from '../control/audit-control.ts'
 import type { EndpointControl, EndpointRecord } from '../control/endpoint-control.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
@@ -149,6 +149,7 @@ export class ConfigSources {
       endpoints: limits.endpoints,
       resources: limits.resources,
       policyEntries: limits['policy-entries'],
+      prefixes: configuredPrefixesMax(limits),
     }
     const compile = { defaultEgress, withoutDnsRules: dns.withoutRules }
     return boundFaults(
