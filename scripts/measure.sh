@@ -1,6 +1,6 @@
 #!/bin/sh
 # npm run bench, npm run fuzz: test/KIND/main.ts when there is one, else every test/KIND/*.KIND.ts, one process after
-# the other; arguments choose by name.
+# the other; arguments choose by name, and all of them, options included, go to each file.
 kind=$1
 shift
 cd "$(dirname -- "$0")/.." || exit 1
@@ -9,12 +9,15 @@ if [ -f "test/$kind/main.ts" ]; then exec node --expose-gc --import tsx "test/$k
 status=0
 for file in test/"$kind"/*."$kind".ts; do
   [ -f "$file" ] || { printf '%s: nothing in test/%s yet\n' "$kind" "$kind" >&2; exit 1; }
-  if [ $# -gt 0 ]; then
-    chosen=
-    for part in "$@"; do case $file in *"$part"*) chosen=yes ;; esac; done
-    [ -n "$chosen" ] || continue
-  fi
+  named=
+  chosen=
+  for part in "$@"; do
+    case $part in -*) break ;; esac
+    named=yes
+    case $file in *"$part"*) chosen=yes ;; esac
+  done
+  [ "$named" = "$chosen" ] || continue
   printf '%s\n' "-- $file"
-  node --expose-gc --import tsx "$file" || status=1
+  node --expose-gc --import tsx "$file" "$@" || status=1
 done
 exit $status

@@ -107,7 +107,9 @@ export function cname(owner: Name, target: Name, ttl = 300): MkRecord {
 }
 
 export function text(value: string): Uint8Array {
-  return Uint8Array.from(value, (c) => c.charCodeAt(0))
+  const octets = new Uint8Array(value.length)
+  for (let i = 0; i < value.length; i++) octets[i] = value.charCodeAt(i)
+  return octets
 }
 
 export interface MkOpt {
@@ -139,7 +141,13 @@ export function option(code: number, value: Uint8Array, length = value.length): 
 }
 
 export function concat(...parts: readonly Uint8Array[]): Uint8Array {
-  return Uint8Array.from(parts.flatMap((part) => [...part]))
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
 }
 
 /** A name as labels; `''` and `'.'` are the root. */
@@ -209,7 +217,7 @@ class Writer {
   }
 
   done(trailing: Uint8Array = new Uint8Array(0)): Uint8Array {
-    return Uint8Array.from([...this.#octets, ...trailing])
+    return concat(Uint8Array.from(this.#octets), trailing)
   }
 
   #field(kind: FieldKind, octets: readonly number[]): void {
@@ -229,7 +237,8 @@ class Writer {
       const at = this.#octets.length + octets.length
       if (at < 0x4000 && !this.#known.has(key)) this.#known.set(key, at)
       const label = labels[i] ?? ''
-      octets.push(label.length, ...text(label))
+      octets.push(label.length)
+      for (const octet of text(label)) octets.push(octet)
     }
     return [...octets, 0]
   }

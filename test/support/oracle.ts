@@ -43,7 +43,7 @@ interface Cut {
   readonly records: readonly CutRecord[]
 }
 
-interface ReadName {
+export interface ReadName {
   readonly labels: readonly string[]
   readonly next: number
 }
@@ -129,7 +129,7 @@ function cutRecord(
 }
 
 /** A name of at most 255 octets in lower case; undefined when it can't be read. */
-function readLabels(message: Uint8Array, at: number): ReadName | undefined {
+export function readLabels(message: Uint8Array, at: number): ReadName | undefined {
   const name = followLabels(message, at, 0)
   const size = name?.labels.reduce((sum, label) => sum + label.length + 1, 1) ?? 0
   return size > 255 ? undefined : name

@@ -1,0 +1,129 @@
+// The clients' side: one query for each case, spoiled or not, over a socket chosen by the case, and a look at each reply.
+
+import type { Daemon } from '../../../src/daemon.ts'
+import { readQuery } from '../../support/query-oracle.ts'
+import type { Random } from '../../support/random.ts'
+import { freshName, mkQuery, randomOf, spoilQuery } from './cases.ts'
+import type { Check } from './check.ts'
+import { fateOf } from './expected.ts'
+import { idOf, type Client, type Ledger, type Pending } from './ledger.ts'
+import { forget } from './readback.ts'
+import { TcpAsker, UdpAsker } from './sockets.ts'
+import type { Tally } from './tally.ts'
+import type { Who } from './world.ts'
+
+/** Of 100 cases, so many are spoiled queries. */
+const SPOILED_PERCENT = 40
+/** One query in so many is never answered by the server. */
+const SILENT_EVERY = 4000
+/** The first suffixes, whose names both endpoints may ask. */
+const COMMON_SUFFIXES = 5
+
+const UDP: readonly Who[] = ['open', 'open', 'open', 'open', 'open', 'walled', 'walled', 'nobody']
+const TCP: readonly Who[] = ['open', 'open', 'walled', 'nobody']
+
+export interface AskingOptions {
+  readonly seed: number
+  readonly daemon: Daemon
+  /** Where it listens. */
+  readonly port: number
+  readonly ledger: Ledger
+  readonly tally: Tally
+  readonly check: Check
+  readonly onFault: (fault: string, pending: Pending | undefined, octets: Uint8Array) => void
+  readonly onSend: (what: string, octets: Uint8Array) => void
+}
+
+export class Asking {
+  readonly #to: AskingOptions
+  readonly #udp: readonly UdpAsker[]
+  readonly #tcp: readonly TcpAsker[]
+
+  constructor(options: AskingOptions) {
+    this.#to = options
+    this.#udp = UDP.map((who) => new UdpAsker(who, options.port))
+    this.#tcp = TCP.map((who) => new TcpAsker(who, options.port))
+  }
+
+  async start(): Promise<void> {
+    const onReply = (client: Client, octets: Uint8Array): void => this.#take(client, octets)
+    for (const client of this.#udp) await client.start(onReply)
+    for (const client of this.#tcp) {
+      client.start(onReply)
+      client.onLost = () =>
+        this.#to.onFault('a connection with queries on it was closed', undefined, new Uint8Array(0))
+    }
+  }
+
+  stop(): void {
+    for (const client of [...this.#udp, ...this.#tcp]) client.stop()
+  }
+
+  /** Sends the query of case `number`. */
+  ask(number: number): void {
+    const { seed, ledger, tally, daemon, onSend } = this.#to
+    const random = randomOf(seed, number)
+    const spoiled = random.below(100) < SPOILED_PERCENT
+    const client = this.#pick(random, spoiled)
+    const labels = freshName(random, number, spoiled ? undefined : COMMON_SUFFIXES)
+    const laid = mkQuery(random, labels)
+    const query = spoiled ? spoilQuery(random, laid) : laid.octets
+    giveFreeId(query, client)
+    const read = readQuery(query)
+    const fate = fateOf(query, read, client.who, client.overTcp)
+    // A spoiled name can be that of another query; who taught what would not be clear any more.
+    if (read.sound && ledger.hasName(read.labels)) return
+    if (spoiled) tally.packets.query++
+    else tally.plain.queries++
+    if (client.overTcp) tally.overTcp.queries++
+    onSend(`query over ${client.overTcp ? 'TCP' : 'UDP'} from ${client.who}`, query)
+    if (fate.kind === 'silent') {
+      tally.count('no reply')
+    } else {
+      const silent = random.oneIn(SILENT_EVERY)
+      const tick = daemon.core.names.tick()
+      const { hangUps } = ledger
+      const before = { sent: 0, accepted: undefined, owesRepeat: false, waits: [] }
+      ledger.add({
+        ...{ number, random, query, read, client, fate, hangUps, tick, silent },
+        ...before,
+      })
+    }
+    client.send(query)
+  }
+
+  /** Leaves connections that are used up. */
+  endTurn(): void {
+    for (const client of this.#tcp) client.renew()
+  }
+
+  /** Plain queries come from endpoints; now and then over TCP. */
+  #pick(random: Random, spoiled: boolean): Client {
+    const clients: readonly Client[] = random.oneIn(6) ? this.#tcp : this.#udp
+    return random.pick(spoiled ? clients : clients.filter(({ who }) => who !== 'nobody'))
+  }
+
+  #take(client: Client, reply: Uint8Array): void {
+    const { ledger, check, daemon, onFault } = this.#to
+    const pending = reply.length < 2 ? undefined : client.waiting.get(idOf(reply))
+    if (pending === undefined) {
+      onFault('a reply that nobody waits for', undefined, reply)
+      return
+    }
+    ledger.remove(pending)
+    const fault = check.faultOf(pending, reply)
+    if (fault !== undefined) onFault(fault, pending, reply)
+    if (pending.fate.kind !== 'forwarded') return
+    forget(daemon, pending.read.labels)
+    // At once: other names hold the same addresses and are looked at next.
+    daemon.core.committer.commit()
+  }
+}
+
+/** Gives the query an id that its client does not wait for. */
+function giveFreeId(query: Uint8Array, client: Client): void {
+  if (query.length < 2) return
+  let id = idOf(query)
+  while (client.waiting.has(id)) id = (id + 1) & 0xffff
+  query.set([id >> 8, id & 255])
+}

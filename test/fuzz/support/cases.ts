@@ -1,0 +1,157 @@
+// What is sent: queries of clients, answers of the server, and strays that answer nothing. Everything of case n comes
+// from the seed and n alone, so a case can be run again without the others.
+
+import {
+  A,
+  AAAA,
+  CNAME,
+  concat,
+  layMessage,
+  opt,
+  option,
+  QUERY_FLAGS,
+  wireName,
+  type Field,
+  type Laid,
+  type MkRecord,
+} from '../../support/messages.ts'
+import { mutateField, mutateOctets, randomAnswer } from '../../support/mutate.ts'
+import type { ReadQuery } from '../../support/query-oracle.ts'
+import { Random } from '../../support/random.ts'
+import { SUFFIXES, UDP_MESSAGE_MAX } from './world.ts'
+
+/** The numbers of case n. */
+export function randomOf(seed: number, number: number): Random {
+  let mixed = (seed ^ Math.imul(number + 1, 0x9e3779b1)) >>> 0
+  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
+  return new Random((mixed ^ (mixed >>> 16)) >>> 0)
+}
+
+/** Labels that no other case has. `below`: one of the first so many suffixes. */
+export function freshName(random: Random, number: number, below = SUFFIXES.length): string[] {
+  const tail = random.pick(['', '', 'z', '-', '_z'])
+  return [`q${number.toString(36)}${tail}`, ...(SUFFIXES[random.below(below)] ?? [])]
+}
+
+/** A well-formed query for the name. */
+export function mkQuery(random: Random, labels: readonly string[]): Laid {
+  const name = labels.map((label) =>
+    label.replace(/[a-z]/g, (letter) => (random.oneIn(4) ? letter.toUpperCase() : letter)),
+  )
+  const type = random.pick([A, A, A, AAAA, AAAA, 255, CNAME, 65])
+  const question = { name, type, class: random.oneIn(40) ? 3 : 1 }
+  return layMessage({
+    id: random.below(0x10000),
+    flags: QUERY_FLAGS | random.pick([0, 0, 0x10, 0x20, 0x30, 0x40]),
+    questions: [question],
+    additionals: random.oneIn(3) ? [] : [mkOpt(random)],
+  })
+}
+
+function mkOpt(random: Random): MkRecord {
+  const parts: Uint8Array[] = []
+  if (random.oneIn(3)) parts.push(option(10, random.octets(random.pick([8, 16, 24, 40]))))
+  if (random.oneIn(6)) parts.push(option(random.below(20) + 11, random.octets(random.below(9))))
+  return opt({
+    udpSize: random.pick([0, 512, 1232, 1232, 4096, 65535]),
+    flags: random.pick([0, 0x8000]),
+    options: concat(...parts),
+  })
+}
+
+/** A spoiled query; now and then two. */
+export function spoilQuery(random: Random, laid: Laid): Uint8Array {
+  if (random.oneIn(400)) return withZeros(laid.octets, UDP_MESSAGE_MAX + 1 + random.below(900))
+  if (random.oneIn(25)) return addQuestion(laid.octets, ['x', 'example'])
+  if (random.oneIn(25)) return random.octets(random.below(60))
+  return random.oneIn(3) ? mutateOctets(random, laid.octets) : changeField(random, laid)
+}
+
+function withZeros(octets: Uint8Array, length: number): Uint8Array {
+  const longer = new Uint8Array(length)
+  longer.set(octets)
+  return longer
+}
+
+/** QDCOUNT 2 and a second question where it belongs, behind a first one without EDNS. */
+function addQuestion(octets: Uint8Array, labels: readonly string[]): Uint8Array {
+  const end = octets.indexOf(0, 12) + 5
+  const more = concat(octets.subarray(0, end), wireName(labels), Uint8Array.of(0, 1, 0, 1))
+  more.set([0, 2, 0, 0, 0, 0, 0, 0], 4)
+  return more
+}
+
+/** One field changed, and really changed. */
+export function changeField(random: Random, laid: Laid): Uint8Array {
+  for (;;) {
+    const changed = mutateField(random, laid)
+    if (Buffer.compare(changed, laid.octets) !== 0) return changed
+  }
+}
+
+const GUARDED_4 = ['127.0.0.53', '169.254.169.254', '10.66.1.2', '0.0.0.0', '224.0.0.251'].map(
+  (address) => address.split('.').map(Number),
+)
+/** Heads of IPv6 addresses, with zeros behind: plain, guarded, or with an IPv4 address inside. */
+const HEADS_6: readonly (readonly number[])[] = [
+  [0xfe, 0x80],
+  [0xff, 0x02],
+  [0x20, 0x01, 0x0d, 0xb8, 0, 0x66],
+  [0x20, 0x01, 0x0d, 0xb8, 0, 0x67],
+  [0x00, 0x64, 0xff, 0x9b, 0, 1, 0x7f, 0, 0, 0, 1],
+  [],
+]
+const EMBEDDING_6: readonly (readonly number[])[] = [
+  [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0],
+  [0, 0x64, 0xff, 0x9b, 0, 1, 0xff, 0xfe, 0, 0, 0, 0],
+  [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff],
+  [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+  [0x20, 0x02],
+]
+
+/** A well-formed answer to the query under that id, with more kinds of addresses than the mutator's own. */
+export function mkAnswer(random: Random, read: ReadQuery, id: number): Laid {
+  const { labels, type } = read
+  const laid = randomAnswer(random, { labels, type, class: read.class })
+  laid.octets.set([id >> 8, id & 255])
+  laid.fields.forEach((field, i) => {
+    if (field.kind === 'rdata' && random.oneIn(2))
+      plantAddress(random, laid, field, laid.fields[i - 4])
+  })
+  return laid
+}
+
+function plantAddress(random: Random, { octets }: Laid, data: Field, type: Field | undefined) {
+  const kind = type?.kind === 'type' ? octets[type.at + 1] : 0
+  const four = random.oneIn(4)
+    ? random.pick(GUARDED_4)
+    : [198, 18 + random.below(2), random.below(256), random.below(256)]
+  if (kind === A && data.size === 4) octets.set(four, data.at)
+  if (kind !== AAAA || data.size !== 16) return
+  if (random.oneIn(3)) {
+    const plain = [0x20, 1, 0x0d, 0xb8, 0, 0, ...random.octets(10)]
+    octets.set(plain, data.at)
+  } else {
+    const head = random.oneIn(3) ? random.pick(HEADS_6) : [...random.pick(EMBEDDING_6), ...four]
+    octets.fill(0, data.at, data.at + 16)
+    octets.set(head, data.at)
+  }
+}
+
+/** A message that no client waits for, though it may look much like one. `id`: one in use, or not. */
+export function mkStray(random: Random, read: ReadQuery, id: number): Uint8Array {
+  const idOf = random.oneIn(2) ? id : random.below(0x10000)
+  const { octets } = mkAnswer(random, read, idOf)
+  switch (random.below(4)) {
+    case 0:
+      return random.octets(random.below(80))
+    case 1:
+      return mutateOctets(random, mutateOctets(random, octets))
+    case 2:
+      // The same under another name.
+      return mkAnswer(random, { ...read, labels: ['x', ...read.labels.slice(1)] }, idOf).octets
+    default:
+      return octets
+  }
+}
