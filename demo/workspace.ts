@@ -14,6 +14,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pinLockFile } from '../src/state/lock.ts'
+import { pinNoteFile } from '../src/state/pin-note.ts'
 
 const NAME = /^namegate-demo-(\d+)-/
 
@@ -66,5 +68,9 @@ function removeFolder(folder: string): void {
   const bpf = join(folder, 'bpf')
   if (readFileSync('/proc/self/mounts', 'utf8').includes(` ${bpf} `))
     execFileSync('umount', ['--lazy', bpf])
+  // What the daemon keeps outside its folders: the lock of its pins and the note of where they are.
+  rmSync(pinLockFile(join(bpf, 'namegate')), { force: true })
+  const config = join(folder, 'namegate.yaml')
+  if (existsSync(config)) rmSync(pinNoteFile(config), { force: true })
   rmSync(folder, { recursive: true, force: true })
 }

@@ -80,6 +80,10 @@ else
 	fi
 fi
 
+if [ -n "$compiler" ] && stale $out/set-mode src/native/set-mode.c scripts/build-native.sh; then
+	make_file $out/set-mode "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/set-mode.c
+fi
+
 kernel=src/datapath/ebpf
 object=build/namegate.bpf.o
 if stale $object $kernel/*.c $kernel/*.h scripts/build-native.sh; then

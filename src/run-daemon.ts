@@ -1,7 +1,6 @@
 // The daemon as a process: locks, settings, servers, signals, and its end. Resolves with the exit code when
 // the daemon has ended. SIGTERM and SIGINT stop it, the kernel goes on enforcing; SIGHUP reads files again.
 
-import { createHash } from 'node:crypto'
 import { join, resolve } from 'node:path'
 import { AdminServer } from './admin/server.ts'
 import { MetricsServer } from './admin/metrics-server.ts'
@@ -12,7 +11,8 @@ import { makeDaemonAdmin } from './daemon-admin.ts'
 import { detachAll } from './datapath/ebpf/pins.ts'
 import { isBuilt, loadBpf, loadPosix } from './native/native.ts'
 import { openDatapath } from './open-datapath.ts'
-import { lockOrFail } from './state/lock.ts'
+import { lockOrFail, pinLockFile } from './state/lock.ts'
+import { notePins } from './state/pin-note.ts'
 import { readSettings, writeSettings } from './state/settings-file.ts'
 import type { Log } from './telemetry/log.ts'
 import { VERSION } from './version.ts'
@@ -48,6 +48,7 @@ export async function runDaemon({ config, log }: RunOptions): Promise<number> {
     await scrape.start()
     await admin.start()
     await daemon.start()
+    noteDatapath(config, log)
     announce(daemon, log)
     listenToSignals(daemon, log, () => end())
     await ended
@@ -72,8 +73,17 @@ function takeLocks(config: Config, log: Log): void {
   lockOrFail(posix, join(folder, 'lock'), `state folder ${folder}`)
   if (config.datapath.kind !== 'ebpf') return
   const { pinPath } = config.datapath
-  const name = createHash('sha256').update(pinPath).digest('hex').slice(0, 16)
-  lockOrFail(posix, `/run/namegate/${name}.lock`, `pin path ${pinPath}`)
+  lockOrFail(posix, pinLockFile(pinPath), `pin path ${pinPath}`)
+}
+
+/** Without the note break glass still works, only slower. */
+function noteDatapath({ file, datapath }: Config, log: Log): void {
+  if (datapath.kind !== 'ebpf') return
+  try {
+    notePins(file, datapath.pinPath)
+  } catch (error) {
+    log.warn({ error: String(error) }, 'pins are not noted for a quick datapath mode')
+  }
 }
 
 function makeDetach(config: Config, daemon: Daemon, end: () => void): (() => void) | undefined {

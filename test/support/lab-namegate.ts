@@ -15,6 +15,8 @@ import { readDump } from '../../src/datapath/ebpf/dump.ts'
 import { MAP_SHAPES, STAT_NAMES } from '../../src/datapath/ebpf/layout.ts'
 import { openMaps } from '../../src/datapath/ebpf/maps.ts'
 import { builtFile, loadBpf } from '../../src/native/native.ts'
+import { pinLockFile } from '../../src/state/lock.ts'
+import { pinNoteFile } from '../../src/state/pin-note.ts'
 import { canUseLab } from './lab.ts'
 import { DNS_4, type PodLab } from './lab-pod.ts'
 import { run, type LabProcess, type Output } from './lab-process.ts'
@@ -258,6 +260,8 @@ export class Namegate {
     process.off('exit', this.#onExit)
     this.#daemon?.kill('SIGKILL')
     rmSync(this.pinPath, { recursive: true, force: true })
+    rmSync(pinLockFile(this.pinPath), { force: true })
+    if (existsSync(this.configFile)) rmSync(pinNoteFile(this.configFile), { force: true })
     rmSync(this.folder, { recursive: true, force: true })
   }
 
