@@ -86,7 +86,7 @@ export class KernelNode {
     this.policies = new PolicyControl({ core, defaultEgress, withoutDnsRules, staticIdentitiesMax })
     const { policies } = this
     this.endpoints = new EndpointControl({ core, policies, restored, nodeAddresses, endpointsMax })
-    this.transition = new Transition({ core, policies, rowsPerLook: 4 })
+    this.transition = new Transition({ core, policies, rowsPerLook: 16 })
     policies.setPolicies([], [])
     this.endpoints.apply(
       ENDPOINTS.map(({ name, addresses, labels }, i) => {
