@@ -25,7 +25,7 @@ export interface PipelineOptions {
   readonly verdicts: DnsVerdicts
   readonly learner: Learner
   readonly committer: Committer
-  readonly upstream: Upstream
+  readonly upstream: Pick<Upstream, 'forward' | 'release' | 'inFlight'>
   readonly responder: Responder
   readonly flows: ProxyFlows
   /** Whether policy is loaded. */

@@ -28,7 +28,7 @@ export interface DatagramSender {
 export interface ResponderOptions {
   /** By channel number. */
   readonly udp: readonly DatagramSender[]
-  readonly tcp: TcpServer
+  readonly tcp: Pick<TcpServer, 'reply' | 'noReply'>
   readonly inFlight: InFlightTable
   /** `limits.udp-message`, in octets. */
   readonly udpMessageMax?: number
