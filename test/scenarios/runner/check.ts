@@ -1,0 +1,62 @@
+// What holds in every scenario without being said: after each step the datapath has exactly what is wanted, and when an
+// answer leaves, every address in it is in the datapath under the identity that the node wants it to have.
+
+import assert from 'node:assert/strict'
+import { formatPrefix } from '../../../src/core/ip.ts'
+import type { PolicyEntry } from '../../../src/datapath/datapath.ts'
+import { prefixOf } from '../../support/node.ts'
+import type { Reply } from './client.ts'
+import type { World } from './world.ts'
+
+/** After a step; not while the datapath refuses something or labels are still moving. */
+export function checkDatapath({ core, kernel, transition, endpoints }: World): void {
+  if (kernel.refusal !== 'nothing' || core.committer.refused > 0 || transition.pending) return
+  const dump = kernel.dump()
+  const have = new Map<string, string>()
+  for (let i = 0; i < dump.prefixes.count; i++) {
+    have.set(
+      dump.prefixes.format(i),
+      `${dump.prefixes.identity(i)} ${dump.prefixes.addressClass(i)}`,
+    )
+  }
+  const wanted = new Map<string, string>()
+  const { prefixes } = core.ipcache
+  for (let row = 1; row <= prefixes.slots.high; row++) {
+    if (prefixes.wanted[row] === 0) continue
+    wanted.set(prefixes.format(row), `${prefixes.wanted[row]} ${prefixes.addressClass[row]}`)
+  }
+  assert.deepEqual(sorted(have), sorted(wanted), 'prefixes in the datapath are those wanted')
+  const policies = [...core.policyMaps.entries()].map(entryText).sort()
+  const message = 'policy entries in the datapath are those wanted'
+  assert.deepEqual(dump.policies.map(entryText).sort(), policies, message)
+  const known = [...endpoints.registry].map(({ id }) => String(id)).sort()
+  const fenced = dump.endpoints.map(({ id }) => String(id)).sort()
+  assert.deepEqual(fenced, known, 'endpoints in the datapath are those known')
+}
+
+/** In the moment when an answer leaves, unless the scenario has the kernel refuse and says that it goes out anyway. */
+export function checkPromise({ core, kernel, config }: World, { addresses, rcode }: Reply): void {
+  if (rcode !== 'NOERROR' || addresses.length === 0) return
+  if (kernel.refusal !== 'nothing' && config.dns.hold.onLimit === 'release') return
+  const { prefixes } = core.ipcache
+  const dump = kernel.dump()
+  const have = new Map<string, number>()
+  for (let i = 0; i < dump.prefixes.count; i++) {
+    have.set(dump.prefixes.format(i), dump.prefixes.identity(i))
+  }
+  for (const address of addresses) {
+    const prefix = prefixOf(address)
+    const row = prefixes.find(prefix.family, prefix.octets, 0, prefix.length)
+    const wanted = row === 0 ? 0 : prefixes.wanted[row]!
+    const text = formatPrefix(prefix)
+    assert.equal(have.get(text) ?? 0, wanted, `${text} is enforced when its answer leaves`)
+  }
+}
+
+function sorted(map: ReadonlyMap<string, string>): readonly string[] {
+  return [...map].map(([prefix, place]) => `${prefix} ${place}`).sort()
+}
+
+function entryText({ endpoint, identity, protocol, port, portBits, verdict }: PolicyEntry): string {
+  return `${endpoint} ${identity} ${protocol} ${port}/${portBits} ${verdict}`
+}

@@ -1,0 +1,106 @@
+// The clients of a scenario: queries as octets in, replies as octets out, read by dns-packet. A query gets at most one
+// reply, by the way it came and under its own id.
+
+import assert from 'node:assert/strict'
+import { decode } from 'dns-packet'
+import type { MessageBatch } from '../../../src/proxy/batch.ts'
+import type { ResponderOptions } from '../../../src/proxy/responder.ts'
+import { mkQuery, opt } from '../../support/messages.ts'
+import { canonicalAddress, octetsOf } from './addresses.ts'
+import { RCODES } from './zone.ts'
+
+export interface Reply {
+  readonly rcode: string
+  readonly truncated: boolean
+  /** Extended DNS Error, if there is one. */
+  readonly ede: number | undefined
+  /** Of A and AAAA records, canonical, sorted. */
+  readonly addresses: readonly string[]
+}
+
+export interface Question {
+  readonly from: string
+  readonly name: string
+  readonly type: number
+  readonly tcp: boolean
+  readonly edns: boolean
+}
+
+const FIRST_PORT = 20_000
+const PORTS = 40_000
+const OPTION_EDE = 15
+
+export class Clients {
+  /** Called when a reply leaves, before anything else happens. */
+  onReply: (reply: Reply) => void = () => undefined
+  /** Reply to the last question, once it is there. */
+  last: Reply | undefined
+  #asked = 0
+  readonly #replied = new Set<number>()
+
+  /** How replies come back. */
+  readonly udp: ResponderOptions['udp'] = [
+    {
+      send: (_addresses, _at, port, octets, offset, length, id) =>
+        this.#receive(port, octets.subarray(offset, offset + length), id),
+    },
+  ]
+  readonly tcp: ResponderOptions['tcp'] = {
+    reply: (channel, octets, offset, length, id) => {
+      this.#receive(channel, octets.subarray(offset, offset + length), id)
+      return true
+    },
+    noReply: () => undefined,
+  }
+
+  /** Puts a query into the batch; the port of the client is its number, and so is the channel over TCP. */
+  ask(batch: MessageBatch, { from, name, type, tcp, edns }: Question): void {
+    this.last = undefined
+    const number = ++this.#asked
+    const id = number & 0xffff
+    const additionals = edns ? [opt()] : []
+    const message = mkQuery(name, type, { id, additionals })
+    const source = octetsOf(from)
+    assert.ok(source !== undefined, `${from} is an address`)
+    const peer = new Uint8Array(16)
+    peer.set(source)
+    const family = source.length === 4 ? 4 : 6
+    const port = portOf(number)
+    if (tcp) batch.addTcp(port, family, peer, port, message, 0, message.length)
+    else batch.addUdp(0, family, peer, port, message)
+  }
+
+  #receive(port: number, octets: Uint8Array, id: number): void {
+    const number = this.#asked
+    assert.ok(!this.#replied.has(port), 'a query gets one reply')
+    this.#replied.add(port)
+    const reply = read(octets)
+    if (port === portOf(number)) {
+      assert.equal(id, number & 0xffff, 'the reply has the id of the query')
+      this.last = reply
+    }
+    this.onReply(reply)
+  }
+}
+
+function portOf(number: number): number {
+  return FIRST_PORT + (number % PORTS)
+}
+
+function read(octets: Uint8Array): Reply {
+  const message = decode(Buffer.from(octets))
+  const addresses = (message.answers ?? []).flatMap((record) =>
+    record.type === 'A' || record.type === 'AAAA' ? [canonicalAddress(record.data)] : [],
+  )
+  const options = (message.additionals ?? []).flatMap((record) =>
+    record.type === 'OPT' ? record.options : [],
+  )
+  const error = options.find(({ code }) => Number(code) === OPTION_EDE)
+  const data = error !== undefined && 'data' in error ? error.data : undefined
+  return {
+    rcode: RCODES[(octets[3] ?? 0) & 15] ?? 'unknown',
+    truncated: ((octets[2] ?? 0) & 2) !== 0,
+    ede: data instanceof Uint8Array ? Buffer.from(data).readUInt16BE(0) : undefined,
+    addresses: addresses.sort(),
+  }
+}

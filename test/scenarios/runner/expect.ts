@@ -1,0 +1,106 @@
+// What EXPECT and COUNTER compare. Each kind reads its own words; README.md has them all.
+
+import assert from 'node:assert/strict'
+import { widthOf } from '../../../src/core/ip.ts'
+import { hashOctets } from '../../../src/core/name.ts'
+import { FLOW_KINDS } from '../../../src/control/flow-ring.ts'
+import { prefixOf, wireOf } from '../../support/node.ts'
+import { canonicalAddress } from './addresses.ts'
+import { judge, sendOn } from './packets.ts'
+import type { World } from './world.ts'
+
+type Expectation = (world: World, words: readonly string[]) => void
+
+export const EXPECTATIONS: Readonly<Record<string, Expectation>> = {
+  answer: expectAnswer,
+  'no-answer': ({ clients }) => assert.equal(clients.last, undefined, 'no reply has come'),
+  packet: (world, [from = '', to = '', verdict]) => assert.equal(judge(world, from, to), verdict),
+  data: (world, [from = '', to = '', verdict]) => assert.equal(sendOn(world, from, to), verdict),
+  labels: (world, [prefix = '', ...labels]) =>
+    assert.deepEqual(labelsOf(world, prefix), labels[0] === 'none' ? [] : [...labels].sort()),
+  addresses: (world, [count]) => assert.equal(taught(world).length, Number(count)),
+  identities: (world, [count]) => assert.equal(new Set(taught(world)).size, Number(count)),
+  name: (world, [endpoint = '', name = '', address = '', state]) =>
+    assert.equal(stateOf(world, endpoint, name, address), state),
+}
+
+/** `RCODE [TC] [ADDRESS ...] [EDE N]`: exactly these addresses, that error or none. */
+function expectAnswer({ clients }: World, [rcode, ...words]: readonly string[]): void {
+  const { last } = clients
+  assert.ok(last !== undefined, 'a reply has come')
+  const at = words.indexOf('EDE')
+  const ede = at < 0 ? undefined : Number(words[at + 1])
+  const given = at < 0 ? words : words.slice(0, at)
+  const truncated = given[0] === 'TC'
+  const addresses = given
+    .slice(truncated ? 1 : 0)
+    .map(canonicalAddress)
+    .sort()
+  assert.deepEqual(last, { rcode, truncated, ede, addresses })
+}
+
+function labelsOf({ core }: World, text: string): readonly string[] {
+  const { family, octets, length } = prefixOf(text)
+  const row = core.ipcache.prefixes.find(family, octets, 0, length)
+  return core.labelSets.format(row === 0 ? 0 : core.ipcache.prefixes.derived[row]!)
+}
+
+/** Identities of the datapath's entries whose labels came from names, one an entry. */
+function taught({ core, kernel }: World): readonly number[] {
+  const { prefixes } = kernel.dump()
+  const identities: number[] = []
+  for (let i = 0; i < prefixes.count; i++) {
+    const set = core.allocator.setOf(prefixes.identity(i))
+    if (set !== undefined && core.labelSets.get(set).fqdnCount > 0) {
+      identities.push(prefixes.identity(i))
+    }
+  }
+  return identities
+}
+
+function stateOf(world: World, endpoint: string, name: string, address: string): string {
+  const { names, expiry, ipcache } = world.core
+  const wire = wireOf(name)
+  const nameRow = names.names.find(wire, 0, wire.length, hashOctets(wire, 0, wire.length))
+  const { family, octets } = prefixOf(address)
+  const prefix = ipcache.prefixes.find(family, octets, 0, widthOf(family))
+  if (nameRow === 0 || prefix === 0) return 'gone'
+  const mapping = names.mappings.find(nameRow, prefix)
+  const pair = mapping === 0 ? 0 : names.pairs.find(mapping, world.endpoint(endpoint).id)
+  return pair === 0 ? 'gone' : names.stateOf(pair, expiry.scanNumber)
+}
+
+/** Every number that a scenario can look at, `part.name`. */
+export function countersOf(world: World): ReadonlyMap<string, number> {
+  const { core, pipeline, learner, responder, upstream, kernel } = world
+  const { allocator, committer, expiry } = core
+  const groups = {
+    pipeline: pipeline.counters,
+    learner: learner.counters,
+    responder: responder.counters,
+    upstream: upstream.counters,
+    kernel: kernel.counters(),
+    flows: flowsOf(world),
+    committer: { commits: Number(committer.revision), refused: committer.refused },
+    identities: {
+      dynamic: allocator.dynamicInUse,
+      allocations: allocator.allocations,
+      fallbacks: allocator.fallbacks,
+    },
+    expiry: { forgotten: expiry.forgotten, kept: expiry.kept },
+  }
+  return new Map(
+    Object.entries(groups).flatMap(([part, counters]) =>
+      Object.entries(counters).map(([name, value]) => [`${part}.${name}`, value] as const),
+    ),
+  )
+}
+
+function flowsOf({ flows }: World): Record<string, number> {
+  const counts: Record<string, number> = Object.fromEntries(FLOW_KINDS.map((kind) => [kind, 0]))
+  for (let i = flows.oldest; i < flows.count; i++) {
+    const { kind } = flows.get(i)
+    counts[kind] = (counts[kind] ?? 0) + 1
+  }
+  return counts
+}

@@ -1,0 +1,101 @@
+// The upstream side of a scenario, in memory: the zone's server asked without sockets. The table of queries in flight
+// and the batches are the real ones, so one turn's answers are settled by one commit, and slots are taken and released.
+
+import { invariant } from '../../../src/core/invariant.ts'
+import { FAILED_SOCKET, FAILED_TIMEOUT } from '../../../src/proxy/answer-batch.ts'
+import { OVER_TCP } from '../../../src/proxy/batch.ts'
+import { Delivery, type DeliveryOptions } from '../../../src/proxy/delivery.ts'
+import { InFlightTable, TABLE_FULL, CLIENT_FULL } from '../../../src/proxy/in-flight.ts'
+import { SlotView } from '../../../src/proxy/slot-view.ts'
+import type { Upstream } from '../../../src/proxy/upstream.ts'
+import { mkReply, type Zone } from './zone.ts'
+
+export interface ScenarioUpstreamOptions extends DeliveryOptions {
+  readonly zone: Zone
+  readonly perClient: number
+  readonly timeoutMs: number
+}
+
+export class ScenarioUpstream implements Pick<Upstream, 'forward' | 'release' | 'inFlight'> {
+  readonly inFlight: InFlightTable
+  readonly counters = { forwarded: 0, answers: 0, timeouts: 0, late: 0 }
+  readonly #options: ScenarioUpstreamOptions
+  readonly #delivery: Delivery
+  readonly #view = new SlotView()
+  /** Number of the query that a slot is taken by; an answer for another comes too late. */
+  readonly #queries: Uint32Array
+
+  constructor(options: ScenarioUpstreamOptions) {
+    const { capacity, perClient } = options
+    this.#options = options
+    this.inFlight = new InFlightTable({ capacity, perClient })
+    this.#queries = new Uint32Array(capacity)
+    this.#delivery = new Delivery(options)
+  }
+
+  forward(...[batch, index, query, endpoint, generation]: Parameters<Upstream['forward']>) {
+    const slot = this.inFlight.take(batch, index, query, endpoint, generation)
+    if (slot === TABLE_FULL) return 'full' as const
+    if (slot === CLIENT_FULL) return 'client-full' as const
+    this.#queries[slot] = ++this.counters.forwarded
+    this.#ask(slot)
+    return 'forwarded' as const
+  }
+
+  release(slot: number): void {
+    invariant(this.#queries[slot] === 0, `slot ${slot} is released after its query has ended`)
+    this.inFlight.release(slot)
+  }
+
+  #ask(slot: number): void {
+    const { zone, timeoutMs, clock } = this.#options
+    const query = this.#queries[slot]!
+    this.#view.read(this.inFlight, slot)
+    const labels = labelsIn(this.inFlight.octets(slot), this.inFlight.offset(slot) + 12)
+    const type = this.#view.qtype
+    const reply = zone.replyTo(labels.join('.'), type)
+    if (reply.kind === 'unreachable') {
+      this.#end(slot, query)
+      this.#delivery.failure(slot, FAILED_SOCKET)
+      return
+    }
+    const isPrompt = reply.kind === 'answer' && reply.delayMs === 0
+    if (!isPrompt) clock.after(timeoutMs, () => this.#timeOut(slot, query))
+    if (reply.kind === 'silent') return
+    const answer = (): void => this.#answer(slot, query, mkReply(labels, type, reply))
+    if (isPrompt) clock.soon(answer)
+    else clock.after(reply.delayMs, answer)
+  }
+
+  #answer(slot: number, query: number, octets: Uint8Array): void {
+    if (!this.#end(slot, query)) {
+      this.counters.late++
+      return
+    }
+    this.counters.answers++
+    const overTcp = this.inFlight.transports[slot] === OVER_TCP
+    this.#delivery.answer(slot, 0, overTcp, octets, 0, octets.length)
+  }
+
+  #timeOut(slot: number, query: number): void {
+    if (!this.#end(slot, query)) return
+    this.counters.timeouts++
+    this.#delivery.failure(slot, FAILED_TIMEOUT)
+  }
+
+  /** Ends the query that took the slot; false when it has ended before. */
+  #end(slot: number, query: number): boolean {
+    if (this.#queries[slot] !== query) return false
+    this.#queries[slot] = 0
+    return true
+  }
+}
+
+/** Labels of the name at `at`, each octet one character, case as asked. */
+function labelsIn(octets: Uint8Array, at: number): readonly string[] {
+  const labels: string[] = []
+  for (let i = at; octets[i] !== 0; i += 1 + (octets[i] ?? 0)) {
+    labels.push(Buffer.from(octets.subarray(i + 1, i + 1 + (octets[i] ?? 0))).toString('latin1'))
+  }
+  return labels
+}

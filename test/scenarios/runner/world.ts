@@ -1,0 +1,189 @@
+// The real parts of the daemon on fake time, put together as src/daemon.ts and src/proxy/dns-proxy.ts do, with three
+// things in memory instead of the world: clients, the server, and the datapath. Tables are made no larger than a
+// scenario needs.
+
+import assert from 'node:assert/strict'
+import { parseConfig } from '../../../src/config/load.ts'
+import type { Config } from '../../../src/config/config.ts'
+import { CoreState } from '../../../src/control/core-state.ts'
+import { EndpointControl } from '../../../src/control/endpoint-control.ts'
+import { FlowRing } from '../../../src/control/flow-ring.ts'
+import { Housekeeping } from '../../../src/control/housekeeping.ts'
+import { PolicyControl } from '../../../src/control/policy-control.ts'
+import { Transition } from '../../../src/control/transition.ts'
+import type { Prefix } from '../../../src/core/ip.ts'
+import type { Policy } from '../../../src/policy/rule.ts'
+import { BatchCollector } from '../../../src/proxy/collector.ts'
+import { ClientEndpoints } from '../../../src/proxy/client-endpoints.ts'
+import { Learner } from '../../../src/proxy/learner.ts'
+import { Pipeline } from '../../../src/proxy/pipeline.ts'
+import { ProxyFlows } from '../../../src/proxy/proxy-flows.ts'
+import { Responder } from '../../../src/proxy/responder.ts'
+import type { Endpoint } from '../../../src/endpoints/registry.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { Clients } from './client.ts'
+import { ScenarioKernel } from './kernel.ts'
+import { ScenarioUpstream } from './upstream.ts'
+import { Zone } from './zone.ts'
+
+const PAIRS_MAX = 20_000
+const CONFIGURED_PREFIXES_MAX = 2_000
+const IN_FLIGHT_MAX = 1_024
+const SECOND_MS = 1000
+
+export class World {
+  readonly clock = new FakeClock()
+  readonly zone = new Zone()
+  readonly clients = new Clients()
+  readonly flows = new FlowRing()
+  readonly config: Config
+  readonly kernel: ScenarioKernel
+  readonly core: CoreState
+  readonly policies: PolicyControl
+  readonly endpoints: EndpointControl
+  readonly housekeeping: Housekeeping
+  readonly transition: Transition
+  readonly upstream: ScenarioUpstream
+  readonly responder: Responder
+  readonly learner: Learner
+  readonly pipeline: Pipeline
+  readonly collector: BatchCollector
+  readonly policyFiles = new Map<string, readonly Policy[]>()
+
+  constructor(configText: string, nodeAddresses: readonly Prefix[]) {
+    const config = parseConfig(configText, 'CONFIG', () => false)
+    const { clock } = this
+    this.config = config
+    this.kernel = makeKernel(config, clock)
+    const restored = this.kernel.start()
+    this.core = makeCore(config, clock, this.kernel, nodeAddresses)
+    const { core } = this
+    this.policies = new PolicyControl({
+      core,
+      defaultEgress: config.defaultEgress,
+      withoutDnsRules: config.dns.withoutRules,
+      staticIdentitiesMax: config.limits['static-identities'],
+    })
+    const { policies } = this
+    const endpointsMax = 256
+    this.endpoints = new EndpointControl({ core, policies, restored, nodeAddresses, endpointsMax })
+    this.transition = new Transition({ core, policies })
+    this.housekeeping = new Housekeeping({
+      core,
+      transition: this.transition,
+      onEvent: (event) => {
+        const kind = event.verdict === 'audit' ? 'audit' : 'drop'
+        this.flows.addPacket(clock.wall(), { ...event, kind })
+      },
+      onHooks: () => assert.fail('the memory datapath has no hooks'),
+    })
+    this.upstream = this.#makeUpstream()
+    const { udp, tcp } = this.clients
+    const { inFlight } = this.upstream
+    this.responder = new Responder({
+      udp,
+      tcp,
+      inFlight,
+      udpMessageMax: config.limits['udp-message'],
+    })
+    this.learner = makeLearner(config, core)
+    this.pipeline = this.#makePipeline()
+    this.collector = new BatchCollector({
+      clock,
+      onBatch: (batch) => this.pipeline.admit(batch),
+    })
+    this.housekeeping.start()
+  }
+
+  endpoint(name: string): Endpoint {
+    const endpoint = this.endpoints.registry.byName(name)
+    assert.ok(endpoint !== undefined, `${name} is an endpoint`)
+    return endpoint
+  }
+
+  /** Everything that is due at this moment, what it brings about included. */
+  settle(): void {
+    this.clock.advance(0)
+  }
+
+  #makeUpstream(): ScenarioUpstream {
+    const { clock, zone, config } = this
+    return new ScenarioUpstream({
+      clock,
+      zone,
+      capacity: Math.min(IN_FLIGHT_MAX, config.limits['queries-in-flight']),
+      perClient: config.limits['queries-in-flight-per-client'],
+      timeoutMs: config.upstreams.timeoutMs,
+      onAnswers: (answers) => this.pipeline.settle(answers),
+      onFailures: (failures) => this.pipeline.fail(failures),
+    })
+  }
+
+  #makePipeline(): Pipeline {
+    const { config, clock, core, policies, learner, responder, upstream, kernel } = this
+    const { registry } = this.endpoints
+    const { ipcache, datapath, committer } = core
+    const isNodeAudited = (): boolean => kernel.readMode() !== 'enforce'
+    return new Pipeline({
+      registry,
+      clients: new ClientEndpoints({ registry, datapath, ipcache, isNodeAudited }),
+      verdicts: policies.dnsVerdicts,
+      learner,
+      committer,
+      upstream,
+      responder,
+      flows: new ProxyFlows({ ring: this.flows, clock, inFlight: upstream.inFlight }),
+      isReady: () => policies.loaded,
+      seed: 0x5eed,
+      denyResponse: config.dns.denyResponse,
+      onLimit: config.dns.hold.onLimit,
+      onDegraded: config.dns.onDegraded,
+    })
+  }
+}
+
+function makeKernel({ limits }: Config, clock: FakeClock): ScenarioKernel {
+  return new ScenarioKernel({
+    clock,
+    prefixesMax: PAIRS_MAX + CONFIGURED_PREFIXES_MAX,
+    policyEntriesMax: 65_536,
+    connectionsPerEndpoint: limits['connections-per-endpoint'],
+    tcpIdleMs: 6 * 3600 * SECOND_MS,
+  })
+}
+
+function makeCore(
+  { limits, dns }: Config,
+  clock: FakeClock,
+  datapath: ScenarioKernel,
+  nodeAddresses: readonly Prefix[],
+): CoreState {
+  return new CoreState({
+    clock,
+    datapath,
+    restored: datapath.dump(),
+    limits: {
+      pairs: Math.min(PAIRS_MAX, limits.pairs),
+      addressesPerName: limits['addresses-per-name'],
+      dynamicIdentities: limits['dynamic-identities'],
+      policyEntries: limits['policy-entries'],
+      configuredPrefixes: CONFIGURED_PREFIXES_MAX,
+    },
+    graceSeconds: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
+    nodeAddresses,
+    protectedPrefixes: dns.protectedPrefixes,
+  })
+}
+
+function makeLearner({ dns }: Config, core: CoreState): Learner {
+  const { names, ipcache, committer, guard, selectorLabels } = core
+  return new Learner({
+    names,
+    ipcache,
+    committer,
+    guard,
+    selectorLabels,
+    minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
+    maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
+  })
+}
