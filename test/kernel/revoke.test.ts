@@ -32,7 +32,7 @@ const TCP_RECOVERS_MS = 15_000
 const PACE_MS = 20
 const FAST_PACE_MS = 5
 const SELECTORS = 200
-const EDITS = 6
+const EDITS = 12
 
 function mkPolicy(name: string, rules: readonly string[]): string {
   return `
@@ -76,11 +76,10 @@ describe('policy edit', { skip }, () => {
     writeFileSync(join(namegate.folder, 'policies', file), text)
   const open = async (port: number, everyMs: number): Promise<Sequence[]> => {
     const hosts = { from: pod, to: lab.internet }
-    const flows: Sequence[] = []
-    for (const [protocol, address] of FLOWS) {
-      flows.push(await Sequence.open(hosts, protocol, address, port, everyMs))
-    }
-    return flows
+    const opening = FLOWS.map(async ([protocol, address]) => {
+      return await Sequence.open(hosts, protocol, address, port, everyMs)
+    })
+    return await Promise.all(opening)
   }
 
   before(async () => {
