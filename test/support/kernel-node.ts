@@ -182,8 +182,8 @@ const FORMS = new Map<number, Uint8Array>()
 function packetTo(from: Endpoint, { peer, protocol, port }: Target): Uint8Array {
   const { family } = peer
   const key = family * 256 + protocol
-  const any = family === 4 ? '0.0.0.0' : '::'
-  const form = FORMS.get(key) ?? frame({ source: any, target: any }, segmentOf(protocol))
+  const zero = family === 4 ? '0.0.0.0' : '::'
+  const form = FORMS.get(key) ?? frame({ source: zero, target: zero }, segmentOf(protocol))
   FORMS.set(key, form)
   const own = from.addresses.find((address) => address.family === family)
   const octets = form.slice()

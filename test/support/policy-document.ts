@@ -81,7 +81,7 @@ function groupProtocols(ports: readonly PortRange[]): readonly object[] {
   for (let i = 0; i < ports.length; i++) {
     const { low, high, protocol } = ports[i]!
     const together = ports.slice(i, i + 3)
-    const any =
+    const isAny =
       together.length === 3 &&
       together.every(
         (range, n) =>
@@ -91,9 +91,9 @@ function groupProtocols(ports: readonly PortRange[]): readonly object[] {
     documents.push({
       port: every ? '0' : String(low),
       ...(every || low === high ? {} : { endPort: high }),
-      protocol: any ? 'ANY' : formatProtocol(protocol),
+      protocol: isAny ? 'ANY' : formatProtocol(protocol),
     })
-    if (any) i += 2
+    if (isAny) i += 2
   }
   return documents
 }
