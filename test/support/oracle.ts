@@ -158,7 +158,8 @@ function followLabels(message: Uint8Array, first: number, jumps: number): ReadNa
 }
 
 function lowerCase(label: string): string {
-  return label.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+  // Most are lower case already, and a test costs less than a replacement.
+  return !/[A-Z]/.test(label) ? label : label.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
 function teach(cut: Cut, question: OracleQuestion): Map<string, number> {

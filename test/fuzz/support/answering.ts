@@ -68,10 +68,11 @@ export class Answering {
     const { random, read } = pending
     if (pending.silent || pending.accepted !== undefined) return
     if (random.oneIn(12)) this.#stray(channel, mkStray(random, read, id))
+    const first = !channel.overTcp && pending.waits.length === 1
     while (pending.accepted === undefined) {
       this.#sendOne(pending, channel, id)
-      const comesAgain = pending.owesRepeat && !channel.overTcp && pending.accepted === undefined
-      if (comesAgain && random.oneIn(2)) return
+      // It comes over TCP once only; a later attempt over UDP must find its answer here.
+      if (first && pending.owesRepeat && isOpen(pending) && random.oneIn(2)) return
     }
     while (random.oneIn(8)) this.#stray(channel, mkStray(random, read, id))
     if (random.oneIn(40)) this.#strayFromElsewhere(pending, channel, id)
@@ -128,4 +129,8 @@ export class Answering {
     this.#to.ledger.hangUps++
     this.#to.tally.hangUps++
   }
+}
+
+function isOpen({ accepted }: Pending): boolean {
+  return accepted === undefined
 }

@@ -4,6 +4,7 @@
 import {
   A,
   AAAA,
+  ANSWER_FLAGS,
   CNAME,
   concat,
   layMessage,
@@ -60,8 +61,9 @@ function mkOpt(random: Random): MkRecord {
   })
 }
 
-/** A spoiled query; now and then two. */
+/** A spoiled query. */
 export function spoilQuery(random: Random, laid: Laid): Uint8Array {
+  if (random.oneIn(15)) return misuseOpt(random, laid.octets)
   if (random.oneIn(400)) return withZeros(laid.octets, UDP_MESSAGE_MAX + 1 + random.below(900))
   if (random.oneIn(25)) return addQuestion(laid.octets, ['x', 'example'])
   if (random.oneIn(25)) return random.octets(random.below(60))
@@ -72,6 +74,28 @@ function withZeros(octets: Uint8Array, length: number): Uint8Array {
   const longer = new Uint8Array(length)
   longer.set(octets)
   return longer
+}
+
+/** The question with OPT where or as it must not be: a cookie of a wrong size, in another section, twice, of version 1. */
+function misuseOpt(random: Random, octets: Uint8Array): Uint8Array {
+  const end = octets.indexOf(0, 12) + 5
+  const size = random.pick([0, 7, 8, 9, 15, 16, 40, 41])
+  const options = random.oneIn(2) ? option(10, random.octets(size)) : new Uint8Array(0)
+  const record = opt({ options, version: random.oneIn(6) ? 1 : 0 })
+  const sections = random.pick([
+    { answers: [record] },
+    { authorities: [record] },
+    { additionals: [record, record] },
+    { additionals: [record] },
+    { additionals: [record] },
+  ])
+  const made = layMessage({
+    questions: [{ name: { raw: octets.slice(12, end - 4) } }],
+    ...sections,
+  })
+  made.octets.set(octets.subarray(0, 4))
+  made.octets.set(octets.subarray(end - 4, end), end - 4)
+  return made.octets
 }
 
 /** QDCOUNT 2 and a second question where it belongs, behind a first one without EDNS. */
@@ -112,14 +136,32 @@ const EMBEDDING_6: readonly (readonly number[])[] = [
 
 /** A well-formed answer to the query under that id, with more kinds of addresses than the mutator's own. */
 export function mkAnswer(random: Random, read: ReadQuery, id: number): Laid {
+  if (random.oneIn(30)) return mkBareAnswer(random, id)
   const { labels, type } = read
-  const laid = randomAnswer(random, { labels, type, class: read.class })
+  const plain = randomAnswer(random, { labels, type, class: read.class })
+  const laid = random.oneIn(200) ? pad(plain, random.pick([400, 1000, 3500, 6000, 30_000])) : plain
   laid.octets.set([id >> 8, id & 255])
   laid.fields.forEach((field, i) => {
     if (field.kind === 'rdata' && random.oneIn(2))
       plantAddress(random, laid, field, laid.fields[i - 4])
   })
   return laid
+}
+
+/** One record more, behind all others, with so much RDATA. */
+function pad({ octets, fields }: Laid, length: number): Laid {
+  const data = new Uint8Array(length)
+  const record = [0, 0, 16, 0, 1, 0, 0, 0, 60, length >> 8, length & 255]
+  const longer = Buffer.from(concat(octets, Uint8Array.from(record), data))
+  longer.writeUInt16BE(longer.readUInt16BE(10) + 1, 10)
+  return { octets: Uint8Array.from(longer), fields }
+}
+
+/** An answer without a question, as servers send that did not understand it: some pass, some are nobody's. */
+function mkBareAnswer(random: Random, id: number): Laid {
+  const rcode = random.pick([0, 1, 1, 2, 3, 4, 5, 9])
+  const additionals = random.oneIn(2) ? [opt()] : []
+  return layMessage({ id, flags: ANSWER_FLAGS | rcode, additionals })
 }
 
 function plantAddress(random: Random, { octets }: Laid, data: Field, type: Field | undefined) {

@@ -83,8 +83,9 @@ export function truncatedReply(query: Uint8Array, read: ReadQuery, answer: Uint8
   return reply
 }
 
-/** The longest answer that came over TCP and goes out over UDP. */
-export function udpLimit(read: ReadQuery): number {
+/** The longest answer that goes out over UDP; one that came over UDP was made for the client's size. */
+export function udpLimit(read: ReadQuery, cameOverTcp: boolean): number {
+  if (!cameOverTcp) return UDP_MESSAGE_MAX
   return Math.min(Math.max(512, read.opt?.udpSize ?? 512), UDP_MESSAGE_MAX)
 }
 

@@ -32,6 +32,9 @@ export interface RunResult {
 /** Queries under way at once, and new ones in one turn of the event loop. */
 const WINDOW = 320
 const PER_TURN = 24
+/** The first cases of each period go almost one by one, so that batches of one answer are seen too. */
+const PERIOD = 4000
+const TRICKLE = 50
 /** So long without a reply is a fault, in milliseconds. */
 const STALL_MS = TIMEOUT_MS * 4
 /** A repetition over TCP comes within so long, in milliseconds. */
@@ -63,11 +66,12 @@ class Run {
   readonly #tally = new Tally()
   readonly #asking: Asking
   readonly #faults: string[] = []
-  readonly #trail: string[] = []
+  readonly #trail: { readonly what: string; readonly octets: Uint8Array }[] = []
   readonly #entries: readonly string[]
   readonly #onCrash = (error: unknown): void => {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    this.#faults.push(`crash: ${text}\nlast packets:\n${this.#trail.join('\n')}`)
+    const last = this.#trail.map(({ what, octets }) => `${what}: ${hex(octets)}`)
+    this.#faults.push(`crash: ${text}\nlast packets:\n${last.join('\n')}`)
   }
 
   constructor(options: RunOptions, server: Server53, world: World) {
@@ -121,7 +125,8 @@ class Run {
     }
     for (let number = 0; this.#faults.length === 0;) {
       if (tally.total >= count && tally.packets.field * 2 >= count) break
-      const room = Math.min(PER_TURN, WINDOW - this.#ledger.count)
+      const window = number % PERIOD < TRICKLE ? 2 : WINDOW
+      const room = Math.min(PER_TURN, window - this.#ledger.count)
       for (let i = 0; i < room; i++) this.#asking.ask(number++)
       await this.#turn()
       if (early === 0 && tally.total > count / 10) early = resident()
@@ -179,7 +184,7 @@ class Run {
 
   #note(what: string, octets: Uint8Array): void {
     if (this.#trail.length === TRAIL) this.#trail.shift()
-    this.#trail.push(`${what}: ${hex(octets)}`)
+    this.#trail.push({ what, octets })
   }
 
   #fault(fault: string, pending: Pending | undefined, octets: Uint8Array): void {
