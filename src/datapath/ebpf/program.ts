@@ -15,8 +15,10 @@ import { ensurePinDirectory, pinDirectory } from './bpffs.ts'
 export type MapSizes = Readonly<Record<string, number>>
 
 const EPERM = -1
+const EAGAIN = -11
 const EACCES = -13
 const EMEDIUMTYPE = -124
+const LOAD_TRIES = 8
 
 export function loadProgram(
   bpf: Bpf,
@@ -33,7 +35,11 @@ export function loadProgram(
   }
   ensurePinDirectory(posix, pinPath)
   bpf.raiseMemlock()
-  const loaded = bpf.load(file, pinDirectory(pinPath), sizes)
+  // The verifier gives up with EAGAIN when a signal comes; it is asked again.
+  let loaded = bpf.load(file, pinDirectory(pinPath), sizes)
+  for (let tried = 1; loaded === EAGAIN && tried < LOAD_TRIES; tried++) {
+    loaded = bpf.load(file, pinDirectory(pinPath), sizes)
+  }
   if (typeof loaded !== 'number') return loaded
   throw new UnavailableError(`Cannot load the eBPF datapath: ${explain(bpf, loaded, pinPath)}`)
 }
