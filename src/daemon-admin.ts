@@ -27,7 +27,7 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
       tcp: listeners.tcp,
       responder,
     })
-  const policyFiles = (): Iterable<PolicyFile> => sources.policyFiles.files
+  const policyFiles = (): Iterable<PolicyFile> => sources.policyFiles
   const shared = { version: VERSION, core, policies, transition, policyFiles, limits }
   const metrics = new Metrics({
     ...shared,

@@ -147,6 +147,9 @@ export class Daemon {
     const { refused } = this.core.committer
     if (!this.#bound) reasons.push('listeners are not bound')
     if (!this.policies.loaded) reasons.push('policy is not loaded')
+    if (this.sources.isRefused) {
+      reasons.push('the configuration passes a bound, the one before stays in force')
+    }
     if (!this.readiness.anyAnswered) reasons.push('no upstream has answered yet')
     if (refused > 0) reasons.push(`the datapath refuses ${refused} entries`)
     return reasons

@@ -1,7 +1,7 @@
 // Bounds that configuration may not pass (SEMANTICS 6): a configuration that needs more is refused whole and
 // the one in force stays. Looked at before anything is applied.
 
-import type { Fault } from '../core/errors.ts'
+import type { Fault, Position } from '../core/errors.ts'
 import { compilePolicies, type CompileOptions } from '../policy/compile.ts'
 import { flatten } from '../policy/flatten.ts'
 import { indexLabels, policySelects } from '../policy/labels.ts'
@@ -25,11 +25,16 @@ export interface ConfigBounds {
   readonly prefixes: number
 }
 
+/** Where its file has it, when it is from one. */
+interface Placed {
+  readonly position?: Position
+}
+
 /** What the sources ask for. */
 export interface Configured {
   readonly policies: readonly Policy[]
-  readonly endpoints: readonly Pick<EndpointRecord, 'name' | 'labels' | 'addresses'>[]
-  readonly resources: readonly Pick<EndpointRecord, 'addresses'>[]
+  readonly endpoints: readonly (Pick<EndpointRecord, 'name' | 'labels' | 'addresses'> & Placed)[]
+  readonly resources: readonly (Pick<EndpointRecord, 'addresses'> & Placed)[]
 }
 
 /** What is too much; empty when the configuration fits. */
@@ -40,13 +45,21 @@ export function boundFaults(
 ): readonly Fault[] {
   const position = policies[0]?.position ?? { file: 'endpoints', line: 1, column: 1 }
   const faults: Fault[] = []
-  const refuse = (count: number, bound: number, what: string, key: string): void => {
+  const refuse = (
+    count: number,
+    bound: number,
+    what: string,
+    key: string,
+    place = position,
+  ): void => {
     if (count <= bound) return
-    faults.push({ position, message: `found ${count} ${what}, ${key} allows ${bound}` })
+    faults.push({ position: place, message: `found ${count} ${what}, ${key} allows ${bound}` })
   }
   refuse(countSelectors(policies), bounds.selectors, 'selectors in all', 'limits.selectors')
-  refuse(endpoints.length, bounds.endpoints, 'endpoints', 'limits.endpoints')
-  refuse(resources.length, bounds.resources, 'resources', 'limits.resources')
+  const oneTooMany = endpoints[bounds.endpoints]?.position
+  refuse(endpoints.length, bounds.endpoints, 'endpoints', 'limits.endpoints', oneTooMany)
+  const excess = resources[bounds.resources]?.position
+  refuse(resources.length, bounds.resources, 'resources', 'limits.resources', excess)
   const prefixes = countPrefixes(policies) + countAddresses(endpoints) + countAddresses(resources)
   refuse(prefixes, bounds.prefixes, 'addresses and prefixes with labels', 'limits.selectors')
   const sizes = new Map<string, number>()

@@ -1,8 +1,8 @@
-// Policies and endpoints from files, put in force: at the start all or nothing, later whenever a change has
-// settled. A file with a fault keeps its last good version, a configuration past a bound is refused whole,
-// and an endpoint that loses its last policy is told as a flow.
+// Policies, endpoints and resources from files, put in force: at the start all or nothing, later whenever a
+// change has settled. A file with a fault keeps its last good version, a configuration past a bound is
+// refused whole, and an endpoint that loses its last policy is told as a flow.
 
-import type { Clock } from '../core/clock.ts'
+import type { Clock, Timer } from '../core/clock.ts'
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
 import { boundFaults, configuredPrefixesMax } from '../control/config-bounds.ts'
 import type { Auditable, AuditControl } from '../control/audit-control.ts'
@@ -18,9 +18,10 @@ import {
   type EndpointRecord as FileRecord,
 } from '../endpoints/file.ts'
 import { parseResources, repeatedNames, type ResourceRecord } from '../endpoints/resources.ts'
+import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
-import { PolicyFiles } from './policy-files.ts'
-import { RecordFiles } from './record-files.ts'
+import { parsePolicyFile, repeatedPolicies, type PolicyFile } from './policy-files.ts'
+import { SourceFiles } from './source-files.ts'
 
 export interface ConfigSourcesOptions {
   readonly config: Config
@@ -39,105 +40,130 @@ export interface ConfigSourcesOptions {
 const POLL_MS = 100
 
 export class ConfigSources {
-  readonly policyFiles: PolicyFiles
-  readonly endpointFiles: RecordFiles<FileRecord>
-  readonly resourceFiles: RecordFiles<ResourceRecord>
+  readonly #policies: SourceFiles<Policy>
+  readonly #endpoints: SourceFiles<FileRecord>
+  readonly #resources: SourceFiles<ResourceRecord>
   readonly #to: ConfigSourcesOptions
   #refusal: readonly Fault[] = []
-  #stopPolling = (): void => undefined
+  #records: ReadonlyMap<string, FileRecord> = new Map()
+  #started = false
+  #timer: Timer | undefined
 
   constructor(options: ConfigSourcesOptions) {
     const { config, clock } = options
     this.#to = options
-    this.policyFiles = new PolicyFiles({ paths: config.policies.paths, clock })
-    this.endpointFiles = new RecordFiles({
+    this.#policies = new SourceFiles({
+      paths: config.policies.paths,
+      clock,
+      parse: parsePolicyFile,
+      together: repeatedPolicies,
+    })
+    this.#endpoints = new SourceFiles({
       paths: config.endpoints.files,
       clock,
       parse: (text, file) => {
-        const { endpoints: records, faults } = parseEndpoints(text, file)
-        return { records, faults }
+        const { endpoints: items, faults } = parseEndpoints(text, file)
+        return { items, faults }
       },
       together: overlapFaults,
     })
-    this.resourceFiles = new RecordFiles({
+    this.#resources = new SourceFiles({
       paths: config.resources.files,
       clock,
       parse: (text, file) => {
-        const { resources: records, faults } = parseResources(text, file)
-        return { records, faults }
+        const { resources: items, faults } = parseResources(text, file)
+        return { items, faults }
       },
       together: repeatedNames,
     })
   }
 
-  /** What is wrong with the files as they are now; what was in force before them still is. */
-  get faults(): readonly Fault[] {
-    const ofPolicies = [...this.policyFiles.files].flatMap((file) => file.faults)
-    return [...ofPolicies, ...this.recordFaults, ...this.#refusal]
+  /** Policy files as they are shown: those that a refusal keeps out say why. */
+  get policyFiles(): readonly PolicyFile[] {
+    return this.#policies.files.map(({ path, items, state, faults }) => {
+      const isRefused = state !== 'in-force' && faults.length === 0
+      return { path, policies: items, state, faults: isRefused ? this.#refusal : faults }
+    })
   }
 
-  /** Of endpoints and resources. */
+  /** Of endpoints and resources, and of everything together. */
   get recordFaults(): readonly Fault[] {
-    return [...this.endpointFiles.faults, ...this.resourceFiles.faults]
+    return [...this.#endpoints.faults, ...this.#resources.faults, ...this.#refusal]
   }
 
-  /** Reads everything; throws InvalidInputError with all faults. */
+  /** Whether what the files ask for passes a bound, so that what was in force before still is. */
+  get isRefused(): boolean {
+    return this.#refusal.length > 0
+  }
+
+  /** Reads everything; throws InvalidInputError with all faults of all files. */
   load(): void {
-    this.policyFiles.loadAll()
-    this.endpointFiles.loadAll()
-    this.resourceFiles.loadAll()
-    const faults = this.#boundFaults()
+    const found = this.#all.flatMap((files) => files.loadAll())
+    const faults = found.length > 0 ? found : this.#boundFaults()
     if (faults.length > 0) throw new InvalidInputError(faults)
   }
 
-  /** Puts what was read in force. */
-  apply(): void {
+  /** Puts what was read in force; whether that is another configuration than before. */
+  apply(): boolean {
     const { policies, endpoints, resources, onApplied } = this.#to
-    resources.apply(this.resourceFiles.records)
-    policies.setPolicies(this.policyFiles.policies, endpoints.registry)
-    endpoints.apply(this.#records())
+    const changed = this.#all.map((files) => files.accept()).includes(true)
+    this.#records = new Map(this.#endpoints.items.map((record) => [record.name, record]))
+    resources.apply(this.#resources.items)
+    policies.setPolicies(this.#policies.items, endpoints.registry)
+    endpoints.apply(this.#auditedRecords())
     onApplied()
+    return changed
   }
 
   start(): void {
-    if (!this.#to.config.policies.watch) return
-    const timer = this.#to.clock.every(POLL_MS, () => {
-      const changes = [
-        this.policyFiles.poll().length > 0,
-        this.endpointFiles.poll(),
-        this.resourceFiles.poll(),
-      ]
-      if (changes.includes(true)) this.#applyChange()
-    })
-    this.#stopPolling = () => timer.cancel()
+    this.#started = true
+    if (this.#to.config.policies.watch) this.#watch()
   }
 
   stop(): void {
-    this.#stopPolling()
+    this.#started = false
+    this.#timer?.cancel()
   }
 
   /** The record of an endpoint as its file has it. */
   recordOf(name: string): Auditable | undefined {
-    return this.endpointFiles.records.find((record) => record.name === name)
+    return this.#records.get(name)
   }
 
-  /** Reads everything again now, whether it looks changed or not (SIGHUP). */
+  /** Reads everything again, whether it looks changed or not (SIGHUP); no file in the middle of an edit. */
   reload(): void {
-    this.policyFiles.reload()
-    this.endpointFiles.reload()
-    this.resourceFiles.reload()
-    this.#applyChange()
+    if (!this.#started) return
+    for (const files of this.#all) files.forget()
+    this.#look()
+    if (this.#timer === undefined) this.#watch()
+  }
+
+  get #all() {
+    return [this.#policies, this.#endpoints, this.#resources] as const
+  }
+
+  #watch(): void {
+    this.#timer = this.#to.clock.every(POLL_MS, () => this.#look())
+  }
+
+  #look(): void {
+    const changed = this.#all.map((files) => files.poll()).includes(true)
+    if (changed) this.#applyChange()
+    // Without watching, a look after SIGHUP goes on until every change has settled.
+    if (this.#to.config.policies.watch || this.#all.some(({ unsettled }) => unsettled)) return
+    this.#timer?.cancel()
+    this.#timer = undefined
   }
 
   #applyChange(): void {
     const { log, policies } = this.#to
     this.#refusal = this.#boundFaults()
-    for (const fault of this.faults) {
+    for (const fault of [...this.#policies.faults, ...this.recordFaults]) {
       log.warn({ fault: formatFault(fault) }, 'file refused, what was in force before stays')
     }
-    if (this.#refusal.length > 0) return
+    if (this.isRefused) return
     const before = this.#selected()
-    this.apply()
+    if (!this.apply()) return
     this.#reportLost(before)
     log.info({ revision: policies.revision }, 'configuration changed')
   }
@@ -154,9 +180,9 @@ export class ConfigSources {
     const compile = { defaultEgress, withoutDnsRules: dns.withoutRules }
     return boundFaults(
       {
-        policies: this.policyFiles.policies,
-        endpoints: this.endpointFiles.records,
-        resources: this.resourceFiles.records,
+        policies: this.#policies.proposed,
+        endpoints: this.#endpoints.proposed,
+        resources: this.#resources.proposed,
       },
       bounds,
       compile,
@@ -164,8 +190,8 @@ export class ConfigSources {
   }
 
   /** Endpoints as the files have them, but for what else decides on auditing. */
-  #records(): readonly EndpointRecord[] {
-    return this.endpointFiles.records.map(({ name, addresses, labels, hook, audit }) => {
+  #auditedRecords(): readonly EndpointRecord[] {
+    return this.#endpoints.items.map(({ name, addresses, labels, hook, audit }) => {
       const { on } = this.#to.audit.decide({ name, labels, audit })
       return { name, addresses, labels, hook, audit: on }
     })

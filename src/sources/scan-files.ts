@@ -2,38 +2,69 @@
 // (config/files.ts), so that `policy check` and the daemon never see different ones. Links are followed, so
 // a swapped link shows as a changed file.
 
-import { statSync } from 'node:fs'
+import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Fault } from '../core/errors.ts'
 import type { PlacedPath } from '../config/config.ts'
 import { findPolicyFiles } from '../config/files.ts'
-import type { FileSighting } from './settled-files.ts'
+import type { FileSighting, Scan } from './settled-files.ts'
+
+/** The link that a mounted ConfigMap or Secret swaps. */
+const MOUNTED_DATA = '..data'
 
 /** The files that are there. Unreadable and vanished ones are left out. */
-export function scanFiles(paths: readonly PlacedPath[]): ReadonlyMap<string, FileSighting> {
-  const sightings = new Map<string, FileSighting>()
+export function scanFiles(paths: readonly PlacedPath[]): Scan {
+  const files = new Map<string, FileSighting>()
   for (const { path } of paths) {
     for (const file of findPolicyFiles(path).files) {
       const sighting = sightingOf(file)
-      if (sighting !== undefined) sightings.set(file, sighting)
+      if (sighting !== undefined) files.set(file, sighting)
     }
   }
-  return sightings
+  const places = new Map<string, string>()
+  return {
+    files,
+    placeOf: (folder) => {
+      const place = places.get(folder) ?? placeOf(folder)
+      places.set(folder, place)
+      return place
+    },
+    isDangling: (path) =>
+      !files.has(path) && lstatSync(path, { throwIfNoEntry: false }) !== undefined,
+  }
 }
 
 /** What is wrong with the configured paths: at the start an error, not an empty policy. */
 export function pathFaults(paths: readonly PlacedPath[]): readonly Fault[] {
   return paths.flatMap(({ path, position }) => {
-    if (statSync(path, { throwIfNoEntry: false }) !== undefined) return findPolicyFiles(path).faults
+    if (existsSync(path)) return findPolicyFiles(path).faults
     const where = 'paths are relative to the working directory'
     return [{ position, message: `found no file or folder ${path}, expected one (${where})` }]
   })
 }
 
+/** Another text after every change of the file; undefined when there is none. */
+export function signatureOf(path: string): string | undefined {
+  return sightingOf(path)?.signature
+}
+
 function sightingOf(file: string): FileSighting | undefined {
   try {
-    const { ino, size, mtimeMs, dev, mode } = statSync(file)
-    return { signature: `${dev}:${ino}:${size}:${mtimeMs}:${mode}`, empty: size === 0 }
+    const { dev, ino, size, mtimeMs, ctimeMs } = statSync(file)
+    return { signature: `${dev}:${ino}:${size}:${mtimeMs}:${ctimeMs}`, empty: size === 0 }
   } catch {
     return undefined
   }
+}
+
+function placeOf(folder: string): string {
+  return [() => realpathSync(folder), () => readlinkSync(join(folder, MOUNTED_DATA))]
+    .map((read) => {
+      try {
+        return read()
+      } catch {
+        return ''
+      }
+    })
+    .join('\n')
 }

@@ -1,6 +1,10 @@
 // When a change of a file counts (SEMANTICS 2): a changed file once it has been quiet for 100 ms, one that
-// became empty or vanished only after 1 s unchanged, because editors and ConfigMap swaps leave files empty
-// or gone for a moment. Pure: it is shown what the file system looks like and says what has settled.
+// became empty or vanished only after 1 s unchanged, because editors leave files empty or gone for a moment.
+// Where a whole folder was swapped, as a mounted ConfigMap is, all its files count together, removed ones
+// too, once none of them moves any more. Pure: it is shown what the file system looks like and says what has
+// settled.
+
+import { dirname } from 'node:path'
 
 export const QUIET_MS = 100
 export const GONE_QUIET_MS = 1000
@@ -11,21 +15,37 @@ export interface FileSighting {
   readonly empty: boolean
 }
 
+/** What a look at all files shows. */
+export interface Scan {
+  readonly files: ReadonlyMap<string, FileSighting>
+  /** What a folder really is: another text when it was swapped for another one. */
+  placeOf(folder: string): string
+  /** A link that leads nowhere, as one does in the middle of a swap. */
+  isDangling(path: string): boolean
+}
+
 export type Settled =
   | { readonly kind: 'changed'; readonly path: string }
   | { readonly kind: 'removed'; readonly path: string }
 
 interface Tracked {
+  readonly folder: string
   accepted: string
   candidate: string
   since: number
+  /** What the folder was when the file was accepted. */
+  place: string
 }
 
 /** Signature of a file that is not there. */
 const GONE = ''
+/** No file has this one. */
+const FORGOTTEN = 'forgotten'
 
 export class SettledFiles {
   readonly #files = new Map<string, Tracked>()
+  /** When a file of the folder changed last. */
+  readonly #folders = new Map<string, number>()
 
   /** Whether a change waits to settle. */
   get unsettled(): boolean {
@@ -34,34 +54,53 @@ export class SettledFiles {
   }
 
   /** Takes the files as they are now for settled, as at the start. */
-  accept(sightings: ReadonlyMap<string, FileSighting>): void {
+  accept(scan: Scan): void {
     this.#files.clear()
-    for (const [path, { signature }] of sightings) {
-      this.#files.set(path, { accepted: signature, candidate: signature, since: 0 })
-    }
+    for (const [path, { signature }] of scan.files) this.#track(scan, path, signature, 0)
+  }
+
+  /** Every file, changed or not, is to settle again. */
+  forget(): void {
+    for (const file of this.#files.values()) file.accepted = FORGOTTEN
   }
 
   /** Looks at the files at time `now` (milliseconds); returns the changes that have settled by now. */
-  look(sightings: ReadonlyMap<string, FileSighting>, now: number): readonly Settled[] {
-    for (const path of sightings.keys()) {
-      if (!this.#files.has(path))
-        this.#files.set(path, { accepted: GONE, candidate: GONE, since: now })
+  look(scan: Scan, now: number): readonly Settled[] {
+    for (const path of scan.files.keys()) {
+      if (!this.#files.has(path)) this.#track(scan, path, GONE, now)
+    }
+    for (const [path, file] of this.#files) {
+      const signature = scan.files.get(path)?.signature ?? GONE
+      if (signature === file.candidate) continue
+      file.candidate = signature
+      file.since = now
+      this.#folders.set(file.folder, now)
     }
     const settled: Settled[] = []
     for (const [path, file] of this.#files) {
-      const sighting = sightings.get(path)
-      const signature = sighting?.signature ?? GONE
-      if (signature !== file.candidate) {
-        file.candidate = signature
-        file.since = now
-      }
+      if (file.candidate !== file.accepted && now < this.#quietAt(scan, path, file)) continue
+      file.place = scan.placeOf(file.folder)
       if (file.candidate === file.accepted) continue
-      const quiet = sighting === undefined || sighting.empty ? GONE_QUIET_MS : QUIET_MS
-      if (now - file.since < quiet) continue
       file.accepted = file.candidate
-      if (sighting === undefined) this.#files.delete(path)
-      settled.push({ kind: sighting === undefined ? 'removed' : 'changed', path })
+      const isGone = file.candidate === GONE
+      if (isGone) this.#files.delete(path)
+      settled.push({ kind: isGone ? 'removed' : 'changed', path })
     }
     return settled
+  }
+
+  #track(scan: Scan, path: string, signature: string, since: number): void {
+    const folder = dirname(path)
+    const place = scan.placeOf(folder)
+    this.#files.set(path, { folder, accepted: signature, candidate: signature, since, place })
+  }
+
+  #quietAt(scan: Scan, path: string, file: Tracked): number {
+    const sighting = scan.files.get(path)
+    if (scan.placeOf(file.folder) !== file.place && !scan.isDangling(path)) {
+      return (this.#folders.get(file.folder) ?? file.since) + QUIET_MS
+    }
+    const isLost = sighting === undefined || sighting.empty
+    return file.since + (isLost ? GONE_QUIET_MS : QUIET_MS)
   }
 }

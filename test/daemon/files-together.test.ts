@@ -167,7 +167,7 @@ const LIMITS = [
     bound: 2,
     file: 'policy.yaml',
     text: policyText('web', ['a.example', 'b.example', 'c.example']),
-    message: /:4:3: found 3 selectors in all, limits\.selectors allows 2$/,
+    message: /:5:3: found 3 selectors in all, limits\.selectors allows 2$/,
   },
   {
     limit: 'endpoints',
@@ -181,7 +181,7 @@ const LIMITS = [
     bound: 4,
     file: 'policy.yaml',
     text: policyText('web', ['a.example', 'b.example', 'c.example', 'd.example', 'e.example']),
-    message: /:4:3: endpoint me needs \d+ policy entries, limits\.policy-entries allows 4$/,
+    message: /:5:3: endpoint me needs \d+ policy entries, limits\.policy-entries allows 4$/,
   },
 ] as const
 

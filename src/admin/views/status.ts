@@ -46,7 +46,8 @@ export function statusView(state: AdminState): StatusShape {
 /** Faults of all files as they are now; what is in force then is their last good version. */
 export function faultsOf(state: Pick<AdminState, 'policyFiles' | 'faults'>): StatusShape['faults'] {
   const policies = [...state.policyFiles()].flatMap((file) => file.faults)
-  return [...policies, ...state.faults()].map(({ position, message }) => ({ ...position, message }))
+  const all = new Set([...policies, ...state.faults()])
+  return [...all].map(({ position, message }) => ({ ...position, message }))
 }
 
 function countEndpoints(state: AdminState): StatusShape['endpoints'] {

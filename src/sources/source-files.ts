@@ -1,0 +1,181 @@
+// What the files of one kind (policies, endpoints, resources) ask for, and which part of that is in force. A
+// file with a fault keeps its last good version; files that contradict each other keep theirs until they
+// agree. What is proposed comes into force when `accept` says so, all files at once (SEMANTICS 2).
+
+import { createHash } from 'node:crypto'
+import type { Clock } from '../core/clock.ts'
+import type { Fault } from '../core/errors.ts'
+import type { PlacedPath } from '../config/config.ts'
+import { readTextFile } from '../config/files.ts'
+import { pathFaults, scanFiles, signatureOf } from './scan-files.ts'
+import { SettledFiles, type Scan } from './settled-files.ts'
+
+export interface Parsed<Item> {
+  readonly items: readonly Item[]
+  readonly faults: readonly Fault[]
+}
+
+export interface SourceFile<Item> {
+  readonly path: string
+  /** In force: of the file as it is, or of its last good version. */
+  readonly items: readonly Item[]
+  readonly state: 'in-force' | 'last-good' | 'rejected'
+  readonly faults: readonly Fault[]
+}
+
+export interface SourceFilesOptions<Item> {
+  readonly paths: readonly PlacedPath[]
+  readonly clock: Clock
+  readonly parse: (text: string, file: string) => Parsed<Item>
+  /** What is wrong with the items of all files together. */
+  readonly together: (items: readonly Item[]) => readonly Fault[]
+}
+
+/** A file as it was read last. */
+interface Draft<Item> {
+  readonly digest: string
+  /** Of the last version without faults. */
+  readonly good: readonly Item[]
+  readonly faults: readonly Fault[]
+}
+
+type ByFile<Value> = ReadonlyMap<string, Value>
+
+export class SourceFiles<Item> {
+  readonly #options: SourceFilesOptions<Item>
+  readonly #settled = new SettledFiles()
+  readonly #drafts = new Map<string, Draft<Item>>()
+  /** Files that contradict others, with what is wrong. */
+  #held: ByFile<readonly Fault[]> = new Map()
+  #proposed: ByFile<readonly Item[]> = new Map()
+  #inForce: ByFile<readonly Item[]> = new Map()
+
+  constructor(options: SourceFilesOptions<Item>) {
+    this.#options = options
+  }
+
+  /** In force. */
+  get items(): readonly Item[] {
+    return [...this.#inForce.values()].flat()
+  }
+
+  /** What is to be in force next. */
+  get proposed(): readonly Item[] {
+    return [...this.#proposed.values()].flat()
+  }
+
+  /** What is wrong with the files as they are now. */
+  get faults(): readonly Fault[] {
+    return [...this.#drafts.keys()].flatMap((path) => this.#faultsOf(path))
+  }
+
+  get files(): readonly SourceFile<Item>[] {
+    const paths = new Set([...this.#drafts.keys(), ...this.#inForce.keys()])
+    return [...paths].map((path) => {
+      const items = this.#inForce.get(path) ?? []
+      const faults = this.#faultsOf(path)
+      const isTaken = this.#proposed.get(path) === this.#inForce.get(path)
+      const old = items.length > 0 ? 'last-good' : 'rejected'
+      return { path, items, state: faults.length === 0 && isTaken ? 'in-force' : old, faults }
+    })
+  }
+
+  /** Whether a change waits until it has been quiet for long enough. */
+  get unsettled(): boolean {
+    return this.#settled.unsettled
+  }
+
+  /** Reads everything; returns all that is wrong, configured paths included. */
+  loadAll(): readonly Fault[] {
+    const { paths } = this.#options
+    const scan = scanFiles(paths)
+    this.#settled.accept(scan)
+    for (const path of scan.files.keys()) this.#read(path)
+    this.#propose()
+    return [...pathFaults(paths), ...this.faults]
+  }
+
+  /** Looks at the files and reads those whose change has settled; whether what they ask for may be another. */
+  poll(): boolean {
+    const { paths, clock } = this.#options
+    const scan: Scan = scanFiles(paths)
+    const settled = this.#settled.look(scan, clock.now())
+    let changed = false
+    for (const { kind, path } of settled) {
+      if (kind === 'removed') changed = this.#drafts.delete(path) || changed
+      else changed = this.#read(path, scan.files.get(path)?.signature) || changed
+    }
+    if (changed) this.#propose()
+    return changed
+  }
+
+  /** From the next `poll` on all files are read again, whether they look changed or not. */
+  forget(): void {
+    this.#settled.forget()
+  }
+
+  /** What is proposed is in force now; whether that is anything else than before. */
+  accept(): boolean {
+    const [before, after] = [this.#inForce, this.#proposed]
+    this.#inForce = after
+    return (
+      before.size !== after.size || [...after].some(([path, items]) => before.get(path) !== items)
+    )
+  }
+
+  #faultsOf(path: string): readonly Fault[] {
+    return [...(this.#drafts.get(path)?.faults ?? []), ...(this.#held.get(path) ?? [])]
+  }
+
+  /** Reads a file; false when it is as before or was changed again while it was read: that settles later. */
+  #read(path: string, signature?: string): boolean {
+    const read = readTextFile(path)
+    if (signature !== undefined && signatureOf(path) !== signature) return false
+    const before = this.#drafts.get(path)
+    const digest = read.kind === 'ok' ? digestOf(read.text) : 'unreadable'
+    if (before?.digest === digest && digest !== 'unreadable') return false
+    const { items, faults } =
+      read.kind === 'ok'
+        ? this.#options.parse(read.text, path)
+        : { items: [], faults: [read.fault] }
+    const good = faults.length === 0 ? items : (before?.good ?? [])
+    this.#drafts.set(path, { digest, good, faults })
+    return true
+  }
+
+  /** Makes the proposal: every file's last good version, but for files that contradict others. */
+  #propose(): void {
+    const held = new Map<string, readonly Fault[]>()
+    for (;;) {
+      const proposal = this.#proposalWithout(held)
+      const faults = this.#options.together([...proposal.values()].flat())
+      const free = [...this.#drafts.keys()].filter(
+        (path) => !held.has(path) && proposal.get(path) !== this.#inForce.get(path),
+      )
+      const blamed = free.filter((path) => faults.some(({ position }) => position.file === path))
+      // What was in force without them agreed, so this ends at the latest when nothing new is left.
+      if (faults.length === 0 || free.length === 0) {
+        this.#held = held
+        this.#proposed = proposal
+        return
+      }
+      for (const path of blamed.length > 0 ? blamed : free) {
+        const own = faults.filter(({ position }) => position.file === path)
+        held.set(path, own.length > 0 ? own : faults)
+      }
+    }
+  }
+
+  #proposalWithout(held: ByFile<unknown>): ByFile<readonly Item[]> {
+    const proposal = new Map<string, readonly Item[]>()
+    for (const [path, { good }] of this.#drafts) {
+      const items = held.has(path) ? this.#inForce.get(path) : good
+      if (items !== undefined) proposal.set(path, items)
+    }
+    return proposal
+  }
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64')
+}
