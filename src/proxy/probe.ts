@@ -19,20 +19,22 @@ export async function probeServer(server: ServerAddress, options: ProbeOptions):
   const id = new RandomPool(options.random).uint16()
   const socket = createSocket(server.family === 4 ? 'udp4' : 'udp6')
   return new Promise((resolve) => {
+    let ended = false
     const end = (answered: boolean): void => {
+      if (ended) return
+      ended = true
       timer.cancel()
-      socket.removeAllListeners()
-      socket.on('error', () => undefined)
+      // Its own listeners stay: a socket that isn't bound yet closes by them.
       socket.close()
       resolve(answered)
     }
     const timer = options.clock.after(options.timeoutMs, () => end(false))
-    socket.once('error', () => end(false))
+    socket.on('error', () => end(false))
     socket.on('message', (message) => {
       if (message.length >= 12 && message.readUInt16BE(0) === id) end(true)
     })
     socket.connect(server.port, server.address, () => {
-      socket.send(Uint8Array.from([id >> 8, id & 0xff, ...ROOT_NS_QUERY]))
+      if (!ended) socket.send(Uint8Array.from([id >> 8, id & 0xff, ...ROOT_NS_QUERY]))
     })
   })
 }
