@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { UnavailableError } from '../core/errors.ts'
-import { takeLock } from '../native/lock.ts'
+import { takeLock, type LockResult } from '../native/lock.ts'
 import type { Posix } from '../native/native.ts'
 
 /** The lock of a pin path; not beside the pins, because bpffs takes no files. */
@@ -16,11 +16,22 @@ export function pinLockFile(pinPath: string): string {
 
 /** Takes the lock until the process ends; throws UnavailableError that names the owner. */
 export function lockOrFail(posix: Posix, file: string, what: string): void {
-  mkdirSync(dirname(file), { recursive: true })
-  const result = takeLock(posix, file, process.pid)
+  const result = tryLock(posix, file, what)
   if (result.kind === 'held') return
   const owner = `the namegate with pid ${result.holder ?? 'unknown'}`
   throw new UnavailableError(
     `Cannot start: ${what} is in use by ${owner}: stop it, or use another one`,
   )
+}
+
+function tryLock(posix: Posix, file: string, what: string): LockResult {
+  try {
+    mkdirSync(dirname(file), { recursive: true })
+    return takeLock(posix, file, process.pid)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new UnavailableError(
+      `Cannot lock ${what}: ${reason}: run as root, or use another one that may be written`,
+    )
+  }
 }
