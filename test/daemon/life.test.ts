@@ -1,0 +1,146 @@
+// The life of the daemon as a process: getting ready, signals at any time, an orderly end, and a start after
+// an end that was none.
+
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { after, describe, test } from 'node:test'
+import { http } from '../support/admin.ts'
+import { DaemonFolder, freePort, type RunningDaemon } from '../support/daemon-process.ts'
+import { endpointsText, policyText } from '../support/daemon-files.ts'
+import { answering, FakeUpstream, silent } from '../support/upstream.ts'
+
+const files = {
+  'policy.yaml': policyText('web', ['a.example']),
+  'endpoints.yaml': endpointsText({ me: '127.0.0.1' }),
+}
+const folders: DaemonFolder[] = []
+const daemons: RunningDaemon[] = []
+const upstreams: FakeUpstream[] = []
+
+after(async () => {
+  for (const daemon of daemons) await daemon.process.stop()
+  for (const upstream of upstreams) await upstream.stop()
+  for (const folder of folders) folder.remove()
+})
+
+function mkDaemon(
+  config: Readonly<Record<string, string>>,
+  more: Readonly<Record<string, string>> = {},
+): DaemonFolder {
+  const folder = new DaemonFolder({ files: { ...files, ...more }, config })
+  folders.push(folder)
+  return folder
+}
+
+async function serve(folder: DaemonFolder): Promise<RunningDaemon> {
+  const daemon = await folder.serve()
+  daemons.push(daemon)
+  return daemon
+}
+
+async function startUpstream(port = 0): Promise<FakeUpstream> {
+  const upstream = await FakeUpstream.start(answering, port)
+  upstreams.push(upstream)
+  return upstream
+}
+
+function asking(port: number): Readonly<Record<string, string>> {
+  return { upstreams: `{ servers: ["127.0.0.1:${port}"] }` }
+}
+
+describe('the daemon', { concurrency: 2 }, () => {
+  test('becomes ready when an upstream that was dead at the start comes up', async () => {
+    const [port, metrics] = [await freePort(), await freePort()]
+    const folder = mkDaemon({
+      ...asking(port),
+      metrics: `{ address: 127.0.0.1, port: ${metrics} }`,
+    })
+    assert.equal((await folder.namegate('status', '--ready')).code, 3, 'no daemon yet')
+    const daemon = await serve(folder)
+    const before = await folder.namegate('status', '--ready')
+    assert.equal(before.code, 1, before.stdout)
+    assert.match(before.stdout, /ready: +no: no upstream has answered yet\n/)
+    assert.equal((await folder.namegate('status')).code, 0, 'a daemon answers')
+    const readyz = await http({ port: metrics }, '/readyz')
+    assert.deepEqual(
+      [readyz.status, readyz.text],
+      [503, 'not ready: no upstream has answered yet\n'],
+    )
+    await startUpstream(port)
+    const deadline = performance.now() + 5000
+    while ((await daemon.status())['ready'] !== true) {
+      assert.ok(performance.now() < deadline, 'it stays not ready')
+      await sleep(50)
+    }
+    assert.equal((await folder.namegate('status', '--ready')).code, 0)
+    assert.deepEqual((await http({ port: metrics }, '/readyz')).text, 'ready\n')
+    assert.equal((await http({ port: metrics }, '/healthz')).status, 200)
+  })
+
+  test('ends with 0 at SIGTERM, without its socket, and leaves queries in flight unanswered', async () => {
+    const upstream = await startUpstream()
+    const folder = mkDaemon(asking(upstream.port))
+    const daemon = await serve(folder)
+    const client = await daemon.client()
+    assert.equal((await client.ask('a.example')).rcode, 'NOERROR')
+    upstream.behaviour = silent
+    const seen = upstream.seen
+    client.send('a.example')
+    while (upstream.seen === seen) await sleep(5)
+    const answered = client.answered
+    const sent = performance.now()
+    daemon.process.kill('SIGTERM')
+    const output = await daemon.process.ended(5000)
+    assert.equal(output?.code, 0, output?.stderr)
+    assert.ok(performance.now() - sent < 2000, 'it does not wait for the upstream')
+    assert.match(output?.stderr ?? '', /stopping/)
+    assert.equal(existsSync(folder.in('admin.sock')), false)
+    assert.equal(client.answered, answered)
+    client.close()
+  })
+
+  test('starts at once after SIGKILL, over what it left behind', async () => {
+    const upstream = await startUpstream()
+    const folder = mkDaemon(asking(upstream.port))
+    const first = await serve(folder)
+    first.process.kill('SIGKILL')
+    await first.process.ended(5000)
+    assert.equal(existsSync(folder.in('admin.sock')), true, 'the socket is stale')
+    assert.equal(existsSync(folder.in('state/lock')), true)
+    const second = await serve(folder)
+    const client = await second.client()
+    assert.equal((await client.ask('a.example')).rcode, 'NOERROR')
+    client.close()
+    second.process.kill('SIGINT')
+    assert.equal((await second.process.ended(5000))?.code, 0)
+  })
+
+  for (const [signal, ends] of [
+    ['SIGHUP', false],
+    ['SIGTERM', true],
+  ] as const) {
+    test(`takes ${signal} while it starts`, async () => {
+      const upstream = await startUpstream()
+      const names = Array.from({ length: 20_000 }, (_, i) => `n${i}.example`)
+      const folder = mkDaemon(asking(upstream.port), {
+        'policy.yaml': policyText('web', ['a.example', ...names]),
+      })
+      const daemon = folder.spawn()
+      daemons.push(daemon)
+      const { process } = daemon
+      // Long policies are read after the socket is there.
+      await process.until(() => (existsSync(folder.in('admin.sock')) ? true : undefined), 'socket')
+      assert.doesNotMatch(process.stderr, /namegate serves/)
+      process.kill(signal)
+      if (ends) {
+        const output = await process.ended(20_000)
+        assert.equal(output?.code, 0, output?.stderr)
+        assert.equal(existsSync(folder.in('admin.sock')), false)
+        return
+      }
+      await process.untilOutput(/namegate serves/, 20_000)
+      assert.equal((await (await daemon.client()).ask('a.example')).rcode, 'NOERROR')
+    })
+  }
+})
