@@ -80,6 +80,7 @@ function configFor({ listeners, port, upstream, datapath }: Setup): string {
     `datapath: ${datapath}`,
     'state: { directory: state }',
     'admin: { socket: admin.sock }',
+    'metrics: { port: 0 }',
     'log: { level: warn, format: pretty }',
     '',
   ].join('\n')

@@ -137,8 +137,12 @@ export class Daemon {
 
   /** `pinned`: whatever the datapath has by now is what the operator wants. */
   setMode(mode: Mode | 'pinned'): void {
+    const before = this.#mode
     if (mode !== 'pinned') this.datapath.setMode(mode)
     this.#mode = this.datapath.readMode()
+    if (this.#mode === before) return
+    if (this.#mode === 'enforce') this.#log.info({ mode: this.#mode }, 'mode changed')
+    else this.#log.warn({ mode: this.#mode }, 'mode changed: policy denies nothing')
   }
 
   /** What keeps the daemon from being ready; empty when it is. */
@@ -168,6 +172,7 @@ export class Daemon {
     this.transition.finish()
     const known = new Set([...this.endpoints.registry].map(({ id }) => id))
     removeLeftovers(this.core, this.#restored, known)
+    this.#onHooks([...this.endpoints.registry].map(({ id }) => id))
     this.housekeeping.start()
     this.sources.start()
     void this.readiness.probe()
@@ -189,16 +194,16 @@ export class Daemon {
     this.flows.addPacket(this.clock.wall(), { ...event, kind })
   }
 
+  /** Tells of endpoints that are fenced now, and warns of those that should be and are not. */
   #onHooks(changed: readonly number[]): void {
-    let begunAnew = false
     for (const id of changed) {
       const endpoint = this.endpoints.registry.byNumber(id)
-      if (endpoint === undefined) continue
+      if (endpoint === undefined || endpoint.hook.kind === 'none') continue
       const hook = this.datapath.hookState(endpoint.id)
-      this.#log.info({ endpoint: endpoint.name, hook }, 'hook changed')
-      begunAnew = this.endpoints.followHook(endpoint) || begunAnew
+      const fields = { endpoint: endpoint.name, hook }
+      if (hook.kind === 'attached') this.#log.info(fields, 'endpoint is fenced')
+      else if (hook.kind !== 'unfenced') this.#log.warn(fields, 'endpoint is not fenced')
     }
-    if (begunAnew) this.housekeeping.beginTransition()
   }
 }
 

@@ -18,6 +18,8 @@ import type { Log } from './telemetry/log.ts'
 import { VERSION } from './version.ts'
 
 const OK = 0
+/** Time for the answer to whoever asked for the end. */
+const ANSWER_MS = 100
 
 export interface RunOptions {
   readonly config: Config
@@ -39,7 +41,7 @@ export async function runDaemon({ config, log }: RunOptions): Promise<number> {
   })
   let end = (): void => undefined
   const ended = new Promise<void>((done) => (end = done))
-  const detach = makeDetach(config, daemon, () => end())
+  const detach = makeDetach(config, daemon, log, () => end())
   const { state, metrics } = makeDaemonAdmin(daemon, detach)
   const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
   const admin = new AdminServer({ state, socket: config.admin.socket, onError })
@@ -86,13 +88,18 @@ function noteDatapath({ file, datapath }: Config, log: Log): void {
   }
 }
 
-function makeDetach(config: Config, daemon: Daemon, end: () => void): (() => void) | undefined {
-  const { datapath } = config
+function makeDetach(
+  { datapath }: Config,
+  daemon: Daemon,
+  log: Log,
+  end: () => void,
+): (() => void) | undefined {
   if (datapath.kind !== 'ebpf') return undefined
   return () => {
+    log.warn({ path: datapath.pinPath }, 'all enforcement is taken away, as asked; ending')
     daemon.stop()
     detachAll(loadBpf(), datapath.pinPath)
-    end()
+    systemClock.after(ANSWER_MS, end)
   }
 }
 
@@ -102,6 +109,7 @@ function announce(daemon: Daemon, log: Log): void {
       version: VERSION,
       pid: process.pid,
       datapath: daemon.datapath.kind,
+      mode: daemon.mode,
       addresses: daemon.proxy.listeners.texts,
       endpoints: [...daemon.endpoints.registry].map(({ name }) => name),
     },
@@ -112,7 +120,11 @@ function announce(daemon: Daemon, log: Log): void {
 function listenToSignals(daemon: Daemon, log: Log, end: () => void): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => {
-      log.info({ signal }, 'stopping, the datapath goes on enforcing')
+      const { kind } = daemon.datapath
+      log.info(
+        { signal, datapath: kind, mode: daemon.mode },
+        'stopping; what the kernel enforces stays in force',
+      )
       end()
     })
   }

@@ -102,7 +102,12 @@ async function tellMode(read: ParsedArguments, body: object, pinned: boolean): P
     return await tell(client, '/v1/mode', body, pinned)
   } catch (error) {
     if (pinned && error instanceof InvalidInputError) return false
-    throw error
+    if (pinned || !(error instanceof UnavailableError)) throw error
+    const file = read.texts.get('config') ?? DEFAULT_CONFIG_FILE
+    const where = existsSync(file) ? `${file} has no datapath.kind ebpf` : `there is no ${file}`
+    throw new UnavailableError(
+      `Cannot set the mode: ${where}, so its pins are not known, and no daemon answers: give the --config of the daemon`,
+    )
   }
 }
 

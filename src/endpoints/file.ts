@@ -123,6 +123,7 @@ export function overlapFaults(endpoints: readonly EndpointRecord[]): readonly Fa
     else
       faults.push(fault(endpoint.position, `found the name ${endpoint.name} again`, first.position))
   }
+  faults.push(...sharedHooks(endpoints))
   const all = endpoints.flatMap((endpoint, order) =>
     endpoint.addresses.map((prefix, i) => {
       const position = endpoint.addressPositions[i] ?? endpoint.position
@@ -141,6 +142,23 @@ export function overlapFaults(endpoints: readonly EndpointRecord[]): readonly Fa
     faults.push(fault(second.position, message, first.position))
   }
   return faults
+}
+
+/** One interface or cgroup fences one endpoint. */
+function sharedHooks(endpoints: readonly EndpointRecord[]): readonly Fault[] {
+  const first = new Map<string, EndpointRecord>()
+  return endpoints.flatMap((endpoint) => {
+    const { hook } = endpoint
+    if (hook.kind === 'none') return []
+    const text = hook.kind === 'interface' ? `interface ${hook.name}` : `cgroup ${hook.path}`
+    const before = first.get(text)
+    if (before === undefined) {
+      first.set(text, endpoint)
+      return []
+    }
+    const message = `${endpoint.name}: found ${text}, which is ${before.name}'s`
+    return [fault(endpoint.position, message, before.position)]
+  })
 }
 
 function contains(outer: { readonly prefix: Prefix } | undefined, inner: Prefix): boolean {

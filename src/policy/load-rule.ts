@@ -58,12 +58,23 @@ const OTHER_ENTITIES: readonly string[] = [
 export function readRule(reader: Reader, action: Rule['action']): readonly Rule[] {
   const fields = reader.fields(action === 'allow' ? ALLOW_RULE : DENY_RULE)
   if (fields === undefined) return []
+  refuseNothing(reader)
   const peers = readPeers(fields)
   const ports = fields.get('toPorts')
   const portRules = ports === undefined ? [] : readPortRules(ports, action)
   if (peers.kind === 'any' && portRules.length === 0) return []
   const toPorts = portRules.length === 0 ? undefined : portRules
   return [{ action, peers, toPorts, position: reader.position }]
+}
+
+/**
+ * A key without a value, as when its list is commented out. Kubernetes takes it for an absent key, and a rule
+ * whose peers are absent means any peer: that is not what whoever wrote the key wanted.
+ */
+function refuseNothing(reader: Reader): void {
+  for (const [, value] of reader.entries() ?? []) {
+    if (value.value === null) value.fault('found nothing, expected a list; [] selects nothing')
+  }
 }
 
 /** No peer field: any peer. One that is there and empty selects nothing. */

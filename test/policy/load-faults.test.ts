@@ -27,6 +27,9 @@ const RULES: readonly (readonly [rule: string, faults: readonly string[]])[] = [
   ['toNodes: []', ['7:7: toNodes: is not supported']],
   ['icmps: []', ['7:7: icmps: is not supported']],
   ['authentication: {}', ['7:7: authentication: is not supported']],
+  // A rule without peers means any peer: a list that was commented out must not become that.
+  ['toFQDNs:', ['7:7: toFQDNs: found nothing, expected a list; [] selects nothing']],
+  ['toPorts: null', ['7:16: toPorts: found nothing, expected a list; [] selects nothing']],
   ['toFqdns: []', ['7:7: unknown field toFqdns; did you mean "toFQDNs"?']],
   [
     'banana: []',

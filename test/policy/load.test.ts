@@ -127,11 +127,6 @@ const RULES: readonly (readonly [why: string, spec: string, rules: readonly stri
     ['allow [a.io]'],
   ],
   [
-    'a peer field that is null: not there',
-    'egress: [{ toCIDR: null, toPorts: [{ ports: [{ port: 1, protocol: TCP }] }] }]',
-    ['allow any ports 1/TCP'],
-  ],
-  [
     'an empty toPorts: every port',
     'egress: [{ toEntities: [world], toPorts: [] }]',
     ['allow [world]'],

@@ -39,7 +39,7 @@ export function statusView(state: AdminState): StatusShape {
       .filter(isNearBound)
       .map(({ limit, use = 0, bound, hits }) => ({ limit, use, bound, hits })),
     faults,
-    warnings: idlePolicies(state).map((name) => `policy ${name} selects no endpoint`),
+    warnings: warningsOf(state),
   }
 }
 
@@ -48,6 +48,21 @@ export function faultsOf(state: Pick<AdminState, 'policyFiles' | 'faults'>): Sta
   const policies = [...state.policyFiles()].flatMap((file) => file.faults)
   const all = new Set([...policies, ...state.faults()])
   return [...all].map(({ position, message }) => ({ ...position, message }))
+}
+
+/** What is as configured and still may surprise: no fence where one was meant, no enforcement at all. */
+function warningsOf(state: AdminState): readonly string[] {
+  const idle = idlePolicies(state).map((name) => `policy ${name} selects no endpoint`)
+  const mode = state.mode()
+  if (mode === 'bypass') return [...idle, 'mode is bypass: nothing is judged']
+  const open: string[] = []
+  for (const endpoint of state.endpoints.registry) {
+    const meant = endpoint.hook.kind !== 'none' && state.core.datapath.kind !== 'memory'
+    const reason = meant ? unfencedReason(state, endpoint) : undefined
+    if (reason !== undefined) open.push(`endpoint ${endpoint.name} is not enforced: ${reason}`)
+  }
+  const audit = mode === 'audit' ? ['mode is audit: nothing is denied'] : []
+  return [...idle, ...audit, ...open]
 }
 
 function countEndpoints(state: AdminState): StatusShape['endpoints'] {
