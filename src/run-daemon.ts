@@ -47,12 +47,13 @@ export async function runDaemon({ config, log }: RunOptions): Promise<number> {
   const admin = new AdminServer({ state, socket: config.admin.socket, onError })
   const scrape = new MetricsServer({ ...config.metrics, state, onError })
   try {
+    // Before anything is open to others: a signal that comes while it starts is taken, too.
+    listenToSignals(daemon, log, () => end())
     await scrape.start()
     await admin.start()
     await daemon.start()
     noteDatapath(config, log)
     announce(daemon, log)
-    listenToSignals(daemon, log, () => end())
     await ended
   } finally {
     await admin.stop()
