@@ -9,6 +9,8 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
+/** The young generation is the daemon's (bin/namegate). */
+const NODE_FLAGS = ['--expose-gc', '--max-semi-space-size=1']
 const TIME_LIMIT_MS = 10 * 60_000
 
 interface Options {
@@ -47,7 +49,7 @@ function runFile(
   { strict, json }: Options,
 ): { readonly ok: boolean; readonly report: string } {
   const flags = [...(strict ? ['--strict'] : []), ...(json ? ['-o', 'json'] : [])]
-  const args = ['--expose-gc', '--import', 'tsx', file, ...flags]
+  const args = [...NODE_FLAGS, '--import', 'tsx', file, ...flags]
   const stdio = ['ignore', json ? 'pipe' : 'inherit', 'inherit'] as const
   const child = spawnSync(process.execPath, args, {
     stdio: [...stdio],
