@@ -61,7 +61,6 @@ describe('the daemon', { concurrency: 2 }, () => {
     const before = await folder.namegate('status', '--ready')
     assert.equal(before.code, 1, before.stdout)
     assert.match(before.stdout, /ready: +no: no upstream has answered yet\n/)
-    assert.equal((await folder.namegate('status')).code, 0, 'a daemon answers')
     const readyz = await http({ port: metrics }, '/readyz')
     assert.deepEqual(
       [readyz.status, readyz.text],
@@ -122,7 +121,7 @@ describe('the daemon', { concurrency: 2 }, () => {
   ] as const) {
     test(`takes ${signal} while it starts`, async () => {
       const upstream = await startUpstream()
-      const names = Array.from({ length: 20_000 }, (_, i) => `n${i}.example`)
+      const names = Array.from({ length: 10_000 }, (_, i) => `n${i}.example`)
       const folder = mkDaemon(asking(upstream.port), {
         'policy.yaml': policyText('web', ['a.example', ...names]),
       })
@@ -140,7 +139,9 @@ describe('the daemon', { concurrency: 2 }, () => {
         return
       }
       await process.untilOutput(/namegate serves/, 20_000)
-      assert.equal((await (await daemon.client()).ask('a.example')).rcode, 'NOERROR')
+      const client = await daemon.client()
+      assert.equal((await client.ask('a.example')).rcode, 'NOERROR')
+      client.close()
     })
   }
 })

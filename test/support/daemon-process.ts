@@ -109,6 +109,11 @@ export class RunningDaemon {
     return await http({ socketPath: this.#socket }, path)
   }
 
+  async post(path: string, body: unknown): Promise<HttpAnswer> {
+    const options = { method: 'POST', body: JSON.stringify(body) }
+    return await http({ socketPath: this.#socket }, path, options)
+  }
+
   async status(): Promise<Readonly<Record<string, unknown>>> {
     return objectIn((await this.get('/v1/status')).text)
   }
