@@ -37,7 +37,7 @@ function endpointRow(state: AdminState, endpoint: Endpoint): EndpointShape {
     addresses: endpoint.addresses.map(formatAddressOrPrefix),
     labels: [...endpoint.labels].sort(),
     enforcing: unfenced === undefined,
-    reason: unfenced ?? audited,
+    reason: [unfenced ?? '', audited].filter((text) => text !== '').join('; '),
     audit: origin !== undefined,
     policies: (state.policies.compiledOf(endpoint.id)?.policies ?? []).map(qualifiedName).sort(),
     policyRevision: state.policies.revision,
