@@ -72,7 +72,9 @@ export class AuditControl {
   }
 
   decide(endpoint: Auditable): AuditDecision {
-    const said = this.#settings.endpoints[endpoint.name]
+    const { endpoints } = this.#settings
+    // An endpoint may have the name of something that every object has.
+    const said = Object.hasOwn(endpoints, endpoint.name) ? endpoints[endpoint.name] : undefined
     if (said !== undefined) return decision(said, 'run time')
     const labels = indexLabels(endpoint.labels)
     const matching = this.#settings.selectors.filter(({ matchLabels }) =>

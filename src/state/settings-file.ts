@@ -4,6 +4,7 @@
 
 import {
   closeSync,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -24,8 +25,10 @@ export function readSettings(file: string): ReadSettings {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
-  } catch {
-    return { audit: NO_AUDIT_SETTINGS, fault: undefined }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    const fault = existsSync(file) ? `${file}: cannot read: ${reason}` : undefined
+    return { audit: NO_AUDIT_SETTINGS, fault }
   }
   try {
     const audit = parseAudit(JSON.parse(text))
