@@ -172,7 +172,7 @@ export class Daemon {
     this.transition.finish()
     const known = new Set([...this.endpoints.registry].map(({ id }) => id))
     removeLeftovers(this.core, this.#restored, known)
-    this.#onHooks([...this.endpoints.registry].map(({ id }) => id))
+    this.#tellHooks(known)
     this.housekeeping.start()
     this.sources.start()
     void this.readiness.probe()
@@ -194,9 +194,20 @@ export class Daemon {
     this.flows.addPacket(this.clock.wall(), { ...event, kind })
   }
 
-  /** Tells of endpoints that are fenced now, and warns of those that should be and are not. */
+  /** Hooks came or went: whoever comes after another workload begins anew. */
   #onHooks(changed: readonly number[]): void {
+    this.#tellHooks(changed)
+    let begunAnew = false
     for (const id of changed) {
+      const endpoint = this.endpoints.registry.byNumber(id)
+      if (endpoint !== undefined) begunAnew = this.endpoints.followHook(endpoint) || begunAnew
+    }
+    if (begunAnew) this.housekeeping.beginTransition()
+  }
+
+  /** Tells of endpoints that are fenced now, and warns of those that should be and are not. */
+  #tellHooks(endpoints: Iterable<number>): void {
+    for (const id of endpoints) {
       const endpoint = this.endpoints.registry.byNumber(id)
       if (endpoint === undefined || endpoint.hook.kind === 'none') continue
       const hook = this.datapath.hookState(endpoint.id)
