@@ -16,10 +16,7 @@ const EWOULDBLOCK = -11
 export function takeLock(posix: Posix, path: string, pid: number): LockResult {
   const fd = posix.lock(path)
   if (fd === EWOULDBLOCK) return { kind: 'taken', holder: readHolder(path) }
-  if (fd < 0) {
-    const remedy = 'run as root, or give a state.directory that may be written'
-    throw new UnavailableError(`Cannot lock ${path}: ${errnoName(fd)}: ${remedy}`)
-  }
+  if (fd < 0) throw new UnavailableError(`Cannot lock ${path}: ${errnoName(fd)}`)
   ftruncateSync(fd)
   writeSync(fd, `${pid}\n`, 0)
   return { kind: 'held', release: () => posix.closeFd(fd) }
