@@ -6,7 +6,7 @@ import { readQuery, type ReadQuery } from '../../support/query-oracle.ts'
 import { mutateOctets } from '../../support/mutate.ts'
 import { Random } from '../../support/random.ts'
 import { changeField, mkAnswer, mkStray } from './cases.ts'
-import { idOf, type Channel, type Ledger, type Pending } from './ledger.ts'
+import { idOf, transportOf, type Channel, type Ledger, type Pending } from './ledger.ts'
 import type { Server53 } from './sockets.ts'
 import type { Tally } from './tally.ts'
 
@@ -120,7 +120,7 @@ export class Answering {
     }
     if (channel.overTcp) tally.overTcp.answers++
     ledger.note(match, channel, octets, kind === 'field' || kind === 'spoiled')
-    onSend(`${kind} answer over ${channel.overTcp ? 'TCP' : 'UDP'}`, octets)
+    onSend(`${kind} answer over ${transportOf(channel)}`, octets)
     channel.send(octets)
   }
 

@@ -6,7 +6,7 @@ import type { Random } from '../../support/random.ts'
 import { freshName, mkQuery, randomOf, spoilQuery } from './cases.ts'
 import type { Check } from './check.ts'
 import { fateOf } from './expected.ts'
-import { idOf, type Client, type Ledger, type Pending } from './ledger.ts'
+import { idOf, transportOf, type Client, type Ledger, type Pending } from './ledger.ts'
 import { forget } from './readback.ts'
 import { TcpAsker, UdpAsker } from './sockets.ts'
 import type { Tally } from './tally.ts'
@@ -76,14 +76,22 @@ export class Asking {
     if (spoiled) tally.packets.query++
     else tally.plain.queries++
     if (client.overTcp) tally.overTcp.queries++
-    onSend(`query over ${client.overTcp ? 'TCP' : 'UDP'} from ${client.who}`, query)
+    onSend(`query over ${transportOf(client)} from ${client.who}`, query)
     if (fate.kind === 'silent') {
       tally.count('no reply')
     } else {
       const silent = random.oneIn(SILENT_EVERY)
       const tick = daemon.core.names.tick()
       const { hangUps } = ledger
-      const before = { sent: 0, accepted: undefined, owesRepeat: false, waits: [] }
+      const begun = performance.now()
+      const before = {
+        sent: 0,
+        accepted: undefined,
+        owesRepeat: false,
+        waits: [],
+        history: [],
+        begun,
+      }
       ledger.add({
         ...{ number, random, query, read, client, fate, hangUps, tick, silent },
         ...before,

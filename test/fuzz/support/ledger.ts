@@ -46,6 +46,9 @@ export interface Pending {
   readonly waits: { readonly channel: Channel; readonly id: number }[]
   /** Messages sent for it. */
   sent: number
+  /** What the server saw and did, for the report of a difference: milliseconds since `begun`, and what. */
+  readonly history: string[]
+  readonly begun: number
   accepted: Accepted | undefined
   /** A mismatch came over UDP, so the query must come over TCP, once. */
   owesRepeat: boolean
@@ -110,6 +113,7 @@ export class Ledger {
 
   /** The daemon asked the server, under that id. */
   asked(pending: Pending, channel: Channel, id: number): void {
+    remember(pending, `asked over ${transportOf(channel)}`)
     pending.waits.push({ channel, id })
     channel.waits.set(id, pending)
   }
@@ -132,6 +136,11 @@ export class Ledger {
   /** Notes what a message that is about to be sent must do to the query whose id it has. */
   note({ question, pending }: Match, channel: Channel, octets: Uint8Array, mutated: boolean): void {
     if (pending === undefined || pending.accepted !== undefined) return
+    const what = question ? 'answer' : 'mismatch'
+    remember(
+      pending,
+      `${what} over ${transportOf(channel)}: ${Buffer.from(octets).toString('hex')}`,
+    )
     if (question) {
       pending.accepted = { octets, overTcp: channel.overTcp, mutated }
     } else if (!channel.overTcp && !pending.owesRepeat) {
@@ -143,4 +152,16 @@ export class Ledger {
 
 export function idOf(octets: Uint8Array): number {
   return ((octets[0] ?? 0) << 8) | (octets[1] ?? 0)
+}
+
+export function transportOf({ overTcp }: { readonly overTcp: boolean }): 'TCP' | 'UDP' {
+  return overTcp ? 'TCP' : 'UDP'
+}
+
+/** Of a query that goes on and on the beginning is enough. */
+const HISTORY_MAX = 32
+
+function remember({ history, begun }: Pending, what: string): void {
+  if (history.length < HISTORY_MAX)
+    history.push(`${Math.round(performance.now() - begun)} ms: ${what}`)
 }

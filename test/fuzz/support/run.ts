@@ -5,7 +5,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { Answering } from './answering.ts'
 import { Asking } from './asking.ts'
 import { Check, hex } from './check.ts'
-import { Ledger, type Pending } from './ledger.ts'
+import { Ledger, transportOf, type Pending } from './ledger.ts'
 import { entriesOf, leftovers, validate } from './readback.ts'
 import { Server53 } from './sockets.ts'
 import { Tally } from './tally.ts'
@@ -193,11 +193,11 @@ class Run {
     if (pending !== undefined) {
       const { number, query, accepted, client, read } = pending
       lines.push(
-        `query over ${client.overTcp ? 'TCP' : 'UDP'} from ${client.who}: ${hex(query)}`,
+        `query over ${transportOf(client)} from ${client.who}: ${hex(query)}`,
         `asked: ${JSON.stringify(read.labels)} type ${read.type} class ${read.class}`,
-        accepted === undefined
-          ? 'no acceptable answer was sent'
-          : `accepted over ${accepted.overTcp ? 'TCP' : 'UDP'}: ${hex(accepted.octets)}`,
+        ...pending.history,
+        accepted === undefined ? 'no answer was sent' : 'the last one was the answer',
+        `${Math.round(performance.now() - pending.begun)} ms: now`,
         `again: npm run fuzz -- --seed ${seed} --only ${number}`,
       )
     }
