@@ -37,6 +37,30 @@ test('Upstream sends at most three packets for a query that nobody answers, then
   assert.equal(forwarder.upstream.inFlight.count, 0)
 })
 
+test('Upstream keeps its times while queries come faster than its timer is exact', async () => {
+  const time = new FakeClock()
+  const server = await net.serve((query) => {
+    if (!query.name.startsWith('void')) query.send(answerTo(query))
+  })
+  const upstream = { attempts: 2 }
+  const forwarder = await net.forward([server], { clock: socketClock(time), upstream })
+  const client = await net.udpClient(forwarder)
+  const timesAsked = (name: string): number =>
+    server.queries.filter((query) => query.name === name).length
+  client.send(queryFor('void1.test', { id: 1 }))
+  await until('the first query', () => timesAsked('void1.test') === 1)
+  time.advance(5)
+  client.send(queryFor('void2.test', { id: 2 }))
+  await until('the second query', () => timesAsked('void2.test') === 1)
+  // The first is asked again; the second is due so soon after it that the timer is set to later than that.
+  time.advance(1995)
+  for (let i = 0; i < 20; i++) {
+    await client.ask(queryFor(`n${i}.test`, { id: 10 + i }))
+    time.advance(5)
+  }
+  await until('the second query again', () => timesAsked('void2.test') === 2)
+})
+
 test('Upstream lets an early attempt answer after a later one was sent', async () => {
   const time = new FakeClock()
   const server = await net.serve(silent)
