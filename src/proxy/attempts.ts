@@ -227,13 +227,16 @@ export class Attempts {
     if (waits.isActive(wait)) tcp[this.#lastServer(slot)]?.doubt(waits.socketOf(wait), sentAt)
   }
 
-  /** Sets the timer for the first due time, unless it fires before. */
+  /**
+   * Sets the timer for the first due time, but no sooner than a tick from now, unless it fires before. The timer's
+   * own time is compared, not the due one: else a due time nearer than a tick would push the timer off with each query.
+   */
   #arm(now: number): void {
-    const due = Math.min(this.#deadlines.nextDue, this.#attemptTimes.nextDue)
+    const next = Math.min(this.#deadlines.nextDue, this.#attemptTimes.nextDue)
+    const due = Math.max(next, now + TICK_MS)
     if (due >= this.#timerDue) return
     this.#timer?.cancel()
-    const wait = Math.max(TICK_MS, due - now)
-    this.#timerDue = now + wait
-    this.#timer = this.#options.clock.after(wait, this.#runTick)
+    this.#timerDue = due
+    this.#timer = this.#options.clock.after(due - now, this.#runTick)
   }
 }
