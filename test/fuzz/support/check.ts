@@ -16,7 +16,7 @@ import { Guarded } from './guarded.ts'
 import type { Accepted, Ledger, Pending } from './ledger.ts'
 import { readLearned } from './readback.ts'
 import type { Tally } from './tally.ts'
-import { labelsFor } from './world.ts'
+import { ATTEMPTS, labelsFor } from './world.ts'
 
 export class Check {
   readonly #daemon: Daemon
@@ -66,6 +66,9 @@ export class Check {
     const { query, read, silent, hangUps } = pending
     const timeout = localReply(query, read, SERVFAIL, EDE_TIMEOUT)
     const socket = localReply(query, read, SERVFAIL, EDE_SOCKET)
+    if (silent && hangUps === this.#ledger.hangUps && pending.waits.length < ATTEMPTS) {
+      return `given up after ${pending.waits.length} attempts`
+    }
     if (silent && Buffer.compare(reply, timeout) === 0) {
       this.#tally.count(`answered locally: RCODE ${SERVFAIL}, EDE ${EDE_TIMEOUT}`)
     } else if (hangUps < this.#ledger.hangUps && Buffer.compare(reply, socket) === 0) {

@@ -67,10 +67,21 @@ export class Ledger {
   readonly #byName = new Map<string, Pending>()
   /** By name, oldest first: queries that must come over TCP, and since when. */
   readonly #owing = new Map<string, { readonly pending: Pending; readonly since: number }>()
-  /** Queries without reply. */
-  count = 0
+  readonly #waiting = new Set<Pending>()
+  /** Queries that were replied to. */
+  ended = 0
   /** Grows when a connection is ended, and when the daemon has seen it: what it asked in between may be lost. */
   hangUps = 0
+
+  /** Queries without reply. */
+  get count(): number {
+    return this.#waiting.size
+  }
+
+  get oldest(): Pending | undefined {
+    for (const pending of this.#waiting) return pending
+    return undefined
+  }
 
   /** Whether a query for the name waits: two would make it unclear who taught what. */
   hasName(labels: readonly string[]): boolean {
@@ -92,7 +103,7 @@ export class Ledger {
   }
 
   add(pending: Pending): void {
-    this.count++
+    this.#waiting.add(pending)
     pending.client.waiting.set(idOf(pending.query), pending)
     if (pending.fate.kind === 'forwarded') {
       this.#byName.set(JSON.stringify(pending.read.labels), pending)
@@ -101,7 +112,8 @@ export class Ledger {
 
   /** The client has its reply. */
   remove(pending: Pending): void {
-    this.count--
+    this.#waiting.delete(pending)
+    this.ended++
     pending.client.waiting.delete(idOf(pending.query))
     for (const { channel, id } of pending.waits) {
       if (channel.waits.get(id) === pending) channel.waits.delete(id)

@@ -68,6 +68,9 @@ class Run {
   readonly #faults: string[] = []
   readonly #trail: { readonly what: string; readonly octets: Uint8Array }[] = []
   readonly #entries: readonly string[]
+  /** Queries that had ended, and when the last of them did. */
+  #ended = 0
+  #endedAt = performance.now()
   readonly #onCrash = (error: unknown): void => {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
     const last = this.#trail.map(({ what, octets }) => `${what}: ${hex(octets)}`)
@@ -139,19 +142,19 @@ class Run {
   }
 
   async #drain(): Promise<void> {
-    let [count, since] = [this.#ledger.count, performance.now()]
-    while (this.#ledger.count > 0 && this.#faults.length === 0) {
-      await this.#turn()
-      if (this.#ledger.count !== count) [count, since] = [this.#ledger.count, performance.now()]
-      if (performance.now() - since > STALL_MS) {
-        this.#faults.push(`${count} queries are without reply after ${STALL_MS} ms`)
-      }
-    }
+    while (this.#ledger.count > 0 && this.#faults.length === 0) await this.#turn()
   }
 
   async #turn(): Promise<void> {
     await turn()
     this.#asking.endTurn()
+    const { ended, count } = this.#ledger
+    const now = performance.now()
+    if (ended !== this.#ended || count === 0) [this.#ended, this.#endedAt] = [ended, now]
+    if (now - this.#endedAt > STALL_MS) {
+      const oldest = this.#ledger.oldest
+      this.#fault(`${count} queries are without reply`, oldest, new Uint8Array(0))
+    }
     const owing = this.#ledger.takeOwing(REPEAT_MS)
     if (owing !== undefined) {
       this.#fault('not asked again over TCP after a mismatch', owing, new Uint8Array(0))
