@@ -3,7 +3,7 @@
 
 import type { Fault } from '../core/errors.ts'
 import { invariant } from '../core/invariant.ts'
-import { parseAddress, parsePrefix } from '../core/ip.ts'
+import { parseAddress, parsePrefix, type Prefix } from '../core/ip.ts'
 import { isLimitKey, makeLimits, type LimitKey, type Limits } from '../core/limits.ts'
 import { parseSocketAddress, SOCKET_ADDRESS_FORM } from '../core/socket-address.ts'
 import {
@@ -14,7 +14,15 @@ import {
 } from '../core/source-document.ts'
 import { labelKeyFault } from '../policy/labels.ts'
 import type { LabelSelector } from '../policy/rule.ts'
-import type { Config, DnsConfig, ListenerConfig, PlacedPath, UpstreamServer } from './config.ts'
+import type {
+  Config,
+  DatapathConfig,
+  DnsConfig,
+  ListenerConfig,
+  PlacedPath,
+  UpstreamServer,
+  UpstreamsConfig,
+} from './config.ts'
 import type { ConfigKeys } from './schema.ts'
 
 /** The config, and what is wrong with it; with faults it must not be used. */
@@ -41,26 +49,33 @@ class Builder {
 
   build(): Config {
     const keys = this.#keys
-    const { timeout: timeoutMs, attempts } = keys.upstreams
     return {
       file: this.#file,
       listeners: keys.listeners.map((_, i) => this.#listener(i)),
-      upstreams: { servers: this.#servers(), timeoutMs, attempts },
+      intercept: {
+        onStart: keys.intercept['on-start'],
+        onExit: keys.intercept['on-exit'],
+        mark: keys.intercept.mark,
+        table: keys.intercept.table,
+      },
+      upstreams: this.#upstreams(),
+      unknownClients: {
+        waitMs: keys['unknown-clients'].wait,
+        onTimeout: keys['unknown-clients'].then,
+      },
       policies: {
         paths: this.#paths(keys.policies.paths, ['policies', 'paths']),
         watch: keys.policies.watch,
       },
       endpoints: { files: this.#paths(keys.endpoints.files, ['endpoints', 'files']) },
       resources: { files: this.#paths(keys.resources.files, ['resources', 'files']) },
-      defaultEgress: builtWord(keys['default-egress'], ['allow', 'audit', 'deny']),
+      defaultEgress: keys['default-egress'],
+      learning: keys.learning,
       audit: {
         node: keys.audit.node,
         endpoints: keys.audit.endpoints.map((_, i) => this.#selector(i)),
       },
-      datapath:
-        keys.datapath.kind === 'memory'
-          ? { kind: 'memory' }
-          : { kind: 'ebpf', pinPath: keys.datapath.ebpf['pin-path'] },
+      datapath: this.#datapath(),
       state: { directory: keys.state.directory },
       admin: keys.admin,
       metrics: keys.metrics,
@@ -71,12 +86,36 @@ class Builder {
   }
 
   #listener(i: number): ListenerConfig {
-    const { address, port, mode } = this.#keys.listeners[i] ?? {}
+    const { address, port, mode, interfaces } = this.#keys.listeners[i] ?? {}
     return {
       address: address === undefined ? undefined : parseAddress(address),
       port: port ?? 0,
-      mode: builtWord(mode, ['explicit']),
+      mode: mode ?? 'explicit',
+      interfaces: interfaces ?? [],
       position: this.#document.positionOf(['listeners', i]),
+    }
+  }
+
+  #upstreams(): UpstreamsConfig {
+    const { timeout, attempts, trusted, untrusted } = this.#keys.upstreams
+    return {
+      servers: this.#servers(),
+      originalDestination: this.#keys.upstreams['original-destination'],
+      trusted: toPrefixes(trusted),
+      untrusted,
+      timeoutMs: timeout,
+      attempts,
+    }
+  }
+
+  #datapath(): DatapathConfig {
+    const { kind, ebpf } = this.#keys.datapath
+    const adoptExistingMs = this.#keys.datapath['adopt-existing']
+    switch (builtWord(kind, ['memory', 'ebpf'])) {
+      case 'memory':
+        return { kind: 'memory', adoptExistingMs }
+      case 'ebpf':
+        return { kind: 'ebpf', pinPath: ebpf['pin-path'], adoptExistingMs }
     }
   }
 
@@ -119,10 +158,8 @@ class Builder {
       minTtlMs: dns['min-ttl'],
       maxTtlMs: dns['max-ttl'],
       graceAfterTtlMs: dns['grace-after-ttl'],
-      protectedPrefixes: dns['protected-prefixes'].flatMap((text) => {
-        const result = parsePrefix(text)
-        return result.kind === 'ok' ? [result.prefix] : []
-      }),
+      protectedPrefixes: toPrefixes(dns['protected-prefixes']),
+      prewarm: dns.prewarm,
     }
   }
 
@@ -133,6 +170,14 @@ class Builder {
   #fault(path: SourcePath, message: string): void {
     this.faults.push({ position: this.#document.positionOf(path), message })
   }
+}
+
+/** Prefixes whose form the schema has checked. */
+function toPrefixes(texts: readonly string[]): readonly Prefix[] {
+  return texts.flatMap((text) => {
+    const result = parsePrefix(text)
+    return result.kind === 'ok' ? [result.prefix] : []
+  })
 }
 
 /** The word as one of those that are built; the schema has refused the others. */

@@ -6,18 +6,23 @@ import type { Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
 import type { Limits } from '../core/limits.ts'
 import type { SocketAddress } from '../core/socket-address.ts'
+import type { DefaultEgress } from '../policy/compile.ts'
 import type { LabelSelector } from '../policy/rule.ts'
 
 export interface Config {
   /** The file it came from; `built-in` for the defaults. */
   readonly file: string
   readonly listeners: readonly ListenerConfig[]
+  readonly intercept: InterceptConfig
   readonly upstreams: UpstreamsConfig
+  readonly unknownClients: UnknownClientsConfig
   readonly policies: { readonly paths: readonly PlacedPath[]; readonly watch: boolean }
   readonly endpoints: { readonly files: readonly PlacedPath[] }
   readonly resources: { readonly files: readonly PlacedPath[] }
   /** What an endpoint may do that no policy puts into default deny. */
-  readonly defaultEgress: 'allow' | 'audit' | 'deny'
+  readonly defaultEgress: DefaultEgress
+  /** Whom an address that one endpoint learned is known to: all of the node, or that endpoint alone. */
+  readonly learning: 'node' | 'endpoint'
   readonly audit: { readonly node: boolean; readonly endpoints: readonly LabelSelector[] }
   readonly datapath: DatapathConfig
   readonly state: { readonly directory: string }
@@ -40,12 +45,39 @@ export interface ListenerConfig {
   readonly address: Prefix | undefined
   /** Port 0 takes a free one. UDP and TCP both. */
   readonly port: number
-  readonly mode: 'explicit'
+  readonly mode: ListenerMode
+  /** Of mode tproxy: names or beginnings such as `lxc*`; empty: those of the endpoints. */
+  readonly interfaces: readonly string[]
   readonly position: Position
+}
+
+export type ListenerMode = 'explicit' | 'tproxy' | 'redirect'
+
+export interface InterceptConfig {
+  /** Whether the daemon puts the rules in when it starts. */
+  readonly onStart: boolean
+  /** What an orderly stop leaves: rules that drop, or none. */
+  readonly onExit: 'closed' | 'open'
+  /** Mark of our own packets, 1..0xffffffff. */
+  readonly mark: number
+  /** Routing table for TPROXY. */
+  readonly table: number
+}
+
+export interface UnknownClientsConfig {
+  /** How long a query waits for its endpoint to become known. */
+  readonly waitMs: number
+  readonly onTimeout: 'refuse' | 'allow-unmanaged'
 }
 
 export interface UpstreamsConfig {
   readonly servers: readonly UpstreamServer[]
+  /** Transparent modes: forward to the server that the client asked. */
+  readonly originalDestination: boolean
+  /** Servers that may teach addresses; empty: `servers`. */
+  readonly trusted: readonly Prefix[]
+  /** Queries to a server that is not trusted. */
+  readonly untrusted: 'refuse' | 'pass'
   /** For the whole query, all attempts. */
   readonly timeoutMs: number
   readonly attempts: number
@@ -56,8 +88,10 @@ export type UpstreamServer =
   | { readonly kind: 'system'; readonly position: Position }
   | { readonly kind: 'address'; readonly address: SocketAddress; readonly position: Position }
 
-export type DatapathConfig =
-  { readonly kind: 'memory' } | { readonly kind: 'ebpf'; readonly pinPath: string }
+export type DatapathConfig = {
+  /** Flows open before an endpoint was first enforced pass for so long. */
+  readonly adoptExistingMs: number
+} & ({ readonly kind: 'memory' } | { readonly kind: 'ebpf'; readonly pinPath: string })
 
 export interface DnsConfig {
   readonly denyResponse: 'refused' | 'nxdomain' | 'nodata' | 'drop'
@@ -70,6 +104,8 @@ export interface DnsConfig {
   readonly graceAfterTtlMs: number
   /** Addresses that never get labels from answers, besides those of SEMANTICS 4. */
   readonly protectedPrefixes: readonly Prefix[]
+  /** Ask the exact names of policies before the first query. */
+  readonly prewarm: boolean
 }
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'

@@ -48,25 +48,21 @@ export const listener = group('Where queries are taken, UDP and TCP both', {
   mode: oneOf(['explicit', 'tproxy', 'redirect'], {
     default: 'explicit',
     doc: 'how queries come in: clients name us as their resolver, or are redirected',
-    later: ['tproxy', 'redirect'],
   }),
   interfaces: list(words('interface name'), {
-    ...LATER,
     default: [],
-    doc: 'interfaces to intercept on; empty = those of the endpoints',
-    unit: 'interface names',
+    doc: 'interfaces to intercept on (tproxy); empty = those of the endpoints',
+    unit: 'interface names, or their beginnings such as lxc*',
   }),
 })
 
 export const intercept = group('Redirect rules of the transparent modes', {
-  'on-start': flag({ ...LATER, default: false, doc: 'install the rules at start' }),
+  'on-start': flag({ default: false, doc: 'install the rules at start' }),
   'on-exit': oneOf(['closed', 'open'], {
-    ...LATER,
     default: 'closed',
     doc: 'DNS of intercepted clients after an orderly stop',
   }),
   mark: integer({
-    ...LATER,
     default: 0x4e47,
     min: 1,
     max: 0xffff_ffff,
@@ -74,7 +70,6 @@ export const intercept = group('Redirect rules of the transparent modes', {
     doc: 'mark of our own packets',
   }),
   table: integer({
-    ...LATER,
     default: 20_039,
     min: 1,
     max: 0x7fff_ffff,
@@ -91,18 +86,15 @@ export const upstreams = group('Servers that queries go to', {
     unit: 'system or ADDRESS:PORT, such as 9.9.9.9:53 or [2620:fe::fe]:53',
   }),
   'original-destination': flag({
-    ...LATER,
     default: false,
     doc: 'transparent modes: forward to the server the client asked',
   }),
   trusted: list(prefixItem(), {
-    ...LATER,
     default: [],
     doc: 'servers that may teach addresses; empty = the servers above',
     unit: 'prefixes',
   }),
   untrusted: oneOf(['refuse', 'pass'], {
-    ...LATER,
     default: 'refuse',
     doc: 'queries to other servers: refused, or forwarded and nothing learned',
   }),
@@ -232,7 +224,6 @@ export const dns = group('What is answered', {
     unit: 'prefixes',
   }),
   prewarm: flag({
-    ...LATER,
     default: false,
     doc: 'ask the exact names of policies before the first query',
   }),
@@ -257,7 +248,6 @@ export const datapath = group('What enforces', {
     doc: "compare and repair a slice of the kernel's maps so often",
   }),
   'adopt-existing': duration({
-    ...LATER,
     default: '10m',
     doc: 'flows open before an endpoint was first enforced pass for so long',
   }),

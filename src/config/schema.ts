@@ -46,20 +46,17 @@ export const configSchema = group('namegate configuration', {
   }).prefault({}),
   'unknown-clients': group('Clients that are no known endpoint', {
     wait: duration({
-      ...LATER,
       default: '2s',
       doc: 'how long their queries wait for an endpoint to appear',
     }),
     // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; a schema is never awaited
     then: oneOf(['refuse', 'allow-unmanaged'], {
-      ...LATER,
       default: 'refuse',
       doc: 'what happens then',
     }),
   }).prefault({}),
   'default-egress': oneOf(['allow', 'allow-named', 'allow-known', 'audit', 'deny'], {
     default: 'allow',
-    later: ['allow-named', 'allow-known'],
     doc: 'what endpoints may do that no policy puts into default deny',
   }),
   audit: group('Let pass and report what would be denied', {
@@ -72,7 +69,6 @@ export const configSchema = group('namegate configuration', {
   }).prefault({}),
   learning: oneOf(['node', 'endpoint'], {
     default: 'node',
-    later: ['endpoint'],
     doc: 'whom an address that one endpoint learned is known to',
   }),
   datapath: datapath.prefault({}),

@@ -15,7 +15,7 @@ import { invariant } from '../core/invariant.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import { OWNER_POLICY } from '../ipcache/facts.ts'
 import type { Selector } from '../identity/selector-cache.ts'
-import { compilePolicies, type CompiledPolicy } from '../policy/compile.ts'
+import { compilePolicies, type CompiledPolicy, type DefaultEgress } from '../policy/compile.ts'
 import { indexLabels, policySelects } from '../policy/labels.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { EndpointRules } from '../datapath/policy-maps.ts'
@@ -28,7 +28,7 @@ import { qualifiedName } from './rule-origins.ts'
 
 export interface PolicyControlOptions {
   readonly core: CoreState
-  readonly defaultEgress: 'allow' | 'audit' | 'deny'
+  readonly defaultEgress: DefaultEgress
   readonly withoutDnsRules: 'allow' | 'deny'
   readonly staticIdentitiesMax: number
 }

@@ -79,7 +79,7 @@ export const LIMITS = {
     1_024,
     'sockets that answer from asked addresses',
     'the least recently used is closed',
-    LATER,
+    { max: 65_536 },
   ),
   'dynamic-identities': count(
     4_096,

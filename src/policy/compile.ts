@@ -37,8 +37,11 @@ export interface CompiledPolicy {
   readonly dns: DnsRules
 }
 
+/** What an endpoint may do that no policy puts into default deny (SEMANTICS 2). */
+export type DefaultEgress = 'allow' | 'allow-named' | 'allow-known' | 'audit' | 'deny'
+
 export interface CompileOptions {
-  readonly defaultEgress: 'allow' | 'audit' | 'deny'
+  readonly defaultEgress: DefaultEgress
   readonly withoutDnsRules: 'allow' | 'deny'
   /** Number of a rule's origin; stable while the policy object lives. */
   readonly originOf: (policy: Policy, rule: Rule) => number
@@ -79,8 +82,8 @@ export function compilePolicies(
       }
     }
   }
-  if (!defaultDeny && options.defaultEgress !== 'deny') {
-    const action = options.defaultEgress
+  const action = options.defaultEgress
+  if (!defaultDeny && (action === 'allow' || action === 'audit')) {
     addLevel(ANY_IDENTITY, [{ action, range: EVERYTHING, origin: DEFAULT_ORIGIN }])
   }
   const dns = compileDnsRules(policies, {

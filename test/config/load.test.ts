@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { InvalidInputError } from '../../src/core/errors.ts'
+import { formatPrefix } from '../../src/core/ip.ts'
 import { LIMITS, makeLimits } from '../../src/core/limits.ts'
 import {
   configJsonSchema,
@@ -36,9 +37,12 @@ test('parseConfig of an empty file gives the defaults of DESIGN', () => {
   )
   assert.deepEqual(rest, {
     defaultEgress: 'allow',
+    learning: 'node',
+    intercept: { onStart: false, onExit: 'closed', mark: 20_039, table: 20_039 },
+    unknownClients: { waitMs: 2_000, onTimeout: 'refuse' },
     resources: { files: [] },
     audit: { node: false, endpoints: [] },
-    datapath: { kind: 'memory' },
+    datapath: { kind: 'memory', adoptExistingMs: 600_000 },
     state: { directory: 'var/state' },
     admin: { socket: 'var/run/admin.sock' },
     metrics: { address: '127.0.0.1', port: 9465 },
@@ -51,6 +55,7 @@ test('parseConfig of an empty file gives the defaults of DESIGN', () => {
       maxTtlMs: 86_400_000,
       graceAfterTtlMs: 60_000,
       protectedPrefixes: [],
+      prewarm: false,
     },
     limits: makeLimits(),
     log: { level: 'info', format: 'pretty' },
@@ -60,13 +65,22 @@ test('parseConfig of an empty file gives the defaults of DESIGN', () => {
 test('parseConfig reads every key that is built', () => {
   const config = parseConfig(
     `
-listeners: [{ port: 53 }, { address: "::1", port: 5301 }]
-upstreams: { servers: ["9.9.9.9:53", "[2620:fe::fe]:5353", system], timeout: 2s, attempts: 2 }
+listeners: [{ port: 53 }, { address: "::1", port: 5301 }, { port: 10053, mode: tproxy, interfaces: ["lxc*"] }]
+intercept: { on-start: true, on-exit: open, mark: 7, table: 8 }
+upstreams:
+  servers: ["9.9.9.9:53", "[2620:fe::fe]:5353", system]
+  original-destination: true
+  trusted: [10.96.0.0/12]
+  untrusted: pass
+  timeout: 2s
+  attempts: 2
+unknown-clients: { wait: 1s, then: allow-unmanaged }
+learning: endpoint
 policies: { paths: [a.yaml, b], watch: false }
 endpoints: { files: [] }
 default-egress: deny
 audit: { node: true, endpoints: [{ matchLabels: { app: x, "k8s:tier": "1" } }] }
-datapath: { kind: ebpf, ebpf: { pin-path: /sys/fs/bpf/x } }
+datapath: { kind: ebpf, ebpf: { pin-path: /sys/fs/bpf/x }, adopt-existing: 1m }
 state: { directory: s }
 admin: { socket: a.sock }
 metrics: { address: "::1", port: 0 }
@@ -79,6 +93,7 @@ dns:
   max-ttl: 1h
   grace-after-ttl: 5s
   protected-prefixes: [10.0.0.0/8, "fd00::/8"]
+  prewarm: true
 limits: { pairs: 5, tcp-idle-timeout: 1m, udp-message: 512 }
 log: { level: debug, format: json }
 `,
@@ -86,14 +101,27 @@ log: { level: debug, format: json }
     isLoopback,
   )
   assert.deepEqual(
-    config.listeners.map(({ address, port }) => [address?.family, port]),
+    config.listeners.map(({ address, port, mode }) => [address?.family, port, mode]),
     [
-      [undefined, 53],
-      [6, 5301],
+      [undefined, 53, 'explicit'],
+      [6, 5301, 'explicit'],
+      [undefined, 10_053, 'tproxy'],
     ],
   )
+  assert.deepEqual(config.listeners[2]?.interfaces, ['lxc*'])
+  assert.deepEqual(config.intercept, { onStart: true, onExit: 'open', mark: 7, table: 8 })
+  const { servers, trusted, ...upstreams } = config.upstreams
+  assert.deepEqual(trusted.map(formatPrefix), ['10.96.0.0/12'])
+  assert.deepEqual(upstreams, {
+    originalDestination: true,
+    untrusted: 'pass',
+    timeoutMs: 2_000,
+    attempts: 2,
+  })
+  assert.deepEqual(config.unknownClients, { waitMs: 1_000, onTimeout: 'allow-unmanaged' })
+  assert.deepEqual([config.learning, config.dns.prewarm], ['endpoint', true])
   assert.deepEqual(
-    config.upstreams.servers.map((each) => (each.kind === 'system' ? 'system' : each.address.port)),
+    servers.map((each) => (each.kind === 'system' ? 'system' : each.address.port)),
     [53, 5353, 'system'],
   )
   assert.deepEqual(config.audit.endpoints, [
@@ -104,7 +132,11 @@ log: { level: debug, format: json }
       ]),
     },
   ])
-  assert.deepEqual(config.datapath, { kind: 'ebpf', pinPath: '/sys/fs/bpf/x' })
+  assert.deepEqual(config.datapath, {
+    kind: 'ebpf',
+    pinPath: '/sys/fs/bpf/x',
+    adoptExistingMs: 60_000,
+  })
   assert.deepEqual(config.metrics, { address: '::1', port: 0 })
   assert.deepEqual(config.dns.hold, { limitMs: 1_000, onLimit: 'drop' })
   assert.equal(config.dns.protectedPrefixes.length, 2)

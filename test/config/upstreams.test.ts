@@ -9,7 +9,13 @@ const POSITION = { file: 'u', line: 9, column: 1 }
 
 function mkListener(address: string | undefined, port: number): ListenerConfig {
   const bound = address === undefined ? undefined : parseAddress(address)
-  return { address: bound, port, mode: 'explicit', position: { ...POSITION, line: 2 } }
+  return {
+    address: bound,
+    port,
+    mode: 'explicit',
+    interfaces: [],
+    position: { ...POSITION, line: 2 },
+  }
 }
 
 function mkServer(text: string): UpstreamServer {
