@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
+import { addressNumber, mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
 
 function mkNode(): Node {
   const node = new Node()
@@ -107,4 +107,22 @@ test('An endpoint that comes while policies change has its rules at once', () =>
   node.settle()
   assert.equal(node.verdict('a', '192.0.2.1'), 'deny')
   assert.deepEqual(node.differences(), [])
+})
+
+test('EndpointControl forgets what a departed endpoint learned in slices, whatever others learned', () => {
+  const node = new Node({ pairs: 16_384 })
+  node.setEndpoints([mkEndpoint('a', ['10.0.0.1']), mkEndpoint('b', ['10.0.0.2'])])
+  const addresses = Array.from({ length: 6_000 }, (_, i) => addressNumber(4, i))
+  node.learn(node.endpoint('a').id, 'n.x', addresses)
+  node.learn(node.endpoint('b').id, 'n.x', addresses)
+  const { pairs } = node.core.names
+  node.endpoints.apply([mkEndpoint('b', ['10.0.0.2'])])
+  const left = pairs.slots.used
+  assert.ok(left > 6_000, `not all in one turn: ${left} left`)
+  assert.ok(left < 12_000, 'the first slice goes at once')
+  node.settle()
+  assert.equal(pairs.slots.used, 6_000, "the other endpoint's stay")
+  for (let pair = 1; pair <= pairs.slots.high; pair++) {
+    if (pairs.mapping[pair] !== 0) assert.equal(pairs.endpoint[pair], node.endpoint('b').id)
+  }
 })
