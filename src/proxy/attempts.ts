@@ -6,7 +6,7 @@
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { FAILED_SOCKET, FAILED_TIMEOUT } from './answer-batch.ts'
-import { OVER_TCP } from './batch.ts'
+import { OVER_TCP } from './client-columns.ts'
 import { DelayQueue } from './delay-queue.ts'
 import type { InFlightTable } from './in-flight.ts'
 import type { RandomPool } from './random.ts'

@@ -3,10 +3,9 @@
 // Nothing here knows what kind of socket filled it. Cost: one slab and a few typed arrays, made once.
 
 import type { Family } from '../core/ip.ts'
+import { invariant } from '../core/invariant.ts'
+import { OVER_TCP, OVER_UDP, type ClientColumns } from './client-columns.ts'
 import { DEFAULT_STRIDE, OctetStore } from './octet-store.ts'
-
-export const OVER_UDP = 0
-export const OVER_TCP = 1
 
 /** Messages that one batch takes. */
 export const BATCH_CAPACITY = 256
@@ -17,16 +16,16 @@ export interface MessageBatchOptions {
   readonly stride?: number
 }
 
-export class MessageBatch {
+export class MessageBatch implements ClientColumns {
   readonly store: OctetStore
   readonly families: Uint8Array
-  /** 16 octets an entry, IPv4 in the first 4, the rest zero. */
   readonly addresses: Uint8Array
   readonly ports: Uint16Array
-  /** OVER_UDP or OVER_TCP. */
   readonly transports: Uint8Array
-  /** The UDP listener or TCP connection that the message came in on and its answer leaves by. */
   readonly channels: Uint32Array
+  readonly interfaces: Uint32Array
+  readonly askedAddresses: Uint8Array
+  readonly askedPorts: Uint16Array
   /** 1 where a UDP message was longer than a cell and is cut: its answer is FORMERR (SEMANTICS 6). */
   readonly oversized: Uint8Array
   #count = 0
@@ -39,6 +38,9 @@ export class MessageBatch {
     this.ports = new Uint16Array(capacity)
     this.transports = new Uint8Array(capacity)
     this.channels = new Uint32Array(capacity)
+    this.interfaces = new Uint32Array(capacity)
+    this.askedAddresses = new Uint8Array(capacity * 16)
+    this.askedPorts = new Uint16Array(capacity)
     this.oversized = new Uint8Array(capacity)
   }
 
@@ -91,6 +93,12 @@ export class MessageBatch {
     this.store.keep(index, source, offset, length)
   }
 
+  /** Native sockets have filled all columns of the next `count` entries, octets and lengths included. */
+  extend(count: number): void {
+    invariant(this.#count + count <= this.store.capacity, 'a batch has room for what was received')
+    this.#count += count
+  }
+
   clear(): void {
     this.store.clear(this.#count)
     this.#count = 0
@@ -108,7 +116,12 @@ export class MessageBatch {
     this.channels[index] = channel
     this.families[index] = family
     this.ports[index] = port
-    for (let i = 0; i < 16; i++) this.addresses[index * 16 + i] = peer[i]!
+    this.interfaces[index] = 0
+    this.askedPorts[index] = 0
+    for (let i = 0; i < 16; i++) {
+      this.addresses[index * 16 + i] = peer[i]!
+      this.askedAddresses[index * 16 + i] = 0
+    }
     return index
   }
 }

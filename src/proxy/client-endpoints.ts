@@ -7,7 +7,8 @@ import type { Datapath } from '../datapath/datapath.ts'
 import { TCP, UDP } from '../core/protocol.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
-import { OVER_TCP, type MessageBatch } from './batch.ts'
+import type { MessageBatch } from './batch.ts'
+import { OVER_TCP } from './client-columns.ts'
 
 export interface ClientEndpointsOptions {
   readonly registry: EndpointRegistry

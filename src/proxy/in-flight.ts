@@ -10,6 +10,7 @@ import type { EndpointId, Generation } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import type { QueryView } from '../dns/query.ts'
 import type { MessageBatch } from './batch.ts'
+import { copyClient, type ClientColumns } from './client-columns.ts'
 import { ClientCounts } from './client-counts.ts'
 import { copyOctets, copyOf } from './octet-store.ts'
 
@@ -32,15 +33,16 @@ export interface InFlightOptions {
   readonly perClient: number
 }
 
-export class InFlightTable {
+export class InFlightTable implements ClientColumns {
   readonly capacity: number
   readonly families: Uint8Array
-  /** 16 octets a slot. */
   readonly addresses: Uint8Array
   readonly ports: Uint16Array
-  /** OVER_UDP or OVER_TCP: how the client asked. */
   readonly transports: Uint8Array
   readonly channels: Uint32Array
+  readonly interfaces: Uint32Array
+  readonly askedAddresses: Uint8Array
+  readonly askedPorts: Uint16Array
   /** The client's own query id. */
   readonly clientIds: Uint16Array
   readonly endpoints: Uint32Array
@@ -80,6 +82,9 @@ export class InFlightTable {
     this.ports = new Uint16Array(capacity)
     this.transports = new Uint8Array(capacity)
     this.channels = new Uint32Array(capacity)
+    this.interfaces = new Uint32Array(capacity)
+    this.askedAddresses = new Uint8Array(capacity * 16)
+    this.askedPorts = new Uint16Array(capacity)
     this.clientIds = new Uint16Array(capacity)
     this.endpoints = new Uint32Array(capacity)
     this.generations = new Uint32Array(capacity)
@@ -121,20 +126,12 @@ export class InFlightTable {
     this.#count++
     this.#states[slot] = TAKEN
     this.#clientEntries[slot] = client
-    this.#takeClient(slot, batch, index, family)
+    copyClient(batch, index, this, slot)
     this.#takeQuestion(slot, query)
     this.#takeOctets(slot, batch.octets(index), batch.offset(index), length)
     this.endpoints[slot] = endpoint
     this.generations[slot] = generation
     return slot
-  }
-
-  #takeClient(slot: number, batch: MessageBatch, index: number, family: Family): void {
-    this.families[slot] = family
-    for (let i = 0; i < 16; i++) this.addresses[slot * 16 + i] = batch.addresses[index * 16 + i]!
-    this.ports[slot] = batch.ports[index]!
-    this.transports[slot] = batch.transports[index]!
-    this.channels[slot] = batch.channels[index]!
   }
 
   #takeQuestion(slot: number, query: QueryView): void {

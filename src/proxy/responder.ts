@@ -6,18 +6,18 @@
 import type { LocalAnswer } from '../dns/codes.ts'
 import type { QueryView } from '../dns/query.ts'
 import { LOCAL_ANSWER_MAX, writeLocalAnswer, writeTruncated } from '../dns/reply.ts'
-import { OVER_TCP, type MessageBatch } from './batch.ts'
+import type { MessageBatch } from './batch.ts'
+import { OVER_TCP, type ClientColumns } from './client-columns.ts'
 import type { InFlightTable } from './in-flight.ts'
 import { SlotView } from './slot-view.ts'
 import type { TcpServer } from './tcp-server.ts'
 
 /** How an answer leaves over UDP: Node's sockets or the native ones. */
 export interface DatagramSender {
-  /** Sends a copy, with `id` as its first octets, to the peer whose 16 octets stand at `addressOffset`. */
+  /** Sends a copy, with `id` as its first octets, to the client of a row, from the server that it asked. */
   send(
-    addresses: Uint8Array,
-    addressOffset: number,
-    port: number,
+    clients: ClientColumns,
+    row: number,
     octets: Uint8Array,
     offset: number,
     length: number,
@@ -61,8 +61,7 @@ export class Responder {
       this.#options.tcp.reply(channel, out, 0, length, view.id)
       return
     }
-    const sender = this.#options.udp[channel]
-    sender?.send(batch.addresses, index * 16, batch.ports[index]!, out, 0, length, view.id)
+    this.#options.udp[channel]?.send(batch, index, out, 0, length, view.id)
   }
 
   /** A batch entry gets no answer. */
@@ -127,7 +126,6 @@ export class Responder {
       tcp.reply(channel, octets, offset, length, id)
       return
     }
-    const port = inFlight.ports[slot]!
-    udp[channel]?.send(inFlight.addresses, slot * 16, port, octets, offset, length, id)
+    udp[channel]?.send(inFlight, slot, octets, offset, length, id)
   }
 }

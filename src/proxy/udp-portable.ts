@@ -7,6 +7,7 @@ import type { RemoteInfo } from 'node:dgram'
 import type { Family } from '../core/ip.ts'
 import { isAnswerable, type AddressBook } from './address-book.ts'
 import type { MessageBatch } from './batch.ts'
+import type { ClientColumns } from './client-columns.ts'
 import type { BatchCollector } from './collector.ts'
 import { DatagramSocket } from './datagram-socket.ts'
 import { listenFault } from './listen.ts'
@@ -69,18 +70,18 @@ export class UdpListener {
     return this.#socket.port
   }
 
-  /** Sends a copy of a message, with `id` as its first octets, to the peer whose 16 octets stand at `addressOffset`. */
+  /** As DatagramSender.send; the socket's own address is the one that was asked. */
   send(
-    addresses: Uint8Array,
-    addressOffset: number,
-    port: number,
+    clients: ClientColumns,
+    row: number,
     octets: Uint8Array,
     offset: number,
     length: number,
     id: number,
   ): void {
-    const text = this.#options.book.write(this.family, addresses, addressOffset)
-    if (this.#socket.sendTo(octets, offset, length, id, port, text)) this.counters.sent++
+    const text = this.#options.book.write(this.family, clients.addresses, row * 16)
+    if (this.#socket.sendTo(octets, offset, length, id, clients.ports[row]!, text))
+      this.counters.sent++
     else this.counters.sendsDropped++
   }
 

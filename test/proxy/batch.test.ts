@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MessageBatch, OVER_TCP, OVER_UDP } from '../../src/proxy/batch.ts'
+import { MessageBatch } from '../../src/proxy/batch.ts'
+import { OVER_TCP, OVER_UDP } from '../../src/proxy/client-columns.ts'
 
 const STRIDE = 64
 const PEER = Uint8Array.from({ length: 16 }, (_, i) => i)

@@ -67,15 +67,7 @@ test('UdpListener hands over peers, octets and channel of IPv4 and IPv6, at the 
         const text = Buffer.from(batch.octets(i).subarray(at, at + batch.length(i))).toString()
         const peer = Buffer.from(batch.addresses.subarray(i * 16, i * 16 + 16)).toString('hex')
         seen.push(`${batch.channels[i]} ${batch.families[i]} ${peer} ${text}`)
-        listener.send(
-          batch.addresses,
-          i * 16,
-          batch.ports[i] ?? 0,
-          batch.octets(i),
-          at,
-          batch.length(i),
-          0x4142,
-        )
+        listener.send(batch, i, batch.octets(i), at, batch.length(i), 0x4142)
       }
     }
     const collector = new BatchCollector({ clock: systemClock, onBatch, batch: { capacity: 4 } })

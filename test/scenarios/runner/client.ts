@@ -41,8 +41,8 @@ export class Clients {
   /** How replies come back. */
   readonly udp: ResponderOptions['udp'] = [
     {
-      send: (_addresses, _at, port, octets, offset, length, id) =>
-        this.#receive(port, octets.subarray(offset, offset + length), id),
+      send: (clients, row, octets, offset, length, id) =>
+        this.#receive(clients.ports[row] ?? 0, octets.subarray(offset, offset + length), id),
     },
   ]
   readonly tcp: ResponderOptions['tcp'] = {

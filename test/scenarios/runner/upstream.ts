@@ -3,7 +3,7 @@
 
 import { invariant } from '../../../src/core/invariant.ts'
 import { FAILED_SOCKET, FAILED_TIMEOUT } from '../../../src/proxy/answer-batch.ts'
-import { OVER_TCP } from '../../../src/proxy/batch.ts'
+import { OVER_TCP } from '../../../src/proxy/client-columns.ts'
 import { Delivery, type DeliveryOptions } from '../../../src/proxy/delivery.ts'
 import { InFlightTable, TABLE_FULL, CLIENT_FULL } from '../../../src/proxy/in-flight.ts'
 import { SlotView } from '../../../src/proxy/slot-view.ts'
