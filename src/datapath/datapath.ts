@@ -6,14 +6,16 @@
 //   1. mode bypass: pass. Neighbour discovery and ARP pass. Malformed: drop, counted.
 //   2. source not among the endpoint's: drop, counted.
 //   3. to one of namegate's own listeners (`listeners`): pass.
-//   4. a reply in a connection that the peer began: pass.
-//   5. look up three keys, each by longest match on (protocol, port): the destination's identity, its
+//   4. DNS of a family that is intercepted on its interface (`setIntercepted`): pass.
+//   5. a reply in a connection that the peer began: pass.
+//   6. look up three keys, each by longest match on (protocol, port): the destination's identity, its
 //      class, identity 0. Any deny: deny. Else any allow: pass. Else any audit: pass and report.
-//   6. else drop; or, when the mode, the endpoint's audit flag or its absent enforcing flag says so, pass
+//   7. else drop; or, when the mode, the endpoint's audit flag or its absent enforcing flag says so, pass
 //      (the first two are reported as `audit`).
 
 import type { EndpointId, Generation, Identity, RuleId } from '../core/ids.ts'
 import type { Family, Prefix } from '../core/ip.ts'
+import type { InterceptedInterface } from './interception.ts'
 import type { PrefixBatch } from './prefix-batch.ts'
 
 export type DatapathKind = 'memory' | 'ebpf' | 'nftables'
@@ -151,6 +153,10 @@ export interface Datapath {
   commit(changes: Changes): CommitResult
   /** Replaces the set of own listeners; call before endpoints are upserted. */
   setListeners(listeners: readonly ListenerEntry[]): void
+  /** Makes these the interfaces on which DNS is redirected behind the datapath; all others are not. Call it after
+   *  the rules that redirect are in, and with fewer before they go. */
+  setIntercepted(interfaces: readonly InterceptedInterface[]): void
+  intercepted(): readonly InterceptedInterface[]
   setMode(mode: Mode): void
   /** The mode in force now; break glass changes it behind the daemon's back. */
   readMode(): Mode

@@ -32,6 +32,8 @@ export interface Bench {
   /** Interface hooks, 1 to 3. */
   interfaceHook(n: number): Hook
   cgroupHook(): Hook
+  /** Index of interface hook `n`. */
+  ifindex(n: number): number
   /** Stops with `leaveEnforcing` and starts anew, as a daemon that is restarted. */
   restart(): void
   close(): void

@@ -4,6 +4,7 @@ import type { BenchMaker } from './bench.ts'
 import { contractOfCommits } from './commits.ts'
 import { contractOfConnections } from './connections.ts'
 import { contractOfExceptions } from './exceptions.ts'
+import { contractOfInterception } from './interception.ts'
 import { contractOfPackets } from './packets.ts'
 import { contractOfRandomPolicies } from './random.ts'
 import { contractOfVerdicts } from './verdicts.ts'
@@ -13,6 +14,7 @@ export function datapathContract(maker: BenchMaker): void {
   contractOfVerdicts(maker)
   contractOfExceptions(maker)
   contractOfConnections(maker)
+  contractOfInterception(maker)
   contractOfPackets(maker)
   contractOfRandomPolicies(maker)
 }

@@ -74,6 +74,7 @@ export function makeEbpfBench(sizes: Sizes = {}): EbpfBench {
     judge: (endpoint, direction, frame) =>
       cgroup.within(() => datapath.judge(endpoint, direction, frame)),
     interfaceHook: (n) => ({ kind: 'interface', name: `lxc${n}`, side: 'ingress' }),
+    ifindex: (n) => posix.ifIndex(`lxc${n}`),
     cgroupHook: () => ({ kind: 'cgroup', path: cgroup.make() }),
     restart: () => {
       datapath.stop({ leaveEnforcing: true })

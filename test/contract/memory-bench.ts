@@ -16,12 +16,14 @@ export function makeMemoryBench(sizes: Sizes = {}, clock: Clock = systemClock): 
     policyEntriesMax: sizes.policies ?? 65_536,
     connectionsPerEndpoint: sizes.connectionsPerEndpoint ?? 65_536,
     tcpIdleMs: sizes.tcpIdleMs ?? 6 * 3_600_000,
+    ifIndex: (name) => Number(name.slice('lxc'.length)),
   })
   datapath.start()
   return {
     datapath,
     judge: (endpoint, direction, frame) => datapath.judge(endpoint, direction, frame),
     interfaceHook: (n) => ({ kind: 'interface', name: `lxc${n}`, side: 'ingress' }),
+    ifindex: (n) => n,
     cgroupHook: () => ({ kind: 'cgroup', path: 'shop.slice' }),
     restart: () => {
       datapath.stop({ leaveEnforcing: true })

@@ -9,6 +9,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { endpointId } from '../../src/core/ids.ts'
+import { linkDirectory } from '../../src/datapath/ebpf/bpffs.ts'
 import { cgroupMount } from '../../src/datapath/ebpf/cgroup-path.ts'
 import { batch, commit, endpoint, POD, policy, prefix } from '../contract/bench.ts'
 import { ebpfMaker, ip, makeEbpfBench, type EbpfBench } from '../contract/ebpf-bench.ts'
@@ -141,7 +142,7 @@ describe('ebpf hooks', { skip }, () => {
       const name = `namegate-test-late-${process.pid}`
       const folder = join(cgroupMount() ?? '', name)
       const links = (): string =>
-        execFileSync('ls', [join(pinPath, 'v1/links')], { encoding: 'utf8' }).trim()
+        execFileSync('ls', [linkDirectory(pinPath)], { encoding: 'utf8' }).trim()
       commit(datapath, {
         endpointUpserts: [endpoint({ hook: { kind: 'cgroup', path: name }, sources: [] })],
       })

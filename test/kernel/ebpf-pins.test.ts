@@ -10,6 +10,12 @@ import { describe, test } from 'node:test'
 import { UnavailableError } from '../../src/core/errors.ts'
 import { identity } from '../../src/core/ids.ts'
 import { EbpfDatapath } from '../../src/datapath/ebpf/adapter.ts'
+import { pinDirectory } from '../../src/datapath/ebpf/bpffs.ts'
+import {
+  clearIntercepted,
+  readIntercepted,
+  setIntercepted,
+} from '../../src/datapath/ebpf/intercepted.ts'
 import { detachAll, readPinnedMode, setPinnedMode } from '../../src/datapath/ebpf/pins.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
 import { ACK, frame, RST, SYN, tcp, udp } from '../support/packets.ts'
@@ -68,6 +74,32 @@ describe('ebpf pins', { skip }, () => {
       assert.equal(bench.judge(POD, 'from', hello), 'drop')
     }))
 
+  test('setIntercepted opens and closes port 53 without a daemon, and a daemon finds it', () =>
+    withBench((bench) => {
+      const { bpf, pinPath } = bench
+      settle(bench, [])
+      const query = frame({ source: POD_4, target: PEER_4 }, udp({ from: 40000, to: 53 }))
+      const families = { 4: true, 6: false }
+      const entries = [{ ifindex: bench.ifindex(1), families }]
+      bench.datapath.stop({ leaveEnforcing: true })
+      assert.equal(setIntercepted(bpf, pinPath, entries), true)
+      assert.deepEqual(readIntercepted(bpf, pinPath), entries)
+      bench.restart()
+      settle(bench, [])
+      assert.deepEqual(bench.datapath.intercepted(), entries)
+      assert.equal(bench.judge(POD, 'from', query), 'pass')
+      assert.equal(clearIntercepted(bpf, pinPath), true)
+      assert.deepEqual(bench.datapath.intercepted(), [])
+      assert.equal(bench.judge(POD, 'from', query), 'drop')
+    }))
+
+  test('setIntercepted and readIntercepted say that nothing is pinned', () =>
+    withBench(({ bpf, pinPath }) => {
+      const nowhere = join(pinPath, '..', 'nothing-here')
+      assert.equal(setIntercepted(bpf, nowhere, []), false)
+      assert.equal(readIntercepted(bpf, nowhere), undefined)
+    }))
+
   test('setPinnedMode and readPinnedMode say when nothing is pinned there', () =>
     withBench(({ bpf, pinPath }) => {
       const nowhere = join(pinPath, '..', 'nothing-here')
@@ -117,9 +149,9 @@ describe('ebpf pins', { skip }, () => {
   test('start refuses a pinned map of another shape, and says what to do', () =>
     withBench(({ bpf, posix, pinPath }) => {
       const other = `${pinPath}-other`
-      mkdirSync(join(other, 'v1'), { recursive: true })
+      mkdirSync(pinDirectory(other), { recursive: true })
       const args = ['type', 'hash', 'key', '8', 'value', '8', 'entries', '1', 'name', 'ng_policy']
-      execFileSync('bpftool', ['map', 'create', join(other, 'v1/ng_policy'), ...args])
+      execFileSync('bpftool', ['map', 'create', join(pinDirectory(other), 'ng_policy'), ...args])
       const options = { bpf, posix, pinPath: other, connectionsPerEndpoint: 9, tcpIdleMs: 1000 }
       assert.throws(
         () => new EbpfDatapath(options).start(),

@@ -19,6 +19,8 @@ class LateDatapath implements Datapath {
   readonly kind
   readonly start
   readonly setListeners
+  readonly setIntercepted
+  readonly intercepted
   readonly setMode
   readonly readMode
   readonly refresh
@@ -40,6 +42,8 @@ class LateDatapath implements Datapath {
     this.kind = inner.kind
     this.start = inner.start.bind(inner)
     this.setListeners = inner.setListeners.bind(inner)
+    this.setIntercepted = inner.setIntercepted.bind(inner)
+    this.intercepted = inner.intercepted.bind(inner)
     this.setMode = inner.setMode.bind(inner)
     this.readMode = inner.readMode.bind(inner)
     this.refresh = inner.refresh.bind(inner)

@@ -158,6 +158,12 @@ export class Recorder implements Datapath {
 
   setListeners(): void {}
 
+  setIntercepted(): void {}
+
+  intercepted(): readonly never[] {
+    return []
+  }
+
   refresh(): readonly EndpointId[] {
     return []
   }

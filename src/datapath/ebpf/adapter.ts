@@ -23,12 +23,14 @@ import {
   type PolicyEntry,
   type PolicyKey,
 } from '../datapath.ts'
+import type { InterceptedInterface } from '../interception.ts'
 import type { PrefixBatch } from '../prefix-batch.ts'
 import { linkDirectory } from './bpffs.ts'
 import { readCounters } from './counters.ts'
 import { readDump } from './dump.ts'
 import { Events } from './events.ts'
 import { Hooks } from './hooks.ts'
+import { listIntercepted, writeIntercepted } from './intercepted.ts'
 import {
   decodeMode,
   encodeDnsSource,
@@ -142,6 +144,14 @@ export class EbpfDatapath implements Datapath {
       if (errno !== 0) throw new Error(`Cannot set listener: ${errnoName(errno)}`)
     }
     for (const key of stale) map.delete(Buffer.from(key, 'hex'))
+  }
+
+  setIntercepted(interfaces: readonly InterceptedInterface[]): void {
+    writeIntercepted(this.#options.bpf, this.#on().maps.ng_intercepted, interfaces)
+  }
+
+  intercepted(): readonly InterceptedInterface[] {
+    return listIntercepted(this.#on().maps.ng_intercepted)
   }
 
   setMode(mode: Mode): void {

@@ -16,9 +16,7 @@
 #define HOOK_CGROUP 2
 #define ENDPOINT_ENFORCING 1
 #define ENDPOINT_AUDIT 2
-#define ENDPOINT_SCOPED 4       /* not used yet */
-#define ENDPOINT_INTERCEPTED4 8 /* not used yet */
-#define ENDPOINT_INTERCEPTED6 16
+#define ENDPOINT_SCOPED 4  /* looks in its own scope of ng_ipcache first */
 #define ENDPOINT_LAYER3 32 /* the interface carries packets without a link header */
 
 /* Classes, as in src/identity/reserved.ts. */
@@ -142,6 +140,20 @@ struct dns_source_key {
 	__u32 address[4];
 };
 
+/* ng_intercepted */
+#define INTERCEPTED4 1
+#define INTERCEPTED6 2
+
+struct intercepted_value {
+	__u8 families; /* DNS of these may pass to who redirects it */
+	__u8 quiet;    /* what comes from port 53 of these begins nothing */
+	__u8 bridge_port;
+	__u8 unused;
+	__u8 mac[6]; /* the bridge's, of a bridge port */
+	__u8 unused2[6];
+	__u64 quiet_until; /* CLOCK_MONOTONIC, ns; all ones while it is intercepted */
+};
+
 #define EVENT_DENY 1
 #define EVENT_AUDIT 2
 #define REASON_POLICY 1
@@ -186,6 +198,7 @@ enum stat {
 	STAT_CONN_FULL,
 	STAT_EVENTS_LOST,
 	STAT_EVENTS_SAMPLED_OUT,
+	STAT_INTERCEPTED,
 	STATS
 };
 

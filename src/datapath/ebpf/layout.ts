@@ -15,7 +15,7 @@ import type { Family, Prefix } from '../../core/ip.ts'
 import type { ListenerEntry, Mode, PolicyEntry, PolicyKey, PolicyVerdict } from '../datapath.ts'
 import { PREFIX_KEY_HEAD_BITS, PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE } from '../prefix-batch.ts'
 
-export const LAYOUT_VERSION = 1
+export const LAYOUT_VERSION = 2
 
 /** Key and value sizes of every map, in octets. */
 export const MAP_SHAPES = {
@@ -30,6 +30,7 @@ export const MAP_SHAPES = {
   ng_conn_count: { key: 12, value: 8 },
   ng_listeners: { key: 24, value: 4 },
   ng_dns_source: { key: 20, value: 4 },
+  ng_intercepted: { key: 4, value: 24 },
   ng_stats: { key: 4, value: 8 },
 } as const
 
@@ -53,6 +54,7 @@ export const STAT_NAMES = [
   'connections_table_full',
   'events_lost',
   'events_sampled_out',
+  'verdict_intercepted',
 ] as const
 
 const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']

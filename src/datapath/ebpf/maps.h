@@ -94,6 +94,15 @@ struct {
 	__type(value, __u32);
 } ng_dns_source SEC(".maps");
 
+/* By interface index. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct intercepted_value);
+} ng_intercepted SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 262144);

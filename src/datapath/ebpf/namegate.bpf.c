@@ -20,6 +20,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "conn.h"
+#include "intercept.h"
 #include "maps.h"
 #include "neighbour.h"
 #include "packet.h"
@@ -175,7 +176,7 @@ static __always_inline int refuse(const struct endpoint_value *e, const struct p
 	return DROP;
 }
 
-/* Steps 5 and 6: policy, then what mode and endpoint make of a refusal. */
+/* Steps 6 and 7: policy, then what mode and endpoint make of a refusal. */
 static __always_inline int decide(const struct endpoint_value *e, const struct packet *p, struct judgement *j,
 				  __u32 mode)
 {
@@ -198,7 +199,7 @@ static __always_inline int decide(const struct endpoint_value *e, const struct p
 	return refuse(e, p, j, p->later_fragment ? STAT_DROP_FRAGMENT : STAT_DROP_POLICY, reason);
 }
 
-/* Steps 4 to 6 for a packet whose source and destination are known. */
+/* Steps 5 to 7 for a packet whose source and destination are known. */
 static __always_inline int admit(const struct endpoint_value *e, const struct packet *p, struct judgement *j,
 				 struct conn_key *k, __u32 mode)
 {
@@ -237,6 +238,10 @@ static __always_inline int from_interface(struct __sk_buff *skb, const struct en
 		return refuse(e, &p, &j, STAT_DROP_SOURCE, REASON_SOURCE);
 	if (is_listener(&p, p.target, p.target_port, j.class)) {
 		count(STAT_LISTENER);
+		return PASS;
+	}
+	if (is_intercepted(skb, &p)) {
+		count(STAT_INTERCEPTED);
 		return PASS;
 	}
 	return admit(e, &p, &j, &k, mode);
@@ -337,7 +342,8 @@ int ng_tc_to(struct __sk_buff *skb)
 	if (!e || read_frame(skb, e->flags & ENDPOINT_LAYER3, &p) != READ_OK)
 		return TC_ACT_UNSPEC;
 	learn_neighbours(skb, e, &p, &k);
-	receive(e, &p);
+	if (!is_quiet(skb, &p))
+		receive(e, &p);
 	return TC_ACT_UNSPEC;
 }
 

@@ -50,7 +50,7 @@ struct packet {
 	__u8 tcp_flags;
 	__u8 icmp_type;
 	__u8 icmp_code;
-	__u8 unused;
+	__u8 tagged; /* with a VLAN tag */
 	__be16 source_port; /* of an ICMP echo: its identifier, in both */
 	__be16 target_port;
 	__u32 source[4];
@@ -228,10 +228,12 @@ static __always_inline int read_frame(struct __sk_buff *skb, int layer3, struct 
 		return read_network(skb, p);
 	if (bpf_skb_load_bytes(skb, at, &type, 2) < 0)
 		return READ_MALFORMED;
+	p->tagged = skb->vlan_present != 0;
 	for (int i = 0; i < 2; i++) {
 		if (type != bpf_htons(ETH_P_8021Q) && type != bpf_htons(ETH_P_8021AD))
 			break;
 		at += 4;
+		p->tagged = 1;
 		if (bpf_skb_load_bytes(skb, at, &type, 2) < 0)
 			return READ_MALFORMED;
 	}

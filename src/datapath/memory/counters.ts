@@ -17,6 +17,7 @@ const NAMES = [
   'drop_no_endpoint',
   'connections_over_limit',
   'events_lost',
+  'verdict_intercepted',
   'map_writes_ipcache',
   'map_writes_policy',
   'map_writes_endpoints',

@@ -21,6 +21,10 @@ export interface JudgeOptions {
   readonly connections: Connections
   readonly mode: Mode
   readonly isListener: (family: Family, address: Uint8Array, port: number) => boolean
+  /** What came in on the endpoint's interface goes to who redirects DNS. */
+  readonly isIntercepted: (entry: EndpointEntry, packet: Packet) => boolean
+  /** What goes out on it begins no connection. */
+  readonly isQuiet: (entry: EndpointEntry, packet: Packet) => boolean
   readonly count: (name: CounterName) => void
   readonly report: (event: DatapathEvent) => void
   readonly noteDnsSource: (endpoint: EndpointId, packet: Packet) => void
@@ -71,6 +75,7 @@ export class Judge {
     if (entry.hook.kind !== 'cgroup') {
       for (const address of neighboursIn(packet)) connections.learnNeighbour(entry, address)
     }
+    if (this.#options.isQuiet(entry, packet)) return
     const place = this.#placeOf(packet.family, packet.source)
     if (this.#isListener(packet, packet.source, packet.sourcePort, place)) return
     connections.follow(entry, packet, false)
@@ -89,6 +94,10 @@ export class Judge {
     if (!ownsSource(entry, packet)) return this.#refuse(entry, packet, 'source', place)
     if (this.#isListener(packet, packet.target, packet.targetPort, place)) {
       count('verdict_listener')
+      return 'pass'
+    }
+    if (this.#options.isIntercepted(entry, packet)) {
+      count('verdict_intercepted')
       return 'pass'
     }
     return this.#admit(entry, packet, place)

@@ -23,9 +23,11 @@ import {
   type PeerScan,
   type PolicyEntry,
 } from '../datapath.ts'
+import type { InterceptedInterface } from '../interception.ts'
 import type { PrefixBatch } from '../prefix-batch.ts'
 import { Connections } from './connections.ts'
 import { Counters } from './counters.ts'
+import { Interceptions } from './interceptions.ts'
 import { Judge, type Verdict } from './judge.ts'
 import { readFrame, readNetwork } from './packet.ts'
 import { Policies } from './policies.ts'
@@ -42,6 +44,8 @@ export interface MemoryOptions {
   readonly policyEntriesMax: number
   readonly connectionsPerEndpoint: number
   readonly tcpIdleMs: number
+  /** Index of an interface by name, so that interception by index can be modelled; default: none has one. */
+  readonly ifIndex?: (name: string) => number
 }
 
 export class MemoryDatapath implements Datapath {
@@ -53,6 +57,7 @@ export class MemoryDatapath implements Datapath {
   #policies: Policies
   readonly #endpoints = new Map<EndpointId, EndpointEntry>()
   readonly #listeners = new Set<string>()
+  readonly #interceptions: Interceptions
   readonly #dnsSources = new Map<string, EndpointId>()
   #events: DatapathEvent[] = []
   #mode: Mode = 'enforce'
@@ -61,6 +66,7 @@ export class MemoryDatapath implements Datapath {
     this.#options = options
     this.#prefixes = new Prefixes({ capacity: options.prefixesMax })
     this.#policies = new Policies({ capacity: options.policyEntriesMax })
+    this.#interceptions = new Interceptions(options.clock)
     this.#connections = new Connections({
       clock: options.clock,
       perEndpoint: options.connectionsPerEndpoint,
@@ -99,6 +105,14 @@ export class MemoryDatapath implements Datapath {
     for (const { family, octets, port } of listeners) {
       this.#listeners.add(`${formatAddress(family, octets)} ${port}`)
     }
+  }
+
+  setIntercepted(interfaces: readonly InterceptedInterface[]): void {
+    this.#interceptions.set(interfaces)
+  }
+
+  intercepted(): readonly InterceptedInterface[] {
+    return this.#interceptions.list()
   }
 
   setMode(mode: Mode): void {
@@ -178,6 +192,7 @@ export class MemoryDatapath implements Datapath {
     this.#policies = new Policies({ capacity: this.#options.policyEntriesMax })
     this.#endpoints.clear()
     this.#listeners.clear()
+    this.#interceptions.clear()
     this.#connections.clear()
     this.#mode = 'enforce'
   }
@@ -194,6 +209,9 @@ export class MemoryDatapath implements Datapath {
       mode: this.#mode,
       isListener: (family, address, port) =>
         this.#listeners.has(`${formatAddress(family, address)} ${port}`),
+      isIntercepted: ({ hook }, packet) =>
+        this.#interceptions.covers(this.#ifIndex(hook), packet, frame),
+      isQuiet: ({ hook }, packet) => this.#interceptions.isQuiet(this.#ifIndex(hook), packet),
       count: (name) => this.#counters.add(name),
       report: (event) => this.#report(event),
       noteDnsSource: (id, packet) => {
@@ -204,6 +222,11 @@ export class MemoryDatapath implements Datapath {
     if (direction === 'from') return judge.from(entry, read)
     judge.to(entry, read)
     return 'pass'
+  }
+
+  /** 0, which no interface has, for other hooks. */
+  #ifIndex(hook: Hook): number {
+    return hook.kind === 'interface' ? (this.#options.ifIndex?.(hook.name) ?? 0) : 0
   }
 
   #report(event: DatapathEvent): void {

@@ -77,6 +77,11 @@ export function readNetwork(frame: Uint8Array): ReadResult {
   return octet(packet, 0) >> 4 === 6 ? readIpv6(packet) : readIpv4(packet)
 }
 
+/** Whether a frame has a VLAN tag. */
+export function isTagged(frame: Uint8Array): boolean {
+  return isVlan(word(frame, 12))
+}
+
 function isVlan(type: number): boolean {
   return type === 0x8100 || type === 0x88a8
 }

@@ -1,0 +1,69 @@
+/* DNS on its way to whoever redirects it. tc at the host side of a veth runs before nftables, so what is to be
+ * redirected must pass here first; it may only while the rules that redirect it stand, or it would reach any
+ * resolver. `intercept up` writes the entry after the rules are in, `down` removes it before they go.
+ *
+ *  - On a bridge port only frames for the bridge itself meet the rules: others stay on the bridge.
+ *  - A tagged frame goes to another interface than the one that the rules name.
+ *  - A later fragment has no port.
+ * Nothing is followed: an entry for each query would push others out of ng_conn_new. So what comes back from port
+ * 53 begins nothing either, also for a while after the rules went: an answer that was under way would open its
+ * tuple to an endpoint that kept its socket. */
+#ifndef NAMEGATE_INTERCEPT_H
+#define NAMEGATE_INTERCEPT_H
+
+#include <linux/bpf.h>
+#include <linux/in.h>
+
+#include "maps.h"
+#include "packet.h"
+
+#define DNS_PORT 53
+
+static __always_inline int is_dns(const struct packet *p, __be16 port)
+{
+	return port == bpf_htons(DNS_PORT) && !p->later_fragment &&
+	       (p->protocol == IPPROTO_UDP || p->protocol == IPPROTO_TCP);
+}
+
+static __always_inline __u8 family_bit(const struct packet *p)
+{
+	return p->family == 4 ? INTERCEPTED4 : INTERCEPTED6;
+}
+
+static __always_inline struct intercepted_value *interception_of(struct __sk_buff *skb)
+{
+	__u32 ifindex = skb->ifindex;
+
+	return bpf_map_lookup_elem(&ng_intercepted, &ifindex);
+}
+
+/* Whether what came in from an endpoint goes to who redirects DNS. */
+static __always_inline int is_intercepted(struct __sk_buff *skb, const struct packet *p)
+{
+	__u8 mac[6];
+
+	if (!is_dns(p, p->target_port) || p->tagged)
+		return 0;
+	struct intercepted_value *i = interception_of(skb);
+	if (!i || !(i->families & family_bit(p)))
+		return 0;
+	if (!i->bridge_port)
+		return 1;
+	if (bpf_skb_load_bytes(skb, 0, mac, sizeof(mac)) < 0)
+		return 0;
+	for (int n = 0; n < 6; n++)
+		if (mac[n] != i->mac[n])
+			return 0;
+	return 1;
+}
+
+/* Whether what goes to an endpoint is an answer that begins nothing. */
+static __always_inline int is_quiet(struct __sk_buff *skb, const struct packet *p)
+{
+	if (!is_dns(p, p->source_port))
+		return 0;
+	struct intercepted_value *i = interception_of(skb);
+	return i && (i->quiet & family_bit(p)) && bpf_ktime_get_ns() < i->quiet_until;
+}
+
+#endif

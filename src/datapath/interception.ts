@@ -1,0 +1,13 @@
+// Where DNS is intercepted: what the datapath must know so that port 53 passes it to whoever redirects it, and
+// only as long as that is in force. Written by `intercept up|down` and by the daemon, each time as a whole.
+
+/** An interface on which the rules that redirect DNS stand. */
+export interface InterceptedInterface {
+  /** Index of the interface in its network namespace. */
+  readonly ifindex: number
+  /** The families whose rules are in force; with neither it is as if it were not listed. */
+  readonly families: { readonly 4: boolean; readonly 6: boolean }
+  /** Of a bridge port: the 6 octets of the bridge's own address. DNS in frames for another address stays on the
+   *  bridge, where nothing redirects it, so there port 53 is judged by policy. */
+  readonly bridgeMac?: Uint8Array
+}

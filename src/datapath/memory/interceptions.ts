@@ -1,0 +1,76 @@
+// Interfaces whose DNS is redirected behind the datapath: the model of src/datapath/ebpf/intercept.h, where the
+// reasons stand, and of the time that an interface stays quiet afterwards (src/datapath/ebpf/intercepted.ts).
+
+import type { Clock } from '../../core/clock.ts'
+import type { Family } from '../../core/ip.ts'
+import { TCP, UDP } from '../../core/protocol.ts'
+import type { InterceptedInterface } from '../interception.ts'
+import { isTagged, type Packet } from './packet.ts'
+
+const DNS_PORT = 53
+const QUIET_MS = 60_000
+
+interface Entry {
+  /** Undefined: not intercepted any more. */
+  readonly now: InterceptedInterface | undefined
+  readonly quiet: { readonly 4: boolean; readonly 6: boolean }
+  readonly quietUntil: number
+}
+
+export class Interceptions {
+  readonly #clock: Clock
+  readonly #entries = new Map<number, Entry>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  set(interfaces: readonly InterceptedInterface[]): void {
+    const listed = interfaces.filter(({ families }) => families[4] || families[6])
+    const wanted = new Set(listed.map(({ ifindex }) => ifindex))
+    const now = this.#clock.now()
+    for (const [ifindex, entry] of this.#entries) {
+      if (wanted.has(ifindex)) continue
+      if (entry.now !== undefined) {
+        this.#entries.set(ifindex, { ...entry, now: undefined, quietUntil: now + QUIET_MS })
+      } else if (entry.quietUntil < now) this.#entries.delete(ifindex)
+    }
+    for (const each of listed) {
+      const before = this.#entries.get(each.ifindex)?.quiet
+      const quiet = {
+        4: each.families[4] || before?.[4] === true,
+        6: each.families[6] || before?.[6] === true,
+      }
+      this.#entries.set(each.ifindex, { now: each, quiet, quietUntil: Infinity })
+    }
+  }
+
+  list(): readonly InterceptedInterface[] {
+    const found = [...this.#entries.values()].flatMap((entry) => entry.now ?? [])
+    return found.toSorted((a, b) => a.ifindex - b.ifindex)
+  }
+
+  clear(): void {
+    this.#entries.clear()
+  }
+
+  /** Whether what came in on the interface goes to who redirects DNS. */
+  covers(ifindex: number, packet: Packet, frame: Uint8Array): boolean {
+    const entry = this.#entries.get(ifindex)?.now
+    if (entry === undefined || !isDns(packet, packet.targetPort) || isTagged(frame)) return false
+    if (!entry.families[packet.family]) return false
+    return entry.bridgeMac?.every((octet, i) => frame[i] === octet) ?? true
+  }
+
+  /** Whether what goes out on the interface begins nothing. */
+  isQuiet(ifindex: number, packet: Packet): boolean {
+    const entry = this.#entries.get(ifindex)
+    if (entry === undefined || !isDns(packet, packet.sourcePort)) return false
+    const family: Family = packet.family
+    return entry.quiet[family] && this.#clock.now() < entry.quietUntil
+  }
+}
+
+function isDns({ protocol, laterFragment }: Packet, port: number): boolean {
+  return port === DNS_PORT && !laterFragment && (protocol === TCP || protocol === UDP)
+}

@@ -1,0 +1,160 @@
+// Contract: DNS that passes because it is redirected behind the datapath, and what must not come of it.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Mode } from '../../src/datapath/datapath.ts'
+import type { InterceptedInterface } from '../../src/datapath/interception.ts'
+import { ACK, frame, RST, sctp, SYN, tcp, udp, type Segment } from '../support/packets.ts'
+import {
+  LEARNED,
+  PEER_4,
+  PEER_6,
+  POD,
+  POD_4,
+  POD_6,
+  policy,
+  settle,
+  type Bench,
+  type BenchMaker,
+} from './bench.ts'
+import { withBench } from './commits.ts'
+
+type Verdict = 'pass' | 'drop'
+
+const BOTH = { 4: true, 6: true } as const
+const ROUTE_4 = { source: POD_4, target: PEER_4 }
+const ROUTE_6 = { source: POD_6, target: PEER_6 }
+const QUERY = { from: 40000, to: 53 }
+const ANSWER = { from: 53, to: 40000 }
+/** What frames of the test support are addressed to, and another. */
+const FRAME_MAC = frame(ROUTE_4, udp(QUERY)).slice(0, 6)
+const OTHER_MAC = Uint8Array.of(2, 0, 0, 0, 0, 0x99)
+
+export function contractOfInterception(maker: BenchMaker): void {
+  const skip = maker.unavailable ?? false
+  const withPod = (run: (bench: Bench) => void): void =>
+    withBench(maker, {}, (bench) => {
+      settle(bench, [])
+      run(bench)
+    })
+
+  describe(`${maker.name}: interception`, { skip }, () => {
+    test('setIntercepted lets port 53 pass in the families and on the interfaces listed, and no more', () => {
+      withPod((bench) => {
+        const here = bench.ifindex(1)
+        const [query4, query6] = [frame(ROUTE_4, udp(QUERY)), frame(ROUTE_6, udp(QUERY))]
+        type Row = readonly [readonly InterceptedInterface[], Verdict, Verdict, string]
+        const rows: readonly Row[] = [
+          [[], 'drop', 'drop', 'not intercepted: judged like any port'],
+          [[{ ifindex: here, families: BOTH }], 'pass', 'pass', 'both families'],
+          [[{ ifindex: here, families: { 4: true, 6: false } }], 'pass', 'drop', 'IPv4 only'],
+          [[{ ifindex: here, families: { 4: false, 6: true } }], 'drop', 'pass', 'IPv6 only'],
+          [[{ ifindex: bench.ifindex(2), families: BOTH }], 'drop', 'drop', 'another interface'],
+          [[], 'drop', 'drop', 'no longer'],
+        ]
+        for (const [entries, four, six, reason] of rows) {
+          bench.datapath.setIntercepted(entries)
+          assert.deepEqual(bench.datapath.intercepted(), entries, reason)
+          assert.equal(bench.judge(POD, 'from', query4), four, `IPv4: ${reason}`)
+          assert.equal(bench.judge(POD, 'from', query6), six, `IPv6: ${reason}`)
+        }
+        assert.equal(bench.datapath.counters()['verdict_intercepted'], 4)
+      })
+    })
+
+    test('judge takes UDP and TCP to port 53 for DNS, from own sources, and nothing else', () => {
+      withPod((bench) => {
+        bench.datapath.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
+        const rows: readonly (readonly [Verdict, Uint8Array, string])[] = [
+          ['pass', frame(ROUTE_4, udp(QUERY)), 'UDP'],
+          ['pass', frame(ROUTE_4, tcp(QUERY, SYN)), 'TCP'],
+          ['pass', frame(ROUTE_4, tcp(QUERY, RST)), 'any segment of it'],
+          ['pass', frame({ ...ROUTE_4, moreFragments: true }, udp(QUERY)), 'a first fragment'],
+          ['drop', frame({ ...ROUTE_4, fragment: 3 }, udp(QUERY)), 'a later one has no port'],
+          ['drop', frame(ROUTE_4, sctp(QUERY)), 'SCTP'],
+          ['drop', frame(ROUTE_4, udp({ from: 53, to: 54 })), 'from port 53'],
+          ['drop', frame(ROUTE_4, udp({ from: 40000, to: 853 })), 'DNS over TLS or QUIC'],
+          ['drop', frame({ ...ROUTE_4, source: '10.0.1.6' }, udp(QUERY)), 'a forged source'],
+          [
+            'drop',
+            frame({ ...ROUTE_4, vlans: ['vlan'] }, udp(QUERY)),
+            'a tagged frame: it goes elsewhere',
+          ],
+        ]
+        for (const [verdict, octets, reason] of rows) {
+          assert.equal(bench.judge(POD, 'from', octets), verdict, reason)
+        }
+      })
+    })
+
+    test('judge lets only frames for the bridge itself pass from a bridge port', () => {
+      withPod((bench) => {
+        const ifindex = bench.ifindex(1)
+        const query = (route = ROUTE_4): Verdict =>
+          bench.judge(POD, 'from', frame(route, udp(QUERY)))
+        bench.datapath.setIntercepted([{ ifindex, families: BOTH, bridgeMac: OTHER_MAC }])
+        assert.deepEqual([query(), query(ROUTE_6)], ['drop', 'drop'], 'for another on the bridge')
+        const entries = [{ ifindex, families: BOTH, bridgeMac: FRAME_MAC }]
+        bench.datapath.setIntercepted(entries)
+        assert.deepEqual(bench.datapath.intercepted(), entries)
+        assert.deepEqual([query(), query(ROUTE_6)], ['pass', 'pass'], 'for the bridge')
+      })
+    })
+
+    test('judge obeys policy and mode beside interception', () => {
+      withPod((bench) => {
+        settle(bench, [policy({ identity: LEARNED, verdict: 'deny' })])
+        bench.datapath.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
+        const forged = frame({ ...ROUTE_4, source: '10.0.1.6' }, udp(QUERY))
+        const rows: readonly (readonly [Mode, Verdict])[] = [
+          ['enforce', 'drop'],
+          ['audit', 'drop'],
+          ['bypass', 'pass'],
+        ]
+        for (const [mode, verdict] of rows) {
+          bench.datapath.setMode(mode)
+          assert.equal(bench.judge(POD, 'from', frame(ROUTE_4, udp(QUERY))), 'pass', mode)
+          assert.equal(bench.judge(POD, 'from', forged), verdict, `${mode}, forged source`)
+        }
+      })
+    })
+
+    test('judge lets nothing come of intercepted queries and their answers once interception is gone', () => {
+      const kinds: readonly (readonly [string, Segment, Segment])[] = [
+        ['UDP', udp(QUERY), udp(ANSWER)],
+        ['TCP', tcp(QUERY, ACK), tcp(ANSWER, SYN)],
+      ]
+      for (const [kind, query, answer] of kinds) {
+        withPod((bench) => {
+          const back = { source: PEER_4, target: POD_4 }
+          const send = (): Verdict => bench.judge(POD, 'from', frame(ROUTE_4, query))
+          const receive = (): Verdict => bench.judge(POD, 'to', frame(back, answer))
+          bench.datapath.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
+          assert.equal(send(), 'pass')
+          receive()
+          bench.datapath.setIntercepted([])
+          assert.equal(send(), 'drop', `${kind}: the answer began nothing`)
+          receive()
+          assert.equal(send(), 'drop', `${kind}: nor did one that was still under way`)
+        })
+      }
+    })
+
+    test('judge lets a peer begin from port 53 where nothing is intercepted', () => {
+      withPod((bench) => {
+        bench.datapath.setIntercepted([{ ifindex: bench.ifindex(2), families: BOTH }])
+        bench.judge(POD, 'to', frame({ source: PEER_4, target: POD_4 }, udp(ANSWER)))
+        assert.equal(bench.judge(POD, 'from', frame(ROUTE_4, udp(QUERY))), 'pass')
+      })
+    })
+
+    test('setIntercepted outlives a restart', () => {
+      withPod((bench) => {
+        const entries = [{ ifindex: bench.ifindex(1), families: BOTH }]
+        bench.datapath.setIntercepted(entries)
+        bench.restart()
+        assert.deepEqual(bench.datapath.intercepted(), entries)
+      })
+    })
+  })
+}
