@@ -14,6 +14,7 @@ import { SelectorCache } from '../identity/selector-cache.ts'
 import { OWNER_NAME } from '../ipcache/facts.ts'
 import { IpCache } from '../ipcache/ipcache.ts'
 import { Rederive } from '../ipcache/rederive.ts'
+import { Departures } from '../names/departures.ts'
 import { Expiry } from '../names/expiry.ts'
 import { Guard } from '../names/guard.ts'
 import { NameCache } from '../names/name-cache.ts'
@@ -56,6 +57,7 @@ export class CoreState {
   readonly selectorLabels: SelectorLabels
   readonly names: NameCache
   readonly relabel: Relabel
+  readonly departures: Departures
   readonly expiry: Expiry
   readonly guard: Guard
   readonly policyMaps: PolicyMaps
@@ -92,6 +94,7 @@ export class CoreState {
       graceSeconds: options.graceSeconds,
     })
     this.relabel = new Relabel({ names: this.names, labeller: this.selectorLabels })
+    this.departures = new Departures({ names: this.names })
     this.expiry = new Expiry({ names: this.names, ipcache: this.ipcache, datapath, clock })
     this.guard = new Guard(options)
     this.policyMaps = new PolicyMaps({

@@ -1,7 +1,7 @@
 // Carries a change of configuration through to the datapath, in slices: prefixes inside changed ones and
-// names under changed selectors get their labels, each slice committed; when all are up to date, policy
-// takes its next step (policy-control.ts), until there is none. Also the one place that says whether
-// desired and realized state agree.
+// names under changed selectors get their labels, endpoints that went are forgotten, each slice
+// committed; when all labels are up to date, policy takes its next step (policy-control.ts), until there
+// is none. Also the one place that says whether desired and realized state agree.
 
 import type { CoreState } from './core-state.ts'
 import type { PolicyControl } from './policy-control.ts'
@@ -42,14 +42,15 @@ export class Transition {
 
   /** Works for at most about `milliseconds` and commits; true when all is up to date. */
   step(milliseconds: number): boolean {
-    const { clock, committer, ipcache } = this.#core
+    const { clock, committer, departures, ipcache } = this.#core
     if (!this.#open) return true
     const until = clock.now() + milliseconds
     do {
       const labelled = this.#label(until)
+      const forgotten = departures.step(this.#rowsPerLook)
       committer.commit()
       if (!labelled) return false
-      if (!this.#policies.advance()) {
+      if (!this.#policies.advance() && forgotten) {
         // Again: identities that the last commit set free take their policy entries along.
         committer.commit()
         ipcache.freeRetired()

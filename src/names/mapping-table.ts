@@ -1,6 +1,6 @@
-// Mappings (name -> address) and pairs (mapping, endpoint): who learned what. A mapping holds the row of
-// its address in the IPCache and, when a selector matches its name, the fact there. A pair holds one
-// endpoint's lifetime for it. Typed arrays, about 75 octets for a mapping with one pair.
+// Mappings: name -> address. A mapping holds the row of its address in the IPCache and, when a selector
+// matches its name, the fact there; who learned it, and for how long, is in its pairs (pair-table.ts).
+// Typed arrays, about 45 octets a mapping.
 
 import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
 import { Slots } from '../core/slots.ts'
@@ -87,65 +87,5 @@ export class MappingTable implements RowHasher {
 
   hashOfRow(row: number): number {
     return hashPair(this.name[row]!, this.prefix[row]!)
-  }
-}
-
-export class PairTable implements RowHasher {
-  readonly slots: Slots
-  readonly mapping: Int32Array
-  readonly endpoint: Int32Array
-  /** End of the TTL in clock ticks. */
-  readonly liveUntil: Int32Array
-  readonly nextOfMapping: Int32Array
-  /** Number of the last scan that saw an open connection, modulo 256; 0 never. */
-  readonly seen: Uint8Array
-  readonly #index: HashIndex
-
-  constructor(options: { readonly capacity: number }) {
-    const rows = options.capacity + 1
-    this.slots = new Slots(options.capacity)
-    this.mapping = new Int32Array(rows)
-    this.endpoint = new Int32Array(rows)
-    this.liveUntil = new Int32Array(rows)
-    this.nextOfMapping = new Int32Array(rows)
-    this.seen = new Uint8Array(rows)
-    this.#index = new HashIndex(options.capacity, this)
-  }
-
-  find(mapping: number, endpoint: number): number {
-    const hash = hashPair(mapping, endpoint)
-    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
-      const row = this.#index.row(at)
-      if (row === 0 || (this.mapping[row] === mapping && this.endpoint[row] === endpoint))
-        return row
-    }
-  }
-
-  add(mapping: number, endpoint: number, firstOfMapping: number): number {
-    const row = this.slots.take()
-    if (row === 0) return 0
-    this.mapping[row] = mapping
-    this.endpoint[row] = endpoint
-    this.nextOfMapping[row] = firstOfMapping
-    this.seen[row] = 0
-    this.#index.insert(hashPair(mapping, endpoint), row)
-    return row
-  }
-
-  /** Removes a pair; returns the first of its mapping's list afterwards. */
-  remove(row: number, firstOfMapping: number): number {
-    this.#index.remove(row)
-    const next = this.nextOfMapping[row]!
-    this.mapping[row] = 0
-    this.slots.free(row)
-    if (firstOfMapping === row) return next
-    let before = firstOfMapping
-    while (this.nextOfMapping[before] !== row) before = this.nextOfMapping[before]!
-    this.nextOfMapping[before] = next
-    return firstOfMapping
-  }
-
-  hashOfRow(row: number): number {
-    return hashPair(this.mapping[row]!, this.endpoint[row]!)
   }
 }

@@ -12,8 +12,9 @@ import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
 import { OWNER_NAME } from '../ipcache/facts.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
 import { ExpiryWheel } from './expiry-wheel.ts'
-import { MappingTable, PairTable } from './mapping-table.ts'
+import { MappingTable } from './mapping-table.ts'
 import { NameTable } from './name-table.ts'
+import { PairTable } from './pair-table.ts'
 
 /** Which labels a name carries: all FQDN selectors that match it. */
 export interface NameLabeller {
