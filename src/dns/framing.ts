@@ -3,7 +3,7 @@
 //
 // The owner calls `push` with a chunk, then `next` until it says false; each true describes one message by
 // `buffer`, `offset` and `length`, valid until the following call. To stop reading (too many queries in flight)
-// the owner stops calling `next`; the rest waits, copied if another chunk comes. Memory: what has arrived and
+// the owner stops calling `next`; the rest waits, and `hold` copies it. Memory: what has arrived and
 // was not handed out, never what a length merely announces; at most 65,537 octets and the last chunk, as long
 // as the owner pushes no second chunk before `next` said false.
 
@@ -33,18 +33,23 @@ export class FrameReader {
     return this.#end - this.#at
   }
 
-  /** Takes the next octets of the stream; `chunk` must stay as it is until `next` says false. */
-  push(chunk: Uint8Array): void {
+  /** Takes the next octets of the stream, chunk[from, to); they must stay as they are until `next` says false or `hold`. */
+  push(chunk: Uint8Array, from = 0, to = chunk.length): void {
     if (this.pending === 0) {
       this.#chunk = chunk
-      this.#at = 0
-      this.#end = chunk.length
+      this.#at = from
+      this.#end = to
       this.#stored = false
       return
     }
-    this.#keep(chunk.length)
-    this.#store.set(chunk, this.#end)
-    this.#end += chunk.length
+    this.#keep(to - from)
+    this.#store.set(from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to), this.#end)
+    this.#end += to - from
+  }
+
+  /** Copies what was not handed out, so that the last chunk may change before `next` says false. */
+  hold(): void {
+    if (!this.#stored) this.#rest()
   }
 
   /** Finds the next whole message. After false nothing refers to the last chunk. */

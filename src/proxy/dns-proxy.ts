@@ -15,6 +15,8 @@ import { ProxyFlows } from './proxy-flows.ts'
 import { RandomPool, type RandomSource } from './random.ts'
 import { Responder } from './responder.ts'
 import type { ServerAddress } from './server-pool.ts'
+import type { Streams } from './streams.ts'
+import { PortableStreams } from './tcp-portable.ts'
 import { Upstream } from './upstream.ts'
 
 export interface DnsProxyOptions {
@@ -34,6 +36,7 @@ export interface DnsProxyOptions {
 const SECOND_MS = 1000
 
 export class DnsProxy {
+  readonly streams: Streams
   readonly upstream: Upstream
   readonly listeners: Listeners
   readonly responder: Responder
@@ -43,12 +46,14 @@ export class DnsProxy {
   constructor(options: DnsProxyOptions) {
     const { config, clock, core } = options
     const { limits, dns } = config
+    this.streams = new PortableStreams()
     this.upstream = this.#makeUpstream(options)
     this.listeners = new Listeners({
       clock,
       limits,
       configs: config.listeners,
       hasIpv6: options.hasIpv6,
+      streams: this.streams,
       onBatch: (batch) => this.pipeline.admit(batch),
     })
     this.responder = new Responder({
@@ -84,6 +89,7 @@ export class DnsProxy {
       clock,
       random,
       servers,
+      streams: this.streams,
       onAnswers: (answers) => this.pipeline.settle(answers),
       onFailures: (failures) => this.pipeline.fail(failures),
       limits: {

@@ -9,6 +9,7 @@ import type { ListenerConfig } from '../config/config.ts'
 import { AddressBook } from './address-book.ts'
 import type { MessageBatch } from './batch.ts'
 import { BatchCollector } from './collector.ts'
+import type { Streams } from './streams.ts'
 import { TcpServer } from './tcp-server.ts'
 import { UdpListener } from './udp-portable.ts'
 
@@ -18,6 +19,8 @@ export interface ListenersOptions {
   readonly configs: readonly ListenerConfig[]
   /** Whether this host speaks IPv6; without it a listener on every address takes IPv4 alone. */
   readonly hasIpv6: boolean
+  /** What carries TCP. */
+  readonly streams: Streams
   readonly onBatch: (batch: MessageBatch) => void
 }
 
@@ -46,7 +49,7 @@ export class Listeners {
     this.tcp = new TcpServer({
       clock,
       collector: this.#collector,
-      book: this.#book,
+      streams: options.streams,
       limits: {
         connections: limits['tcp-connections'],
         connectionsPerClient: limits['tcp-connections-per-client'],
@@ -108,7 +111,7 @@ export class Listeners {
     })
     listener.start()
     this.udp.push(listener)
-    await this.tcp.listen(family, address, listener.port)
+    await this.tcp.listen({ family, octets, port: listener.port, mode: 'explicit' })
     this.#bound.push({ family, octets, port: listener.port })
     return listener.port
   }

@@ -3,10 +3,10 @@
 // the server decides. Several queries may be open at once and answers leave in the order they come
 // (RFC 7766 6.2.1.1, 7).
 
-import type { Socket } from 'node:net'
 import { FrameReader } from '../dns/framing.ts'
 import type { PeerAddress } from './address-book.ts'
-import { FrameWriter } from './frame-writer.ts'
+import type { MessageBatch } from './batch.ts'
+import type { Arrival, Stream, StreamOwner } from './streams.ts'
 
 /** Unsent octets from which on nothing more is read: the client must take answers first. */
 const READ_PAUSE_OCTETS = 64 * 1024
@@ -15,10 +15,23 @@ const UNSENT_MAX_OCTETS = 1024 * 1024
 
 const NEVER = -1
 
-export class TcpConnection {
+/** What a connection tells its server. */
+export interface ConnectionHost {
+  now(): number
+  /** Octets came and lie in the connection's reader. */
+  readable(connection: TcpConnection): void
+  /** The client takes no further queries to us. */
+  halfClosed(connection: TcpConnection): void
+  /** The client took answers. */
+  writable(connection: TcpConnection): void
+  gone(connection: TcpConnection, fault: boolean): void
+}
+
+export class TcpConnection implements StreamOwner {
   readonly number: number
   readonly peer: PeerAddress
   readonly port: number
+  readonly interfaceIndex: number
   readonly reader = new FrameReader()
   /** Queries handed to the pipeline and not answered. */
   inFlight = 0
@@ -34,30 +47,24 @@ export class TcpConnection {
   dirty = false
   /** In the server's list of paused connections to look at again. */
   waking = false
-  readonly #socket: Socket
-  readonly #writer = new FrameWriter()
-  readonly #clockNow: () => number
-  readonly #written: () => void
-  /** When the kernel last took everything of a write, or the oldest waiting write began. */
+  readonly #stream: Stream
+  readonly #host: ConnectionHost
+  readonly #asked: Uint8Array | undefined
+  readonly #askedPort: number
+  /** When the kernel last took octets that waited, or the oldest waiting write began. */
   #progressAt: number
 
-  constructor(
-    number: number,
-    socket: Socket,
-    peer: PeerAddress,
-    port: number,
-    clockNow: () => number,
-  ) {
+  constructor(number: number, stream: Stream, arrival: Arrival, host: ConnectionHost) {
     this.number = number
-    this.#socket = socket
-    this.peer = peer
-    this.port = port
-    this.#clockNow = clockNow
-    this.lastMessageAt = clockNow()
+    this.#stream = stream
+    this.#host = host
+    this.peer = arrival.peer
+    this.port = arrival.peerPort
+    this.interfaceIndex = arrival.interfaceIndex
+    this.#askedPort = arrival.askedPort
+    this.#asked = arrival.askedPort === 0 ? undefined : arrival.asked.slice(0, 16)
+    this.lastMessageAt = host.now()
     this.#progressAt = this.lastMessageAt
-    this.#written = () => {
-      this.#progressAt = clockNow()
-    }
   }
 
   /** The client's address, for the per-client bound. */
@@ -65,28 +72,23 @@ export class TcpConnection {
     return this.peer.text
   }
 
-  /** Octets of answers that the kernel hasn't taken. */
-  get unsent(): number {
-    return this.#writer.pending + this.#socket.writableLength
-  }
-
   get idle(): boolean {
-    return this.inFlight === 0 && !this.paused && this.unsent === 0
+    return this.inFlight === 0 && !this.paused && this.#stream.unsent === 0
   }
 
   /** The client takes its answers too slowly to be asked for more queries. */
   get congested(): boolean {
-    return this.unsent >= READ_PAUSE_OCTETS
+    return this.#stream.unsent >= READ_PAUSE_OCTETS
   }
 
   /** Whether unsent octets are over their bound. */
   get overfull(): boolean {
-    return this.unsent > UNSENT_MAX_OCTETS
+    return this.#stream.unsent > UNSENT_MAX_OCTETS
   }
 
   /** How long, in milliseconds, the kernel has taken nothing of what waits; 0 when nothing waits. */
   stalledFor(now: number): number {
-    return this.#socket.writableLength === 0 ? 0 : now - this.#progressAt
+    return this.#stream.waiting === 0 ? 0 : now - this.#progressAt
   }
 
   /** Whether the client has sent FIN and has been given everything. */
@@ -94,39 +96,70 @@ export class TcpConnection {
     return this.halfClosed && this.inFlight === 0 && !this.paused
   }
 
+  /** Adds the message that `reader` found to the batch, which must not be full. */
+  addTo(batch: MessageBatch): void {
+    const { peer, reader, port, number } = this
+    const { buffer, offset, length } = reader
+    const row = batch.count
+    batch.addTcp(number, peer.family, peer.octets, port, buffer, offset, length)
+    batch.interfaces[row] = this.interfaceIndex
+    if (this.#asked !== undefined) {
+      batch.askedPorts[row] = this.#askedPort
+      for (let i = 0; i < 16; i++) batch.askedAddresses[row * 16 + i] = this.#asked[i]!
+    }
+  }
+
+  received(source: Uint8Array, offset: number, length: number): void {
+    this.reader.push(source, offset, offset + length)
+    this.#host.readable(this)
+  }
+
+  ended(): void {
+    this.halfClosed = true
+    this.#host.halfClosed(this)
+  }
+
+  taken(): void {
+    this.#progressAt = this.#host.now()
+    this.#host.writable(this)
+  }
+
+  closed(fault: boolean): void {
+    this.#host.gone(this, fault)
+  }
+
   /** Gathers a frame; `flush` sends it. */
   queue(octets: Uint8Array, offset: number, length: number, id: number): void {
-    this.#writer.add(octets, offset, length, id)
+    this.#stream.queue(octets, offset, length, id)
   }
 
   flush(): void {
     this.dirty = false
-    const octets = this.#writer.take()
-    if (octets === undefined) return
-    if (this.#socket.writableLength === 0) this.#progressAt = this.#clockNow()
-    this.#socket.write(octets, this.#written)
+    if (this.#stream.waiting === 0) this.#progressAt = this.#host.now()
+    this.#stream.flush()
   }
 
+  /** Stops reading; what came and was not taken from `reader` is kept. */
   pause(): void {
     this.paused = true
-    this.#socket.pause()
+    this.#stream.pause()
   }
 
   resume(): void {
     if (!this.paused) return
     this.paused = false
-    this.#socket.resume()
+    this.#stream.resume()
   }
 
-  /** Sends what waits, then FIN. */
+  /** Sends what waits, then closes. */
   end(): void {
-    this.flush()
-    this.#socket.end()
+    this.dirty = false
+    this.#stream.finish()
   }
 
   /** Closes at once. */
   destroy(): void {
-    this.#socket.destroy()
+    this.#stream.destroy()
   }
 
   /** Called after the last whole message was taken from `reader`: does a part of the next lie in it? */

@@ -4,15 +4,20 @@
 //
 // Nothing here recurses: an answer given while a batch is handled only lowers a count, and connections that
 // may go on are served from a list on a later turn. Cost: no timer per connection, one sweep for all.
+// Which sockets carry it (Node's or the addon's) is the business of `streams`.
 
-import type { Server, Socket } from 'node:net'
 import type { Clock, Timer } from '../core/clock.ts'
-import type { Family } from '../core/ip.ts'
-import type { AddressBook } from './address-book.ts'
 import type { BatchCollector } from './collector.ts'
 import { ConnectionTable } from './connection-table.ts'
-import { listenTcp, portOf } from './listen.ts'
-import { TcpConnection } from './tcp-connection.ts'
+import type {
+  Arrival,
+  Stream,
+  StreamAcceptor,
+  StreamListen,
+  StreamListener,
+  Streams,
+} from './streams.ts'
+import { type ConnectionHost, TcpConnection } from './tcp-connection.ts'
 
 export interface TcpServerLimits {
   /** `limits.tcp-connections` and `limits.tcp-connections-per-client`. */
@@ -36,14 +41,14 @@ export const DEFAULT_TCP_LIMITS: TcpServerLimits = {
 export interface TcpServerOptions {
   readonly clock: Clock
   readonly collector: BatchCollector
-  readonly book: AddressBook
+  readonly streams: Streams
   readonly limits?: TcpServerLimits
 }
 
 /** Timeouts are exact to this many milliseconds, or to a quarter of the shortest one. */
 const SWEEP_MS = 250
 
-export class TcpServer {
+export class TcpServer implements StreamAcceptor, ConnectionHost {
   readonly counters = {
     accepted: 0,
     /** Open now. */
@@ -69,23 +74,22 @@ export class TcpServer {
   }
   readonly #clock: Clock
   readonly #collector: BatchCollector
-  readonly #book: AddressBook
+  readonly #streams: Streams
   readonly #limits: TcpServerLimits
   readonly #table: ConnectionTable
-  readonly #servers: Server[] = []
+  readonly #listeners: StreamListener[] = []
   /** Connections with gathered frames, to be written at the end of this turn. */
   #dirty: TcpConnection[] = []
   /** Paused connections whose bound no longer holds. */
   #ready: TcpConnection[] = []
   #sweeper: Timer | undefined
-  readonly #now = (): number => this.#clock.now()
   readonly #runFlush = (): void => this.#flushDirty()
   readonly #runReady = (): void => this.#pumpReady()
 
   constructor(options: TcpServerOptions) {
     this.#clock = options.clock
     this.#collector = options.collector
-    this.#book = options.book
+    this.#streams = options.streams
     this.#limits = options.limits ?? DEFAULT_TCP_LIMITS
     this.#table = new ConnectionTable({
       total: this.#limits.connections,
@@ -94,14 +98,12 @@ export class TcpServer {
   }
 
   /** Listens on one more address; gives the port. Throws UnavailableError with the remedy when that's not possible. */
-  async listen(family: Family, address: string, port: number): Promise<number> {
-    const server = await listenTcp(family, address, port)
-    server.on('error', () => this.counters.socketErrors++)
-    server.on('connection', (socket) => this.#accept(socket))
-    this.#servers.push(server)
+  async listen(options: StreamListen): Promise<number> {
+    const listener = await this.#streams.listen(options, this)
+    this.#listeners.push(listener)
     const shortest = Math.min(this.#limits.idleTimeout, this.#limits.messageTimeout)
     this.#sweeper ??= this.#clock.every(Math.min(SWEEP_MS, shortest / 4), () => this.#sweep())
-    return portOf(server)
+    return listener.port
   }
 
   /** Answers one query of a connection, with `id` as the message's first octets. False when it's gone. */
@@ -135,33 +137,42 @@ export class TcpServer {
   stop(): void {
     this.#sweeper?.cancel()
     this.#sweeper = undefined
-    for (const server of this.#servers.splice(0)) server.close()
+    for (const listener of this.#listeners.splice(0)) listener.close()
     for (const connection of this.#table.all()) this.#close(connection)
   }
 
-  #accept(socket: Socket): void {
-    // Errors of a socket that is refused, or already closed by us, are of no interest.
-    socket.on('error', () => this.counters.socketErrors++)
-    const peer = this.#book.read(socket.remoteAddress ?? '')
-    if (peer === undefined || !this.#makeRoom(peer.text)) {
-      socket.destroy()
-      return
-    }
-    const number = this.#table.nextNumber()
-    const connection = new TcpConnection(number, socket, peer, socket.remotePort ?? 0, this.#now)
+  now(): number {
+    return this.#clock.now()
+  }
+
+  accept(stream: Stream, arrival: Arrival): TcpConnection | undefined {
+    if (!this.#makeRoom(arrival.peer.text)) return undefined
+    const connection = new TcpConnection(this.#table.nextNumber(), stream, arrival, this)
     this.#table.add(connection)
     this.counters.accepted++
     this.counters.open = this.#table.count
-    socket.on('data', (chunk: Uint8Array) => {
-      connection.reader.push(chunk)
-      this.#pump(connection)
-    })
-    socket.on('end', () => {
-      connection.halfClosed = true
-      this.#markDirty(connection)
-    })
-    socket.on('drain', () => this.#wake(connection))
-    socket.on('close', () => this.#forget(connection))
+    return connection
+  }
+
+  acceptFault(): void {
+    this.counters.socketErrors++
+  }
+
+  readable(connection: TcpConnection): void {
+    this.#pump(connection)
+  }
+
+  halfClosed(connection: TcpConnection): void {
+    this.#markDirty(connection)
+  }
+
+  writable(connection: TcpConnection): void {
+    this.#wake(connection)
+  }
+
+  gone(connection: TcpConnection, fault: boolean): void {
+    if (fault) this.counters.socketErrors++
+    this.#forget(connection)
   }
 
   /** Whether one more connection of the client fits, after closing an idle one if need be. */
@@ -185,7 +196,7 @@ export class TcpServer {
 
   /** Puts whole messages into the batch until there's none or a bound says stop. */
   #pump(connection: TcpConnection): void {
-    const { reader, peer } = connection
+    const { reader } = connection
     const before = this.counters.received
     const now = this.#clock.now()
     while (this.#mayRead(connection) && reader.next()) {
@@ -193,16 +204,7 @@ export class TcpServer {
       const batch = this.#collector.room()
       this.counters.received++
       connection.inFlight++
-      const { buffer, offset, length } = reader
-      batch.addTcp(
-        connection.number,
-        peer.family,
-        peer.octets,
-        connection.port,
-        buffer,
-        offset,
-        length,
-      )
+      connection.addTo(batch)
     }
     if (this.#table.find(connection.number) !== connection) return
     if (this.counters.received !== before) {
@@ -213,10 +215,12 @@ export class TcpServer {
     if (this.#mayRead(connection)) {
       connection.notePartial(now)
       connection.resume()
-    } else if (!connection.paused) {
-      this.counters.readsPaused++
-      connection.pause()
+      return
     }
+    reader.hold()
+    if (connection.paused) return
+    this.counters.readsPaused++
+    connection.pause()
   }
 
   #mayRead(connection: TcpConnection): boolean {

@@ -2,11 +2,10 @@
 // needed, closed when idle. When it closes or stays silent its queries are asked again elsewhere and the next
 // query opens a new one; a silent one is kept until its queries have ended.
 
-import { connect, type Socket } from 'node:net'
 import type { Clock } from '../core/clock.ts'
 import { FrameReader } from '../dns/framing.ts'
-import { FrameWriter } from './frame-writer.ts'
 import type { ServerAddress } from './server-pool.ts'
+import type { Stream, StreamOwner, Streams } from './streams.ts'
 import type { SocketNumbers, UpstreamEvents, UpstreamSocket } from './upstream-socket.ts'
 
 /** A connection without queries is closed after so many milliseconds. */
@@ -16,6 +15,7 @@ const UNSENT_MAX_OCTETS = 4 * 1024 * 1024
 
 export interface UpstreamTcpOptions {
   readonly clock: Clock
+  readonly streams: Streams
   readonly numbers: SocketNumbers
   readonly events: UpstreamEvents
   readonly address: ServerAddress
@@ -87,7 +87,7 @@ export class UpstreamTcp {
   }
 }
 
-class TcpSocket implements UpstreamSocket {
+class TcpSocket implements UpstreamSocket, StreamOwner {
   readonly number: number
   readonly server: number
   readonly overTcp = true
@@ -95,9 +95,8 @@ class TcpSocket implements UpstreamSocket {
   /** When octets last came; before the first, when it was opened. */
   receivedAt: number
   readonly #owner: UpstreamTcp
-  readonly #socket: Socket
+  readonly #stream: Stream
   readonly #reader = new FrameReader()
-  readonly #writer = new FrameWriter()
   readonly #runFlush = (): void => this.#flush()
   #flushing = false
   #closed = false
@@ -105,26 +104,21 @@ class TcpSocket implements UpstreamSocket {
   #idleSince: number
 
   constructor(owner: UpstreamTcp, number: number) {
-    const { clock, address, server } = owner.options
+    const { clock, streams, address, server } = owner.options
     this.#owner = owner
     this.number = number
     this.server = server
     this.receivedAt = -Infinity
     this.#idleSince = clock.now()
-    this.#socket = connect({ host: address.address, port: address.port, noDelay: true })
-    this.#socket.on('data', (chunk: Uint8Array) => this.#receive(chunk))
-    // An error is followed by 'close'; without a listener it would end the process.
-    this.#socket.on('error', () => undefined)
-    this.#socket.on('end', () => this.#ended())
-    this.#socket.on('close', () => this.#ended())
+    this.#stream = streams.connect(address, this)
   }
 
   send(octets: Uint8Array, offset: number, length: number, id: number): boolean {
-    if (this.#socket.writableLength + this.#writer.pending > UNSENT_MAX_OCTETS) {
+    if (this.#stream.unsent > UNSENT_MAX_OCTETS) {
       this.#owner.counters.sendsDropped++
       return false
     }
-    this.#writer.add(octets, offset, length, id)
+    this.#stream.queue(octets, offset, length, id)
     this.#idleSince = -1
     if (!this.#flushing) {
       this.#flushing = true
@@ -150,25 +144,36 @@ class TcpSocket implements UpstreamSocket {
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#socket.destroy()
+    this.#stream.destroy()
     this.#owner.closed(this)
   }
 
-  #flush(): void {
-    this.#flushing = false
-    const octets = this.#writer.take()
-    if (octets !== undefined && !this.#closed) this.#socket.write(octets)
-  }
-
-  #receive(chunk: Uint8Array): void {
+  received(source: Uint8Array, from: number, count: number): void {
     if (this.#closed) return
     const { events, clock } = this.#owner.options
     this.receivedAt = clock.now()
-    this.#reader.push(chunk)
+    this.#reader.push(source, from, from + count)
     while (!this.#closed && this.#reader.next()) {
       const { buffer, offset, length } = this.#reader
       events.onMessage(this, buffer, offset, length)
     }
+  }
+
+  ended(): void {
+    this.#ended()
+  }
+
+  closed(): void {
+    this.#ended()
+  }
+
+  taken(): void {
+    // Answers are what counts; a server that doesn't read is found by its silence.
+  }
+
+  #flush(): void {
+    this.#flushing = false
+    if (!this.#closed) this.#stream.flush()
   }
 
   /** The server closed, or the connection failed: its queries are asked again (RFC 7766 6.2.4). */

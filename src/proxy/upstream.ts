@@ -21,6 +21,8 @@ import { CLIENT_FULL, hashQuestion, InFlightTable, TABLE_FULL } from './in-fligh
 import { RandomPool, type RandomSource } from './random.ts'
 import { ServerPool, type ServerAddress } from './server-pool.ts'
 import { SlotView } from './slot-view.ts'
+import type { Streams } from './streams.ts'
+import { PortableStreams } from './tcp-portable.ts'
 import { SocketNumbers, type UpstreamEvents, type UpstreamSocket } from './upstream-socket.ts'
 import { UpstreamTcp } from './upstream-tcp.ts'
 import { UpstreamUdp } from './upstream-udp.ts'
@@ -53,6 +55,8 @@ export interface UpstreamOptions {
   /** Queries that ended without an answer; likewise. */
   readonly onFailures: (failures: FailureBatch) => void
   readonly limits?: UpstreamLimits
+  /** What carries TCP; default Node's sockets. */
+  readonly streams?: Streams
   /** UDP sockets per server, and after how many queries or milliseconds one is renewed. */
   readonly udp?: {
     readonly sockets?: number
@@ -106,7 +110,8 @@ export class Upstream {
     this.#waits = new WaitTable(capacity, limits.attempts + 1)
     this.#handed = new Uint8Array(capacity)
     this.pool = new ServerPool(servers)
-    const shared = { clock, numbers: this.#numbers, events: this.#events() }
+    const { streams = new PortableStreams() } = options
+    const shared = { clock, streams, numbers: this.#numbers, events: this.#events() }
     this.udp = servers.map(
       (address, server) => new UpstreamUdp({ ...shared, ...options.udp, random, address, server }),
     )

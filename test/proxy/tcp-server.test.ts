@@ -5,6 +5,7 @@ import { afterEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UnavailableError } from '../../src/core/errors.ts'
 import { until } from '../support/client.ts'
+import { LOOPBACK } from '../support/forwarder.ts'
 import { byNumber, idsOf, queries, Transport } from '../support/transport.ts'
 import {
   answering,
@@ -130,7 +131,8 @@ test('TcpServer says nothing to messages that get no answer and keeps the connec
 
 test('TcpServer names port and remedy when it cannot listen', async () => {
   const forwarder = await net.forwardTo(silent)
-  await assert.rejects(forwarder.tcp.listen(4, '127.0.0.1', forwarder.tcpPort), (error) => {
+  const taken = { family: 4, octets: LOOPBACK, port: forwarder.tcpPort, mode: 'explicit' } as const
+  await assert.rejects(forwarder.tcp.listen(taken), (error) => {
     assert.ok(error instanceof UnavailableError)
     assert.match(error.message, new RegExp(`127.0.0.1:${forwarder.tcpPort} .*already in use: stop`))
     return true

@@ -16,6 +16,8 @@ import { BatchCollector } from '../../src/proxy/collector.ts'
 import { systemRandom } from '../../src/proxy/random.ts'
 import { Responder } from '../../src/proxy/responder.ts'
 import type { ServerAddress } from '../../src/proxy/server-pool.ts'
+import type { Streams } from '../../src/proxy/streams.ts'
+import { PortableStreams } from '../../src/proxy/tcp-portable.ts'
 import { DEFAULT_TCP_LIMITS, TcpServer, type TcpServerLimits } from '../../src/proxy/tcp-server.ts'
 import { UdpListener } from '../../src/proxy/udp-portable.ts'
 import {
@@ -35,7 +37,12 @@ export interface ForwarderOptions {
   readonly clock?: Clock
   /** Answers every query with this instead of forwarding it. */
   readonly refuseAll?: LocalAnswer
+  /** What carries TCP; default Node's sockets. */
+  readonly streams?: Streams
 }
+
+/** 127.0.0.1 */
+export const LOOPBACK = Uint8Array.of(127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 /** Timeouts pass only when the test says so; sockets and the turns of the event loop are real. */
 export function socketClock(fake: FakeClock): Clock {
@@ -67,6 +74,7 @@ export class Forwarder {
     this.#refuseAll = options.refuseAll
     this.collector = new BatchCollector({ clock, onBatch: (batch) => this.#admit(batch) })
     const { collector } = this
+    const streams = options.streams ?? new PortableStreams(book)
     this.udp = new UdpListener({
       collector,
       book,
@@ -78,7 +86,7 @@ export class Forwarder {
     this.tcp = new TcpServer({
       clock,
       collector,
-      book,
+      streams,
       limits: { ...DEFAULT_TCP_LIMITS, ...options.tcp },
     })
     this.upstream = new Upstream({
@@ -88,6 +96,7 @@ export class Forwarder {
       limits: { ...DEFAULT_UPSTREAM_LIMITS, ...options.upstream },
       onAnswers: (answers) => this.#settle(answers),
       onFailures: (failures) => this.#fail(failures),
+      streams,
       ...(options.udp === undefined ? {} : { udp: options.udp }),
     })
     this.responder = new Responder({
@@ -100,7 +109,12 @@ export class Forwarder {
   static async start(options: ForwarderOptions): Promise<Forwarder> {
     const forwarder = new Forwarder(options)
     forwarder.udp.start()
-    forwarder.#tcpPort = await forwarder.tcp.listen(4, '127.0.0.1', 0)
+    forwarder.#tcpPort = await forwarder.tcp.listen({
+      family: 4,
+      octets: LOOPBACK,
+      port: 0,
+      mode: 'explicit',
+    })
     return forwarder
   }
 
