@@ -164,6 +164,8 @@ function highestId(restored: DatapathDump): number {
   let highest = 0
   for (const { id } of restored.endpoints) highest = Math.max(highest, id)
   for (const { endpoint } of restored.policies) highest = Math.max(highest, endpoint)
+  const { prefixes } = restored
+  for (let i = 0; i < prefixes.count; i++) highest = Math.max(highest, prefixes.scope(i))
   return highest
 }
 

@@ -3,7 +3,7 @@
 // before; only now is anything taken away.
 
 import type { EndpointId } from '../core/ids.ts'
-import { PrefixBatch } from '../datapath/prefix-batch.ts'
+import { NODE_SCOPE, PrefixBatch } from '../datapath/prefix-batch.ts'
 import type { CommitFailure, DatapathDump, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
 import type { CoreState } from './core-state.ts'
 
@@ -40,7 +40,8 @@ function stalePrefixes(core: CoreState, restored: DatapathDump): PrefixBatch {
   const { prefixes } = core.ipcache
   for (let i = 0; i < restored.prefixes.count; i++) {
     const { family, octets, length } = restored.prefixes.prefix(i)
-    const row = prefixes.find(family, octets, 0, length)
+    const scope = restored.prefixes.scope(i)
+    const row = scope === NODE_SCOPE ? prefixes.find(family, octets, 0, length) : 0
     if (row !== 0 && prefixes.applied[row] !== 0) continue
     stale.add(
       family,
@@ -49,6 +50,7 @@ function stalePrefixes(core: CoreState, restored: DatapathDump): PrefixBatch {
       length,
       restored.prefixes.identity(i),
       restored.prefixes.addressClass(i),
+      scope,
     )
   }
   return stale

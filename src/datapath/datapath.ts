@@ -9,7 +9,8 @@
 //   4. DNS of a family that is intercepted on its interface (`setIntercepted`): pass.
 //   5. a reply in a connection that the peer began: pass.
 //   6. look up three keys, each by longest match on (protocol, port): the destination's identity, its
-//      class, identity 0. Any deny: deny. Else any allow: pass. Else any audit: pass and report.
+//      class, identity 0. Both come from the longest prefix around it, of a scoped endpoint first of all in
+//      the endpoint's own scope, else in the node's. Any deny: deny. Else any allow: pass. Else any audit: pass and report.
 //   7. else drop; or, when the mode, the endpoint's audit flag or its absent enforcing flag says so, pass
 //      (the first two are reported as `audit`).
 
@@ -53,6 +54,8 @@ export interface EndpointEntry {
   readonly enforcing: boolean
   /** True: what would be dropped passes and is reported as `audit`. */
   readonly audit: boolean
+  /** True: an entry of its own scope (`PrefixBatch.scope`) goes before the node's. Absent: false. */
+  readonly scoped?: boolean
   /** Addresses it may send from; a cgroup endpoint uses the host's and has no source check. */
   readonly sources: readonly Prefix[]
 }
@@ -105,6 +108,7 @@ export interface DatapathEndpoint {
   readonly generation: Generation
   readonly enforcing: boolean
   readonly audit: boolean
+  readonly scoped: boolean
   readonly sources: readonly Prefix[]
   /** `interface:4`, `cgroup:77`: what the kernel knows the hook by; empty when there is none. */
   readonly hookKey: string

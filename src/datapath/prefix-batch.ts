@@ -1,4 +1,4 @@
-// A growable list of (prefix, identity, class) in typed arrays, in the layout of the kernel's LPM trie,
+// A growable list of (scope, prefix, identity, class) in typed arrays, in the layout of the kernel's LPM trie,
 // so that a batch of a thousand addresses is one buffer and costs no object.
 //
 // Key, 28 octets: prefix length of the whole key (u32, host order), scope (u32, network order; 0 = node),
@@ -14,6 +14,9 @@ export const PREFIX_KEY_SIZE = 28
 export const PREFIX_VALUE_SIZE = 8
 /** Bits of scope and family that stand before the address in the key. */
 export const PREFIX_KEY_HEAD_BITS = 64
+
+/** The scope of entries that hold for every endpoint. */
+export const NODE_SCOPE = 0
 
 const LITTLE = endianness() === 'LE'
 
@@ -47,7 +50,7 @@ export class PrefixBatch {
     this.#count = 0
   }
 
-  /** Adds an entry whose 16 address octets stand at `offset`. */
+  /** Adds an entry whose 16 address octets stand at `offset`; `scope`: 0, or the endpoint that alone sees it. */
   add(
     family: Family,
     octets: Uint8Array,
@@ -55,12 +58,13 @@ export class PrefixBatch {
     length: number,
     id: Identity,
     addressClass: Identity,
+    scope: number = NODE_SCOPE,
   ): void {
     const at = this.#count * PREFIX_KEY_SIZE
     if (at === this.#keys.length) this.#grow()
     const view = this.#keyView
     view.setUint32(at, PREFIX_KEY_HEAD_BITS + length, LITTLE)
-    view.setUint32(at + 4, 0)
+    view.setUint32(at + 4, scope)
     view.setUint32(at + 8, family)
     for (let i = 0; i < 16; i++) this.#keys[at + 12 + i] = octets[offset + i]!
     this.#values[this.#count * 2] = id
@@ -90,6 +94,11 @@ export class PrefixBatch {
     this.#keys = keys
     this.#keyView = new DataView(keys.buffer)
     this.#values = values
+  }
+
+  /** 0: the node's; else the endpoint whose own entry it is. */
+  scope(index: number): number {
+    return this.#keyView.getUint32(index * PREFIX_KEY_SIZE + 4)
   }
 
   family(index: number): Family {

@@ -63,14 +63,14 @@ export function prefix(text: string): Prefix {
   return result.prefix
 }
 
-/** `[prefix, identity, class]` rows as a batch. */
+/** `[prefix, identity, class, scope]` rows as a batch; without a scope the node's. */
 export function batch(
-  rows: readonly (readonly [text: string, id: number, kind: number])[],
+  rows: readonly (readonly [text: string, id: number, kind: number, scope?: number])[],
 ): PrefixBatch {
   const entries = new PrefixBatch()
-  for (const [text, id, kind] of rows) {
+  for (const [text, id, kind, scope] of rows) {
     const { family, octets, length } = prefix(text)
-    entries.add(family, octets, 0, length, identity(id), identity(kind))
+    entries.add(family, octets, 0, length, identity(id), identity(kind), scope)
   }
   return entries
 }

@@ -7,6 +7,7 @@ import { contractOfExceptions } from './exceptions.ts'
 import { contractOfInterception } from './interception.ts'
 import { contractOfPackets } from './packets.ts'
 import { contractOfRandomPolicies } from './random.ts'
+import { contractOfScopes } from './scopes.ts'
 import { contractOfVerdicts } from './verdicts.ts'
 
 export function datapathContract(maker: BenchMaker): void {
@@ -16,5 +17,6 @@ export function datapathContract(maker: BenchMaker): void {
   contractOfConnections(maker)
   contractOfInterception(maker)
   contractOfPackets(maker)
+  contractOfScopes(maker)
   contractOfRandomPolicies(maker)
 }

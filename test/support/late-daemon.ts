@@ -78,6 +78,7 @@ function copy(batch: PrefixBatch): PrefixBatch {
       batch.length(i),
       batch.identity(i),
       batch.addressClass(i),
+      batch.scope(i),
     )
   }
   return kept

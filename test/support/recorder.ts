@@ -127,6 +127,7 @@ export class Recorder implements Datapath {
     }
     const endpoints = [...this.endpoints.values()].map((entry) => ({
       ...entry,
+      scoped: entry.scoped === true,
       hookKey: this.hookKey(entry.hook),
     }))
     return { mode: this.mode, prefixes, policies: [...this.policies.values()], endpoints }

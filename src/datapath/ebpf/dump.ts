@@ -23,13 +23,14 @@ export function readDump(maps: KernelMaps): DatapathDump {
   const sources = new Sources(maps.ng_source).read()
   const endpoints: DatapathEndpoint[] = []
   maps.ng_endpoints.forEach((keys, key, values, value) => {
-    const { id, generation, enforcing, audit } = decodeEndpoint(values, value)
+    const { id, generation, enforcing, audit, scoped } = decodeEndpoint(values, value)
     const hookKey = formatHookKey(decodeHookKey(keys, key))
     endpoints.push({
       id,
       generation,
       enforcing,
       audit,
+      scoped,
       sources: sources.get(id) ?? [],
       hookKey,
     })

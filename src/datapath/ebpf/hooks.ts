@@ -177,7 +177,11 @@ export class Hooks {
   /** New sources, the endpoint itself, then away with what it had before. */
   #write(placed: Placed, entry: EndpointEntry, found: PresentHook): string | undefined {
     const { sources, endpoints } = this.#options
-    const value = encodeEndpoint({ ...entry, layer3: found.layer3 })
+    const value = encodeEndpoint({
+      ...entry,
+      scoped: entry.scoped === true,
+      layer3: found.layer3,
+    })
     const errno =
       sources.add(entry.id, entry.sources, placed.sources) ||
       endpoints.set(encodeHookKey(found.key), value)

@@ -73,12 +73,14 @@ export interface EndpointValue {
   readonly generation: Generation
   readonly enforcing: boolean
   readonly audit: boolean
+  readonly scoped: boolean
   readonly layer3: boolean
 }
 
 const HOOK_KINDS = { interface: 1, cgroup: 2 } as const
 const FLAG_ENFORCING = 1
 const FLAG_AUDIT = 2
+const FLAG_SCOPED = 4
 const FLAG_LAYER3 = 32
 
 /** `interface:4`, `cgroup:77`. */
@@ -137,7 +139,8 @@ export function encodeEndpoint(value: EndpointValue): Uint8Array {
   view.setUint32(4, value.generation, LITTLE)
   const enforcing = value.enforcing ? FLAG_ENFORCING : 0
   const audit = value.audit ? FLAG_AUDIT : 0
-  view.setUint32(8, enforcing | audit | (value.layer3 ? FLAG_LAYER3 : 0), LITTLE)
+  const scoped = value.scoped ? FLAG_SCOPED : 0
+  view.setUint32(8, enforcing | audit | scoped | (value.layer3 ? FLAG_LAYER3 : 0), LITTLE)
   return octets
 }
 
@@ -148,6 +151,7 @@ export function decodeEndpoint(octets: Uint8Array, at: number): EndpointValue {
     generation: generation(readNumber(octets, at + 4)),
     enforcing: (flags & FLAG_ENFORCING) !== 0,
     audit: (flags & FLAG_AUDIT) !== 0,
+    scoped: (flags & FLAG_SCOPED) !== 0,
     layer3: (flags & FLAG_LAYER3) !== 0,
   }
 }

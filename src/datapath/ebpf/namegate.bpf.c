@@ -95,13 +95,21 @@ static __always_inline int is_loopback(const struct packet *p)
 	return !(p->target[0] | p->target[1] | p->target[2]) && p->target[3] == bpf_htonl(1);
 }
 
-/* Identity and class of an address; `address` is 4 words. */
-static __always_inline void identify(__u32 family, const __u32 *address, struct judgement *j)
+/* Identity and class of an address as the endpoint sees it; `address` is 4 words. */
+static __always_inline void identify(const struct endpoint_value *e, __u32 family, const __u32 *address,
+				     struct judgement *j)
 {
 	struct prefix_key key = { .family = bpf_htonl(family), .bits = family == 4 ? 96 : 192 };
+	struct prefix_value *value = 0;
 
 	__builtin_memcpy(key.address, address, 16);
-	struct prefix_value *value = bpf_map_lookup_elem(&ng_ipcache, &key);
+	if (e->flags & ENDPOINT_SCOPED) {
+		key.scope = bpf_htonl(e->id);
+		value = bpf_map_lookup_elem(&ng_ipcache, &key);
+		key.scope = 0;
+	}
+	if (!value)
+		value = bpf_map_lookup_elem(&ng_ipcache, &key);
 	if (value) {
 		j->identity = value->identity;
 		j->class = value->class;
@@ -233,7 +241,7 @@ static __always_inline int from_interface(struct __sk_buff *skb, const struct en
 		count(STAT_NEIGHBOUR);
 		return PASS;
 	}
-	identify(p.family, p.target, &j);
+	identify(e, p.family, p.target, &j);
 	if (!owns_source(e, &p))
 		return refuse(e, &p, &j, STAT_DROP_SOURCE, REASON_SOURCE);
 	if (is_listener(&p, p.target, p.target_port, j.class)) {
@@ -267,7 +275,7 @@ static __always_inline int from_cgroup(struct __sk_buff *skb, const struct endpo
 	if (is_loopback(&p))
 		j.identity = j.class = CLASS_HOST;
 	else
-		identify(p.family, p.target, &j);
+		identify(e, p.family, p.target, &j);
 	if (is_listener(&p, p.target, p.target_port, j.class)) {
 		note_dns_source(e, &p);
 		count(STAT_LISTENER);
@@ -282,7 +290,7 @@ static __always_inline void receive(const struct endpoint_value *e, const struct
 	struct judgement j = {};
 	struct conn_key k;
 
-	identify(p->family, p->source, &j);
+	identify(e, p->family, p->source, &j);
 	if (is_listener(p, p->source, p->source_port, j.class))
 		return;
 	conn_key_of(e, p, 0, &k);

@@ -76,7 +76,7 @@ export class Judge {
       for (const address of neighboursIn(packet)) connections.learnNeighbour(entry, address)
     }
     if (this.#options.isQuiet(entry, packet)) return
-    const place = this.#placeOf(packet.family, packet.source)
+    const place = this.#placeOf(entry, packet.family, packet.source)
     if (this.#isListener(packet, packet.source, packet.sourcePort, place)) return
     connections.follow(entry, packet, false)
   }
@@ -90,7 +90,7 @@ export class Judge {
       count('verdict_neighbour')
       return 'pass'
     }
-    const place = this.#placeOf(packet.family, packet.target)
+    const place = this.#placeOf(entry, packet.family, packet.target)
     if (!ownsSource(entry, packet)) return this.#refuse(entry, packet, 'source', place)
     if (this.#isListener(packet, packet.target, packet.targetPort, place)) {
       count('verdict_listener')
@@ -112,7 +112,7 @@ export class Judge {
     const { family, target } = packet
     const place = isLoopback(packet)
       ? { identity: HOST, addressClass: HOST }
-      : this.#placeOf(family, target)
+      : this.#placeOf(entry, family, target)
     if (this.#isListener(packet, target, packet.targetPort, place)) {
       noteDnsSource(entry.id, packet)
       count('verdict_listener')
@@ -170,8 +170,10 @@ export class Judge {
     return place.addressClass === HOST && this.#options.isListener(family, ANY_ADDRESS, port)
   }
 
-  #placeOf(family: Family, address: Uint8Array): Place {
+  #placeOf({ id, scoped }: EndpointEntry, family: Family, address: Uint8Array): Place {
     const { prefixes } = this.#options
+    const own = scoped === true ? prefixes.longestIn(id, family, address) : undefined
+    if (own !== undefined) return own
     const row = prefixes.longest(family, address)
     if (row === 0) return { identity: worldOf(family), addressClass: worldOf(family) }
     return { identity: prefixes.identity(row), addressClass: prefixes.addressClass(row) }

@@ -173,11 +173,12 @@ export class MemoryDatapath implements Datapath {
       prefixes: this.#prefixes.dump(),
       policies: this.#policies.dump(),
       endpoints: [...this.#endpoints.values()].map(
-        ({ id, generation, enforcing, audit, sources, hook }) => ({
+        ({ id, generation, enforcing, audit, scoped, sources, hook }) => ({
           id,
           generation,
           enforcing,
           audit,
+          scoped: scoped === true,
           sources: hook.kind === 'cgroup' ? [] : sources,
           hookKey: this.hookKey(hook) ?? '',
         }),

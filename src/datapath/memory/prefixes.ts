@@ -1,10 +1,12 @@
 // Prefix -> identity and class in typed arrays, about 40 octets a prefix in use. The arrays have their full
-// size from the start: pages that were never touched cost nothing, and nothing ever has to grow.
+// size from the start: pages that were never touched cost nothing, and nothing ever has to grow. Those of
+// endpoints' own scopes, which few configurations have, stand beside them as objects; the bound is for both.
 
 import { identity, type Identity } from '../../core/ids.ts'
 import { widthOf, type Family } from '../../core/ip.ts'
 import { PrefixIndex } from '../../core/prefix-index.ts'
-import { PREFIX_KEY_SIZE, PrefixBatch } from '../prefix-batch.ts'
+import { NODE_SCOPE, PREFIX_KEY_SIZE, PrefixBatch } from '../prefix-batch.ts'
+import { ScopedPrefixes, type ScopedEntry } from './scoped-prefixes.ts'
 
 /** Octets of a PrefixBatch key that stand before the address. */
 const ADDRESS_AT = PREFIX_KEY_SIZE - 16
@@ -15,8 +17,11 @@ export class Prefixes {
   readonly #classes: Uint32Array
   /** Prefixes of each length. */
   readonly #lengths = { 4: new Int32Array(33), 6: new Int32Array(129) }
+  readonly #scoped = new ScopedPrefixes()
+  readonly #capacity: number
 
   constructor(options: { readonly capacity: number }) {
+    this.#capacity = options.capacity
     this.#index = new PrefixIndex(options)
     this.#identities = new Uint32Array(options.capacity + 1)
     this.#classes = new Uint32Array(options.capacity + 1)
@@ -24,6 +29,9 @@ export class Prefixes {
 
   /** Adds or replaces entry `i` of the batch; false when there is no room. */
   upsert(batch: PrefixBatch, i: number): boolean {
+    if (batch.scope(i) !== NODE_SCOPE) {
+      return this.#scoped.upsert(batch, i, this.#capacity - this.#index.slots.used)
+    }
     const [family, length, at] = [
       batch.family(i),
       batch.length(i),
@@ -31,6 +39,7 @@ export class Prefixes {
     ]
     let row = this.#index.find(family, batch.keys, at, length)
     if (row === 0) {
+      if (this.#index.slots.used + this.#scoped.count >= this.#capacity) return false
       row = this.#index.add(family, batch.keys, at, length)
       if (row === 0) return false
       this.#lengths[family][length]!++
@@ -41,6 +50,10 @@ export class Prefixes {
   }
 
   remove(batch: PrefixBatch, i: number): void {
+    if (batch.scope(i) !== NODE_SCOPE) {
+      this.#scoped.remove(batch, i)
+      return
+    }
     const [family, length, at] = [
       batch.family(i),
       batch.length(i),
@@ -64,6 +77,11 @@ export class Prefixes {
     return 0
   }
 
+  /** What an endpoint's own scope says of an address. */
+  longestIn(scope: number, family: Family, address: Uint8Array): ScopedEntry | undefined {
+    return this.#scoped.longest(scope, family, address)
+  }
+
   identity(row: number): Identity {
     return identity(this.#identities[row]!)
   }
@@ -81,6 +99,7 @@ export class Prefixes {
       const family = this.#index.family(row)
       batch.add(family, octets, row * 16, lengths[row]!, id, this.addressClass(row))
     }
+    this.#scoped.addTo(batch)
     return batch
   }
 }

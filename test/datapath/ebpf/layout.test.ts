@@ -55,13 +55,14 @@ test('decodePolicy gives back what was encoded', () => {
 })
 
 test('decodeEndpoint, decodeHookKey, decodeSource and decodeMode give back what was encoded', () => {
-  for (const flags of [0, 1, 2, 3, 4, 5, 6, 7]) {
+  for (let flags = 0; flags < 16; flags++) {
     const value = {
       id: endpointId(2 ** 31 - 1),
       generation: generation(3),
       enforcing: (flags & 1) !== 0,
       audit: (flags & 2) !== 0,
       layer3: (flags & 4) !== 0,
+      scoped: (flags & 8) !== 0,
     }
     assert.deepEqual(decodeEndpoint(encodeEndpoint(value), 0), value)
   }
