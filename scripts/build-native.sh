@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds what is not TypeScript into build/: the addons posix.node and bpf.node, and the kernel object
+# Builds what is not TypeScript into build/: the addons posix.node, conntrack.node and bpf.node, and the kernel object
 # namegate.bpf.o. Needs no network. Does nothing when all is newer than its sources. What can't be built is
 # named in one line each with the remedy; the exit code is 1 when anything is missing.
 # The addons are plain C against N-API, so a compiler and two headers are enough and node-gyp is not needed.
@@ -73,6 +73,7 @@ elif ! headers=$(node_headers); then
 	lack 'headers of Node-API: npm ci (package node-api-headers)'
 else
 	addon posix '' src/native/addon.h
+	addon conntrack '' src/native/addon.h
 	if has_header bpf/libbpf.h; then
 		addon bpf -lbpf src/native/addon.h src/native/bpf-maps.h
 	else

@@ -52,6 +52,7 @@ cmd:tc iproute2 kernel
 cmd:nsenter util-linux kernel
 cmd:bpftool bpftool kernel
 cmd:nft nftables kernel
+cmd:iptables iptables kernel
 cmd:dig bind9-dnsutils kernel
 cmd:curl curl kernel
 cmd:ps procps kernel'

@@ -29,6 +29,19 @@ export interface Posix {
   unshareNetwork(): number
 }
 
+/** The connection table (conntrack.ts); records are of conntrack.c's layout. */
+export interface ConntrackAddon {
+  /** A netlink socket. */
+  ctOpen(): number
+  ctClose(fd: number): number
+  /** Begins a listing; `ctNext` gives it batch by batch, 0 at the end. */
+  ctDump(fd: number, family: number): number
+  ctNext(fd: number, into: Uint8Array): number
+  ctDelete(fd: number, record: Uint8Array): number
+  /** Completes the record that has the reply tuple, protocol and family of `record`. */
+  ctFind(fd: number, record: Uint8Array): number
+}
+
 export interface LoadedObject {
   readonly handle: object
   readonly maps: Readonly<Record<string, number>>
@@ -98,12 +111,16 @@ export function builtFile(name: string): string {
 }
 
 /** Whether a native part is there at all. */
-export function isBuilt(name: 'posix' | 'bpf'): boolean {
+export function isBuilt(name: 'posix' | 'bpf' | 'conntrack'): boolean {
   return existsSync(builtFile(join('Release', `${name}.node`)))
 }
 
 export function loadPosix(): Posix {
   return loadAddon<Posix>('posix', 'apt-get install gcc libc6-dev')
+}
+
+export function loadConntrack(): ConntrackAddon {
+  return loadAddon<ConntrackAddon>('conntrack', 'apt-get install gcc libc6-dev')
 }
 
 export function loadBpf(): Bpf {
