@@ -153,6 +153,7 @@ export class Committer {
         prefixes.lengths[row]!,
         wanted,
         addressClass,
+        prefixes.scoped.scope[row],
       )
       if (wanted === 0) this.#removalRows.push(row)
       else this.#upsertRows.push(row)

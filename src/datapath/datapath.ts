@@ -11,11 +11,13 @@
 //   6. look up three keys, each by longest match on (protocol, port): the destination's identity, its
 //      class, identity 0. Both come from the longest prefix around it, of a scoped endpoint first of all in
 //      the endpoint's own scope, else in the node's. Any deny: deny. Else any allow: pass. Else any audit: pass and report.
-//   7. else drop; or, when the mode, the endpoint's audit flag or its absent enforcing flag says so, pass
+//   7. a flow that is older than the endpoint's enforcement and was adopted (`adopt`): pass.
+//   8. else drop; or, when the mode, the endpoint's audit flag or its absent enforcing flag says so, pass
 //      (the first two are reported as `audit`).
 
 import type { EndpointId, Generation, Identity, RuleId } from '../core/ids.ts'
 import type { Family, Prefix } from '../core/ip.ts'
+import type { AdoptedFlow, Adoption } from './adoption.ts'
 import type { InterceptedInterface } from './interception.ts'
 import type { PrefixBatch } from './prefix-batch.ts'
 
@@ -171,6 +173,11 @@ export interface Datapath {
   /** What the kernel knows a hook by now (as `DatapathEndpoint.hookKey`); undefined when it is not there. */
   hookKey(hook: Hook): string | undefined
   /** Which endpoint sent a query from a host address that endpoints share (cgroup endpoints), or undefined. */
+  /** Lets flows pass that are older than the endpoint's enforcement (src/datapath/adoption.ts). Returns how many of
+   *  the listed ones were taken: all but those that the table has no room for. */
+  adopt(adoption: Adoption): number
+  /** The adopted flows of known endpoints whose time is not over. */
+  adopted(): readonly AdoptedFlow[]
   sourceOf(
     protocol: number,
     family: Family,

@@ -22,6 +22,7 @@ export interface Sizes {
   readonly prefixes?: number
   readonly policies?: number
   readonly connectionsPerEndpoint?: number
+  readonly adopted?: number
   readonly tcpIdleMs?: number
 }
 

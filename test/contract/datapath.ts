@@ -1,5 +1,6 @@
 // One suite over every datapath adapter: what any of them must do with commits and with packets.
 
+import { contractOfAdoption } from './adoption.ts'
 import type { BenchMaker } from './bench.ts'
 import { contractOfCommits } from './commits.ts'
 import { contractOfConnections } from './connections.ts'
@@ -16,6 +17,7 @@ export function datapathContract(maker: BenchMaker): void {
   contractOfExceptions(maker)
   contractOfConnections(maker)
   contractOfInterception(maker)
+  contractOfAdoption(maker)
   contractOfPackets(maker)
   contractOfScopes(maker)
   contractOfRandomPolicies(maker)

@@ -56,6 +56,7 @@ export function makeEbpfBench(sizes: Sizes = {}): EbpfBench {
         ng_conn: 4096,
         ng_conn_new: 4096,
         ng_dns_source: 1024,
+        ng_adopted: sizes.adopted ?? 1024,
       },
       connectionsPerEndpoint: sizes.connectionsPerEndpoint ?? 65_536,
       tcpIdleMs: sizes.tcpIdleMs ?? 6 * 3_600_000,

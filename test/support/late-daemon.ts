@@ -21,6 +21,8 @@ class LateDatapath implements Datapath {
   readonly setListeners
   readonly setIntercepted
   readonly intercepted
+  readonly adopt
+  readonly adopted
   readonly setMode
   readonly readMode
   readonly refresh
@@ -44,6 +46,8 @@ class LateDatapath implements Datapath {
     this.setListeners = inner.setListeners.bind(inner)
     this.setIntercepted = inner.setIntercepted.bind(inner)
     this.intercepted = inner.intercepted.bind(inner)
+    this.adopt = inner.adopt.bind(inner)
+    this.adopted = inner.adopted.bind(inner)
     this.setMode = inner.setMode.bind(inner)
     this.readMode = inner.readMode.bind(inner)
     this.refresh = inner.refresh.bind(inner)

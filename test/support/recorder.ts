@@ -43,7 +43,11 @@ const NO_WRITES = {
 
 export class Recorder implements Datapath {
   readonly kind = 'memory'
-  readonly prefixes = new Map<string, Place & { readonly prefix: Prefix }>()
+  /** By `10.0.0.0/8`, in an endpoint's own scope by `192.0.2.1/32@1`. */
+  readonly prefixes = new Map<
+    string,
+    Place & { readonly prefix: Prefix; readonly scope?: number }
+  >()
   readonly policies = new Map<string, PolicyEntry>()
   /** Prefixes of each length. */
   readonly #lengths = { 4: new Int32Array(33), 6: new Int32Array(129) }
@@ -101,7 +105,7 @@ export class Recorder implements Datapath {
 
   /** What the port says about a packet of an enforced endpoint to an address, mode and connections apart. */
   verdict(endpoint: EndpointId, peer: Prefix, protocol: number, port: number): Verdict {
-    const { identity: id, addressClass } = this.placeOf(peer)
+    const { identity: id, addressClass } = this.placeOf(peer, endpoint)
     const found = [id, addressClass, ANY_IDENTITY].map(
       (key) => this.#lookup(endpoint, key, protocol, port)?.verdict,
     )
@@ -110,8 +114,12 @@ export class Recorder implements Datapath {
     return found.includes('audit') ? 'audit' : 'deny'
   }
 
-  /** Identity and class of an address by longest match. */
-  placeOf(peer: Prefix): Place {
+  /** Identity and class of an address by longest match; for a scoped endpoint its own host entries come first. */
+  placeOf(peer: Prefix, endpoint?: EndpointId): Place {
+    if (endpoint !== undefined && this.endpoints.get(endpoint)?.scoped === true) {
+      const own = this.prefixes.get(keyOfPrefix(peer, endpoint))
+      if (own !== undefined) return own
+    }
     for (let length = widthOf(peer.family); length >= 0; length--) {
       if (this.#lengths[peer.family][length] === 0) continue
       const found = this.prefixes.get(formatPrefix(truncatePrefix(peer, length)))
@@ -122,8 +130,8 @@ export class Recorder implements Datapath {
 
   dump(): DatapathDump {
     const prefixes = new PrefixBatch()
-    for (const { prefix, identity: id, addressClass } of this.prefixes.values()) {
-      prefixes.add(prefix.family, prefix.octets, 0, prefix.length, id, addressClass)
+    for (const { prefix, identity: id, addressClass, scope } of this.prefixes.values()) {
+      prefixes.add(prefix.family, prefix.octets, 0, prefix.length, id, addressClass, scope)
     }
     const endpoints = [...this.endpoints.values()].map((entry) => ({
       ...entry,
@@ -171,6 +179,14 @@ export class Recorder implements Datapath {
 
   hookState(): HookState {
     return this.hook
+  }
+
+  adopt(): number {
+    return 0
+  }
+
+  adopted(): readonly never[] {
+    return []
   }
 
   sourceOf(): undefined {
@@ -226,9 +242,10 @@ export class Recorder implements Datapath {
   #upsertPrefixes(batch: PrefixBatch, each: Apply): void {
     for (let i = 0; i < batch.count; i++) {
       const prefix = batch.prefix(i)
-      const key = formatPrefix(prefix)
+      const scope = batch.scope(i)
+      const key = keyOfPrefix(prefix, scope)
       each({ section: 'prefix', action: 'upsert', key }, i, () => {
-        const place = { identity: batch.identity(i), addressClass: batch.addressClass(i) }
+        const place = { identity: batch.identity(i), addressClass: batch.addressClass(i), scope }
         if (!this.prefixes.has(key)) this.#lengths[prefix.family][prefix.length]!++
         this.prefixes.set(key, { ...place, prefix })
         this.writes.prefixUpserts++
@@ -239,7 +256,7 @@ export class Recorder implements Datapath {
   #removePrefixes(batch: PrefixBatch, each: Apply): void {
     for (let i = 0; i < batch.count; i++) {
       const prefix = batch.prefix(i)
-      const key = formatPrefix(prefix)
+      const key = keyOfPrefix(prefix, batch.scope(i))
       each({ section: 'prefix', action: 'remove', key }, i, () => {
         if (this.prefixes.delete(key)) this.#lengths[prefix.family][prefix.length]!--
         this.writes.prefixRemovals++
@@ -251,6 +268,12 @@ export class Recorder implements Datapath {
 export type Verdict = 'allow' | 'deny' | 'audit'
 
 type Apply = (write: Write, index: number, apply: () => void) => void
+
+/** `192.0.2.1/32`, in an endpoint's own scope `192.0.2.1/32@1`. */
+export function keyOfPrefix(prefix: Prefix, scope: number): string {
+  const text = formatPrefix(prefix)
+  return scope === 0 ? text : `${text}@${scope}`
+}
 
 /** `endpoint identity protocol port/bits`. */
 export function keyOfPolicy({ endpoint, identity, protocol, port, portBits }: PolicyKey): string {

@@ -23,8 +23,10 @@ import {
   type PolicyEntry,
   type PolicyKey,
 } from '../datapath.ts'
+import type { AdoptedFlow, Adoption } from '../adoption.ts'
 import type { InterceptedInterface } from '../interception.ts'
 import type { PrefixBatch } from '../prefix-batch.ts'
+import { Adopted } from './adopted.ts'
 import { linkDirectory } from './bpffs.ts'
 import { readCounters } from './counters.ts'
 import { readDump } from './dump.ts'
@@ -71,6 +73,7 @@ interface Running {
   readonly maps: KernelMaps
   readonly hooks: Hooks
   readonly peers: Peers
+  readonly adopted: Adopted
   readonly events: Events
 }
 
@@ -95,6 +98,7 @@ export class EbpfDatapath implements Datapath {
       generationOf: (id) => this.#on().hooks.generationOf(id),
       idleMs: tcpIdleMs,
     })
+    const adopted = new Adopted({ bpf, adopting: maps.ng_adopting, adopted: maps.ng_adopted })
     const hooks = new Hooks({
       bpf,
       posix,
@@ -107,10 +111,13 @@ export class EbpfDatapath implements Datapath {
       links: linkDirectory(pinPath),
       endpoints: maps.ng_endpoints,
       sources: new Sources(maps.ng_source),
-      forget: (id, generation) => peers.forget(id, generation),
+      forget: (id, generation) => {
+        peers.forget(id, generation)
+        adopted.forget(id, generation)
+      },
     })
     const events = new Events(bpf, object.maps['ng_events'] ?? -1)
-    this.#running = { object, maps, hooks, peers, events }
+    this.#running = { object, maps, hooks, peers, adopted, events }
     return readDump(maps)
   }
 
@@ -176,6 +183,15 @@ export class EbpfDatapath implements Datapath {
     return this.#on().hooks.keyOf(hook)
   }
 
+  adopt(adoption: Adoption): number {
+    return this.#on().adopted.adopt(adoption)
+  }
+
+  adopted(): readonly AdoptedFlow[] {
+    const { adopted, hooks } = this.#on()
+    return adopted.list((id) => hooks.generationOf(id))
+  }
+
   sourceOf(
     protocol: number,
     family: Family,
@@ -199,7 +215,10 @@ export class EbpfDatapath implements Datapath {
   }
 
   counters(): DatapathCounters {
-    return readCounters(this.#options.bpf, this.#on().maps)
+    const { maps, adopted } = this.#on()
+    const counters = readCounters(this.#options.bpf, maps)
+    const full = (counters['adopted_table_full'] ?? 0) + adopted.refused
+    return { ...counters, adopted_table_full: full }
   }
 
   dump(): DatapathDump {

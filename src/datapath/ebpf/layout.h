@@ -140,6 +140,28 @@ struct dns_source_key {
 	__u32 address[4];
 };
 
+/* ng_adopting: until when an endpoint's TCP segments without SYN are adopted, and until when what is adopted
+ * passes; CLOCK_MONOTONIC, ns. */
+struct adopting_key {
+	__u32 endpoint;
+	__u32 generation;
+};
+
+struct adopting_value {
+	__u64 learn_until;
+	__u64 pass_until;
+};
+
+/* ng_adopted, by conn_key */
+#define ADOPTED_LISTED 1  /* was open by what conntrack said */
+#define ADOPTED_LEARNED 2 /* was open by what the endpoint sent */
+
+struct adopted_value {
+	__u64 pass_until;
+	__u32 origin;
+	__u32 unused;
+};
+
 /* ng_intercepted */
 #define INTERCEPTED4 1
 #define INTERCEPTED6 2
@@ -199,6 +221,8 @@ enum stat {
 	STAT_EVENTS_LOST,
 	STAT_EVENTS_SAMPLED_OUT,
 	STAT_INTERCEPTED,
+	STAT_ADOPTED,
+	STAT_ADOPTED_FULL,
 	STATS
 };
 

@@ -30,6 +30,8 @@ export const MAP_SHAPES = {
   ng_conn_count: { key: 12, value: 8 },
   ng_listeners: { key: 24, value: 4 },
   ng_dns_source: { key: 20, value: 4 },
+  ng_adopting: { key: 8, value: 16 },
+  ng_adopted: { key: 48, value: 16 },
   ng_intercepted: { key: 4, value: 24 },
   ng_stats: { key: 4, value: 8 },
 } as const
@@ -55,6 +57,8 @@ export const STAT_NAMES = [
   'events_lost',
   'events_sampled_out',
   'verdict_intercepted',
+  'verdict_adopted',
+  'adopted_table_full',
 ] as const
 
 const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']

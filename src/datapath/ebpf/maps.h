@@ -94,6 +94,22 @@ struct {
 	__type(value, __u32);
 } ng_dns_source SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct adopting_key);
+	__type(value, struct adopting_value);
+} ng_adopting SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct conn_key);
+	__type(value, struct adopted_value);
+} ng_adopted SEC(".maps");
+
 /* By interface index. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -19,6 +19,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "adopt.h"
 #include "conn.h"
 #include "intercept.h"
 #include "maps.h"
@@ -184,15 +185,19 @@ static __always_inline int refuse(const struct endpoint_value *e, const struct p
 	return DROP;
 }
 
-/* Steps 6 and 7: policy, then what mode and endpoint make of a refusal. */
+/* Steps 6 to 8: policy, what adoption spares, then what mode and endpoint make of a refusal. */
 static __always_inline int decide(const struct endpoint_value *e, const struct packet *p, struct judgement *j,
-				  __u32 mode)
+				  const struct conn_key *k, __u32 mode)
 {
 	__u8 reason = p->later_fragment ? REASON_FRAGMENT : REASON_POLICY;
 
 	judge(e, p, j);
 	if (j->verdict == POLICY_ALLOW) {
 		count(STAT_ALLOW);
+		return PASS;
+	}
+	if (j->verdict != POLICY_AUDIT && is_adopted(p, k, j->verdict == POLICY_DENY)) {
+		count(STAT_ADOPTED);
 		return PASS;
 	}
 	if (j->verdict == POLICY_AUDIT || mode == MODE_AUDIT || (e->flags & ENDPOINT_AUDIT)) {
@@ -207,7 +212,7 @@ static __always_inline int decide(const struct endpoint_value *e, const struct p
 	return refuse(e, p, j, p->later_fragment ? STAT_DROP_FRAGMENT : STAT_DROP_POLICY, reason);
 }
 
-/* Steps 5 to 7 for a packet whose source and destination are known. */
+/* Steps 5 to 8 for a packet whose source and destination are known. */
 static __always_inline int admit(const struct endpoint_value *e, const struct packet *p, struct judgement *j,
 				 struct conn_key *k, __u32 mode)
 {
@@ -218,7 +223,7 @@ static __always_inline int admit(const struct endpoint_value *e, const struct pa
 		count(STAT_REPLY);
 		pass = PASS;
 	} else {
-		pass = decide(e, p, j, mode);
+		pass = decide(e, p, j, k, mode);
 	}
 	/* A refused FIN or RST still ends the connection that the endpoint had. */
 	if (pass == PASS || (p->protocol == IPPROTO_TCP && (p->tcp_flags & (TCP_FIN | TCP_RST))))

@@ -18,6 +18,8 @@ const NAMES = [
   'connections_over_limit',
   'events_lost',
   'verdict_intercepted',
+  'verdict_adopted',
+  'adopted_table_full',
   'map_writes_ipcache',
   'map_writes_policy',
   'map_writes_endpoints',

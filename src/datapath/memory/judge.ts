@@ -21,6 +21,8 @@ export interface JudgeOptions {
   readonly connections: Connections
   readonly mode: Mode
   readonly isListener: (family: Family, address: Uint8Array, port: number) => boolean
+  /** A flow older than the endpoint's enforcement; `denied`: a rule refuses the packet by name. */
+  readonly isAdopted: (entry: EndpointEntry, packet: Packet, denied: boolean) => boolean
   /** What came in on the endpoint's interface goes to who redirects DNS. */
   readonly isIntercepted: (entry: EndpointEntry, packet: Packet) => boolean
   /** What goes out on it begins no connection. */
@@ -137,6 +139,11 @@ export class Judge {
     const reason = packet.laterFragment ? 'fragment' : 'policy'
     if (found.verdict === 'allow') {
       count('verdict_allow')
+      return 'pass'
+    }
+    const denied = found.verdict === 'deny'
+    if (found.verdict !== 'audit' && this.#options.isAdopted(entry, packet, denied)) {
+      count('verdict_adopted')
       return 'pass'
     }
     if (found.verdict === 'audit' || mode === 'audit' || entry.audit) {

@@ -23,8 +23,10 @@ import {
   type PeerScan,
   type PolicyEntry,
 } from '../datapath.ts'
+import type { AdoptedFlow, Adoption } from '../adoption.ts'
 import type { InterceptedInterface } from '../interception.ts'
 import type { PrefixBatch } from '../prefix-batch.ts'
+import { Adoptions } from './adoptions.ts'
 import { Connections } from './connections.ts'
 import { Counters } from './counters.ts'
 import { Interceptions } from './interceptions.ts'
@@ -44,6 +46,8 @@ export interface MemoryOptions {
   readonly policyEntriesMax: number
   readonly connectionsPerEndpoint: number
   readonly tcpIdleMs: number
+  /** Adopted flows at most; default 65,536. */
+  readonly adoptedMax?: number
   /** Index of an interface by name, so that interception by index can be modelled; default: none has one. */
   readonly ifIndex?: (name: string) => number
 }
@@ -58,6 +62,7 @@ export class MemoryDatapath implements Datapath {
   readonly #endpoints = new Map<EndpointId, EndpointEntry>()
   readonly #listeners = new Set<string>()
   readonly #interceptions: Interceptions
+  readonly #adoptions: Adoptions
   readonly #dnsSources = new Map<string, EndpointId>()
   #events: DatapathEvent[] = []
   #mode: Mode = 'enforce'
@@ -66,6 +71,11 @@ export class MemoryDatapath implements Datapath {
     this.#options = options
     this.#prefixes = new Prefixes({ capacity: options.prefixesMax })
     this.#policies = new Policies({ capacity: options.policyEntriesMax })
+    this.#adoptions = new Adoptions({
+      clock: options.clock,
+      ...(options.adoptedMax !== undefined && { flowsMax: options.adoptedMax }),
+      onFull: () => this.#counters.add('adopted_table_full'),
+    })
     this.#interceptions = new Interceptions(options.clock)
     this.#connections = new Connections({
       clock: options.clock,
@@ -86,8 +96,8 @@ export class MemoryDatapath implements Datapath {
     }
     this.#upsertPolicies(changes.policyUpserts, refuse)
     this.#upsertPrefixes(changes.prefixUpserts, refuse)
-    for (const entry of changes.endpointUpserts) this.#endpoints.set(entry.id, entry)
-    for (const id of changes.endpointRemovals) this.#endpoints.delete(id)
+    for (const entry of changes.endpointUpserts) this.#putEndpoint(entry.id, entry)
+    for (const id of changes.endpointRemovals) this.#putEndpoint(id, undefined)
     this.#counters.add(
       'map_writes_endpoints',
       changes.endpointUpserts.length + changes.endpointRemovals.length,
@@ -145,6 +155,14 @@ export class MemoryDatapath implements Datapath {
     }
   }
 
+  adopt(adoption: Adoption): number {
+    return this.#adoptions.adopt(adoption)
+  }
+
+  adopted(): readonly AdoptedFlow[] {
+    return this.#adoptions.list((id) => this.#endpoints.get(id)?.generation ?? 0)
+  }
+
   sourceOf(
     protocol: number,
     family: Family,
@@ -186,6 +204,15 @@ export class MemoryDatapath implements Datapath {
     }
   }
 
+  #putEndpoint(id: EndpointId, entry: EndpointEntry | undefined): void {
+    const before = this.#endpoints.get(id)
+    if (before !== undefined && before.generation !== entry?.generation) {
+      this.#adoptions.forget(before)
+    }
+    if (entry === undefined) this.#endpoints.delete(id)
+    else this.#endpoints.set(id, entry)
+  }
+
   /** With `leaveEnforcing` a later `start` of the same object finds everything as it was. */
   stop(options: { readonly leaveEnforcing: boolean }): void {
     if (options.leaveEnforcing) return
@@ -194,6 +221,7 @@ export class MemoryDatapath implements Datapath {
     this.#endpoints.clear()
     this.#listeners.clear()
     this.#interceptions.clear()
+    this.#adoptions.clear()
     this.#connections.clear()
     this.#mode = 'enforce'
   }
@@ -210,6 +238,7 @@ export class MemoryDatapath implements Datapath {
       mode: this.#mode,
       isListener: (family, address, port) =>
         this.#listeners.has(`${formatAddress(family, address)} ${port}`),
+      isAdopted: (owner, packet, denied) => this.#adoptions.covers(owner, packet, denied),
       isIntercepted: ({ hook }, packet) =>
         this.#interceptions.covers(this.#ifIndex(hook), packet, frame),
       isQuiet: ({ hook }, packet) => this.#interceptions.isQuiet(this.#ifIndex(hook), packet),

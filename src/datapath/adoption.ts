@@ -1,0 +1,41 @@
+// Flows that were open before an endpoint was first enforced and pass for a while: switching enforcement on cuts
+// nothing that runs. Asked for once, for an endpoint that is there when the daemon starts and that no pinned
+// state knows; never for a later endpoint or generation.
+//
+//  - Listed flows (the caller has them from conntrack) pass until `passMs` is over, also against a deny: they are
+//    proven to be older than the policy, and what breaks them is `adopt-existing` ending, at a time that is known.
+//  - For `learnMs`, TCP segments without SYN are taken for part of such a flow and adopted as well, because conntrack
+//    may not be there or not know them. An endpoint can forge those, so they never stand against a deny.
+//  - A SYN, of either kind, never passes: whatever begins now is judged.
+
+import type { EndpointId, Generation } from '../core/ids.ts'
+import type { Family } from '../core/ip.ts'
+
+/** A flow as the endpoint sees it; of ICMP echo both ports are the identifier. */
+export interface FlowTuple {
+  readonly family: Family
+  readonly protocol: number
+  /** 16 octets, IPv4 in the first 4; so is `peer`. */
+  readonly local: Uint8Array
+  readonly localPort: number
+  readonly peer: Uint8Array
+  readonly peerPort: number
+}
+
+/** May be asked for before the endpoint is upserted, so that no packet is lost when its hook is attached. */
+export interface Adoption {
+  readonly endpoint: EndpointId
+  /** Flows of another generation are never spared. */
+  readonly generation: Generation
+  /** How long adopted flows pass. */
+  readonly passMs: number
+  /** How long TCP segments without SYN are adopted; 0: only what is listed. */
+  readonly learnMs: number
+  readonly flows: readonly FlowTuple[]
+}
+
+export interface AdoptedFlow extends FlowTuple {
+  readonly endpoint: EndpointId
+  /** How long it still passes, in milliseconds; more than 0. */
+  readonly leftMs: number
+}

@@ -1,0 +1,253 @@
+// Contract: flows that are older than the enforcement of their endpoint, and all that must not pass for one.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { endpointId, generation } from '../../src/core/ids.ts'
+import { formatAddress } from '../../src/core/ip.ts'
+import type { Adoption, FlowTuple } from '../../src/datapath/adoption.ts'
+import type { Mode } from '../../src/datapath/datapath.ts'
+import { ACK, address, FIN, frame, PSH, RST, SYN, tcp, udp } from '../support/packets.ts'
+import {
+  batch,
+  commit,
+  LEARNED,
+  PEER_4,
+  PEER_6,
+  POD,
+  POD_4,
+  POD_6,
+  policy,
+  settle,
+  WORLD_4,
+  type Bench,
+  type BenchMaker,
+} from './bench.ts'
+import { withBench } from './commits.ts'
+import { Wire } from './wire.ts'
+
+type Verdict = 'pass' | 'drop'
+
+const LONG = 60_000
+
+/** The flow of a `Wire`. */
+function flow(more: Partial<FlowTuple> = {}): FlowTuple {
+  const [local, peer] = [address(POD_4), address(PEER_4)]
+  return { family: 4, protocol: 6, local, localPort: 40000, peer, peerPort: 443, ...more }
+}
+
+function adoption(more: Partial<Adoption> = {}): Adoption {
+  const pod = { endpoint: POD, generation: generation(1) }
+  return { ...pod, passMs: LONG, learnMs: 0, flows: [flow()], ...more }
+}
+
+/** Real time, because the kernel's clock is not ours. */
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
+export function contractOfAdoption(maker: BenchMaker): void {
+  const skip = maker.unavailable ?? false
+  const withWire = (run: (wire: Wire, bench: Bench) => void, policies = [] as const): void =>
+    withBench(maker, {}, (bench) => {
+      settle(bench, policies)
+      run(new Wire(bench), bench)
+    })
+
+  describe(`${maker.name}: adoption`, { skip }, () => {
+    test('adopt lets the listed flows pass, on their tuple only', () => {
+      withWire((wire, bench) => {
+        assert.equal(wire.out(ACK), 'drop')
+        assert.equal(bench.datapath.adopt(adoption()), 1)
+        for (const flags of [ACK, ACK | PSH, FIN | ACK, RST]) {
+          assert.equal(wire.out(flags), 'pass', `flags ${flags}`)
+        }
+        assert.equal(new Wire(bench, 40001).out(ACK), 'drop', 'another local port')
+        assert.equal(new Wire(bench, 40000, 80).out(ACK), 'drop', 'another peer port')
+        assert.equal(wire.outUdp(), 'drop', 'another protocol')
+        assert.equal(bench.datapath.counters()['verdict_adopted'], 4)
+      })
+    })
+
+    test('adopt takes UDP and IPv6 as well', () => {
+      withWire((wire, bench) => {
+        const flows = [
+          flow({ protocol: 17 }),
+          flow({ family: 6, local: address(POD_6), peer: address(PEER_6) }),
+        ]
+        assert.equal(bench.datapath.adopt(adoption({ flows })), 2)
+        assert.equal(wire.outUdp(), 'pass')
+        const segment = tcp({ from: 40000, to: 443 }, ACK)
+        const octets = frame({ source: POD_6, target: PEER_6 }, segment)
+        assert.equal(bench.judge(POD, 'from', octets), 'pass')
+        assert.equal(wire.out(ACK), 'drop', 'IPv4 TCP was not listed')
+      })
+    })
+
+    test('adopt never lets a SYN pass', () => {
+      withWire((wire, bench) => {
+        bench.datapath.adopt(adoption({ learnMs: LONG }))
+        for (const flags of [SYN, SYN | ACK, SYN | FIN, SYN | RST]) {
+          assert.equal(wire.out(flags), 'drop', `flags ${flags}, listed`)
+          assert.equal(new Wire(bench, 41000).out(flags), 'drop', `flags ${flags}, not listed`)
+          assert.equal(new Wire(bench, 41000).out(ACK | flags), 'drop', `flags ${flags} with ACK`)
+        }
+        assert.equal(bench.datapath.adopted().length, 1, 'and learns nothing from it')
+      })
+    })
+
+    test('adopt learns TCP flows from segments without SYN, and only while it may', () => {
+      withWire((wire, bench) => {
+        bench.datapath.adopt(adoption({ flows: [], learnMs: LONG }))
+        assert.equal(wire.outUdp(), 'drop', 'UDP has no middle')
+        const fragment = frame(
+          { source: POD_4, target: PEER_4, fragment: 3 },
+          udp({ from: 1, to: 2 }),
+        )
+        assert.equal(bench.judge(POD, 'from', fragment), 'drop', 'a fragment has no tuple')
+        assert.equal(wire.out(ACK), 'pass')
+        assert.deepEqual(tuplesOf(bench), [`${POD} 6 ${POD_4} 40000 ${PEER_4} 443`])
+        bench.datapath.adopt(adoption({ flows: [], learnMs: 1 }))
+        pause(5)
+        assert.equal(wire.out(ACK), 'pass', 'what was learned goes on')
+        assert.equal(new Wire(bench, 40001).out(ACK), 'drop', 'what comes now is too late')
+      })
+    })
+
+    test('adopt ends with its time, for listed and learned flows', () => {
+      withWire((wire, bench) => {
+        bench.datapath.adopt(adoption({ passMs: 1, learnMs: LONG }))
+        pause(5)
+        assert.equal(wire.out(ACK), 'drop', 'listed')
+        assert.equal(new Wire(bench, 40001).out(ACK), 'drop', 'learning never outlasts passing')
+        assert.deepEqual(bench.datapath.adopted(), [])
+      })
+    })
+
+    test('adopt spares nothing of another generation, whichever comes first', () => {
+      withWire((wire, bench) => {
+        bench.datapath.adopt(adoption({ learnMs: LONG }))
+        assert.equal(wire.out(ACK), 'pass')
+        settle(bench, [], { generation: generation(2) })
+        assert.equal(wire.out(ACK), 'drop', 'listed')
+        assert.equal(new Wire(bench, 40001).out(ACK), 'drop', 'to be learned')
+        assert.deepEqual(bench.datapath.adopted(), [])
+        settle(bench, [], { generation: generation(1) })
+        assert.equal(wire.out(ACK), 'drop', 'forgotten for good')
+        bench.datapath.adopt(adoption({ generation: generation(7) }))
+        assert.equal(wire.out(ACK), 'drop', 'a generation that is not there')
+      })
+    })
+
+    test('adopt is forgotten when the endpoint goes', () => {
+      withWire((wire, bench) => {
+        bench.datapath.adopt(adoption({ learnMs: LONG }))
+        commit(bench.datapath, { endpointRemovals: [POD] })
+        settle(bench, [])
+        assert.equal(wire.out(ACK), 'drop')
+        assert.deepEqual(bench.datapath.adopted(), [])
+      })
+    })
+
+    test('adopt before the endpoint is there spares its flows from the first packet on', () => {
+      withBench(maker, {}, (bench) => {
+        bench.datapath.adopt(adoption())
+        settle(bench, [])
+        assert.equal(new Wire(bench).out(ACK), 'pass')
+      })
+    })
+
+    test('adopt of a listed flow stands against a deny, of one that was learned it does not', () => {
+      withWire((wire, bench) => {
+        const learned = new Wire(bench, 40001)
+        bench.datapath.adopt(adoption({ learnMs: LONG }))
+        assert.equal(learned.out(ACK), 'pass', 'no deny yet')
+        commit(bench.datapath, { policyUpserts: [policy({ identity: LEARNED, verdict: 'deny' })] })
+        assert.equal(wire.out(ACK), 'pass')
+        assert.equal(learned.out(ACK), 'drop')
+        assert.equal(new Wire(bench, 40002).out(ACK), 'drop', 'and nothing new is learned')
+      })
+    })
+
+    test('adopt opens no source but the endpoint’s, and no endpoint but the one', () => {
+      withWire((_, bench) => {
+        const forged = flow({ local: address('10.0.1.6') })
+        bench.datapath.adopt(adoption({ flows: [forged], learnMs: LONG }))
+        const octets = frame(
+          { source: '10.0.1.6', target: PEER_4 },
+          tcp({ from: 40000, to: 443 }, ACK),
+        )
+        assert.equal(bench.judge(POD, 'from', octets), 'drop')
+        const other = endpointId(6)
+        settle(bench, [], { id: other, hook: bench.interfaceHook(2) })
+        const own = frame({ source: POD_4, target: PEER_4 }, tcp({ from: 40000, to: 443 }, ACK))
+        assert.equal(bench.judge(other, 'from', own), 'drop')
+      })
+    })
+
+    test('adopt changes no verdict of policy, audit and mode', () => {
+      withWire((wire, bench) => {
+        bench.datapath.adopt(adoption({ learnMs: LONG }))
+        const counted = (name: string): number => bench.datapath.counters()[name] ?? 0
+        commit(bench.datapath, { policyUpserts: [policy({ identity: LEARNED })] })
+        assert.equal(wire.out(ACK), 'pass')
+        assert.deepEqual([counted('verdict_allow'), counted('verdict_adopted')], [1, 0])
+        commit(bench.datapath, { policyRemovals: [policy({ identity: LEARNED })] })
+        const rows: readonly (readonly [Mode, Verdict])[] = [
+          ['audit', 'pass'],
+          ['enforce', 'drop'],
+        ]
+        for (const [mode, verdict] of rows) {
+          bench.datapath.setMode(mode)
+          assert.equal(wire.out(ACK), 'pass', mode)
+          assert.equal(wire.out(SYN), verdict, mode)
+        }
+        assert.equal(counted('verdict_adopted'), 2)
+      })
+    })
+
+    test('adopt counts what it has no room for, which is judged like anything', () => {
+      withBench(maker, { adopted: 2 }, (bench) => {
+        settle(bench, [])
+        const flows = [1, 2, 3].map((n) => flow({ localPort: 40000 + n }))
+        assert.equal(bench.datapath.adopt(adoption({ flows, learnMs: LONG })), 2)
+        assert.equal(bench.datapath.counters()['adopted_table_full'], 1)
+        const verdicts = flows.map(({ localPort }) => new Wire(bench, localPort).out(ACK))
+        assert.deepEqual(verdicts, ['pass', 'pass', 'drop'])
+        assert.equal(bench.datapath.counters()['adopted_table_full'], 2, 'nor could it be learned')
+      })
+    })
+
+    test('adopted tells each flow, its endpoint and how long it has left; a restart keeps them', () => {
+      withWire((wire, bench) => {
+        bench.datapath.adopt(adoption())
+        const expected = [`${POD} 6 ${POD_4} 40000 ${PEER_4} 443`]
+        assert.deepEqual(tuplesOf(bench), expected)
+        const [left] = bench.datapath.adopted().map(({ leftMs }) => leftMs)
+        assert.ok(left !== undefined && left > 0 && left <= LONG)
+        bench.restart()
+        settle(bench, [])
+        assert.deepEqual(tuplesOf(bench), expected)
+        assert.equal(wire.out(ACK), 'pass')
+      })
+    })
+
+    test('adopt of an audited endpoint reports nothing for an adopted flow', () => {
+      withBench(maker, {}, (bench) => {
+        settle(bench, [], { audit: true })
+        commit(bench.datapath, { prefixUpserts: batch([[`${PEER_4}/32`, LEARNED, WORLD_4]]) })
+        bench.datapath.adopt(adoption())
+        assert.equal(new Wire(bench).out(ACK), 'pass')
+        let events = 0
+        bench.datapath.drainEvents(10, () => events++)
+        assert.equal(events, 0)
+      })
+    })
+  })
+}
+
+function tuplesOf(bench: Bench): readonly string[] {
+  return bench.datapath.adopted().map(({ endpoint, family, protocol, ...each }) => {
+    const local = `${formatAddress(family, each.local)} ${each.localPort}`
+    return `${endpoint} ${protocol} ${local} ${formatAddress(family, each.peer)} ${each.peerPort}`
+  })
+}
