@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds what is not TypeScript into build/: the addons posix.node, conntrack.node and bpf.node, and the kernel object
+# Builds what is not TypeScript into build/: the addons posix.node, conntrack.node, tcp.node and bpf.node, and the kernel object
 # namegate.bpf.o. Needs no network. Does nothing when all is newer than its sources. What can't be built is
 # named in one line each with the remedy; the exit code is 1 when anything is missing.
 # The addons are plain C against N-API, so a compiler and two headers are enough and node-gyp is not needed.
@@ -64,7 +64,7 @@ addon() {
 		-I "$headers" "src/native/$name.c" $libraries
 }
 
-has_header() { printf '#include <%s>\n' "$1" | "$compiler" -E -x c - >/dev/null 2>&1; }
+has_header() { printf '#include <%s>\n' "$1" | "$compiler" -I "$headers" -E -x c - >/dev/null 2>&1; }
 
 compiler=${CC:-$(command -v gcc || command -v cc || command -v clang)}
 if [ -z "$compiler" ]; then
@@ -74,6 +74,11 @@ elif ! headers=$(node_headers); then
 else
 	addon posix '' src/native/addon.h
 	addon conntrack '' src/native/addon.h
+	if has_header uv.h; then
+		addon tcp '' src/native/addon.h src/native/watch.h
+	else
+		lack 'uv.h for native sockets: the headers of Node.js itself, or apt-get install libuv1-dev'
+	fi
 	if has_header bpf/libbpf.h; then
 		addon bpf -lbpf src/native/addon.h src/native/bpf-maps.h
 	else

@@ -8,6 +8,7 @@ import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UnavailableError } from '../core/errors.ts'
+import type { TcpAddon } from './tcp.ts'
 
 export interface Posix {
   /** Index of an interface in this thread's network namespace. */
@@ -111,12 +112,16 @@ export function builtFile(name: string): string {
 }
 
 /** Whether a native part is there at all. */
-export function isBuilt(name: 'posix' | 'bpf' | 'conntrack'): boolean {
+export function isBuilt(name: 'posix' | 'bpf' | 'conntrack' | 'tcp'): boolean {
   return existsSync(builtFile(join('Release', `${name}.node`)))
 }
 
 export function loadPosix(): Posix {
   return loadAddon<Posix>('posix', 'apt-get install gcc libc6-dev')
+}
+
+export function loadTcp(): TcpAddon {
+  return loadAddon<TcpAddon>('tcp', 'apt-get install gcc libc6-dev libuv1-dev')
 }
 
 export function loadConntrack(): ConntrackAddon {
