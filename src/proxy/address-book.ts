@@ -38,6 +38,18 @@ export class AddressBook {
     return peer
   }
 
+  /** The peer whose 16 octets stand at `offset`. */
+  at(family: Family, octets: Uint8Array, offset: number): PeerAddress {
+    const slot = slotOf(octets, offset)
+    const known = this.#byOctets[slot]
+    if (known?.family === family && sameOctets(known.octets, octets, offset)) return known
+    const own = octets.slice(offset, offset + 16)
+    const text = formatAddress(family, own)
+    const peer = { family, octets: own, text, unicast: isUnicast(family, own) }
+    this.#byOctets[slot] = peer
+    return peer
+  }
+
   /** Text of the address whose 16 octets stand at `offset`. */
   write(family: Family, octets: Uint8Array, offset: number): string {
     const known = this.#byOctets[slotOf(octets, offset)]

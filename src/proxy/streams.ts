@@ -52,8 +52,8 @@ export interface Stream {
   /** Calls of `received` and `ended` stop until `resume`. */
   pause(): void
   resume(): void
-  /** Sends what is unsent, then closes. */
-  finish(): void
+  /** Sends what is unsent, then closes; true when that was at once, and then `closed` isn't called. */
+  finish(): boolean
   /** Closes at once; what is unsent is lost, and the peer gets RST when there is any. */
   destroy(): void
 }

@@ -151,10 +151,10 @@ export class TcpConnection implements StreamOwner {
     this.#stream.resume()
   }
 
-  /** Sends what waits, then closes. */
-  end(): void {
+  /** Sends what waits, then closes; true when it is closed now. */
+  end(): boolean {
     this.dirty = false
-    this.#stream.finish()
+    return this.#stream.finish()
   }
 
   /** Closes at once. */

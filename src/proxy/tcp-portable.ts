@@ -125,9 +125,10 @@ class PortableStream implements Stream {
     this.#socket.resume()
   }
 
-  finish(): void {
+  finish(): boolean {
     this.flush()
     this.#socket.end()
+    return false
   }
 
   destroy(): void {

@@ -261,8 +261,8 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     const dirty = this.#dirty
     this.#dirty = []
     for (const connection of dirty) {
-      if (connection.finished) connection.end()
-      else connection.flush()
+      if (!connection.finished) connection.flush()
+      else if (connection.end()) this.#forget(connection)
       this.#wake(connection)
     }
   }
