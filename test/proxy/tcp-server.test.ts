@@ -1,12 +1,12 @@
 // Clients over TCP on loopback: framing, order and ends of connections (RFC 7766).
 
 import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UnavailableError } from '../../src/core/errors.ts'
 import { until } from '../support/client.ts'
 import { LOOPBACK } from '../support/forwarder.ts'
-import { byNumber, idsOf, queries, Transport } from '../support/transport.ts'
+import { byNumber, idsOf, queries } from '../support/transport.ts'
+import { testSockets } from '../support/sockets.ts'
 import {
   answering,
   answerTo,
@@ -16,22 +16,21 @@ import {
   type SeenQuery,
 } from '../support/upstream.ts'
 
-const net = new Transport()
+testSockets(
+  'TcpServer answers 100 queries of one write in the order the answers come (T2)',
+  async (net) => {
+    const held: SeenQuery[] = []
+    const forwarder = await net.forwardTo((query) => {
+      held.push(query)
+      if (held.length === 100) for (const one of held.reverse()) one.send(answerTo(one))
+    })
+    const client = await net.tcpClient(forwarder)
+    const answers = await client.ask(...queries(100))
+    assert.deepEqual(idsOf(answers), [...Array(100).keys()].reverse())
+  },
+)
 
-afterEach(() => net.stop())
-
-test('TcpServer answers 100 queries of one write in the order the answers come (T2)', async () => {
-  const held: SeenQuery[] = []
-  const forwarder = await net.forwardTo((query) => {
-    held.push(query)
-    if (held.length === 100) for (const one of held.reverse()) one.send(answerTo(one))
-  })
-  const client = await net.tcpClient(forwarder)
-  const answers = await client.ask(...queries(100))
-  assert.deepEqual(idsOf(answers), [...Array(100).keys()].reverse())
-})
-
-test('TcpServer does not let a slow query hold up the ones behind it (T3)', async () => {
+testSockets('TcpServer does not let a slow query hold up the ones behind it (T3)', async (net) => {
   const slow: SeenQuery[] = []
   const forwarder = await net.forwardTo((query) => {
     if (query.name === 'n0.test') slow.push(query)
@@ -45,21 +44,24 @@ test('TcpServer does not let a slow query hold up the ones behind it (T3)', asyn
   await client.atLeast(10)
 })
 
-test('TcpServer takes messages cut anywhere (T4) and several lengths in one segment', async () => {
-  const forwarder = await net.forwardTo(answering)
-  const client = await net.tcpClient(forwarder)
-  const octets = Buffer.concat(queries(3).map(frame))
-  client.socket.write(octets.subarray(0, 1))
-  await sleep(30)
-  for (const octet of octets.subarray(1)) {
-    client.socket.write(Buffer.from([octet]))
-    await sleep(0)
-  }
-  await client.atLeast(3)
-  assert.deepEqual(idsOf(client.received).sort(byNumber), [0, 1, 2])
-})
+testSockets(
+  'TcpServer takes messages cut anywhere (T4) and several lengths in one segment',
+  async (net) => {
+    const forwarder = await net.forwardTo(answering)
+    const client = await net.tcpClient(forwarder)
+    const octets = Buffer.concat(queries(3).map(frame))
+    client.socket.write(octets.subarray(0, 1))
+    await sleep(30)
+    for (const octet of octets.subarray(1)) {
+      client.socket.write(Buffer.from([octet]))
+      await sleep(0)
+    }
+    await client.atLeast(3)
+    assert.deepEqual(idsOf(client.received).sort(byNumber), [0, 1, 2])
+  },
+)
 
-test('TcpServer sends length and message in one segment (T5)', async () => {
+testSockets('TcpServer sends length and message in one segment (T5)', async (net) => {
   const forwarder = await net.forwardTo(answering)
   const client = await net.tcpClient(forwarder)
   const chunks: Buffer[] = []
@@ -69,7 +71,7 @@ test('TcpServer sends length and message in one segment (T5)', async () => {
   for (const chunk of chunks) assert.equal(chunk.readUInt16BE(0), chunk.length - 2)
 })
 
-test('TcpServer carries answers of 65,000 octets and queries beyond a cell', async () => {
+testSockets('TcpServer carries answers of 65,000 octets and queries beyond a cell', async (net) => {
   const forwarder = await net.forwardTo((query) => query.send(answerTo(query, { padding: 60_000 })))
   const client = await net.tcpClient(forwarder)
   const long = Buffer.concat([queryFor('long.test', { udpSize: 1232 }), Buffer.alloc(9000)])
@@ -82,7 +84,7 @@ test('TcpServer carries answers of 65,000 octets and queries beyond a cell', asy
   assert.ok((answer?.length ?? 0) > 60_000, `${answer?.length} octets`)
 })
 
-test('TcpServer sends nothing to a client that has gone and goes on (T7)', async () => {
+testSockets('TcpServer sends nothing to a client that has gone and goes on (T7)', async (net) => {
   const held: SeenQuery[] = []
   const forwarder = await net.forwardTo((query) => held.push(query), { tcp: { connections: 1 } })
   const client = await net.tcpClient(forwarder)
@@ -99,37 +101,43 @@ test('TcpServer sends nothing to a client that has gone and goes on (T7)', async
   assert.equal(forwarder.upstream.inFlight.count, 0)
 })
 
-test('TcpServer answers what was asked before a half-close, then closes (T13)', async () => {
-  const forwarder = await net.forwardTo((query) => {
-    setTimeout(() => query.send(answerTo(query)), 50)
-  })
-  const client = await net.tcpClient(forwarder)
-  client.send(...queries(300))
-  client.socket.end()
-  await until('the close', () => client.ended)
-  assert.equal(client.received.length, 300)
-  await until('nothing to be open', () => forwarder.tcp.counters.open === 0)
-})
+testSockets(
+  'TcpServer answers what was asked before a half-close, then closes (T13)',
+  async (net) => {
+    const forwarder = await net.forwardTo((query) => {
+      setTimeout(() => query.send(answerTo(query)), 50)
+    })
+    const client = await net.tcpClient(forwarder)
+    client.send(...queries(300))
+    client.socket.end()
+    await until('the close', () => client.ended)
+    assert.equal(client.received.length, 300)
+    await until('nothing to be open', () => forwarder.tcp.counters.open === 0)
+  },
+)
 
-test('TcpServer closes at once at a half-close without queries', async () => {
+testSockets('TcpServer closes at once at a half-close without queries', async (net) => {
   const forwarder = await net.forwardTo(silent)
   const client = await net.tcpClient(forwarder)
   client.socket.end()
   await until('the close', () => client.ended)
 })
 
-test('TcpServer says nothing to messages that get no answer and keeps the connection (A23)', async () => {
-  const forwarder = await net.forwardTo(answering)
-  const client = await net.tcpClient(forwarder)
-  const reply = queryFor('a.test')
-  reply.writeUInt8(0x81, 2)
-  client.send(Buffer.alloc(0), Buffer.from([1, 2, 3]), reply, queryFor('b.test', { id: 9 }))
-  await client.atLeast(1)
-  await sleep(20)
-  assert.deepEqual(idsOf(client.received), [9])
-})
+testSockets(
+  'TcpServer says nothing to messages that get no answer and keeps the connection (A23)',
+  async (net) => {
+    const forwarder = await net.forwardTo(answering)
+    const client = await net.tcpClient(forwarder)
+    const reply = queryFor('a.test')
+    reply.writeUInt8(0x81, 2)
+    client.send(Buffer.alloc(0), Buffer.from([1, 2, 3]), reply, queryFor('b.test', { id: 9 }))
+    await client.atLeast(1)
+    await sleep(20)
+    assert.deepEqual(idsOf(client.received), [9])
+  },
+)
 
-test('TcpServer names port and remedy when it cannot listen', async () => {
+testSockets('TcpServer names port and remedy when it cannot listen', async (net) => {
   const forwarder = await net.forwardTo(silent)
   const taken = { family: 4, octets: LOOPBACK, port: forwarder.tcpPort, mode: 'explicit' } as const
   await assert.rejects(forwarder.tcp.listen(taken), (error) => {

@@ -1,40 +1,39 @@
 // TCP towards a server (RFC 7766 6.2).
 
 import assert from 'node:assert/strict'
-import { afterEach, test } from 'node:test'
 import dnsPacket from 'dns-packet'
 import { until } from '../support/client.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { socketClock } from '../support/forwarder.ts'
-import { addressesOf, rcodeOf, Transport } from '../support/transport.ts'
+import { testSockets } from '../support/sockets.ts'
+import { addressesOf, rcodeOf } from '../support/transport.ts'
 import { answerTo, queryFor, type SeenQuery } from '../support/upstream.ts'
 
 /** A little more than an attempt's share of the 4 s. */
 const ATTEMPT_MS = 1350
-const net = new Transport()
+testSockets(
+  'Upstream pipelines TCP queries on one connection with distinct ids (T8), answers in any order (T2, T3)',
+  async (net) => {
+    const held: SeenQuery[] = []
+    const server = await net.serve((query) => {
+      held.push(query)
+      if (held.length === 100) for (const one of held.reverse()) one.send(answerTo(one))
+    })
+    const forwarder = await net.forward([server])
+    const client = await net.tcpClient(forwarder)
+    const queries = Array.from({ length: 100 }, (_, i) => queryFor(`n${i}.test`, { id: 1000 + i }))
+    const answers = await client.ask(...queries)
+    assert.equal(server.connections, 1)
+    assert.equal(new Set(server.queries.map((query) => query.id)).size, 100)
+    const byId = new Map(answers.map((answer) => [answer.readUInt16BE(0), answer]))
+    for (let i = 0; i < 100; i++) {
+      const packet = dnsPacket.decode(byId.get(1000 + i) ?? Buffer.alloc(12))
+      assert.equal(packet.questions?.[0]?.name, `n${i}.test`)
+    }
+  },
+)
 
-afterEach(() => net.stop())
-
-test('Upstream pipelines TCP queries on one connection with distinct ids (T8), answers in any order (T2, T3)', async () => {
-  const held: SeenQuery[] = []
-  const server = await net.serve((query) => {
-    held.push(query)
-    if (held.length === 100) for (const one of held.reverse()) one.send(answerTo(one))
-  })
-  const forwarder = await net.forward([server])
-  const client = await net.tcpClient(forwarder)
-  const queries = Array.from({ length: 100 }, (_, i) => queryFor(`n${i}.test`, { id: 1000 + i }))
-  const answers = await client.ask(...queries)
-  assert.equal(server.connections, 1)
-  assert.equal(new Set(server.queries.map((query) => query.id)).size, 100)
-  const byId = new Map(answers.map((answer) => [answer.readUInt16BE(0), answer]))
-  for (let i = 0; i < 100; i++) {
-    const packet = dnsPacket.decode(byId.get(1000 + i) ?? Buffer.alloc(12))
-    assert.equal(packet.questions?.[0]?.name, `n${i}.test`)
-  }
-})
-
-test('Upstream asks again what was outstanding when the server closes (T9)', async () => {
+testSockets('Upstream asks again what was outstanding when the server closes (T9)', async (net) => {
   const server = await net.serve((query, own) => {
     if (own.connections === 1) {
       if (own.seen === 10) query.hangUp()
@@ -52,7 +51,7 @@ test('Upstream asks again what was outstanding when the server closes (T9)', asy
   assert.equal(server.seen, 20)
 })
 
-test('Upstream opens a new connection when the old one stays silent', async () => {
+testSockets('Upstream opens a new connection when the old one stays silent', async (net) => {
   const server = await net.serve((query) => {
     if (query.connection > 1) query.send(answerTo(query))
   })
@@ -70,7 +69,7 @@ test('Upstream opens a new connection when the old one stays silent', async () =
   assert.equal(forwarder.upstream.tcp[0]?.counters.open, 0, 'closed when idle')
 })
 
-test('Upstream drops wrong answers over TCP and takes the true one (A6)', async () => {
+testSockets('Upstream drops wrong answers over TCP and takes the true one (A6)', async (net) => {
   const server = await net.serve((query) => {
     query.send(answerTo(query, { name: 'evil.test' }))
     query.send(answerTo(query, { id: query.id ^ 1 }))

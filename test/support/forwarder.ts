@@ -38,7 +38,7 @@ export interface ForwarderOptions {
   /** Answers every query with this instead of forwarding it. */
   readonly refuseAll?: LocalAnswer
   /** What carries TCP; default Node's sockets. */
-  readonly streams?: Streams
+  readonly makeStreams?: (clock: Clock) => Streams
 }
 
 /** 127.0.0.1 */
@@ -74,7 +74,7 @@ export class Forwarder {
     this.#refuseAll = options.refuseAll
     this.collector = new BatchCollector({ clock, onBatch: (batch) => this.#admit(batch) })
     const { collector } = this
-    const streams = options.streams ?? new PortableStreams(book)
+    const streams = options.makeStreams?.(clock) ?? new PortableStreams(book)
     this.udp = new UdpListener({
       collector,
       book,

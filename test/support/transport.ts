@@ -1,14 +1,22 @@
 // What a test of the transport opens, closed in the reverse order after each test, and how it looks at answers.
 
 import dnsPacket from 'dns-packet'
+import type { Clock } from '../../src/core/clock.ts'
+import type { Streams } from '../../src/proxy/streams.ts'
 import { TcpClient, UdpClient } from './client.ts'
 import { Forwarder, type ForwarderOptions } from './forwarder.ts'
 import { answering, FakeUpstream, queryFor, type Behaviour } from './upstream.ts'
 
-export type TransportOptions = Omit<ForwarderOptions, 'servers'>
+export type TransportOptions = Omit<ForwarderOptions, 'servers' | 'makeStreams'>
 
 export class Transport {
   readonly #opened: { stop(): Promise<void> | void }[] = []
+  readonly #makeStreams: ((clock: Clock) => Streams) | undefined
+
+  /** `makeStreams`: what carries TCP; default Node's sockets. */
+  constructor(makeStreams?: (clock: Clock) => Streams) {
+    this.#makeStreams = makeStreams
+  }
 
   /** A name server. */
   async serve(behaviour: Behaviour = answering): Promise<FakeUpstream> {
@@ -21,7 +29,9 @@ export class Transport {
     options: TransportOptions = {},
   ): Promise<Forwarder> {
     const addresses = servers.map((server) => server.address)
-    return this.#keep(await Forwarder.start({ servers: addresses, ...options }))
+    const makeStreams = this.#makeStreams
+    const sockets = makeStreams === undefined ? {} : { makeStreams }
+    return this.#keep(await Forwarder.start({ servers: addresses, ...sockets, ...options }))
   }
 
   /** A proxy in front of one name server. */
