@@ -225,7 +225,7 @@ function makeCore(
   restored: DatapathDump,
   node: readonly Prefix[],
 ): CoreState {
-  const { limits, dns } = config
+  const { limits, dns, learning } = config
   return new CoreState({
     clock,
     datapath,
@@ -238,6 +238,7 @@ function makeCore(
       configuredPrefixes: configuredPrefixesMax(limits),
     },
     graceSeconds: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
+    learning,
     nodeAddresses: node,
     protectedPrefixes: dns.protectedPrefixes,
   })

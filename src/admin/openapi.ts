@@ -64,7 +64,7 @@ const SCHEMAS = {
   }),
   Selector: fields({
     selector: TEXT,
-    kind: oneOf('fqdn', 'cidr'),
+    kind: oneOf('fqdn', 'cidr', 'named'),
     identities: { type: 'array', items: NUMBER },
     names: NUMBER,
     policies: TEXTS,
@@ -75,12 +75,15 @@ const SCHEMAS = {
     selectors: TEXTS,
     addresses: listOf({ address: TEXT, expires: TIME, state: oneOf('live', 'grace', 'connected') }),
   }),
-  Prefix: fields({
-    prefix: TEXT,
-    identity: NUMBER,
-    labels: TEXTS,
-    owners: listOf({ kind: TEXT, name: TEXT, labels: TEXTS }),
-  }),
+  Prefix: fields(
+    {
+      prefix: TEXT,
+      identity: NUMBER,
+      labels: TEXTS,
+      owners: listOf({ kind: TEXT, name: TEXT, labels: TEXTS }),
+    },
+    { endpoint: TEXT },
+  ),
   Identity: fields({ id: NUMBER, labels: TEXTS, references: NUMBER, preallocated: FLAG }),
   Resource: fields({ name: TEXT, addresses: TEXTS, labels: TEXTS }),
   Entry: fields({ map: TEXT, key: TEXT, value: TEXT }),
@@ -148,9 +151,13 @@ function ref(name: string): object {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** An object that has all of these fields. */
-function fields(properties: Readonly<Record<string, object>>): object {
-  return { type: 'object', properties, required: Object.keys(properties) }
+/** An object that has all of these fields, and perhaps the optional ones. */
+function fields(
+  properties: Readonly<Record<string, object>>,
+  optional: Readonly<Record<string, object>> = {},
+): object {
+  const all = { ...properties, ...optional }
+  return { type: 'object', properties: all, required: Object.keys(properties) }
 }
 
 function listOf(properties: Readonly<Record<string, object>>): object {

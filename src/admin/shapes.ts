@@ -39,7 +39,8 @@ export interface PolicyShape {
 
 export interface SelectorShape {
   readonly selector: string
-  readonly kind: 'fqdn' | 'cidr'
+  /** `named`: what endpoints with `default-egress: allow-named` learned, each by itself. */
+  readonly kind: 'fqdn' | 'cidr' | 'named'
   readonly identities: readonly number[]
   /** How many names known it matches; 0 for a CIDR. */
   readonly names: number
@@ -67,6 +68,8 @@ export interface IpcacheShape {
     readonly name: string
     readonly labels: readonly string[]
   }[]
+  /** The endpoint that alone sees the prefix so; absent where it holds for the node. */
+  readonly endpoint?: string
 }
 
 export interface IdentityShape {

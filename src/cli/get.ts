@@ -72,6 +72,7 @@ const TABLES: Readonly<Record<string, readonly Column[]>> = {
   ipcache: [
     ['PREFIX', field('prefix')],
     ['IDENTITY', field('identity')],
+    ['ENDPOINT', field('endpoint')],
     ['LABELS', field('labels')],
     ['OWNERS', owners],
   ],

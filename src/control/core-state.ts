@@ -18,6 +18,7 @@ import { Departures } from '../names/departures.ts'
 import { Expiry } from '../names/expiry.ts'
 import { Guard } from '../names/guard.ts'
 import { NameCache } from '../names/name-cache.ts'
+import { NameScopes, type Learning } from '../names/name-scopes.ts'
 import { Relabel } from '../names/relabel.ts'
 import { SelectorLabels } from '../names/selector-labels.ts'
 import { OwnerNames } from './owner-names.ts'
@@ -40,6 +41,7 @@ export interface CoreOptions {
   readonly restored: DatapathDump
   readonly limits: CoreLimits
   readonly graceSeconds: number
+  readonly learning: Learning
   readonly nodeAddresses: readonly Prefix[]
   readonly protectedPrefixes: readonly Prefix[]
 }
@@ -55,6 +57,7 @@ export class CoreState {
   readonly ipcache: IpCache
   readonly rederive: Rederive
   readonly selectorLabels: SelectorLabels
+  readonly scopes: NameScopes
   readonly names: NameCache
   readonly relabel: Relabel
   readonly departures: Departures
@@ -78,12 +81,14 @@ export class CoreState {
     this.ipcache = new IpCache({
       labelSets,
       allocator: this.allocator,
-      capacity: limits.pairs + limits.configuredPrefixes,
+      // A pair can hold a row for its address and one more in its endpoint's own scope.
+      capacity: limits.pairs * 2 + limits.configuredPrefixes,
       ownerText: (kind, owner) =>
         kind === OWNER_NAME ? this.names.names.format(owner) : this.owners.text(owner),
     })
     this.rederive = new Rederive({ ipcache: this.ipcache })
     this.selectorLabels = new SelectorLabels({ labelSets })
+    this.scopes = new NameScopes({ learning: options.learning, labelSets })
     this.names = new NameCache({
       ipcache: this.ipcache,
       labelSets,
@@ -92,8 +97,13 @@ export class CoreState {
       pairsMax: limits.pairs,
       addressesPerNameMax: limits.addressesPerName,
       graceSeconds: options.graceSeconds,
+      scopes: this.scopes,
     })
-    this.relabel = new Relabel({ names: this.names, labeller: this.selectorLabels })
+    this.relabel = new Relabel({
+      names: this.names,
+      labeller: this.selectorLabels,
+      scopes: this.scopes,
+    })
     this.departures = new Departures({ names: this.names })
     this.expiry = new Expiry({ names: this.names, ipcache: this.ipcache, datapath, clock })
     this.guard = new Guard(options)

@@ -3,7 +3,7 @@
 // before; only now is anything taken away.
 
 import type { EndpointId } from '../core/ids.ts'
-import { NODE_SCOPE, PrefixBatch } from '../datapath/prefix-batch.ts'
+import { PrefixBatch } from '../datapath/prefix-batch.ts'
 import type { CommitFailure, DatapathDump, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
 import type { CoreState } from './core-state.ts'
 
@@ -41,7 +41,7 @@ function stalePrefixes(core: CoreState, restored: DatapathDump): PrefixBatch {
   for (let i = 0; i < restored.prefixes.count; i++) {
     const { family, octets, length } = restored.prefixes.prefix(i)
     const scope = restored.prefixes.scope(i)
-    const row = scope === NODE_SCOPE ? prefixes.find(family, octets, 0, length) : 0
+    const row = prefixes.findIn(scope, family, octets, 0, length)
     if (row !== 0 && prefixes.applied[row] !== 0) continue
     stale.add(
       family,

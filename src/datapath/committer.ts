@@ -11,7 +11,7 @@ import type { LabelSets } from '../core/labels.ts'
 import type { Allocator } from '../identity/allocator.ts'
 import type { SelectorCache } from '../identity/selector-cache.ts'
 import { HOST } from '../identity/reserved.ts'
-import { ROW_REFUSED, type IpCache } from '../ipcache/ipcache.ts'
+import { ROW_CHANGED, ROW_REFUSED, type IpCache } from '../ipcache/ipcache.ts'
 import type { Changes, CommitFailure, Datapath, EndpointEntry } from './datapath.ts'
 import type { PolicyMaps } from './policy-maps.ts'
 import { PrefixBatch } from './prefix-batch.ts'
@@ -135,6 +135,7 @@ export class Committer {
     this.#upsertRows = []
     this.#removalRows = []
     for (const row of this.#ipcache.takeChanged()) {
+      prefixes.flags[row]! &= ~ROW_CHANGED
       const wanted = identity(prefixes.wanted[row]!)
       const addressClass = identity(prefixes.addressClass[row]!)
       const inForce =

@@ -16,6 +16,9 @@ export const ENDPOINT_CLASS: Identity = identity(11)
 /** Class of the addresses of external resources; ours, not Cilium's. */
 export const RESOURCE_CLASS: Identity = identity(12)
 
+/** Label of what an endpoint with `default-egress: allow-named` learned by asking; in its own scope only. */
+export const NAMED_LABEL = 'reserved:named'
+
 /** Cilium's local scope: `1 << 24` with 24 bits of number. */
 export const FIRST_LOCAL: Identity = identity(2 ** 24)
 export const LAST_LOCAL: Identity = identity(2 ** 25 - 1)

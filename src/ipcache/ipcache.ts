@@ -3,10 +3,11 @@
 // Always: labels of a prefix = derive(union of its facts, labels of its container); a row holds one
 // reference to the identity it wants and one to the identity that the datapath confirmed.
 //
-// A fact of a host touches that host only. A fact of a shorter prefix can touch everything inside it; that
-// is left to `Rederive`, which passes over the rows in bounded slices.
+// A fact of a host touches that host only, with the views that endpoints have of it in scopes of their own.
+// A fact of a shorter prefix can touch everything inside it; that is left to `Rederive`, which passes over
+// the rows in bounded slices.
 
-import { identity, type Identity } from '../core/ids.ts'
+import { identity, type EndpointId, type Identity } from '../core/ids.ts'
 import { widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
 import type { Allocator } from '../identity/allocator.ts'
@@ -78,6 +79,12 @@ export class IpCache {
     return row === 0 ? 0 : this.addFact(row, kind, owner, set)
   }
 
+  /** Adds a name's fact to an endpoint's own view of an address, given the node's row; 0 as `addFact`. */
+  addScopedFact(scope: EndpointId, base: number, owner: number, set: number): number {
+    const row = this.prefixes.findOrAddScoped(scope, base)
+    return row === 0 ? 0 : this.addFact(row, OWNER_NAME, owner, set)
+  }
+
   /** Adds a fact to a row; 0 when the table is full, and then nothing changed. */
   addFact(row: number, kind: number, owner: number, set: number): number {
     const { prefixes, facts } = this
@@ -137,12 +144,14 @@ export class IpCache {
     return this.#containersChanged
   }
 
-  /** Rows whose entry may differ from the datapath's, each once; the caller settles every one. */
+  /**
+   * Rows whose entry may differ from the datapath's, each once; the caller settles every one and takes its
+   * ROW_CHANGED away when its turn comes: with it no row of the list is freed before, whatever others bring about.
+   */
   takeChanged(): readonly number[] {
     const changed = this.#changed
     if (changed.length === 0) return changed
     this.#changed = []
-    for (const row of changed) this.prefixes.flags[row]! &= ~ROW_CHANGED
     return changed
   }
 
@@ -175,8 +184,13 @@ export class IpCache {
     const { prefixes } = this
     if (prefixes.users[row] !== 0 || prefixes.applied[row] !== 0) return
     if ((prefixes.flags[row]! & ROW_CHANGED) !== 0) return
-    if (prefixes.canContain(row)) this.#retired.add(row)
-    else prefixes.remove(row)
+    if (prefixes.canContain(row)) {
+      this.#retired.add(row)
+      return
+    }
+    const base = prefixes.scoped.base[row]!
+    prefixes.remove(row)
+    if (base !== 0) this.dropRow(base)
   }
 
   /** Frees containers that went; call when a pass has given every row its container anew. */
@@ -228,6 +242,8 @@ export class IpCache {
     prefixes.addressClass[row] = addressClass
     this.#want(row, has ? derived : undefined, addressClass)
     if (prefixes.canContain(row)) this.#containersChanged = true
+    const { first, next } = prefixes.scoped
+    for (let own = first[row]!; own !== 0; own = next[own]!) this.rederiveRow(own)
   }
 
   /** Points the row at the identity of its labels; none without facts. */

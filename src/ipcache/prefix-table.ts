@@ -1,5 +1,6 @@
-// The prefixes that facts or names speak of, one row each. Rows of full length are hosts; shorter ones (and
-// only those) can contain others. All columns are typed arrays of the table's capacity: 1,000,000 rows
+// The prefixes that facts or names speak of, one row each; an address has one more for each endpoint that has
+// a view of its own (scoped-rows.ts). Rows of full length are hosts; shorter ones (and only those) can
+// contain others. All columns are typed arrays of the table's capacity: 1,000,000 rows
 // cost about 50 octets each, and a collection never looks inside.
 //
 // Containment is by probing: a prefix asks for each shorter length that is in use, longest first. There is
@@ -9,6 +10,7 @@ import { identity, type Identity } from '../core/ids.ts'
 import { formatPrefix, widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { PrefixIndex } from '../core/prefix-index.ts'
 import type { Slots } from '../core/slots.ts'
+import { ScopedRows } from './scoped-rows.ts'
 
 export class PrefixTable {
   readonly slots: Slots
@@ -31,6 +33,7 @@ export class PrefixTable {
   readonly flags: Uint8Array
   /** Facts and names that hold the row. */
   readonly users: Int32Array
+  readonly scoped: ScopedRows
   /** Rows that pass labels down. */
   readonly containers = new Set<number>()
   readonly #index: PrefixIndex
@@ -53,14 +56,15 @@ export class PrefixTable {
     this.appliedClass = new Uint8Array(rows)
     this.flags = new Uint8Array(rows)
     this.users = new Int32Array(rows)
+    this.scoped = new ScopedRows(options)
   }
 
-  /** The row of a prefix, 0 when there is none. The 16 octets at `offset` have zeros behind `length`. */
+  /** The node's row of a prefix, 0 when there is none. The 16 octets at `offset` have zeros behind `length`. */
   find(family: Family, octets: Uint8Array, offset: number, length: number): number {
     return this.#index.find(family, octets, offset, length)
   }
 
-  /** The row of a prefix, made when there is none; 0 when the table is full. */
+  /** The node's row of a prefix, made when there is none; 0 when the table is full. */
   findOrAdd(family: Family, octets: Uint8Array, offset: number, length: number): number {
     const known = this.#index.find(family, octets, offset, length)
     if (known !== 0) return known
@@ -69,9 +73,40 @@ export class PrefixTable {
     return row
   }
 
+  /** The row of a prefix in a scope, 0 when there is none; scope 0 is the node's. */
+  findIn(
+    scope: number,
+    family: Family,
+    octets: Uint8Array,
+    offset: number,
+    length: number,
+  ): number {
+    const row = this.#index.find(family, octets, offset, length)
+    return row === 0 || scope === 0 ? row : this.scoped.find(scope, row)
+  }
+
+  /** The row of an endpoint's view over the node's row of a host, made when there is none; 0 when full. */
+  findOrAddScoped(scope: number, base: number): number {
+    const known = this.scoped.find(scope, base)
+    if (known !== 0) return known
+    const row = this.slots.take()
+    if (row === 0) return 0
+    this.octets.copyWithin(row * 16, base * 16, base * 16 + 16)
+    this.lengths[row] = this.lengths[base]!
+    this.#index.families[row] = this.#index.families[base]!
+    this.scoped.add(row, scope, base)
+    this.users[base]!++
+    return row
+  }
+
   /** Frees a row that nothing holds. */
   remove(row: number): void {
-    this.#index.remove(row)
+    if (this.scoped.scope[row] === 0) {
+      this.#index.remove(row)
+    } else {
+      this.scoped.remove(row)
+      this.slots.free(row)
+    }
     this.own[row] = 0
     this.derived[row] = 0
     this.parent[row] = 0
@@ -93,8 +128,10 @@ export class PrefixTable {
     return this.lengths[row]! < widthOf(this.family(row))
   }
 
-  /** The longest container around a row, 0 without one. */
+  /** The row that a row inherits from, 0 without one: the longest container; of a scoped row first its base. */
   findContainer(row: number): number {
+    const base = this.scoped.base[row]!
+    if (base !== 0 && this.firstFact[base] !== 0) return base
     const family = this.family(row)
     const counts = this.#lengthsInUse[family]
     for (let length = this.lengths[row]! - 1; length >= 0; length--) {

@@ -52,6 +52,12 @@ function checkFacts(
   const { prefixes, facts } = ipcache
   const users = new Map<number, number>()
   for (const row of rows) count(users, row)
+  for (let row = 1; row <= prefixes.slots.high; row++) {
+    const base = prefixes.scoped.base[row]!
+    if (base === 0) continue
+    invariant(prefixes.scoped.scope[row] !== 0, `row ${row} over row ${base} has a scope`)
+    count(users, base)
+  }
   let factsSeen = 0
   for (let row = 1; row <= prefixes.slots.high; row++) {
     for (let fact = prefixes.firstFact[row]!; fact !== 0; fact = facts.next[fact]!) {

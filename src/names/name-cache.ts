@@ -1,18 +1,20 @@
-// What names resolve to: per (endpoint, name, address) a lifetime, per (name, address) a fact in the
-// IPCache with the labels of all FQDN selectors that match the name. Every answer to a known endpoint is
-// kept, also when no selector matches yet, so that a selector added later applies to it.
+// What names resolve to: per (endpoint, name, address) a lifetime, and a fact in the IPCache with the labels
+// of all FQDN selectors that match the name: one per (name, address) for the node, or with `learning:
+// endpoint` one in the scope of each endpoint that asked. Every answer to a known endpoint is kept, also
+// when no selector matches yet, so that a selector added later applies to it.
 //
 // Written by the pipeline (`learn`), by expiry (`forget`) and by relabelling; all in one thread. Cost of
 // an answer known already: four table probes and one move in the wheel.
 
 import type { Clock } from '../core/clock.ts'
-import type { EndpointId } from '../core/ids.ts'
+import { endpointId, type EndpointId } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
 import { OWNER_NAME } from '../ipcache/facts.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
 import { ExpiryWheel } from './expiry-wheel.ts'
 import { MappingTable } from './mapping-table.ts'
+import type { NameScopes } from './name-scopes.ts'
 import { NameTable } from './name-table.ts'
 import { PairTable } from './pair-table.ts'
 
@@ -37,6 +39,7 @@ export interface NameCacheOptions {
   readonly addressesPerNameMax: number
   /** `dns.grace-after-ttl` in seconds. */
   readonly graceSeconds: number
+  readonly scopes: NameScopes
 }
 
 /** Milliseconds of a clock tick of lifetimes. */
@@ -48,6 +51,7 @@ export class NameCache {
   readonly pairs: PairTable
   readonly wheel: ExpiryWheel
   readonly graceSeconds: number
+  readonly scopes: NameScopes
   readonly #ipcache: IpCache
   readonly #sets: LabelSets
   readonly #labeller: NameLabeller
@@ -62,6 +66,7 @@ export class NameCache {
     this.#labeller = options.labeller
     this.#clock = options.clock
     this.#addressesMax = options.addressesPerNameMax
+    this.scopes = options.scopes
     this.graceSeconds = options.graceSeconds
     this.names = new NameTable({ capacity })
     const prefixCapacity = options.ipcache.prefixes.slots.capacity
@@ -82,7 +87,8 @@ export class NameCache {
 
   /**
    * Takes one address of an answer in: (endpoint, name, address) lives for `ttl` seconds (already clamped).
-   * Returns the address's row in the IPCache, 0 when a bound left it out: then nothing was changed.
+   * Returns the row in the IPCache by which the endpoint sees the address, 0 when a bound left it out: then
+   * nothing was changed.
    */
   learn(
     endpoint: EndpointId,
@@ -107,14 +113,13 @@ export class NameCache {
     const liveUntil = this.tick() + Math.ceil(ttl)
     if (liveUntil > this.pairs.liveUntil[pair]!) this.pairs.liveUntil[pair] = liveUntil
     this.wheel.place(pair, this.pairs.liveUntil[pair]! + this.graceSeconds + 1)
-    return this.mappings.prefix[mapping]!
+    return this.#rowOf(pair, mapping)
   }
 
   /** Forgets one pair, and with the last one its mapping, fact and name. */
   forget(pair: number): void {
     const mapping = this.pairs.mapping[pair]!
-    this.wheel.remove(pair)
-    this.mappings.firstPair[mapping] = this.pairs.remove(pair, this.mappings.firstPair[mapping]!)
+    this.#removePair(pair, mapping)
     this.#dropIdleMapping(mapping)
   }
 
@@ -131,9 +136,9 @@ export class NameCache {
     return true
   }
 
-  /** Makes a mapping's fact agree with its name's labels; false when a table is full. */
+  /** Makes a mapping's fact for the node agree with its name's labels; false when a table is full. */
   relabelMapping(mapping: number): boolean {
-    const labels = this.names.labels[this.mappings.name[mapping]!]!
+    const labels = this.scopes.nodeLabels(this.names.labels[this.mappings.name[mapping]!]!)
     const fact = this.mappings.fact[mapping]!
     if (labels === EMPTY_SET) {
       this.mappings.fact[mapping] = 0
@@ -145,6 +150,27 @@ export class NameCache {
       const added = this.#ipcache.addFact(this.mappings.prefix[mapping]!, OWNER_NAME, name, labels)
       if (added === 0) return false
       this.mappings.fact[mapping] = added
+    }
+    return true
+  }
+
+  /** Makes a pair's fact in its endpoint's own scope what it should be; false when a table is full. */
+  relabelPair(pair: number): boolean {
+    const { pairs, mappings } = this
+    const fact = pairs.fact[pair]!
+    if (fact === 0 && !this.scopes.inUse) return true
+    const mapping = pairs.mapping[pair]!
+    const name = mappings.name[mapping]!
+    const endpoint = endpointId(pairs.endpoint[pair]!)
+    const labels = this.scopes.ownLabels(endpoint, this.names.labels[name]!)
+    if (labels === EMPTY_SET) {
+      if (fact !== 0) this.#dropFact(pair, fact)
+    } else if (fact !== 0) {
+      this.#ipcache.changeFact(fact, labels)
+    } else {
+      const added = this.#ipcache.addScopedFact(endpoint, mappings.prefix[mapping]!, name, labels)
+      if (added === 0) return false
+      pairs.fact[pair] = added
     }
     return true
   }
@@ -205,12 +231,35 @@ export class NameCache {
 
   #holdPair(mapping: number, endpoint: EndpointId): number {
     const known = this.pairs.find(mapping, endpoint)
-    if (known !== 0) return known
+    if (known !== 0) return this.relabelPair(known) ? known : 0
     const row = this.pairs.add(mapping, endpoint, this.mappings.firstPair[mapping]!)
     if (row === 0) return 0
     this.pairs.liveUntil[row] = 0
     this.mappings.firstPair[mapping] = row
-    return row
+    if (this.relabelPair(row)) return row
+    this.#removePair(row, mapping)
+    return 0
+  }
+
+  /** The endpoint's own view of the address when it has one, else the node's. */
+  #rowOf(pair: number, mapping: number): number {
+    const base = this.mappings.prefix[mapping]!
+    const { scoped } = this.#ipcache.prefixes
+    if (scoped.count === 0) return base
+    const own = scoped.find(this.pairs.endpoint[pair]!, base)
+    return own === 0 ? base : own
+  }
+
+  #removePair(pair: number, mapping: number): void {
+    const fact = this.pairs.fact[pair]!
+    if (fact !== 0) this.#dropFact(pair, fact)
+    this.wheel.remove(pair)
+    this.mappings.firstPair[mapping] = this.pairs.remove(pair, this.mappings.firstPair[mapping]!)
+  }
+
+  #dropFact(pair: number, fact: number): void {
+    this.#ipcache.removeFact(fact)
+    this.pairs.fact[pair] = 0
   }
 
   #dropIdleMapping(mapping: number): void {

@@ -1,6 +1,7 @@
 // Pairs (mapping, endpoint): which endpoint learned which address by which name, and until when. Linked
 // twice: by mapping, to see whether anyone still has it, and by endpoint, so that an endpoint that goes
-// costs its own pairs and nobody else's. Typed arrays, about 38 octets a pair.
+// costs its own pairs and nobody else's. A pair whose endpoint has a view of its own holds the fact there.
+// Typed arrays, about 38 octets a pair.
 
 import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
 import { Slots } from '../core/slots.ts'
@@ -12,6 +13,8 @@ export class PairTable implements RowHasher {
   /** End of the TTL in clock ticks. */
   readonly liveUntil: Int32Array
   readonly nextOfMapping: Int32Array
+  /** Fact in the endpoint's own scope, 0 when there is none. */
+  readonly fact: Int32Array
   /** Number of the last scan that saw an open connection, modulo 256; 0 never. */
   readonly seen: Uint8Array
   readonly #nextOfEndpoint: Int32Array
@@ -27,6 +30,7 @@ export class PairTable implements RowHasher {
     this.endpoint = new Int32Array(rows)
     this.liveUntil = new Int32Array(rows)
     this.nextOfMapping = new Int32Array(rows)
+    this.fact = new Int32Array(rows)
     this.seen = new Uint8Array(rows)
     this.#nextOfEndpoint = new Int32Array(rows)
     this.#previousOfEndpoint = new Int32Array(rows)

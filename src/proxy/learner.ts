@@ -71,6 +71,12 @@ export class Learner {
     this.#next(ORPHAN, 0)
   }
 
+  /** The next answer is for nobody known: it is passed and teaches nothing. */
+  addUntaught(rcode: number): void {
+    this.#degraded[this.#count] = 0
+    this.#next(TEACHES, rcode)
+  }
+
   addMalformed(): void {
     this.#next(MALFORMED, 0)
   }
@@ -87,14 +93,14 @@ export class Learner {
       const family = answer.families[i] === 4 ? 4 : 6
       if (guard.isGuarded(family, answer.octets, i * 16)) {
         this.counters.guarded++
-        if (this.#isSelected(question)) degraded = 1
+        if (this.#isSelected(endpoint, question)) degraded = 1
         continue
       }
       const ttl = Math.min(Math.max(answer.ttls[i]!, minTtl), maxTtl)
       const row = names.learn(endpoint, name, family, answer.octets, i * 16, ttl)
       if (row !== 0) this.#rows.push(row)
       else this.counters.overBound++
-      if (row === 0 && this.#isSelected(question)) degraded = 1
+      if (row === 0 && this.#isSelected(endpoint, question)) degraded = 1
     }
     this.counters.addresses += answer.count
     this.#degraded[this.#count] = degraded
@@ -136,7 +142,10 @@ export class Learner {
     this.#ends[this.#count++] = this.#rows.count
   }
 
-  #isSelected(question: Question): boolean {
-    return this.#to.selectorLabels.labelsOf(question.name, 0) !== EMPTY_SET
+  /** Whether the endpoint's view of an address would get labels from this name. */
+  #isSelected(endpoint: EndpointId, question: Question): boolean {
+    const { names, selectorLabels } = this.#to
+    if (names.scopes.isNamed(endpoint)) return true
+    return selectorLabels.labelsOf(question.name, 0) !== EMPTY_SET
   }
 }

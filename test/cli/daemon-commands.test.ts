@@ -58,7 +58,7 @@ test('getCommand prints each resource as an aligned table', async () => {
       [
         /^PREFIX/,
         /^10\.0\.0\.1\/32/,
-        /^192\.0\.2\.1\/32 +1677\d+ +fqdn:\*\.x .*name a\.x$/,
+        /^192\.0\.2\.1\/32 +1677\d+ +- +fqdn:\*\.x .*name a\.x$/,
         /2001:db8::1\/128/,
       ],
     ],

@@ -1,51 +1,54 @@
 // A node and, beside it, the list of facts that it should have in mind: random changes are made to both, `check` compares
-// what the node says about every prefix, number, selection and count with a naive reading of the list.
+// what the node says about every prefix, number, selection and count with a naive reading of the list. Even seeds keep
+// what an endpoint learned to it (`learning: endpoint`); in all of them endpoints begin and cease to be named.
 
 import assert from 'node:assert/strict'
 import { ConfigFacts } from '../../src/control/config-facts.ts'
 import { endpointId } from '../../src/core/ids.ts'
 import { OWNER_KINDS } from '../../src/ipcache/facts.ts'
-import { validateIpCache } from '../../src/ipcache/validate.ts'
 import type { Selector } from '../../src/identity/selector-cache.ts'
 import { matches } from '../../src/policy/pattern.ts'
+import {
+  ENDPOINTS,
+  NAMES,
+  PATTERNS,
+  ADDRESSES,
+  FACT_KINDS,
+  PREFIXES,
+  CIDR_SELECTORS,
+  VALUES,
+} from './ipcache-inputs.ts'
 import { isNode, naiveLabels, naiveSelects, type NaiveFact } from './naive-ipcache.ts'
 import { Node, patternOf, prefixOf, wireOf } from './node.ts'
 import { Random } from './random.ts'
+import { validateCore } from './validate-core.ts'
 
-const NAMES = ['a.x', 'b.x', 'c.y', 'a.b.x', 'd.y']
-const PATTERNS = ['a.x', '*.x', '**.x', '*.y', '*', 'b*.x']
-const ADDRESSES = [
-  ...[1, 2, 3, 6, 9].map((n) => `10.0.0.${n}/32`),
-  ...['10.1.0.1/32', '192.0.2.1/32', '192.0.2.2/32'],
-  ...[1, 2, 9].map((n) => `fd00::${n}/128`),
-]
-const PREFIXES = [
-  ...['0.0.0.0/0', '10.0.0.0/8', '10.0.0.0/16', '10.0.0.0/29', '10.1.0.0/16', '192.0.2.0/24'],
-  ...['::/0', 'fd00::/8', 'fd00::/125'],
-]
-const CIDR_SELECTORS = [
-  '0.0.0.0/0',
-  '10.0.0.0/8',
-  '10.0.0.0/8 except 10.0.0.0/16',
-  '10.0.0.0/29',
-  'fd00::/8',
-]
-const VALUES = [['k8s:app=a', 'k8s:app=b'], ['k8s:zone=1'], ['external:x', 'external:x=2']]
+/** What a check has found so far. */
+interface Seen {
+  entries: number
+  readonly selected: ReadonlyMap<string, Set<number>>
+  readonly numbers: Map<string, number>
+}
 
 export class IpCacheModel {
   readonly random: Random
-  readonly node = new Node({ pairs: 256, configuredPrefixes: 128 })
-  readonly #config = new ConfigFacts({ core: this.node.core })
+  readonly node: Node
+  readonly #learning: 'node' | 'endpoint'
+  readonly #config: ConfigFacts
   readonly #facts = new Map<string, NaiveFact>()
   readonly #pairs = new Map<
     string,
     { readonly endpoint: number; readonly name: string; readonly address: string }
   >()
   readonly #selectors = new Map<string, Selector>()
+  readonly #named = new Set<number>()
   readonly #textOf = new Map<number, string>()
 
   constructor(seed: number) {
     this.random = new Random(seed)
+    this.#learning = seed % 2 === 0 ? 'endpoint' : 'node'
+    this.node = new Node({ pairs: 256, configuredPrefixes: 128, learning: this.#learning })
+    this.#config = new ConfigFacts({ core: this.node.core })
   }
 
   step(): void {
@@ -53,7 +56,8 @@ export class IpCacheModel {
     if (choice < 40) this.#learn()
     else if (choice < 60) this.#forget(this.#pick(this.#pairs))
     else if (choice < 80) this.#changeFact()
-    else if (choice < 92) this.#toggleSelector()
+    else if (choice < 90) this.#toggleSelector()
+    else if (choice < 92) this.#toggleNamed()
     else if (choice < 94) this.#refuseSome()
     else if (choice < 95) this.#waitLong()
     else this.#moveSome()
@@ -62,7 +66,7 @@ export class IpCacheModel {
   #learn(): void {
     const { random } = this
     const pair = {
-      endpoint: 1 + random.below(3),
+      endpoint: random.pick(ENDPOINTS),
       name: random.pick(NAMES),
       address: random.pick(ADDRESSES),
     }
@@ -91,14 +95,7 @@ export class IpCacheModel {
       if (fact !== undefined && fact.kind !== 'policy')
         this.#facts.set(old, { ...fact, labels: this.#labels() })
     } else {
-      const kind = random.pick([
-        'node',
-        'endpoint',
-        'resource',
-        'policy',
-        'policy',
-        'policy',
-      ] as const)
+      const kind = random.pick(FACT_KINDS)
       const prefix = random.pick(kind === 'node' || random.oneIn(2) ? ADDRESSES : PREFIXES)
       const owner = `${kind}-${random.below(3)}`
       const labels =
@@ -132,6 +129,12 @@ export class IpCacheModel {
     const text = isFqdn ? `fqdn:${this.random.pick(PATTERNS)}` : this.random.pick(CIDR_SELECTORS)
     if (this.#selectors.has(text)) this.#dropSelector(text)
     else this.#addSelector(text)
+  }
+
+  #toggleNamed(): void {
+    const endpoint = this.random.pick(ENDPOINTS)
+    if (!this.#named.delete(endpoint)) this.#named.add(endpoint)
+    this.node.core.scopes.setNamed(endpointId(endpoint), this.#named.has(endpoint))
   }
 
   #addSelector(text: string): void {
@@ -189,43 +192,85 @@ export class IpCacheModel {
     ipcache.freeRetired()
   }
 
-  #allFacts(): readonly NaiveFact[] {
+  #labelsOfName(name: string): readonly string[] {
     const patterns = [...this.#selectors.keys()].filter((text) => text.startsWith('fqdn:'))
+    return patterns.filter((text) => matches(patternOf(text.slice(5)), wireOf(name)))
+  }
+
+  /** Facts for the whole node. */
+  #nodeFacts(): readonly NaiveFact[] {
     const byOwner = new Map<string, NaiveFact>()
-    for (const { name, address } of this.#pairs.values()) {
-      const labels = patterns.filter((text) => matches(patternOf(text.slice(5)), wireOf(name)))
+    for (const { name, address } of this.#learning === 'node' ? this.#pairs.values() : []) {
+      const labels = this.#labelsOfName(name)
       if (labels.length > 0)
         byOwner.set(`${name} ${address}`, { prefix: address, kind: 'name', owner: name, labels })
     }
     return [...this.#facts.values(), ...byOwner.values()]
   }
 
+  /** Facts in an endpoint's own scope. */
+  #ownFacts(endpoint: number): readonly NaiveFact[] {
+    const named = this.#named.has(endpoint) ? ['reserved:named'] : []
+    return [...this.#pairs.values()]
+      .filter((pair) => pair.endpoint === endpoint)
+      .map(({ name, address }) => {
+        const learned = this.#learning === 'endpoint' ? this.#labelsOfName(name) : []
+        return {
+          prefix: address,
+          kind: 'name' as const,
+          owner: name,
+          labels: [...learned, ...named],
+        }
+      })
+      .filter(({ labels }) => labels.length > 0)
+  }
+
   check(): void {
-    const facts = this.#allFacts()
-    const selected = new Map([...this.#selectors.keys()].map((text) => [text, new Set<number>()]))
-    const numbers = new Map<string, number>()
-    for (const prefix of new Set(facts.map((fact) => fact.prefix))) {
-      const labels = naiveLabels(prefix, facts)
-      const id = this.node.identityOf(prefix)
-      assert.deepEqual(this.node.labelsOf(prefix), labels, prefix)
-      if (isNode(prefix, facts)) {
-        assert.equal(id, 1, `${prefix} is the host`)
-        continue
-      }
-      const text = labels.join(' ')
-      assert.equal(numbers.get(text) ?? id, id, `one number for ${text}`)
-      assert.equal(this.#textOf.get(id) ?? text, text, `${id} never means another set`)
-      numbers.set(text, id)
-      this.#textOf.set(id, text)
-      for (const [selector, ids] of selected) if (naiveSelects(selector, labels)) ids.add(id)
+    const facts = this.#nodeFacts()
+    const seen: Seen = {
+      entries: 0,
+      selected: new Map([...this.#selectors.keys()].map((text) => [text, new Set<number>()])),
+      numbers: new Map<string, number>(),
     }
-    assert.equal(this.node.recorder.prefixes.size, new Set(facts.map((fact) => fact.prefix)).size)
+    this.#checkPrefixes(seen, facts, facts, 0)
+    for (const endpoint of ENDPOINTS) {
+      const own = this.#ownFacts(endpoint)
+      this.#checkPrefixes(seen, own, [...facts, ...own], endpoint)
+    }
+    const { entries, selected, numbers } = seen
+    assert.equal(this.node.recorder.prefixes.size, entries)
     for (const [text, ids] of selected)
       assert.deepEqual(this.#selectors.get(text)?.identities, ids, text)
     assert.equal(this.node.core.allocator.inUse, numbers.size)
     assert.deepEqual(this.node.differences(), [])
     this.#checkNames()
-    if (process.env['VALIDATE'] === '1') this.validate()
+    if (process.env['VALIDATE'] === '1') validateCore(this.node.core)
+  }
+
+  /** The prefixes of some facts, as all the facts of a scope make them. */
+  #checkPrefixes(
+    seen: Seen,
+    some: readonly NaiveFact[],
+    all: readonly NaiveFact[],
+    scope: number,
+  ): void {
+    for (const prefix of new Set(some.map((fact) => fact.prefix))) {
+      const labels = naiveLabels(prefix, all)
+      const id = this.node.identityOf(prefix, scope)
+      const place = `${prefix} in scope ${scope}`
+      seen.entries++
+      assert.deepEqual(this.node.labelsOf(prefix, scope), labels, place)
+      if (isNode(prefix, all)) {
+        assert.equal(id, 1, `${place} is the host`)
+        continue
+      }
+      const text = labels.join(' ')
+      assert.equal(seen.numbers.get(text) ?? id, id, `one number for ${text}`)
+      assert.equal(this.#textOf.get(id) ?? text, text, `${id} never means another set`)
+      seen.numbers.set(text, id)
+      this.#textOf.set(id, text)
+      for (const [selector, ids] of seen.selected) if (naiveSelects(selector, labels)) ids.add(id)
+    }
   }
 
   #checkNames(): void {
@@ -239,24 +284,11 @@ export class IpCacheModel {
     assert.equal(names.slots.used, new Set(all.map(({ name }) => name)).size)
   }
 
-  validate(): void {
-    const { ipcache, labelSets, allocator, names, selectorLabels } = this.node.core
-    const sets = [...selectorLabels.heldSets()]
-    const rows: number[] = []
-    for (let name = 1; name <= names.names.slots.high; name++) {
-      if (names.names.isUsed(name) && names.names.labels[name] !== 0)
-        sets.push(names.names.labels[name] ?? 0)
-    }
-    for (let row = 1; row <= names.mappings.slots.high; row++) {
-      if (names.mappings.isUsed(row)) rows.push(names.mappings.prefix[row] ?? 0)
-    }
-    validateIpCache(ipcache, labelSets, allocator, { labelSets: sets, rows })
-  }
-
   /** Takes everything away. */
   clear(): void {
     for (const key of [...this.#pairs.keys()]) this.#forget(key)
     for (const text of [...this.#selectors.keys()]) this.#dropSelector(text)
+    while (this.#named.size > 0) this.#toggleNamed()
     this.#facts.clear()
     this.#applyFacts()
     this.finish()

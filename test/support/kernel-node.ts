@@ -78,6 +78,7 @@ export class KernelNode {
         configuredPrefixes: 1024,
       },
       graceSeconds: 0,
+      learning: 'node',
       nodeAddresses,
       protectedPrefixes: [],
     })

@@ -12,11 +12,12 @@ import { formatPrefix, parsePrefix, widthOf, type Prefix } from '../../src/core/
 import { hashOctets, parseName } from '../../src/core/name.ts'
 import type { DatapathDump } from '../../src/datapath/datapath.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
+import type { DefaultEgress } from '../../src/policy/compile.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
 import { parsePattern, type Pattern } from '../../src/policy/pattern.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import { FakeClock } from './fake-clock.ts'
-import { Recorder, type Verdict } from './recorder.ts'
+import { keyOfPrefix, Recorder, type Verdict } from './recorder.ts'
 
 export interface NodeOptions {
   readonly pairs?: number
@@ -26,7 +27,8 @@ export interface NodeOptions {
   readonly configuredPrefixes?: number
   readonly staticIdentities?: number
   readonly graceSeconds?: number
-  readonly defaultEgress?: 'allow' | 'audit' | 'deny'
+  readonly learning?: 'node' | 'endpoint'
+  readonly defaultEgress?: DefaultEgress
   readonly withoutDnsRules?: 'allow' | 'deny'
   readonly nodeAddresses?: readonly string[]
   readonly protectedPrefixes?: readonly string[]
@@ -62,6 +64,7 @@ export class Node {
         configuredPrefixes: options.configuredPrefixes ?? 1024,
       },
       graceSeconds: options.graceSeconds ?? 60,
+      learning: options.learning ?? 'node',
       nodeAddresses,
       protectedPrefixes: (options.protectedPrefixes ?? []).map(prefixOf),
     })
@@ -124,19 +127,20 @@ export class Node {
     return rows
   }
 
-  rowOf(text: string): number {
+  /** The node's row of a prefix, or that of an endpoint's own view of it; 0 when there is none. */
+  rowOf(text: string, scope = 0): number {
     const { family, octets, length } = prefixOf(text)
-    return this.core.ipcache.prefixes.find(family, octets, 0, length)
+    return this.core.ipcache.prefixes.findIn(scope, family, octets, 0, length)
   }
 
   /** Sorted label texts of a prefix that has a row; none otherwise. */
-  labelsOf(text: string): readonly string[] {
-    const row = this.rowOf(text)
+  labelsOf(text: string, scope = 0): readonly string[] {
+    const row = this.rowOf(text, scope)
     return this.core.labelSets.format(row === 0 ? 0 : this.core.ipcache.prefixes.derived[row]!)
   }
 
-  identityOf(text: string): Identity {
-    return this.core.ipcache.prefixes.identityOf(this.rowOf(text))
+  identityOf(text: string, scope = 0): Identity {
+    return this.core.ipcache.prefixes.identityOf(this.rowOf(text, scope))
   }
 
   /** Identities that the FQDN selector of the pattern text selects, or the CIDR selector of a prefix. */
@@ -164,7 +168,8 @@ export class Node {
     const wanted = new Map<string, string>()
     for (let row = 1; row <= prefixes.slots.high; row++) {
       if (prefixes.wanted[row] === 0) continue
-      wanted.set(prefixes.format(row), `${prefixes.wanted[row]} ${prefixes.addressClass[row]}`)
+      const key = keyOfPrefix(prefixes.prefix(row), prefixes.scoped.scope[row] ?? 0)
+      wanted.set(key, `${prefixes.wanted[row]} ${prefixes.addressClass[row]}`)
     }
     const have = new Map<string, string>()
     for (const [key, place] of this.recorder.prefixes) {

@@ -6,10 +6,11 @@ import { formatPrefix } from '../../core/ip.ts'
 import { formatPortRange } from '../../core/protocol.ts'
 import type {
   DatapathDump,
-  DatapathEndpoint,
+  EndpointEntry,
   PolicyEntry,
   PolicyKey,
 } from '../../datapath/datapath.ts'
+import { NODE_SCOPE } from '../../datapath/prefix-batch.ts'
 import type { DatapathShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
 import { ROWS_PER_PAUSE, type Rows } from './rows.ts'
@@ -30,7 +31,8 @@ export function* datapathRows({ core }: AdminState): Rows<DatapathShape> {
   for (let i = 0; i < prefixes.count; i++) {
     if (i % ROWS_PER_PAUSE === 0) yield undefined
     const value = formatPrefixValue(prefixes.identity(i), prefixes.addressClass(i))
-    yield { map: 'ng_ipcache', key: prefixes.format(i), value }
+    const key = formatPrefixKey(prefixes.scope(i), prefixes.format(i))
+    yield { map: 'ng_ipcache', key, value }
   }
 }
 
@@ -43,6 +45,11 @@ function* endpointEntries({ endpoints }: DatapathDump): Rows<DatapathShape> {
       yield { map: 'ng_source', key, value: SOURCE_VALUE }
     }
   }
+}
+
+/** `192.0.2.1/32`; `endpoint 1 192.0.2.1/32` of what that endpoint alone sees. */
+export function formatPrefixKey(scope: number, prefix: string): string {
+  return scope === NODE_SCOPE ? prefix : `endpoint ${scope} ${prefix}`
 }
 
 /** `identity 16777217 class world-ipv4` */
@@ -66,12 +73,13 @@ export function formatPolicyValue({
   return `${verdict} rule ${rule}`
 }
 
-/** `endpoint 1 generation 1 enforcing audit` */
+/** `endpoint 1 generation 1 enforcing audit scoped` */
 export function formatEndpointValue(
-  endpoint: Pick<DatapathEndpoint, 'id' | 'generation' | 'enforcing' | 'audit'>,
+  endpoint: Pick<EndpointEntry, 'id' | 'generation' | 'enforcing' | 'audit' | 'scoped'>,
 ): string {
-  const { id, generation, enforcing, audit } = endpoint
-  const flags = `${enforcing ? ' enforcing' : ''}${audit ? ' audit' : ''}`
+  const { id, generation, enforcing, audit, scoped } = endpoint
+  const scope = scoped === true ? ' scoped' : ''
+  const flags = `${enforcing ? ' enforcing' : ''}${audit ? ' audit' : ''}${scope}`
   return `endpoint ${id} generation ${generation}${flags}`
 }
 

@@ -1,4 +1,5 @@
-// The IPCache: every prefix that has a fact, with its identity, its labels and who says so.
+// The IPCache: every prefix that has a fact, with its identity, its labels and who says so; what one endpoint
+// alone sees of an address is a row of its own that names the endpoint.
 
 import { OWNER_KINDS, OWNER_NAME } from '../../ipcache/facts.ts'
 import type { IpcacheShape } from '../shapes.ts'
@@ -13,7 +14,7 @@ export function* ipcacheRows(state: AdminState): Rows<IpcacheShape> {
   }
 }
 
-function ipcacheRow({ core }: AdminState, row: number): IpcacheShape {
+function ipcacheRow({ core, endpoints }: AdminState, row: number): IpcacheShape {
   const { ipcache, labelSets } = core
   const { prefixes, facts } = ipcache
   const owners: IpcacheShape['owners'][number][] = []
@@ -26,11 +27,13 @@ function ipcacheRow({ core }: AdminState, row: number): IpcacheShape {
       labels: labelSets.format(facts.set[fact]!),
     })
   }
+  const scope = prefixes.scoped.scope[row]!
   return {
     prefix: prefixes.format(row),
     identity: prefixes.wanted[row]!,
     labels: labelSets.format(prefixes.derived[row]!),
     owners: owners.sort(byKindAndName),
+    ...(scope === 0 ? {} : { endpoint: endpoints.registry.byNumber(scope)?.name ?? '' }),
   }
 }
 

@@ -12,6 +12,7 @@ import {
   formatEndpointValue,
   formatPolicyKey,
   formatPolicyValue,
+  formatPrefixKey,
   formatPrefixValue,
   formatSourceKey,
   MODE_KEY,
@@ -111,7 +112,8 @@ function* comparePrefixes(
   const seen = new Uint8Array(prefixes.slots.high + 1)
   for (let i = 0; i < held.count; i++) {
     if (i % ROWS_PER_PAUSE === 0) yield undefined
-    const row = prefixes.find(held.family(i), held.octets(i), 0, held.length(i))
+    const scope = held.scope(i)
+    const row = prefixes.findIn(scope, held.family(i), held.octets(i), 0, held.length(i))
     seen[row] = 1
     const id = held.identity(i)
     const addressClass = held.addressClass(i)
@@ -119,7 +121,7 @@ function* comparePrefixes(
     if (wanted === id && prefixes.addressClass[row] === addressClass) continue
     yield {
       map: 'ng_ipcache',
-      key: held.format(i),
+      key: formatPrefixKey(scope, held.format(i)),
       want: wanted === 0 ? null : formatPrefixValue(wanted, prefixes.addressClass[row]!),
       have: formatPrefixValue(id, addressClass),
     }
@@ -129,6 +131,7 @@ function* comparePrefixes(
     const wanted = prefixes.wanted[row]!
     if (wanted === 0 || seen[row] === 1) continue
     const want = formatPrefixValue(wanted, prefixes.addressClass[row]!)
-    yield { map: 'ng_ipcache', key: prefixes.format(row), want, have: null }
+    const key = formatPrefixKey(prefixes.scoped.scope[row]!, prefixes.format(row))
+    yield { map: 'ng_ipcache', key, want, have: null }
   }
 }

@@ -63,6 +63,7 @@ export function mkWorld(datapath: Datapath, policies: readonly Policy[], endpoin
       configuredPrefixes: 400_000,
     },
     graceSeconds: 5,
+    learning: 'node',
     nodeAddresses: [],
     protectedPrefixes: [],
   })

@@ -2,9 +2,9 @@
 // answer leaves, every address in it is in the datapath under the identity that the node wants it to have.
 
 import assert from 'node:assert/strict'
-import { formatPrefix } from '../../../src/core/ip.ts'
 import type { PolicyEntry } from '../../../src/datapath/datapath.ts'
 import { prefixOf } from '../../support/node.ts'
+import { keyOfPrefix } from '../../support/recorder.ts'
 import type { Reply } from './client.ts'
 import type { World } from './world.ts'
 
@@ -15,7 +15,7 @@ export function checkDatapath({ core, kernel, transition, endpoints }: World): v
   const have = new Map<string, string>()
   for (let i = 0; i < dump.prefixes.count; i++) {
     have.set(
-      dump.prefixes.format(i),
+      keyOfPrefix(dump.prefixes.prefix(i), dump.prefixes.scope(i)),
       `${dump.prefixes.identity(i)} ${dump.prefixes.addressClass(i)}`,
     )
   }
@@ -23,7 +23,8 @@ export function checkDatapath({ core, kernel, transition, endpoints }: World): v
   const { prefixes } = core.ipcache
   for (let row = 1; row <= prefixes.slots.high; row++) {
     if (prefixes.wanted[row] === 0) continue
-    wanted.set(prefixes.format(row), `${prefixes.wanted[row]} ${prefixes.addressClass[row]}`)
+    const key = keyOfPrefix(prefixes.prefix(row), prefixes.scoped.scope[row]!)
+    wanted.set(key, `${prefixes.wanted[row]} ${prefixes.addressClass[row]}`)
   }
   assert.deepEqual(sorted(have), sorted(wanted), 'prefixes in the datapath are those wanted')
   const policies = [...core.policyMaps.entries()].map(entryText).sort()
@@ -35,20 +36,27 @@ export function checkDatapath({ core, kernel, transition, endpoints }: World): v
 }
 
 /** In the moment when an answer leaves, unless the scenario has the kernel refuse and says that it goes out anyway. */
-export function checkPromise({ core, kernel, config }: World, { addresses, rcode }: Reply): void {
+export function checkPromise(
+  { core, kernel, config, endpoints }: World,
+  { addresses, rcode }: Reply,
+): void {
   if (rcode !== 'NOERROR' || addresses.length === 0) return
   if (kernel.refusal !== 'nothing' && config.dns.hold.onLimit === 'release') return
   const { prefixes } = core.ipcache
   const dump = kernel.dump()
   const have = new Map<string, number>()
   for (let i = 0; i < dump.prefixes.count; i++) {
-    have.set(dump.prefixes.format(i), dump.prefixes.identity(i))
+    const key = keyOfPrefix(dump.prefixes.prefix(i), dump.prefixes.scope(i))
+    have.set(key, dump.prefixes.identity(i))
   }
-  for (const address of addresses) {
+  const scopes = [0, ...[...endpoints.registry].map(({ id }) => id)]
+  for (const [address, scope] of addresses.flatMap((each) =>
+    scopes.map((scope) => [each, scope] as const),
+  )) {
     const prefix = prefixOf(address)
-    const row = prefixes.find(prefix.family, prefix.octets, 0, prefix.length)
+    const row = prefixes.findIn(scope, prefix.family, prefix.octets, 0, prefix.length)
     const wanted = row === 0 ? 0 : prefixes.wanted[row]!
-    const text = formatPrefix(prefix)
+    const text = keyOfPrefix(prefix, scope)
     assert.equal(have.get(text) ?? 0, wanted, `${text} is enforced when its answer leaves`)
   }
 }

@@ -39,9 +39,13 @@ function expectAnswer({ clients }: World, [rcode, ...words]: readonly string[]):
   assert.deepEqual(last, { rcode, truncated, ede, addresses })
 }
 
-function labelsOf({ core }: World, text: string): readonly string[] {
-  const { family, octets, length } = prefixOf(text)
-  const row = core.ipcache.prefixes.find(family, octets, 0, length)
+/** Of `PREFIX` for the node, of `PREFIX@ENDPOINT` in that endpoint's own scope. */
+function labelsOf(world: World, text: string): readonly string[] {
+  const { core } = world
+  const [prefix = '', endpoint] = text.split('@')
+  const { family, octets, length } = prefixOf(prefix)
+  const scope = endpoint === undefined ? 0 : world.endpoint(endpoint).id
+  const row = core.ipcache.prefixes.findIn(scope, family, octets, 0, length)
   return core.labelSets.format(row === 0 ? 0 : core.ipcache.prefixes.derived[row]!)
 }
 

@@ -30,7 +30,8 @@ export class ScenarioKernel extends MemoryDatapath {
       }
       kept.push(i)
       const { family, octets, length } = all.prefix(i)
-      prefixUpserts.add(family, octets, 0, length, all.identity(i), all.addressClass(i))
+      const [id, addressClass, scope] = [all.identity(i), all.addressClass(i), all.scope(i)]
+      prefixUpserts.add(family, octets, 0, length, id, addressClass, scope)
     }
     for (const failure of super.commit({ ...changes, policyUpserts, prefixUpserts })) {
       const index = failure.section === 'prefix' ? (kept[failure.index] ?? 0) : failure.index

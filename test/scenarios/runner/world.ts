@@ -153,7 +153,7 @@ function makeKernel({ limits }: Config, clock: FakeClock): ScenarioKernel {
 }
 
 function makeCore(
-  { limits, dns }: Config,
+  { limits, dns, learning }: Config,
   clock: FakeClock,
   datapath: ScenarioKernel,
   nodeAddresses: readonly Prefix[],
@@ -170,6 +170,7 @@ function makeCore(
       configuredPrefixes: CONFIGURED_PREFIXES_MAX,
     },
     graceSeconds: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
+    learning,
     nodeAddresses,
     protectedPrefixes: dns.protectedPrefixes,
   })
