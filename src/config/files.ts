@@ -13,6 +13,8 @@ export interface PolicyFiles {
   /** In a fixed order. */
   readonly files: readonly string[]
   readonly faults: readonly Fault[]
+  /** Paths that could not be looked at, the given one with them when it isn't there. */
+  readonly unread: readonly string[]
 }
 
 const POLICY_FILE = /\.(ya?ml|json)$/
@@ -21,6 +23,7 @@ const POLICY_FILE = /\.(ya?ml|json)$/
 export function findPolicyFiles(path: string): PolicyFiles {
   const files: string[] = []
   const faults: Fault[] = []
+  const unread: string[] = []
   const visit = (at: string, depth: number): void => {
     try {
       if (!statSync(at).isDirectory()) {
@@ -34,6 +37,7 @@ export function findPolicyFiles(path: string): PolicyFiles {
       for (const name of readdirSync(at).sort()) visitEntry(join(at, name), name, depth)
     } catch (error) {
       faults.push(faultOf(at, `cannot read: ${reasonOf(error)}`))
+      unread.push(at)
     }
   }
   const visitEntry = (at: string, name: string, depth: number): void => {
@@ -42,11 +46,16 @@ export function findPolicyFiles(path: string): PolicyFiles {
     else if (POLICY_FILE.test(name) || isFolder(at)) visit(at, depth + 1)
   }
   visit(path, 0)
-  return { files, faults }
+  return { files, faults, unread }
 }
 
+/** What can't be looked at counts as one: visiting it says why. */
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  } catch {
+    return true
+  }
 }
 
 export type TextResult =

@@ -86,9 +86,10 @@ export class ConfigSources {
     })
   }
 
-  /** Of endpoints and resources, and of everything together. */
+  /** Of folders, of endpoints and resources, and of everything together. */
   get recordFaults(): readonly Fault[] {
-    return [...this.#endpoints.faults, ...this.#resources.faults, ...this.#refusal]
+    const folders = this.#all.flatMap(({ folderFaults }) => folderFaults)
+    return [...folders, ...this.#endpoints.faults, ...this.#resources.faults, ...this.#refusal]
   }
 
   /** Whether what the files ask for passes a bound, so that what was in force before still is. */

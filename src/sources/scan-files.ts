@@ -3,7 +3,7 @@
 // a swapped link shows as a changed file.
 
 import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, sep } from 'node:path'
 import type { Fault } from '../core/errors.ts'
 import type { PlacedPath } from '../config/config.ts'
 import { findPolicyFiles } from '../config/files.ts'
@@ -12,11 +12,14 @@ import type { FileSighting, Scan } from './settled-files.ts'
 /** The link that a mounted ConfigMap or Secret swaps. */
 const MOUNTED_DATA = '..data'
 
-/** The files that are there. Unreadable and vanished ones are left out. */
+/** The files that are there, and the folders that nothing is known of now. */
 export function scanFiles(paths: readonly PlacedPath[]): Scan {
   const files = new Map<string, FileSighting>()
+  const lost: string[] = []
   for (const { path } of paths) {
-    for (const file of findPolicyFiles(path).files) {
+    const found = findPolicyFiles(path)
+    lost.push(...found.unread)
+    for (const file of found.files) {
       const sighting = sightingOf(file)
       if (sighting !== undefined) files.set(file, sighting)
     }
@@ -29,8 +32,16 @@ export function scanFiles(paths: readonly PlacedPath[]): Scan {
       places.set(folder, place)
       return place
     },
-    isDangling: (path) =>
-      !files.has(path) && lstatSync(path, { throwIfNoEntry: false }) !== undefined,
+    isDangling: (path) => !files.has(path) && isEntry(path),
+    lostFolderOf: (path) => lost.find((folder) => path.startsWith(`${folder}${sep}`)),
+  }
+}
+
+function isEntry(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
   }
 }
 

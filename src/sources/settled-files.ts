@@ -1,7 +1,7 @@
 // When a change of a file counts (SEMANTICS 2): a changed file once it has been quiet for 100 ms, one that
 // became empty or vanished only after 1 s unchanged, because editors leave files empty or gone for a moment.
 // Where a whole folder was swapped, as a mounted ConfigMap is, all its files count together, removed ones
-// too, once none of them moves any more. Pure: it is shown what the file system looks like and says what has
+// too, once none of them moves any more. A file whose folder can't be looked into is as it was. Pure: it is shown what the file system looks like and says what has
 // settled.
 
 import { dirname } from 'node:path'
@@ -22,6 +22,8 @@ export interface Scan {
   placeOf(folder: string): string
   /** A link that leads nowhere, as one does in the middle of a swap. */
   isDangling(path: string): boolean
+  /** The folder above a file that could not be looked into, so that nothing is known of the file. */
+  lostFolderOf(path: string): string | undefined
 }
 
 export type Settled =
@@ -53,6 +55,16 @@ export class SettledFiles {
     return false
   }
 
+  /** Folders of known files that could not be looked into. */
+  lostFolders(scan: Scan): readonly string[] {
+    const lost = new Set<string>()
+    for (const path of this.#files.keys()) {
+      const folder = scan.lostFolderOf(path)
+      if (folder !== undefined) lost.add(folder)
+    }
+    return [...lost]
+  }
+
   /** Takes the files as they are now for settled, as at the start. */
   accept(scan: Scan): void {
     this.#files.clear()
@@ -70,6 +82,7 @@ export class SettledFiles {
       if (!this.#files.has(path)) this.#track(scan, path, GONE, now)
     }
     for (const [path, file] of this.#files) {
+      if (scan.lostFolderOf(path) !== undefined) continue
       const signature = scan.files.get(path)?.signature ?? GONE
       if (signature === file.candidate) continue
       file.candidate = signature
@@ -78,6 +91,7 @@ export class SettledFiles {
     }
     const settled: Settled[] = []
     for (const [path, file] of this.#files) {
+      if (scan.lostFolderOf(path) !== undefined) continue
       if (file.candidate !== file.accepted && now < this.#quietAt(scan, path, file)) continue
       file.place = scan.placeOf(file.folder)
       if (file.candidate === file.accepted) continue

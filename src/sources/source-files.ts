@@ -47,6 +47,8 @@ export class SourceFiles<Item> {
   readonly #drafts = new Map<string, Draft<Item>>()
   /** Files that contradict others, with what is wrong. */
   #held: ByFile<readonly Fault[]> = new Map()
+  /** Folders whose files stay as they were, because nobody can look into them. */
+  #lost: readonly string[] = []
   #proposed: ByFile<readonly Item[]> = new Map()
   #inForce: ByFile<readonly Item[]> = new Map()
 
@@ -67,6 +69,11 @@ export class SourceFiles<Item> {
   /** What is wrong with the files as they are now. */
   get faults(): readonly Fault[] {
     return [...this.#drafts.keys()].flatMap((path) => this.#faultsOf(path))
+  }
+
+  /** Folders that nobody can look into any more; what their files said stays in force. */
+  get folderFaults(): readonly Fault[] {
+    return this.#lost.map(lostFault)
   }
 
   get files(): readonly SourceFile<Item>[] {
@@ -100,7 +107,9 @@ export class SourceFiles<Item> {
     const { paths, clock } = this.#options
     const scan: Scan = scanFiles(paths)
     const settled = this.#settled.look(scan, clock.now())
-    let changed = false
+    const lost = this.#settled.lostFolders(scan)
+    let changed = lost.join('\n') !== this.#lost.join('\n')
+    this.#lost = lost
     for (const { kind, path } of settled) {
       if (kind === 'removed') changed = this.#drafts.delete(path) || changed
       else changed = this.#read(path, scan.files.get(path)?.signature) || changed
@@ -174,6 +183,11 @@ export class SourceFiles<Item> {
     }
     return proposal
   }
+}
+
+function lostFault(folder: string): Fault {
+  const message = 'cannot look into this folder any more: what its files said stays in force'
+  return { position: { file: folder, line: 1, column: 1 }, message }
 }
 
 function digestOf(text: string): string {
