@@ -72,7 +72,7 @@ if [ -z "$compiler" ]; then
 elif ! headers=$(node_headers); then
 	lack 'headers of Node-API: npm ci (package node-api-headers)'
 else
-	addon posix '' src/native/addon.h
+	addon posix '' src/native/addon.h src/native/watch.h
 	addon conntrack '' src/native/addon.h
 	if has_header uv.h; then
 		addon tcp '' src/native/addon.h src/native/watch.h

@@ -169,6 +169,14 @@ export interface Datapath {
   /** Attaches endpoints whose interface or cgroup has appeared or was made again, marks those that went.
    *  Cheap when nothing changed. Returns the endpoints whose state changed. */
   refresh(): readonly EndpointId[]
+  /** Calls `onNews` when interfaces came, changed or went, so that `refresh` has something to do. False: nobody tells, call
+   *  `refresh` often. Even so it is to be called now and then: cgroups send no news. */
+  onLinkNews(onNews: () => void): boolean
+  /** Interfaces whose names match a pattern (a name, or its beginning and `*`) and that belong to no endpoint may do DNS only,
+   *  from the moment they are seen. Never `lo`. Replaces the patterns before; enforced without a process too. */
+  fence(patterns: readonly string[]): void
+  /** Names of the interfaces that are fenced so, sorted. */
+  fenced(): readonly string[]
   hookState(endpoint: EndpointId): HookState
   /** What the kernel knows a hook by now (as `DatapathEndpoint.hookKey`); undefined when it is not there. */
   hookKey(hook: Hook): string | undefined

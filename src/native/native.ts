@@ -15,10 +15,18 @@ export interface Posix {
   ifIndex(name: string): number
   /** ARPHRD_* number of an interface. */
   ifType(name: string): number
+  /** Index of the bridge (or the like) that an interface is a port of; 0: of none. */
+  ifMaster(index: number): number
+  /** `[index, name, index, name, …]` of all interfaces of this thread's network namespace. */
+  ifList(): readonly (number | string)[] | number
   /** A socket that hears of interfaces; close it with `closeFd`. */
   linkSocket(): number
   /** `[index, name, index, name, …]` of interfaces with news; a number: news was lost, look at all. */
   linkDrain(fd: number): readonly (number | string)[] | number
+  /** Calls back while there is news to drain, and keeps no process alive; a number: it cannot be watched here. */
+  linkWatch(fd: number, onNews: () => void): object | number
+  /** Ends a watch, once, before its socket is closed. */
+  linkUnwatch(watch: object): number
   /** The id that kernel programs see for a cgroup. */
   cgroupId(path: string): number
   /** A descriptor with an exclusive flock; -EWOULDBLOCK when another process has it. */
@@ -41,6 +49,10 @@ export interface ConntrackAddon {
   ctDelete(fd: number, record: Uint8Array): number
   /** Completes the record that has the reply tuple, protocol and family of `record`. */
   ctFind(fd: number, record: Uint8Array): number
+  /** A socket that hears when rules of nftables change; close it with `ctClose`. */
+  rulesWatch(): number
+  /** 1 when rules changed since the last call. */
+  rulesNews(fd: number): number
 }
 
 export interface LoadedObject {

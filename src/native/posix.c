@@ -1,5 +1,6 @@
 /* The system calls that Node lacks and that need no libbpf: locks, interface numbers, news of interfaces,
- * cgroup ids, bpffs mounts. Every function returns at once. Failures are negative errno values. */
+ * cgroup ids, bpffs mounts. Every function returns at once. Failures are negative errno values. Without uv.h at
+ * build time news of interfaces can't be watched, only drained. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,9 @@
 #include <unistd.h>
 
 #include "addon.h"
+#if __has_include(<uv.h>)
+#include "watch.h"
+#endif
 
 #define PATH_SIZE 4096
 
@@ -44,6 +48,61 @@ static napi_value if_type(napi_env env, napi_callback_info info)
 	int result = ioctl(fd, SIOCGIFHWADDR, &request) < 0 ? -errno : request.ifr_hwaddr.sa_family;
 	close(fd);
 	return number(env, result);
+}
+
+/* ifList() -> [index, name, index, name, ...] of the interfaces that there are, -errno */
+static napi_value if_list(napi_env env, napi_callback_info info)
+{
+	(void)info;
+	struct if_nameindex *found = if_nameindex();
+	napi_value list;
+	uint32_t at = 0;
+	if (!found)
+		return number(env, -errno);
+	napi_create_array(env, &list);
+	for (struct if_nameindex *each = found; each->if_index; each++) {
+		napi_set_element(env, list, at++, number(env, each->if_index));
+		napi_set_element(env, list, at++, string(env, each->if_name));
+	}
+	if_freenameindex(found);
+	return list;
+}
+
+/* ifMaster(index) -> index of the interface that it is a port of, 0 when of none, -errno */
+static napi_value if_master(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct {
+		struct nlmsghdr head;
+		struct ifinfomsg link;
+	} ask = { .head = { .nlmsg_len = sizeof(ask), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST } };
+	static char buffer[32768] __attribute__((aligned(NLMSG_ALIGNTO)));
+	int master = 0;
+	ask.link.ifi_index = integer(&call, 0);
+	if (call.bad)
+		return NULL;
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (fd < 0)
+		return number(env, -errno);
+	ssize_t got = send(fd, &ask, sizeof(ask), 0);
+	/* The kernel answers within the send. */
+	if (got >= 0)
+		got = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+	int error = got < 0 ? -errno : 0;
+	close(fd);
+	int left = (int)got;
+	struct nlmsghdr *m = (struct nlmsghdr *)buffer;
+	if (error != 0)
+		return number(env, error);
+	if (!NLMSG_OK(m, left) || m->nlmsg_type != RTM_NEWLINK)
+		return number(env, -ENODEV);
+	struct ifinfomsg *link = NLMSG_DATA(m);
+	int length = IFLA_PAYLOAD(m);
+	struct rtattr *attribute;
+	for (attribute = IFLA_RTA(link); RTA_OK(attribute, length); attribute = RTA_NEXT(attribute, length))
+		if (attribute->rta_type == IFLA_MASTER)
+			memcpy(&master, RTA_DATA(attribute), sizeof(master));
+	return number(env, master);
 }
 
 /* linkSocket() -> fd of a netlink socket that hears of interfaces, -errno */
@@ -104,6 +163,55 @@ static napi_value link_drain(napi_env env, napi_callback_info info)
 		}
 	}
 }
+
+#if __has_include(<uv.h>)
+static void drop_watch(napi_env env, void *data, void *hint)
+{
+	(void)env;
+	(void)data;
+	(void)hint;
+}
+
+/* linkWatch(fd, function) -> handle, -errno. The function is called while there is news to drain; the watch keeps
+ * no process alive. The caller holds the handle and ends the watch before it closes the descriptor. */
+static napi_value link_watch(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	int fd = integer(&call, 0);
+	napi_value handle;
+	if (call.bad)
+		return NULL;
+	struct watch *watch = watch_start(env, fd, call.values[1]);
+	if (!watch)
+		return number(env, -ENOTSUP);
+	uv_unref((uv_handle_t *)&watch->poll);
+	napi_create_external(env, watch, drop_watch, NULL, &handle);
+	return handle;
+}
+
+/* linkUnwatch(handle) -> 0; once for each handle */
+static napi_value link_unwatch(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	void *watch = NULL;
+	if (call.bad || call.count < 1 || napi_get_value_external(env, call.values[0], &watch) != napi_ok || !watch)
+		return number(env, -EINVAL);
+	watch_stop(watch);
+	return number(env, 0);
+}
+#else
+static napi_value link_watch(napi_env env, napi_callback_info info)
+{
+	(void)info;
+	return number(env, -ENOSYS);
+}
+
+static napi_value link_unwatch(napi_env env, napi_callback_info info)
+{
+	(void)info;
+	return number(env, -ENOSYS);
+}
+#endif
 
 /* cgroupId(path) -> the id that the kernel's programs see (kernfs handle), -errno */
 static napi_value cgroup_id(napi_env env, napi_callback_info info)
@@ -186,10 +294,11 @@ static napi_value unshare_network(napi_env env, napi_callback_info info)
 NAPI_MODULE_INIT()
 {
 	static const struct export list[] = {
-		{ "ifIndex", if_index },       { "ifType", if_type },       { "linkSocket", link_socket },
+		{ "ifIndex", if_index },       { "ifType", if_type },       { "ifMaster", if_master },   { "linkSocket", link_socket },
 		{ "linkDrain", link_drain },   { "cgroupId", cgroup_id },   { "lock", lock },
 		{ "closeFd", close_fd },       { "mountBpf", mount_bpf },   { "unmount", unmount },
-		{ "unshareNetwork", unshare_network }, { NULL, NULL },
+		{ "unshareNetwork", unshare_network }, { "ifList", if_list },
+		{ "linkWatch", link_watch },   { "linkUnwatch", link_unwatch }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

@@ -26,6 +26,9 @@ class LateDatapath implements Datapath {
   readonly setMode
   readonly readMode
   readonly refresh
+  readonly onLinkNews
+  readonly fence
+  readonly fenced
   readonly hookState
   readonly hookKey
   readonly sourceOf
@@ -51,6 +54,9 @@ class LateDatapath implements Datapath {
     this.setMode = inner.setMode.bind(inner)
     this.readMode = inner.readMode.bind(inner)
     this.refresh = inner.refresh.bind(inner)
+    this.onLinkNews = inner.onLinkNews.bind(inner)
+    this.fence = inner.fence.bind(inner)
+    this.fenced = inner.fenced.bind(inner)
     this.hookState = inner.hookState.bind(inner)
     this.hookKey = inner.hookKey.bind(inner)
     this.sourceOf = inner.sourceOf.bind(inner)

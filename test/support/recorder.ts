@@ -177,6 +177,16 @@ export class Recorder implements Datapath {
     return []
   }
 
+  onLinkNews(): boolean {
+    return false
+  }
+
+  fence(): void {}
+
+  fenced(): readonly never[] {
+    return []
+  }
+
   hookState(): HookState {
     return this.hook
   }

@@ -7,7 +7,6 @@ import type { Family } from '../../core/ip.ts'
 import { errnoName, type Bpf, type LoadedObject, type Posix } from '../../native/native.ts'
 import {
   COMMITTED,
-  type ChangeSection,
   type Changes,
   type CommitFailure,
   type CommitResult,
@@ -20,16 +19,14 @@ import {
   type ListenerEntry,
   type Mode,
   type PeerScan,
-  type PolicyEntry,
-  type PolicyKey,
 } from '../datapath.ts'
 import type { AdoptedFlow, Adoption } from '../adoption.ts'
 import type { InterceptedInterface } from '../interception.ts'
-import type { PrefixBatch } from '../prefix-batch.ts'
 import { Adopted } from './adopted.ts'
 import { linkDirectory } from './bpffs.ts'
 import { readCounters } from './counters.ts'
 import { readDump } from './dump.ts'
+import { removePolicy, removePrefixes, upsertPolicy, upsertPrefixes } from './entries.ts'
 import { Events } from './events.ts'
 import { Hooks } from './hooks.ts'
 import { listIntercepted, writeIntercepted } from './intercepted.ts'
@@ -40,9 +37,6 @@ import {
   encodeListener,
   encodeMode,
   encodeNumber,
-  encodePolicyKey,
-  encodePolicyValue,
-  MAP_SHAPES,
   readNumber,
 } from './layout.ts'
 import { openMaps, type KernelMaps } from './maps.ts'
@@ -123,9 +117,9 @@ export class EbpfDatapath implements Datapath {
 
   commit(changes: Changes): CommitResult {
     const failures: CommitFailure[] = []
-    this.#upsertPolicy(changes.policyUpserts, failures)
-    this.#upsertPrefixes(changes.prefixUpserts, failures)
-    const { hooks } = this.#on()
+    const { hooks, maps } = this.#on()
+    upsertPolicy(maps, changes.policyUpserts, failures)
+    upsertPrefixes(maps, changes.prefixUpserts, failures)
     changes.endpointUpserts.forEach((entry, index) => {
       const code = hooks.upsert(entry)
       if (code !== undefined) failures.push({ section: 'endpoint', action: 'upsert', index, code })
@@ -134,8 +128,8 @@ export class EbpfDatapath implements Datapath {
       const code = hooks.remove(id)
       if (code !== undefined) failures.push({ section: 'endpoint', action: 'remove', index, code })
     })
-    this.#removePrefixes(changes.prefixRemovals, failures)
-    this.#removePolicy(changes.policyRemovals, failures)
+    removePrefixes(maps, changes.prefixRemovals, failures)
+    removePolicy(maps, changes.policyRemovals, failures)
     return failures.length === 0 ? COMMITTED : failures
   }
 
@@ -173,6 +167,18 @@ export class EbpfDatapath implements Datapath {
 
   refresh(): readonly EndpointId[] {
     return this.#on().hooks.refresh()
+  }
+
+  onLinkNews(onNews: () => void): boolean {
+    return this.#on().hooks.watch(onNews)
+  }
+
+  fence(patterns: readonly string[]): void {
+    this.#on().hooks.fences.set(patterns)
+  }
+
+  fenced(): readonly string[] {
+    return this.#on().hooks.fences.names
   }
 
   hookState(endpoint: EndpointId): HookState {
@@ -228,14 +234,24 @@ export class EbpfDatapath implements Datapath {
   /** What the kernel's program makes of an Ethernet frame that an endpoint sends (`from`) or is sent (`to`), by
    *  running it on that frame, with all its effects. Of a cgroup endpoint this process must be a member. */
   judge(endpoint: EndpointId, direction: 'from' | 'to', frame: Uint8Array): 'pass' | 'drop' {
-    const { hooks, object } = this.#on()
+    const { hooks } = this.#on()
     const key = hooks.placeOf(endpoint)
-    const isCgroup = key?.kind === 'cgroup'
-    const program = programOf(object, `ng_${isCgroup ? 'cgroup' : 'tc'}_${direction}`)
-    const ifindex = key?.kind === 'interface' ? key.id : 0
+    if (key?.kind === 'cgroup') {
+      return this.#runs(`ng_cgroup_${direction}`, frame, 0) === CGROUP_DROP ? 'drop' : 'pass'
+    }
+    return this.judgeAt(key?.id ?? 0, direction, frame)
+  }
+
+  /** The same for whoever sends or is sent the frame on an interface. */
+  judgeAt(ifindex: number, direction: 'from' | 'to', frame: Uint8Array): 'pass' | 'drop' {
+    return this.#runs(`ng_tc_${direction}`, frame, ifindex) === TC_DROP ? 'drop' : 'pass'
+  }
+
+  #runs(name: string, frame: Uint8Array, ifindex: number): number {
+    const program = programOf(this.#on().object, name)
     const result = this.#options.bpf.testRun(program, frame, ifindex)
     if (result < 0) throw new Error(`Cannot run program: ${errnoName(result)}`)
-    return result === (isCgroup ? CGROUP_DROP : TC_DROP) ? 'drop' : 'pass'
+    return result
   }
 
   stop(options: { readonly leaveEnforcing: boolean }): void {
@@ -250,43 +266,6 @@ export class EbpfDatapath implements Datapath {
     if (this.#running === undefined) throw new Error('Cannot use the eBPF datapath: not started')
     return this.#running
   }
-
-  #upsertPolicy(entries: readonly PolicyEntry[], failures: CommitFailure[]): void {
-    const map = this.#on().maps.ng_policy
-    const keys = encodePolicyKeys(entries)
-    const values = new Uint8Array(entries.length * map.valueSize)
-    entries.forEach((entry, i) => encodePolicyValue(entry, values, i * map.valueSize))
-    map.update(keys, values, entries.length, refusal('policy', 'upsert', failures))
-  }
-
-  #removePolicy(entries: readonly PolicyKey[], failures: CommitFailure[]): void {
-    const map = this.#on().maps.ng_policy
-    map.remove(encodePolicyKeys(entries), entries.length, refusal('policy', 'remove', failures))
-  }
-
-  #upsertPrefixes(batch: PrefixBatch, failures: CommitFailure[]): void {
-    const map = this.#on().maps.ng_ipcache
-    map.update(batch.keys, batch.values, batch.count, refusal('prefix', 'upsert', failures))
-  }
-
-  #removePrefixes(batch: PrefixBatch, failures: CommitFailure[]): void {
-    const map = this.#on().maps.ng_ipcache
-    map.remove(batch.keys, batch.count, refusal('prefix', 'remove', failures))
-  }
-}
-
-function encodePolicyKeys(entries: readonly PolicyKey[]): Uint8Array {
-  const keys = new Uint8Array(entries.length * MAP_SHAPES.ng_policy.key)
-  entries.forEach((entry, i) => encodePolicyKey(entry, keys, i * MAP_SHAPES.ng_policy.key))
-  return keys
-}
-
-function refusal(
-  section: ChangeSection,
-  action: 'upsert' | 'remove',
-  failures: CommitFailure[],
-): (index: number, errno: number) => void {
-  return (index, errno) => failures.push({ section, action, index, code: errnoName(errno) })
 }
 
 function programOf(object: LoadedObject, name: string): number {

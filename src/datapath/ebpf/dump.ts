@@ -23,7 +23,8 @@ export function readDump(maps: KernelMaps): DatapathDump {
   const sources = new Sources(maps.ng_source).read()
   const endpoints: DatapathEndpoint[] = []
   maps.ng_endpoints.forEach((keys, key, values, value) => {
-    const { id, generation, enforcing, audit, scoped } = decodeEndpoint(values, value)
+    const { id, generation, enforcing, audit, scoped, fenced } = decodeEndpoint(values, value)
+    if (fenced) return
     const hookKey = formatHookKey(decodeHookKey(keys, key))
     endpoints.push({
       id,

@@ -18,10 +18,15 @@ export type FoundHook = PresentHook | { readonly kind: 'absent'; readonly state:
 
 /** if_arp.h */
 const ETHERNET = 1
-const LOOPBACK = 772
+export const LOOPBACK = 772
 const WITHOUT_LINK_HEADER: readonly number[] = [0xfffe, 519, 768, 769, 776]
 
 const ENOENT = -2
+
+/** Whether packets of a link type stand there without a link header. */
+export function isWithoutLinkHeader(type: number): boolean {
+  return WITHOUT_LINK_HEADER.includes(type)
+}
 
 export class HookFinder {
   readonly #posix: Posix
@@ -46,7 +51,7 @@ export class HookFinder {
     const id = this.#posix.ifIndex(name)
     if (id < 0) return waiting(`interface ${name} is not there`)
     const type = this.#posix.ifType(name)
-    const layer3 = WITHOUT_LINK_HEADER.includes(type)
+    const layer3 = isWithoutLinkHeader(type)
     if (!layer3 && type !== ETHERNET && type !== LOOPBACK) {
       return failed(`interface ${name} is of link type ${type}, which is not supported`)
     }

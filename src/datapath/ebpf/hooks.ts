@@ -11,6 +11,7 @@ import { errnoName, type Bpf, type Posix } from '../../native/native.ts'
 import type { EndpointEntry, Hook, HookState } from '../datapath.ts'
 import { attachCgroup, attachInterface, detach, type Programs } from './attach.ts'
 import { HookFinder, type FoundHook, type PresentHook } from './find-hook.ts'
+import { Fences } from './fences.ts'
 import { HookIndex } from './hook-index.ts'
 import type { KernelMap } from './kernel-map.ts'
 import {
@@ -21,6 +22,7 @@ import {
   formatHookKey,
   type HookKey,
 } from './layout.ts'
+import { LinkNews } from './link-news.ts'
 import type { Sources } from './sources.ts'
 
 interface Placed {
@@ -51,7 +53,10 @@ export interface HooksOptions {
 export class Hooks {
   readonly #options: HooksOptions
   readonly #finder: HookFinder
-  readonly #index: HookIndex
+  readonly #index = new HookIndex()
+  readonly #news: LinkNews
+  /** Interfaces without an endpoint. */
+  readonly fences: Fences
   readonly #placed = new Map<EndpointId, Placed>()
   /** Who stands in ng_endpoints, by formatted hook key. */
   readonly #owners = new Map<string, EndpointId>()
@@ -59,7 +64,12 @@ export class Hooks {
   constructor(options: HooksOptions) {
     this.#options = options
     this.#finder = new HookFinder(options.posix)
-    this.#index = new HookIndex(options.posix)
+    this.#news = new LinkNews(options.posix)
+    this.fences = new Fences({
+      ...options,
+      news: this.#news,
+      isOwned: (ifindex) => this.#owners.has(`interface:${ifindex}`),
+    })
     this.#adopt()
   }
 
@@ -113,7 +123,10 @@ export class Hooks {
   /** Follows interfaces and cgroups that came, went or were made again; returns whose state changed. */
   refresh(): readonly EndpointId[] {
     const changed: EndpointId[] = []
-    const suspects = this.#index.suspects((ifindex) => this.#owners.get(`interface:${ifindex}`))
+    const news = this.#news.take()
+    const ownerOf = (ifindex: number): EndpointId | undefined =>
+      this.#owners.get(`interface:${ifindex}`)
+    const suspects = this.#index.suspects(news, ownerOf)
     for (const id of suspects) {
       const placed = this.#placed.get(id)
       if (placed?.entry === undefined) continue
@@ -122,11 +135,17 @@ export class Hooks {
       this.#place(placed)
       if (!sameState(state, placed.state) || !sameKey(key, placed.key)) changed.push(id)
     }
+    this.fences.follow(news)
     return changed
   }
 
+  /** Calls `onNews` when there is something for `refresh`; false: it cannot be heard here. */
+  watch(onNews: () => void): boolean {
+    return this.#news.watch(onNews)
+  }
+
   close(): void {
-    this.#index.close()
+    this.#news.close()
   }
 
   /** What the kernel holds from before; each waits to be claimed by an upsert, or removed. */
@@ -134,6 +153,7 @@ export class Hooks {
     const sources = this.#options.sources.read()
     this.#options.endpoints.forEach((keys, keyAt, values, valueAt) => {
       const value = decodeEndpoint(values, valueAt)
+      if (value.fenced) return
       const key = decodeHookKey(keys, keyAt)
       this.#owners.set(formatHookKey(key), value.id)
       this.#placed.set(value.id, {
@@ -180,6 +200,7 @@ export class Hooks {
     const value = encodeEndpoint({
       ...entry,
       scoped: entry.scoped === true,
+      fenced: false,
       layer3: found.layer3,
     })
     const errno =
@@ -190,6 +211,7 @@ export class Hooks {
     const owner = this.#owners.get(text)
     if (owner !== undefined && owner !== entry.id) this.#displace(owner, entry.id)
     this.#owners.set(text, entry.id)
+    if (found.key.kind === 'interface') this.fences.giveUp(found.key.id)
     const left = placed.key
     placed.key = found.key
     if (left !== undefined && !sameKey(left, found.key)) this.#clear(left, entry.id)
@@ -219,10 +241,14 @@ export class Hooks {
     return undefined
   }
 
-  /** Programs off, entry away, if the hook is still this endpoint's. */
+  /** Programs off, entry away, if the hook is still this endpoint's; or a fence in its place. */
   #clear(key: HookKey, id: EndpointId): string | undefined {
     const text = formatHookKey(key)
     if (this.#owners.get(text) !== id) return undefined
+    if (key.kind === 'interface' && this.fences.takeOver(key.id)) {
+      this.#owners.delete(text)
+      return undefined
+    }
     detach(this.#options.bpf, this.#options.links, key)
     const errno = this.#options.endpoints.delete(encodeHookKey(key))
     if (errno !== 0) return errnoName(errno)

@@ -18,11 +18,13 @@
 #define ENDPOINT_AUDIT 2
 #define ENDPOINT_SCOPED 4  /* looks in its own scope of ng_ipcache first */
 #define ENDPOINT_LAYER3 32 /* the interface carries packets without a link header */
+#define ENDPOINT_FENCED 64 /* nobody's yet: DNS only; id 0, generation the interface's index */
 
 /* Classes, as in src/identity/reserved.ts. */
 #define CLASS_HOST 1
 #define CLASS_WORLD4 9
 #define CLASS_WORLD6 10
+#define CLASS_ENDPOINT 11
 
 /* ng_policy */
 #define POLICY_ALLOW 1

@@ -78,6 +78,8 @@ export interface EndpointValue {
   readonly enforcing: boolean
   readonly audit: boolean
   readonly scoped: boolean
+  /** No endpoint: DNS only (src/datapath/ebpf/fences.ts). */
+  readonly fenced: boolean
   readonly layer3: boolean
 }
 
@@ -86,6 +88,7 @@ const FLAG_ENFORCING = 1
 const FLAG_AUDIT = 2
 const FLAG_SCOPED = 4
 const FLAG_LAYER3 = 32
+const FLAG_FENCED = 64
 
 /** `interface:4`, `cgroup:77`. */
 export function formatHookKey(key: HookKey): string {
@@ -141,10 +144,13 @@ export function encodeEndpoint(value: EndpointValue): Uint8Array {
   const view = new DataView(octets.buffer)
   view.setUint32(0, value.id, LITTLE)
   view.setUint32(4, value.generation, LITTLE)
-  const enforcing = value.enforcing ? FLAG_ENFORCING : 0
-  const audit = value.audit ? FLAG_AUDIT : 0
-  const scoped = value.scoped ? FLAG_SCOPED : 0
-  view.setUint32(8, enforcing | audit | scoped | (value.layer3 ? FLAG_LAYER3 : 0), LITTLE)
+  const flags =
+    (value.enforcing ? FLAG_ENFORCING : 0) |
+    (value.audit ? FLAG_AUDIT : 0) |
+    (value.scoped ? FLAG_SCOPED : 0) |
+    (value.layer3 ? FLAG_LAYER3 : 0) |
+    (value.fenced ? FLAG_FENCED : 0)
+  view.setUint32(8, flags, LITTLE)
   return octets
 }
 
@@ -156,6 +162,7 @@ export function decodeEndpoint(octets: Uint8Array, at: number): EndpointValue {
     enforcing: (flags & FLAG_ENFORCING) !== 0,
     audit: (flags & FLAG_AUDIT) !== 0,
     scoped: (flags & FLAG_SCOPED) !== 0,
+    fenced: (flags & FLAG_FENCED) !== 0,
     layer3: (flags & FLAG_LAYER3) !== 0,
   }
 }

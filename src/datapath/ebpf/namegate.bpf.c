@@ -7,7 +7,8 @@
  *    identity. A first fragment that was dropped is never completed, so no deny is undone by this.
  *  - ICMP is judged as protocol 1 or 58, port 0; an echo reply to a peer's request is a reply.
  *  - Protocols other than TCP, UDP, SCTP and ICMP have port 0 and no connections.
- *  - A hook without an endpoint drops what is sent through it: closed.
+ *  - A hook without an endpoint drops what is sent through it: closed. One that is fenced until its endpoint is
+ *    known lets DNS pass that goes to us; its sender is unknown, so it may use no source that is somebody else's.
  *  - Source and malformed drops hold for endpoints that are audited or do not enforce as well: they protect
  *    the others. Mode bypass lifts them.
  *  - What comes in is never dropped, and in mode bypass not followed.
@@ -119,8 +120,14 @@ static __always_inline void identify(const struct endpoint_value *e, __u32 famil
 	}
 }
 
+/* Of a fenced interface nobody knows the addresses: it must not be one that is known to be another's. */
 static __always_inline int owns_source(const struct endpoint_value *e, const struct packet *p)
 {
+	if (e->flags & ENDPOINT_FENCED) {
+		struct judgement whose = {};
+		identify(e, p->family, p->source, &whose);
+		return whose.class != CLASS_ENDPOINT && whose.class != CLASS_HOST;
+	}
 	struct prefix_key key = { .scope = bpf_htonl(e->id), .family = bpf_htonl(p->family) };
 
 	key.bits = p->family == 4 ? 96 : 192;
@@ -257,6 +264,10 @@ static __always_inline int from_interface(struct __sk_buff *skb, const struct en
 		count(STAT_INTERCEPTED);
 		return PASS;
 	}
+	if (e->flags & ENDPOINT_FENCED) {
+		count(mode == MODE_AUDIT ? STAT_AUDIT : STAT_DROP_NO_ENDPOINT);
+		return mode == MODE_AUDIT ? PASS : DROP;
+	}
 	return admit(e, &p, &j, &k, mode);
 }
 
@@ -355,7 +366,7 @@ int ng_tc_to(struct __sk_buff *skb)
 	if (!e || read_frame(skb, e->flags & ENDPOINT_LAYER3, &p) != READ_OK)
 		return TC_ACT_UNSPEC;
 	learn_neighbours(skb, e, &p, &k);
-	if (!is_quiet(skb, &p))
+	if (!(e->flags & ENDPOINT_FENCED) && !is_quiet(skb, &p))
 		receive(e, &p);
 	return TC_ACT_UNSPEC;
 }

@@ -29,6 +29,7 @@ import type { PrefixBatch } from '../prefix-batch.ts'
 import { Adoptions } from './adoptions.ts'
 import { Connections } from './connections.ts'
 import { Counters } from './counters.ts'
+import { DnsSources } from './dns-sources.ts'
 import { Interceptions } from './interceptions.ts'
 import { Judge, type Verdict } from './judge.ts'
 import { readFrame, readNetwork } from './packet.ts'
@@ -36,7 +37,6 @@ import { Policies } from './policies.ts'
 import { Prefixes } from './prefixes.ts'
 
 const EVENTS_MAX = 7_000
-const DNS_SOURCES_MAX = 65_536
 
 export interface MemoryOptions {
   readonly clock: Clock
@@ -63,7 +63,7 @@ export class MemoryDatapath implements Datapath {
   readonly #listeners = new Set<string>()
   readonly #interceptions: Interceptions
   readonly #adoptions: Adoptions
-  readonly #dnsSources = new Map<string, EndpointId>()
+  readonly #dnsSources = new DnsSources()
   #events: DatapathEvent[] = []
   #mode: Mode = 'enforce'
 
@@ -137,6 +137,17 @@ export class MemoryDatapath implements Datapath {
     return []
   }
 
+  onLinkNews(): boolean {
+    return false
+  }
+
+  /** Nothing is attached to interfaces here. */
+  fence(): void {}
+
+  fenced(): readonly string[] {
+    return []
+  }
+
   hookState(endpoint: EndpointId): HookState {
     return this.#endpoints.has(endpoint)
       ? { kind: 'unfenced' }
@@ -169,7 +180,7 @@ export class MemoryDatapath implements Datapath {
     octets: Uint8Array,
     port: number,
   ): EndpointId | undefined {
-    const id = this.#dnsSources.get(`${protocol} ${formatAddress(family, octets)} ${port}`)
+    const id = this.#dnsSources.find(protocol, family, octets, port)
     return id !== undefined && this.#endpoints.has(id) ? id : undefined
   }
 
@@ -244,10 +255,7 @@ export class MemoryDatapath implements Datapath {
       isQuiet: ({ hook }, packet) => this.#interceptions.isQuiet(this.#ifIndex(hook), packet),
       count: (name) => this.#counters.add(name),
       report: (event) => this.#report(event),
-      noteDnsSource: (id, packet) => {
-        const source = formatAddress(packet.family, packet.source)
-        this.#noteDnsSource(`${packet.protocol} ${source} ${packet.sourcePort}`, id)
-      },
+      noteDnsSource: (id, packet) => this.#dnsSources.note(id, packet),
     })
     if (direction === 'from') return judge.from(entry, read)
     judge.to(entry, read)
@@ -262,16 +270,6 @@ export class MemoryDatapath implements Datapath {
   #report(event: DatapathEvent): void {
     if (this.#events.length < EVENTS_MAX) this.#events.push(event)
     else this.#counters.add('events_lost')
-  }
-
-  #noteDnsSource(key: string, id: EndpointId): void {
-    this.#dnsSources.delete(key)
-    this.#dnsSources.set(key, id)
-    if (this.#dnsSources.size <= DNS_SOURCES_MAX) return
-    for (const oldest of this.#dnsSources.keys()) {
-      this.#dnsSources.delete(oldest)
-      return
-    }
   }
 
   #upsertPolicies(

@@ -55,7 +55,7 @@ test('decodePolicy gives back what was encoded', () => {
 })
 
 test('decodeEndpoint, decodeHookKey, decodeSource and decodeMode give back what was encoded', () => {
-  for (let flags = 0; flags < 16; flags++) {
+  for (let flags = 0; flags < 32; flags++) {
     const value = {
       id: endpointId(2 ** 31 - 1),
       generation: generation(3),
@@ -63,6 +63,7 @@ test('decodeEndpoint, decodeHookKey, decodeSource and decodeMode give back what 
       audit: (flags & 2) !== 0,
       layer3: (flags & 4) !== 0,
       scoped: (flags & 8) !== 0,
+      fenced: (flags & 16) !== 0,
     }
     assert.deepEqual(decodeEndpoint(encodeEndpoint(value), 0), value)
   }

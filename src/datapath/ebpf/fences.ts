@@ -1,0 +1,143 @@
+// Interfaces that carry the programs and belong to no endpoint: they match a pattern of the configuration, and who
+// sends there may do DNS and nothing else until an endpoint is known. An endpoint's entry takes the fence's place in
+// one write, and a fence takes the place of an endpoint that left a matching interface, so there is no moment
+// without either. Written by the adapter only.
+//
+// In ng_endpoints a fence is an entry with endpoint 0; its generation is the interface's index, so that what two
+// fenced interfaces show of their links stays apart. It outlives the process like every entry.
+
+import { endpointId, generation } from '../../core/ids.ts'
+import { errnoName, type Bpf, type Posix } from '../../native/native.ts'
+import { attachInterface, detach, type Programs } from './attach.ts'
+import { isWithoutLinkHeader, LOOPBACK } from './find-hook.ts'
+import type { KernelMap } from './kernel-map.ts'
+import { decodeEndpoint, decodeHookKey, encodeEndpoint, encodeHookKey } from './layout.ts'
+import type { LinkItem, LinkNews } from './link-news.ts'
+
+export interface FencesOptions {
+  readonly bpf: Bpf
+  readonly posix: Posix
+  readonly programs: Programs
+  readonly links: string
+  readonly endpoints: KernelMap
+  readonly news: LinkNews
+  /** Whether an endpoint has the interface. */
+  readonly isOwned: (ifindex: number) => boolean
+}
+
+export class Fences {
+  readonly #options: FencesOptions
+  /** Interface index -> name; those found in the kernel have none until they are looked at. */
+  readonly #fenced = new Map<number, string>()
+  #patterns: readonly string[] = []
+  /** Why an interface could not be fenced, by name; tried again with every look. */
+  readonly #failed = new Map<string, string>()
+
+  constructor(options: FencesOptions) {
+    this.#options = options
+    options.endpoints.forEach((keys, key, values, value) => {
+      if (decodeEndpoint(values, value).fenced) this.#fenced.set(decodeHookKey(keys, key).id, '')
+    })
+  }
+
+  /** Names of what is fenced, sorted. */
+  get names(): readonly string[] {
+    return [...this.#fenced.values()].toSorted()
+  }
+
+  /** What matches and is not fenced, and why. */
+  get failures(): ReadonlyMap<string, string> {
+    return this.#failed
+  }
+
+  /** Makes these the patterns; what matches none any more is let go. */
+  set(patterns: readonly string[]): void {
+    this.#patterns = patterns
+    this.#lookAtAll()
+  }
+
+  /** Follows interfaces that came, went or were renamed. After endpoints have taken theirs. */
+  follow(news: readonly LinkItem[] | 'all'): void {
+    if (news === 'all') {
+      this.#lookAtAll()
+      return
+    }
+    for (const { ifindex, name } of news) this.#look(ifindex, name)
+  }
+
+  /** An endpoint leaves an interface: true when a fence stands there now. */
+  takeOver(ifindex: number): boolean {
+    const item = this.#options.news.list().find((each) => each.ifindex === ifindex)
+    return item !== undefined && this.#matches(item.name) && this.#put(item)
+  }
+
+  /** An endpoint has taken the interface. */
+  giveUp(ifindex: number): void {
+    this.#fenced.delete(ifindex)
+  }
+
+  #lookAtAll(): void {
+    if (this.#patterns.length === 0 && this.#fenced.size === 0) return
+    const there = this.#options.news.list()
+    const indexes = new Set(there.map(({ ifindex }) => ifindex))
+    for (const ifindex of [...this.#fenced.keys()]) {
+      if (!indexes.has(ifindex)) this.#remove(ifindex)
+    }
+    this.#failed.clear()
+    for (const { ifindex, name } of there) this.#look(ifindex, name)
+  }
+
+  #look(ifindex: number, name: string): void {
+    const isFenced = this.#fenced.has(ifindex)
+    const isThere = this.#matches(name) && this.#options.posix.ifIndex(name) === ifindex
+    if (!isThere) {
+      if (isFenced) this.#remove(ifindex)
+      this.#failed.delete(name)
+    } else if (this.#fenced.get(ifindex) !== name && !this.#options.isOwned(ifindex)) {
+      this.#put({ ifindex, name })
+    }
+  }
+
+  /** Entry first, then programs: nothing is judged by half. */
+  #put({ ifindex, name }: LinkItem): boolean {
+    const { bpf, posix, programs, endpoints } = this.#options
+    const type = posix.ifType(name)
+    if (type === LOOPBACK || type < 0) return false
+    const value = encodeEndpoint({
+      id: endpointId(0),
+      generation: generation(ifindex),
+      enforcing: true,
+      audit: false,
+      scoped: false,
+      fenced: true,
+      layer3: isWithoutLinkHeader(type),
+    })
+    const errno = endpoints.set(encodeHookKey({ kind: 'interface', id: ifindex }), value)
+    const failure =
+      errno === 0 ? attachInterface(bpf, programs, ifindex, 'ingress') : errnoName(errno)
+    if (failure !== undefined) {
+      this.#failed.set(name, failure)
+      return false
+    }
+    this.#failed.delete(name)
+    this.#fenced.set(ifindex, name)
+    return true
+  }
+
+  #remove(ifindex: number): void {
+    const { bpf, links, endpoints } = this.#options
+    const key = { kind: 'interface', id: ifindex } as const
+    this.#fenced.delete(ifindex)
+    detach(bpf, links, key)
+    endpoints.delete(encodeHookKey(key))
+  }
+
+  #matches(name: string): boolean {
+    return name !== 'lo' && this.#patterns.some((pattern) => matchesPattern(pattern, name))
+  }
+}
+
+/** A name, or its beginning and a final `*`. */
+export function matchesPattern(pattern: string, name: string): boolean {
+  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
+}
