@@ -15,8 +15,8 @@ import { ProxyFlows } from './proxy-flows.ts'
 import { RandomPool, type RandomSource } from './random.ts'
 import { Responder } from './responder.ts'
 import type { ServerAddress } from './server-pool.ts'
+import { openStreams } from './open-streams.ts'
 import type { Streams } from './streams.ts'
-import { PortableStreams } from './tcp-portable.ts'
 import { Upstream } from './upstream.ts'
 
 export interface DnsProxyOptions {
@@ -46,7 +46,11 @@ export class DnsProxy {
   constructor(options: DnsProxyOptions) {
     const { config, clock, core } = options
     const { limits, dns } = config
-    this.streams = new PortableStreams()
+    this.streams = openStreams({
+      clock,
+      connections: limits['tcp-connections'],
+      mark: config.listeners.some(({ mode }) => mode !== 'explicit') ? config.intercept.mark : 0,
+    })
     this.upstream = this.#makeUpstream(options)
     this.listeners = new Listeners({
       clock,
