@@ -37,7 +37,7 @@ interface Row {
 const ROWS: readonly Row[] = [
   {
     what: 'keys and values of the config, all at once',
-    options: { config: { nope: '1', log: '{ level: loud }', learning: 'endpoint' } },
+    options: { config: { nope: '1', log: '{ level: loud }', learning: 'sideways' } },
     places: ['namegate.yaml:8:1', 'namegate.yaml:9:15', 'namegate.yaml:10:11'],
   },
   {
