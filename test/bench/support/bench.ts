@@ -52,13 +52,13 @@ export function formatReport(report: BenchReport): string {
   return `${report.bench}: ${report.about}\n${formatTable([head, ...rows])}\n`
 }
 
-/** Columns padded to their widest cell: the first and the last to the left, numbers to the right. */
-function formatTable(rows: readonly (readonly string[])[]): string {
+/** Columns padded to their widest cell: the first `left` and the last to the left, numbers to the right. */
+export function formatTable(rows: readonly (readonly string[])[], left = 1): string {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)))
   return rows
     .map((row) => {
       const cells = row.map((cell, i) =>
-        i === 0 || i === row.length - 1
+        i < left || i === row.length - 1
           ? cell.padEnd(widths[i] ?? 0)
           : cell.padStart(widths[i] ?? 0),
       )

@@ -1,0 +1,103 @@
+// What one run of the load generator says, and the row that it gives with the CPU time of the proxy.
+
+import { median } from '../support/measure.ts'
+import { percentileUs, type Buckets } from './histogram.ts'
+
+/** `load.c`'s line of JSON; all but `latency` are counts or nanoseconds. */
+export interface LoadResult {
+  readonly sent: number
+  readonly answered: number
+  /** Answered before sending ended. */
+  readonly inTime: number
+  readonly lost: number
+  /** Answers that fit no question of ours. */
+  readonly wrong: number
+  /** Queries of the paced load that went more than 1 ms after their time. */
+  readonly late: number
+  readonly refusedSend: number
+  readonly reconnects: number
+  readonly noerror: number
+  readonly servfail: number
+  readonly refused: number
+  readonly other: number
+  readonly elapsedNs: number
+  /** CPU time of the generator itself. */
+  readonly cpuNs: number
+  /** First number that no name had yet. */
+  readonly next: number
+  readonly latency: Buckets
+}
+
+/** CPU time in us, resident octets. Undefined where there is no proxy. */
+export interface Usage {
+  readonly cpuUs: number
+  readonly residentBytes: number
+}
+
+/** Numbers of one row of the table; NaN for what there is none of. */
+export interface Figures {
+  readonly qps: number
+  /** CPU of the proxy per answered query, us. */
+  readonly cpu: number
+  readonly p50: number
+  readonly p99: number
+  readonly p999: number
+  /** Shares of what was sent and of what was answered. */
+  readonly lost: number
+  readonly noerror: number
+  readonly rssMb: number
+  /** CPU of the generator, and of the upstream, per query, us. */
+  readonly generator: number
+  readonly upstream: number
+  readonly wrong: number
+  /** Share of the paced queries that went late. */
+  readonly late: number
+  /** CPUs that everything else on the machine kept busy meanwhile. */
+  readonly others: number
+}
+
+export function parseLoadResult(text: string): LoadResult {
+  return JSON.parse(text) as LoadResult
+}
+
+export function figuresOf(
+  load: LoadResult,
+  proxy: Usage | undefined,
+  rest: { readonly upstreamCpuUs: number; readonly othersCpuUs: number },
+): Figures {
+  return {
+    qps: (load.inTime * 1e9) / load.elapsedNs,
+    cpu: (proxy?.cpuUs ?? NaN) / load.answered,
+    p50: percentileUs(load.latency, 0.5),
+    p99: percentileUs(load.latency, 0.99),
+    p999: percentileUs(load.latency, 0.999),
+    lost: load.lost / load.sent,
+    noerror: load.noerror / load.answered,
+    rssMb: (proxy?.residentBytes ?? NaN) / 1e6,
+    generator: load.cpuNs / 1000 / load.answered,
+    upstream: rest.upstreamCpuUs / load.answered,
+    wrong: load.wrong,
+    late: load.late / load.sent,
+    others: (rest.othersCpuUs * 1000) / load.elapsedNs,
+  }
+}
+
+/** Each figure's median over the rounds. */
+export function medianFigures(rounds: readonly Figures[]): Figures {
+  const of = (key: keyof Figures): number => median(rounds.map((round) => round[key]))
+  return {
+    qps: of('qps'),
+    cpu: of('cpu'),
+    p50: of('p50'),
+    p99: of('p99'),
+    p999: of('p999'),
+    lost: of('lost'),
+    noerror: of('noerror'),
+    rssMb: of('rssMb'),
+    generator: of('generator'),
+    upstream: of('upstream'),
+    wrong: of('wrong'),
+    late: of('late'),
+    others: of('others'),
+  }
+}
