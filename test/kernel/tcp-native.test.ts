@@ -52,9 +52,11 @@ async function ask(host: Host, server: string): Promise<string> {
   return /status: (\w+)/.exec(stdout)?.[1] ?? stdout
 }
 
-function seenBy(listener: LabProcess): readonly Seen[] {
-  const lines = listener.stdout.split('\n').filter((line) => line.startsWith('{'))
-  return lines.map((line): Seen => JSON.parse(line))
+/** The last query that came. */
+function lastSeen(listener: LabProcess): Seen {
+  const lines = listener.stdout.matchAll(/^(\S+) asks (\S+) (\d+) on (\d+)$/gm)
+  const [, client = '', asked = '', port, index] = [...lines].at(-1) ?? []
+  return { client, asked, port: Number(port), interface: Number(index) }
 }
 
 function indexOf(host: Host, name: string): number {
@@ -103,7 +105,7 @@ describe('NativeStreams', { skip }, () => {
       const pod = podAt(number)
       for (const server of SERVERS) {
         assert.equal(await ask(pod.host, server), 'REFUSED', server)
-        const { client, ...where } = seenBy(tproxy).at(-1) ?? { client: '' }
+        const { client, ...where } = lastSeen(tproxy)
         assert.equal(client, server.includes(':') ? pod.address6 : pod.address4)
         const index = indexOf(lab.node, pod.interface)
         assert.deepEqual(where, { asked: server, port: 53, interface: index })
@@ -116,7 +118,7 @@ describe('NativeStreams', { skip }, () => {
     const loopback = indexOf(pod.host, 'lo')
     for (const server of SERVERS) {
       assert.equal(await ask(pod.host, server), 'REFUSED', server)
-      const { client, ...where } = seenBy(redirect).at(-1) ?? { client: '' }
+      const { client, ...where } = lastSeen(redirect)
       assert.ok([pod.address4, pod.address6, '127.0.0.1', '::1'].includes(client), client)
       assert.deepEqual(where, { asked: server, port: 53, interface: loopback })
     }

@@ -1,5 +1,5 @@
 // A process for kernel tests: the addon's TCP listeners in one mode, both families, on one port. Prints `ready`, then for
-// each query a line of JSON with where it came from, and answers REFUSED.
+// each query a line `CLIENT asks SERVER PORT on INTERFACE`, and answers REFUSED.
 //   tcp-listener.ts MODE PORT
 
 import { systemClock } from '../../src/core/clock.ts'
@@ -20,13 +20,10 @@ const scratch = new Uint8Array(LOCAL_ANSWER_MAX)
 
 function tell(batch: MessageBatch, row: number): void {
   const family: Family = batch.families[row] === 4 ? 4 : 6
-  const seen = {
-    client: formatAddress(family, batch.addresses, row * 16),
-    asked: formatAddress(family, batch.askedAddresses, row * 16),
-    port: batch.askedPorts[row],
-    interface: batch.interfaces[row],
-  }
-  process.stdout.write(`${JSON.stringify(seen)}\n`)
+  const client = formatAddress(family, batch.addresses, row * 16)
+  const asked = formatAddress(family, batch.askedAddresses, row * 16)
+  const where = `${batch.askedPorts[row]} on ${batch.interfaces[row]}`
+  process.stdout.write(`${client} asks ${asked} ${where}\n`)
 }
 
 const clock = systemClock
