@@ -43,6 +43,14 @@ export const COMMANDS = [
     'audit',
     'bypass',
   ),
+  command(
+    'intercept',
+    'rules that bring queries to the listeners',
+    'up',
+    'down',
+    'show',
+    '--iptables',
+  ),
   command('match', 'does a pattern match names'),
   command('policy', 'check policy files', 'check'),
   command('config', 'check the config file, or print its schema', 'check', 'schema'),
@@ -54,7 +62,7 @@ export const COMMANDS = [
 export type CommandName = (typeof COMMANDS)[number]['name']
 
 /** Commands of the contract whose time has not come. */
-export const NOT_BUILT: readonly string[] = ['exec', 'intercept', 'state']
+export const NOT_BUILT: readonly string[] = ['exec', 'state']
 
 function command<Name extends string>(
   name: Name,

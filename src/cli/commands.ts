@@ -14,6 +14,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   ask: async () => (await import('./ask.ts')).askCommand,
   audit: async () => (await import('./audit.ts')).auditCommand,
   datapath: async () => (await import('./datapath.ts')).datapathCommand,
+  intercept: async () => (await import('./intercept.ts')).interceptCommand,
   match: async () => (await import('./match.ts')).matchCommand,
   policy: async () => (await import('./policy.ts')).policyCommand,
   config: async () => (await import('./config.ts')).configCommand,

@@ -1,5 +1,5 @@
 /* The kernel's connection table over ctnetlink: list it, delete one entry, and ask what an entry's client had
- * asked for. Only bytes are moved; which entries matter is decided in conntrack.ts. Needs CAP_NET_ADMIN in the
+ * asked for; and news of changed rules. Only bytes are moved; which entries matter is decided in conntrack.ts. Needs CAP_NET_ADMIN in the
  * network namespace. Every function returns at once; failures are negative errno values.
  *
  * An entry is a record of RECORD octets. Numbers are in the machine's order, addresses 16 octets (IPv4 in the
@@ -323,11 +323,51 @@ static napi_value ct_find(napi_env env, napi_callback_info info)
 	return number(env, 0);
 }
 
+/* rulesWatch() -> fd of a socket that hears when rules of nftables change, -errno */
+static napi_value rules_watch(napi_env env, napi_callback_info info)
+{
+	(void)info;
+	int group = NFNLGRP_NFTABLES;
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_NETFILTER);
+	if (fd < 0)
+		return number(env, -errno);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)) < 0) {
+		int result = -errno;
+		close(fd);
+		return number(env, result);
+	}
+	return number(env, fd);
+}
+
+/* rulesNews(fd) -> 1 when rules changed since the last call, 0 when not, -errno. What changed is not told: much of
+ * it may be lost, and then it is 1 as well. */
+static napi_value rules_news(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	int fd = integer(&call, 0);
+	char buffer[ROOM] __attribute__((aligned(NLMSG_ALIGNTO)));
+	int news = 0;
+	if (call.bad)
+		return NULL;
+	for (;;) {
+		ssize_t got = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+		if (got > 0 || (got < 0 && errno == ENOBUFS))
+			news = 1;
+		else if (got < 0 && errno == EAGAIN)
+			return number(env, news);
+		else if (got == 0 || errno != EINTR)
+			return number(env, got < 0 ? -errno : -EPIPE);
+	}
+}
+
 NAPI_MODULE_INIT()
 {
 	static const struct export list[] = {
 		{ "ctOpen", ct_open },	   { "ctClose", ct_close },   { "ctDump", ct_dump }, { "ctNext", ct_next },
-		{ "ctDelete", ct_delete }, { "ctFind", ct_find }, { NULL, NULL },
+		{ "ctDelete", ct_delete }, { "ctFind", ct_find },   { "rulesWatch", rules_watch },
+		{ "rulesNews", rules_news }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UnavailableError } from '../core/errors.ts'
 import type { TcpAddon } from './tcp.ts'
+import type { UdpAddon } from './udp.ts'
 
 export interface Posix {
   /** Index of an interface in this thread's network namespace. */
@@ -124,7 +125,7 @@ export function builtFile(name: string): string {
 }
 
 /** Whether a native part is there at all. */
-export function isBuilt(name: 'posix' | 'bpf' | 'conntrack' | 'tcp'): boolean {
+export function isBuilt(name: 'posix' | 'bpf' | 'conntrack' | 'tcp' | 'udp'): boolean {
   return existsSync(builtFile(join('Release', `${name}.node`)))
 }
 
@@ -134,6 +135,10 @@ export function loadPosix(): Posix {
 
 export function loadTcp(): TcpAddon {
   return loadAddon<TcpAddon>('tcp', 'apt-get install gcc libc6-dev libuv1-dev')
+}
+
+export function loadUdp(): UdpAddon {
+  return loadAddon<UdpAddon>('udp', 'apt-get install gcc libc6-dev libuv1-dev')
 }
 
 export function loadConntrack(): ConntrackAddon {

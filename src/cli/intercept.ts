@@ -1,0 +1,218 @@
+// `namegate intercept up|down|show`: the rules that bring queries to the listeners, without a daemon or beside one.
+// `down` goes by what is in the kernel, so it needs no config but to find the pins, and works with a faulty one.
+
+import { existsSync } from 'node:fs'
+import { InvalidInputError, UsageError } from '../core/errors.ts'
+import { formatAddress } from '../core/ip.ts'
+import type { Config } from '../config/config.ts'
+import { DEFAULT_CONFIG_FILE, ownAddresses } from '../config/load.ts'
+import { resolveUpstreams } from '../config/upstreams.ts'
+import { iptablesText } from '../intercept/iptables-text.ts'
+import { withInterceptLock } from '../intercept/lock.ts'
+import { installScript } from '../intercept/nft-script.ts'
+import type { InterceptPlan } from '../intercept/plan.ts'
+import { routingSteps } from '../intercept/routing.ts'
+import { aboutOf, type Rules } from '../intercept/rules.ts'
+import type { InForce } from '../intercept/ruleset.ts'
+import { loadPosix } from '../native/native.ts'
+import { configuredInterfaces, makeRules, pinnedFlags, planOf } from '../open-interception.ts'
+import { systemResolvers } from '../sources/system-resolvers.ts'
+import {
+  EXIT_OK,
+  readArguments,
+  toJson,
+  usageError,
+  type CommandOutput,
+  type ParsedArguments,
+} from './command.ts'
+import { readConfig } from './read-config.ts'
+import { readPinPath } from './pin-path.ts'
+
+const HELP = `Usage: namegate intercept up | down | show [--iptables] [--user UID] [--config FILE]
+
+up        brings DNS queries to the listeners of mode tproxy and redirect: rules in namegate's own nftables
+          tables, for tproxy also ip rules and a route; all of it or nothing. Again changes nothing
+down      takes all of that away; needs no daemon
+show      prints what 'up' would do, and whether that is in force
+
+Options:
+  --iptables        show: text for iptables-restore and ip6tables-restore that does the same
+  --user UID        the user that the daemon runs as, a number (redirect; default: who runs this command)
+  -o json           show: JSON on stdout, one object for each listener
+  --config FILE     config that names the listeners
+  -h, --help        this text
+
+Exit codes: 0 ok, 2 wrong use or nothing to intercept, 3 no privilege, a tool or the kernel refuses, something
+of somebody else's is in the way.
+
+Examples:
+  namegate intercept up
+  namegate intercept show --iptables > rules; iptables-restore --noflush rules; ip6tables-restore --noflush rules
+  namegate intercept down
+`
+
+const VERBS = ['up', 'down', 'show'] as const
+
+export async function interceptCommand(
+  args: readonly string[],
+  output: CommandOutput,
+): Promise<number> {
+  const read = readArguments(args, HELP, output, {
+    iptables: { type: 'boolean' },
+    user: { type: 'string' },
+  })
+  if (typeof read === 'number') return read
+  const [word, ...rest] = read.positionals
+  const verb = VERBS.find((each) => each === word)
+  if (verb === undefined || rest.length > 0) {
+    return usageError('intercept needs up, down or show', HELP, output)
+  }
+  if (read.flags.has('iptables') && verb !== 'show') {
+    return usageError('--iptables goes with show', HELP, output)
+  }
+  switch (verb) {
+    case 'up':
+      return await up(read, output)
+    case 'down':
+      return await down(read, output)
+    case 'show':
+      return await show(read, output)
+  }
+}
+
+async function up(read: ParsedArguments, output: CommandOutput): Promise<number> {
+  const { plan, config } = readPlan(read)
+  const rules = rulesOf(config.datapath.kind === 'ebpf' ? config.datapath.pinPath : undefined)
+  const endpoints = configuredInterfaces(config.endpoints.files)
+  const notes = await alone(async () => await rules.up(plan, endpoints))
+  for (const note of notes) output.stderr(`namegate: ${note}\n`)
+  output.stdout(`intercepted: ${wordsOf(plan)}\n`)
+  return EXIT_OK
+}
+
+async function down(read: ParsedArguments, output: CommandOutput): Promise<number> {
+  const file = read.texts.get('config') ?? DEFAULT_CONFIG_FILE
+  const rules = rulesOf(existsSync(file) ? readPinPath(file) : undefined)
+  const { removed, notes } = await alone(async () => await rules.down())
+  for (const note of notes) output.stderr(`namegate: ${note}\n`)
+  output.stdout(removed ? 'not intercepted any more\n' : 'nothing was intercepted\n')
+  return EXIT_OK
+}
+
+async function show(read: ParsedArguments, output: CommandOutput): Promise<number> {
+  const { plan, config } = readPlan(read)
+  const rules = rulesOf(undefined)
+  const endpoints = configuredInterfaces(config.endpoints.files)
+  const names = (await rules.targets(plan, endpoints)).parts
+  if (read.flags.has('iptables')) {
+    output.stdout(iptablesText(plan, names))
+    return EXIT_OK
+  }
+  const found = await rules.inForce()
+  const about = aboutOf(plan)
+  const isInForce = found?.about === about
+  const script = installScript({ plan, names, about, withBridge: true })
+  if (read.texts.has('output')) {
+    output.stdout(toJson(rowsOf(plan, isInForce, found)))
+    return EXIT_OK
+  }
+  const state = isInForce
+    ? 'in force'
+    : found === undefined
+      ? 'not in force'
+      : 'another plan is in force'
+  const commands = routingSteps(plan).map(({ add }) => `ip ${add.join(' ')}\n`)
+  const notes = plan.notes.map((note) => `# ${note}\n`)
+  output.stdout(
+    `# ${wordsOf(plan)}: ${state}\n${notes.join('')}${commands.join('')}nft -f - <<'END'\n${script}END\n`,
+  )
+  return EXIT_OK
+}
+
+/** Throws InvalidInputError when there is nothing to intercept. */
+function readPlan(read: ParsedArguments): {
+  readonly plan: InterceptPlan
+  readonly config: Config
+} {
+  const config = readConfig(read.texts.get('config'))
+  const plan = planOf(config, serversOf(config), userOf(read))
+  if (plan !== undefined) return { plan, config }
+  const position = config.listeners[0]?.position ?? { file: config.file, line: 1, column: 1 }
+  const message =
+    'listeners: found none of mode tproxy or redirect, expected one: nothing to intercept'
+  throw new InvalidInputError([{ position, message }])
+}
+
+function serversOf(config: Config) {
+  const { servers } = config.upstreams
+  const { addresses, faults } = resolveUpstreams(
+    servers,
+    config.listeners,
+    ownAddresses(),
+    systemResolvers,
+  )
+  if (faults.length > 0) throw new InvalidInputError(faults)
+  return addresses.map(({ family, octets, port }) => {
+    return { family, address: formatAddress(family, octets), port }
+  })
+}
+
+function userOf(read: ParsedArguments): number {
+  const text = read.texts.get('user')
+  if (text === undefined) return process.geteuid?.() ?? 0
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw new UsageError(
+    `--user: found ${text}, expected the number of a user ('id -u NAME' tells it)`,
+  )
+}
+
+function rulesOf(pinPath: string | undefined): Rules {
+  return makeRules(pinnedFlags(pinPath))
+}
+
+/** A command has nothing else to do while it waits. */
+async function alone<T>(work: () => Promise<T>): Promise<T> {
+  const sleeper = new Int32Array(new SharedArrayBuffer(4))
+  const pause = async (ms: number): Promise<void> => {
+    await Promise.resolve(Atomics.wait(sleeper, 0, 0, ms))
+  }
+  return await withInterceptLock(loadPosix(), pause, work)
+}
+
+/** `tproxy to port 10053 from lxc*, redirect to port 5300`. */
+function wordsOf({ tproxy, redirect }: InterceptPlan): string {
+  const parts = tproxy.map(({ targets, names, beginnings, ofEndpoints }) => {
+    const from = [...names, ...beginnings.map((each) => `${each}*`)]
+    const whom = ofEndpoints ? 'the interfaces of endpoints' : from.join(' ')
+    return `tproxy to port ${targets[4]?.port ?? targets[6]?.port} from ${whom}`
+  })
+  const { targets } = redirect ?? {}
+  const turned =
+    targets === undefined ? [] : [`redirect to port ${targets[4]?.port ?? targets[6]?.port}`]
+  return [...parts, ...turned].join(', ')
+}
+
+function rowsOf(
+  { tproxy, redirect, mark, table }: InterceptPlan,
+  inForce: boolean,
+  found: InForce | undefined,
+): readonly object[] {
+  const common = { mark, table, inForce, packets: found?.packets ?? null }
+  const familiesOf = (targets: InterceptPlan['tproxy'][number]['targets']): readonly number[] =>
+    [4, 6].filter((family) => targets[family === 4 ? 4 : 6] !== undefined)
+  const rows: object[] = tproxy.map(({ targets, names, beginnings, ofEndpoints }, i) => ({
+    mode: 'tproxy',
+    port: targets[4]?.port ?? targets[6]?.port,
+    families: familiesOf(targets),
+    interfaces: [...names, ...beginnings.map((each) => `${each}*`)],
+    ofEndpoints,
+    taken: found?.sets.get(`inet interfaces${i}`) ?? [],
+    ...common,
+  }))
+  if (redirect !== undefined) {
+    const { targets, uid } = redirect
+    const port = targets[4]?.port ?? targets[6]?.port
+    rows.push({ mode: 'redirect', port, families: familiesOf(targets), uid, ...common })
+  }
+  return rows
+}

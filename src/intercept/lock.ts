@@ -1,0 +1,54 @@
+// One at a time: `intercept up`, `down` and the daemon each change flags, rules and routing in an order that leaks
+// nothing, and only if nobody else changes them meanwhile. A lock for each network namespace, given back by the
+// kernel when its holder ends in any way.
+
+import { mkdirSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { UnavailableError } from '../core/errors.ts'
+import { takeLock } from '../native/lock.ts'
+import type { Posix } from '../native/native.ts'
+
+const FOLDER = '/run/namegate'
+const PAUSE_MS = 20
+const TRIES_MAX = 500
+
+/** Waits so many milliseconds: a command by sleeping, the daemon with its clock. */
+export type Pause = (ms: number) => Promise<void>
+
+/** Runs `work` alone. Throws UnavailableError when another one is at it for ten seconds. */
+export async function withInterceptLock<T>(
+  posix: Posix,
+  pause: Pause,
+  work: () => Promise<T>,
+): Promise<T> {
+  const path = lockPath()
+  for (let tries = 1; ; tries++) {
+    const lock = takeLock(posix, path, process.pid)
+    if (lock.kind === 'held') {
+      try {
+        return await work()
+      } finally {
+        lock.release()
+      }
+    }
+    if (tries > TRIES_MAX) {
+      const holder = lock.holder === undefined ? 'another process' : `process ${lock.holder}`
+      throw new UnavailableError(
+        `Cannot change interception: ${holder} is at it: wait for it, or end it`,
+      )
+    }
+    await pause(PAUSE_MS)
+  }
+}
+
+/** `net:[4026531840]` names the namespace of this process. */
+function lockPath(): string {
+  const [number = ''] = /\d+/.exec(readlinkSync('/proc/self/ns/net')) ?? []
+  try {
+    mkdirSync(FOLDER, { recursive: true })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new UnavailableError(`Cannot make ${FOLDER}: ${reason}: run as root`)
+  }
+  return join(FOLDER, `intercept-${number}.lock`)
+}

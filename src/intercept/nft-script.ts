@@ -1,0 +1,234 @@
+// A plan as nftables text: one script, so one transaction, that replaces namegate's own two tables and touches no
+// other. `inet` takes the queries; `bridge` keeps DNS between two ports of a bridge from going past it. Pure; the
+// same plan and targets give the same text.
+//
+// TPROXY stands at priority raw, before connection tracking, with `notrack`: a service address that another table
+// rewrites (kube-proxy) would otherwise change under an open TCP connection, and nothing of ours remembers a flow.
+// After every tproxy stands a drop: without a listening socket a tproxy rule just does not match. Answers leave
+// untracked as well, so that no masquerade changes the address that the client asked.
+//
+// REDIRECT must be tracked. It stands before the usual nat (-100), so ours is the first decision for a flow. The
+// guard behind it drops port 53 that is neither redirected nor ours: a flow that the kernel takes for the answer of
+// another is never asked by a nat chain.
+
+import type { Family } from '../core/ip.ts'
+import type { InterceptPlan, RedirectPart, Target, TproxyPart } from './plan.ts'
+import type { PartNames } from './targets.ts'
+
+export const TABLE = 'namegate_intercept'
+/** Where what is in force is said; no packet comes there. */
+export const ABOUT_CHAIN = 'about'
+export const COUNTERS = ['taken', 'forged', 'unheard', 'own', 'guarded', 'bridged'] as const
+export type Counter = (typeof COUNTERS)[number]
+
+const NFPROTO = { 4: 'ipv4', 6: 'ipv6' } as const
+const HEADER = { 4: 'ip', 6: 'ip6' } as const
+const NOT_DNS = ['meta l4proto != { tcp, udp } accept', 'th dport != 53 accept']
+
+export interface NftOptions {
+  readonly plan: InterceptPlan
+  readonly names: readonly PartNames[]
+  /** What the about chain says. */
+  readonly about: string
+  /** Without, DNS between ports of one bridge is left to the datapath. */
+  readonly withBridge: boolean
+}
+
+/** The script that puts the plan in the place of whatever of ours was there. */
+export function installScript(options: NftOptions): string {
+  const { plan, withBridge } = options
+  const hasTproxy = plan.tproxy.length > 0
+  return [
+    ...replaced('inet'),
+    ...(withBridge && hasTproxy ? replaced('bridge') : []),
+    ...table('inet', [
+      ...chain(ABOUT_CHAIN, undefined, [`return comment "${options.about}"`]),
+      ...(hasTproxy ? tproxyLines(options) : []),
+      ...(plan.redirect === undefined ? [] : redirectLines(plan, plan.redirect)),
+    ]),
+    ...(withBridge && hasTproxy ? table('bridge', bridgeLines(options)) : []),
+    '',
+  ].join('\n')
+}
+
+/** The script that removes what of ours is there. `families`: nft knows no "delete if there". */
+export function removeScript(families: readonly ('inet' | 'bridge')[]): string {
+  return families.map((family) => `delete table ${family} ${TABLE}\n`).join('')
+}
+
+/** The script that sets the interfaces of a plan in force anew; '' when the sets, by family and name, have them. */
+export function updateScript(
+  names: readonly PartNames[],
+  sets: ReadonlyMap<string, readonly string[]>,
+): string {
+  const wanted = names.flatMap(({ routed, ports }, i) => [
+    [`inet ${setName(i)}`, routed] as const,
+    [`bridge ${setName(i)}`, ports] as const,
+  ])
+  return wanted
+    .filter(([key, list]) => sets.has(key) && sets.get(key)?.join() !== list.join())
+    .map(([key, list]) => refilled(key.replace(' ', ` ${TABLE} `), list))
+    .join('')
+}
+
+function refilled(set: string, names: readonly string[]): string {
+  const fill = names.length === 0 ? '' : `add element ${set} { ${quoted(names)} }\n`
+  return `flush set ${set}\n${fill}`
+}
+
+function replaced(family: string): readonly string[] {
+  return [`add table ${family} ${TABLE}`, `delete table ${family} ${TABLE}`]
+}
+
+function table(family: string, lines: readonly string[]): readonly string[] {
+  return [`table ${family} ${TABLE} {`, ...lines.map((line) => `  ${line}`), '}']
+}
+
+function chain(name: string, hook: string | undefined, rules: readonly string[]): string[] {
+  const type = hook === undefined ? [] : [`  type ${hook}; policy accept;`]
+  return [`chain ${name} {`, ...type, ...rules.map((rule) => `  ${rule}`), '}']
+}
+
+function tproxyLines({ plan, names }: NftOptions): readonly string[] {
+  return [
+    ...counters('taken', 'forged', 'unheard'),
+    ...plan.tproxy.flatMap((_, i) => interfaceSet(i, names[i]?.routed ?? [])),
+    ...chain('queries', 'filter hook prerouting priority raw', [
+      ...NOT_DNS,
+      'iifname "lo" accept',
+      ...plan.tproxy.flatMap((part, i) => forInterfaces(part, i, 'iifname', `goto take${i}`)),
+    ]),
+    ...plan.tproxy.flatMap((part, i) => chain(`take${i}`, undefined, takeRules(part, plan.mark))),
+    ...chain('answers', 'filter hook output priority raw', [
+      'meta l4proto != { tcp, udp } accept',
+      'th sport != 53 accept',
+      'oifname "lo" accept',
+      ...plan.tproxy.flatMap((part, i) => forInterfaces(part, i, 'oifname', 'notrack')),
+    ]),
+  ]
+}
+
+/** Strict reverse path first: a query's source says whose it is. */
+function takeRules({ targets }: TproxyPart, mark: number): readonly string[] {
+  const rules = ['fib saddr . iif oif missing counter name "forged" drop', 'notrack']
+  for (const family of [4, 6] as const) {
+    const target = targets[family]
+    if (target === undefined) continue
+    for (const protocol of ['udp', 'tcp']) {
+      const match = `meta nfproto ${NFPROTO[family]} meta l4proto ${protocol}`
+      const take = `tproxy ${HEADER[family]} to ${socketOf(family, target)} meta mark set ${hex(mark)}`
+      rules.push(`${match} ${take} counter name "taken" accept`)
+      rules.push(`${match} counter name "unheard" drop`)
+    }
+  }
+  return [...rules, 'counter name "unheard" drop']
+}
+
+function bridgeLines({ plan, names }: NftOptions): readonly string[] {
+  return [
+    ...counters('bridged'),
+    ...plan.tproxy.flatMap((_, i) => interfaceSet(i, names[i]?.ports ?? [])),
+    ...chain('between', 'filter hook forward priority -200', [
+      'meta protocol != { ip, ip6 } accept',
+      ...NOT_DNS,
+      ...plan.tproxy.flatMap((part, i) =>
+        forInterfaces(part, i, 'iifname', 'counter name "bridged" drop'),
+      ),
+    ]),
+  ]
+}
+
+function redirectLines(plan: InterceptPlan, part: RedirectPart): readonly string[] {
+  const own = ownRules(plan, part)
+  const redirected = ([4, 6] as const).flatMap((family) => {
+    const target = part.targets[family]
+    return target === undefined
+      ? []
+      : [`meta nfproto ${NFPROTO[family]} ${toTarget(family, target)}`]
+  })
+  return [
+    ...counters('own', 'guarded'),
+    ...([4, 6] as const).flatMap((family) => serverSet(family, part.exempt?.[family])),
+    ...chain('redirect', 'nat hook output priority -110', [
+      ...NOT_DNS,
+      ...own.map((rule) => `${rule} counter name "own" accept`),
+      ...redirected,
+    ]),
+    ...chain('guard', 'filter hook output priority 50', [
+      ...NOT_DNS,
+      ...(part.targets[4]?.port === 53 || part.targets[6]?.port === 53
+        ? ['ct status dnat accept']
+        : []),
+      ...own.map((rule) => `${rule} accept`),
+      // The end of a connection of ours has no user any more.
+      ...ownRules(plan, part, 'tcp flags & (syn | ack) != syn').map((rule) => `${rule} accept`),
+      'counter name "guarded" drop',
+    ]),
+  ]
+}
+
+/** Matches of what we send ourselves: the mark alone can be set by any process with CAP_NET_RAW. */
+function ownRules(
+  { mark }: InterceptPlan,
+  { uid, exempt }: RedirectPart,
+  instead?: string,
+): readonly string[] {
+  const who = `meta mark ${hex(mark)} ${instead ?? `meta skuid ${uid}`}`
+  if (exempt === undefined) return [who]
+  return ([4, 6] as const)
+    .filter((family) => exempt[family].length > 0)
+    .map((family) => `${who} ${HEADER[family]} daddr @servers${family}`)
+}
+
+function toTarget(family: Family, target: Target): string {
+  if (target.address === undefined || target.address === LOOPBACK[family]) {
+    return `redirect to :${target.port}`
+  }
+  return `dnat ${HEADER[family]} to ${socketOf(family, target)}`
+}
+
+/** Where `redirect` sends what a process of this namespace sends. */
+const LOOPBACK = { 4: '127.0.0.1', 6: '::1' } as const
+
+function socketOf(family: Family, { address, port }: Target): string {
+  if (address === undefined) return `:${port}`
+  return family === 4 ? `${address}:${port}` : `[${address}]:${port}`
+}
+
+function forInterfaces(part: TproxyPart, i: number, key: string, then: string): readonly string[] {
+  const beginnings = part.beginnings.map((beginning) =>
+    beginning === '' ? then : `${key} "${beginning}*" ${then}`,
+  )
+  return [`${key} @${setName(i)} ${then}`, ...beginnings]
+}
+
+function interfaceSet(i: number, names: readonly string[]): readonly string[] {
+  return set(setName(i), 'ifname', [], quoted(names))
+}
+
+function serverSet(family: Family, servers: readonly string[] | undefined): readonly string[] {
+  if (servers === undefined || servers.length === 0) return []
+  const type = family === 4 ? 'ipv4_addr' : 'ipv6_addr'
+  return set(`servers${family}`, type, ['flags interval', 'auto-merge'], servers.join(', '))
+}
+
+function set(name: string, type: string, more: readonly string[], elements: string): string[] {
+  const filled = elements === '' ? [] : [`  elements = { ${elements} }`]
+  return [`set ${name} {`, `  type ${type}`, ...more.map((line) => `  ${line}`), ...filled, '}']
+}
+
+function counters(...names: readonly Counter[]): readonly string[] {
+  return names.flatMap((name) => [`counter ${name} {`, '}'])
+}
+
+function setName(i: number): string {
+  return `interfaces${i}`
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(', ')
+}
+
+export function hex(mark: number): string {
+  return `0x${mark.toString(16)}`
+}

@@ -1,0 +1,172 @@
+// What is intercepted, as a value: made once from the config by makePlan, read by the renderers (nft-script.ts,
+// iptables-text.ts, routing.ts) and by whoever puts it into force. Pure. What a listener's family does not cover is
+// dropped by the rules, never let past: a plan takes all DNS of its interfaces or of this namespace.
+
+import type { Config, ListenerConfig } from '../config/config.ts'
+import { InvalidInputError, UnavailableError, type Fault } from '../core/errors.ts'
+import { formatAddress, formatPrefix, type Family, type Prefix } from '../core/ip.ts'
+import { isInterfaceName } from './interface-name.ts'
+
+export const DNS_PORT = 53
+
+export interface InterceptPlan {
+  /** In the order of the config; where an interface is in two, the first takes it. */
+  readonly tproxy: readonly TproxyPart[]
+  readonly redirect: RedirectPart | undefined
+  /** On our own packets, and on those that TPROXY hands to a listener. */
+  readonly mark: number
+  /** Routing table of TPROXY. */
+  readonly table: number
+  /** Families in which something is handed to a listener. */
+  readonly families: readonly Family[]
+  /** What is left out, for people. */
+  readonly notes: readonly string[]
+}
+
+/** Where a listener is: its own address, or undefined when it has all of the family. */
+export interface Target {
+  readonly address: string | undefined
+  readonly port: number
+}
+
+export type Targets = { readonly [F in Family]?: Target }
+
+/** DNS that comes in from these interfaces. */
+export interface TproxyPart {
+  readonly targets: Targets
+  /** Interfaces that the config names. */
+  readonly names: readonly string[]
+  /** Beginnings of names, written `lxc*` in the config, here without the star; '' is every interface but lo. */
+  readonly beginnings: readonly string[]
+  /** Those of the endpoints as well; they come and go. */
+  readonly ofEndpoints: boolean
+}
+
+/** DNS that processes of this network namespace send. */
+export interface RedirectPart {
+  readonly targets: Targets
+  /** Who we are: with the mark, and towards `exempt` only, what this user sends is not redirected. */
+  readonly uid: number
+  /** Prefixes as text; undefined: any server. */
+  readonly exempt: { readonly [F in Family]: readonly string[] } | undefined
+}
+
+export interface PlanOptions {
+  readonly config: Pick<Config, 'listeners' | 'intercept' | 'upstreams'>
+  /** The servers that we ask, `system` resolved. */
+  readonly servers: readonly {
+    readonly family: Family
+    readonly address: string
+    readonly port: number
+  }[]
+  /** The user that the daemon runs as. */
+  readonly uid: number
+  readonly hasIpv6: boolean
+}
+
+/** Undefined when no listener has a transparent mode. Throws InvalidInputError, or UnavailableError without IPv6. */
+export function makePlan(options: PlanOptions): InterceptPlan | undefined {
+  const { config, hasIpv6 } = options
+  const listeners = config.listeners.filter(({ mode }) => mode !== 'explicit')
+  if (listeners.length === 0) return undefined
+  const faults = config.listeners.flatMap(faultsOf)
+  if (faults.length > 0) throw new InvalidInputError(faults)
+  const tproxy = listeners
+    .filter(({ mode }) => mode === 'tproxy')
+    .map((listener) => toTproxy(listener, hasIpv6))
+  const redirect = toRedirect(options)
+  const all = [...tproxy, ...(redirect === undefined ? [] : [redirect])]
+  const families = ([4, 6] as const).filter((family) =>
+    all.some(({ targets }) => targets[family] !== undefined),
+  )
+  const notes = hasIpv6
+    ? []
+    : ['IPv6 is left out: it is off on this host (net.ipv6.conf.all.disable_ipv6)']
+  const { mark, table } = config.intercept
+  return { tproxy, redirect, mark, table, families, notes }
+}
+
+function faultsOf(listener: ListenerConfig, i: number): readonly Fault[] {
+  const { mode, port, interfaces, position } = listener
+  const fault = (text: string): Fault => ({ position, message: `listeners[${i}]: ${text}` })
+  const faults: Fault[] = []
+  if (mode !== 'explicit' && port === 0) {
+    faults.push(fault(`found port 0, expected a fixed one: rules of mode ${mode} name it`))
+  }
+  if (mode !== 'tproxy' && interfaces.length > 0) {
+    faults.push(fault(`found interfaces, expected none: only mode tproxy has them, found ${mode}`))
+  }
+  for (const name of interfaces) {
+    if (isInterfaceName(name.endsWith('*') ? name.slice(0, -1) || 'x' : name)) continue
+    const found = JSON.stringify(name)
+    faults.push(
+      fault(
+        `found interface ${found}, expected a name of 1 to 15 characters, or a beginning and *`,
+      ),
+    )
+  }
+  return faults
+}
+
+function toTproxy(listener: ListenerConfig, hasIpv6: boolean): TproxyPart {
+  const { interfaces } = listener
+  return {
+    targets: targetsOf(listener, hasIpv6),
+    names: interfaces.filter((name) => !name.endsWith('*')),
+    beginnings: interfaces.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1)),
+    ofEndpoints: interfaces.length === 0,
+  }
+}
+
+/** Several listeners may share the work by family; the first of a family has it. */
+function toRedirect({ config, servers, uid, hasIpv6 }: PlanOptions): RedirectPart | undefined {
+  const listeners = config.listeners.filter(({ mode }) => mode === 'redirect')
+  if (listeners.length === 0) return undefined
+  const targets: { [F in Family]?: Target } = {}
+  for (const listener of listeners) {
+    const found = targetsOf(listener, hasIpv6)
+    for (const family of [4, 6] as const) {
+      const target = targets[family] ?? found[family]
+      if (target !== undefined) targets[family] = target
+    }
+  }
+  return { targets, uid, exempt: exemptOf(config.upstreams, servers) }
+}
+
+/** Servers that we may ask at port 53; at other ports nothing is redirected. */
+function exemptOf(
+  upstreams: Config['upstreams'],
+  servers: PlanOptions['servers'],
+): RedirectPart['exempt'] {
+  if (upstreams.originalDestination && upstreams.untrusted === 'pass') return undefined
+  const trusted = upstreams.originalDestination ? upstreams.trusted : []
+  const of = (family: Family): readonly string[] => {
+    const asked = servers.filter((each) => each.family === family && each.port === DNS_PORT)
+    const prefixes = trusted.filter((each) => each.family === family).map(formatPrefix)
+    return [...new Set([...asked.map(({ address }) => address), ...prefixes])].toSorted()
+  }
+  return { 4: of(4), 6: of(6) }
+}
+
+function targetsOf({ address, port }: ListenerConfig, hasIpv6: boolean): Targets {
+  const targets: { [F in Family]?: Target } = {}
+  const text = addressText(address)
+  if (address?.family !== 6 || text === undefined) {
+    targets[4] = { address: address?.family === 4 ? text : undefined, port }
+  }
+  if (address?.family === 4) return targets
+  if (hasIpv6) targets[6] = { address: text, port }
+  else if (text !== undefined) {
+    throw new UnavailableError(
+      `Cannot intercept for a listener on ${text}: this host has no IPv6: ` +
+        'turn it on (net.ipv6.conf.all.disable_ipv6=0) or leave the address out',
+    )
+  }
+  return targets
+}
+
+/** Undefined for all addresses; `::` takes both families, as listeners do. */
+function addressText(address: Prefix | undefined): string | undefined {
+  if (address === undefined || address.octets.every((octet) => octet === 0)) return undefined
+  return formatAddress(address.family, address.octets)
+}

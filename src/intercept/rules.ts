@@ -1,0 +1,260 @@
+// Puts a plan into force and takes it out again, all or nothing. Whoever calls holds the lock (lock.ts).
+//
+// up:    look for what is in the way; routing; flags of the datapath that will not be true any more go; the rules in
+//        one transaction; flows of port 53 are forgotten; flags. What was done is undone in reverse when a step fails.
+// down:  flags; rules; routing; flows are forgotten. It goes by our names and numbers, so it needs no plan.
+//
+// In this order nothing leaks at any moment: the datapath lets port 53 pass only while the rules stand.
+
+import { createHash } from 'node:crypto'
+import { UnavailableError } from '../core/errors.ts'
+import type { Family } from '../core/ip.ts'
+import type { InterceptedInterface } from '../datapath/interception.ts'
+import type { InterceptPlan } from './plan.ts'
+import { installScript, removeScript, TABLE, updateScript } from './nft-script.ts'
+import {
+  foreignRoute,
+  foundSteps,
+  parseRules,
+  PROTOCOL,
+  ruleInTheWay,
+  routingSteps,
+} from './routing.ts'
+import { foreignRule, parseChains, parseInForce, type InForce } from './ruleset.ts'
+import { findTargets, parseLinks, type Targeted } from './targets.ts'
+import { mustRun, toolError, type RunTool } from './tools.ts'
+
+/** Which interfaces the datapath lets DNS pass on. */
+export interface InterceptFlags {
+  read(): readonly InterceptedInterface[]
+  set(interfaces: readonly InterceptedInterface[]): void
+}
+
+export interface RulesOptions {
+  readonly run: RunTool
+  readonly flags: InterceptFlags
+  /** Forgets flows of port 53; how many, or a negative errno. */
+  readonly forgetFlows: () => number
+}
+
+const BOTH: readonly Family[] = [4, 6]
+const KINDS = ['inet', 'bridge'] as const
+const BRIDGE_PROBE = `add table bridge ${TABLE}
+add chain bridge ${TABLE} probe { type filter hook forward priority -200; }
+`
+
+export class Rules {
+  readonly #run: RunTool
+  readonly #flags: InterceptFlags
+  readonly #forgetFlows: () => number
+
+  constructor({ run, flags, forgetFlows }: RulesOptions) {
+    this.#run = run
+    this.#flags = flags
+    this.#forgetFlows = forgetFlows
+  }
+
+  /** What of ours the kernel has; undefined when there is nothing. */
+  async inForce(): Promise<InForce | undefined> {
+    const tables = await Promise.all(KINDS.map(async (kind) => await this.#list(kind, ['-j'])))
+    const found = tables.filter((each) => each !== undefined)
+    return found.length === 0 ? undefined : parseInForce(...found)
+  }
+
+  /** Puts the plan in the place of whatever of ours is in force. Gives notes for people. */
+  async up(plan: InterceptPlan, endpoints: readonly string[]): Promise<readonly string[]> {
+    const notes = [...plan.notes, ...(await this.#lookAround(plan))]
+    const targets = await this.#targets(plan, endpoints)
+    const withBridge = await this.#canBridge(plan, targets)
+    const undo: (() => Promise<unknown>)[] = []
+    try {
+      await this.#route(plan, undo)
+      const before = await this.#texts()
+      const flags = this.#flags.read()
+      undo.push(async () => await Promise.resolve(this.#flags.set(flags)))
+      this.#keepFlags(flags, targets)
+      const names = targets.parts
+      const script = installScript({ plan, names, about: aboutOf(plan), withBridge })
+      const isStale = !withBridge && (await this.#list('bridge', [])) !== undefined
+      const stale = isStale ? removeScript(['bridge']) : ''
+      await mustRun(this.#run, 'nft', ['-f', '-'], `${stale}${script}`)
+      undo.push(async () => await this.#restore(before))
+      notes.push(...this.#forget())
+      this.#flags.set(targets.interfaces)
+    } catch (error) {
+      for (const step of undo.toReversed()) await step().catch(() => undefined)
+      throw error
+    }
+    return notes
+  }
+
+  /** Other interfaces for a plan that is in force as `found`. Writes nothing that is true already. */
+  async update(plan: InterceptPlan, endpoints: readonly string[], found: InForce): Promise<void> {
+    const targets = await this.#targets(plan, endpoints)
+    const flags = this.#flags.read()
+    this.#keepFlags(flags, targets)
+    const script = updateScript(targets.parts, found.sets)
+    if (script !== '') await mustRun(this.#run, 'nft', ['-f', '-'], script)
+    const { interfaces } = targets
+    const isSame =
+      flags.length === interfaces.length && interfaces.every((each) => isIn(each, flags))
+    if (!isSame) this.#flags.set(interfaces)
+  }
+
+  /** The datapath lets no DNS pass any more: nothing redirects it. */
+  clearFlags(): void {
+    this.#flags.set([])
+  }
+
+  /** Takes away all of ours; whether there was anything. */
+  async down(): Promise<{ readonly removed: boolean; readonly notes: readonly string[] }> {
+    this.clearFlags()
+    const there: ('inet' | 'bridge')[] = []
+    for (const kind of KINDS) if ((await this.#list(kind, [])) !== undefined) there.push(kind)
+    if (there.length > 0) await mustRun(this.#run, 'nft', ['-f', '-'], removeScript(there))
+    let removed = there.length > 0
+    for (const family of BOTH) {
+      for (const step of (await this.#found(family)).toReversed()) {
+        await mustRun(this.#run, 'ip', step.remove)
+        removed = true
+      }
+    }
+    return { removed, notes: removed ? this.#forget() : [] }
+  }
+
+  /** What stands where, for `show`. */
+  async targets(plan: InterceptPlan, endpoints: readonly string[]): Promise<Targeted> {
+    return await this.#targets(plan, endpoints)
+  }
+
+  async #targets(plan: InterceptPlan, endpoints: readonly string[]): Promise<Targeted> {
+    const links = await mustRun(this.#run, 'ip', ['-j', '-d', 'link'])
+    return findTargets(plan, endpoints, parseLinks(links))
+  }
+
+  /** Flags that hold before and after; the others must not stand while the rules change. */
+  #keepFlags(flags: readonly InterceptedInterface[], { interfaces }: Targeted): void {
+    const kept = flags.filter((flag) => isIn(flag, interfaces))
+    if (kept.length < flags.length) this.#flags.set(kept)
+  }
+
+  /** Throws UnavailableError when something of somebody else's is in the way. */
+  async #lookAround(plan: InterceptPlan): Promise<readonly string[]> {
+    const chains = parseChains(await mustRun(this.#run, 'nft', ['-j', 'list', 'chains']), plan)
+    for (const [family, table] of chains.suspects) {
+      const list = await this.#run('nft', ['-j', 'list', 'table', family, table])
+      const reason = list.code === 0 ? foreignRule(list.stdout, plan) : undefined
+      if (reason !== undefined) throw inTheWay(reason)
+    }
+    if (plan.tproxy.length > 0)
+      for (const family of plan.families) await this.#lookAtRouting(family, plan)
+    return plan.tproxy.length === 0
+      ? []
+      : chains.closed.map(
+          (table) =>
+            `table "${table}" drops what comes in unless a rule admits it: admit port 53, UDP and TCP, from the intercepted interfaces`,
+        )
+  }
+
+  async #lookAtRouting(family: Family, plan: InterceptPlan): Promise<void> {
+    const rules = parseRules(await mustRun(this.#run, 'ip', [`-${family}`, '-j', 'rule']))
+    const reason = ruleInTheWay(rules, plan)
+    if (reason !== undefined) throw inTheWay(reason)
+    // A table that nobody has used yet is an error to ip.
+    const table = ['route', 'show', 'table', String(plan.table)]
+    const { code, stdout } = await this.#run('ip', [`-${family}`, '-j', ...table])
+    const route = code === 0 ? foreignRoute(stdout) : undefined
+    if (route === undefined) return
+    throw inTheWay(
+      `routing table ${plan.table} has a route of somebody else (${route}): give intercept.table a free number`,
+    )
+  }
+
+  async #found(family: Family): Promise<ReturnType<typeof foundSteps>> {
+    const rules = await this.#run('ip', [`-${family}`, '-j', 'rule'])
+    if (rules.code !== 0 && family === 6) return [] // no IPv6 here
+    if (rules.code !== 0) throw toolError('ip', ['rule'], rules)
+    const all = ['route', 'show', 'table', 'all', 'proto', PROTOCOL]
+    const routes = await this.#run('ip', [`-${family}`, '-j', ...all])
+    return foundSteps(family, parseRules(rules.stdout), routes.code === 0 ? routes.stdout : '')
+  }
+
+  /** Makes what is missing and removes what is left of another plan. */
+  async #route(plan: InterceptPlan, undo: (() => Promise<unknown>)[]): Promise<void> {
+    const wanted = routingSteps(plan)
+    const found = (await Promise.all(BOTH.map(async (family) => await this.#found(family)))).flat()
+    const has = (list: typeof wanted, words: readonly string[]): boolean =>
+      list.some(({ add }) => add.join(' ') === words.join(' '))
+    for (const step of found.filter(({ add }) => !has(wanted, add)).toReversed()) {
+      await mustRun(this.#run, 'ip', step.remove)
+      undo.push(async () => await this.#run('ip', step.add))
+    }
+    for (const step of wanted.filter(({ add }) => !has(found, add))) {
+      await mustRun(this.#run, 'ip', step.add)
+      undo.push(async () => await this.#run('ip', step.remove))
+    }
+  }
+
+  async #canBridge(plan: InterceptPlan, { interfaces }: Targeted): Promise<boolean> {
+    if (plan.tproxy.length === 0) return false
+    const { code } = await this.#run('nft', ['-c', '-f', '-'], BRIDGE_PROBE)
+    if (code === 0) return true
+    if (interfaces.every(({ bridgeMac }) => bridgeMac === undefined)) return false
+    throw new UnavailableError(
+      'Cannot intercept on ports of a bridge: the kernel has no nftables for bridges: modprobe nf_tables_bridge, or leave those interfaces out',
+    )
+  }
+
+  /** Our tables as they are now, as a script. */
+  async #texts(): Promise<string> {
+    const texts: string[] = []
+    for (const kind of KINDS) texts.push((await this.#list(kind, ['-s'])) ?? '')
+    return texts.join('\n')
+  }
+
+  async #restore(before: string): Promise<void> {
+    const gone = KINDS.map((kind) => `add table ${kind} ${TABLE}\ndelete table ${kind} ${TABLE}\n`)
+    const { code } = await this.#run('nft', ['-f', '-'], `${gone.join('')}${before}`)
+    // Without nftables for bridges the script as a whole is refused.
+    if (code !== 0) await this.#run('nft', ['-f', '-'], `${gone[0] ?? ''}${before}`)
+  }
+
+  /** A table of ours; undefined when it is not there. */
+  async #list(kind: 'inet' | 'bridge', flags: readonly string[]): Promise<string | undefined> {
+    const args = [...flags, 'list', 'table', kind, TABLE]
+    const result = await this.#run('nft', args)
+    if (result.code === 0) return result.stdout
+    if (/no such file|not supported/i.test(result.stderr)) return undefined
+    throw toolError('nft', args, result)
+  }
+
+  /** Flows from before would go on as they began. */
+  #forget(): readonly string[] {
+    const result = this.#forgetFlows()
+    if (result >= 0) return []
+    return [
+      `flows of port 53 from before could not be forgotten (errno ${-result}): an open socket may get no answer until it is opened again`,
+    ]
+  }
+}
+
+/** Names a plan: the same text exactly when the rules are the same but for their interfaces. At most 128 octets. */
+export function aboutOf(plan: InterceptPlan): string {
+  const names = plan.tproxy.map(() => ({ routed: [], ports: [] }))
+  const script = installScript({ plan, names, about: '', withBridge: true })
+  const hash = createHash('sha256').update(`${script}${plan.table}`).digest('hex').slice(0, 16)
+  const uid = plan.redirect === undefined ? '' : ` uid ${plan.redirect.uid}`
+  return `plan ${hash} mark ${plan.mark} table ${plan.table}${uid}`
+}
+
+function isIn(one: InterceptedInterface, list: readonly InterceptedInterface[]): boolean {
+  return list.some((each) => textOf(each) === textOf(one))
+}
+
+function textOf({ ifindex, families, bridgeMac }: InterceptedInterface): string {
+  return [ifindex, families[4], families[6], bridgeMac?.join('-')].join()
+}
+
+function inTheWay(reason: string): UnavailableError {
+  return new UnavailableError(`Cannot intercept: ${reason}`)
+}

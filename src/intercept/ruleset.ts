@@ -1,0 +1,129 @@
+// Reading `nft -j`: what of ours is in force, and what of somebody else's would take DNS before or after us. Pure;
+// fields that are not there or of another form are passed over, so a newer nft is no fault.
+
+import { ABOUT_CHAIN, COUNTERS, TABLE, type Counter } from './nft-script.ts'
+import { DNS_PORT, type InterceptPlan } from './plan.ts'
+import { fieldOf } from './targets.ts'
+
+/** Ours is the first decision about a flow's target; a chain at or before this comes first. */
+const REDIRECT_PRIORITY = -110
+
+export interface InForce {
+  /** What the about chain says; '' when it says nothing. */
+  readonly about: string
+  /** Sets of interfaces by family and name, such as `inet interfaces0`; sorted. */
+  readonly sets: ReadonlyMap<string, readonly string[]>
+  readonly packets: Readonly<Record<Counter, number>>
+}
+
+/** From `nft -j list table inet|bridge namegate_intercept`, one after the other. */
+export function parseInForce(...tables: readonly string[]): InForce {
+  const packets = { taken: 0, forged: 0, unheard: 0, own: 0, guarded: 0, bridged: 0 }
+  const sets = new Map<string, readonly string[]>()
+  let about = ''
+  for (const item of tables.flatMap(itemsOf)) {
+    const counter = fieldOf(item, 'counter')
+    const name = COUNTERS.find((each) => each === fieldOf(counter, 'name'))
+    if (name !== undefined) packets[name] += Number(fieldOf(counter, 'packets') ?? 0)
+    const set = fieldOf(item, 'set')
+    if (fieldOf(set, 'type') === 'ifname') {
+      const key = `${String(fieldOf(set, 'family'))} ${String(fieldOf(set, 'name'))}`
+      sets.set(key, listOf(fieldOf(set, 'elem')).map(String).toSorted())
+    }
+    const rule = fieldOf(item, 'rule')
+    const comment = fieldOf(rule, 'comment')
+    if (fieldOf(rule, 'chain') === ABOUT_CHAIN && typeof comment === 'string') about = comment
+  }
+  return { about, sets, packets }
+}
+
+export interface ForeignChains {
+  /** Tables to look into, as arguments of `nft list table`. */
+  readonly suspects: readonly (readonly [family: string, table: string])[]
+  /** Tables that drop what comes in unless some rule admits it. */
+  readonly closed: readonly string[]
+}
+
+/** From `nft -j list chains`. */
+export function parseChains(json: string, plan: InterceptPlan): ForeignChains {
+  const suspects = new Map<string, readonly [string, string]>()
+  const closed: string[] = []
+  for (const item of itemsOf(json)) {
+    const chain = fieldOf(item, 'chain')
+    const [family, table] = [String(fieldOf(chain, 'family')), String(fieldOf(chain, 'table'))]
+    const hook = fieldOf(chain, 'hook')
+    if (table === TABLE || !['inet', 'ip', 'ip6'].includes(family)) continue
+    if (hook === 'input' && fieldOf(chain, 'policy') === 'drop') closed.push(`${family} ${table}`)
+    const before = Number(fieldOf(chain, 'prio')) <= REDIRECT_PRIORITY
+    const isSuspect =
+      (plan.tproxy.length > 0 && hook === 'prerouting' && fieldOf(chain, 'type') === 'filter') ||
+      (plan.redirect !== undefined &&
+        hook === 'output' &&
+        fieldOf(chain, 'type') === 'nat' &&
+        before)
+    if (isSuspect) suspects.set(`${family} ${table}`, [family, table])
+  }
+  return { suspects: [...suspects.values()], closed: [...new Set(closed)] }
+}
+
+/** Why a rule in `nft -j list table FAMILY TABLE` is in the way; undefined when none is. */
+export function foreignRule(json: string, plan: InterceptPlan): string | undefined {
+  const takes = plan.tproxy.length > 0 ? TPROXY : []
+  const turns = plan.redirect === undefined ? [] : REDIRECT
+  for (const item of itemsOf(json)) {
+    const rule = fieldOf(item, 'rule')
+    const expressions = listOf(fieldOf(rule, 'expr'))
+    const does = expressions.map(statementOf)
+    const found = [...takes, ...turns].find((each) => does.includes(each))
+    if (found === undefined || !takesDns(expressions)) continue
+    const where = ['family', 'table', 'chain'].map((key) => String(fieldOf(rule, key))).join(' ')
+    const what = found.toLowerCase()
+    return `a rule of table and chain "${where}" sends port ${DNS_PORT} elsewhere (${what}): remove it`
+  }
+  return undefined
+}
+
+/** As nft names them, and as iptables does. */
+const TPROXY: readonly string[] = ['tproxy', 'TPROXY']
+const REDIRECT: readonly string[] = ['redirect', 'REDIRECT', 'dnat', 'DNAT']
+
+function statementOf(expression: unknown): string {
+  const target = fieldOf(fieldOf(expression, 'xt'), 'name')
+  if (typeof target === 'string') return target
+  return typeof expression === 'object' && expression !== null
+    ? (Object.keys(expression)[0] ?? '')
+    : ''
+}
+
+/** Whether it names port 53, or names nothing that could leave DNS out. */
+function takesDns(expressions: readonly unknown[]): boolean {
+  const matches = expressions
+    .map((each) => fieldOf(each, 'match'))
+    .filter((each) => each !== undefined)
+  const ports = matches.filter(
+    (match) => fieldOf(fieldOf(fieldOf(match, 'left'), 'payload'), 'field') === 'dport',
+  )
+  if (ports.length > 0) return ports.every((match) => admits(fieldOf(match, 'right')))
+  return matches.every(
+    (match) => fieldOf(fieldOf(fieldOf(match, 'left'), 'meta'), 'key') === 'l4proto',
+  )
+}
+
+/** A port, a range of ports, or a set of both. A named set may hold anything. */
+function admits(right: unknown): boolean {
+  if (typeof right === 'number') return right === DNS_PORT
+  const [low, high] = listOf(fieldOf(right, 'range')).map(Number)
+  if (low !== undefined && high !== undefined) return low <= DNS_PORT && DNS_PORT <= high
+  const set = listOf(fieldOf(right, 'set'))
+  return typeof right === 'string' ? right.startsWith('@') : set.some(admits)
+}
+
+function itemsOf(json: string): readonly unknown[] {
+  if (json.trim() === '') return []
+  const parsed: unknown = JSON.parse(json)
+  return listOf(fieldOf(parsed, 'nftables'))
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}

@@ -1,0 +1,103 @@
+// From names of interfaces to what the rules and the datapath need: a packet of a bridge port comes to the rules as
+// one of the bridge, so there the bridge's name stands; the datapath judges at the port and must know the
+// bridge's address. Pure: the interfaces that there are come in as a list (`ip -j -d link`).
+
+import type { InterceptedInterface } from '../datapath/interception.ts'
+import { isInterfaceName } from './interface-name.ts'
+import type { InterceptPlan, TproxyPart } from './plan.ts'
+
+export interface Link {
+  readonly index: number
+  readonly name: string
+  /** The 6 octets of its own address; empty where it has another kind. */
+  readonly mac: Uint8Array
+  /** Name of the bridge that it is a port of. */
+  readonly bridge: string | undefined
+  /** Part of something else (bond, switch): its packets come to no rule under this name. */
+  readonly isTaken: boolean
+}
+
+/** What stands in the sets of one part. */
+export interface PartNames {
+  /** For packets that are routed here, bridges in place of their ports. */
+  readonly routed: readonly string[]
+  /** Ports of bridges: what they send to other ports never comes to the rules above. */
+  readonly ports: readonly string[]
+}
+
+export interface Targeted {
+  /** One for each TPROXY part, in order. */
+  readonly parts: readonly PartNames[]
+  /** For the datapath, by index. */
+  readonly interfaces: readonly InterceptedInterface[]
+}
+
+/** `endpoints`: interfaces of endpoints, whether there or not. */
+export function findTargets(
+  plan: InterceptPlan,
+  endpoints: readonly string[],
+  links: readonly Link[],
+): Targeted {
+  const byName = new Map(links.map((link) => [link.name, link]))
+  const interfaces = new Map<number, InterceptedInterface>()
+  const parts = plan.tproxy.map((part) => {
+    const names = part.ofEndpoints ? endpoints.filter(isInterfaceName) : part.names
+    const matching = links.filter(({ name }) => matches(part, names, name)).map(({ name }) => name)
+    const chosen = new Set([...names, ...matching].filter((name) => name !== 'lo'))
+    const ports = links.filter(
+      ({ name, bridge }) => bridge !== undefined && (chosen.has(name) || chosen.has(bridge)),
+    )
+    const bridges = ports.flatMap(({ bridge }) => (bridge === undefined ? [] : [bridge]))
+    const families = { 4: part.targets[4] !== undefined, 6: part.targets[6] !== undefined }
+    for (const link of [...ports, ...links.filter(({ name }) => chosen.has(name))]) {
+      if (interfaces.has(link.index) || link.isTaken) continue
+      const bridgeMac = link.bridge === undefined ? undefined : byName.get(link.bridge)?.mac
+      interfaces.set(link.index, {
+        ifindex: link.index,
+        families,
+        ...(bridgeMac === undefined ? {} : { bridgeMac }),
+      })
+    }
+    return {
+      routed: sorted([...names, ...bridges].filter((name) => name !== 'lo')),
+      ports: sorted([...chosen, ...ports.map(({ name }) => name)]),
+    }
+  })
+  return { parts, interfaces: [...interfaces.values()].toSorted((a, b) => a.ifindex - b.ifindex) }
+}
+
+function matches(part: TproxyPart, names: readonly string[], name: string): boolean {
+  if (name === 'lo') return false
+  return names.includes(name) || part.beginnings.some((beginning) => name.startsWith(beginning))
+}
+
+function sorted(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].toSorted()
+}
+
+/** Reads `ip -j -d link`. Fields that are not there or of another form are passed over. */
+export function parseLinks(json: string): readonly Link[] {
+  const parsed: unknown = JSON.parse(json === '' ? '[]' : json)
+  if (!Array.isArray(parsed)) return []
+  return parsed.flatMap((item: unknown): Link[] => {
+    const [index, name] = [fieldOf(item, 'ifindex'), fieldOf(item, 'ifname')]
+    if (typeof index !== 'number' || typeof name !== 'string') return []
+    const master = fieldOf(item, 'master')
+    const kind = fieldOf(fieldOf(item, 'linkinfo'), 'info_slave_kind')
+    const bridge = kind === 'bridge' && typeof master === 'string' ? master : undefined
+    const isTaken = master !== undefined && bridge === undefined && kind !== 'vrf'
+    return [{ index, name, mac: parseMac(fieldOf(item, 'address')), bridge, isTaken }]
+  })
+}
+
+function parseMac(value: unknown): Uint8Array {
+  if (typeof value !== 'string' || !/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/.test(value)) {
+    return new Uint8Array(0)
+  }
+  return Uint8Array.from(value.split(':'), (octet) => Number.parseInt(octet, 16))
+}
+
+/** A field of a value of unknown form. */
+export function fieldOf(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
+}
