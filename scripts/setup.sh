@@ -94,6 +94,24 @@ apt_install() {
   quietly apt-get $options install -y --no-install-recommends $1
 }
 
+# Programs of Debian packages that tests run and nobody wants on his machine: unpacked into build/tools, no service.
+debian_tools() {
+  if [ -x build/tools/prometheus ] && [ -x build/tools/promtool ]; then return 0; fi
+  say 'unpacking Debian package prometheus into build/tools'
+  folder=$(mktemp -d) || return 0
+  if quietly unpack_tools "$folder"; then
+    mkdir -p build/tools
+    mv "$folder"/x/usr/bin/prometheus "$folder"/x/usr/bin/promtool build/tools/
+  else
+    say 'left out: the test with Prometheus (its package cannot be had)'
+  fi
+  rm -rf "$folder"
+}
+
+unpack_tools() {
+  (cd "$1" && apt-get download prometheus && dpkg-deb -x prometheus_*.deb x)
+}
+
 left_out() {
   case $missing in *' native'*) say 'left out: the native part (no C compiler)' ;; esac
   case $missing in *' bpf'*) say 'left out: the eBPF datapath (no clang or libbpf)' ;; esac
@@ -147,6 +165,7 @@ if command -v flock >/dev/null; then
 fi
 npm_packages
 [ "$purpose" = start ] || debian_packages
+[ "$purpose" = test ] && debian_tools
 [ "$purpose" = start ] || native
 typescript
 [ "$purpose" = build ] && exit $failed

@@ -40,7 +40,10 @@ test('Metrics read the counters as they are at the scrape', async (t) => {
     ['namegate_dns_queries_total{verdict="denied"}', 42, 'a counter of the pipeline'],
     ['namegate_dns_answer_addresses_total{result="learned"}', 5, 'what is left of 10'],
     ['namegate_upstream_sockets{transport="udp"}', 2, 'a sum over servers'],
-    ['namegate_upstream_server_failures{server="192.0.2.53 53"}', 7, 'by configured server'],
+    ['namegate_upstream_server_failures{server="192.0.2.53:53"}', 7, 'by configured server'],
+    ['namegate_upstream_server_up{server="192.0.2.53:53"}', 0, 'a server that is down'],
+    ['namegate_upstream_server_rtt_seconds{server="192.0.2.53:53"}', 0.25, 'in seconds'],
+    ['namegate_upstream_server_probes_total{server="192.0.2.53:53"}', 3, 'probes by server'],
     ['namegate_policy_files{state="last-good"}', 1, 'files by state'],
     ['namegate_policy_files{state="rejected"}', 0, 'a state that no file is in'],
     ['namegate_datapath_mode{mode="enforce"}', 1, 'the mode that is set'],
@@ -83,7 +86,7 @@ test('Metrics of the process are plausible', async (t) => {
   assert.ok(value('cpu_seconds_total{mode="user"}') > 0)
   assert.ok(value('uptime_seconds') > 0)
   const [median, worst] = ['0.5', '1'].map((q) =>
-    value(`event_loop_delay_seconds{quantile="${q}"}`),
+    value(`event_loop_delay_seconds{statistic="${q}"}`),
   )
   assert.ok(median !== undefined && worst !== undefined && median >= 0 && median <= worst)
 })

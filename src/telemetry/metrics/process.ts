@@ -15,7 +15,7 @@ export function addProcessMetrics(registry: Registry): () => void {
   addGauge(registry, {
     name: 'process_event_loop_delay_seconds',
     help: 'How late the event loop was since the last scrape, by quantile; 1 is the worst',
-    label: 'quantile',
+    label: 'statistic',
     read: () => {
       const rows = QUANTILES.map((percent): [string, number] => {
         const late = delay.percentile(percent) / 1e9 - RESOLUTION_MS / 1e3
