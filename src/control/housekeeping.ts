@@ -8,7 +8,8 @@ import type { CoreState } from './core-state.ts'
 import type { Transition } from './transition.ts'
 
 const SLICE_MS = 2
-/** Hooks are looked at this often, so that an endpoint is attached within 100 ms of appearing. */
+/** Hooks are looked at this often, so that an endpoint is attached within 100 ms of appearing, also where the kernel's
+ *  news of interfaces is not heard or not sent (cgroups). */
 const REFRESH_MS = 40
 const EXPIRY_MS = 250
 /** Expiry between two commits: what it forgets costs as much again to take out of the datapath. */
@@ -36,7 +37,10 @@ export class Housekeeping {
   }
 
   start(): void {
-    const { clock } = this.#to.core
+    const { clock, datapath } = this.#to.core
+    datapath.onLinkNews(() => {
+      if (!this.#stopped) this.#refresh()
+    })
     this.#timers = [
       clock.every(REFRESH_MS, () => this.#refresh()),
       clock.every(EXPIRY_MS, () => this.#expire()),

@@ -166,8 +166,9 @@ export interface Datapath {
   setMode(mode: Mode): void
   /** The mode in force now; break glass changes it behind the daemon's back. */
   readMode(): Mode
-  /** Attaches endpoints whose interface or cgroup has appeared or was made again, marks those that went.
-   *  Cheap when nothing changed. Returns the endpoints whose state changed. */
+  /** Attaches endpoints whose interface or cgroup has appeared, marks those that went. One generation has one hook: where it
+   *  was made again, DNS alone may pass from an interface and nothing from a cgroup until the endpoint is upserted with
+   *  another generation. Cheap when nothing changed. Returns the endpoints whose state changed. */
   refresh(): readonly EndpointId[]
   /** Calls `onNews` when interfaces came, changed or went, so that `refresh` has something to do. False: nobody tells, call
    *  `refresh` often. Even so it is to be called now and then: cgroups send no news. */

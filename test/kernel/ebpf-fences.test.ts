@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { generation } from '../../src/core/ids.ts'
 import { matchesPattern } from '../../src/datapath/ebpf/fences.ts'
 import { ACK, arp, discovery, ethernet, frame, SYN, tcp, udp } from '../support/packets.ts'
 import { batch, commit, endpoint, listener, PEER_4, POD, POD_4, policy } from '../contract/bench.ts'
@@ -166,8 +167,31 @@ describe('ebpf fences', { skip }, () => {
       commit(datapath, { endpointUpserts: [onPod9] })
       ip('link', 'del', 'pod9')
       addLink('pod9')
-      assert.deepEqual(datapath.refresh(), [POD], 'made again: the endpoint goes first')
+      assert.deepEqual(
+        datapath.refresh(),
+        [POD],
+        'made again: a stranger’s until another generation',
+      )
+      assert.deepEqual(datapath.fenced(), ['pod9'])
+      commit(datapath, { endpointUpserts: [{ ...onPod9, generation: generation(2) }] })
       assert.deepEqual(datapath.fenced(), [])
+    }))
+
+  test('an interface that was made again is closed to its endpoint’s past, without any pattern', () =>
+    withBench(({ datapath, posix }) => {
+      addLink('pod9')
+      commit(datapath, { policyUpserts: [policy({})], endpointUpserts: [onPod9] })
+      ip('link', 'del', 'pod9')
+      addLink('pod9')
+      const ifindex = posix.ifIndex('pod9')
+      const octets = frame({ source: POD_4, target: PEER_4 }, tcp({ from: 40000, to: 443 }, SYN))
+      const judge = (): string => datapath.judgeAt(ifindex, 'from', octets)
+      commit(datapath, { endpointUpserts: [{ ...onPod9, audit: true }] })
+      assert.equal(judge(), 'drop', 'upserted before anybody looked, in the old generation')
+      assert.deepEqual(datapath.refresh(), [POD], 'refresh tells of it all the same')
+      assert.equal(judge(), 'drop')
+      commit(datapath, { endpointRemovals: [POD] })
+      assert.deepEqual([datapath.fenced(), filters('pod9')], [[], []], 'nobody waits for it')
     }))
 
   test('fence outlives the process, until another says otherwise', () =>

@@ -8,7 +8,7 @@ import { mkdirSync, rmdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { endpointId } from '../../src/core/ids.ts'
+import { endpointId, generation } from '../../src/core/ids.ts'
 import { linkDirectory } from '../../src/datapath/ebpf/bpffs.ts'
 import { cgroupMount } from '../../src/datapath/ebpf/cgroup-path.ts'
 import { batch, commit, endpoint, POD, policy, prefix } from '../contract/bench.ts'
@@ -61,8 +61,19 @@ describe('ebpf hooks', { skip }, () => {
       deletePod9()
       addPod9()
       assert.deepEqual(datapath.refresh(), [POD], 'gone and back between two looks')
-      assert.notEqual(datapath.hookKey(onPod9.hook), first)
-      assert.deepEqual(filters('pod9'), ['ingress ng_tc_from', 'egress ng_tc_to'])
+      const second = datapath.hookKey(onPod9.hook)
+      assert.notEqual(second, first)
+      assert.deepEqual(datapath.hookState(POD), {
+        kind: 'waiting',
+        reason: `${second} was made again`,
+      })
+      assert.deepEqual(filters('pod9'), ['ingress ng_tc_from', 'egress ng_tc_to'], 'closed at once')
+      assert.deepEqual(datapath.dump().endpoints, [], 'it is not the old one’s')
+      assert.deepEqual(datapath.fenced(), ['pod9'])
+      assert.deepEqual(datapath.refresh(), [], 'told once')
+      commit(datapath, { endpointUpserts: [{ ...onPod9, generation: generation(2) }] })
+      assert.deepEqual(datapath.hookState(POD), { kind: 'attached' })
+      assert.deepEqual(datapath.fenced(), [])
       assert.equal(datapath.dump().endpoints.length, 1)
       deletePod9()
       assert.deepEqual(datapath.refresh(), [POD])
@@ -157,6 +168,11 @@ describe('ebpf hooks', { skip }, () => {
       assert.deepEqual(datapath.refresh(), [POD])
       assert.notEqual(links(), first)
       assert.equal(links().split('\n').length, 2, 'no link of the old one is left')
+      assert.equal(datapath.hookState(POD).kind, 'waiting', 'it is not the old one’s')
+      assert.deepEqual(datapath.dump().endpoints, [])
+      const entry = endpoint({ hook: { kind: 'cgroup', path: name }, sources: [] })
+      commit(datapath, { endpointUpserts: [{ ...entry, generation: generation(2) }] })
+      assert.deepEqual(datapath.hookState(POD), { kind: 'attached' })
       rmdirSync(folder)
       assert.deepEqual(datapath.refresh(), [POD])
       assert.equal(links(), '')

@@ -1,7 +1,7 @@
-// Interfaces that carry the programs and belong to no endpoint: they match a pattern of the configuration, and who
-// sends there may do DNS and nothing else until an endpoint is known. An endpoint's entry takes the fence's place in
-// one write, and a fence takes the place of an endpoint that left a matching interface, so there is no moment
-// without either. Written by the adapter only.
+// Interfaces that carry the programs and belong to no endpoint: they match a pattern of the configuration, or an
+// endpoint waits for one of that name but its generation had another. Who sends there may do DNS and nothing else
+// until an endpoint is known. An endpoint's entry takes the fence's place in one write, and a fence takes the place
+// of an endpoint that left such an interface, so there is no moment without either. Written by the adapter only.
 //
 // In ng_endpoints a fence is an entry with endpoint 0; its generation is the interface's index, so that what two
 // fenced interfaces show of their links stays apart. It outlives the process like every entry.
@@ -14,6 +14,8 @@ import type { KernelMap } from './kernel-map.ts'
 import { decodeEndpoint, decodeHookKey, encodeEndpoint, encodeHookKey } from './layout.ts'
 import type { LinkItem, LinkNews } from './link-news.ts'
 
+type Side = 'ingress' | 'egress'
+
 export interface FencesOptions {
   readonly bpf: Bpf
   readonly posix: Posix
@@ -21,6 +23,8 @@ export interface FencesOptions {
   readonly links: string
   readonly endpoints: KernelMap
   readonly news: LinkNews
+  /** The side that packets come in of an interface that an endpoint waits for; undefined when none does. */
+  readonly awaitedSide: (name: string) => Side | undefined
   /** Whether an endpoint has the interface. */
   readonly isOwned: (ifindex: number) => boolean
 }
@@ -65,10 +69,16 @@ export class Fences {
     for (const { ifindex, name } of news) this.#look(ifindex, name)
   }
 
+  /** What an interface of that name is to be may have changed. */
+  lookAt(name: string): void {
+    const ifindex = this.#options.posix.ifIndex(name)
+    if (ifindex > 0) this.#look(ifindex, name)
+  }
+
   /** An endpoint leaves an interface: true when a fence stands there now. */
   takeOver(ifindex: number): boolean {
     const item = this.#options.news.list().find((each) => each.ifindex === ifindex)
-    return item !== undefined && this.#matches(item.name) && this.#put(item)
+    return item !== undefined && this.#sideOf(item.name) !== undefined && this.#put(item)
   }
 
   /** An endpoint has taken the interface. */
@@ -77,7 +87,6 @@ export class Fences {
   }
 
   #lookAtAll(): void {
-    if (this.#patterns.length === 0 && this.#fenced.size === 0) return
     const there = this.#options.news.list()
     const indexes = new Set(there.map(({ ifindex }) => ifindex))
     for (const ifindex of [...this.#fenced.keys()]) {
@@ -89,7 +98,8 @@ export class Fences {
 
   #look(ifindex: number, name: string): void {
     const isFenced = this.#fenced.has(ifindex)
-    const isThere = this.#matches(name) && this.#options.posix.ifIndex(name) === ifindex
+    const isThere =
+      this.#sideOf(name) !== undefined && this.#options.posix.ifIndex(name) === ifindex
     if (!isThere) {
       if (isFenced) this.#remove(ifindex)
       this.#failed.delete(name)
@@ -102,7 +112,8 @@ export class Fences {
   #put({ ifindex, name }: LinkItem): boolean {
     const { bpf, posix, programs, endpoints } = this.#options
     const type = posix.ifType(name)
-    if (type === LOOPBACK || type < 0) return false
+    const side = this.#sideOf(name)
+    if (type === LOOPBACK || type < 0 || side === undefined) return false
     const value = encodeEndpoint({
       id: endpointId(0),
       generation: generation(ifindex),
@@ -113,8 +124,7 @@ export class Fences {
       layer3: isWithoutLinkHeader(type),
     })
     const errno = endpoints.set(encodeHookKey({ kind: 'interface', id: ifindex }), value)
-    const failure =
-      errno === 0 ? attachInterface(bpf, programs, ifindex, 'ingress') : errnoName(errno)
+    const failure = errno === 0 ? attachInterface(bpf, programs, ifindex, side) : errnoName(errno)
     if (failure !== undefined) {
       this.#failed.set(name, failure)
       return false
@@ -132,8 +142,11 @@ export class Fences {
     endpoints.delete(encodeHookKey(key))
   }
 
-  #matches(name: string): boolean {
-    return name !== 'lo' && this.#patterns.some((pattern) => matchesPattern(pattern, name))
+  /** Where packets come in of an interface that is to be fenced. */
+  #sideOf(name: string): Side | undefined {
+    if (name === 'lo') return undefined
+    const isMatch = this.#patterns.some((pattern) => matchesPattern(pattern, name))
+    return this.#options.awaitedSide(name) ?? (isMatch ? 'ingress' : undefined)
   }
 }
 

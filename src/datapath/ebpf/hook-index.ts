@@ -29,6 +29,11 @@ export class HookIndex {
     if (known?.size === 0) this.#byInterface.delete(hook.name)
   }
 
+  /** Endpoints whose hook is the interface of that name. */
+  byInterface(name: string): ReadonlySet<EndpointId> | undefined {
+    return this.#byInterface.get(name)
+  }
+
   /** Endpoints to look at now; `ownerOf` tells whose an interface index is in the kernel. */
   suspects(
     news: readonly LinkItem[] | 'all',

@@ -3,14 +3,15 @@
 //
 // Always: what is in ng_endpoints has its sources in ng_source, and a hook has its entry before it has a
 // program and loses the program before the entry, so that nothing is judged by half. An endpoint whose
-// interface or cgroup isn't there has nothing in the kernel. One hook serves one endpoint, the newest.
+// interface or cgroup isn't there has nothing in the kernel. One hook serves one endpoint, the newest. One generation
+// has one hook: an interface or cgroup that was made again, even between two looks, is somebody else's, and
+// stays closed until another generation is upserted.
 
 import type { EndpointId, Generation } from '../../core/ids.ts'
-import type { Prefix } from '../../core/ip.ts'
 import { errnoName, type Bpf, type Posix } from '../../native/native.ts'
 import type { EndpointEntry, Hook, HookState } from '../datapath.ts'
 import { attachCgroup, attachInterface, detach, type Programs } from './attach.ts'
-import { HookFinder, type FoundHook, type PresentHook } from './find-hook.ts'
+import { HookFinder, type PresentHook } from './find-hook.ts'
 import { Fences } from './fences.ts'
 import { HookIndex } from './hook-index.ts'
 import type { KernelMap } from './kernel-map.ts'
@@ -23,20 +24,8 @@ import {
   type HookKey,
 } from './layout.ts'
 import { LinkNews } from './link-news.ts'
+import { isNews, isRetired, newcomer, sameHook, sameKey, sameState, type Placed } from './placed.ts'
 import type { Sources } from './sources.ts'
-
-interface Placed {
-  readonly id: EndpointId
-  generation: Generation
-  /** Undefined: known from the kernel only, nobody has claimed it yet. */
-  entry: EndpointEntry | undefined
-  /** What stands in ng_endpoints for it. */
-  key: HookKey | undefined
-  sources: readonly Prefix[]
-  state: HookState
-  /** Formatted key of the hook that another endpoint took over. */
-  lost: string | undefined
-}
 
 export interface HooksOptions {
   readonly bpf: Bpf
@@ -61,6 +50,9 @@ export class Hooks {
   /** Who stands in ng_endpoints, by formatted hook key. */
   readonly #owners = new Map<string, EndpointId>()
 
+  /** Retired while they were upserted; `refresh` tells of them. */
+  readonly #untold = new Set<EndpointId>()
+
   constructor(options: HooksOptions) {
     this.#options = options
     this.#finder = new HookFinder(options.posix)
@@ -68,6 +60,7 @@ export class Hooks {
     this.fences = new Fences({
       ...options,
       news: this.#news,
+      awaitedSide: (name) => this.#awaitedSide(name),
       isOwned: (ifindex) => this.#owners.has(`interface:${ifindex}`),
     })
     this.#adopt()
@@ -100,10 +93,13 @@ export class Hooks {
     if (placed.entry !== undefined) this.#index.remove(placed.id, placed.entry.hook)
     this.#index.add(placed.id, entry.hook)
     const before = placed.generation
+    const isMoved = placed.entry !== undefined && !sameHook(placed.entry.hook, entry.hook)
+    if (before !== entry.generation || isMoved) placed.had = undefined
     placed.generation = entry.generation
     placed.entry = entry
     placed.lost = undefined
     const failure = this.#place(placed)
+    if (isRetired(placed)) this.#untold.add(placed.id)
     if (before !== entry.generation) this.#options.forget(placed.id, before)
     return failure
   }
@@ -112,9 +108,15 @@ export class Hooks {
   remove(id: EndpointId): string | undefined {
     const placed = this.#placed.get(id)
     if (placed === undefined) return undefined
+    const { entry } = placed
+    // Before its place is cleared: nobody waits for that interface any more.
+    if (entry !== undefined) this.#index.remove(id, entry.hook)
     const failure = this.#unplace(placed)
-    if (failure !== undefined) return failure
-    if (placed.entry !== undefined) this.#index.remove(id, placed.entry.hook)
+    if (failure !== undefined) {
+      if (entry !== undefined) this.#index.add(id, entry.hook)
+      return failure
+    }
+    if (entry?.hook.kind === 'interface') this.fences.lookAt(entry.hook.name)
     this.#placed.delete(id)
     this.#options.forget(id, placed.generation)
     return undefined
@@ -136,6 +138,8 @@ export class Hooks {
       if (!sameState(state, placed.state) || !sameKey(key, placed.key)) changed.push(id)
     }
     this.fences.follow(news)
+    for (const id of this.#untold) if (!changed.includes(id)) changed.push(id)
+    this.#untold.clear()
     return changed
   }
 
@@ -161,6 +165,8 @@ export class Hooks {
         generation: value.generation,
         entry: undefined,
         key,
+        had: key,
+        closed: undefined,
         sources: sources.get(value.id) ?? [],
         state: { kind: 'attached' },
         lost: undefined,
@@ -168,6 +174,14 @@ export class Hooks {
       sources.delete(value.id)
     })
     for (const [id, orphans] of sources) this.#options.sources.remove(id, orphans, [])
+  }
+
+  #awaitedSide(name: string): 'ingress' | 'egress' | undefined {
+    for (const id of this.#index.byInterface(name) ?? []) {
+      const hook = this.#placed.get(id)?.entry?.hook
+      if (hook?.kind === 'interface') return hook.side
+    }
+    return undefined
   }
 
   #place(placed: Placed): string | undefined {
@@ -179,11 +193,29 @@ export class Hooks {
       placed.state = found.state
       return failure
     }
+    if (placed.had !== undefined && !sameKey(placed.had, found.key)) {
+      return this.#retire(placed, entry, found)
+    }
     const failure = this.#write(placed, entry, found) ?? this.#attach(entry, found)
+    if (failure === undefined) placed.had = found.key
     placed.state =
       failure === undefined
         ? { kind: 'attached' }
         : { kind: 'failed', reason: `cannot attach to ${formatHookKey(found.key)}: ${failure}` }
+    return failure
+  }
+
+  /** Its hook was made again, so who is there now is a stranger. An interface is fenced; on a cgroup the programs without
+   *  an entry let nothing pass. */
+  #retire(placed: Placed, entry: EndpointEntry, found: PresentHook): string | undefined {
+    if (sameKey(placed.closed, found.key)) return undefined
+    const failure = this.#unplace(placed)
+    placed.state = { kind: 'waiting', reason: `${formatHookKey(found.key)} was made again` }
+    if (found.key.kind === 'cgroup') {
+      placed.closed = found.key
+      return failure ?? this.#attach(entry, found)
+    }
+    this.fences.takeOver(found.key.id)
     return failure
   }
 
@@ -235,7 +267,11 @@ export class Hooks {
   #unplace(placed: Placed): string | undefined {
     const failure = placed.key === undefined ? undefined : this.#clear(placed.key, placed.id)
     if (failure !== undefined) return failure
-    placed.key = undefined
+    const { closed } = placed
+    if (closed !== undefined && !this.#owners.has(formatHookKey(closed))) {
+      detach(this.#options.bpf, this.#options.links, closed)
+    }
+    placed.key = placed.closed = undefined
     this.#options.sources.remove(placed.id, placed.sources, [])
     placed.sources = []
     return undefined
@@ -255,34 +291,4 @@ export class Hooks {
     this.#owners.delete(text)
     return undefined
   }
-}
-
-function newcomer(entry: EndpointEntry): Placed {
-  return {
-    id: entry.id,
-    generation: entry.generation,
-    entry,
-    key: undefined,
-    sources: [],
-    state: { kind: 'waiting', reason: 'not looked for yet' },
-    lost: undefined,
-  }
-}
-
-/** Whether what was found differs from what is in the kernel. */
-function isNews(placed: Placed, found: FoundHook): boolean {
-  if (found.kind === 'absent') {
-    return placed.key !== undefined || !sameState(placed.state, found.state)
-  }
-  if (placed.lost === formatHookKey(found.key)) return false
-  return placed.state.kind !== 'attached' || !sameKey(placed.key, found.key)
-}
-
-function sameKey(a: HookKey | undefined, b: HookKey | undefined): boolean {
-  return a?.kind === b?.kind && a?.id === b?.id
-}
-
-function sameState(a: HookState, b: HookState): boolean {
-  if (a.kind !== b.kind) return false
-  return !('reason' in a) || !('reason' in b) || a.reason === b.reason
 }
