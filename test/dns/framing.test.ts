@@ -14,8 +14,9 @@ function framed(message: Uint8Array): Uint8Array {
 function drain(reader: FrameReader, chunks: readonly Uint8Array[], most = Infinity): Uint8Array[] {
   const messages: Uint8Array[] = []
   for (const chunk of chunks) {
-    const own = chunk.slice()
-    reader.push(own)
+    const own = new Uint8Array(chunk.length + 5).fill(0xdd)
+    own.set(chunk, 3)
+    reader.push(own, 3, 3 + chunk.length)
     let taken = 0
     let dry = false
     while (taken < most && !dry) {
@@ -24,8 +25,9 @@ function drain(reader: FrameReader, chunks: readonly Uint8Array[], most = Infini
       else dry = true
       taken++
     }
-    // After false the chunk is the owner's again.
-    if (dry) own.fill(0xee)
+    // After false, or a hold, the chunk is the owner's again.
+    if (!dry) reader.hold()
+    own.fill(0xee)
   }
   return messages
 }

@@ -42,7 +42,7 @@ async function startListener(host: Host, mode: string): Promise<LabProcess> {
   const path = fileURLToPath(new URL('../support/tcp-listener.ts', import.meta.url))
   const loader = import.meta.resolve('tsx')
   const listener = host.start(process.execPath, ['--import', loader, path, mode, String(PORT)])
-  await listener.untilOutput(/^ready$/m, 20_000)
+  await listener.untilOutput(/^ready /m, 20_000)
   return listener
 }
 

@@ -1,7 +1,9 @@
-// A process for kernel tests: the addon's TCP listeners in one mode, both families, on one port. Prints `ready`, then for
+// A process for kernel tests: the addon's TCP listeners in one mode, both families, on one port. Prints `ready PORT`, then for
 // each query a line `CLIENT asks SERVER PORT on INTERFACE`, and answers REFUSED.
-//   tcp-listener.ts MODE PORT
+// It can be started with few descriptors; when a connection can't be taken it prints `fault CODE MILLISECONDS`.
+//   tcp-listener.ts MODE PORT [DESCRIPTORS]
 
+import { closeSync, openSync } from 'node:fs'
 import { systemClock } from '../../src/core/clock.ts'
 import { formatAddress, type Family } from '../../src/core/ip.ts'
 import { LOCAL } from '../../src/dns/codes.ts'
@@ -10,6 +12,7 @@ import { LOCAL_ANSWER_MAX, writeLocalAnswer } from '../../src/dns/reply.ts'
 import { loadTcp } from '../../src/native/native.ts'
 import type { MessageBatch } from '../../src/proxy/batch.ts'
 import { BatchCollector } from '../../src/proxy/collector.ts'
+import type { StreamAcceptor } from '../../src/proxy/streams.ts'
 import { NativeStreams } from '../../src/proxy/tcp-native.ts'
 import { TcpServer } from '../../src/proxy/tcp-server.ts'
 
@@ -42,9 +45,29 @@ const collector = new BatchCollector({
 })
 const streams = new NativeStreams({ addon: loadTcp(), clock, capacity: 1024 })
 const server: TcpServer = new TcpServer({ clock, collector, streams })
-const mode = MODES.find((each) => each === process.argv[2]) ?? 'explicit'
-const port = Number(process.argv[3])
-for (const family of [4, 6] as const) {
-  await server.listen({ family, octets: new Uint8Array(16), port, mode })
+const acceptor: StreamAcceptor = {
+  accept: (stream, arrival) => server.accept(stream, arrival),
+  acceptFault: (code) => void process.stdout.write(`fault ${code} ${Math.round(clock.now())}\n`),
 }
-process.stdout.write('ready\n')
+const mode = MODES.find((each) => each === process.argv[2]) ?? 'explicit'
+let port = Number(process.argv[3])
+for (const family of [4, 6] as const) {
+  const listener = await streams.listen(
+    { family, octets: new Uint8Array(16), port, mode },
+    acceptor,
+  )
+  port = listener.port
+}
+const spare = process.argv[4]
+if (spare !== undefined) leave(Number(spare))
+process.stdout.write(`ready ${port}\n`)
+
+/** Takes all descriptors but so many. */
+function leave(count: number): void {
+  const taken: number[] = []
+  try {
+    for (;;) taken.push(openSync('/dev/null', 'r'))
+  } catch {
+    for (const fd of taken.slice(-count)) closeSync(fd)
+  }
+}
