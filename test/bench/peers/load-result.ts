@@ -63,7 +63,7 @@ export function parseLoadResult(text: string): LoadResult {
 export function figuresOf(
   load: LoadResult,
   proxy: Usage | undefined,
-  rest: { readonly upstreamCpuUs: number; readonly othersCpuUs: number },
+  rest: { readonly upstreamCpuUs: number; readonly others: number },
 ): Figures {
   return {
     qps: (load.inTime * 1e9) / load.elapsedNs,
@@ -78,7 +78,7 @@ export function figuresOf(
     upstream: rest.upstreamCpuUs / load.answered,
     wrong: load.wrong,
     late: load.late / load.sent,
-    others: (rest.othersCpuUs * 1000) / load.elapsedNs,
+    others: rest.others,
   }
 }
 

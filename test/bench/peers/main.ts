@@ -42,7 +42,7 @@ async function main(args: readonly string[]): Promise<number> {
     return 3
   }
   const release = copyRelease(ROOT)
-  const stage = new Stage(CACHE)
+  const stage = new Stage(CACHE, options.priority)
   try {
     await stage.startUpstream()
     return await runAll(stage, release, options)
@@ -210,12 +210,12 @@ async function soakAll(
   return criteria
 }
 
-function headOf(release: Release, { rounds, quick }: Options): readonly string[] {
+function headOf(release: Release, { rounds, quick, priority }: Options): readonly string[] {
   const [cpu] = cpus()
   const pinned =
     LOAD_CPU === PROXY_CPU
       ? 'one CPU for everything: nothing to judge by'
-      : `the proxy alone on CPU ${PROXY_CPU}, load and upstream on CPU ${LOAD_CPU}, all at nice -20`
+      : `the proxy alone on CPU ${PROXY_CPU}, load and upstream on CPU ${LOAD_CPU}${priority ? ', before all else' : ''}`
   return [
     `bench:peers: ${release.title}`,
     `${cpus().length} x ${cpu?.model.trim() ?? 'CPU'}, Linux ${kernelRelease()}; ${pinned}`,

@@ -15,9 +15,11 @@ export interface Options {
   /** Exit code 1 when a figure is over its limit. */
   readonly strict: boolean
   readonly rounds: number
+  /** Before everything else on the machine, which hardly runs meanwhile. */
+  readonly priority: boolean
 }
 
-export const USAGE = `npm run bench:peers -- [--quick] [--only NAME]... [--rounds N] [--soak] [--profile] [--strict] [-o json]
+export const USAGE = `npm run bench:peers -- [--quick] [--only NAME]... [--rounds N] [--soak] [--profile] [--strict] [--priority] [-o json]
 names: ${SUBJECTS.join(', ')}`
 
 /** The options, or what is wrong with them. */
@@ -33,17 +35,27 @@ export function parseOptions(args: readonly string[]): Options | string {
         soak: { type: 'boolean', default: false },
         profile: { type: 'boolean', default: false },
         strict: { type: 'boolean', default: false },
+        priority: { type: 'boolean', default: false },
         output: { type: 'string', short: 'o' },
       },
     })
   } catch (error) {
     return `${error instanceof Error ? error.message : String(error)}\n${USAGE}`
   }
-  const { quick, only, rounds, soak, profile, strict, output } = parsed.values
+  const { quick, only, rounds, soak, profile, strict, priority, output } = parsed.values
   const names = only.flatMap((text) => SUBJECTS.filter((name) => name === text))
   if (names.length !== only.length) return `unknown name in --only ${only.join(' ')}\n${USAGE}`
   if (output !== undefined && output !== 'json') return `unknown output ${output}\n${USAGE}`
   const count = Number(rounds ?? (quick ? 1 : 3))
   if (!Number.isInteger(count) || count < 1) return `--rounds wants a number from 1\n${USAGE}`
-  return { quick, only: names, json: output === 'json', profile, soak, strict, rounds: count }
+  return {
+    quick,
+    only: names,
+    json: output === 'json',
+    profile,
+    soak,
+    strict,
+    priority,
+    rounds: count,
+  }
 }

@@ -75,7 +75,7 @@ const LOAD: LoadResult = {
 }
 
 test('figuresOf counts answers in time for q/s, and CPU over all answers', () => {
-  const rest = { upstreamCpuUs: 1980, othersCpuUs: 500_000 }
+  const rest = { upstreamCpuUs: 1980, others: 0.25 }
   const figures = figuresOf(LOAD, { cpuUs: 9900, residentBytes: 50e6 }, rest)
   assert.deepEqual(figures, {
     qps: 490,
@@ -221,6 +221,7 @@ test('parseOptions takes what the usage says, and names what is wrong', () => {
     profile: false,
     soak: false,
     strict: false,
+    priority: false,
     rounds: 3,
   }
   assert.deepEqual(parseOptions([]), defaults)

@@ -35,18 +35,21 @@ export interface Measured {
   readonly load: LoadResult
   readonly proxy: Usage | undefined
   readonly upstreamCpuUs: number
-  /** Of everything else on the machine. */
-  readonly othersCpuUs: number
+  /** CPUs that everything else on the machine kept busy meanwhile. */
+  readonly others: number
 }
 
 export class Stage {
   readonly lab: PodLab
   readonly #tools: string
+  readonly #first: boolean
   #upstream: LabProcess | undefined
   /** No name was asked with this number or a later one. */
   #next = 0
 
-  constructor(cache: string) {
+  /** `first`: what is measured goes before everything else on the machine. */
+  constructor(cache: string, first: boolean) {
+    this.#first = first
     this.#tools = compile(cache)
     this.lab = podLab({ pods: 1 })
     const { host } = this.pod
@@ -64,7 +67,7 @@ export class Stage {
   async startUpstream(delayUs = 0): Promise<void> {
     await this.#upstream?.stop()
     const args = [join(this.#tools, 'upstream'), DNS_4, '53', `${delayUs}`]
-    this.#upstream = this.lab.internet.start('taskset', [...on(LOAD_CPU), ...args])
+    this.#upstream = this.lab.internet.start('setsid', [...this.#on(LOAD_CPU), ...args])
     await this.#upstream.untilOutput(/^ready$/m)
   }
 
@@ -74,7 +77,7 @@ export class Stage {
     args: readonly string[],
     env: Readonly<Record<string, string>> = {},
   ): LabProcess {
-    return this.lab.node.start('taskset', [...on(PROXY_CPU), command, ...args], { env })
+    return this.lab.node.start('setsid', [...this.#on(PROXY_CPU), command, ...args], { env })
   }
 
   /** Runs the load; `pid` is the proxy's, 0 for none. */
@@ -93,9 +96,9 @@ export class Stage {
     ]
     const args = [mode, server, '53', known ? 'k' : 'n', ...numbers.map(String)]
     const before = this.#usage(pid)
-    const command = [...on(LOAD_CPU), join(this.#tools, 'load'), ...args]
+    const command = [...this.#on(LOAD_CPU), join(this.#tools, 'load'), ...args]
     const limitMs = (seconds + 20) * 1000
-    const output = await this.pod.host.run('taskset', command, { limitMs })
+    const output = await this.pod.host.run('setsid', command, { limitMs })
     if (output.code !== 0) throw new Error(`Cannot load: ${output.stderr}`)
     const after = this.#usage(pid)
     const load = parseLoadResult(output.stdout)
@@ -103,25 +106,27 @@ export class Stage {
     const proxy = between(before.proxy, after.proxy)
     const upstreamCpuUs = between(before.upstream, after.upstream)?.cpuUs ?? NaN
     const own = (proxy?.cpuUs ?? 0) + upstreamCpuUs + load.cpuNs / 1000
-    const othersCpuUs = Math.max(0, after.busyUs - before.busyUs - own)
-    return { load, proxy, upstreamCpuUs, othersCpuUs }
+    const others = Math.max(0, after.busyUs - before.busyUs - own) / (after.atUs - before.atUs)
+    return { load, proxy, upstreamCpuUs, others }
+  }
+
+  /** Arguments of setsid(1): a session, hence a scheduling group of its own where the kernel makes groups of sessions
+   *  (sched(7), autogroup), so that nice values count against the rest of the machine. */
+  #on(cpu: number): readonly string[] {
+    if (!this.#first) return ['taskset', '-c', `${cpu}`]
+    const raise = 'echo -20 2>/dev/null >/proc/self/autogroup; exec nice -n -20 "$@"'
+    return ['sh', '-c', raise, 'sh', 'taskset', '-c', `${cpu}`]
   }
 
   #usage(pid: number) {
     const upstream = usageOf(this.#upstream?.pid ?? 0)
-    return { proxy: usageOf(pid), upstream, busyUs: busyUs() }
+    return { proxy: usageOf(pid), upstream, busyUs: busyUs(), atUs: performance.now() * 1000 }
   }
 
   async close(): Promise<void> {
     await this.#upstream?.stop()
     await this.lab.close()
   }
-}
-
-/** Arguments of taskset(1). All take part with the same high priority, so that what else runs on the machine
- *  disturbs less. */
-function on(cpu: number): readonly string[] {
-  return ['-c', `${cpu}`, 'nice', '-n', '-20']
 }
 
 /** Microseconds that all CPUs together were busy since the machine started, interrupts and steal included (proc(5)). */
