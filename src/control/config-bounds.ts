@@ -3,6 +3,7 @@
 
 import type { Fault, Position } from '../core/errors.ts'
 import { compilePolicies, type CompileOptions } from '../policy/compile.ts'
+import { defaultEgressOf } from '../policy/default-egress.ts'
 import { flatten } from '../policy/flatten.ts'
 import { indexLabels, policySelects } from '../policy/labels.ts'
 import type { Policy } from '../policy/rule.ts'
@@ -65,9 +66,11 @@ export function boundFaults(
   const sizes = new Map<string, number>()
   for (const endpoint of endpoints) {
     const selecting = selectingPolicies(policies, endpoint)
-    const key = selecting.map((policy) => policies.indexOf(policy)).join(',')
+    const defaultEgress = defaultEgressOf(endpoint.labels, compile.defaultEgress)
+    const numbers = selecting.map((policy) => policies.indexOf(policy))
+    const key = `${numbers.join(',')} ${defaultEgress}`
     if (sizes.has(key)) continue
-    const size = entriesOf(selecting, compile)
+    const size = entriesOf(selecting, { ...compile, defaultEgress })
     sizes.set(key, size)
     if (size <= bounds.policyEntries) continue
     const message = `endpoint ${endpoint.name} needs ${size} policy entries, limits.policy-entries allows ${bounds.policyEntries}`

@@ -126,8 +126,10 @@ export class EndpointControl {
   }
 
   #publish(endpoint: Endpoint): void {
-    const { id, hook, audit, addresses: sources } = endpoint
-    const entry = { id, generation: endpoint.generation, hook, enforcing: true, audit, sources }
+    const { id, hook, audit, addresses: sources, generation: own } = endpoint
+    // Once scoped, always: entries in its scope may go later than the reason for them, and none costs nothing.
+    const scoped = this.#policies.isScoped(endpoint) || this.#entries.get(id)?.scoped === true
+    const entry = { id, generation: own, hook, enforcing: true, audit, scoped, sources }
     this.#entries.set(id, entry)
     this.#noteHook(endpoint)
     this.#core.committer.upsertEndpoint(entry)

@@ -15,7 +15,8 @@ import { invariant } from '../core/invariant.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import { OWNER_POLICY } from '../ipcache/facts.ts'
 import type { Selector } from '../identity/selector-cache.ts'
-import { compilePolicies, type CompiledPolicy, type DefaultEgress } from '../policy/compile.ts'
+import { compilePolicies, type CompiledPolicy } from '../policy/compile.ts'
+import { defaultEgressOf, type DefaultEgress } from '../policy/default-egress.ts'
 import { indexLabels, policySelects } from '../policy/labels.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { EndpointRules } from '../datapath/policy-maps.ts'
@@ -28,6 +29,7 @@ import { qualifiedName } from './rule-origins.ts'
 
 export interface PolicyControlOptions {
   readonly core: CoreState
+  /** Of endpoints whose labels say nothing else. */
   readonly defaultEgress: DefaultEgress
   readonly withoutDnsRules: 'allow' | 'deny'
   readonly staticIdentitiesMax: number
@@ -53,6 +55,8 @@ export class PolicyControl {
   #held: Selector[] = []
   /** Held by policies that went, until nothing carries their labels any more. */
   #leaving: Selector[] = []
+  /** Selects what endpoints under `allow-named` learned; held while compiled rules have it. */
+  #named: Selector | undefined
   #shared = new Map<string, SharedRules>()
   readonly #wanted = new Map<EndpointId, SharedRules>()
   readonly #inForce = new Map<EndpointId, SharedRules>()
@@ -87,6 +91,11 @@ export class PolicyControl {
     return this.#wanted.get(endpoint)?.compiled
   }
 
+  /** Whether the endpoint may get entries in a scope of its own, whatever policies come. */
+  isScoped(endpoint: Pick<Endpoint, 'labels'>): boolean {
+    return this.#core.scopes.learning === 'endpoint' || this.#egressOf(endpoint) === 'allow-named'
+  }
+
   /** Sets the policies that are to be in force; the caller then runs the transition. The same ones cause nothing. */
   setPolicies(policies: readonly Policy[], endpoints: Iterable<Endpoint>): void {
     if (this.#loaded && sameItems(policies, this.#policies)) return
@@ -104,15 +113,15 @@ export class PolicyControl {
   /** The endpoints there are now. Those without rules get them at once, others when no switch is awaited. */
   setEndpoints(endpoints: Iterable<Endpoint>): void {
     this.#endpoints = endpoints
+    for (const endpoint of endpoints) this.#want(endpoint)
     for (const endpoint of endpoints) {
-      const shared = this.#sharedFor(endpoint)
-      this.#wanted.set(endpoint.id, shared)
       if (this.#phase !== 'widen' || !this.#inForce.has(endpoint.id)) this.#enforce(endpoint.id)
     }
     this.#preallocate()
   }
 
   removeEndpoint(id: EndpointId): void {
+    this.#core.scopes.setNamed(id, false)
     this.#wanted.delete(id)
     this.#inForce.delete(id)
     this.#core.policyMaps.removeEndpoint(id)
@@ -129,6 +138,9 @@ export class PolicyControl {
       case 'switch':
         this.#phase = 'narrow'
         this.#dropUnusedLabels()
+        for (const { id } of this.#endpoints) {
+          if (this.#wanted.get(id)?.compiled.named !== true) this.#core.names.setNamed(id, false)
+        }
         this.#facts.apply(this.#policies.flatMap(cidrFacts))
         this.#preallocate()
         return true
@@ -136,10 +148,24 @@ export class PolicyControl {
         this.#phase = 'settled'
         for (const selector of this.#leaving) this.#core.selectors.release(selector)
         this.#leaving = []
+        this.#releaseNamed()
         return true
       case 'settled':
         return false
     }
+  }
+
+  /**
+   * Notes the rules that an endpoint is to have. What it learned gets its label before rules select by that, and
+   * loses it after they do: the endpoint's default then changes in the steps of a new policy.
+   */
+  #want(endpoint: Endpoint): void {
+    const shared = this.#sharedFor(endpoint)
+    const { named } = shared.compiled
+    const inForce = this.#inForce.get(endpoint.id)
+    this.#wanted.set(endpoint.id, shared)
+    if (named) this.#core.names.setNamed(endpoint.id, true)
+    if (inForce !== undefined && inForce.compiled.named !== named) this.#phase = 'widen'
   }
 
   /** Makes the rules of an endpoint the wanted ones. */
@@ -182,7 +208,19 @@ export class PolicyControl {
     }
   }
 
+  #egressOf({ labels }: Pick<Endpoint, 'labels'>): DefaultEgress {
+    return defaultEgressOf(labels, this.#options.defaultEgress)
+  }
+
+  #releaseNamed(): void {
+    if (this.#named === undefined) return
+    for (const { compiled } of this.#shared.values()) if (compiled.named) return
+    this.#core.selectors.release(this.#named)
+    this.#named = undefined
+  }
+
   #sharedFor(endpoint: Endpoint): SharedRules {
+    const defaultEgress = this.#egressOf(endpoint)
     const labels = indexLabels(endpoint.labels)
     const numbers: number[] = []
     const selecting = this.#policies.filter((policy, i) => {
@@ -190,14 +228,15 @@ export class PolicyControl {
       if (selects) numbers.push(i)
       return selects
     })
-    const key = numbers.join(',')
+    const key = `${numbers.join(',')} ${defaultEgress}`
     const known = this.#shared.get(key)
     if (known !== undefined) return known
     const compiled = compilePolicies(selecting, {
-      defaultEgress: this.#options.defaultEgress,
+      defaultEgress,
       withoutDnsRules: this.#options.withoutDnsRules,
       originOf: (policy, rule) => this.#core.origins.originOf(policy, rule),
     })
+    if (compiled.named) this.#named ??= this.#core.selectors.acquire({ kind: 'named' }).selector
     const shared = { compiled, rules: this.#resolve(compiled) }
     this.#shared.set(key, shared)
     return shared

@@ -1,7 +1,8 @@
 // Numbers in advance for the label sets that names will really get (SEMANTICS 3, CFP-28427 "FQDN identity
 // pre-allocation"), so that the first answer for a name needs no allocation and no policy-map write: for a
 // `matchName` the union of all selectors that match it, for a pattern its own set, each per family in
-// use and with what selected prefixes of length 0-8 pass down. Best effort: stops at half of
+// use and with what selected prefixes of length 0-8 pass down; all of it once more with `reserved:named`
+// while an endpoint has `default-egress: allow-named`. Best effort: stops at half of
 // `limits.static-identities`.
 
 import { identity, type Identity } from '../core/ids.ts'
@@ -9,7 +10,7 @@ import type { Family } from '../core/ip.ts'
 import { EMPTY_SET } from '../core/labels.ts'
 import { parseName } from '../core/name.ts'
 import type { FqdnSelector } from '../identity/selector-cache.ts'
-import { worldOf } from '../identity/reserved.ts'
+import { NAMED_LABEL, worldOf } from '../identity/reserved.ts'
 import { isKnownClass } from '../ipcache/derive.ts'
 import type { CoreState } from './core-state.ts'
 
@@ -48,14 +49,24 @@ export class Preallocation {
   *#wantedSets(families: ReadonlySet<Family>): Iterable<number> {
     const around = new Map<Family, readonly number[]>()
     for (const family of families) around.set(family, this.#passedDown(family))
-    for (const selector of this.#core.selectors) {
-      if (selector.kind !== 'fqdn') continue
-      const own = this.#ownSet(selector)
+    for (const own of this.#ownSets()) {
       for (const [family, sets] of around) {
         for (const set of sets) {
           yield this.#core.ipcache.deriver.derive(own, set, worldOf(family), family)
         }
       }
+    }
+  }
+
+  *#ownSets(): Iterable<number> {
+    const { selectors, scopes, labelSets } = this.#core
+    const named = scopes.hasNamed ? labelSets.intern([NAMED_LABEL]) : EMPTY_SET
+    if (named !== EMPTY_SET) yield named
+    for (const selector of selectors) {
+      if (selector.kind !== 'fqdn') continue
+      const own = this.#ownSet(selector)
+      yield own
+      if (named !== EMPTY_SET) yield labelSets.union(own, named)
     }
   }
 

@@ -68,7 +68,7 @@ function readEndpoint(reader: Reader): EndpointRecord | undefined {
     nameReader === undefined ? reader.fault('found no name, expected one') : readName(nameReader)
   const hook = readHook(fields)
   const { addresses, addressPositions } = readAddresses(reader, fields, fields.has('cgroup'))
-  const labels = readLabels(fields.get('labels'))
+  const labels = readLabels(fields.get('labels'), 'endpoint')
   const audit = fields.get('audit')?.flag() ?? false
   if (name === undefined) return undefined
   return { name, addresses, addressPositions, labels, hook, audit, position: reader.position }

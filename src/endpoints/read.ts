@@ -3,6 +3,7 @@
 import type { Position } from '../core/errors.ts'
 import { parsePrefix, type Prefix } from '../core/ip.ts'
 import type { Reader } from '../core/source-document.ts'
+import { DEFAULT_EGRESS, DEFAULT_EGRESS_KEY, isDefaultEgress } from '../policy/default-egress.ts'
 import {
   DEFAULT_SOURCE,
   formatLabel,
@@ -55,7 +56,10 @@ function readPrefix(reader: Reader): Prefix | undefined {
 }
 
 /** A mapping from `key` or `source:key` to text; no source is `external`. */
-export function readLabels(reader: Reader | undefined): readonly string[] {
+export function readLabels(
+  reader: Reader | undefined,
+  of: 'endpoint' | 'resource',
+): readonly string[] {
   const labels = new Map<string, string>()
   for (const [written, value] of reader?.entries() ?? []) {
     const expected = labelKeyFault(written)
@@ -63,12 +67,13 @@ export function readLabels(reader: Reader | undefined): readonly string[] {
       value.fault(`found ${JSON.stringify(written)}, expected ${expected}`, 'key')
     }
     const { source, key } = splitKey(written, DEFAULT_SOURCE)
-    const fault = refusedLabel(source, key)
+    const fault = refusedLabel(source, key, of)
     if (fault !== undefined) value.fault(fault, 'key')
     const text = value.text()
     const valueFault = text === undefined ? undefined : labelValueFault(text)
     if (valueFault !== undefined) value.expected(valueFault)
     if (text === undefined) continue
+    if (key === DEFAULT_EGRESS_KEY && of === 'endpoint') checkDefaultEgress(value, text, labels)
     if (labels.has(`${source}:${key}`)) value.fault(`found the label ${source}:${key} twice`, 'key')
     labels.set(`${source}:${key}`, formatLabel({ source, key, value: text }))
   }
@@ -76,12 +81,29 @@ export function readLabels(reader: Reader | undefined): readonly string[] {
 }
 
 /** Labels that namegate itself gives, or that would silently not mean what they say. */
-function refusedLabel(source: string, key: string): string | undefined {
+function refusedLabel(
+  source: string,
+  key: string,
+  of: 'endpoint' | 'resource',
+): string | undefined {
   if (['fqdn', 'cidr', 'reserved', 'any'].includes(source)) {
     return `found the source ${source}, which is not for endpoints, expected k8s, external or one of your own`
   }
   if (key === NAMESPACE_KEY && source !== 'k8s') {
     return `found the source ${source}, expected "k8s:${NAMESPACE_KEY}"`
   }
-  return key === 'namegate.io/default-egress' ? 'is not built yet' : undefined
+  return key === DEFAULT_EGRESS_KEY && of === 'resource'
+    ? 'means nothing for a resource, which sends nothing'
+    : undefined
+}
+
+/** The endpoint's own default: one of the known ones, said once whatever the source. */
+function checkDefaultEgress(
+  value: Reader,
+  text: string,
+  labels: ReadonlyMap<string, string>,
+): void {
+  if (!isDefaultEgress(text)) value.expected(DEFAULT_EGRESS.join(', '))
+  const before = [...labels.keys()].find((label) => label.endsWith(`:${DEFAULT_EGRESS_KEY}`))
+  if (before !== undefined) value.fault(`found ${DEFAULT_EGRESS_KEY} twice`, 'key')
 }

@@ -53,7 +53,7 @@ function readResource(reader: Reader): ResourceRecord | undefined {
   const name =
     nameReader === undefined ? reader.fault('found no name, expected one') : readName(nameReader)
   const { addresses } = readAddresses(reader, fields, false)
-  const labels = readLabels(fields.get('labels'))
+  const labels = readLabels(fields.get('labels'), 'resource')
   return name === undefined ? undefined : { name, addresses, labels, position: reader.position }
 }
 

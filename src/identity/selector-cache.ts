@@ -11,6 +11,7 @@ import { invariant } from '../core/invariant.ts'
 import { containsPrefix, formatPrefix, truncatePrefix, type Prefix } from '../core/ip.ts'
 import type { LabelSet, LabelSets } from '../core/labels.ts'
 import type { Pattern } from '../policy/pattern.ts'
+import { NAMED_LABEL } from './reserved.ts'
 
 export interface FqdnSelector {
   readonly kind: 'fqdn'
@@ -31,11 +32,20 @@ export interface CidrSelector {
   readonly identities: Set<Identity>
 }
 
-export type Selector = FqdnSelector | CidrSelector
+/** Selects what an endpoint learned by asking, in its own scope (`default-egress: allow-named`). */
+export interface NamedSelector {
+  readonly kind: 'named'
+  readonly id: SelectorId
+  readonly text: string
+  readonly identities: Set<Identity>
+}
+
+export type Selector = FqdnSelector | CidrSelector | NamedSelector
 
 export type SelectorSpec =
   | { readonly kind: 'fqdn'; readonly pattern: Pattern }
   | { readonly kind: 'cidr'; readonly prefix: Prefix; readonly except: readonly Prefix[] }
+  | { readonly kind: 'named' }
 
 interface Counted {
   readonly selector: Selector
@@ -46,7 +56,8 @@ export class SelectorCache {
   readonly #sets: LabelSets
   readonly #byKey = new Map<string, Counted>()
   readonly #byId = new Map<SelectorId, Selector>()
-  readonly #fqdnByLabel = new Map<string, FqdnSelector>()
+  /** Selectors of one label. */
+  readonly #byLabel = new Map<string, FqdnSelector | NamedSelector>()
   readonly #cidrByPrefix = new Map<string, CidrSelector[]>()
   /** How many CIDR selectors have each prefix length, by family. */
   readonly #lengths = { 4: new Map<number, number>(), 6: new Map<number, number>() }
@@ -113,11 +124,11 @@ export class SelectorCache {
     const set = this.#sets.get(setId)
     const selectors: Selector[] = []
     for (const label of set.labels) {
-      if (label.kind === 'plain') continue
+      if (label.kind === 'plain' && label.text !== NAMED_LABEL) continue
       const peers = this.#identitiesByLabel.get(label.text)
       if (peers === undefined) this.#identitiesByLabel.set(label.text, new Set([id]))
       else peers.add(id)
-      const selector = this.#fqdnByLabel.get(label.text)
+      const selector = this.#byLabel.get(label.text)
       if (selector !== undefined) selectors.push(selector)
     }
     this.#addCidrSelectors(set, selectors)
@@ -145,7 +156,12 @@ export class SelectorCache {
     const base = { id: selectorId(this.#nextId++), text, identities: new Set<Identity>() }
     if (spec.kind === 'fqdn') {
       const selector: FqdnSelector = { ...base, kind: 'fqdn', pattern: spec.pattern }
-      this.#fqdnByLabel.set(`fqdn:${text}`, selector)
+      this.#byLabel.set(labelOf(selector), selector)
+      return selector
+    }
+    if (spec.kind === 'named') {
+      const selector: NamedSelector = { ...base, kind: 'named' }
+      this.#byLabel.set(labelOf(selector), selector)
       return selector
     }
     const selector: CidrSelector = {
@@ -162,8 +178,8 @@ export class SelectorCache {
   }
 
   #unregister(selector: Selector): void {
-    if (selector.kind === 'fqdn') {
-      this.#fqdnByLabel.delete(`fqdn:${selector.text}`)
+    if (selector.kind !== 'cidr') {
+      this.#byLabel.delete(labelOf(selector))
       return
     }
     const { family, length } = selector.prefix
@@ -189,8 +205,8 @@ export class SelectorCache {
   }
 
   #selectExisting(selector: Selector): void {
-    if (selector.kind === 'fqdn') {
-      this.#select(selector, this.#identitiesByLabel.get(`fqdn:${selector.text}`))
+    if (selector.kind !== 'cidr') {
+      this.#select(selector, this.#identitiesByLabel.get(labelOf(selector)))
       return
     }
     for (const [text, identities] of this.#identitiesByLabel) {
@@ -215,7 +231,12 @@ function selectsCidr(selector: CidrSelector, label: Prefix): boolean {
   )
 }
 
+function labelOf(selector: FqdnSelector | NamedSelector): string {
+  return selector.kind === 'named' ? NAMED_LABEL : `fqdn:${selector.text}`
+}
+
 function textOf(spec: SelectorSpec): string {
+  if (spec.kind === 'named') return NAMED_LABEL
   if (spec.kind === 'fqdn') return spec.pattern.text
   const except = spec.except.map(formatPrefix).sort()
   const prefix = formatPrefix(spec.prefix)

@@ -175,6 +175,13 @@ export class NameCache {
     return true
   }
 
+  /** Says whether what the endpoint learns is labelled as named; what it learned already follows in `Relabel`. */
+  setNamed(endpoint: EndpointId, named: boolean): void {
+    if (this.scopes.setNamed(endpoint, named) && this.pairs.firstOf(endpoint) !== 0) {
+      this.scopes.begin()
+    }
+  }
+
   stateOf(pair: number, scan: number): PairState {
     const now = this.tick()
     if (now <= this.pairs.liveUntil[pair]!) return 'live'

@@ -43,7 +43,11 @@ export class NameScopes {
     return this.#named.has(endpoint)
   }
 
-  /** Begins or ends labelling what the endpoint learns as named; true when that is a change. */
+  get hasNamed(): boolean {
+    return this.#namedSet !== EMPTY_SET
+  }
+
+  /** Begins or ends labelling what the endpoint learns as named; true when that is a change (`begin` the pass). */
   setNamed(endpoint: EndpointId, named: boolean): boolean {
     if (named === this.#named.has(endpoint)) return false
     if (named) this.#named.add(endpoint)
@@ -55,8 +59,12 @@ export class NameScopes {
       this.#sets.release(this.#namedSet)
       this.#namedSet = EMPTY_SET
     }
-    this.#epoch++
     return true
+  }
+
+  /** What endpoints learned before is to be looked at again. */
+  begin(): void {
+    this.#epoch++
   }
 
   /** Labels for the node of an address whose name has these. */

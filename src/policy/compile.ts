@@ -11,6 +11,7 @@ import {
   WORLD_IPV4,
   WORLD_IPV6,
 } from '../identity/reserved.ts'
+import type { DefaultEgress } from './default-egress.ts'
 import { compileDnsRules, type DnsRules } from './dns-rules.ts'
 import type { Coverage } from './flatten.ts'
 import type { Entity, Policy, Rule } from './rule.ts'
@@ -34,11 +35,10 @@ export interface CompiledPolicy {
     readonly spec: SelectorSpec
     readonly coverages: readonly Coverage[]
   }[]
+  /** Whether `allow-named` applies: what the endpoint learns is to carry `reserved:named` in its own scope. */
+  readonly named: boolean
   readonly dns: DnsRules
 }
-
-/** What an endpoint may do that no policy puts into default deny (SEMANTICS 2). */
-export type DefaultEgress = 'allow' | 'allow-named' | 'allow-known' | 'audit' | 'deny'
 
 export interface CompileOptions {
   readonly defaultEgress: DefaultEgress
@@ -55,6 +55,15 @@ const CLASSES_OF: Readonly<Record<Entity, readonly Identity[]>> = {
   'world-ipv6': [WORLD_IPV6],
   all: [ANY_IDENTITY],
   none: [],
+}
+
+/** What each default opens that is a whole class; `allow-named` opens by label alone. */
+const DEFAULT_LEVELS: Readonly<Record<DefaultEgress, readonly Identity[]>> = {
+  allow: [ANY_IDENTITY],
+  audit: [ANY_IDENTITY],
+  'allow-named': [],
+  'allow-known': [ENDPOINT_CLASS, RESOURCE_CLASS],
+  deny: [],
 }
 
 /** Compiles the policies that select one endpoint. */
@@ -82,15 +91,17 @@ export function compilePolicies(
       }
     }
   }
-  const action = options.defaultEgress
-  if (!defaultDeny && (action === 'allow' || action === 'audit')) {
-    addLevel(ANY_IDENTITY, [{ action, range: EVERYTHING, origin: DEFAULT_ORIGIN }])
-  }
+  const egress = defaultDeny ? 'deny' : options.defaultEgress
+  const action = egress === 'audit' ? 'audit' : 'allow'
+  const everything = [{ action, range: EVERYTHING, origin: DEFAULT_ORIGIN }] as const
+  for (const level of DEFAULT_LEVELS[egress]) addLevel(level, everything)
+  const named = egress === 'allow-named'
+  if (named) selectors.push({ spec: { kind: 'named' }, coverages: everything })
   const dns = compileDnsRules(policies, {
     withoutRules: options.withoutDnsRules,
-    defaultDeny: defaultDeny || options.defaultEgress === 'deny',
+    defaultDeny: egress !== 'allow' && egress !== 'audit',
   })
-  return { policies, defaultDeny, levels, selectors, dns }
+  return { policies, defaultDeny, levels, selectors, named, dns }
 }
 
 /** The ports a rule opens or closes in the datapath; a `toPorts` entry with DNS rules opens nothing. */

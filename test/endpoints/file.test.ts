@@ -167,10 +167,6 @@ const ROWS: readonly (readonly [endpoint: string, faults: readonly string[]])[] 
     ],
   ],
   [
-    '{ name: a, addresses: [10.0.0.1], labels: { namegate.io/default-egress: deny } }',
-    ['1:57: endpoints[0].labels["namegate.io/default-egress"]: is not built yet'],
-  ],
-  [
     '{ name: a, addresses: [10.0.0.1], audit: "no" }',
     ['1:54: endpoints[0].audit: found "no", expected true or false'],
   ],

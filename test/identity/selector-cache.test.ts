@@ -30,6 +30,7 @@ const SPECS = [
   cidr('10.0.0.0/8', '10.1.0.0/16'),
   cidr('10.1.0.0/16'),
   cidr('fd00::/8', 'fd00::/64'),
+  { kind: 'named' },
 ]
 const LABELS = [
   ['fqdn:*.x'],
@@ -41,10 +42,13 @@ const LABELS = [
   ['cidr:fd00::/64'],
   ['cidr:fd00::/16'],
   ['k8s:a=b'],
+  ['reserved:named', 'fqdn:a.x'],
+  ['reserved:named'],
 ]
 
 function selectsNaively(spec: SelectorSpec, labels: readonly string[]): boolean {
   if (spec.kind === 'fqdn') return labels.includes(`fqdn:${spec.pattern.text}`)
+  if (spec.kind === 'named') return labels.includes('reserved:named')
   return labels.some((label) => {
     if (!label.startsWith('cidr:')) return false
     const prefix = prefixOf(label.slice(5))

@@ -134,7 +134,7 @@ export class IpCacheModel {
   #toggleNamed(): void {
     const endpoint = this.random.pick(ENDPOINTS)
     if (!this.#named.delete(endpoint)) this.#named.add(endpoint)
-    this.node.core.scopes.setNamed(endpointId(endpoint), this.#named.has(endpoint))
+    this.node.core.names.setNamed(endpointId(endpoint), this.#named.has(endpoint))
   }
 
   #addSelector(text: string): void {

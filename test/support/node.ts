@@ -12,7 +12,7 @@ import { formatPrefix, parsePrefix, widthOf, type Prefix } from '../../src/core/
 import { hashOctets, parseName } from '../../src/core/name.ts'
 import type { DatapathDump } from '../../src/datapath/datapath.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
-import type { DefaultEgress } from '../../src/policy/compile.ts'
+import type { DefaultEgress } from '../../src/policy/default-egress.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
 import { parsePattern, type Pattern } from '../../src/policy/pattern.ts'
 import type { Policy } from '../../src/policy/rule.ts'
