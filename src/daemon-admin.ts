@@ -17,7 +17,7 @@ export interface DaemonAdmin {
 /** `detach` takes all enforcement away and ends the process; undefined where nothing enforces. */
 export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined): DaemonAdmin {
   const { clock, core, policies, endpoints, transition, flows, sources } = daemon
-  const { upstream, responder, pipeline, learner, listeners } = daemon.proxy
+  const { upstream, responder, pipeline, learner, listeners, unknown } = daemon.proxy
   const limits = (): readonly LimitUse[] =>
     limitUses({
       bounds: daemon.config.limits,
@@ -36,6 +36,7 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
     responder,
     upstream,
     listeners,
+    unknown,
     endpoints,
     mode: () => daemon.mode,
   })

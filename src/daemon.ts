@@ -19,6 +19,7 @@ import type { Config } from './config/config.ts'
 import { ownAddresses } from './config/load.ts'
 import { resolveUpstreams } from './config/upstreams.ts'
 import type { Datapath, DatapathDump, DatapathEvent, Mode } from './datapath/datapath.ts'
+import { isBuilt, loadPosix } from './native/native.ts'
 import { DnsProxy } from './proxy/dns-proxy.ts'
 import { systemRandom } from './proxy/random.ts'
 import { Readiness } from './proxy/readiness.ts'
@@ -102,7 +103,10 @@ export class Daemon {
       resources,
       audit,
       flows,
-      onApplied: () => this.housekeeping.beginTransition(),
+      onApplied: () => {
+        this.housekeeping.beginTransition()
+        this.proxy.endpointsChanged()
+      },
     })
     this.proxy = new DnsProxy({
       config,
@@ -114,6 +118,7 @@ export class Daemon {
       flows,
       servers,
       hasIpv6: node.some(({ family }) => family === 6),
+      interfaces: isBuilt('posix') ? loadPosix() : undefined,
       isNodeAudited: () => this.#mode !== 'enforce',
     })
     this.readiness = this.#makeReadiness()
@@ -202,6 +207,7 @@ export class Daemon {
       const endpoint = this.endpoints.registry.byNumber(id)
       if (endpoint !== undefined) begunAnew = this.endpoints.followHook(endpoint) || begunAnew
     }
+    this.proxy.endpointsChanged()
     if (begunAnew) this.housekeeping.beginTransition()
   }
 

@@ -164,6 +164,8 @@ export interface DnsFlowShape extends FlowBase {
 export interface PacketFlowShape extends FlowBase {
   readonly peer: string
   readonly protocol: string
+  /** What was wrong with the query, which bound it met, or how the upstream failed; null when there is none. */
+  readonly reason: string | null
   readonly port: number
   readonly identity: number
   readonly labels: readonly string[]

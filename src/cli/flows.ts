@@ -74,8 +74,10 @@ function detailsOf(flow: Fields): string {
         flow['addresses'] === 1 ? '1 address' : `${textOf(flow['addresses'])} addresses`
       return `${question(flow)} ${textOf(flow['rcode'])}, ${textOf(flow['outcome'])}, ${taught}`
     }
-    default:
-      return `${question(flow)} ${textOf(flow['kind'])}, client ${textOf(flow['client'])}`
+    default: {
+      const why = typeof flow['reason'] === 'string' ? `: ${flow['reason']}` : ''
+      return `${question(flow)} ${textOf(flow['kind'])}${why}, client ${textOf(flow['client'])}`
+    }
   }
 }
 

@@ -15,6 +15,7 @@ export const FLOW_KINDS = [
   'denied',
   'audited',
   'unknown-client',
+  'interface-mismatch',
   'not-ready',
   'malformed',
   'overloaded',
@@ -47,6 +48,7 @@ export interface FlowDetails {
   readonly port: number
   readonly identity: number
   readonly rule: number
+  /** Packets: why. DNS: what was wrong, which bound, or how the upstream failed; mostly empty. */
   readonly reason: string
 }
 
@@ -108,8 +110,10 @@ export class FlowRing {
     family: number,
     client: Uint8Array,
     clientOffset: number,
+    reason = '',
   ): void {
     const at = this.#begin(time, kind, endpoint, family, client, clientOffset)
+    this.#reasons[at] = reason
     this.#outcomes[at] = outcome
     this.#qtypes[at] = qtype
     this.#rcodes[at] = rcode
@@ -147,7 +151,6 @@ export class FlowRing {
   /** Flow `number`, which is from `oldest` to below `count`. */
   get(number: number): FlowDetails {
     const at = number % FLOW_CAPACITY
-    const packet = this.#kinds[at]! >= FLOW_KINDS.indexOf('drop')
     return {
       time: this.#times[at]!,
       kind: FLOW_KINDS[this.#kinds[at]!] ?? 'drop',
@@ -163,7 +166,7 @@ export class FlowRing {
       port: this.#ports[at]!,
       identity: this.#identities[at]!,
       rule: this.#rules[at]!,
-      reason: packet ? (this.#reasons[at] ?? '') : '',
+      reason: this.#reasons[at] ?? '',
     }
   }
 

@@ -1,19 +1,22 @@
-// Whose query it is. The source address decides, and in explicit mode the kernel's reverse path and the
-// datapath's source check vouch for it. Workloads in cgroups share the host's addresses: there the datapath
-// remembers which of them sent from that port.
+// Whose query it is. The source address names the endpoint, and where the socket says the interface that must be the
+// endpoint's own, too (arrivals.ts); where it does not, the kernel's reverse path and the datapath's source check
+// vouch for the address. Workloads in cgroups share the host's addresses: there the datapath remembers which of
+// them sent from that port.
 
 import { HOST } from '../identity/reserved.ts'
 import type { Datapath } from '../datapath/datapath.ts'
 import { TCP, UDP } from '../core/protocol.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
-import type { MessageBatch } from './batch.ts'
-import { OVER_TCP } from './client-columns.ts'
+import type { Arrivals } from './arrivals.ts'
+import { OVER_TCP, type ClientColumns } from './client-columns.ts'
 
 export interface ClientEndpointsOptions {
   readonly registry: EndpointRegistry
   readonly datapath: Pick<Datapath, 'sourceOf'>
   readonly ipcache: IpCache
+  /** Where queries may come in; undefined where no socket says it. */
+  readonly arrivals?: Arrivals | undefined
   /** Whether the whole node is audited now. */
   readonly isNodeAudited: () => boolean
 }
@@ -25,18 +28,25 @@ export class ClientEndpoints {
     this.#to = options
   }
 
-  /** The endpoint that sent entry `i`; undefined when nobody known did. */
-  of(batch: MessageBatch, i: number): Endpoint | undefined {
-    const family = batch.families[i] === 4 ? 4 : 6
+  /** The endpoint whose address the client of a row has; undefined when it is nobody known. */
+  of(clients: ClientColumns, row: number): Endpoint | undefined {
+    const family = clients.families[row] === 4 ? 4 : 6
     const { registry, datapath, ipcache } = this.#to
-    const at = i * 16
-    if (registry.sharedCount > 0 && this.#isShared(family, batch.addresses, at, ipcache)) {
-      const protocol = batch.transports[i] === OVER_TCP ? TCP : UDP
-      const source = batch.addresses.subarray(at, at + 16)
-      const id = datapath.sourceOf(protocol, family, source, batch.ports[i]!)
+    const { addresses } = clients
+    const at = row * 16
+    if (registry.sharedCount > 0 && this.#isShared(family, addresses, at, ipcache)) {
+      const protocol = clients.transports[row] === OVER_TCP ? TCP : UDP
+      const source = addresses.subarray(at, at + 16)
+      const id = datapath.sourceOf(protocol, family, source, clients.ports[row]!)
       if (id !== undefined) return registry.get(id)
     }
-    return registry.byAddress(family, batch.addresses, at)
+    return registry.byAddress(family, addresses, at)
+  }
+
+  /** Whether the query came in where its endpoint's packets do. */
+  arrivesRightly(endpoint: Endpoint, clients: ClientColumns, row: number): boolean {
+    const { arrivals } = this.#to
+    return arrivals === undefined || arrivals.mayArrive(endpoint, clients.interfaces[row]!)
   }
 
   /** Whether what policy denies the endpoint passes and is only reported. */

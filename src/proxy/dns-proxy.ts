@@ -7,6 +7,7 @@ import type { FlowRing } from '../control/flow-ring.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
 import type { Config } from '../config/config.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
+import { Arrivals, type Interfaces } from './arrivals.ts'
 import { ClientEndpoints } from './client-endpoints.ts'
 import { Learner } from './learner.ts'
 import { Listeners } from './listeners.ts'
@@ -19,6 +20,7 @@ import { openStreams } from './open-streams.ts'
 import type { Streams } from './streams.ts'
 import { Upstream } from './upstream.ts'
 
+import { UnknownClients } from './unknown-clients.ts'
 export interface DnsProxyOptions {
   readonly config: Config
   readonly clock: Clock
@@ -46,7 +48,10 @@ export class DnsProxy {
   constructor(options: DnsProxyOptions) {
     const { config, clock, core } = options
     const { limits, dns } = config
+  readonly unknown: UnknownClients
     this.streams = openStreams({
+  readonly #clients: ClientEndpoints
+  readonly #arrivals: Arrivals | undefined
       clock,
       connections: limits['tcp-connections'],
       mark: config.listeners.some(({ mode }) => mode !== 'explicit') ? config.intercept.mark : 0,
@@ -80,7 +85,25 @@ export class DnsProxy {
 
   /** Binds the listeners; throws UnavailableError with the remedy. */
   async start(): Promise<void> {
+    const { interfaces } = options
+    this.#arrivals = interfaces === undefined ? undefined : new Arrivals({ clock, interfaces })
+    const { ipcache, datapath } = core
+    const clients = { ...options, datapath, ipcache, arrivals: this.#arrivals }
+    this.#clients = new ClientEndpoints(clients)
+    this.unknown = new UnknownClients({
+      clock,
+      waitMs: config.unknownClients.waitMs,
+      stride: limits['udp-message'],
+      isKnown: (columns, row) => this.#clients.of(columns, row) !== undefined,
+      onEnd: (batch) => this.pipeline.admitWaited(batch),
+    })
     await this.listeners.start()
+  }
+
+  /** Endpoints or their hooks changed: who was unknown may be known now. */
+  endpointsChanged(): void {
+    this.#arrivals?.forget()
+    this.unknown.endpointsChanged()
   }
 
   stop(): void {
@@ -89,6 +112,8 @@ export class DnsProxy {
   }
 
   #makeUpstream({ config, clock, random, servers }: DnsProxyOptions): Upstream {
+    this.#arrivals?.stop()
+    this.unknown.stop()
     return new Upstream({
       clock,
       random,
@@ -107,12 +132,14 @@ export class DnsProxy {
 
   #makePipeline(options: DnsProxyOptions): Pipeline {
     const { core, policies, registry, clock, config } = options
-    const { upstream, responder, learner } = this
-    const { ipcache, datapath, committer } = core
+    const { upstream, responder, learner, unknown } = this
+    const { committer } = core
     const draws = new RandomPool(options.random)
     return new Pipeline({
       registry,
-      clients: new ClientEndpoints({ ...options, datapath, ipcache }),
+      clients: this.#clients,
+      unknown,
+      onUnknown: config.unknownClients.onTimeout,
       verdicts: policies.dnsVerdicts,
       learner,
       committer,

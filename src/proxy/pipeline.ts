@@ -3,12 +3,12 @@
 // they teach, make the datapath match with one commit for all of them, and only then release each by what
 // became of it. Nothing waits: an answer leaves in the turn it came, after the kernel confirmed.
 
-import type { EndpointId } from '../core/ids.ts'
+import { endpointId, generation, type EndpointId, type Generation } from '../core/ids.ts'
 import type { DnsVerdicts } from '../control/dns-verdicts.ts'
 import type { Committer } from '../datapath/committer.ts'
 import { LOCAL, type LocalAnswer } from '../dns/codes.ts'
 import { AnswerView } from '../dns/answer.ts'
-import { QueryView } from '../dns/query.ts'
+import { QueryView, type QueryStatus } from '../dns/query.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
 import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from './answer-batch.ts'
 import type { MessageBatch } from './batch.ts'
@@ -17,7 +17,8 @@ import { OUTCOME_DEGRADED, OUTCOME_EXACT, OUTCOME_HELD_OUT, type Learner } from 
 import type { ProxyFlows } from './proxy-flows.ts'
 import type { Responder } from './responder.ts'
 import { SlotView } from './slot-view.ts'
-import type { Upstream } from './upstream.ts'
+import type { UnknownClients } from './unknown-clients.ts'
+import type { ForwardResult, Upstream } from './upstream.ts'
 
 export interface PipelineOptions {
   readonly registry: EndpointRegistry
@@ -28,6 +29,9 @@ export interface PipelineOptions {
   readonly upstream: Pick<Upstream, 'forward' | 'release' | 'inFlight'>
   readonly responder: Responder
   readonly flows: ProxyFlows
+  readonly unknown: Pick<UnknownClients, 'hold'>
+  /** What becomes of a query whose client is still unknown: `unknown-clients.then`. */
+  readonly onUnknown: 'refuse' | 'allow-unmanaged'
   /** Whether policy is loaded. */
   readonly isReady: () => boolean
   /** 32 random bits against answers made to collide in tables. */
@@ -44,6 +48,17 @@ const DENIED: Readonly<Record<PipelineOptions['denyResponse'], LocalAnswer | und
   drop: undefined,
 }
 
+/** The bound that a query was refused at, as its key under `limits`. */
+const BOUNDS: Readonly<Record<ForwardResult, string>> = {
+  forwarded: '',
+  full: 'queries-in-flight',
+  'client-full': 'queries-in-flight-per-client',
+}
+
+/** The endpoint of queries that are forwarded for nobody known; no endpoint has it. */
+const UNMANAGED = endpointId(0)
+const NO_GENERATION = generation(0)
+
 export class Pipeline {
   readonly counters = {
     queries: 0,
@@ -52,6 +67,10 @@ export class Pipeline {
     /** Denied by policy, passed because audit says so. */
     audited: 0,
     unknownClients: 0,
+    /** Of nobody known, forwarded all the same (`allow-unmanaged`). */
+    unmanaged: 0,
+    /** Came in where its endpoint's packets do not. */
+    interfaceMismatch: 0,
     notReady: 0,
     malformedQueries: 0,
     overloaded: 0,
@@ -77,34 +96,31 @@ export class Pipeline {
     this.#denied = DENIED[options.denyResponse]
   }
 
-  /** Queries: each is answered at once or forwarded. */
+  /** Queries: each is answered at once, forwarded, or waits for its endpoint to become known. */
   admit(batch: MessageBatch): void {
-    for (let i = 0; i < batch.count; i++) this.#admitOne(batch, i)
+    this.counters.queries += batch.count
+    for (let i = 0; i < batch.count; i++) this.#admitOne(batch, i, false)
   }
 
-  #admitOne(batch: MessageBatch, i: number): void {
-    const { responder, verdicts, upstream, clients, flows } = this.#to
+  /** Queries that have waited for their endpoint: each is answered or forwarded. */
+  admitWaited(batch: MessageBatch): void {
+    for (let i = 0; i < batch.count; i++) this.#admitOne(batch, i, true)
+  }
+
+  #admitOne(batch: MessageBatch, i: number, waited: boolean): void {
+    const { responder, verdicts, clients, flows } = this.#to
     const query = this.#query
     const status = query.read(batch.octets(i), batch.offset(i), batch.length(i))
-    this.counters.queries++
-    if (status !== 'ok' || batch.oversized[i] === 1) {
-      this.counters.malformedQueries++
-      if (status === 'silent') return responder.ignore(batch, i)
-      return responder.refuse(
-        batch,
-        i,
-        query,
-        localAnswerTo(batch.oversized[i] === 1 ? 'formerr' : status),
-      )
-    }
+    if (status !== 'ok' || batch.oversized[i] === 1) return this.#malformed(batch, i, status)
     if (!this.#to.isReady()) {
       this.counters.notReady++
       return responder.refuse(batch, i, query, LOCAL.notReady)
     }
     const endpoint = clients.of(batch, i)
-    if (endpoint === undefined) {
-      this.counters.unknownClients++
-      flows.refused('unknown-client', 0, query, batch, i)
+    if (endpoint === undefined) return this.#unknown(batch, i, waited)
+    if (!clients.arrivesRightly(endpoint, batch, i)) {
+      this.counters.interfaceMismatch++
+      flows.refused('interface-mismatch', endpoint.id, query, batch, i)
       return responder.refuse(batch, i, query, LOCAL.clientUnknown)
     }
     if (!verdicts.mayAsk(endpoint.id, query.name, 0)) {
@@ -112,13 +128,51 @@ export class Pipeline {
       this.counters.audited++
       flows.refused('audited', endpoint.id, query, batch, i)
     }
-    if (upstream.forward(batch, i, query, endpoint.id, endpoint.generation) === 'forwarded') {
+    this.#forward(batch, i, endpoint.id, endpoint.generation)
+  }
+
+  #forward(batch: MessageBatch, i: number, endpoint: EndpointId, generation: Generation): void {
+    const { responder, upstream, flows } = this.#to
+    const query = this.#query
+    const result = upstream.forward(batch, i, query, endpoint, generation)
+    if (result === 'forwarded') {
       this.counters.allowed++
       return
     }
     this.counters.overloaded++
-    flows.refused('overloaded', endpoint.id, query, batch, i)
+    flows.refused('overloaded', endpoint, query, batch, i, BOUNDS[result])
     responder.refuse(batch, i, query, LOCAL.overloaded)
+  }
+
+  #malformed(batch: MessageBatch, i: number, status: QueryStatus): void {
+    const { responder, clients, flows } = this.#to
+    const query = this.#query
+    this.counters.malformedQueries++
+    const isCut = batch.oversized[i] === 1
+    flows.refused(
+      'malformed',
+      clients.of(batch, i)?.id ?? 0,
+      query,
+      batch,
+      i,
+      isCut ? 'too long' : status,
+    )
+    if (status === 'silent') responder.ignore(batch, i)
+    else responder.refuse(batch, i, query, isCut ? LOCAL.queryMalformed : localAnswerTo(status))
+  }
+
+  /** Of a client that no endpoint is known for. It waits once, so that an endpoint that is just being told of is served. */
+  #unknown(batch: MessageBatch, i: number, waited: boolean): void {
+    const { responder, unknown, onUnknown, flows } = this.#to
+    const held = waited ? 'no-wait' : unknown.hold(batch, i)
+    if (held === 'held') return
+    if (held === 'no-wait' && onUnknown === 'allow-unmanaged') {
+      this.counters.unmanaged++
+      return this.#forward(batch, i, UNMANAGED, NO_GENERATION)
+    }
+    this.counters.unknownClients++
+    flows.refused('unknown-client', 0, this.#query, batch, i)
+    responder.refuse(batch, i, this.#query, LOCAL.clientUnknown)
   }
 
   #deny(batch: MessageBatch, i: number, endpoint: EndpointId): void {
@@ -147,13 +201,23 @@ export class Pipeline {
     this.#slot.read(inFlight, slot)
     const status = view.read(answers.octets(i), answers.offset(i), answers.length(i), this.#slot)
     const endpoint = registry.byNumber(inFlight.endpoints[slot]!)
-    if (endpoint === undefined || endpoint.generation !== inFlight.generations[slot]) {
+    if (this.#isUnmanaged(slot)) {
+      if (status === 'malformed') learner.addMalformed()
+      else learner.addUntaught(view.rcode)
+    } else if (endpoint === undefined || endpoint.generation !== inFlight.generations[slot]) {
       learner.addOrphan()
     } else if (status === 'malformed') {
       learner.addMalformed()
     } else {
       learner.add(endpoint.id, this.#slot, view)
     }
+  }
+
+  /** Forwarded for nobody known, and still nobody's: what its endpoint would have had to be taught is not released. */
+  #isUnmanaged(slot: number): boolean {
+    const { upstream, clients } = this.#to
+    const { inFlight } = upstream
+    return inFlight.endpoints[slot] === UNMANAGED && clients.of(inFlight, slot) === undefined
   }
 
   #releaseOne(answers: AnswerBatch, i: number): void {
@@ -205,14 +269,14 @@ export class Pipeline {
       const timeout = failures.reasons[i] === FAILED_TIMEOUT
       if (timeout) this.counters.failedTimeout++
       else this.counters.failedSocket++
-      flows.failed(slot)
+      flows.failed(slot, timeout ? 'timeout' : 'socket error')
       responder.answerLocally(slot, timeout ? LOCAL.upstreamTimeout : LOCAL.upstreamSocket)
       upstream.release(slot)
     }
   }
 }
 
-function localAnswerTo(status: 'formerr' | 'notimp' | 'badvers' | 'ok'): LocalAnswer {
+function localAnswerTo(status: Exclude<QueryStatus, 'silent'>): LocalAnswer {
   switch (status) {
     case 'notimp':
       return LOCAL.notImplemented

@@ -1,4 +1,5 @@
-// The pipeline's decisions as flows: one entry a query that was refused, one a query that was answered.
+// The pipeline's decisions as flows: one entry a query that was refused, one a query that was answered. `reason` is
+// always a constant: adding a flow allocates nothing.
 
 import type { Clock } from '../core/clock.ts'
 import { FLOW_KINDS, type FlowKind, type FlowRing } from '../control/flow-ring.ts'
@@ -29,6 +30,7 @@ export class ProxyFlows {
     query: QueryView,
     batch: MessageBatch,
     i: number,
+    reason = '',
   ): void {
     this.#ring.addDns(
       this.#clock.wall(),
@@ -43,18 +45,26 @@ export class ProxyFlows {
       batch.families[i]!,
       batch.addresses,
       i * 16,
+      reason,
     )
   }
 
   answered(slot: number, outcome: number, rcode: number, addresses: number): void {
-    this.#add(slot, 'answered', outcome, rcode, addresses)
+    this.#add(slot, 'answered', outcome, rcode, addresses, '')
   }
 
-  failed(slot: number): void {
-    this.#add(slot, 'upstream-failed', 0, 0, 0)
+  failed(slot: number, reason: string): void {
+    this.#add(slot, 'upstream-failed', 0, 0, 0, reason)
   }
 
-  #add(slot: number, kind: FlowKind, outcome: number, rcode: number, addresses: number): void {
+  #add(
+    slot: number,
+    kind: FlowKind,
+    outcome: number,
+    rcode: number,
+    addresses: number,
+    reason: string,
+  ): void {
     const inFlight = this.#inFlight
     this.#slot.read(inFlight, slot)
     this.#ring.addDns(
@@ -70,6 +80,7 @@ export class ProxyFlows {
       inFlight.families[slot]!,
       inFlight.addresses,
       slot * 16,
+      reason,
     )
   }
 }

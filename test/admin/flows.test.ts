@@ -26,7 +26,7 @@ test('flowView shows what was answered, and no rcode where no server was asked',
   const { state, dns } = mkLab()
   dns('answered', 1, 'a\\010b.example')
   dns('denied', 99, 'evil.test')
-  const shared = { time: ISO, client: '10.0.0.1', type: 'AAAA', addresses: 2 }
+  const shared = { time: ISO, client: '10.0.0.1', type: 'AAAA', addresses: 2, reason: null }
   assert.deepEqual(flowView(state, 0, undefined), {
     ...shared,
     number: 0,

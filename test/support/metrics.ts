@@ -26,6 +26,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
     core: node.core,
     pipeline: {
       counters: {
+        ...ones('unmanaged', 'interfaceMismatch'),
         ...ones('queries', 'allowed', 'audited', 'unknownClients', 'notReady', 'malformedQueries'),
         ...ones('overloaded', 'answers', 'malformedAnswers', 'failedTimeout', 'failedSocket'),
         ...ones('orphaned', 'exact', 'degraded', 'heldOut'),
@@ -34,6 +35,13 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
     },
     learner: { counters: { addresses: 10, guarded: 2, overBound: 3 } },
     responder: { counters: ones('truncated') },
+    unknown: {
+      waiting: 1,
+      counters: {
+        ...ones('becameKnown', 'timedOut'),
+        ...ones('refusedFull', 'refusedClientFull', 'refusedLong'),
+      },
+    },
     upstream: {
       counters: {
         ...ones('forwarded', 'refusedFull', 'refusedClientFull', 'answers', 'timeouts'),

@@ -16,6 +16,7 @@ const VERDICTS: Readonly<Record<FlowKind, FlowVerdict>> = {
   denied: 'deny',
   audited: 'audit',
   'unknown-client': 'deny',
+  'interface-mismatch': 'deny',
   'not-ready': 'error',
   malformed: 'error',
   overloaded: 'error',
@@ -60,6 +61,7 @@ function dnsDetails(flow: FlowDetails) {
     rcode: answered ? formatRcode(flow.rcode) : null,
     outcome: answered ? flow.outcome : null,
     addresses: flow.addresses,
+    reason: flow.reason === '' ? null : flow.reason,
   }
 }
 

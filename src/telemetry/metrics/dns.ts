@@ -1,11 +1,12 @@
 // What became of queries and answers, and what answers taught.
 
 import type { Registry } from 'prom-client'
-import { addCounter } from './build.ts'
+import { addCounter, addGauge } from './build.ts'
 import { sumOf, type MetricsSources } from './sources.ts'
 
 export function addDnsMetrics(registry: Registry, sources: MetricsSources): void {
   addQueryMetrics(registry, sources)
+  addUnknownMetrics(registry, sources)
   addAnswerMetrics(registry, sources)
 }
 
@@ -20,6 +21,7 @@ function addQueryMetrics(registry: Registry, { pipeline, listeners }: MetricsSou
         ['allowed', counters.allowed],
         ['denied', counters.denied],
         ['unknown_client', counters.unknownClients],
+        ['interface_mismatch', counters.interfaceMismatch],
         ['not_ready', counters.notReady],
         ['malformed', counters.malformedQueries],
         ['overloaded', counters.overloaded],
@@ -43,6 +45,33 @@ function addQueryMetrics(registry: Registry, { pipeline, listeners }: MetricsSou
       ['send_dropped', sumOf(listeners.udp, 'sendsDropped')],
       ['socket_error', sumOf(listeners.udp, 'socketErrors')],
     ],
+  })
+}
+
+function addUnknownMetrics(registry: Registry, { pipeline, unknown }: MetricsSources): void {
+  addCounter(registry, {
+    name: 'dns_queries_unmanaged_total',
+    help: 'Queries of unknown clients that were forwarded (allow-unmanaged); they count as allowed too',
+    read: () => pipeline.counters.unmanaged,
+  })
+  addGauge(registry, {
+    name: 'unknown_client_queries_waiting',
+    help: 'Queries that wait for their client to become a known endpoint',
+    read: () => unknown.waiting,
+  })
+  addCounter(registry, {
+    name: 'unknown_client_queries_total',
+    help: 'Queries of unknown clients by how their wait ended; those over a bound did not wait',
+    label: 'result',
+    read: () => {
+      const { becameKnown, timedOut, refusedFull, refusedClientFull, refusedLong } =
+        unknown.counters
+      return [
+        ['became_known', becameKnown],
+        ['timed_out', timedOut],
+        ['over_bound', refusedFull + refusedClientFull + refusedLong],
+      ]
+    },
   })
 }
 

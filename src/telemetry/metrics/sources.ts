@@ -13,6 +13,12 @@ export interface MetricsSources {
   readonly pipeline: { readonly counters: PipelineCounters }
   readonly learner: { readonly counters: Counters<'addresses' | 'guarded' | 'overBound'> }
   readonly responder: { readonly counters: Counters<'truncated'> }
+  readonly unknown: {
+    readonly waiting: number
+    readonly counters: Counters<
+      'becameKnown' | 'timedOut' | 'refusedFull' | 'refusedClientFull' | 'refusedLong'
+    >
+  }
   readonly upstream: UpstreamSource
   readonly listeners: {
     readonly udp: readonly { readonly counters: UdpCounters }[]
@@ -33,6 +39,8 @@ export type PipelineCounters = Counters<
   | 'denied'
   | 'audited'
   | 'unknownClients'
+  | 'unmanaged'
+  | 'interfaceMismatch'
   | 'notReady'
   | 'malformedQueries'
   | 'overloaded'

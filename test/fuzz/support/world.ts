@@ -129,6 +129,7 @@ dns:
   # Nothing is forgotten by itself, so that whatever was taught wrongly is still there at the end.
   grace-after-ttl: 1h
   protected-prefixes: [${PROTECTED.map((prefix) => `'${prefix}'`).join(', ')}]
+unknown-clients: { wait: 0s }
 limits: { pairs: 50000, udp-message: ${UDP_MESSAGE_MAX} }
 `
 }

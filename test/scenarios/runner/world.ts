@@ -15,6 +15,7 @@ import type { Prefix } from '../../../src/core/ip.ts'
 import type { Policy } from '../../../src/policy/rule.ts'
 import { BatchCollector } from '../../../src/proxy/collector.ts'
 import { ClientEndpoints } from '../../../src/proxy/client-endpoints.ts'
+import { UnknownClients } from '../../../src/proxy/unknown-clients.ts'
 import { Learner } from '../../../src/proxy/learner.ts'
 import { Pipeline } from '../../../src/proxy/pipeline.ts'
 import { ProxyFlows } from '../../../src/proxy/proxy-flows.ts'
@@ -124,9 +125,19 @@ export class World {
     const { registry } = this.endpoints
     const { ipcache, datapath, committer } = core
     const isNodeAudited = (): boolean => kernel.readMode() !== 'enforce'
+    const clients = new ClientEndpoints({ registry, datapath, ipcache, isNodeAudited })
+    const unknown = new UnknownClients({
+      clock,
+      waitMs: config.unknownClients.waitMs,
+      stride: config.limits['udp-message'],
+      isKnown: (columns, row) => clients.of(columns, row) !== undefined,
+      onEnd: (batch) => this.pipeline.admitWaited(batch),
+    })
     return new Pipeline({
       registry,
-      clients: new ClientEndpoints({ registry, datapath, ipcache, isNodeAudited }),
+      clients,
+      unknown,
+      onUnknown: config.unknownClients.onTimeout,
       verdicts: policies.dnsVerdicts,
       learner,
       committer,
