@@ -21,7 +21,7 @@ function cidr(text: string, ...except: readonly string[]): SelectorSpec {
   return { kind: 'cidr', prefix: prefixOf(text), except: except.map(prefixOf) }
 }
 
-const SPECS = [
+const SPECS: readonly SelectorSpec[] = [
   fqdn('*.x'),
   fqdn('a.x'),
   fqdn('**.x'),
