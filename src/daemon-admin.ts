@@ -35,8 +35,8 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
     learner,
     responder,
     upstream,
-    listeners,
     unknown,
+    listeners,
     endpoints,
     mode: () => daemon.mode,
   })

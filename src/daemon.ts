@@ -207,8 +207,8 @@ export class Daemon {
       const endpoint = this.endpoints.registry.byNumber(id)
       if (endpoint !== undefined) begunAnew = this.endpoints.followHook(endpoint) || begunAnew
     }
-    this.proxy.endpointsChanged()
     if (begunAnew) this.housekeeping.beginTransition()
+    this.proxy.endpointsChanged()
   }
 
   /** Tells of endpoints that are fenced now, and warns of those that should be and are not. */

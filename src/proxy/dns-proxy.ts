@@ -18,9 +18,9 @@ import { Responder } from './responder.ts'
 import type { ServerAddress } from './server-pool.ts'
 import { openStreams } from './open-streams.ts'
 import type { Streams } from './streams.ts'
+import { UnknownClients } from './unknown-clients.ts'
 import { Upstream } from './upstream.ts'
 
-import { UnknownClients } from './unknown-clients.ts'
 export interface DnsProxyOptions {
   readonly config: Config
   readonly clock: Clock
@@ -31,6 +31,8 @@ export interface DnsProxyOptions {
   readonly flows: FlowRing
   readonly servers: readonly ServerAddress[]
   readonly hasIpv6: boolean
+  /** The interfaces there are; undefined without the native part, whose sockets alone say where a query came in. */
+  readonly interfaces: Interfaces | undefined
   /** Whether what policy denies on the whole node passes and is reported. */
   readonly isNodeAudited: () => boolean
 }
@@ -43,15 +45,15 @@ export class DnsProxy {
   readonly listeners: Listeners
   readonly responder: Responder
   readonly learner: Learner
+  readonly unknown: UnknownClients
   readonly pipeline: Pipeline
+  readonly #clients: ClientEndpoints
+  readonly #arrivals: Arrivals | undefined
 
   constructor(options: DnsProxyOptions) {
     const { config, clock, core } = options
     const { limits, dns } = config
-  readonly unknown: UnknownClients
     this.streams = openStreams({
-  readonly #clients: ClientEndpoints
-  readonly #arrivals: Arrivals | undefined
       clock,
       connections: limits['tcp-connections'],
       mark: config.listeners.some(({ mode }) => mode !== 'explicit') ? config.intercept.mark : 0,
@@ -80,11 +82,6 @@ export class DnsProxy {
       minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
       maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
     })
-    this.pipeline = this.#makePipeline(options)
-  }
-
-  /** Binds the listeners; throws UnavailableError with the remedy. */
-  async start(): Promise<void> {
     const { interfaces } = options
     this.#arrivals = interfaces === undefined ? undefined : new Arrivals({ clock, interfaces })
     const { ipcache, datapath } = core
@@ -97,7 +94,7 @@ export class DnsProxy {
       isKnown: (columns, row) => this.#clients.of(columns, row) !== undefined,
       onEnd: (batch) => this.pipeline.admitWaited(batch),
     })
-    await this.listeners.start()
+    this.pipeline = this.#makePipeline(options)
   }
 
   /** Endpoints or their hooks changed: who was unknown may be known now. */
@@ -106,14 +103,19 @@ export class DnsProxy {
     this.unknown.endpointsChanged()
   }
 
+  /** Binds the listeners; throws UnavailableError with the remedy. */
+  async start(): Promise<void> {
+    await this.listeners.start()
+  }
+
   stop(): void {
+    this.#arrivals?.stop()
+    this.unknown.stop()
     this.listeners.stop()
     this.upstream.stop()
   }
 
   #makeUpstream({ config, clock, random, servers }: DnsProxyOptions): Upstream {
-    this.#arrivals?.stop()
-    this.unknown.stop()
     return new Upstream({
       clock,
       random,
