@@ -807,6 +807,21 @@ static int begin_connect(struct engine *engine, int family, const uint8_t *octet
 	return (int)slot;
 }
 
+/* mayMark(mark) -> 0, -EPERM: may this process set SO_MARK? */
+static napi_value may_mark(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	uint32_t mark = unsigned_integer(&call, 0);
+	if (call.bad)
+		return NULL;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return number(env, -errno);
+	int result = setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) < 0 ? -errno : 0;
+	close(fd);
+	return number(env, result);
+}
+
 /* connect(engine, family, octets16, port, mark) -> slot, -errno; 0: no mark. What is sent before it is connected waits. */
 static napi_value connect_to(napi_env env, napi_callback_info info)
 {
@@ -978,7 +993,7 @@ NAPI_MODULE_INIT()
 		{ "create", create },     { "next", next },          { "listen", listen_on },
 		{ "portOf", port_of },    { "unlisten", unlisten },  { "rearm", rearm },
 		{ "connect", connect_to }, { "send", send_frames },  { "close", close_link },
-		{ "reading", set_reading }, { NULL, NULL },
+		{ "reading", set_reading }, { "mayMark", may_mark },  { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

@@ -61,6 +61,8 @@ export interface TcpAddon {
   unlisten(engine: object, listener: number): number
   /** Listeners that lacked descriptors or memory accept again. */
   rearm(engine: object): number
+  /** Whether this process may set SO_MARK: 0, or -EPERM. */
+  mayMark(mark: number): number
   /** The slot of a connection that has begun; `mark` 0: none. */
   connect(engine: object, family: number, octets: Uint8Array, port: number, mark: number): number
   /** Sends a chain of frames; the addon keeps what the kernel does not take. */

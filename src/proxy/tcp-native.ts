@@ -131,6 +131,9 @@ export class NativeStreams implements Streams, StreamEngine {
   async listen(options: StreamListen, acceptor: StreamAcceptor): Promise<StreamListener> {
     const { addon, handle } = this
     const { family, octets, port, mode } = options
+    // What is found at the start is not found at the first query: connections to servers will be marked.
+    const refused = mode === 'explicit' || this.#mark === 0 ? 0 : addon.mayMark(this.#mark)
+    if (refused < 0) throw faultOf(options, errnoName(refused))
     const index = addon.listen(handle, family, octets, port, FLAGS[mode], BACKLOG)
     if (index < 0) throw faultOf(options, errnoName(index))
     this.#acceptors[index] = acceptor
@@ -240,9 +243,9 @@ export class NativeStreams implements Streams, StreamEngine {
 
 function faultOf({ family, octets, port, mode }: StreamListen, code: string): UnavailableError {
   const address = formatAddress(family, octets)
-  // A port below 1024 is refused with EACCES, the transparent option with EPERM.
-  if (mode !== 'tproxy' || code !== 'EPERM') return listenFault('TCP', address, port, code)
+  // A port below 1024 is refused with EACCES; being transparent, and marking, with EPERM.
+  if (mode === 'explicit' || code !== 'EPERM') return listenFault('TCP', address, port, code)
   return new UnavailableError(
-    `Cannot listen on port ${port} (TCP) in mode tproxy: no privilege: run as root or with CAP_NET_ADMIN`,
+    `Cannot listen on port ${port} (TCP): no privilege for mode ${mode}: run as root or with CAP_NET_ADMIN and CAP_NET_RAW`,
   )
 }

@@ -13,6 +13,8 @@ import { nativeIsLacking } from '../support/sockets.ts'
 const skip = canUseLab() ?? nativeIsLacking()
 
 const PORT = 10_053
+/** That of the helper. */
+const MARK = 0x4e47
 const SERVERS = ['10.96.0.10', '198.51.100.7', 'fd00:96::10', '2001:db8:ff::7'] as const
 
 const TPROXY_RULES = `
@@ -31,6 +33,17 @@ table inet test {
   }
 }`
 
+const MARK_RULES = `
+table inet marks {
+  counter marked { }
+  counter others { }
+  chain out {
+    type filter hook output priority 0
+    tcp dport 9999 meta mark ${MARK} counter name marked
+    tcp dport 9999 meta mark != ${MARK} counter name others
+  }
+}`
+
 interface Seen {
   readonly client: string
   readonly asked: string
@@ -38,10 +51,11 @@ interface Seen {
   readonly interface: number
 }
 
+const HELPER = fileURLToPath(new URL('../support/tcp-listener.ts', import.meta.url))
+const NODE = [process.execPath, '--import', import.meta.resolve('tsx'), HELPER]
+
 async function startListener(host: Host, mode: string): Promise<LabProcess> {
-  const path = fileURLToPath(new URL('../support/tcp-listener.ts', import.meta.url))
-  const loader = import.meta.resolve('tsx')
-  const listener = host.start(process.execPath, ['--import', loader, path, mode, String(PORT)])
+  const listener = host.start('env', [...NODE, mode, String(PORT)])
   await listener.untilOutput(/^ready /m, 20_000)
   return listener
 }
@@ -122,5 +136,29 @@ describe('NativeStreams', { skip }, () => {
       assert.ok([pod.address4, pod.address6, '127.0.0.1', '::1'].includes(client), client)
       assert.deepEqual(where, { asked: server, port: 53, interface: loopback })
     }
+  })
+
+  it('NativeStreams says which privilege a mode needs', async () => {
+    for (const mode of ['tproxy', 'redirect']) {
+      const without = ['--bounding-set', '-net_admin,-net_raw', ...NODE, mode, String(PORT + 1)]
+      const { code, stderr } = await podAt(0).host.run('setpriv', without)
+      assert.notEqual(code, 0)
+      assert.match(stderr, new RegExp(`no privilege for mode ${mode}: run as root or with CAP_NET`))
+    }
+  })
+
+  it('NativeStreams marks the connections that it begins, from the first packet on', async () => {
+    const { host } = podAt(0)
+    await loadRules(host, MARK_RULES)
+    const { stdout, stderr } = await host.run('env', [
+      ...NODE,
+      'connect',
+      '9999',
+      lab.pods[0]?.gateway4 ?? '',
+    ])
+    assert.match(stdout, /^closed true$/m, stderr)
+    const { stdout: counted } = await host.run('nft', ['list', 'counters'])
+    assert.match(counted, /counter marked \{\s*packets 1 /)
+    assert.match(counted, /counter others \{\s*packets 0 /)
   })
 })

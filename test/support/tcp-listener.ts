@@ -1,7 +1,9 @@
 // A process for kernel tests: the addon's TCP listeners in one mode, both families, on one port. Prints `ready PORT`, then for
 // each query a line `CLIENT asks SERVER PORT on INTERFACE`, and answers REFUSED.
 // It can be started with few descriptors; when a connection can't be taken it prints `fault CODE MILLISECONDS`.
+// Instead of listening it can connect, marked as everything that it begins, and print `closed FAULT` at the end of that.
 //   tcp-listener.ts MODE PORT [DESCRIPTORS]
+//   tcp-listener.ts connect PORT ADDRESS
 
 import { closeSync, openSync } from 'node:fs'
 import { systemClock } from '../../src/core/clock.ts'
@@ -43,8 +45,10 @@ const collector = new BatchCollector({
     }
   },
 })
-const streams = new NativeStreams({ addon: loadTcp(), clock, capacity: 1024 })
+const streams = new NativeStreams({ addon: loadTcp(), clock, capacity: 1024, mark: 0x4e47 })
 const server: TcpServer = new TcpServer({ clock, collector, streams })
+if (process.argv[2] === 'connect') await connectOnly(Number(process.argv[3]), process.argv[4] ?? '')
+
 const acceptor: StreamAcceptor = {
   accept: (stream, arrival) => server.accept(stream, arrival),
   acceptFault: (code) => void process.stdout.write(`fault ${code} ${Math.round(clock.now())}\n`),
@@ -70,4 +74,20 @@ function leave(count: number): void {
   } catch {
     for (const fd of taken.slice(-count)) closeSync(fd)
   }
+}
+
+async function connectOnly(target: number, address: string): Promise<void> {
+  const fault = await new Promise<boolean>((resolve) => {
+    streams.connect(
+      { family: 4, address, port: target },
+      {
+        received: () => undefined,
+        ended: () => undefined,
+        taken: () => undefined,
+        closed: resolve,
+      },
+    )
+  })
+  process.stdout.write(`closed ${fault}\n`)
+  process.exit(0)
 }
