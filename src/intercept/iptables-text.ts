@@ -149,7 +149,9 @@ function redirectChains(plan: InterceptPlan, part: RedirectPart): readonly Chain
     {
       key: 'guard',
       rules: [
-        ...(isListener ? ['-m conntrack --ctstate DNAT -j RETURN'] : []),
+        ...(plan.tproxy.length > 0 ? ['-m conntrack --ctstate UNTRACKED -j RETURN'] : []),
+        // What answers a client that asks from port 53, or is redirected to a listener there.
+        `-m conntrack --ctstate DNAT${isListener ? '' : ' --ctdir REPLY'} -j RETURN`,
         ...own.map((match) => `${match} -j RETURN`),
         // The end of a connection of ours has no user any more.
         ...ownMatches(plan, part, '-p tcp ! --syn').map((match) => `${match} -j RETURN`),

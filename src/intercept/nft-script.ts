@@ -144,26 +144,33 @@ function redirectLines(plan: InterceptPlan, part: RedirectPart): readonly string
     const target = part.targets[family]
     return target === undefined
       ? []
-      : [`meta nfproto ${NFPROTO[family]} ${toTarget(family, target)}`]
+      : [`meta nfproto ${NFPROTO[family]} meta l4proto { tcp, udp } ${toTarget(family, target)}`]
   })
   return [
     ...counters('own', 'guarded'),
     ...([4, 6] as const).flatMap((family) => serverSet(family, part.exempt?.[family])),
-    ...chain('redirect', 'nat hook output priority -110', [
+    ...chain('turn', 'nat hook output priority -110', [
       ...NOT_DNS,
       ...own.map((rule) => `${rule} counter name "own" accept`),
       ...redirected,
     ]),
     ...chain('guard', 'filter hook output priority 50', [
       ...NOT_DNS,
-      ...(part.targets[4]?.port === 53 || part.targets[6]?.port === 53
-        ? ['ct status dnat accept']
-        : []),
+      ...replyRules(plan, part),
       ...own.map((rule) => `${rule} accept`),
       // The end of a connection of ours has no user any more.
       ...ownRules(plan, part, 'tcp flags & (syn | ack) != syn').map((rule) => `${rule} accept`),
       'counter name "guarded" drop',
     ]),
+  ]
+}
+
+/** What may go to port 53 because it answers a client that asks from there, or is redirected to a listener there. */
+function replyRules({ tproxy }: InterceptPlan, { targets }: RedirectPart): readonly string[] {
+  const isListener = targets[4]?.port === 53 || targets[6]?.port === 53
+  return [
+    ...(tproxy.length > 0 ? ['ct state untracked accept'] : []),
+    isListener ? 'ct status dnat accept' : 'ct direction reply ct status dnat accept',
   ]
 }
 

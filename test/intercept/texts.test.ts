@@ -1,0 +1,106 @@
+// The texts that go to nft, ip and iptables-restore, whole: every change of a rule has to be looked at here. What
+// they do to packets is in test/kernel/intercept-*.test.ts.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { iptablesText } from '../../src/intercept/iptables-text.ts'
+import { installScript, removeScript, updateScript } from '../../src/intercept/nft-script.ts'
+import type { InterceptPlan } from '../../src/intercept/plan.ts'
+import { routingSteps } from '../../src/intercept/routing.ts'
+import { aboutOf } from '../../src/intercept/rules.ts'
+import type { PartNames } from '../../src/intercept/targets.ts'
+import { mkPlan } from '../support/intercept-plans.ts'
+
+const TPROXY = mkPlan({
+  listeners:
+    "{ port: 10053, mode: tproxy, interfaces: ['lxc*'] }, { address: '::1', port: 54, mode: tproxy }",
+})
+const TPROXY_NAMES = [
+  { routed: ['br0'], ports: ['veth1'] },
+  { routed: [], ports: [] },
+]
+const REDIRECT = mkPlan({
+  listeners:
+    "{ address: 127.0.0.1, port: 5300, mode: redirect }, { address: 'fd00::1', port: 53, mode: redirect }",
+})
+const BOTH = mkPlan({
+  listeners: '{ port: 10053, mode: tproxy, interfaces: [eth0] }, { port: 5300, mode: redirect }',
+  more: 'upstreams: { original-destination: true, untrusted: pass }',
+  hasIpv6: false,
+})
+const BOTH_NAMES = [{ routed: ['eth0'], ports: [] }]
+
+const ROWS: readonly (readonly [file: string, plan: InterceptPlan, names: readonly PartNames[]])[] =
+  [
+    ['tproxy', TPROXY, TPROXY_NAMES],
+    ['redirect', REDIRECT, []],
+    ['both-ipv4', BOTH, BOTH_NAMES],
+  ]
+
+function expected(name: string): string {
+  return readFileSync(new URL(`expected/${name}`, import.meta.url), 'utf8')
+}
+
+for (const [file, plan, names] of ROWS) {
+  test(`installScript and iptablesText say what expected/${file} says`, () => {
+    const script = installScript({ plan, names, about: 'text', withBridge: true })
+    assert.equal(script, expected(`${file}.nft`))
+    assert.equal(iptablesText(plan, names), expected(`${file}.iptables`))
+  })
+}
+
+test('installScript leaves the bridge out where the kernel has none for it', () => {
+  const script = installScript({ plan: TPROXY, names: TPROXY_NAMES, about: '', withBridge: false })
+  assert.doesNotMatch(script, /bridge/)
+})
+
+test('updateScript writes the sets that differ, and nothing when none does', () => {
+  const sets = new Map([
+    ['inet interfaces0', ['br0']],
+    ['bridge interfaces0', ['veth1']],
+    ['inet interfaces1', ['gone0']],
+  ])
+  const script = updateScript(TPROXY_NAMES, sets)
+  assert.equal(
+    script,
+    'flush set inet namegate_intercept interfaces1\n',
+    'a set that is not there is left out',
+  )
+  sets.set('inet interfaces1', []).set('inet interfaces0', [])
+  assert.equal(
+    updateScript(TPROXY_NAMES, sets),
+    'flush set inet namegate_intercept interfaces0\nadd element inet namegate_intercept interfaces0 { "br0" }\n',
+  )
+  sets.set('inet interfaces0', ['br0'])
+  assert.equal(updateScript(TPROXY_NAMES, sets), '')
+})
+
+test('removeScript names the tables that are there', () => {
+  assert.equal(
+    removeScript(['inet', 'bridge']),
+    'delete table inet namegate_intercept\ndelete table bridge namegate_intercept\n',
+  )
+})
+
+test('routingSteps are made for TPROXY only, in the families that have a listener', () => {
+  assert.deepEqual(routingSteps(REDIRECT), [])
+  assert.deepEqual(
+    routingSteps(BOTH).map(({ add }) => add.join(' ')),
+    [
+      '-4 route add local default dev lo table 20039 protocol 78',
+      '-4 rule add pref 55 nop protocol 78',
+      '-4 rule add pref 53 iif lo fwmark 0x4e47 goto 55 protocol 78',
+      '-4 rule add pref 54 fwmark 0x4e47 lookup 20039 protocol 78',
+    ],
+  )
+})
+
+test('aboutOf tells plans apart by their rules, in what fits a comment of nftables', () => {
+  const texts = [TPROXY, REDIRECT, BOTH, { ...TPROXY, mark: 1 }, { ...TPROXY, table: 1 }].map(
+    aboutOf,
+  )
+  assert.equal(new Set(texts).size, texts.length)
+  assert.equal(aboutOf({ ...TPROXY }), aboutOf(TPROXY))
+  assert.ok(texts.every((text) => text.length < 128))
+})
