@@ -159,13 +159,13 @@ export interface DnsFlowShape extends FlowBase {
   readonly outcome: string | null
   /** Addresses taught. */
   readonly addresses: number
+  /** What was wrong with the query, which bound it met, or how the upstream failed; null when there is none. */
+  readonly reason: string | null
 }
 
 export interface PacketFlowShape extends FlowBase {
   readonly peer: string
   readonly protocol: string
-  /** What was wrong with the query, which bound it met, or how the upstream failed; null when there is none. */
-  readonly reason: string | null
   readonly port: number
   readonly identity: number
   readonly labels: readonly string[]
