@@ -4,6 +4,7 @@ import type { AdminState, AuditScope, AuditResult } from './admin/state.ts'
 import type { Endpoint } from './endpoints/registry.ts'
 import { indexLabels, selectorMatches } from './policy/labels.ts'
 import type { Daemon } from './daemon.ts'
+import { formatServer } from './proxy/server-pool.ts'
 import type { PolicyFile } from './sources/policy-files.ts'
 import { limitUses, type LimitUse } from './telemetry/limits.ts'
 import { Metrics } from './telemetry/metrics.ts'
@@ -63,13 +64,15 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
 
 function upstreamStates(daemon: Daemon): ReturnType<AdminState['upstreams']> {
   const { pool } = daemon.proxy.upstream
-  return daemon.servers.map(({ family, address, port }, i) => {
-    const failures = pool.failures[i]!
-    const asked = daemon.readiness.answered[i]
+  return daemon.servers.map((server, i) => {
+    const mean = pool.rtt.means[i]!
     return {
-      address: family === 4 ? `${address}:${port}` : `[${address}]:${port}`,
-      answered: failures > 0 ? false : asked,
-      failures,
+      address: formatServer(server),
+      answered: daemon.readiness.answered(i),
+      state: pool.stateOf(i),
+      first: i === pool.first,
+      rttMs: mean < 0 ? undefined : Math.round(mean * 1000) / 1000,
+      failures: pool.failures[i]!,
     }
   })
 }

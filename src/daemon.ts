@@ -127,10 +127,9 @@ export class Daemon {
   #makeReadiness(): Readiness {
     return new Readiness({
       clock: this.clock,
-      random: systemRandom,
-      servers: this.servers,
+      pool: this.proxy.upstream.pool,
+      probes: this.proxy.upstream.probes,
       timeoutMs: this.config.upstreams.timeoutMs,
-      answers: () => this.proxy.upstream.counters.answers,
       onSilent: ({ address, port }) =>
         this.#log.limited('upstream', { server: address, port }, 'upstream does not answer'),
     })
@@ -180,7 +179,7 @@ export class Daemon {
     this.#tellHooks(known)
     this.housekeeping.start()
     this.sources.start()
-    void this.readiness.probe()
+    this.readiness.start()
   }
 
   /** Down in reverse, once; what the kernel enforces stays in force. */

@@ -117,6 +117,11 @@ export interface StatusShape {
     readonly address: string
     /** Null before it was asked. */
     readonly answered: boolean | null
+    readonly state: 'up' | 'failing' | 'down'
+    /** Whether new queries ask it first. */
+    readonly first: boolean
+    /** Null before its first answer. */
+    readonly rttMs: number | null
     readonly failures: number
   }[]
   /** Times that the bound on identities made one with fewer fqdn labels stand in. */

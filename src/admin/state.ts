@@ -27,6 +27,12 @@ export interface UpstreamState {
   readonly address: string
   /** Whether it answered last; undefined before it was asked anything. */
   readonly answered: boolean | undefined
+  /** Down servers are asked only when all are down, and probed. */
+  readonly state: 'up' | 'failing' | 'down'
+  /** Whether new queries ask it first. */
+  readonly first: boolean
+  /** Smoothed milliseconds to its answers; undefined before the first. */
+  readonly rttMs: number | undefined
   /** Attempts since its last answer that ended without one. */
   readonly failures: number
 }

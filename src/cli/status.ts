@@ -77,9 +77,15 @@ function formatStatus(status: Fields): string {
 }
 
 function formatUpstream(value: unknown): string {
-  const { address, answered, failures } = fieldsOf(value)
-  if (answered === true) return `${textOf(address)} answers`
-  if (answered === false) return `${textOf(address)} does not answer (${textOf(failures)} failures)`
+  const { address, answered, state, first, rttMs, failures } = fieldsOf(value)
+  if (answered === true) {
+    const time = rttMs === null ? '' : ` in ${textOf(rttMs)} ms`
+    return `${textOf(address)} answers${time}${first === true ? ', asked first' : ''}`
+  }
+  if (answered === false) {
+    const what = state === 'down' ? 'is down' : 'does not answer'
+    return `${textOf(address)} ${what} (${textOf(failures)} failures)`
+  }
   return `${textOf(address)} not asked yet`
 }
 

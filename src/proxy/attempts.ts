@@ -1,7 +1,8 @@
 // The attempts of queries in flight: which server, which socket, which id, and when the next one is due. A query
 // gets `attempts` tries round the servers within one deadline; an earlier attempt goes on waiting while the
-// next is made, so a slow server can still answer. A failed socket brings the next attempt at once. At most
-// `attempts` packets leave per query, and one repetition over TCP [A13].
+// next is made, so a slow server can still answer. An error that the kernel reports brings the next attempt at once,
+// silence when the answer is overdue (retry-timing.ts) and the budget has a retry. At most `attempts` packets
+// leave per query, and one repetition over TCP [A13].
 // State per slot is in typed arrays; time is two queues and one timer for all.
 
 import type { Clock, Timer } from '../core/clock.ts'
@@ -9,29 +10,34 @@ import { FAILED_SOCKET, FAILED_TIMEOUT } from './answer-batch.ts'
 import { OVER_TCP } from './client-columns.ts'
 import { DelayQueue } from './delay-queue.ts'
 import type { InFlightTable } from './in-flight.ts'
-import type { RandomPool } from './random.ts'
+import type { RetryBudget } from './retry-budget.ts'
+import { retryDelay, retryLanes } from './retry-timing.ts'
 import type { ServerPool } from './server-pool.ts'
-import type { SocketNumbers, UpstreamSocket } from './upstream-socket.ts'
+import type { UpstreamSocket } from './upstream-socket.ts'
 import type { UpstreamTcp } from './upstream-tcp.ts'
 import type { UpstreamUdp } from './upstream-udp.ts'
 import type { WaitTable } from './wait-table.ts'
+import type { Waiting } from './waiting.ts'
 
-/** Draws of an id that isn't in flight on the socket: with half of all ids in flight 1 query in 2^32 fails. */
-const ID_TRIES = 32
 /** Due times are exact to this many milliseconds. */
 const TICK_MS = 10
 /** Due slots handled in one tick, so that a server's death stops nothing else: some 4 ms of work. */
 const DUE_PER_TICK_MAX = 2048
+/** Repetitions over TCP that wait at once: whoever forges answers brings no more than this on a server's TCP. */
+const REPEATS_MAX = 256
+/** The server of a query is whom the pool gives. */
+export const OF_POOL = -1
 
 export interface AttemptsOptions {
   readonly clock: Clock
-  readonly random: RandomPool
   readonly inFlight: InFlightTable
   readonly waits: WaitTable
-  readonly numbers: SocketNumbers
+  readonly waiting: Waiting
   readonly pool: ServerPool
-  readonly udp: readonly UpstreamUdp[]
-  readonly tcp: readonly UpstreamTcp[]
+  readonly budget: RetryBudget
+  /** By server; those of the pool come first. */
+  readonly udp: readonly (UpstreamUdp | undefined)[]
+  readonly tcp: readonly (UpstreamTcp | undefined)[]
   /** Milliseconds for the whole query. */
   readonly timeout: number
   readonly attempts: number
@@ -41,83 +47,122 @@ export interface AttemptsOptions {
 
 export class Attempts {
   readonly counters = {
-    /** Queries sent, all attempts and repetitions. */
-    sentUdp: 0,
-    sentTcp: 0,
     /** Attempts after the first. */
     retries: 0,
-    /** Queries asked again over TCP after a mismatch. */
+    /** Overdue answers that the budget allowed no retry for. */
+    retriesDenied: 0,
+    /** Queries asked again over TCP after a mismatch, and those that the bound forbade. */
     mismatchRepeats: 0,
-    /** Attempts that found no socket or no free id, or whose send was refused. */
-    unsendable: 0,
+    repeatsDenied: 0,
   }
   readonly #options: AttemptsOptions
   readonly #deadlines: DelayQueue
   readonly #attemptTimes: DelayQueue
   /** Attempts made, by slot. */
   readonly #made: Uint8Array
+  /** The one server that may be asked, or OF_POOL. */
+  readonly #only: Int32Array
   readonly #firstServers: Uint16Array
+  readonly #lastServers: Uint16Array
+  /** Servers asked, bit `server & 31`. */
+  readonly #asked: Uint32Array
   /** 1 once the query was repeated over TCP. */
   readonly #repeated: Uint8Array
+  #repeating = 0
   #timer: Timer | undefined
   /** When the timer fires, in the clock's milliseconds. */
   #timerDue = Infinity
+  #stopped = false
   readonly #runTick = (): void => this.#tick()
+  /** What came while the event loop was held up is read first: it isn't overdue. */
+  readonly #runAfterInput = (): void => this.#options.clock.soon(this.#runTick)
 
   constructor(options: AttemptsOptions) {
     this.#options = options
     const { capacity } = options.inFlight
-    this.#deadlines = new DelayQueue(capacity, options.timeout)
-    this.#attemptTimes = new DelayQueue(capacity, options.timeout / options.attempts)
+    this.#deadlines = new DelayQueue(capacity, [options.timeout])
+    this.#attemptTimes = new DelayQueue(capacity, retryLanes(options.timeout, options.attempts))
     this.#made = new Uint8Array(capacity)
+    this.#only = new Int32Array(capacity)
     this.#firstServers = new Uint16Array(capacity)
+    this.#lastServers = new Uint16Array(capacity)
+    this.#asked = new Uint32Array(capacity)
     this.#repeated = new Uint8Array(capacity)
   }
 
-  /** Sends a query that has just been taken. It may fail at once. */
-  begin(slot: number): void {
+  /** Sends a query that has just been taken, to that server or OF_POOL. It may fail at once. */
+  begin(slot: number, only: number): void {
     const now = this.#options.clock.now()
     this.#made[slot] = 0
     this.#repeated[slot] = 0
-    this.#firstServers[slot] = this.#options.pool.first
-    this.#deadlines.add(slot, now)
+    this.#asked[slot] = 0
+    this.#only[slot] = only
+    const due = this.#deadlines.add(slot, now)
     this.#next(slot, now)
-    this.#arm(now)
+    this.#arm(now, due)
   }
 
-  /** Ends all waiting for a query. */
+  /** The wait has its answer: tells the pool, and ends all waiting for the query. */
+  answered(wait: number, server: number, servfail: boolean): void {
+    const { waits, waiting, pool, budget, clock } = this.#options
+    const slot = waits.slotOf(wait)
+    budget.answered()
+    if (server < pool.servers.length) {
+      const ms =
+        waiting.socketOf(wait)?.overTcp === true ? undefined : clock.now() - waits.sinceOf(wait)
+      pool.answered(server, servfail, ms)
+      if (this.#firstServers[slot] === pool.first) pool.won(server)
+    }
+    this.#endWait(wait, false)
+    this.end(slot)
+  }
+
+  /** An answer came that no query waits for any more, or a probe's, sent at `sentAt`. */
+  answeredLate(socket: UpstreamSocket, servfail: boolean, sentAt: number): void {
+    const { pool, clock } = this.#options
+    if (socket.server >= pool.servers.length) return
+    const ms = socket.overTcp ? undefined : clock.now() - sentAt
+    pool.answered(socket.server, servfail, ms)
+  }
+
+  /** Ends all waiting for a query; answers that still come are late. */
   end(slot: number): void {
     const { waits } = this.#options
     this.#deadlines.remove(slot)
     this.#attemptTimes.remove(slot)
     for (let k = 0; k < waits.width; k++) {
       const wait = waits.at(slot, k)
-      if (waits.isActive(wait)) this.#endWait(wait)
+      if (waits.isActive(wait)) this.#endWait(wait, true)
     }
   }
 
   /** Asks the query of a UDP wait once more over TCP, at the same server; false when that was done before. */
   repeatOverTcp(wait: number): boolean {
-    const { waits, numbers, tcp, attempts } = this.#options
+    const { waits, waiting, tcp, attempts, clock } = this.#options
     const slot = waits.slotOf(wait)
-    const socket = numbers.get(waits.socketOf(wait))
+    const socket = waiting.socketOf(wait)
     if (socket === undefined || socket.overTcp || this.#repeated[slot] === 1) return false
     this.#repeated[slot] = 1
+    if (this.#repeating >= REPEATS_MAX) {
+      this.counters.repeatsDenied++
+      return true
+    }
     this.counters.mismatchRepeats++
-    this.#send(slot, waits.at(slot, attempts), tcp[socket.server]?.pick())
+    const tcpSocket = tcp[socket.server]?.pick()
+    if (waiting.begin(slot, waits.at(slot, attempts), tcpSocket, clock.now())) this.#repeating++
     return true
   }
 
   /** Everything that waits on a failed socket goes on elsewhere. */
   fault(socket: UpstreamSocket): void {
-    const { waits, pool, clock } = this.#options
-    pool.failed(socket.server)
+    const { waits, clock } = this.#options
+    this.#failedAt(socket.server)
     // Taken first: the next attempts may use the same socket again.
     const failed: number[] = []
     for (let wait = waits.newestOf(socket.number); wait >= 0; wait = waits.olderThan(wait)) {
       failed.push(wait)
     }
-    for (const wait of failed) this.#endWait(wait)
+    for (const wait of failed) this.#endWait(wait, false)
     const now = clock.now()
     for (const wait of failed) {
       const slot = waits.slotOf(wait)
@@ -125,27 +170,31 @@ export class Attempts {
       const newest = wait === waits.at(slot, this.#made[slot]! - 1)
       if (this.#deadlines.has(slot) && (newest || !this.#waitsAnywhere(slot))) this.#next(slot, now)
     }
-    this.#arm(now)
   }
 
   stop(): void {
+    this.#stopped = true
     this.#timer?.cancel()
     this.#timer = undefined
   }
 
   /** Makes the next attempt that can be sent; without one the query fails, unless an earlier attempt still waits. */
   #next(slot: number, now: number): void {
-    const { waits, pool, udp, tcp, attempts, inFlight, onFailed } = this.#options
+    const { waits, waiting, udp, tcp, attempts, inFlight, onFailed } = this.#options
     const links = inFlight.transports[slot] === OVER_TCP ? tcp : udp
     while (this.#made[slot]! < attempts) {
+      const server = this.#choose(slot)
       const attempt = this.#made[slot]!++
-      if (attempt > 0) this.counters.retries++
-      const server = pool.forAttempt(this.#firstServers[slot]!, attempt)
-      if (this.#send(slot, waits.at(slot, attempt), links[server]?.pick())) {
-        if (attempt + 1 < attempts) this.#attemptTimes.add(slot, now)
+      if (attempt === 0) this.#firstServers[slot] = server
+      else this.counters.retries++
+      this.#lastServers[slot] = server
+      this.#asked[slot]! |= 1 << (server & 31)
+      if (waiting.begin(slot, waits.at(slot, attempt), links[server]?.pick(), now)) {
+        const lane = this.#attemptTimes.laneFor(this.#delayAfter(slot, server))
+        this.#arm(now, this.#attemptTimes.add(slot, now, lane))
         return
       }
-      pool.failed(server)
+      this.#failedAt(server)
     }
     this.#attemptTimes.remove(slot)
     if (this.#waitsAnywhere(slot)) return
@@ -153,39 +202,33 @@ export class Attempts {
     onFailed(slot, FAILED_SOCKET)
   }
 
-  /** Sends the query on a socket under an id of its own and waits there; false when that's not possible. */
-  #send(slot: number, wait: number, socket: UpstreamSocket | undefined): boolean {
-    const { waits, inFlight } = this.#options
-    const id = socket === undefined ? -1 : this.#freeId(socket.number)
-    if (socket === undefined || id < 0) {
-      this.counters.unsendable++
-      return false
-    }
-    if (!socket.send(inFlight.octets(slot), inFlight.offset(slot), inFlight.length(slot), id)) {
-      this.counters.unsendable++
-      return false
-    }
-    waits.add(wait, socket.number, id)
-    if (socket.overTcp) this.counters.sentTcp++
-    else this.counters.sentUdp++
-    return true
+  #choose(slot: number): number {
+    const { pool } = this.#options
+    const only = this.#only[slot]!
+    if (only !== OF_POOL) return only
+    return this.#made[slot] === 0
+      ? pool.begin()
+      : pool.next(this.#asked[slot]!, this.#lastServers[slot]!)
   }
 
-  /** A random id that the socket doesn't wait for, or -1. */
-  #freeId(socket: number): number {
-    const { waits, random } = this.#options
-    for (let i = 0; i < ID_TRIES; i++) {
-      const id = random.uint16()
-      if (waits.find(socket, id) < 0) return id
-    }
-    return -1
+  #delayAfter(slot: number, server: number): number {
+    const { pool, timeout, attempts } = this.#options
+    const ofPool = server < pool.servers.length
+    const elsewhere = ofPool && pool.fresh(this.#asked[slot]!) >= 0
+    const overdue = ofPool ? pool.rtt.timeout(server) : undefined
+    return retryDelay(overdue, elsewhere, timeout / attempts)
   }
 
-  #endWait(wait: number): void {
-    const { waits, numbers } = this.#options
-    const socket = waits.socketOf(wait)
-    waits.remove(wait)
-    if (waits.countOf(socket) === 0) numbers.get(socket)?.drained()
+  #endWait(wait: number, mayAnswer: boolean): void {
+    const { waits, waiting, attempts } = this.#options
+    if (wait === waits.at(waits.slotOf(wait), attempts)) this.#repeating--
+    if (mayAnswer) waiting.abandon(wait)
+    else waiting.end(wait)
+  }
+
+  #failedAt(server: number): void {
+    const { pool } = this.#options
+    if (server < pool.servers.length) pool.failedAttempt(server)
   }
 
   #waitsAnywhere(slot: number): boolean {
@@ -197,46 +240,54 @@ export class Attempts {
   #tick(): void {
     this.#timer = undefined
     this.#timerDue = Infinity
-    const { clock, pool, onFailed } = this.#options
-    const now = clock.now()
+    if (this.#stopped) return
+    const now = this.#options.clock.now()
     for (let i = 0; i < DUE_PER_TICK_MAX; i++) {
       const slot = this.#deadlines.takeDue(now)
       if (slot < 0) break
-      pool.failed(this.#lastServer(slot))
+      if (this.#attemptTimes.has(slot)) this.#failedAt(this.#lastServers[slot]!)
+      this.#doubtTcp(slot, now)
       this.end(slot)
-      onFailed(slot, FAILED_TIMEOUT)
+      this.#options.onFailed(slot, FAILED_TIMEOUT)
     }
     for (let i = 0; i < DUE_PER_TICK_MAX; i++) {
       const slot = this.#attemptTimes.takeDue(now)
       if (slot < 0) break
-      pool.failed(this.#lastServer(slot))
-      this.#doubtTcp(slot, now - this.#attemptTimes.delay)
-      this.#next(slot, now)
+      this.#overdue(slot, now)
     }
-    this.#arm(now)
+    this.#arm(now, Math.min(this.#deadlines.nextDue, this.#attemptTimes.nextDue))
   }
 
-  #lastServer(slot: number): number {
-    return this.#options.pool.forAttempt(this.#firstServers[slot]!, this.#made[slot]! - 1)
+  /** The newest attempt has had no answer in time. */
+  #overdue(slot: number, now: number): void {
+    this.#failedAt(this.#lastServers[slot]!)
+    this.#doubtTcp(slot, now)
+    if (this.#made[slot]! >= this.#options.attempts) return
+    if (this.#options.budget.take()) this.#next(slot, now)
+    else this.counters.retriesDenied++
   }
 
-  /** A connection that has been silent since the attempt was sent takes no more queries. */
-  #doubtTcp(slot: number, sentAt: number): void {
-    const { waits, tcp } = this.#options
-    const wait = waits.at(slot, this.#made[slot]! - 1)
-    if (waits.isActive(wait)) tcp[this.#lastServer(slot)]?.doubt(waits.socketOf(wait), sentAt)
+  /** Connections that have been silent for an attempt's share of the time take no more queries. */
+  #doubtTcp(slot: number, now: number): void {
+    const { waits, waiting, tcp, timeout, attempts, inFlight } = this.#options
+    if (inFlight.transports[slot] !== OVER_TCP) return
+    for (let k = 0; k < waits.width; k++) {
+      const wait = waits.at(slot, k)
+      if (!waits.isActive(wait) || now - waits.sinceOf(wait) < timeout / attempts) continue
+      const socket = waiting.socketOf(wait)
+      if (socket !== undefined) tcp[socket.server]?.doubt(socket.number, waits.sinceOf(wait))
+    }
   }
 
   /**
-   * Sets the timer for the first due time, but no sooner than a tick from now, unless it fires before. The timer's
-   * own time is compared, not the due one: else a due time nearer than a tick would push the timer off with each query.
+   * Sets the timer for a due time, but no sooner than a tick from now, unless it fires before. The timer's own
+   * time is compared, not the due one: else a due time nearer than a tick would push the timer off with each query.
    */
-  #arm(now: number): void {
-    const next = Math.min(this.#deadlines.nextDue, this.#attemptTimes.nextDue)
+  #arm(now: number, next: number): void {
     const due = Math.max(next, now + TICK_MS)
     if (due >= this.#timerDue) return
     this.#timer?.cancel()
     this.#timerDue = due
-    this.#timer = this.#options.clock.after(due - now, this.#runTick)
+    this.#timer = this.#options.clock.after(due - now, this.#runAfterInput)
   }
 }

@@ -19,6 +19,7 @@ const CELL = 512
 /** Octets of longer queries kept in all: 256 of the longest possible, or 16,384 of 1,024 octets. */
 const LONG_QUERY_OCTETS_MAX = 16 * 1024 * 1024
 
+const ID_OCTETS = 2
 const FREE = 0
 const TAKEN = 1
 
@@ -170,6 +171,34 @@ export class InFlightTable implements ClientColumns {
 
   length(slot: number): number {
     return this.#lengths[slot]!
+  }
+
+  /** A number for the slot's client address, equal for queries in flight of the same address only. */
+  clientOf(slot: number): number {
+    return this.#clientEntries[slot]!
+  }
+
+  /** Whether two queries are the same octets behind the id. */
+  isSameMessage(a: number, b: number): boolean {
+    const length = this.#lengths[a]!
+    if (length !== this.#lengths[b]) return false
+    const x = this.octets(a)
+    const y = this.octets(b)
+    const xAt = this.offset(a)
+    const yAt = this.offset(b)
+    for (let i = ID_OCTETS; i < length; i++) if (x[xAt + i] !== y[yAt + i]) return false
+    return true
+  }
+
+  /** Whether two queries asked the same server. */
+  isSameAsked(a: number, b: number): boolean {
+    if (this.askedPorts[a] !== this.askedPorts[b] || this.families[a] !== this.families[b]) {
+      return false
+    }
+    for (let i = 0; i < 16; i++) {
+      if (this.askedAddresses[a * 16 + i] !== this.askedAddresses[b * 16 + i]) return false
+    }
+    return true
   }
 
   /** Frees a slot. It must be taken. */

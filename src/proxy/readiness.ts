@@ -1,51 +1,60 @@
-// Whether any server answers: each is asked once at the start, and again every second while none has. Real
-// answers count as well.
+// Whether any server has answered: each is asked once at the start, and one that keeps silent counts as down from then
+// on, so that queries go to the others at once. What follows are the probes of those that are down.
 
-import type { Clock } from '../core/clock.ts'
-import { probeServer } from './probe.ts'
-import type { RandomSource } from './random.ts'
-import type { ServerAddress } from './server-pool.ts'
+import type { Clock, Timer } from '../core/clock.ts'
+import type { Probes } from './probes.ts'
+import type { ServerAddress, ServerPool } from './server-pool.ts'
 
 export interface ReadinessOptions {
   readonly clock: Clock
-  readonly random: RandomSource
-  readonly servers: readonly ServerAddress[]
+  readonly pool: ServerPool
+  readonly probes: Pick<Probes, 'askAll'>
+  /** Milliseconds that a server has for its first answer. */
   readonly timeoutMs: number
-  /** Answers to real queries so far. */
-  readonly answers: () => number
   readonly onSilent: (server: ServerAddress) => void
 }
 
-const AGAIN_MS = 1000
+/** A server in the neighbourhood answers sooner; one that doesn't is asked again and comes up with its answer. */
+const FIRST_ANSWER_MS = 2000
 
 export class Readiness {
   readonly #options: ReadinessOptions
-  #answered: readonly boolean[] = []
-  #stopped = false
+  #timer: Timer | undefined
+  /** Whether the time for first answers is over. */
+  #judged = false
 
   constructor(options: ReadinessOptions) {
     this.#options = options
   }
 
-  /** By server: whether it answered when it was asked last; empty before. */
-  get answered(): readonly boolean[] {
-    return this.#answered
-  }
-
   get anyAnswered(): boolean {
-    return this.#answered.includes(true) || this.#options.answers() > 0
+    return this.#options.pool.answers.some((answers) => answers > 0)
   }
 
-  async probe(): Promise<void> {
-    const { servers, onSilent, clock } = this.#options
-    this.#answered = await Promise.all(servers.map((server) => probeServer(server, this.#options)))
-    servers.forEach((server, i) => {
-      if (this.#answered[i] !== true && !this.#stopped) onSilent(server)
-    })
-    if (!this.anyAnswered && !this.#stopped) clock.after(AGAIN_MS, () => void this.probe())
+  /** Whether a server answered when it was asked last; undefined while it may still. */
+  answered(server: number): boolean | undefined {
+    const { pool } = this.#options
+    if (pool.failures[server]! > 0) return false
+    return pool.answers[server]! > 0 || (this.#judged ? false : undefined)
+  }
+
+  start(): void {
+    const { clock, probes, timeoutMs } = this.#options
+    probes.askAll()
+    this.#timer = clock.after(Math.min(timeoutMs, FIRST_ANSWER_MS), () => this.#judge())
   }
 
   stop(): void {
-    this.#stopped = true
+    this.#timer?.cancel()
+  }
+
+  #judge(): void {
+    const { pool, onSilent } = this.#options
+    this.#judged = true
+    pool.servers.forEach((server, i) => {
+      if (pool.answers[i]! > 0) return
+      onSilent(server)
+      pool.markDown(i)
+    })
   }
 }

@@ -3,22 +3,27 @@
 // (SEMANTICS 4; a connected socket vouches for the addresses); anything else is dropped and counted, the wait goes on, and
 // the query is asked once more over TCP [F1, A4, A5]. What comes after a query has ended is dropped [A14].
 //
-// The composition of in-flight table (who asked what), wait table (which socket waits for which id), attempts
-// (when to ask whom) and sockets. Nothing is allocated per query but the datagram itself.
+// The composition of in-flight table (who asked what), coalescing (who asked the same), wait table (which socket waits
+// for which id), attempts (when to ask whom), the servers' health and sockets. Nothing is allocated per query.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import type { EndpointId, Generation } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
 import { hashOctets, nameLength } from '../core/name.ts'
+import { FLAG_QR, MASK_RCODE, RCODE_SERVFAIL } from '../dns/codes.ts'
 import { questionEquals } from '../dns/match.ts'
 import type { QueryView } from '../dns/query.ts'
 import { HEADER_OCTETS, readName, u16 } from '../dns/wire.ts'
 import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from './answer-batch.ts'
-import { Attempts } from './attempts.ts'
+import { Attempts, OF_POOL } from './attempts.ts'
 import type { MessageBatch } from './batch.ts'
+import { Coalescing } from './coalescing.ts'
 import { Delivery } from './delivery.ts'
 import { CLIENT_FULL, hashQuestion, InFlightTable, TABLE_FULL } from './in-flight.ts'
+import { LateAnswers } from './late-answers.ts'
+import { Probes } from './probes.ts'
 import { RandomPool, type RandomSource } from './random.ts'
+import { RetryBudget } from './retry-budget.ts'
 import { ServerPool, type ServerAddress } from './server-pool.ts'
 import { SlotView } from './slot-view.ts'
 import type { Streams } from './streams.ts'
@@ -27,6 +32,7 @@ import { SocketNumbers, type UpstreamEvents, type UpstreamSocket } from './upstr
 import { UpstreamTcp } from './upstream-tcp.ts'
 import { UpstreamUdp } from './upstream-udp.ts'
 import { WaitTable } from './wait-table.ts'
+import { Waiting } from './waiting.ts'
 
 export interface UpstreamLimits {
   /** `upstreams.timeout` in milliseconds, for the whole query. */
@@ -71,6 +77,8 @@ export type ForwardResult = 'forwarded' | 'full' | 'client-full'
 /** Waits of a socket looked at, newest first, to find the query that a wrong id was a guess for. */
 const SUSPECTS_MAX = 256
 const SWEEP_MS = 1000
+/** `. NS IN`, recursion desired (RFC 1035 4.1); the id is the sender's. */
+const ROOT_NS_QUERY = Uint8Array.of(0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1)
 
 export class Upstream {
   readonly inFlight: InFlightTable
@@ -78,20 +86,28 @@ export class Upstream {
   /** By server; their counters are theirs. */
   readonly udp: readonly UpstreamUdp[]
   readonly tcp: readonly UpstreamTcp[]
+  readonly waiting: Waiting
   readonly attempts: Attempts
+  readonly probes: Probes
   readonly counters = {
+    /** Queries taken; `coalesced` of them were not asked, their answer is another's copy. */
     forwarded: 0,
+    coalesced: 0,
     refusedFull: 0,
     refusedClientFull: 0,
     answers: 0,
     timeouts: 0,
     socketFailures: 0,
-    /** Messages with an id that the socket doesn't wait for: wrong, or too late. */
+    /** Messages with an id that the socket doesn't wait for: wrong, or far too late. */
     unexpected: 0,
+    /** Answers to attempts that nobody waits for any more, and to probes. */
+    late: 0,
     /** Messages with the id of a wait that are no reply to its question. */
     mismatched: 0,
   }
   readonly #waits: WaitTable
+  readonly #late = new LateAnswers()
+  readonly #coalescing: Coalescing
   readonly #numbers = new SocketNumbers()
   readonly #delivery: Delivery
   readonly #view = new SlotView()
@@ -109,6 +125,7 @@ export class Upstream {
     // One wait more than attempts: the repetition over TCP after a mismatch.
     this.#waits = new WaitTable(capacity, limits.attempts + 1)
     this.#handed = new Uint8Array(capacity)
+    this.#coalescing = new Coalescing(this.inFlight, false)
     this.pool = new ServerPool(servers)
     const { streams = new PortableStreams() } = options
     const shared = { clock, streams, numbers: this.#numbers, events: this.#events() }
@@ -117,18 +134,32 @@ export class Upstream {
     )
     this.tcp = servers.map((address, server) => new UpstreamTcp({ ...shared, address, server }))
     this.#delivery = new Delivery({ clock, capacity, onAnswers, onFailures })
-    this.attempts = new Attempts({
+    this.waiting = new Waiting({
       clock,
       random,
       inFlight: this.inFlight,
       waits: this.#waits,
       numbers: this.#numbers,
+      late: this.#late,
+    })
+    this.attempts = new Attempts({
+      clock,
+      inFlight: this.inFlight,
+      waits: this.#waits,
+      waiting: this.waiting,
       pool: this.pool,
+      budget: new RetryBudget(),
       udp: this.udp,
       tcp: this.tcp,
       timeout: limits.timeout,
       attempts: limits.attempts,
       onFailed: (slot, reason) => this.#fail(slot, reason),
+    })
+    this.probes = new Probes({
+      clock,
+      random,
+      pool: this.pool,
+      send: (server) => this.waiting.probe(this.udp[server]?.pick(), ROOT_NS_QUERY),
     })
     this.#sweeper = clock.every(SWEEP_MS, () => this.#sweep())
   }
@@ -155,7 +186,8 @@ export class Upstream {
     }
     this.#handed[slot] = 0
     this.counters.forwarded++
-    this.attempts.begin(slot)
+    if (this.#coalescing.join(slot)) this.counters.coalesced++
+    else this.attempts.begin(slot, OF_POOL)
     return 'forwarded'
   }
 
@@ -170,6 +202,7 @@ export class Upstream {
   stop(): void {
     this.#sweeper.cancel()
     this.attempts.stop()
+    this.probes.stop()
     for (const link of this.udp) link.stop()
     for (const link of this.tcp) link.stop()
   }
@@ -185,6 +218,7 @@ export class Upstream {
   #receive(socket: UpstreamSocket, octets: Uint8Array, offset: number, length: number): void {
     const wait = length < 2 ? -1 : this.#waits.find(socket.number, u16(octets, offset))
     if (wait < 0) {
+      if (this.#isLate(socket, octets, offset, length)) return
       this.counters.unexpected++
       if (!socket.overTcp) this.#suspect(socket.number, octets, offset, length)
       return
@@ -196,11 +230,25 @@ export class Upstream {
       this.attempts.repeatOverTcp(wait)
       return
     }
-    this.attempts.end(slot)
-    this.pool.answered(socket.server)
+    this.attempts.answered(wait, socket.server, isServfail(octets, offset))
     this.counters.answers++
-    this.#handed[slot] = 1
-    this.#delivery.answer(slot, socket.server, socket.overTcp, octets, offset, length)
+    this.#coalescing.end(slot)
+    for (let asker = slot; asker >= 0;) {
+      const next = this.#coalescing.followerOf(asker)
+      this.#handed[asker] = 1
+      this.#delivery.answer(asker, socket.server, socket.overTcp, octets, offset, length)
+      asker = next
+    }
+  }
+
+  /** An answer that nobody waits for any more, or a probe's: its server lives. */
+  #isLate(socket: UpstreamSocket, octets: Uint8Array, offset: number, length: number): boolean {
+    if (length < HEADER_OCTETS || (u16(octets, offset + 2) & FLAG_QR) === 0) return false
+    const sentAt = this.#late.take(socket.number, u16(octets, offset))
+    if (sentAt < 0) return false
+    this.counters.late++
+    this.attempts.answeredLate(socket, isServfail(octets, offset), sentAt)
+    return true
   }
 
   /** A reply with an unknown id that names a question in flight on the socket is taken for a guess at it [A4]. */
@@ -225,12 +273,21 @@ export class Upstream {
   #fail(slot: number, reason: number): void {
     if (reason === FAILED_TIMEOUT) this.counters.timeouts++
     else this.counters.socketFailures++
-    this.#handed[slot] = 1
-    this.#delivery.failure(slot, reason)
+    this.#coalescing.end(slot)
+    for (let asker = slot; asker >= 0;) {
+      const next = this.#coalescing.followerOf(asker)
+      this.#handed[asker] = 1
+      this.#delivery.failure(asker, reason)
+      asker = next
+    }
   }
 
   #sweep(): void {
     for (const link of this.udp) link.sweep()
     for (const link of this.tcp) link.sweep()
   }
+}
+
+function isServfail(octets: Uint8Array, offset: number): boolean {
+  return (u16(octets, offset + 2) & MASK_RCODE) === RCODE_SERVFAIL
 }

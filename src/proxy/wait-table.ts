@@ -14,6 +14,8 @@ export class WaitTable {
   readonly #active: Uint8Array
   readonly #sockets: Uint16Array
   readonly #ids: Uint16Array
+  /** When each began, in the clock's milliseconds. */
+  readonly #since: Float64Array
   /** Waits in the same hash bucket. */
   readonly #next: Int32Array
   readonly #previous: Int32Array
@@ -31,6 +33,7 @@ export class WaitTable {
     this.#active = new Uint8Array(waits)
     this.#sockets = new Uint16Array(waits)
     this.#ids = new Uint16Array(waits)
+    this.#since = new Float64Array(waits)
     this.#next = new Int32Array(waits)
     this.#previous = new Int32Array(waits)
     this.#socketNext = new Int32Array(waits)
@@ -47,6 +50,14 @@ export class WaitTable {
 
   slotOf(wait: number): number {
     return Math.trunc(wait / this.width)
+  }
+
+  idOf(wait: number): number {
+    return this.#ids[wait]!
+  }
+
+  sinceOf(wait: number): number {
+    return this.#since[wait]!
   }
 
   isActive(wait: number): boolean {
@@ -67,11 +78,12 @@ export class WaitTable {
   }
 
   /** Starts a wait. The socket must not wait for that id already. */
-  add(wait: number, socket: number, id: number): void {
+  add(wait: number, socket: number, id: number, now: number): void {
     invariant(!this.isActive(wait), 'an attempt waits once')
     this.#active[wait] = 1
     this.#sockets[wait] = socket
     this.#ids[wait] = id
+    this.#since[wait] = now
     const bucket = this.#bucket(socket, id)
     const first = this.#buckets[bucket]!
     this.#next[wait] = first

@@ -18,7 +18,9 @@ const WELL = {
   endpoints: { known: 1, enforcing: 1 },
   policies: 0,
   listeners: ['127.0.0.1:5300'],
-  upstreams: [{ address: '192.0.2.53:53', answered: true, failures: 0 }],
+  upstreams: [
+    { address: '192.0.2.53:53', answered: true, state: 'up', first: true, rttMs: 0.4, failures: 0 },
+  ],
   identityFallbacks: 0,
   limits: [{ limit: 'pairs', use: 80, bound: 100, hits: 3 }],
   faults: [],
@@ -44,14 +46,32 @@ test('statusView is degraded by faults, by what keeps it from being ready, by re
   assert.deepEqual(statusView(faulty.state), { ...WELL, health: 'degraded', faults: [fault] })
   const unready = mkAdmin(node, {
     notReady: () => ['policy is not loaded'],
-    upstreams: () => [{ address: '192.0.2.53:53', answered: undefined, failures: 2 }],
+    upstreams: () => [
+      {
+        address: '192.0.2.53:53',
+        answered: undefined,
+        state: 'failing',
+        first: true,
+        rttMs: undefined,
+        failures: 2,
+      },
+    ],
   })
   assert.deepEqual(statusView(unready.state), {
     ...WELL,
     health: 'degraded',
     ready: false,
     notReady: ['policy is not loaded'],
-    upstreams: [{ address: '192.0.2.53:53', answered: null, failures: 2 }],
+    upstreams: [
+      {
+        address: '192.0.2.53:53',
+        answered: null,
+        state: 'failing',
+        first: true,
+        rttMs: null,
+        failures: 2,
+      },
+    ],
   })
   node.recorder.refuse = () => true
   node.setPolicies(mkPolicies('egress: [{ toCIDR: [198.18.0.0/16] }]'))

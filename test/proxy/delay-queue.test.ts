@@ -16,7 +16,7 @@ test('DelayQueue gives slots in the order and at the time a plain list would', (
   )
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const queue = new DelayQueue(SLOTS, DELAY)
+      const queue = new DelayQueue(SLOTS, [DELAY])
       let model: { slot: number; due: number }[] = []
       let now = 100
       for (const one of steps) {

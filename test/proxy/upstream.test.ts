@@ -36,7 +36,9 @@ test('Upstream spreads queries over random ports and ids (F2, P10)', async () =>
   const client = await net.udpClient(forwarder)
   const count = 4000
   for (let i = 0; i < count; i += 200) {
-    await client.ask(...Array.from({ length: 200 }, (_, k) => queryFor('a.test', { id: i + k })))
+    await client.ask(
+      ...Array.from({ length: 200 }, (_, k) => queryFor(`n${k}.test`, { id: i + k })),
+    )
   }
   const ports = server.queries.map((query) => query.port)
   const ids = server.queries.map((query) => query.id)
@@ -55,7 +57,9 @@ test('Upstream draws the socket of each query at random (F2)', async () => {
   const client = await net.udpClient(forwarder)
   const count = 960
   for (let i = 0; i < count; i += 160) {
-    await client.ask(...Array.from({ length: 160 }, (_, k) => queryFor('a.test', { id: i + k })))
+    await client.ask(
+      ...Array.from({ length: 160 }, (_, k) => queryFor(`n${k}.test`, { id: i + k })),
+    )
   }
   const uses = new Map<number, number>()
   for (const { port } of server.queries) uses.set(port, (uses.get(port) ?? 0) + 1)

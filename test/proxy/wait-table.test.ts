@@ -28,10 +28,14 @@ test('WaitTable finds, lists newest first and counts as a plain map does', () =>
           model.delete(wait)
           assert.equal(table.find(known.socket, known.id), -1)
         } else if (table.find(socket, id) < 0) {
-          table.add(wait, socket, id)
+          table.add(wait, socket, id, 1000 + wait)
           model.set(wait, { socket, id })
         }
-        for (const [at, entry] of model) assert.equal(table.find(entry.socket, entry.id), at)
+        for (const [at, entry] of model) {
+          assert.equal(table.find(entry.socket, entry.id), at)
+          assert.equal(table.idOf(at), entry.id)
+          assert.equal(table.sinceOf(at), 1000 + at)
+        }
         for (let s = 0; s < 4; s++) {
           const listed: number[] = []
           for (let w = table.newestOf(s); w >= 0; w = table.olderThan(w)) listed.push(w)

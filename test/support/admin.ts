@@ -42,7 +42,16 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
         port: 5300,
       },
     ],
-    upstreams: () => [{ address: '192.0.2.53:53', answered: true, failures: 0 }],
+    upstreams: () => [
+      {
+        address: '192.0.2.53:53',
+        answered: true,
+        state: 'up',
+        first: true,
+        rttMs: 0.4,
+        failures: 0,
+      },
+    ],
     notReady: () => [],
     mode: () => node.recorder.mode,
     auditOrigin: () => undefined,

@@ -45,16 +45,23 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
     upstream: {
       counters: {
         ...ones('forwarded', 'refusedFull', 'refusedClientFull', 'answers', 'timeouts'),
-        ...ones('socketFailures', 'unexpected', 'mismatched'),
+        ...ones('socketFailures', 'unexpected', 'mismatched', 'late', 'coalesced'),
       },
       attempts: {
-        counters: ones('sentUdp', 'sentTcp', 'retries', 'mismatchRepeats', 'unsendable'),
+        counters: ones('retries', 'retriesDenied', 'mismatchRepeats', 'repeatsDenied'),
       },
+      waiting: { counters: ones('sentUdp', 'sentTcp', 'unsendable') },
       pool: {
         servers: [{ address: '192.0.2.53', port: 53 }],
         failures: Uint32Array.of(7),
-        counters: ones('failovers'),
+        answers: Float64Array.of(9),
+        failed: Float64Array.of(8),
+        first: 0,
+        rtt: { means: Float64Array.of(250) },
+        isDown: () => true,
+        counters: ones('failovers', 'downs', 'ups'),
       },
+      probes: { sent: Float64Array.of(3) },
       inFlight: { count: 5 },
       udp: [{ counters: link }, { counters: link }],
       tcp: [{ counters: ones('open', 'opened', 'faults', 'closedIdle', 'sendsDropped') }],

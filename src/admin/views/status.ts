@@ -28,10 +28,10 @@ export function statusView(state: AdminState): StatusShape {
     endpoints: countEndpoints(state),
     policies: policies.policies.length,
     listeners: state.listeners().map(formatSocketAddress),
-    upstreams: state.upstreams().map(({ address, answered, failures }) => ({
-      address,
+    upstreams: state.upstreams().map(({ answered, rttMs, ...rest }) => ({
+      ...rest,
       answered: answered ?? null,
-      failures,
+      rttMs: rttMs ?? null,
     })),
     identityFallbacks: core.allocator.fallbacks,
     limits: state

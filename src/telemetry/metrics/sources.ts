@@ -64,17 +64,26 @@ export interface UpstreamSource {
     | 'socketFailures'
     | 'unexpected'
     | 'mismatched'
+    | 'late'
+    | 'coalesced'
   >
   readonly attempts: {
     readonly counters: Counters<
-      'sentUdp' | 'sentTcp' | 'retries' | 'mismatchRepeats' | 'unsendable'
+      'retries' | 'retriesDenied' | 'mismatchRepeats' | 'repeatsDenied'
     >
   }
+  readonly waiting: { readonly counters: Counters<'sentUdp' | 'sentTcp' | 'unsendable'> }
   readonly pool: {
     readonly servers: readonly { readonly address: string; readonly port: number }[]
     readonly failures: Uint32Array
-    readonly counters: Counters<'failovers'>
+    readonly answers: Float64Array
+    readonly failed: Float64Array
+    readonly first: number
+    readonly rtt: { readonly means: Float64Array }
+    isDown(server: number): boolean
+    readonly counters: Counters<'failovers' | 'downs' | 'ups'>
   }
+  readonly probes: { readonly sent: Float64Array }
   readonly inFlight: { readonly count: number }
   readonly udp: readonly {
     readonly counters: Counters<

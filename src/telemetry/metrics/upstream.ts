@@ -5,14 +5,14 @@ import { addCounter, addGauge } from './build.ts'
 import { sumOf, type MetricsSources } from './sources.ts'
 
 export function addUpstreamMetrics(registry: Registry, { upstream }: MetricsSources): void {
-  const { counters, attempts, pool } = upstream
+  const { counters, attempts, waiting } = upstream
   addCounter(registry, {
     name: 'upstream_queries_sent_total',
     help: 'Queries sent to servers, all attempts and repetitions',
     label: 'transport',
     read: () => [
-      ['udp', attempts.counters.sentUdp],
-      ['tcp', attempts.counters.sentTcp],
+      ['udp', waiting.counters.sentUdp],
+      ['tcp', waiting.counters.sentTcp],
     ],
   })
   addCounter(registry, {
@@ -27,13 +27,20 @@ export function addUpstreamMetrics(registry: Registry, { upstream }: MetricsSour
   })
   addCounter(registry, {
     name: 'upstream_attempts_total',
-    help: 'Attempts after the first, by cause; unsendable ones found no socket, id or route',
+    help: 'Attempts after the first, by cause; denied ones passed a bound, unsendable ones found no socket, id or route',
     label: 'cause',
     read: () => [
       ['retry', attempts.counters.retries],
+      ['retry_denied', attempts.counters.retriesDenied],
       ['mismatch', attempts.counters.mismatchRepeats],
-      ['unsendable', attempts.counters.unsendable],
+      ['mismatch_denied', attempts.counters.repeatsDenied],
+      ['unsendable', waiting.counters.unsendable],
     ],
+  })
+  addCounter(registry, {
+    name: 'upstream_coalesced_total',
+    help: 'Queries that got a copy of the answer to the same query of the same client',
+    read: () => counters.coalesced,
   })
   addCounter(registry, {
     name: 'upstream_messages_dropped_total',
@@ -42,6 +49,7 @@ export function addUpstreamMetrics(registry: Registry, { upstream }: MetricsSour
     read: () => [
       ['unexpected', counters.unexpected],
       ['mismatched', counters.mismatched],
+      ['late', counters.late],
     ],
   })
   addGauge(registry, {
@@ -49,19 +57,82 @@ export function addUpstreamMetrics(registry: Registry, { upstream }: MetricsSour
     help: 'Queries that wait for a server now',
     read: () => upstream.inFlight.count,
   })
+  addServerMetrics(registry, upstream)
+  addSocketMetrics(registry, upstream)
+}
+
+/** Readings by server, labelled `9.9.9.9:53`, `[2620:fe::fe]:53`. */
+function readerBy(servers: MetricsSources['upstream']['pool']['servers']) {
+  const labels = servers.map(({ address, port }) =>
+    address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`,
+  )
+  return (valueOf: (server: number) => number): [string, number][] =>
+    labels.map((server, i) => [server, valueOf(i)])
+}
+
+function addServerMetrics(registry: Registry, upstream: MetricsSources['upstream']): void {
+  const { pool } = upstream
+  const byServer = readerBy(pool.servers)
+  const label = 'server'
+  addGauge(registry, {
+    name: 'upstream_server_up',
+    help: '1 while a configured server is up, 0 while it is down and only probed',
+    label,
+    read: () => byServer((i) => (pool.isDown(i) ? 0 : 1)),
+  })
+  addGauge(registry, {
+    name: 'upstream_server_first',
+    help: '1 for the server that new queries ask first',
+    label,
+    read: () => byServer((i) => (i === pool.first ? 1 : 0)),
+  })
+  addGauge(registry, {
+    name: 'upstream_server_rtt_seconds',
+    help: 'Smoothed time to an answer; 0 before the first',
+    label,
+    read: () => byServer((i) => Math.max(0, pool.rtt.means[i]!) / 1000),
+  })
   addGauge(registry, {
     name: 'upstream_server_failures',
     help: 'Attempts at each configured server since its last answer',
-    label: 'server',
-    read: () =>
-      pool.servers.map(({ address, port }, i) => [`${address} ${port}`, pool.failures[i]!]),
+    label,
+    read: () => byServer((i) => pool.failures[i]!),
+  })
+  addServerCounts(registry, upstream)
+}
+
+function addServerCounts(registry: Registry, upstream: MetricsSources['upstream']): void {
+  const { pool, probes } = upstream
+  const byServer = readerBy(pool.servers)
+  const label = 'server'
+  addCounter(registry, {
+    name: 'upstream_server_answers_total',
+    help: 'Answers of each configured server, late ones and those to probes included',
+    label,
+    read: () => byServer((i) => pool.answers[i]!),
   })
   addCounter(registry, {
-    name: 'upstream_failovers_total',
-    help: 'Times that another server became the first to be asked',
-    read: () => pool.counters.failovers,
+    name: 'upstream_server_failed_attempts_total',
+    help: 'Attempts at each configured server that were overdue or met an error',
+    label,
+    read: () => byServer((i) => pool.failed[i]!),
   })
-  addSocketMetrics(registry, upstream)
+  addCounter(registry, {
+    name: 'upstream_server_probes_total',
+    help: 'Probes sent to each configured server: one at the start, others only while it is down',
+    label,
+    read: () => byServer((i) => probes.sent[i]!),
+  })
+  addCounter(registry, {
+    name: 'upstream_server_changes_total',
+    help: 'Servers that went down, came up, or took over as the first to be asked',
+    label: 'change',
+    read: () => [
+      ['down', pool.counters.downs],
+      ['up', pool.counters.ups],
+      ['failover', pool.counters.failovers],
+    ],
+  })
 }
 
 function addSocketMetrics(registry: Registry, { udp, tcp }: MetricsSources['upstream']): void {

@@ -1,0 +1,103 @@
+// Probes and readiness on fake time.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Probes } from '../../src/proxy/probes.ts'
+import { RandomPool, systemRandom } from '../../src/proxy/random.ts'
+import { Readiness } from '../../src/proxy/readiness.ts'
+import { ServerPool } from '../../src/proxy/server-pool.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+
+function mkProbes() {
+  const clock = new FakeClock()
+  const pool = new ServerPool([
+    { family: 4, address: '192.0.2.1', port: 53 },
+    { family: 4, address: '192.0.2.2', port: 53 },
+  ])
+  const asked: { readonly server: number; readonly at: number }[] = []
+  const probes = new Probes({
+    clock,
+    pool,
+    random: new RandomPool(systemRandom),
+    send: (server) => asked.push({ server, at: clock.now() }) > 0,
+  })
+  return { clock, pool, probes, asked }
+}
+
+test('Probes ask only servers that are down, at growing and varying intervals, until an answer comes', () => {
+  const { clock, pool, asked } = mkProbes()
+  clock.advance(60_000)
+  assert.equal(asked.length, 0, 'none while all are up')
+  const start = clock.now()
+  pool.markDown(1)
+  clock.advance(10_000)
+  assert.ok(asked.every(({ server }) => server === 1))
+  const gaps = asked.map(({ at }, i) => at - (asked[i - 1]?.at ?? start))
+  for (const [i, gap] of gaps.entries()) {
+    const interval = Math.min(250 * 2 ** i, 1500)
+    assert.ok(gap >= interval * 0.8 && gap <= interval * 1.2, `probe ${i} after ${gap} ms`)
+  }
+  assert.ok(gaps.length >= 7 && new Set(gaps.slice(3)).size > 1, 'intervals vary')
+  pool.answered(1, false)
+  const before = asked.length
+  clock.advance(60_000)
+  assert.equal(asked.length, before)
+})
+
+test('Probes of proxies that lost a server together spread', () => {
+  const first = Array.from({ length: 50 }, () => {
+    const { clock, pool, asked } = mkProbes()
+    pool.markDown(0)
+    clock.advance(400)
+    return asked[0]?.at ?? 0
+  })
+  assert.ok(Math.max(...first) - Math.min(...first) > 40, 'over a tenth of a second')
+})
+
+test('Readiness asks each server once and takes for down who keeps silent', () => {
+  const { clock, pool, probes, asked } = mkProbes()
+  const silent: string[] = []
+  const readiness = new Readiness({
+    clock,
+    pool,
+    probes,
+    timeoutMs: 4000,
+    onSilent: ({ address }) => silent.push(address),
+  })
+  readiness.start()
+  assert.deepEqual(
+    asked.map(({ server }) => server),
+    [0, 1],
+  )
+  assert.equal(readiness.anyAnswered, false)
+  assert.equal(readiness.answered(0), undefined)
+  pool.answered(1, false, 3)
+  assert.equal(readiness.anyAnswered, true)
+  clock.advance(2000)
+  assert.deepEqual(silent, ['192.0.2.1'])
+  assert.deepEqual(
+    [0, 1].map((i) => readiness.answered(i)),
+    [false, true],
+  )
+  assert.equal(pool.first, 1)
+  clock.advance(2000)
+  assert.ok(asked.length > 2 && asked.slice(2).every(({ server }) => server === 0))
+})
+
+test('Readiness counts real answers as well, and forgets none', () => {
+  const { clock, pool, probes } = mkProbes()
+  const readiness = new Readiness({
+    clock,
+    pool,
+    probes,
+    timeoutMs: 4000,
+    onSilent: () => undefined,
+  })
+  readiness.start()
+  clock.advance(3000)
+  pool.answered(0, true)
+  assert.equal(readiness.answered(0), true)
+  pool.failedAttempt(0)
+  assert.equal(readiness.answered(0), false)
+  assert.equal(readiness.anyAnswered, true)
+})
