@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds what is not TypeScript into build/: the addons posix.node, conntrack.node, tcp.node and bpf.node, and the kernel object
+# Builds what is not TypeScript into build/: the addons posix.node, conntrack.node, tcp.node, udp.node and bpf.node, and the kernel object
 # namegate.bpf.o. Needs no network. Does nothing when all is newer than its sources. What can't be built is
 # named in one line each with the remedy; the exit code is 1 when anything is missing.
 # The addons are plain C against N-API, so a compiler and two headers are enough and node-gyp is not needed.
@@ -76,6 +76,7 @@ else
 	addon conntrack '' src/native/addon.h
 	if has_header uv.h; then
 		addon tcp '' src/native/addon.h src/native/watch.h
+		addon udp '' src/native/addon.h src/native/watch.h src/native/udp-*.h
 	else
 		lack 'uv.h for native sockets: the headers of Node.js itself, or apt-get install libuv1-dev'
 	fi

@@ -43,7 +43,7 @@ export class AnswerBatch {
     return this.store.lengths[index]!
   }
 
-  /** Adds an answer of any length; the batch must not be full. */
+  /** Adds an answer of any length; the batch must not be full. `lasting`: its octets hold until `clear`. */
   add(
     slot: number,
     server: number,
@@ -51,12 +51,14 @@ export class AnswerBatch {
     source: Uint8Array,
     offset: number,
     length: number,
+    lasting = false,
   ): void {
     const index = this.#count++
     this.slots[index] = slot
     this.servers[index] = server
     this.overTcp[index] = overTcp ? 1 : 0
-    this.store.keep(index, source, offset, length)
+    if (lasting) this.store.refer(index, source, offset, length)
+    else this.store.keep(index, source, offset, length)
   }
 
   clear(): void {

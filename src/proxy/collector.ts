@@ -20,7 +20,8 @@ export class BatchCollector {
   }
   readonly #clock: Clock
   readonly #onBatch: (batch: MessageBatch) => void
-  readonly #batch: MessageBatch
+  /** Filled by whoever got `room`, or in place by sockets that then flush. */
+  readonly batch: MessageBatch
   readonly #runFlush = (): void => {
     this.#scheduled = false
     this.flush()
@@ -31,31 +32,31 @@ export class BatchCollector {
   constructor(options: BatchCollectorOptions) {
     this.#clock = options.clock
     this.#onBatch = options.onBatch
-    this.#batch = new MessageBatch(options.batch)
+    this.batch = new MessageBatch(options.batch)
   }
 
   /** The batch with room for one more message; hands a full one over first. */
   room(): MessageBatch {
     invariant(!this.#flushing, 'no message is received while a batch is handled')
-    if (this.#batch.full) this.flush()
+    if (this.batch.full) this.flush()
     if (!this.#scheduled) {
       this.#scheduled = true
       this.#clock.soon(this.#runFlush)
     }
-    return this.#batch
+    return this.batch
   }
 
   /** Hands over what there is now. */
   flush(): void {
-    if (this.#batch.count === 0) return
+    if (this.batch.count === 0) return
     this.counters.batches++
-    this.counters.messages += this.#batch.count
+    this.counters.messages += this.batch.count
     this.#flushing = true
     try {
-      this.#onBatch(this.#batch)
+      this.#onBatch(this.batch)
     } finally {
       this.#flushing = false
-      this.#batch.clear()
+      this.batch.clear()
     }
   }
 }

@@ -1,9 +1,11 @@
 // Gathers what the servers answered, and what failed, in one turn of the event loop and hands it to the
-// pipeline when the turn's input has been read, or earlier when a batch is full: one batch, one commit.
+// pipeline when the turn's input has been read, or earlier when a batch is full: one batch, one commit. Sockets
+// that work in turns say when that is.
 
 import type { Clock } from '../core/clock.ts'
 import { invariant } from '../core/invariant.ts'
 import { AnswerBatch, FailureBatch } from './answer-batch.ts'
+import type { TurnFollower } from './datagrams.ts'
 
 export interface DeliveryOptions {
   readonly clock: Clock
@@ -13,7 +15,7 @@ export interface DeliveryOptions {
   readonly onFailures: (failures: FailureBatch) => void
 }
 
-export class Delivery {
+export class Delivery implements TurnFollower {
   readonly #options: DeliveryOptions
   readonly #answers = new AnswerBatch()
   #failures: FailureBatch
@@ -21,6 +23,8 @@ export class Delivery {
   #spare: FailureBatch
   #delivering = false
   #scheduled = false
+  #held = false
+  #lasting: Uint8Array | undefined
   readonly #run = (): void => {
     this.#scheduled = false
     this.deliver()
@@ -42,7 +46,7 @@ export class Delivery {
   ): void {
     invariant(!this.#delivering, 'no answer is received while answers are handled')
     if (this.#answers.full) this.deliver()
-    this.#answers.add(slot, server, overTcp, octets, offset, length)
+    this.#answers.add(slot, server, overTcp, octets, offset, length, octets === this.#lasting)
     this.#schedule()
   }
 
@@ -50,6 +54,17 @@ export class Delivery {
   failure(slot: number, reason: number): void {
     this.#failures.add(slot, reason)
     this.#schedule()
+  }
+
+  hold(lasting: Uint8Array): void {
+    this.#held = true
+    this.#lasting = lasting
+  }
+
+  release(): void {
+    this.#held = false
+    this.#lasting = undefined
+    this.deliver()
   }
 
   deliver(): void {
@@ -75,7 +90,7 @@ export class Delivery {
   }
 
   #schedule(): void {
-    if (this.#scheduled) return
+    if (this.#scheduled || this.#held) return
     this.#scheduled = true
     this.#options.clock.soon(this.#run)
   }

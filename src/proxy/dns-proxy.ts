@@ -16,6 +16,8 @@ import { ProxyFlows } from './proxy-flows.ts'
 import { RandomPool, type RandomSource } from './random.ts'
 import { Responder } from './responder.ts'
 import type { ServerAddress } from './server-pool.ts'
+import type { Datagrams } from './datagrams.ts'
+import { openDatagrams } from './open-datagrams.ts'
 import { openStreams } from './open-streams.ts'
 import type { Streams } from './streams.ts'
 import { UnknownClients } from './unknown-clients.ts'
@@ -41,6 +43,7 @@ const SECOND_MS = 1000
 
 export class DnsProxy {
   readonly streams: Streams
+  readonly datagrams: Datagrams
   readonly upstream: Upstream
   readonly listeners: Listeners
   readonly responder: Responder
@@ -53,11 +56,10 @@ export class DnsProxy {
   constructor(options: DnsProxyOptions) {
     const { config, clock, core } = options
     const { limits, dns } = config
-    this.streams = openStreams({
-      clock,
-      connections: limits['tcp-connections'],
-      mark: config.listeners.some(({ mode }) => mode !== 'explicit') ? config.intercept.mark : 0,
-    })
+    const intercepts = config.listeners.some(({ mode }) => mode !== 'explicit')
+    const mark = intercepts ? config.intercept.mark : 0
+    this.streams = openStreams({ clock, connections: limits['tcp-connections'], mark })
+    this.datagrams = openDatagrams({ clock, mark, replySockets: limits['reply-sockets'] })
     this.upstream = this.#makeUpstream(options)
     this.listeners = new Listeners({
       clock,
@@ -65,6 +67,7 @@ export class DnsProxy {
       configs: config.listeners,
       hasIpv6: options.hasIpv6,
       streams: this.streams,
+      datagrams: this.datagrams,
       onBatch: (batch) => this.pipeline.admit(batch),
     })
     this.responder = new Responder({
@@ -113,6 +116,7 @@ export class DnsProxy {
     this.unknown.stop()
     this.listeners.stop()
     this.upstream.stop()
+    this.datagrams.stop()
   }
 
   #makeUpstream({ config, clock, random, servers }: DnsProxyOptions): Upstream {
@@ -121,6 +125,7 @@ export class DnsProxy {
       random,
       servers,
       streams: this.streams,
+      datagrams: this.datagrams,
       onAnswers: (answers) => this.pipeline.settle(answers),
       onFailures: (failures) => this.pipeline.fail(failures),
       limits: {

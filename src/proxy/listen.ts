@@ -3,6 +3,7 @@
 
 import { createServer, type Server } from 'node:net'
 import { UnavailableError } from '../core/errors.ts'
+import type { ListenerMode } from '../config/config.ts'
 import type { Family } from '../core/ip.ts'
 import { codeOf } from './datagram-socket.ts'
 
@@ -32,12 +33,18 @@ export function listenFault(
   address: string,
   port: number,
   code: string,
+  mode: ListenerMode = 'explicit',
 ): UnavailableError {
   const where = address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`
-  return new UnavailableError(`Cannot listen on ${where} (${transport}): ${reasonOf(code, port)}`)
+  return new UnavailableError(
+    `Cannot listen on ${where} (${transport}): ${reasonOf(code, port, mode)}`,
+  )
 }
 
-function reasonOf(code: string, port: number): string {
+function reasonOf(code: string, port: number, mode: ListenerMode): string {
+  if (mode !== 'explicit' && (code === 'EPERM' || code === 'EACCES')) {
+    return `no privilege for mode ${mode}: run as root or with CAP_NET_ADMIN and CAP_NET_RAW`
+  }
   switch (code) {
     case 'EADDRINUSE':
       return `port ${port} is already in use: stop the program that has it, or set another listeners[].port`

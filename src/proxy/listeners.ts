@@ -1,17 +1,16 @@
-// The listeners of explicit mode: for each configured address a UDP and a TCP socket on the same port, all
-// filling one batch. Starts all or none.
+// The listeners: for each configured address a UDP and a TCP socket on the same port, all filling one batch.
+// Starts all or none.
 
 import type { Clock } from '../core/clock.ts'
 import { formatAddress, type Family } from '../core/ip.ts'
 import type { Limits } from '../core/limits.ts'
 import type { ListenerEntry } from '../datapath/datapath.ts'
-import type { ListenerConfig } from '../config/config.ts'
-import { AddressBook } from './address-book.ts'
+import type { ListenerConfig, ListenerMode } from '../config/config.ts'
 import type { MessageBatch } from './batch.ts'
 import { BatchCollector } from './collector.ts'
+import type { Datagrams, UdpListener } from './datagrams.ts'
 import type { Streams } from './streams.ts'
 import { TcpServer } from './tcp-server.ts'
-import { UdpListener } from './udp-portable.ts'
 
 export interface ListenersOptions {
   readonly clock: Clock
@@ -19,7 +18,8 @@ export interface ListenersOptions {
   readonly configs: readonly ListenerConfig[]
   /** Whether this host speaks IPv6; without it a listener on every address takes IPv4 alone. */
   readonly hasIpv6: boolean
-  /** What carries TCP. */
+  /** What carries UDP, and what TCP. */
+  readonly datagrams: Datagrams
   readonly streams: Streams
   readonly onBatch: (batch: MessageBatch) => void
 }
@@ -28,13 +28,13 @@ interface Bound {
   readonly family: Family
   readonly octets: Uint8Array
   readonly port: number
+  readonly mode: ListenerMode
 }
 
 export class Listeners {
   readonly udp: UdpListener[] = []
   readonly tcp: TcpServer
   readonly #options: ListenersOptions
-  readonly #book = new AddressBook()
   readonly #collector: BatchCollector
   #bound: Bound[] = []
 
@@ -46,6 +46,7 @@ export class Listeners {
       onBatch: options.onBatch,
       batch: { stride: limits['udp-message'] },
     })
+    options.datagrams.fill(this.#collector)
     this.tcp = new TcpServer({
       clock,
       collector: this.#collector,
@@ -60,17 +61,26 @@ export class Listeners {
     })
   }
 
-  /** What the datapath lets through without a rule; after `start`. */
+  /**
+   * What the datapath lets through without a rule; after `start`. To a listener of mode tproxy nobody sends: what comes
+   * there was sent to another address, and interception lets it through.
+   */
   get entries(): readonly ListenerEntry[] {
-    return this.#bound
+    return this.#bound.filter(({ mode }) => mode !== 'tproxy')
   }
 
-  /** `127.0.0.1:5300`, `[::]:53`; after `start`. */
+  /** `127.0.0.1:5300`, `[::]:53`, `0.0.0.0:10053 (tproxy)`; after `start`. */
   get texts(): readonly string[] {
-    return this.#bound.map(({ family, octets, port }) => {
+    return this.#bound.map(({ family, octets, port, mode }) => {
       const address = formatAddress(family, octets)
-      return family === 4 ? `${address}:${port}` : `[${address}]:${port}`
+      const text = family === 4 ? `${address}:${port}` : `[${address}]:${port}`
+      return mode === 'explicit' ? text : `${text} (${mode})`
     })
+  }
+
+  /** By the channel of the UDP listener; after `start`. */
+  get modes(): readonly ListenerMode[] {
+    return this.#bound.map(({ mode }) => mode)
   }
 
   /** Binds everything; throws UnavailableError with the remedy, and then nothing stays bound. */
@@ -89,30 +99,27 @@ export class Listeners {
     this.#bound = []
   }
 
-  async #startOne({ address, port }: ListenerConfig): Promise<void> {
+  async #startOne({ address, port, mode }: ListenerConfig): Promise<void> {
     if (address !== undefined) {
-      await this.#bind(address.family, address.octets, port)
+      await this.#bind(address.family, address.octets, port, mode)
       return
     }
-    const first = await this.#bind(4, new Uint8Array(16), port)
-    if (this.#options.hasIpv6) await this.#bind(6, new Uint8Array(16), first)
+    const first = await this.#bind(4, new Uint8Array(16), port, mode)
+    if (this.#options.hasIpv6) await this.#bind(6, new Uint8Array(16), first, mode)
   }
 
   /** One address, both transports; a free port (0) is drawn by UDP and then taken by TCP too. */
-  async #bind(family: Family, octets: Uint8Array, port: number): Promise<number> {
-    const address = formatAddress(family, octets)
-    const listener = new UdpListener({
-      collector: this.#collector,
-      book: this.#book,
-      channel: this.udp.length,
-      family,
-      address,
-      port,
-    })
-    listener.start()
+  async #bind(
+    family: Family,
+    octets: Uint8Array,
+    port: number,
+    mode: ListenerMode,
+  ): Promise<number> {
+    const channel = this.udp.length
+    const listener = this.#options.datagrams.listen({ channel, family, octets, port, mode })
     this.udp.push(listener)
-    await this.tcp.listen({ family, octets, port: listener.port, mode: 'explicit' })
-    this.#bound.push({ family, octets, port: listener.port })
+    await this.tcp.listen({ family, octets, port: listener.port, mode })
+    this.#bound.push({ family, octets, port: listener.port, mode })
     return listener.port
   }
 }

@@ -1,24 +1,35 @@
 // Octets of the messages of one batch: small ones copied into a slab that is allocated once (one cell of
 // `stride` octets each, touched only when used), bigger ones kept by reference. Whoever fills a batch
-// (Node's sockets now, recvmmsg later) writes here; readers take octets(i), offsets[i], lengths[i].
+// (Node's sockets, or recvmmsg in the addon) writes here; readers take octets(i), offsets[i], lengths[i].
 // Entries are valid until the batch is cleared.
+
+/**
+ * Octets between the ends of cells: with a stride of 4,096 alone, the first octets of all cells would fall into the same
+ * set of a processor's cache.
+ */
+const GAP = 64
 
 /** Cell size that holds every UDP message of SEMANTICS 6 (`limits.udp-message`). */
 export const DEFAULT_STRIDE = 4096
 
 export class OctetStore {
   readonly capacity: number
+  /** Longest message that fits a cell. */
   readonly stride: number
+  /** Octets from one cell to the next. */
+  readonly pitch: number
   readonly slab: Uint8Array<ArrayBuffer>
   readonly offsets: Uint32Array
   readonly lengths: Uint32Array
-  /** Messages that don't fit a cell, by entry. */
+  /** Messages that lie elsewhere, by entry. */
   readonly #external: (Uint8Array | undefined)[]
+  #externals = 0
 
   constructor(capacity: number, stride: number) {
     this.capacity = capacity
     this.stride = stride
-    this.slab = new Uint8Array(capacity * stride)
+    this.pitch = stride + GAP
+    this.slab = new Uint8Array(capacity * this.pitch)
     this.offsets = new Uint32Array(capacity)
     this.lengths = new Uint32Array(capacity)
     this.#external = Array.from<Uint8Array | undefined>({ length: capacity })
@@ -31,7 +42,7 @@ export class OctetStore {
 
   /** Copies `length` octets into the entry's cell; they must fit. */
   copy(index: number, source: Uint8Array, offset: number, length: number): void {
-    const at = index * this.stride
+    const at = index * this.pitch
     copyOctets(source, offset, this.slab, at, length)
     this.offsets[index] = at
     this.lengths[index] = length
@@ -43,13 +54,21 @@ export class OctetStore {
       this.copy(index, source, offset, length)
       return
     }
-    this.#external[index] = copyOf(source, offset, length)
-    this.offsets[index] = 0
+    this.refer(index, copyOf(source, offset, length), 0, length)
+  }
+
+  /** Keeps a message where it lies; its octets must hold until the batch is cleared. */
+  refer(index: number, source: Uint8Array, offset: number, length: number): void {
+    this.#external[index] = source
+    this.#externals++
+    this.offsets[index] = offset
     this.lengths[index] = length
   }
 
   /** Drops the references of the first `count` entries. */
   clear(count: number): void {
+    if (this.#externals === 0) return
+    this.#externals = 0
     for (let i = 0; i < count; i++) this.#external[i] = undefined
   }
 }

@@ -1,10 +1,11 @@
 // UDP towards one server: many sockets at once, each bound to a random port and connected, so that the kernel
 // drops what comes from another address or port and reports "port unreachable" (RFC 5452 9.2; CORRECTNESS
-// A1-A3, P10). Each query takes one of them at random. A socket is renewed after 10,000 queries or 60 s; the
-// old one stays open until its queries have ended.
+// A1-A3, P10). Each query takes one of them at random, or those that leave together take the same: each still hides
+// behind a port and an id. A socket is renewed after 10,000 queries or 60 s; the old one stays open until its
+// queries have ended.
 
 import type { Clock } from '../core/clock.ts'
-import { DatagramSocket } from './datagram-socket.ts'
+import type { ConnectedSocket, DatagramOwner, Datagrams } from './datagrams.ts'
 import type { RandomPool } from './random.ts'
 import type { ServerAddress } from './server-pool.ts'
 import type { SocketNumbers, UpstreamEvents, UpstreamSocket } from './upstream-socket.ts'
@@ -17,13 +18,14 @@ export const RENEW_MS = 60_000
 /** Ports that need no privilege: 1024..65535. */
 const PORT_MIN = 1024
 const PORT_COUNT = 65536 - PORT_MIN
+/** What a closed port at the server brings; the socket itself is sound. */
+const REFUSED = 'ECONNREFUSED'
 /** Random ports tried before giving up; with half of all ports taken 1 in 65,536 fails. */
 const BIND_TRIES = 16
-/** Octets asked of the kernel for each socket's answers. */
-const RECEIVE_BUFFER = 512 * 1024
 
 export interface UpstreamUdpOptions {
   readonly clock: Clock
+  readonly datagrams: Datagrams
   readonly random: RandomPool
   readonly numbers: SocketNumbers
   readonly events: UpstreamEvents
@@ -47,12 +49,19 @@ export class UpstreamUdp {
     sendsDropped: 0,
     /** Errors that the kernel reported (ICMP). */
     socketErrors: 0,
+    /** Answers lost because a socket's buffer was full, as of the last sweep. */
+    kernelDrops: 0,
   }
   readonly options: UpstreamUdpOptions
   readonly #sockets: (UdpSocket | undefined)[]
   readonly #draining = new Set<UdpSocket>()
   readonly #renewQueries: number
   readonly #renewMs: number
+  /** The socket of the turn of `#turn`. */
+  #current: UdpSocket | undefined
+  #turn = -1
+  /** Kernel drops of sockets that have closed. */
+  #closedDrops = 0
 
   constructor(options: UpstreamUdpOptions) {
     this.options = options
@@ -64,6 +73,18 @@ export class UpstreamUdp {
 
   /** A socket at random, new or renewed if need be; undefined when none can be opened. */
   pick(): UpstreamSocket | undefined {
+    const { turn } = this.options.datagrams
+    const current = this.#current
+    if (turn === this.#turn && current !== undefined && !this.#isSpent(current)) {
+      current.queries++
+      return current
+    }
+    this.#turn = turn
+    this.#current = this.#draw()
+    return this.#current
+  }
+
+  #draw(): UdpSocket | undefined {
     const place = this.options.random.below(this.#sockets.length)
     let socket = this.#sockets[place]
     if (socket !== undefined && this.#isWorn(socket)) {
@@ -84,11 +105,22 @@ export class UpstreamUdp {
       const socket = this.#sockets[place]
       if (socket !== undefined && this.#isWorn(socket)) this.#retire(place, socket)
     }
+    let drops = this.#closedDrops
+    for (const socket of this.#sockets) drops += socket?.kernelDrops ?? 0
+    for (const socket of this.#draining) drops += socket.kernelDrops
+    this.counters.kernelDrops = drops
+  }
+
+  /** The way of a socket is gone; its number is free when its queries have been asked elsewhere. */
+  abandon(socket: UdpSocket): void {
+    const place = this.#sockets.indexOf(socket)
+    if (place >= 0) this.#retire(place, socket)
   }
 
   /** Called by a socket that closed. */
   closed(socket: UdpSocket): void {
     this.#draining.delete(socket)
+    this.#closedDrops += socket.kernelDrops
     this.options.numbers.free(socket.number)
     this.counters.open--
   }
@@ -97,6 +129,10 @@ export class UpstreamUdp {
     for (const socket of this.#sockets) socket?.close()
     for (const socket of this.#draining) socket.close()
     this.#sockets.fill(undefined)
+  }
+
+  #isSpent(socket: UdpSocket): boolean {
+    return socket.retired || socket.queries >= this.#renewQueries
   }
 
   #isWorn(socket: UdpSocket): boolean {
@@ -133,7 +169,7 @@ export class UpstreamUdp {
   }
 }
 
-class UdpSocket implements UpstreamSocket {
+class UdpSocket implements UpstreamSocket, DatagramOwner {
   readonly number: number
   readonly server: number
   readonly overTcp = false
@@ -142,38 +178,48 @@ class UdpSocket implements UpstreamSocket {
   queries = 0
   retired = false
   readonly #owner: UpstreamUdp
-  readonly #socket: DatagramSocket
+  #socket: ConnectedSocket | undefined
   #closed = false
 
   constructor(owner: UpstreamUdp, number: number) {
-    const { clock, server, events, address } = owner.options
+    const { clock, server } = owner.options
     this.#owner = owner
     this.number = number
     this.server = server
     this.openedAt = clock.now()
-    this.#socket = new DatagramSocket({
-      family: address.family,
-      receiveBuffer: RECEIVE_BUFFER,
-      onMessage: (message) => events.onMessage(this, message, 0, message.length),
-      onError: () => {
-        owner.counters.socketErrors++
-        events.onFault(this)
-      },
-    })
   }
 
-  /** Binds and connects; the error code when that fails, and then it's closed. */
+  get kernelDrops(): number {
+    return this.#socket?.kernelDrops ?? 0
+  }
+
+  /** Binds and connects; the error code when that fails. */
   open(server: ServerAddress, port: number): string | undefined {
-    const any = server.family === 4 ? '0.0.0.0' : '::'
-    const fault = this.#socket.bind(any, port) ?? this.#socket.connect(server.address, server.port)
-    if (fault !== undefined) this.#socket.close()
-    return fault?.code
+    const socket = this.#owner.options.datagrams.connect(server, port, this)
+    if (typeof socket === 'string') return socket
+    this.#socket = socket
+    return undefined
   }
 
   send(octets: Uint8Array, offset: number, length: number, id: number): boolean {
-    if (this.#socket.send(octets, offset, length, id)) return true
-    this.#owner.counters.sendsDropped++
-    return false
+    return this.#socket?.send(octets, offset, length, id) ?? false
+  }
+
+  received(source: Uint8Array, offset: number, length: number): void {
+    this.#owner.options.events.onMessage(this, source, offset, length)
+  }
+
+  fault(code: string): void {
+    const { options, counters } = this.#owner
+    if (this.#closed) return
+    counters.socketErrors++
+    // Another reason than a refusal can be our own end: the address that the socket was bound to has gone.
+    if (code !== REFUSED) this.#owner.abandon(this)
+    if (!this.#closed) options.events.onFault(this)
+  }
+
+  dropped(count: number): void {
+    this.#owner.counters.sendsDropped += count
   }
 
   retire(): void {
@@ -188,7 +234,7 @@ class UdpSocket implements UpstreamSocket {
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#socket.close()
+    this.#socket?.close()
     this.#owner.closed(this)
   }
 }

@@ -26,9 +26,11 @@ import { RandomPool, type RandomSource } from './random.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { ServerPool, type ServerAddress } from './server-pool.ts'
 import { SlotView } from './slot-view.ts'
+import type { Datagrams } from './datagrams.ts'
 import type { Streams } from './streams.ts'
 import { PortableStreams } from './tcp-portable.ts'
 import { SocketNumbers, type UpstreamEvents, type UpstreamSocket } from './upstream-socket.ts'
+import { PortableDatagrams } from './udp-portable.ts'
 import { UpstreamTcp } from './upstream-tcp.ts'
 import { UpstreamUdp } from './upstream-udp.ts'
 import { WaitTable } from './wait-table.ts'
@@ -63,6 +65,8 @@ export interface UpstreamOptions {
   readonly limits?: UpstreamLimits
   /** What carries TCP; default Node's sockets. */
   readonly streams?: Streams
+  /** What carries UDP; likewise. */
+  readonly datagrams?: Datagrams
   /** UDP sockets per server, and after how many queries or milliseconds one is renewed. */
   readonly udp?: {
     readonly sockets?: number
@@ -127,13 +131,14 @@ export class Upstream {
     this.#handed = new Uint8Array(capacity)
     this.#coalescing = new Coalescing(this.inFlight, false)
     this.pool = new ServerPool(servers)
-    const { streams = new PortableStreams() } = options
-    const shared = { clock, streams, numbers: this.#numbers, events: this.#events() }
+    const { streams = new PortableStreams(), datagrams = new PortableDatagrams() } = options
+    const shared = { clock, streams, datagrams, numbers: this.#numbers, events: this.#events() }
     this.udp = servers.map(
       (address, server) => new UpstreamUdp({ ...shared, ...options.udp, random, address, server }),
     )
     this.tcp = servers.map((address, server) => new UpstreamTcp({ ...shared, address, server }))
     this.#delivery = new Delivery({ clock, capacity, onAnswers, onFailures })
+    datagrams.follow(this.#delivery, this.inFlight)
     this.waiting = new Waiting({
       clock,
       random,

@@ -13,13 +13,14 @@ import {
 } from '../../src/proxy/answer-batch.ts'
 import type { MessageBatch } from '../../src/proxy/batch.ts'
 import { BatchCollector } from '../../src/proxy/collector.ts'
+import type { Datagrams, UdpListener } from '../../src/proxy/datagrams.ts'
 import { systemRandom } from '../../src/proxy/random.ts'
 import { Responder } from '../../src/proxy/responder.ts'
 import type { ServerAddress } from '../../src/proxy/server-pool.ts'
 import type { Streams } from '../../src/proxy/streams.ts'
 import { PortableStreams } from '../../src/proxy/tcp-portable.ts'
 import { DEFAULT_TCP_LIMITS, TcpServer, type TcpServerLimits } from '../../src/proxy/tcp-server.ts'
-import { UdpListener } from '../../src/proxy/udp-portable.ts'
+import { PortableDatagrams } from '../../src/proxy/udp-portable.ts'
 import {
   DEFAULT_UPSTREAM_LIMITS,
   Upstream,
@@ -39,6 +40,8 @@ export interface ForwarderOptions {
   readonly refuseAll?: LocalAnswer
   /** What carries TCP; default Node's sockets. */
   readonly makeStreams?: (clock: Clock) => Streams
+  /** What carries UDP; default likewise. */
+  readonly makeDatagrams?: (clock: Clock) => Datagrams
 }
 
 /** 127.0.0.1 */
@@ -58,6 +61,7 @@ export function socketClock(fake: FakeClock): Clock {
 export class Forwarder {
   readonly book = new AddressBook()
   readonly collector: BatchCollector
+  readonly datagrams: Datagrams
   readonly udp: UdpListener
   readonly tcp: TcpServer
   readonly upstream: Upstream
@@ -72,17 +76,10 @@ export class Forwarder {
     const { clock = socketClock(new FakeClock()) } = options
     const { book } = this
     this.#refuseAll = options.refuseAll
+    this.datagrams = options.makeDatagrams?.(clock) ?? new PortableDatagrams()
     this.collector = new BatchCollector({ clock, onBatch: (batch) => this.#admit(batch) })
     const { collector } = this
     const streams = options.makeStreams?.(clock) ?? new PortableStreams(book)
-    this.udp = new UdpListener({
-      collector,
-      book,
-      channel: 0,
-      family: 4,
-      address: '127.0.0.1',
-      port: 0,
-    })
     this.tcp = new TcpServer({
       clock,
       collector,
@@ -97,7 +94,16 @@ export class Forwarder {
       onAnswers: (answers) => this.#settle(answers),
       onFailures: (failures) => this.#fail(failures),
       streams,
+      datagrams: this.datagrams,
       ...(options.udp === undefined ? {} : { udp: options.udp }),
+    })
+    this.datagrams.fill(collector)
+    this.udp = this.datagrams.listen({
+      channel: 0,
+      family: 4,
+      octets: LOOPBACK,
+      port: 0,
+      mode: 'explicit',
     })
     this.responder = new Responder({
       udp: [this.udp],
@@ -108,7 +114,6 @@ export class Forwarder {
 
   static async start(options: ForwarderOptions): Promise<Forwarder> {
     const forwarder = new Forwarder(options)
-    forwarder.udp.start()
     forwarder.#tcpPort = await forwarder.tcp.listen({
       family: 4,
       octets: LOOPBACK,
@@ -130,6 +135,7 @@ export class Forwarder {
     this.udp.stop()
     this.tcp.stop()
     this.upstream.stop()
+    this.datagrams.stop()
   }
 
   #admit(batch: MessageBatch): void {

@@ -1,14 +1,18 @@
-// Tests of TCP run on both kinds of sockets: Node's own and, where it is built, the addon's.
+// Tests of the transport run on both kinds of sockets: Node's own and, where it is built, the addon's.
 
 import { test } from 'node:test'
 import type { Clock } from '../../src/core/clock.ts'
-import { isBuilt, loadTcp } from '../../src/native/native.ts'
+import { isBuilt, loadTcp, loadUdp } from '../../src/native/native.ts'
+import type { Datagrams } from '../../src/proxy/datagrams.ts'
 import type { Streams } from '../../src/proxy/streams.ts'
 import { NativeStreams } from '../../src/proxy/tcp-native.ts'
 import { PortableStreams } from '../../src/proxy/tcp-portable.ts'
+import { NativeDatagrams } from '../../src/proxy/udp-native.ts'
+import { PortableDatagrams } from '../../src/proxy/udp-portable.ts'
 import { Transport } from './transport.ts'
 
-export type SocketKind = 'portable' | 'native'
+export const SOCKET_KINDS = ['portable', 'native'] as const
+export type SocketKind = (typeof SOCKET_KINDS)[number]
 
 /** Streams at once; more than any test opens. */
 const CAPACITY = 512
@@ -18,19 +22,30 @@ export function makeStreams(kind: SocketKind, clock: Clock): Streams {
   return new NativeStreams({ addon: loadTcp(), clock, capacity: CAPACITY })
 }
 
+export function makeDatagrams(kind: SocketKind, clock: Clock): Datagrams {
+  if (kind === 'portable') return new PortableDatagrams()
+  return new NativeDatagrams({ addon: loadUdp(), clock })
+}
+
 /** Why the addon's sockets can't be tested, or false. */
 export function nativeIsLacking(): string | false {
-  return isBuilt('tcp') ? false : 'tcp.node is not built'
+  return isBuilt('tcp') && isBuilt('udp') ? false : 'tcp.node or udp.node is not built'
 }
 
 /** One test for each kind; what `net` has opened is closed afterwards. */
-export function testSockets(name: string, body: (net: Transport) => Promise<void>): void {
-  for (const kind of ['portable', 'native'] as const) {
+export function testSockets(
+  name: string,
+  body: (net: Transport, kind: SocketKind) => Promise<void>,
+): void {
+  for (const kind of SOCKET_KINDS) {
     const skip = kind === 'native' && nativeIsLacking()
     test(`${name}, ${kind} sockets`, { skip }, async () => {
-      const net = new Transport((clock) => makeStreams(kind, clock))
+      const net = new Transport({
+        makeStreams: (clock) => makeStreams(kind, clock),
+        makeDatagrams: (clock) => makeDatagrams(kind, clock),
+      })
       try {
-        await body(net)
+        await body(net, kind)
       } finally {
         await net.stop()
       }

@@ -1,21 +1,21 @@
 // What a test of the transport opens, closed in the reverse order after each test, and how it looks at answers.
 
 import dnsPacket from 'dns-packet'
-import type { Clock } from '../../src/core/clock.ts'
-import type { Streams } from '../../src/proxy/streams.ts'
 import { TcpClient, UdpClient } from './client.ts'
 import { Forwarder, type ForwarderOptions } from './forwarder.ts'
 import { answering, FakeUpstream, queryFor, type Behaviour } from './upstream.ts'
 
-export type TransportOptions = Omit<ForwarderOptions, 'servers' | 'makeStreams'>
+/** What carries TCP and UDP; default Node's sockets. */
+export type Carriers = Pick<ForwarderOptions, 'makeStreams' | 'makeDatagrams'>
+
+export type TransportOptions = Omit<ForwarderOptions, 'servers' | 'makeStreams' | 'makeDatagrams'>
 
 export class Transport {
   readonly #opened: { stop(): Promise<void> | void }[] = []
-  readonly #makeStreams: ((clock: Clock) => Streams) | undefined
+  readonly #carriers: Carriers
 
-  /** `makeStreams`: what carries TCP; default Node's sockets. */
-  constructor(makeStreams?: (clock: Clock) => Streams) {
-    this.#makeStreams = makeStreams
+  constructor(carriers: Carriers = {}) {
+    this.#carriers = carriers
   }
 
   /** A name server. */
@@ -29,9 +29,7 @@ export class Transport {
     options: TransportOptions = {},
   ): Promise<Forwarder> {
     const addresses = servers.map((server) => server.address)
-    const makeStreams = this.#makeStreams
-    const sockets = makeStreams === undefined ? {} : { makeStreams }
-    return this.#keep(await Forwarder.start({ servers: addresses, ...sockets, ...options }))
+    return this.#keep(await Forwarder.start({ servers: addresses, ...this.#carriers, ...options }))
   }
 
   /** A proxy in front of one name server. */
