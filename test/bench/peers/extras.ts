@@ -1,11 +1,17 @@
 // The two runs beside the table: a soak that watches resident memory, and a profile.
 
-import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { formatStages, fileOf, folderOf, functionOf, readProfile, stagesOf } from './profile.ts'
+import { canPerf, parseScript, recordPerf, removeMap, sharesOf, stageOf, symbolOf } from './perf.ts'
+import {
+  folderOf,
+  formatShares,
+  functionOf,
+  readProfile,
+  stagesOf,
+  type Window,
+} from './profile.ts'
 import type { Subject } from './proxy.ts'
 import { usageOf, type Measured, type Stage } from './stage.ts'
 import type { LoadName } from './subjects.ts'
@@ -44,71 +50,60 @@ export async function runSoak(
   }
 }
 
-/** Stages of a peak run as text; `make` gives namegate with the profile's folder set. */
+/** Stages of a peak run as text; `make` gives namegate with these flags of Node. */
 export async function runProfile(
   stage: Stage,
-  make: (folder: string) => Promise<Subject>,
+  make: (flags: readonly string[]) => Promise<Subject>,
   load: LoadName,
   seconds: number,
 ): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'namegate-profile-'))
   try {
-    const subject = await make(folder)
+    const perf = canPerf(folder)
+    const flags = perf ? ['--perf-basic-prof'] : ['--cpu-prof', `--cpu-prof-dir=${folder}`]
+    const subject = await make(flags)
     const began = performance.now()
     const running = await subject.start(load)
-    let measured: Measured
-    let window: readonly [number, number]
-    let kernel = ''
+    const measured: Measured[] = []
+    let script = ''
+    let window: Window = [0, 0]
     try {
       const request = requestOf(load, running.server)
       await warmUp(stage, request, running.pid, 3)
+      const run = async () => {
+        measured.push(await stage.load({ ...request, seconds }, running.pid))
+      }
       const from = (performance.now() - began) * 1000
-      measured = await stage.load({ ...request, seconds }, running.pid)
+      if (perf) script = await recordPerf(folder, running.pid, run)
+      else await run()
       window = [from, (performance.now() - began) * 1000]
-      kernel = await recordObjects(running.pid, async () => {
-        await stage.load({ ...request, seconds: 3 }, running.pid)
-      })
     } finally {
       await running.stop()
+      removeMap(running.pid)
     }
-    const cpu = (measured.proxy?.cpuUs ?? NaN) / measured.load.answered
-    const profile = readProfile(folder)
-    return [
-      `Stages of namegate, ${load}, ${cpu.toFixed(1)} us CPU per query with the profiler on`,
-      formatStages('by folder', stagesOf(profile, window, folderOf), cpu),
-      formatStages('by file', stagesOf(profile, window, fileOf), cpu),
-      formatStages('by function', stagesOf(profile, window, functionOf), cpu),
-      kernel,
-    ].join('\n')
+    const [one] = measured
+    const cpu = (one?.proxy?.cpuUs ?? NaN) / (one?.load.answered ?? NaN)
+    const head = `Stages of namegate, ${load}: ${cpu.toFixed(1)} us CPU per query while profiled by ${perf ? 'perf' : 'node --cpu-prof'}`
+    return [head, ...(perf ? perfTables(script, cpu) : cpuProfTables(folder, window, cpu))].join(
+      '\n',
+    )
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** perf's view of the same: time by object (kernel, node, addons) and the kernel's functions, where perf works. */
-async function recordObjects(pid: number, load: () => Promise<void>): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'namegate-perf-'))
-  const file = join(folder, 'data')
-  try {
-    const args = ['record', '-q', '-e', 'cpu-clock', '-F', '997', '-p', `${pid}`, '-o', file]
-    const perf = spawn('perf', args, { stdio: 'ignore' })
-    const ended = once(perf, 'close').catch(() => [])
-    await load()
-    perf.kill('SIGINT')
-    await ended
-    const report = (sort: string): string =>
-      execFileSync(
-        'perf',
-        ['report', '-q', '--stdio', '-i', file, '--sort', sort, '--percent-limit', '1'],
-        {
-          encoding: 'utf8',
-          stdio: ['ignore', 'pipe', 'ignore'],
-        },
-      ).trimEnd()
-    return `perf, by object\n${report('dso')}\nperf, by symbol\n${report('dso,symbol')}\n`
-  } catch (error) {
-    return `perf: left out: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'unknown'}\n`
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+function perfTables(script: string, cpu: number): readonly string[] {
+  const samples = parseScript(script)
+  return [
+    formatShares(`by stage, ${samples.length} samples`, sharesOf(samples, stageOf), cpu),
+    formatShares('by function', sharesOf(samples, symbolOf), cpu),
+  ]
+}
+
+function cpuProfTables(folder: string, window: Window, cpu: number): readonly string[] {
+  const profile = readProfile(folder)
+  return [
+    formatShares('by folder', stagesOf(profile, window, folderOf), cpu),
+    formatShares('by function', stagesOf(profile, window, functionOf), cpu),
+  ]
 }

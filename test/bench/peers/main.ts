@@ -75,8 +75,8 @@ async function runAll(stage: Stage, release: Release, options: Options): Promise
   process.stdout.write(options.json ? `${JSON.stringify(report)}\n` : formatReport(report))
   if (options.profile) {
     for (const load of ['steady', 'new'] as const) {
-      const make = async (folder: string) =>
-        orThrow(await mkNamegate(stage, release, 'namegate', folder))
+      const make = async (flags: readonly string[]) =>
+        orThrow(await mkNamegate(stage, release, 'namegate', flags))
       const text = await runProfile(stage, make, load, options.quick ? 2 : 8)
       ;(options.json ? process.stderr : process.stdout).write(`\n${text}`)
     }
@@ -215,7 +215,7 @@ function headOf(release: Release, { rounds, quick, priority }: Options): readonl
   const pinned =
     LOAD_CPU === PROXY_CPU
       ? 'one CPU for everything: nothing to judge by'
-      : `the proxy alone on CPU ${PROXY_CPU}, load and upstream on CPU ${LOAD_CPU}${priority ? ', before all else' : ''}`
+      : `the proxy alone on CPU ${PROXY_CPU}, load and upstream on CPU ${LOAD_CPU}${priority ? ', at real-time priority' : ''}`
   return [
     `bench:peers: ${release.title}`,
     `${cpus().length} x ${cpu?.model.trim() ?? 'CPU'}, Linux ${kernelRelease()}; ${pinned}`,

@@ -42,12 +42,12 @@ spec:
 
 export type Variant = 'namegate' | 'namegate-default-bounds' | 'namegate-tproxy'
 
-/** The subject, or why this build can't be it. */
+/** The subject, or why this build can't be it. `profile`: more flags of Node. */
 export async function mkNamegate(
   stage: Stage,
   release: Release,
   name: Variant,
-  profile?: string,
+  profile?: readonly string[],
 ): Promise<Subject | LeftOut> {
   const tproxy = name === 'namegate-tproxy'
   const folder = new Folder(stage, release, tproxy)
@@ -82,17 +82,16 @@ async function startNamegate(
   release: Release,
   tproxy: boolean,
   lines: readonly string[],
-  profile?: string,
+  profile?: readonly string[],
 ): Promise<Running> {
   const folder = new Folder(stage, release, tproxy)
   folder.write(lines)
-  const flags = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]
   const main = join(release.folder, 'dist/src/main.js')
   const args = ['run', '--config', folder.config]
   const child =
     profile === undefined
       ? stage.start(release.command, args, { NO_COLOR: '1' })
-      : stage.start(process.execPath, ['--max-semi-space-size=1', ...flags, main, ...args])
+      : stage.start(process.execPath, ['--max-semi-space-size=1', ...profile, main, ...args])
   const stop = async () => {
     child.kill('SIGTERM')
     if ((await child.ended(10_000)) === undefined) await child.stop()

@@ -1,6 +1,6 @@
-// What a query costs by stage: the daemon's own CPU profile of a peak run, self time summed by source folder and by
-// function, each as microseconds of the CPU time per query that was measured meanwhile. Time in the kernel (system
-// calls of the addons) stands with the function that made the call. Pure but for reading the file.
+// What a query costs by stage where there is no perf (perf.ts): the daemon's own CPU profile of a peak run, self time
+// summed by source folder and by function, each as microseconds of the CPU time per query that was measured meanwhile.
+// Time in the kernel stands with the function that made the call. Pure but for reading the file.
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ export interface CpuProfile {
   readonly timeDeltas: readonly number[]
 }
 
-export interface Stage {
+export interface Share {
   readonly name: string
   /** Of the time that was not idle. */
   readonly share: number
@@ -43,7 +43,7 @@ export function stagesOf(
   profile: CpuProfile,
   [fromUs, toUs]: Window,
   keyOf: (node: ProfileNode) => string,
-): readonly Stage[] {
+): readonly Share[] {
   const keys = new Map(profile.nodes.map((node) => [node.id, keyOf(node)]))
   const taken = new Map<string, number>()
   let at = 0
@@ -80,8 +80,8 @@ export function functionOf(node: ProfileNode): string {
   return `${fileOf(node)}:${lineNumber + 1} ${functionName}`
 }
 
-export function formatStages(title: string, stages: readonly Stage[], cpuUs: number): string {
-  const cells = stages
+export function formatShares(title: string, shares: readonly Share[], cpuUs: number): string {
+  const cells = shares
     .slice(0, 30)
     .map(({ name, share }) => [
       name,

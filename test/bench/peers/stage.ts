@@ -67,7 +67,7 @@ export class Stage {
   async startUpstream(delayUs = 0): Promise<void> {
     await this.#upstream?.stop()
     const args = [join(this.#tools, 'upstream'), DNS_4, '53', `${delayUs}`]
-    this.#upstream = this.lab.internet.start('setsid', [...this.#on(LOAD_CPU), ...args])
+    this.#upstream = this.lab.internet.start('taskset', [...this.#on(LOAD_CPU), ...args])
     await this.#upstream.untilOutput(/^ready$/m)
   }
 
@@ -77,7 +77,7 @@ export class Stage {
     args: readonly string[],
     env: Readonly<Record<string, string>> = {},
   ): LabProcess {
-    return this.lab.node.start('setsid', [...this.#on(PROXY_CPU), command, ...args], { env })
+    return this.lab.node.start('taskset', [...this.#on(PROXY_CPU), command, ...args], { env })
   }
 
   /** Runs the load; `pid` is the proxy's, 0 for none. */
@@ -98,7 +98,7 @@ export class Stage {
     const before = this.#usage(pid)
     const command = [...this.#on(LOAD_CPU), join(this.#tools, 'load'), ...args]
     const limitMs = (seconds + 20) * 1000
-    const output = await this.pod.host.run('setsid', command, { limitMs })
+    const output = await this.pod.host.run('taskset', command, { limitMs })
     if (output.code !== 0) throw new Error(`Cannot load: ${output.stderr}`)
     const after = this.#usage(pid)
     const load = parseLoadResult(output.stdout)
@@ -110,12 +110,10 @@ export class Stage {
     return { load, proxy, upstreamCpuUs, others }
   }
 
-  /** Arguments of setsid(1): a session, hence a scheduling group of its own where the kernel makes groups of sessions
-   *  (sched(7), autogroup), so that nice values count against the rest of the machine. */
+  /** Arguments of taskset(1). A nice value would not do: where the kernel groups sessions it counts inside the group
+   *  only, and a wakeup waits for the slice of whoever runs. */
   #on(cpu: number): readonly string[] {
-    if (!this.#first) return ['taskset', '-c', `${cpu}`]
-    const raise = 'echo -20 2>/dev/null >/proc/self/autogroup; exec nice -n -20 "$@"'
-    return ['sh', '-c', raise, 'sh', 'taskset', '-c', `${cpu}`]
+    return ['-c', `${cpu}`, ...(this.#first ? ['chrt', '--rr', '1'] : [])]
   }
 
   #usage(pid: number) {
