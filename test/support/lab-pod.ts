@@ -61,7 +61,7 @@ export function podLab(options: { readonly pods?: number } = {}): PodLab {
   }
 }
 
-function addInternet(lab: Lab, node: Host): Host {
+export function addInternet(lab: Lab, node: Host): Host {
   const internet = lab.addHost('internet')
   lab.link(
     { host: node, interface: 'wan0', addresses: ['192.0.2.1/24', '2001:db8:53::1/64'] },

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mustRun, runTool, toolError } from '../../src/intercept/tools.ts'
+
+test('toolError makes one line with the remedy of what a tool said', () => {
+  const rows: readonly (readonly [stderr: string, message: string, reason: string])[] = [
+    [
+      'ENOENT',
+      'Cannot run nft: it is not installed: apt-get install nftables',
+      'the tool is not there',
+    ],
+    [
+      'netlink: Error: cache initialization failed: Operation not permitted\n',
+      'Cannot nft -f -: netlink: Error: cache initialization failed: Operation not permitted: run as root or with CAP_NET_ADMIN',
+      'no privilege',
+    ],
+    [
+      '\n/dev/stdin:3:1-4: Error: planted\nrule\n^^^^\n',
+      'Cannot nft -f -: /dev/stdin:3:1-4: Error: planted',
+      'the first line is the reason',
+    ],
+    ['', 'Cannot nft -f -: it says nothing', 'a tool that dies'],
+  ]
+  for (const [stderr, message, reason] of rows) {
+    assert.equal(
+      toolError('nft', ['-f', '-'], { code: 1, stdout: '', stderr }).message,
+      message,
+      reason,
+    )
+  }
+  const old = toolError('nft', [], {
+    code: 1,
+    stdout: '',
+    stderr: 'Error: Could not process rule: No such file or directory',
+  })
+  assert.match(old.message, /the kernel lacks it; it needs nftables with tproxy/)
+})
+
+test(
+  'runTool gives what a tool says, and mustRun throws when it fails',
+  { skip: process.platform !== 'linux' },
+  async () => {
+    const { code, stdout } = await runTool('ip', ['-V'])
+    if (code === -1) return // iproute2 is not installed here
+    assert.match(stdout, /iproute2/)
+    await assert.rejects(mustRun(runTool, 'ip', ['no-such-object']), /Cannot ip no-such-object: /)
+  },
+)
