@@ -242,10 +242,5 @@ export class NativeStreams implements Streams, StreamEngine {
 }
 
 function faultOf({ family, octets, port, mode }: StreamListen, code: string): UnavailableError {
-  const address = formatAddress(family, octets)
-  // A port below 1024 is refused with EACCES; being transparent, and marking, with EPERM.
-  if (mode === 'explicit' || code !== 'EPERM') return listenFault('TCP', address, port, code)
-  return new UnavailableError(
-    `Cannot listen on port ${port} (TCP): no privilege for mode ${mode}: run as root or with CAP_NET_ADMIN and CAP_NET_RAW`,
-  )
+  return listenFault('TCP', formatAddress(family, octets), port, code, mode)
 }
