@@ -41,8 +41,18 @@ function mkNode(egress: DefaultEgress, learning: 'node' | 'endpoint', ...more: s
   return node
 }
 
+function setPolicies(node: Node, ...specs: readonly string[]): void {
+  node.policies.setPolicies(mkPolicies(...specs), node.endpoints.registry)
+}
+
 function passes(node: Node): readonly boolean[] {
   return ADDRESSES.map((each) => node.verdict('a', each) !== 'deny')
+}
+
+/** Carries a change through in the smallest slices, each with a commit. */
+function carry(node: Node): void {
+  node.transition.begin()
+  while (!node.transition.step(0));
 }
 
 /** Runs a change and looks at every write of it. */
@@ -51,6 +61,7 @@ function watch(node: Node, change: () => void): void {
   const seen: (readonly boolean[])[] = []
   node.recorder.onWrite = () => seen.push(passes(node))
   change()
+  carry(node)
   node.recorder.onWrite = () => undefined
   const after = passes(node)
   for (const [i, address] of ADDRESSES.entries()) {
@@ -67,7 +78,7 @@ for (const learning of ['node', 'endpoint'] as const) {
         const node = mkNode(from, learning)
         assert.deepEqual(passes(node), ALLOWED[from], from)
         const { id } = node.endpoint('a')
-        watch(node, () => node.setEndpoints(records(to)))
+        watch(node, () => node.endpoints.apply(records(to)))
         assert.equal(node.endpoint('a').id, id)
         assert.deepEqual(passes(node), ALLOWED[to], `${from} to ${to}`)
         assert.deepEqual(node.differences(), [], `${from} to ${to}`)
@@ -79,9 +90,9 @@ for (const learning of ['node', 'endpoint'] as const) {
   test(`A policy with default deny takes the default's place and gives it back, with learning: ${learning}`, () => {
     for (const egress of DEFAULT_EGRESS) {
       const node = mkNode(egress, learning)
-      watch(node, () => node.setPolicies(mkPolicies(DENY, STRICT)))
+      watch(node, () => setPolicies(node, DENY, STRICT))
       assert.deepEqual(passes(node), [true, false, false, false], `${egress}: what it names`)
-      watch(node, () => node.setPolicies(mkPolicies(DENY)))
+      watch(node, () => setPolicies(node, DENY))
       assert.deepEqual(passes(node), ALLOWED[egress], egress)
       assert.deepEqual(node.differences(), [])
       validateCore(node.core)
