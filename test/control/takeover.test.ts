@@ -79,6 +79,32 @@ test('removeLeftovers removes endpoints that are no more, and an endpoint at ano
   assert.deepEqual(next.differences(), [])
 })
 
+test('removeLeftovers leaves nothing in the scopes of endpoints, adopted or not, that was not learned anew', () => {
+  const scoped = { learning: 'endpoint' } as const
+  const old = new Node(scoped)
+  old.policies.setPolicies(mkPolicies(...SPECS), old.endpoints.registry)
+  old.setEndpoints(RECORDS)
+  const [a, b] = ['a', 'b'].map((name) => old.endpoint(name).id)
+  old.learn(old.endpoint('a').id, 'a.x', ['192.0.2.1', '192.0.2.2'])
+  old.learn(old.endpoint('b').id, 'b.x', ['192.0.2.2'])
+  assert.ok(old.recorder.prefixes.has(`192.0.2.2/32@${b}`))
+  const next = new Node({ ...scoped, recorder: old.recorder })
+  next.policies.setPolicies(mkPolicies(...SPECS), next.endpoints.registry)
+  next.setEndpoints(RECORDS.slice(0, 1))
+  assert.equal(next.endpoint('a').id, a, 'adopted')
+  next.learn(next.endpoint('a').id, 'a.x', ['192.0.2.1'])
+  takeOver(next)
+  assert.deepEqual(next.differences(), [])
+  assert.deepEqual(
+    [...next.recorder.prefixes.keys()].filter((key) => key.includes('@')),
+    [`192.0.2.1/32@${a}`],
+  )
+  assert.deepEqual(
+    ['192.0.2.1', '192.0.2.2'].map((to) => next.verdict('a', to)),
+    ['allow', 'deny'],
+  )
+})
+
 test('Numbers stay apart over many starts', () => {
   let recorder = start(SPECS).recorder
   for (let i = 0; i < 5; i++) {

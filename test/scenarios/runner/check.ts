@@ -39,6 +39,7 @@ export function checkDatapath({ core, kernel, transition, endpoints }: World): v
 export function checkPromise(
   { core, kernel, config, endpoints }: World,
   { addresses, rcode }: Reply,
+  to: string,
 ): void {
   if (rcode !== 'NOERROR' || addresses.length === 0) return
   if (kernel.refusal !== 'nothing' && config.dns.hold.onLimit === 'release') return
@@ -49,14 +50,15 @@ export function checkPromise(
     const key = keyOfPrefix(dump.prefixes.prefix(i), dump.prefixes.scope(i))
     have.set(key, dump.prefixes.identity(i))
   }
-  const scopes = [0, ...[...endpoints.registry].map(({ id }) => id)]
-  for (const [address, scope] of addresses.flatMap((each) =>
-    scopes.map((scope) => [each, scope] as const),
-  )) {
+  const client = prefixOf(to)
+  const scope = endpoints.registry.byAddress(client.family, client.octets, 0)?.id ?? 0
+  for (const address of addresses) {
     const prefix = prefixOf(address)
-    const row = prefixes.findIn(scope, prefix.family, prefix.octets, 0, prefix.length)
+    const { family, octets, length } = prefix
+    const own = prefixes.findIn(scope, family, octets, 0, length)
+    const row = own === 0 ? prefixes.find(family, octets, 0, length) : own
     const wanted = row === 0 ? 0 : prefixes.wanted[row]!
-    const text = keyOfPrefix(prefix, scope)
+    const text = keyOfPrefix(prefix, own === 0 ? 0 : scope)
     assert.equal(have.get(text) ?? 0, wanted, `${text} is enforced when its answer leaves`)
   }
 }

@@ -31,12 +31,14 @@ const PORTS = 40_000
 const OPTION_EDE = 15
 
 export class Clients {
-  /** Called when a reply leaves, before anything else happens. */
-  onReply: (reply: Reply) => void = () => undefined
+  /** Called when a reply leaves to an address, before anything else happens. */
+  onReply: (reply: Reply, to: string) => void = () => undefined
   /** Reply to the last question, once it is there. */
   last: Reply | undefined
   #asked = 0
   readonly #replied = new Set<number>()
+  /** Address of the client of each port. */
+  readonly #from = new Map<number, string>()
 
   /** How replies come back. */
   readonly udp: ResponderOptions['udp'] = [
@@ -66,6 +68,7 @@ export class Clients {
     peer.set(source)
     const family = source.length === 4 ? 4 : 6
     const port = portOf(number)
+    this.#from.set(port, from)
     if (tcp) batch.addTcp(port, family, peer, port, message, 0, message.length)
     else batch.addUdp(0, family, peer, port, message)
   }
@@ -79,7 +82,7 @@ export class Clients {
       assert.equal(id, number & 0xffff, 'the reply has the id of the query')
       this.last = reply
     }
-    this.onReply(reply)
+    this.onReply(reply, this.#from.get(port) ?? '')
   }
 }
 

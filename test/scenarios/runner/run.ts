@@ -38,7 +38,7 @@ function makeWorld(settings: readonly Step[]): World {
   )
   const configs = settings.filter(({ verb }) => verb === 'CONFIG').map(({ block }) => block)
   const world = new World(configs.join('\n'), nodeAddresses)
-  world.clients.onReply = (reply) => checkPromise(world, reply)
+  world.clients.onReply = (reply, to) => checkPromise(world, reply, to)
   return world
 }
 
