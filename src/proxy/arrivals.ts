@@ -1,8 +1,8 @@
 // Where an endpoint's queries may come in: on the interface of its hook as it is now, or on the bridge that this
 // is a port of; those of a cgroup on loopback, where the host's own packets arrive. The source address alone
 // could be another workload's [A24], and a query from elsewhere is none of the endpoint's (P12).
-// Only sockets that say the interface are judged: with Node's own sockets, in explicit mode, the kernel's reverse path
-// and the datapath's source check stand in for it.
+// Judged is what transparent listeners take in. In explicit mode the kernel's reverse path and the datapath's source
+// check stand in for the interface: a host may well have its endpoints' addresses elsewhere than their hooks.
 //
 // Interfaces are looked up by name at most every FRESH_EPOCHS, after a mismatch at most once an epoch, and anew
 // when endpoints or hooks change; else a query costs one look into a Map.
@@ -10,6 +10,7 @@
 import type { Clock, Timer } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
+import { OVER_TCP, type ClientColumns } from './client-columns.ts'
 
 /** Interfaces of this network namespace by name and number; negative numbers are errors. */
 export interface Interfaces {
@@ -22,6 +23,9 @@ const LOOPBACK = 1
 const EPOCH_MS = 100
 const FRESH_EPOCHS = 10
 
+/** UDP listeners, which number their channels from 0; one takes a handful of addresses. */
+const CHANNELS_MAX = 256
+
 interface Place {
   index: number
   /** 0: it is a port of nothing. */
@@ -33,6 +37,8 @@ export class Arrivals {
   readonly #interfaces: Interfaces
   readonly #places = new Map<EndpointId, Place>()
   readonly #timer: Timer
+  /** 1 for UDP listeners that are transparent. */
+  readonly #judged = new Uint8Array(CHANNELS_MAX)
   #epoch = 0
 
   constructor(options: { readonly clock: Clock; readonly interfaces: Interfaces }) {
@@ -42,6 +48,16 @@ export class Arrivals {
 
   stop(): void {
     this.#timer.cancel()
+  }
+
+  /** What this UDP listener takes in is judged. */
+  judge(channel: number): void {
+    this.#judged[channel] = 1
+  }
+
+  /** Whether the arrival of a row counts; a TCP connection knows its interface only where it does. */
+  isJudged(clients: ClientColumns, row: number): boolean {
+    return clients.transports[row] === OVER_TCP || this.#judged[clients.channels[row]!] === 1
   }
 
   /** Endpoints, hooks or interfaces changed. */

@@ -46,7 +46,8 @@ export class ClientEndpoints {
   /** Whether the query came in where its endpoint's packets do. */
   arrivesRightly(endpoint: Endpoint, clients: ClientColumns, row: number): boolean {
     const { arrivals } = this.#to
-    return arrivals === undefined || arrivals.mayArrive(endpoint, clients.interfaces[row]!)
+    if (arrivals === undefined || !arrivals.isJudged(clients, row)) return true
+    return arrivals.mayArrive(endpoint, clients.interfaces[row]!)
   }
 
   /** Whether what policy denies the endpoint passes and is only reported. */

@@ -109,6 +109,9 @@ export class DnsProxy {
   /** Binds the listeners; throws UnavailableError with the remedy. */
   async start(): Promise<void> {
     await this.listeners.start()
+    for (const [channel, mode] of this.listeners.modes.entries()) {
+      if (mode !== 'explicit') this.#arrivals?.judge(channel)
+    }
   }
 
   stop(): void {

@@ -10,6 +10,8 @@ import { withLab, type DaemonLab } from '../support/daemon-lab.ts'
 
 const SETTLED = 200
 const ME = endpointsText({ me: '127.0.0.1' })
+/** Who is no endpoint is refused at once: no time passes while a test asks. */
+const AT_ONCE = 'unknown-clients: { wait: 0s }'
 const TWO = endpointsText({ me: '127.0.0.1', other: '127.0.0.2' })
 
 /** What clients are told about names that are asked from 127.0.0.1 unless said otherwise. */
@@ -91,7 +93,7 @@ test('Daemon keeps endpoints of a file that is empty in the middle of an edit wh
     'one.yaml': ME,
     'two.yaml': endpointsText({ other: '127.0.0.2' }),
   }
-  await withLab({ files, endpoints: ['one.yaml', 'two.yaml'] }, async (lab) => {
+  await withLab({ files, endpoints: ['one.yaml', 'two.yaml'], config: AT_ONCE }, async (lab) => {
     lab.write('one.yaml', endpointsText({ me: '127.0.0.1', third: '127.0.0.3' }))
     await lab.pass(100)
     lab.empty('two.yaml')
@@ -115,7 +117,7 @@ test('Daemon keeps the last good version of a broken endpoints file, and takes t
     'one.yaml': ME,
     'two.yaml': endpointsText({ other: '127.0.0.2' }),
   }
-  await withLab({ files, endpoints: ['one.yaml', 'two.yaml'] }, async (lab) => {
+  await withLab({ files, endpoints: ['one.yaml', 'two.yaml'], config: AT_ONCE }, async (lab) => {
     lab.write('one.yaml', 'endpoints: [{ name: me, adresses: [127.0.0.1] }]\n')
     await lab.pass(SETTLED)
     lab.write('two.yaml', endpointsText({ other: '127.0.0.4' }))
@@ -141,7 +143,7 @@ test('Daemon serves new endpoints, refuses removed ones and judges changed label
     'a.example@127.0.0.2',
     'b.example@127.0.0.2',
   ]
-  await withLab({ files, policies: ['p'] }, async (lab) => {
+  await withLab({ files, policies: ['p'], config: AT_ONCE }, async (lab) => {
     const unknown = 'REFUSED 18'
     assert.deepEqual(await told(lab, ...asked), ['NOERROR', 'REFUSED 15', unknown, unknown])
     lab.write('endpoints.yaml', TWO)
@@ -189,7 +191,8 @@ for (const { limit, bound, file, text, message } of LIMITS) {
   test(`Daemon refuses a change past limits.${limit} whole, says so, and is not ready until it fits`, async () => {
     const fits = policyText('web', ['a.example'])
     const files = { 'policy.yaml': fits, 'endpoints.yaml': ME }
-    await withLab({ files, config: `limits: { ${limit}: ${bound} }` }, async (lab) => {
+    const config = `limits: { ${limit}: ${bound} }\n${AT_ONCE}`
+    await withLab({ files, config }, async (lab) => {
       lab.write(file, text)
       lab.write('endpoints.yaml', file === 'endpoints.yaml' ? text : ME)
       await lab.pass(SETTLED)

@@ -111,6 +111,7 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
     assert.deepEqual(faults.map(formatFault), [])
     world.endpoints.apply(endpoints)
     world.housekeeping.beginTransition()
+    world.unknown.endpointsChanged()
   },
   POLICY: setPolicy,
   UPSTREAM: (world, step) => world.zone.add(step),

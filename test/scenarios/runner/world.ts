@@ -48,6 +48,7 @@ export class World {
   readonly responder: Responder
   readonly learner: Learner
   readonly pipeline: Pipeline
+  readonly unknown: UnknownClients
   readonly collector: BatchCollector
   readonly policyFiles = new Map<string, readonly Policy[]>()
 
@@ -88,7 +89,19 @@ export class World {
       udpMessageMax: config.limits['udp-message'],
     })
     this.learner = makeLearner(config, core)
-    this.pipeline = this.#makePipeline()
+    const { registry } = this.endpoints
+    const { ipcache } = core
+    const isNodeAudited = (): boolean => this.kernel.readMode() !== 'enforce'
+    const datapath = this.kernel
+    const clients = new ClientEndpoints({ registry, datapath, ipcache, isNodeAudited })
+    this.unknown = new UnknownClients({
+      clock,
+      waitMs: config.unknownClients.waitMs,
+      stride: config.limits['udp-message'],
+      isKnown: (columns, row) => clients.of(columns, row) !== undefined,
+      onEnd: (batch) => this.pipeline.admitWaited(batch),
+    })
+    this.pipeline = this.#makePipeline(clients)
     this.collector = new BatchCollector({
       clock,
       onBatch: (batch) => this.pipeline.admit(batch),
@@ -120,23 +133,14 @@ export class World {
     })
   }
 
-  #makePipeline(): Pipeline {
-    const { config, clock, core, policies, learner, responder, upstream, kernel } = this
+  #makePipeline(clients: ClientEndpoints): Pipeline {
+    const { config, clock, core, policies, learner, responder, upstream } = this
     const { registry } = this.endpoints
-    const { ipcache, datapath, committer } = core
-    const isNodeAudited = (): boolean => kernel.readMode() !== 'enforce'
-    const clients = new ClientEndpoints({ registry, datapath, ipcache, isNodeAudited })
-    const unknown = new UnknownClients({
-      clock,
-      waitMs: config.unknownClients.waitMs,
-      stride: config.limits['udp-message'],
-      isKnown: (columns, row) => clients.of(columns, row) !== undefined,
-      onEnd: (batch) => this.pipeline.admitWaited(batch),
-    })
+    const { committer } = core
     return new Pipeline({
       registry,
       clients,
-      unknown,
+      unknown: this.unknown,
       onUnknown: config.unknownClients.onTimeout,
       verdicts: policies.dnsVerdicts,
       learner,
