@@ -149,7 +149,8 @@ async function runRounds(
           turns.push({ ...result, subject: subject.name, load })
         } catch (error) {
           const reason = error instanceof Error ? error.message : String(error)
-          failures.set(subject.name, `${load}: ${reason}`)
+          const why = subject.name === 'namegate-tproxy' ? 'not built, or broken' : 'failed'
+          failures.set(subject.name, `${why}: ${load}: ${reason}`)
           process.stderr.write(`${reason}\n`)
         }
       }
