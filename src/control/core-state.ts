@@ -81,8 +81,9 @@ export class CoreState {
     this.ipcache = new IpCache({
       labelSets,
       allocator: this.allocator,
-      // A pair can hold a row for its address and one more in its endpoint's own scope.
-      capacity: limits.pairs * 2 + limits.configuredPrefixes,
+      capacity: limits.pairs + limits.configuredPrefixes,
+      // A pair can hold one more, in its endpoint's own scope.
+      scopedCapacity: limits.pairs,
       ownerText: (kind, owner) =>
         kind === OWNER_NAME ? this.names.names.format(owner) : this.owners.text(owner),
     })

@@ -16,9 +16,11 @@ export class PrefixIndex {
   readonly #index: HashIndex
   readonly #scratch = new Uint8Array(16)
 
-  constructor(options: { readonly capacity: number }) {
-    const rows = options.capacity + 1
-    this.slots = new Slots(options.capacity)
+  /** `rows`: with those that the owner takes from `slots` and does not `add`; default `capacity`. */
+  constructor(options: { readonly capacity: number; readonly rows?: number }) {
+    const count = options.rows ?? options.capacity
+    const rows = count + 1
+    this.slots = new Slots(count)
     this.octets = new Uint8Array(rows * 16)
     this.lengths = new Uint8Array(rows)
     this.families = new Uint8Array(rows)

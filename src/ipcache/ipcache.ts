@@ -24,8 +24,10 @@ export const ROW_DEGRADED = 4
 export interface IpCacheOptions {
   readonly labelSets: LabelSets
   readonly allocator: Allocator
-  /** Rows for prefixes and for facts. */
+  /** Prefixes of the node, and facts about them. */
   readonly capacity: number
+  /** Addresses in endpoints' own scopes, and facts about them. */
+  readonly scopedCapacity: number
   /** Text of an owner, which decides when two owners of one kind claim the same key. */
   readonly ownerText: (kind: number, owner: number) => string
 }
@@ -50,8 +52,8 @@ export class IpCache {
     this.#sets = options.labelSets
     this.#allocator = options.allocator
     this.#ownerText = options.ownerText
-    this.prefixes = new PrefixTable({ capacity: options.capacity })
-    this.facts = new Facts({ capacity: options.capacity })
+    this.prefixes = new PrefixTable(options)
+    this.facts = new Facts({ capacity: options.capacity + options.scopedCapacity })
     this.deriver = new Deriver({ labelSets: options.labelSets })
   }
 

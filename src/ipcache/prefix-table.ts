@@ -12,6 +12,13 @@ import { PrefixIndex } from '../core/prefix-index.ts'
 import type { Slots } from '../core/slots.ts'
 import { ScopedRows } from './scoped-rows.ts'
 
+export interface PrefixTableOptions {
+  /** Rows of the node. */
+  readonly capacity: number
+  /** Rows of endpoints' own scopes, over and above. */
+  readonly scopedCapacity: number
+}
+
 export class PrefixTable {
   readonly slots: Slots
   readonly octets: Uint8Array
@@ -37,12 +44,16 @@ export class PrefixTable {
   /** Rows that pass labels down. */
   readonly containers = new Set<number>()
   readonly #index: PrefixIndex
+  readonly #capacity: number
   /** Containers by length, for each family. */
   readonly #lengthsInUse = { 4: new Int32Array(33), 6: new Int32Array(129) }
 
-  constructor(options: { readonly capacity: number }) {
-    const rows = options.capacity + 1
-    this.#index = new PrefixIndex(options)
+  constructor(options: PrefixTableOptions) {
+    const { capacity, scopedCapacity } = options
+    const count = capacity + scopedCapacity
+    const rows = count + 1
+    this.#capacity = capacity
+    this.#index = new PrefixIndex({ capacity, rows: count })
     this.slots = this.#index.slots
     this.octets = this.#index.octets
     this.lengths = this.#index.lengths
@@ -56,7 +67,7 @@ export class PrefixTable {
     this.appliedClass = new Uint8Array(rows)
     this.flags = new Uint8Array(rows)
     this.users = new Int32Array(rows)
-    this.scoped = new ScopedRows(options)
+    this.scoped = new ScopedRows({ capacity: scopedCapacity, rows: count })
   }
 
   /** The node's row of a prefix, 0 when there is none. The 16 octets at `offset` have zeros behind `length`. */
@@ -68,6 +79,8 @@ export class PrefixTable {
   findOrAdd(family: Family, octets: Uint8Array, offset: number, length: number): number {
     const known = this.#index.find(family, octets, offset, length)
     if (known !== 0) return known
+    // Both kinds share the rows, but neither may take the other's.
+    if (this.slots.used - this.scoped.count >= this.#capacity) return 0
     const row = this.#index.add(family, octets, offset, length)
     if (row !== 0) this.parent[row] = this.findContainer(row)
     return row
@@ -89,7 +102,7 @@ export class PrefixTable {
   findOrAddScoped(scope: number, base: number): number {
     const known = this.scoped.find(scope, base)
     if (known !== 0) return known
-    const row = this.slots.take()
+    const row = this.scoped.isFull ? 0 : this.slots.take()
     if (row === 0) return 0
     this.octets.copyWithin(row * 16, base * 16, base * 16 + 16)
     this.lengths[row] = this.lengths[base]!

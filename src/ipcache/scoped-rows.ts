@@ -17,10 +17,13 @@ export class ScopedRows implements RowHasher {
   readonly next: Int32Array
   readonly #previous: Int32Array
   readonly #index: HashIndex
+  readonly #capacity: number
   #count = 0
 
-  constructor(options: { readonly capacity: number }) {
-    const rows = options.capacity + 1
+  /** `rows` of the table, `capacity` of them at most scoped. */
+  constructor(options: { readonly capacity: number; readonly rows: number }) {
+    const rows = options.rows + 1
+    this.#capacity = options.capacity
     this.scope = new Int32Array(rows)
     this.base = new Int32Array(rows)
     this.first = new Int32Array(rows)
@@ -31,6 +34,10 @@ export class ScopedRows implements RowHasher {
 
   get count(): number {
     return this.#count
+  }
+
+  get isFull(): boolean {
+    return this.#count >= this.#capacity
   }
 
   /** The row of an endpoint's view over a node's row, 0 when there is none. */

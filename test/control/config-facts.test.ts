@@ -46,14 +46,13 @@ test('ConfigFacts.add adds and leaves the rest; a doubled fact is one', () => {
 test('ConfigFacts counts facts that find no room and takes them in when there is some', () => {
   const node = new Node({ pairs: 1, configuredPrefixes: 1 })
   const facts = new ConfigFacts({ core: node.core })
-  const texts = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4']
-  const all = texts.map((text) => fact(text, 'r', 'k8s:a=1'))
+  const all = ['192.0.2.1', '192.0.2.2', '192.0.2.3'].map((text) => fact(text, 'r', 'k8s:a=1'))
   facts.apply(all)
   node.settle()
-  assert.deepEqual([facts.refused, node.recorder.prefixes.size], [1, 3])
+  assert.deepEqual([facts.refused, node.recorder.prefixes.size], [1, 2])
   facts.apply(all.slice(1))
   node.settle()
   facts.apply(all.slice(1))
   node.settle()
-  assert.equal(node.recorder.prefixes.has('192.0.2.4/32'), true)
+  assert.equal(node.recorder.prefixes.has('192.0.2.3/32'), true)
 })
