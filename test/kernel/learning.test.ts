@@ -124,7 +124,7 @@ function entries(id: number, ...addresses: readonly string[]): readonly string[]
   return addresses.map((each) => `${id} ${each}/${each.includes(':') ? 128 : 32}`).sort()
 }
 
-describe('learning in scopes', { skip }, () => {
+describe('learning in scopes (A25)', { skip }, () => {
   let site: Site
 
   before(async () => {
