@@ -30,6 +30,8 @@
 #define NEWS_MAX 512
 #define REFERENCES_MAX 64
 #define NONE UINT32_MAX
+/* Places by which a flush brings rows together that may leave as one piece; a power of two. */
+#define BUCKETS 512
 
 enum udp_flags {
 	UDP_LISTENER = 1,       /* fills the batch of queries; else connected, and fills the answers */
@@ -46,7 +48,7 @@ enum udp_flags {
 struct kept {
 	struct kept *next;
 	struct sockaddr_in6 name;
-	uint32_t name_length, control_length, length;
+	uint32_t name_length, control_length, length, segments;
 	unsigned char control[CONTROL_OCTETS];
 	unsigned char octets[];
 };
@@ -56,6 +58,7 @@ struct udp_socket {
 	uint16_t generation, port;
 	uint8_t family;
 	bool ready, watches_out;
+	bool apart; /* runs of datagrams can't leave in one piece here */
 	uint32_t flags, channel;
 	/* Rows of the flush under way. */
 	uint32_t first_row, last_row;
@@ -112,6 +115,8 @@ struct engine {
 	struct iovec iovecs[RUN_MAX];
 	struct sockaddr_in6 names[RUN_MAX];
 	unsigned char controls[RUN_MAX][CONTROL_OCTETS] __attribute__((aligned(8)));
+	uint32_t segments[RUN_MAX]; /* datagrams in each message */
+	uint32_t buckets[BUCKETS];
 	unsigned char buffer[1 << 18];
 };
 

@@ -11,6 +11,15 @@ enum row_words { ROW_HANDLE, ROW_AREA, ROW_OFFSET, ROW_LENGTH, ROW_ID, ROW_CLIEN
 
 /* Errors in one run after which the rest of it is dropped: the route is gone. */
 #define RUN_ERRORS_MAX 8
+/* Datagrams of equal length to the same place pass the kernel's stack as one (UDP_SEGMENT, Linux 4.18), as long as one
+ * of them fits the least way of IPv6 (1,280 octets less headers). */
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#define SEGMENT_SPACE CMSG_SPACE(sizeof(uint16_t))
+#define SEGMENTS_MAX 64
+#define SEGMENT_OCTETS_MAX 1232
+#define PIECE_OCTETS_MAX 60000
 
 static void watch_out(struct engine *engine, struct udp_socket *socket, bool on)
 {
@@ -20,18 +29,19 @@ static void watch_out(struct engine *engine, struct udp_socket *socket, bool on)
 	watch_socket(engine, socket, EPOLL_CTL_MOD);
 }
 
-static void keep(struct engine *engine, struct udp_socket *socket, const struct msghdr *header)
+static void keep(struct engine *engine, struct udp_socket *socket, const struct msghdr *header, uint32_t segments)
 {
 	size_t length = header->msg_iov->iov_len;
-	struct kept *kept = socket->kept < KEPT_MAX ? malloc(sizeof(*kept) + length) : NULL;
+	struct kept *kept = socket->kept + segments <= KEPT_MAX ? malloc(sizeof(*kept) + length) : NULL;
 	if (!kept) {
-		tell(engine, socket, EAGAIN, 1);
+		tell(engine, socket, EAGAIN, segments);
 		return;
 	}
 	kept->next = NULL;
 	kept->name_length = header->msg_namelen;
 	kept->control_length = (uint32_t)header->msg_controllen;
 	kept->length = (uint32_t)length;
+	kept->segments = segments;
 	if (header->msg_namelen)
 		memcpy(&kept->name, header->msg_name, header->msg_namelen);
 	if (header->msg_controllen)
@@ -42,7 +52,7 @@ static void keep(struct engine *engine, struct udp_socket *socket, const struct 
 	else
 		socket->first_kept = kept;
 	socket->last_kept = kept;
-	socket->kept++;
+	socket->kept += segments;
 	watch_out(engine, socket, true);
 }
 
@@ -52,21 +62,53 @@ static void drop_first_kept(struct udp_socket *socket)
 	socket->first_kept = kept->next;
 	if (!kept->next)
 		socket->last_kept = NULL;
-	socket->kept--;
+	socket->kept -= kept->segments;
 	free(kept);
 }
 
-/* Sends one datagram that the run could not; 0 or an errno. */
-static int send_one(struct engine *engine, struct udp_socket *socket, const struct msghdr *header)
+/* Sends the datagrams of one piece one by one; the errno of the last that failed, or 0, and how many did. */
+static int send_apart(struct udp_socket *socket, const struct msghdr *header, uint32_t segments, uint32_t *lost)
 {
+	uint8_t *octets = header->msg_iov->iov_base;
+	size_t size = header->msg_iov->iov_len / segments;
+	struct iovec iovec = { NULL, size };
+	struct msghdr one = *header;
+	int error = 0;
+	one.msg_iov = &iovec;
+	one.msg_controllen -= SEGMENT_SPACE;
+	if (one.msg_controllen == 0)
+		one.msg_control = NULL;
+	for (uint32_t i = 0; i < segments; i++) {
+		iovec.iov_base = octets + i * size;
+		if (sendmsg(socket->fd, &one, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+			continue;
+		error = errno;
+		++*lost;
+	}
+	return error;
+}
+
+/* Sends one message that the run could not; 0 or an errno, and how many of its datagrams are lost. */
+static int send_one(struct engine *engine, struct udp_socket *socket, const struct msghdr *header, uint32_t segments, uint32_t *lost)
+{
+	*lost = 0;
 	for (;;) {
 		if (sendmsg(socket->fd, header, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
 			return 0;
 		if (errno == EINTR)
 			continue;
-		if (errno == EMSGSIZE && (socket->flags & UDP_RAW))
-			return send_fragments(engine, socket, header);
-		return errno;
+		if (errno == EAGAIN || errno == EWOULDBLOCK)
+			return EAGAIN;
+		if (segments > 1) {
+			/* No checksum in hardware, a short way, an old kernel: from now on one by one. */
+			socket->apart = socket->apart || errno == EIO || errno == EINVAL || errno == EMSGSIZE || errno == EOPNOTSUPP;
+			return send_apart(socket, header, segments, lost);
+		}
+		int error = errno;
+		if (error == EMSGSIZE && (socket->flags & UDP_RAW))
+			error = send_fragments(engine, socket, header);
+		*lost = error ? 1 : 0;
+		return error;
 	}
 }
 
@@ -84,18 +126,38 @@ static void send_kept(struct engine *engine, struct udp_socket *socket)
 			.msg_control = kept->control_length ? kept->control : NULL,
 			.msg_controllen = kept->control_length,
 		};
-		int error = send_one(engine, socket, &header);
+		uint32_t lost, segments = kept->segments;
+		int error = send_one(engine, socket, &header, segments, &lost);
 		if (error == EAGAIN)
 			return;
+		socket->sent += segments - lost;
 		if (error) {
 			socket->errors++;
-			tell(engine, socket, error, 1);
-		} else {
-			socket->sent++;
+			tell(engine, socket, error, lost);
 		}
 		drop_first_kept(socket);
 	}
 	watch_out(engine, socket, false);
+}
+
+/* Message `at` was refused with `error`: tries it once more by itself where that can help, and tells what is lost. */
+static void send_refused(struct engine *engine, struct udp_socket *socket, int at, int error)
+{
+	uint32_t segments = engine->segments[at], lost = segments;
+	/* On a connected socket the error is that of an earlier datagram. */
+	bool connected = !(socket->flags & (UDP_LISTENER | UDP_SEND_ONLY));
+	if (connected || segments > 1 || error == EMSGSIZE) {
+		int second = send_one(engine, socket, &engine->messages[at].msg_hdr, segments, &lost);
+		if (second == EAGAIN)
+			lost = segments;
+		if (second == 0 && !connected)
+			error = 0;
+	}
+	socket->sent += segments - lost;
+	if (error == 0)
+		return;
+	socket->errors++;
+	tell(engine, socket, error, lost);
 }
 
 /* Sends messages 0..count-1 of the scratch. */
@@ -105,37 +167,24 @@ static void send_run(struct engine *engine, struct udp_socket *socket, int count
 	while (at < count && !socket->kept) {
 		int sent = sendmmsg(socket->fd, engine->messages + at, (unsigned int)(count - at), MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (sent > 0) {
-			at += sent;
-			socket->sent += (uint64_t)sent;
+			for (int end = at + sent; at < end; at++)
+				socket->sent += engine->segments[at];
 			continue;
 		}
 		if (errno == EINTR)
 			continue;
 		if (errno == EAGAIN || errno == EWOULDBLOCK)
 			break;
-		/* On a connected socket this is the error of an earlier datagram, so this one is tried once more. */
 		int error = errno;
-		bool again = !(socket->flags & (UDP_LISTENER | UDP_SEND_ONLY));
-		if (again || error == EMSGSIZE) {
-			int second = send_one(engine, socket, &engine->messages[at].msg_hdr);
-			if (second == 0)
-				socket->sent++;
-			if (again || second) {
-				socket->errors++;
-				tell(engine, socket, error, second ? 1 : 0);
-			}
-		} else {
-			socket->errors++;
-			tell(engine, socket, error, 1);
-		}
-		at++;
+		send_refused(engine, socket, at++, error);
 		if (++errors < RUN_ERRORS_MAX)
 			continue;
-		tell(engine, socket, error, (uint32_t)(count - at));
+		for (; at < count; at++)
+			tell(engine, socket, error, engine->segments[at]);
 		return;
 	}
 	for (; at < count; at++)
-		keep(engine, socket, &engine->messages[at].msg_hdr);
+		keep(engine, socket, &engine->messages[at].msg_hdr, engine->segments[at]);
 }
 
 /* The control message that makes an answer leave from the address that was asked. */
@@ -198,15 +247,85 @@ static size_t make_message(struct engine *engine, struct udp_socket *socket, con
 	return front + length;
 }
 
+/* Whether message i may leave in one piece with the one before it, which lies right before it in memory. */
+static bool joins(struct engine *engine, int i, size_t size)
+{
+	struct msghdr *before = &engine->messages[i - 1].msg_hdr, *own = &engine->messages[i].msg_hdr;
+	uint32_t segments = engine->segments[i - 1];
+	size_t control = before->msg_controllen - (segments > 1 ? SEGMENT_SPACE : 0);
+	size_t length = before->msg_iov->iov_len;
+	return size <= SEGMENT_OCTETS_MAX && size * segments == length && segments < SEGMENTS_MAX &&
+	       length + size <= PIECE_OCTETS_MAX && before->msg_namelen == own->msg_namelen && control == own->msg_controllen &&
+	       (own->msg_namelen == 0 || memcmp(before->msg_name, own->msg_name, own->msg_namelen) == 0) &&
+	       (control == 0 || memcmp(before->msg_control, own->msg_control, control) == 0);
+}
+
+/* Adds a datagram of `size` octets to message i. */
+static void join(struct engine *engine, int i, size_t size)
+{
+	struct msghdr *header = &engine->messages[i].msg_hdr;
+	header->msg_iov->iov_len += size;
+	if (engine->segments[i]++ > 1)
+		return;
+	uint16_t segment = (uint16_t)size;
+	struct cmsghdr *c = (struct cmsghdr *)(engine->controls[i] + header->msg_controllen);
+	*c = (struct cmsghdr){ CMSG_LEN(sizeof(segment)), IPPROTO_UDP, UDP_SEGMENT };
+	memcpy(CMSG_DATA(c), &segment, sizeof(segment));
+	header->msg_control = engine->controls[i];
+	header->msg_controllen += SEGMENT_SPACE;
+}
+
+/* Where rows of equal length to the same client meet. Others may meet there as well. */
+static uint32_t bucket_of(struct engine *engine, struct udp_socket *socket, const uint32_t *row)
+{
+	uint32_t hash = row[ROW_LENGTH];
+	if ((socket->flags & (UDP_LISTENER | UDP_SEND_ONLY)) && row[ROW_CLIENTS] < CLIENTS_MAX) {
+		struct clients *clients = &engine->clients[row[ROW_CLIENTS]];
+		uint32_t at = row[ROW_CLIENT], word;
+		if (at < clients->rows) {
+			memcpy(&word, clients->addresses + (size_t)at * 16 + (socket->family == 4 ? 0 : 12), 4);
+			hash += (word ^ (uint32_t)clients->ports[at] << 8) * 0x9e3779b1u;
+		}
+	}
+	return (hash ^ hash >> 16) % BUCKETS;
+}
+
+/* Puts the rows of a socket in an order in which those that may leave together follow each other; the first of them. */
+static uint32_t order_rows(struct engine *engine, struct udp_socket *socket, uint32_t first)
+{
+	uint32_t heads[ROWS_MAX], tails[ROWS_MAX], used[ROWS_MAX], count = 0;
+	for (uint32_t at = first, next; at != NONE; at = next) {
+		uint32_t bucket = bucket_of(engine, socket, engine->rows + (size_t)at * ROW_WORDS);
+		next = engine->next_row[at];
+		engine->next_row[at] = NONE;
+		if (engine->buckets[bucket] == 0) {
+			heads[count] = tails[count] = at;
+			used[count++] = bucket;
+			engine->buckets[bucket] = count;
+			continue;
+		}
+		uint32_t list = engine->buckets[bucket] - 1;
+		engine->next_row[tails[list]] = at;
+		tails[list] = at;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		engine->buckets[used[i]] = 0;
+		if (i + 1 < count)
+			engine->next_row[tails[i]] = heads[i + 1];
+	}
+	return heads[0];
+}
+
 static void send_rows_of(struct engine *engine, struct udp_socket *socket)
 {
-	uint32_t at = socket->first_row;
+	bool joining = !socket->apart && !(socket->flags & UDP_RAW) && engine->next_row[socket->first_row] != NONE;
+	uint32_t at = joining ? order_rows(engine, socket, socket->first_row) : socket->first_row;
 	int count = 0;
 	size_t used = 0;
 	socket->first_row = NONE;
 	for (; at != NONE; at = engine->next_row[at]) {
 		const uint32_t *row = engine->rows + (size_t)at * ROW_WORDS;
-		uint32_t most = row[ROW_LENGTH] + RAW_HEADERS_MAX;
+		size_t most = (size_t)row[ROW_LENGTH] + RAW_HEADERS_MAX;
 		if (row[ROW_LENGTH] > UINT16_MAX) {
 			tell(engine, socket, EMSGSIZE, 1);
 			continue;
@@ -222,7 +341,11 @@ static void send_rows_of(struct engine *engine, struct udp_socket *socket)
 			continue;
 		}
 		used += size;
-		count++;
+		if (joining && count > 0 && joins(engine, count, size)) {
+			join(engine, count - 1, size);
+			continue;
+		}
+		engine->segments[count++] = 1;
 	}
 	if (count > 0)
 		send_run(engine, socket, count);
