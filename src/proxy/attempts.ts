@@ -5,10 +5,11 @@
 // leave per query, and one repetition over TCP [A13].
 // State per slot is in typed arrays; time is two queues and one timer for all.
 
-import type { Clock, Timer } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import { FAILED_SOCKET, FAILED_TIMEOUT } from './answer-batch.ts'
 import { OVER_TCP } from './client-columns.ts'
 import { DelayQueue } from './delay-queue.ts'
+import { DueTimer } from './due-timer.ts'
 import type { InFlightTable } from './in-flight.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import { retryDelay, retryLanes } from './retry-timing.ts'
@@ -19,8 +20,6 @@ import type { UpstreamUdp } from './upstream-udp.ts'
 import type { WaitTable } from './wait-table.ts'
 import type { Waiting } from './waiting.ts'
 
-/** Due times are exact to this many milliseconds. */
-const TICK_MS = 10
 /** Due slots handled in one tick, so that a server's death stops nothing else: some 4 ms of work. */
 const DUE_PER_TICK_MAX = 2048
 /** Repetitions over TCP that wait at once: whoever forges answers brings no more than this on a server's TCP. */
@@ -69,16 +68,11 @@ export class Attempts {
   /** 1 once the query was repeated over TCP. */
   readonly #repeated: Uint8Array
   #repeating = 0
-  #timer: Timer | undefined
-  /** When the timer fires, in the clock's milliseconds. */
-  #timerDue = Infinity
-  #stopped = false
-  readonly #runTick = (): void => this.#tick()
-  /** What came while the event loop was held up is read first: it isn't overdue. */
-  readonly #runAfterInput = (): void => this.#options.clock.soon(this.#runTick)
+  readonly #timer: DueTimer
 
   constructor(options: AttemptsOptions) {
     this.#options = options
+    this.#timer = new DueTimer(options.clock, () => this.#tick())
     const { capacity } = options.inFlight
     this.#deadlines = new DelayQueue(capacity, [options.timeout])
     this.#attemptTimes = new DelayQueue(capacity, retryLanes(options.timeout, options.attempts))
@@ -99,7 +93,7 @@ export class Attempts {
     this.#only[slot] = only
     const due = this.#deadlines.add(slot, now)
     this.#next(slot, now)
-    this.#arm(now, due)
+    this.#timer.arm(now, due)
   }
 
   /** The wait has its answer: tells the pool, and ends all waiting for the query. */
@@ -173,9 +167,7 @@ export class Attempts {
   }
 
   stop(): void {
-    this.#stopped = true
-    this.#timer?.cancel()
-    this.#timer = undefined
+    this.#timer.stop()
   }
 
   /** Makes the next attempt that can be sent; without one the query fails, unless an earlier attempt still waits. */
@@ -191,7 +183,7 @@ export class Attempts {
       this.#asked[slot]! |= 1 << (server & 31)
       if (waiting.begin(slot, waits.at(slot, attempt), links[server]?.pick(), now)) {
         const lane = this.#attemptTimes.laneFor(this.#delayAfter(slot, server))
-        this.#arm(now, this.#attemptTimes.add(slot, now, lane))
+        this.#timer.arm(now, this.#attemptTimes.add(slot, now, lane))
         return
       }
       this.#failedAt(server)
@@ -238,9 +230,6 @@ export class Attempts {
   }
 
   #tick(): void {
-    this.#timer = undefined
-    this.#timerDue = Infinity
-    if (this.#stopped) return
     const now = this.#options.clock.now()
     for (let i = 0; i < DUE_PER_TICK_MAX; i++) {
       const slot = this.#deadlines.takeDue(now)
@@ -255,7 +244,7 @@ export class Attempts {
       if (slot < 0) break
       this.#overdue(slot, now)
     }
-    this.#arm(now, Math.min(this.#deadlines.nextDue, this.#attemptTimes.nextDue))
+    this.#timer.arm(now, Math.min(this.#deadlines.nextDue, this.#attemptTimes.nextDue))
   }
 
   /** The newest attempt has had no answer in time. */
@@ -277,17 +266,5 @@ export class Attempts {
       const socket = waiting.socketOf(wait)
       if (socket !== undefined) tcp[socket.server]?.doubt(socket.number, waits.sinceOf(wait))
     }
-  }
-
-  /**
-   * Sets the timer for a due time, but no sooner than a tick from now, unless it fires before. The timer's own
-   * time is compared, not the due one: else a due time nearer than a tick would push the timer off with each query.
-   */
-  #arm(now: number, next: number): void {
-    const due = Math.max(next, now + TICK_MS)
-    if (due >= this.#timerDue) return
-    this.#timer?.cancel()
-    this.#timerDue = due
-    this.#timer = this.#options.clock.after(due - now, this.#runAfterInput)
   }
 }

@@ -1,5 +1,5 @@
 // The configured servers: which of them are up, which one is asked first, and whom a query asks next. Judged by what
-// real queries meet (docs/decisions/0006): a server is down after DOWN_AFTER attempts in a row that ended without an
+// real queries meet (docs/decisions/0008): a server is down after DOWN_AFTER attempts in a row that ended without an
 // answer and up again with any answer, whatever its RCODE. The first server stays first ("sticky") until it is down, is
 // overtaken by another time and again, or answers nothing but SERVFAIL while another does better. When all are down
 // they are asked in turn, so a query is never dropped unasked. Typed arrays by server; O(servers) a choice.
