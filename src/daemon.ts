@@ -20,6 +20,8 @@ import { ownAddresses } from './config/load.ts'
 import { resolveUpstreams } from './config/upstreams.ts'
 import type { Datapath, DatapathDump, DatapathEvent, Mode } from './datapath/datapath.ts'
 import { isBuilt, loadPosix } from './native/native.ts'
+import type { Interception } from './intercept/interception.ts'
+import { interfacesOf, openInterception } from './open-interception.ts'
 import { DnsProxy } from './proxy/dns-proxy.ts'
 import { systemRandom } from './proxy/random.ts'
 import { Readiness } from './proxy/readiness.ts'
@@ -56,6 +58,7 @@ export class Daemon {
   readonly audit: AuditControl
   readonly sources: ConfigSources
   readonly proxy: DnsProxy
+  readonly interception: Interception
   readonly readiness: Readiness
   readonly #log: Log
   readonly #restored: DatapathDump
@@ -105,7 +108,7 @@ export class Daemon {
       flows,
       onApplied: () => {
         this.housekeeping.beginTransition()
-        this.proxy.endpointsChanged()
+        this.#tellOfEndpoints()
       },
     })
     this.proxy = new DnsProxy({
@@ -121,6 +124,7 @@ export class Daemon {
       interfaces: isBuilt('posix') ? loadPosix() : undefined,
       isNodeAudited: () => this.#mode !== 'enforce',
     })
+    this.interception = openInterception({ config, clock, log, datapath, servers })
     this.readiness = this.#makeReadiness()
   }
 
@@ -159,6 +163,8 @@ export class Daemon {
       reasons.push('the configuration passes a bound, the one before stays in force')
     }
     if (!this.readiness.anyAnswered) reasons.push('no upstream has answered yet')
+    const { state } = this.interception
+    if (state.kind === 'failed') reasons.push(`interception: ${state.reason}`)
     if (refused > 0) reasons.push(`the datapath refuses ${refused} entries`)
     return reasons
   }
@@ -177,6 +183,7 @@ export class Daemon {
     const known = new Set([...this.endpoints.registry].map(({ id }) => id))
     removeLeftovers(this.core, this.#restored, known)
     this.#tellHooks(known)
+    await this.interception.start(interfacesOf(this.endpoints.registry))
     this.housekeeping.start()
     this.sources.start()
     this.readiness.start()
@@ -189,6 +196,7 @@ export class Daemon {
     this.readiness.stop()
     this.sources.stop()
     this.housekeeping.stop()
+    void this.interception.stop()
     this.proxy.stop()
     this.datapath.stop({ leaveEnforcing: true })
   }
@@ -207,7 +215,13 @@ export class Daemon {
       if (endpoint !== undefined) begunAnew = this.endpoints.followHook(endpoint) || begunAnew
     }
     if (begunAnew) this.housekeeping.beginTransition()
+    this.#tellOfEndpoints()
+  }
+
+  /** Endpoints or their hooks changed. */
+  #tellOfEndpoints(): void {
     this.proxy.endpointsChanged()
+    this.interception.interfacesChanged(interfacesOf(this.endpoints.registry))
   }
 
   /** Tells of endpoints that are fenced now, and warns of those that should be and are not. */

@@ -38,17 +38,27 @@ export function openInterception(options: DaemonInterception): Interception {
   }
   const pause = async (ms: number): Promise<void> =>
     await new Promise<void>((done) => clock.after(ms, done))
-  const watch = plan === undefined ? -1 : loadConntrack().rulesWatch()
   return new Interception({
     plan,
     onStart: config.intercept.onStart,
     onExit: config.intercept.onExit,
     rules: makeRules(flags),
     alone: async (work) => await withInterceptLock(loadPosix(), pause, work),
-    rulesNews: () => watch >= 0 && loadConntrack().rulesNews(watch) !== 0,
+    hasNews: plan === undefined ? () => false : openNews(),
     clock,
     log,
   })
+}
+
+/** Whether rules of nftables changed, or an interface came, changed or went, since the last call. */
+function openNews(): () => boolean {
+  const [conntrack, posix] = [loadConntrack(), loadPosix()]
+  const [rules, links] = [conntrack.rulesWatch(), posix.linkSocket()]
+  return () => {
+    const ofRules = rules >= 0 && conntrack.rulesNews(rules) !== 0
+    const ofLinks = links < 0 ? [] : posix.linkDrain(links)
+    return ofRules || typeof ofLinks === 'number' || ofLinks.length > 0
+  }
 }
 
 /** The plan of a config; undefined when no listener has a transparent mode. */

@@ -59,6 +59,7 @@ export async function runDaemon({ config, log }: RunOptions): Promise<number> {
     await admin.stop()
     await scrape.stop()
     metrics.stop()
+    await daemon.interception.stop()
     daemon.stop()
     log.flush()
   }

@@ -25,8 +25,8 @@ export interface InterceptionOptions {
   readonly rules: Rules
   /** Runs alone among all that change interception on this host. */
   readonly alone: (work: () => Promise<void>) => Promise<void>
-  /** Whether rules of nftables changed since the last call. */
-  readonly rulesNews: () => boolean
+  /** Whether rules of nftables or interfaces changed since the last call. */
+  readonly hasNews: () => boolean
   readonly clock: Clock
   readonly log: Log
 }
@@ -61,7 +61,7 @@ export class Interception {
     await alone(async () => await (onStart ? this.#up(plan) : this.#look(plan)))
     this.#tell()
     this.#watch = clock.every(WATCH_MS, () => {
-      if (this.#options.rulesNews()) this.#begin()
+      if (this.#options.hasNews()) this.#begin()
     })
   }
 
