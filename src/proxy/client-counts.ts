@@ -34,10 +34,18 @@ export class ClientCounts {
     const bucket = this.#bucket(octets, offset)
     let entry = this.#heads[bucket]!
     while (entry !== NONE && !this.#is(entry, family, octets, offset)) entry = this.#next[entry]!
+    if (entry === NONE && limit <= 0) return NONE
     if (entry === NONE) entry = this.#insert(bucket, family, octets, offset)
     if (this.#counts[entry]! >= limit) return NONE
     this.#counts[entry]!++
     return entry
+  }
+
+  /** How many the client has in flight. */
+  countOf(family: Family, octets: Uint8Array, offset: number): number {
+    let entry = this.#heads[this.#bucket(octets, offset)]!
+    while (entry !== NONE && !this.#is(entry, family, octets, offset)) entry = this.#next[entry]!
+    return entry === NONE ? 0 : this.#counts[entry]!
   }
 
   /** Counts one less for the client of an entry that `add` gave. */

@@ -8,6 +8,7 @@ import type { PolicyControl } from '../control/policy-control.ts'
 import type { Config } from '../config/config.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
 import { Arrivals, type Interfaces } from './arrivals.ts'
+import { Backlog } from './backlog.ts'
 import { ClientEndpoints } from './client-endpoints.ts'
 import { Learner } from './learner.ts'
 import { Listeners } from './listeners.ts'
@@ -148,6 +149,7 @@ export class DnsProxy {
     return new Pipeline({
       registry,
       clients: this.#clients,
+      backlog: new Backlog({ clock }),
       unknown,
       onUnknown: config.unknownClients.onTimeout,
       verdicts: policies.dnsVerdicts,

@@ -20,6 +20,9 @@ const CELL = 512
 const LONG_QUERY_OCTETS_MAX = 16 * 1024 * 1024
 
 const ID_OCTETS = 2
+/** A sixteenth. */
+const RESERVE_SHIFT = 4
+
 const FREE = 0
 const TAKEN = 1
 
@@ -121,8 +124,9 @@ export class InFlightTable implements ClientColumns {
     if (this.#count === this.capacity) return TABLE_FULL
     if (length > CELL && this.#longOctets + length > LONG_QUERY_OCTETS_MAX) return TABLE_FULL
     const family: Family = batch.families[index] === 4 ? 4 : 6
-    const client = this.#clients.add(family, batch.addresses, index * 16, this.#perClient)
-    if (client < 0) return CLIENT_FULL
+    const share = this.#share
+    const client = this.#clients.add(family, batch.addresses, index * 16, share)
+    if (client < 0) return share < this.#perClient ? TABLE_FULL : CLIENT_FULL
     const slot = this.#freeCount > 0 ? this.#free[--this.#freeCount]! : this.#fresh++
     this.#count++
     this.#states[slot] = TAKEN
@@ -133,6 +137,21 @@ export class InFlightTable implements ClientColumns {
     this.endpoints[slot] = endpoint
     this.generations[slot] = generation
     return slot
+  }
+
+  /** Whether the client of a row has as many in flight as it may. */
+  isClientFull(clients: ClientColumns, row: number): boolean {
+    const family: Family = clients.families[row] === 4 ? 4 : 6
+    return this.#clients.countOf(family, clients.addresses, row * 16) >= this.#share
+  }
+
+  /**
+   * What one client may have now: its bound, but of the last sixteenth of the table no more than what is still free.
+   * So many clients that ask without end leave room for whoever has few in flight [A32].
+   */
+  get #share(): number {
+    const free = this.capacity - this.#count
+    return free > this.capacity >> RESERVE_SHIFT ? this.#perClient : Math.min(this.#perClient, free)
   }
 
   #takeQuestion(slot: number, query: QueryView): void {

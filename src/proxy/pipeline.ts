@@ -11,7 +11,9 @@ import { AnswerView } from '../dns/answer.ts'
 import { QueryView, type QueryStatus } from '../dns/query.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
 import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from './answer-batch.ts'
+import type { Backlog } from './backlog.ts'
 import type { MessageBatch } from './batch.ts'
+import { OVER_TCP } from './client-columns.ts'
 import type { ClientEndpoints } from './client-endpoints.ts'
 import { OUTCOME_DEGRADED, OUTCOME_EXACT, OUTCOME_HELD_OUT, type Learner } from './learner.ts'
 import type { ProxyFlows } from './proxy-flows.ts'
@@ -29,6 +31,7 @@ export interface PipelineOptions {
   readonly upstream: Pick<Upstream, 'forward' | 'release' | 'inFlight'>
   readonly responder: Responder
   readonly flows: ProxyFlows
+  readonly backlog: Backlog
   readonly unknown: Pick<UnknownClients, 'hold'>
   /** What becomes of a query whose client is still unknown: `unknown-clients.then`. */
   readonly onUnknown: 'refuse' | 'allow-unmanaged'
@@ -74,6 +77,8 @@ export class Pipeline {
     notReady: 0,
     malformedQueries: 0,
     overloaded: 0,
+    /** Would have been shed, but more came than could be answered. */
+    passedOver: 0,
     answers: 0,
     malformedAnswers: 0,
     failedTimeout: 0,
@@ -99,7 +104,18 @@ export class Pipeline {
   /** Queries: each is answered at once, forwarded, or waits for its endpoint to become known. */
   admit(batch: MessageBatch): void {
     this.counters.queries += batch.count
-    for (let i = 0; i < batch.count; i++) this.#admitOne(batch, i, false)
+    const behind = this.#to.backlog.isBehind(batch)
+    for (let i = 0; i < batch.count; i++) {
+      if (!behind || !this.#passOver(batch, i)) this.#admitOne(batch, i, false)
+    }
+  }
+
+  /** While more comes than can be taken in: who has all that he may in flight is not looked at. */
+  #passOver(batch: MessageBatch, i: number): boolean {
+    const { inFlight } = this.#to.upstream
+    if (batch.transports[i] === OVER_TCP || !inFlight.isClientFull(batch, i)) return false
+    this.counters.passedOver++
+    return true
   }
 
   /** Queries that have waited for their endpoint: each is answered or forwarded. */

@@ -26,7 +26,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
     core: node.core,
     pipeline: {
       counters: {
-        ...ones('unmanaged', 'interfaceMismatch'),
+        ...ones('unmanaged', 'interfaceMismatch', 'passedOver'),
         ...ones('queries', 'allowed', 'audited', 'unknownClients', 'notReady', 'malformedQueries'),
         ...ones('overloaded', 'answers', 'malformedAnswers', 'failedTimeout', 'failedSocket'),
         ...ones('orphaned', 'exact', 'degraded', 'heldOut'),

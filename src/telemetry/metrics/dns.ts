@@ -25,6 +25,7 @@ function addQueryMetrics(registry: Registry, { pipeline, listeners }: MetricsSou
         ['not_ready', counters.notReady],
         ['malformed', counters.malformedQueries],
         ['overloaded', counters.overloaded],
+        ['passed_over', counters.passedOver],
       ]
     },
   })

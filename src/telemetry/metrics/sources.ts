@@ -44,6 +44,7 @@ export type PipelineCounters = Counters<
   | 'notReady'
   | 'malformedQueries'
   | 'overloaded'
+  | 'passedOver'
   | 'answers'
   | 'malformedAnswers'
   | 'failedTimeout'

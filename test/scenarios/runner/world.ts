@@ -13,6 +13,7 @@ import { PolicyControl } from '../../../src/control/policy-control.ts'
 import { Transition } from '../../../src/control/transition.ts'
 import type { Prefix } from '../../../src/core/ip.ts'
 import type { Policy } from '../../../src/policy/rule.ts'
+import { Backlog } from '../../../src/proxy/backlog.ts'
 import { BatchCollector } from '../../../src/proxy/collector.ts'
 import { ClientEndpoints } from '../../../src/proxy/client-endpoints.ts'
 import { UnknownClients } from '../../../src/proxy/unknown-clients.ts'
@@ -140,6 +141,7 @@ export class World {
     return new Pipeline({
       registry,
       clients,
+      backlog: new Backlog({ clock }),
       unknown: this.unknown,
       onUnknown: config.unknownClients.onTimeout,
       verdicts: policies.dnsVerdicts,
