@@ -2,6 +2,8 @@
 // fail at once, modes that need them.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/core/clock.ts'
@@ -93,6 +95,48 @@ test(
     }
   },
 )
+
+test('NativeStreams sends all that waits after finish, then closes', { skip }, async () => {
+  const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  assert.ok(typeof address === 'object' && address !== null)
+  const closed: boolean[] = []
+  const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve))
+  const streams = makeStreams('native', systemClock)
+  const stream = streams.connect(
+    { family: 4, address: '127.0.0.1', port: address.port },
+    {
+      received: () => assert.fail('received'),
+      ended: () => undefined,
+      taken: () => undefined,
+      closed: (fault) => void closed.push(fault),
+    },
+  )
+  try {
+    const socket = await accepted
+    const message = Buffer.alloc(60_000, 7)
+    let frames = 0
+    // More than the kernel keeps for a reader that doesn't read.
+    for (; stream.waiting < 3_000_000 && frames < 1000; frames++) {
+      stream.queue(message, 0, message.length, frames)
+      stream.flush()
+    }
+    assert.equal(stream.finish(), false)
+    assert.deepEqual(closed, [])
+    let octets = 0
+    socket.on('data', (chunk: Buffer) => (octets += chunk.length))
+    socket.resume()
+    await until('the end', () => socket.readableEnded)
+    assert.equal(octets, frames * (message.length + 2))
+    await until('the close', () => closed.length > 0)
+    assert.deepEqual(closed, [false])
+    assert.equal(stream.waiting, 0)
+  } finally {
+    stream.destroy()
+    server.close()
+  }
+})
 
 /** When the first faults were, in milliseconds; undefined until there are four. */
 function fourFaults(output: string): readonly number[] | undefined {
