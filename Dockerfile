@@ -9,9 +9,8 @@ COPY . .
 RUN sh scripts/image.sh build
 
 FROM node:24-bookworm-slim
-COPY scripts/image.sh /tmp/scripts/image.sh
-RUN sh /tmp/scripts/image.sh run-packages && rm -r /tmp/scripts
 COPY --from=build /opt/namegate /opt/namegate
+RUN sh /opt/namegate/scripts/image.sh run-packages
 RUN ln -s /opt/namegate/bin/namegate /usr/local/bin/namegate
 WORKDIR /var/lib/namegate
 ENTRYPOINT ["/usr/local/bin/namegate"]
