@@ -3,21 +3,18 @@
 // reverse and leaves the kernel enforcing.
 
 import { systemClock, type Clock } from './core/clock.ts'
-import { InvalidInputError, UnavailableError } from './core/errors.ts'
-import { formatAddress, type Prefix } from './core/ip.ts'
-import { AuditControl, NO_AUDIT_SETTINGS, type AuditSettings } from './control/audit-control.ts'
-import { configuredPrefixesMax } from './control/config-bounds.ts'
-import { CoreState } from './control/core-state.ts'
+import type { Prefix } from './core/ip.ts'
+import type { AuditControl, AuditSettings } from './control/audit-control.ts'
+import type { CoreState } from './control/core-state.ts'
 import { EndpointControl } from './control/endpoint-control.ts'
 import { FlowRing } from './control/flow-ring.ts'
 import { Housekeeping } from './control/housekeeping.ts'
-import { PolicyControl } from './control/policy-control.ts'
+import type { PolicyControl } from './control/policy-control.ts'
 import { ResourceControl } from './control/resource-control.ts'
 import { removeLeftovers } from './control/takeover.ts'
 import { Transition } from './control/transition.ts'
 import type { Config } from './config/config.ts'
-import { ownAddresses } from './config/load.ts'
-import { resolveUpstreams } from './config/upstreams.ts'
+import { makeAudit, makeCore, makePolicies, serversOf } from './daemon-parts.ts'
 import type { Datapath, DatapathDump, DatapathEvent, Mode } from './datapath/datapath.ts'
 import { isBuilt, loadPosix } from './native/native.ts'
 import type { Interception } from './intercept/interception.ts'
@@ -28,7 +25,6 @@ import { Readiness } from './proxy/readiness.ts'
 import type { ServerAddress } from './proxy/server-pool.ts'
 import { ConfigSources } from './sources/config-sources.ts'
 import { nodeAddresses } from './sources/node-addresses.ts'
-import { systemResolvers } from './sources/system-resolvers.ts'
 import type { Log } from './telemetry/log.ts'
 
 export interface DaemonOptions {
@@ -40,8 +36,6 @@ export interface DaemonOptions {
   readonly auditSettings?: AuditSettings
   readonly saveAudit?: (settings: AuditSettings) => void
 }
-
-const SECOND_MS = 1000
 
 export class Daemon {
   readonly config: Config
@@ -69,7 +63,6 @@ export class Daemon {
   constructor(options: DaemonOptions) {
     const { config, datapath, log } = options
     const clock = options.clock ?? systemClock
-    const random = systemRandom
     this.config = config
     this.clock = clock
     this.datapath = datapath
@@ -96,8 +89,22 @@ export class Daemon {
       onHooks: (changed) => this.#onHooks(changed),
     })
     this.audit = makeAudit(options)
-    const { policies, endpoints, resources, audit, flows, servers } = this
-    this.sources = new ConfigSources({
+    this.sources = this.#makeSources()
+    this.proxy = this.#makeProxy(node)
+    this.interception = openInterception({
+      config,
+      clock,
+      log,
+      datapath,
+      servers: this.servers,
+    })
+    this.readiness = this.#makeReadiness()
+  }
+
+  #makeSources(): ConfigSources {
+    const { config, clock, policies, endpoints, resources, audit, flows } = this
+    const log = this.#log
+    return new ConfigSources({
       config,
       clock,
       log,
@@ -111,10 +118,14 @@ export class Daemon {
         this.#tellOfEndpoints()
       },
     })
-    this.proxy = new DnsProxy({
+  }
+
+  #makeProxy(node: readonly Prefix[]): DnsProxy {
+    const { config, clock, core, policies, endpoints, flows, servers } = this
+    return new DnsProxy({
       config,
       clock,
-      random,
+      random: systemRandom,
       core,
       policies,
       registry: endpoints.registry,
@@ -124,8 +135,6 @@ export class Daemon {
       interfaces: isBuilt('posix') ? loadPosix() : undefined,
       isNodeAudited: () => this.#mode !== 'enforce',
     })
-    this.interception = openInterception({ config, clock, log, datapath, servers })
-    this.readiness = this.#makeReadiness()
   }
 
   #makeReadiness(): Readiness {
@@ -235,65 +244,4 @@ export class Daemon {
       else if (hook.kind !== 'unfenced') this.#log.warn(fields, 'endpoint is not fenced')
     }
   }
-}
-
-function makeCore(
-  config: Config,
-  clock: Clock,
-  datapath: Datapath,
-  restored: DatapathDump,
-  node: readonly Prefix[],
-): CoreState {
-  const { limits, dns, learning } = config
-  return new CoreState({
-    clock,
-    datapath,
-    restored,
-    limits: {
-      pairs: limits.pairs,
-      addressesPerName: limits['addresses-per-name'],
-      dynamicIdentities: limits['dynamic-identities'],
-      policyEntries: limits['policy-entries'],
-      configuredPrefixes: configuredPrefixesMax(limits),
-    },
-    graceSeconds: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
-    learning,
-    nodeAddresses: node,
-    protectedPrefixes: dns.protectedPrefixes,
-  })
-}
-
-function makeAudit({ config, auditSettings, saveAudit }: DaemonOptions): AuditControl {
-  return new AuditControl({
-    node: config.audit.node,
-    selectors: config.audit.endpoints,
-    settings: auditSettings ?? NO_AUDIT_SETTINGS,
-    save: saveAudit ?? (() => undefined),
-  })
-}
-
-function makePolicies(config: Config, core: CoreState): PolicyControl {
-  return new PolicyControl({
-    core,
-    defaultEgress: config.defaultEgress,
-    withoutDnsRules: config.dns.withoutRules,
-    staticIdentitiesMax: config.limits['static-identities'],
-  })
-}
-
-/** The configured servers, `system` resolved; throws when one is ourselves or there is none. */
-function serversOf(config: Config): readonly ServerAddress[] {
-  const { addresses, faults } = resolveUpstreams(
-    config.upstreams.servers,
-    config.listeners,
-    ownAddresses(),
-    systemResolvers,
-  )
-  if (faults.length > 0) throw new InvalidInputError(faults)
-  if (addresses.length === 0) {
-    throw new UnavailableError('No upstream server: name one under upstreams.servers')
-  }
-  return addresses.map(({ family, octets, port }) => {
-    return { family, address: formatAddress(family, octets), port }
-  })
 }

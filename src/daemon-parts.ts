@@ -1,0 +1,79 @@
+// Parts of the daemon made from its config alone, before they are put together in daemon.ts.
+
+import type { Clock } from './core/clock.ts'
+import { InvalidInputError, UnavailableError } from './core/errors.ts'
+import { formatAddress, type Prefix } from './core/ip.ts'
+import { AuditControl, NO_AUDIT_SETTINGS } from './control/audit-control.ts'
+import { configuredPrefixesMax } from './control/config-bounds.ts'
+import { CoreState } from './control/core-state.ts'
+import { PolicyControl } from './control/policy-control.ts'
+import type { Config } from './config/config.ts'
+import { ownAddresses } from './config/load.ts'
+import { resolveUpstreams } from './config/upstreams.ts'
+import type { DaemonOptions } from './daemon.ts'
+import type { Datapath, DatapathDump } from './datapath/datapath.ts'
+import type { ServerAddress } from './proxy/server-pool.ts'
+import { systemResolvers } from './sources/system-resolvers.ts'
+
+const SECOND_MS = 1000
+
+export function makeCore(
+  config: Config,
+  clock: Clock,
+  datapath: Datapath,
+  restored: DatapathDump,
+  node: readonly Prefix[],
+): CoreState {
+  const { limits, dns, learning } = config
+  return new CoreState({
+    clock,
+    datapath,
+    restored,
+    limits: {
+      pairs: limits.pairs,
+      addressesPerName: limits['addresses-per-name'],
+      dynamicIdentities: limits['dynamic-identities'],
+      policyEntries: limits['policy-entries'],
+      configuredPrefixes: configuredPrefixesMax(limits),
+    },
+    graceSeconds: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
+    learning,
+    nodeAddresses: node,
+    protectedPrefixes: dns.protectedPrefixes,
+  })
+}
+
+export function makeAudit({ config, auditSettings, saveAudit }: DaemonOptions): AuditControl {
+  return new AuditControl({
+    node: config.audit.node,
+    selectors: config.audit.endpoints,
+    settings: auditSettings ?? NO_AUDIT_SETTINGS,
+    save: saveAudit ?? (() => undefined),
+  })
+}
+
+export function makePolicies(config: Config, core: CoreState): PolicyControl {
+  return new PolicyControl({
+    core,
+    defaultEgress: config.defaultEgress,
+    withoutDnsRules: config.dns.withoutRules,
+    staticIdentitiesMax: config.limits['static-identities'],
+  })
+}
+
+/** The configured servers, `system` resolved; throws when one is ourselves or there is none. */
+export function serversOf(config: Config): readonly ServerAddress[] {
+  const { addresses, faults } = resolveUpstreams(
+    config.upstreams.servers,
+    config.listeners,
+    ownAddresses(),
+    systemResolvers,
+  )
+  if (faults.length > 0) throw new InvalidInputError(faults)
+  if (addresses.length === 0) {
+    throw new UnavailableError('No upstream server: name one under upstreams.servers')
+  }
+  return addresses.map(({ family, octets, port }) => {
+    return { family, address: formatAddress(family, octets), port }
+  })
+}
