@@ -205,6 +205,8 @@ static void ask(char **argv)
 	uint64_t length = (uint64_t)(atof(argv[7]) * 1e9), patience = (uint64_t)(atof(argv[8]) * 1e9);
 	struct sockaddr_in server = { .sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[3])) };
 	uint64_t sent = 0, answered = 0, refused = 0;
+	/* So that no two runs ask for the same names. */
+	uint32_t first = (uint32_t)(now() / MS % 10000) * 100000;
 	uint16_t id = 0;
 	if (inet_pton(AF_INET, argv[2], &server.sin_addr) != 1 ||
 	    connect(fd, (struct sockaddr *)&server, sizeof(server)) < 0)
@@ -219,8 +221,8 @@ static void ask(char **argv)
 			uint8_t m[ASKED];
 			for (int k = 0; k < 65536 && sent_at[id]; k++)
 				id++;
-			write_query(m, id, letter, (uint32_t)sent);
-			numbers[id] = (uint32_t)sent;
+			numbers[id] = (first + (uint32_t)sent) % 1000000000;
+			write_query(m, id, letter, numbers[id]);
 			sent_at[id] = now();
 			if (send(fd, m, ASKED, 0) < 0)
 				refused++;

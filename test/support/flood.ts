@@ -9,11 +9,13 @@ import { objectIn } from './command.ts'
 import { DaemonFolder, PROGRAM, type FolderOptions } from './daemon-process.ts'
 import { Lab, type Host } from './lab.ts'
 import type { LabProcess } from './lab-process.ts'
+import { readExposition } from './metrics.ts'
 
 const SOURCE = fileURLToPath(new URL('flood.c', import.meta.url))
 const SERVER = '127.0.0.53'
 const PORT = 53
 const DAEMON = '127.0.0.1'
+const METRICS_PORT = 9465
 /** Behind the end of the load, what is still missing counts as lost. */
 const PATIENCE_S = 8
 
@@ -58,6 +60,7 @@ export class FloodLab {
       config: {
         listeners: `[{ address: ${DAEMON}, port: ${PORT} }]`,
         upstreams: `{ servers: ["${SERVER}:${PORT}"] }`,
+        metrics: `{ address: ${DAEMON}, port: ${METRICS_PORT} }`,
         ...options.config,
       },
     })
@@ -96,6 +99,14 @@ export class FloodLab {
       .filter((line) => line.startsWith('Udp:'))
       .map((line) => line.split(' '))
     return Number(values[names.indexOf('RcvbufErrors')])
+  }
+
+  /** A metric of the daemon, named as it is exposed, labels included. */
+  async metric(key: string): Promise<number> {
+    const { stdout } = await this.#host.run('curl', ['-s', `${DAEMON}:${METRICS_PORT}/metrics`])
+    const value = readExposition(stdout).samples.get(key)
+    if (value === undefined) throw new Error(`no metric is called ${key}`)
+    return value
   }
 
   /** Octets of memory that the daemon has resident. */
