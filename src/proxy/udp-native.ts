@@ -168,7 +168,7 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
     words[SPEC_FLAGS] = spec.flags
     words[SPEC_PORT] = spec.port
     words[SPEC_PEER_PORT] = spec.peerPort ?? 0
-    words[SPEC_MARK] = this.#mark
+    words[SPEC_MARK] = spec.peerPort === undefined ? 0 : this.#mark
     words[SPEC_RECEIVE_BUFFER] = spec.receiveBuffer
     words[SPEC_SEND_BUFFER] = this.#sendBuffer
     words[SPEC_CHANNEL] = spec.channel ?? 0
