@@ -60,14 +60,25 @@ test('deploy/kubernetes/daemonset.yaml holds a configuration and a policy that n
   assert.match(await namegate('policy', 'check', join(folder, 'policy.yaml')), /^0 /)
 })
 
-test('deploy/systemd holds a configuration that namegate accepts, and a unit that starts it', async () => {
-  const path = place('unit.yaml', readFileSync('deploy/systemd/namegate.yaml', 'utf8'))
-  assert.match(await namegate('config', 'check', path), /^0 /)
+for (const mode of ['explicit', 'tproxy']) {
+  test(`deploy/systemd/${mode}.yaml is a configuration that namegate accepts`, async () => {
+    const path = place('unit.yaml', readFileSync(`deploy/systemd/${mode}.yaml`, 'utf8'))
+    assert.match(await namegate('config', 'check', path), /^0 /)
+  })
+}
+
+test('deploy/systemd/namegate.service starts the program with its configuration', () => {
   const unit = readFileSync('deploy/systemd/namegate.service', 'utf8')
-  assert.match(
-    unit,
-    /^ExecStart=\/opt\/namegate\/bin\/namegate run --config \/etc\/namegate\/namegate\.yaml$/m,
-  )
+  const start = '/opt/namegate/bin/namegate run --config /etc/namegate/namegate.yaml'
+  assert.ok(unit.split('\n').includes(`ExecStart=${start}`))
+})
+
+test('README.md shows configurations that namegate accepts', async () => {
+  const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```yaml\n([\s\S]*?)^```$/gm)]
+  assert.ok(blocks.length > 0)
+  for (const [, text = ''] of blocks) {
+    assert.match(await namegate('config', 'check', place('readme.yaml', text)), /^0 /, text)
+  }
 })
 
 test('Dockerfile copies what exists', () => {
