@@ -24,6 +24,8 @@ import type { Waiting } from './waiting.ts'
 const DUE_PER_TICK_MAX = 2048
 /** Repetitions over TCP that wait at once: whoever forges answers brings no more than this on a server's TCP. */
 const REPEATS_MAX = 256
+/** A server that answered within this is up whatever its TCP does: it may have none, or be flooded [A4]. */
+const ALIVE_MS = 1000
 /** The server of a query is whom the pool gives. */
 export const OF_POOL = -1
 
@@ -102,9 +104,10 @@ export class Attempts {
     const slot = waits.slotOf(wait)
     budget.answered()
     if (server < pool.servers.length) {
-      const ms =
-        waiting.socketOf(wait)?.overTcp === true ? undefined : clock.now() - waits.sinceOf(wait)
-      pool.answered(server, servfail, ms)
+      const now = clock.now()
+      const overTcp = waiting.socketOf(wait)?.overTcp === true
+      pool.answeredAt[server] = now
+      pool.answered(server, servfail, overTcp ? undefined : now - waits.sinceOf(wait))
       if (this.#firstServers[slot] === pool.first) pool.won(server)
     }
     this.#endWait(wait, false)
@@ -115,8 +118,9 @@ export class Attempts {
   answeredLate(socket: UpstreamSocket, servfail: boolean, sentAt: number): void {
     const { pool, clock } = this.#options
     if (socket.server >= pool.servers.length) return
-    const ms = socket.overTcp ? undefined : clock.now() - sentAt
-    pool.answered(socket.server, servfail, ms)
+    const now = clock.now()
+    pool.answeredAt[socket.server] = now
+    pool.answered(socket.server, servfail, socket.overTcp ? undefined : now - sentAt)
   }
 
   /** Ends all waiting for a query; answers that still come are late. */
@@ -150,14 +154,14 @@ export class Attempts {
   /** Everything that waits on a failed socket goes on elsewhere. */
   fault(socket: UpstreamSocket): void {
     const { waits, clock } = this.#options
-    this.#failedAt(socket.server)
+    const now = clock.now()
+    this.#failedAt(socket.server, socket.overTcp, now)
     // Taken first: the next attempts may use the same socket again.
     const failed: number[] = []
     for (let wait = waits.newestOf(socket.number); wait >= 0; wait = waits.olderThan(wait)) {
       failed.push(wait)
     }
     for (const wait of failed) this.#endWait(wait, false)
-    const now = clock.now()
     for (const wait of failed) {
       const slot = waits.slotOf(wait)
       // An older attempt, or the repetition, leaves the newest to go on.
@@ -186,7 +190,7 @@ export class Attempts {
         this.#timer.arm(now, this.#attemptTimes.add(slot, now, lane))
         return
       }
-      this.#failedAt(server)
+      this.#failedAt(server, links === tcp, now)
     }
     this.#attemptTimes.remove(slot)
     if (this.#waitsAnywhere(slot)) return
@@ -218,9 +222,17 @@ export class Attempts {
     else waiting.end(wait)
   }
 
-  #failedAt(server: number): void {
+  #failedAt(server: number, overTcp: boolean, now: number): void {
     const { pool } = this.#options
-    if (server < pool.servers.length) pool.failedAttempt(server)
+    if (server >= pool.servers.length) return
+    if (overTcp && now - pool.answeredAt[server]! < ALIVE_MS) return
+    pool.failedAttempt(server)
+  }
+
+  /** The newest attempt of a query has had no answer in its time. */
+  #failedLast(slot: number, now: number): void {
+    const overTcp = this.#options.inFlight.transports[slot] === OVER_TCP
+    this.#failedAt(this.#lastServers[slot]!, overTcp, now)
   }
 
   #waitsAnywhere(slot: number): boolean {
@@ -234,7 +246,7 @@ export class Attempts {
     for (let i = 0; i < DUE_PER_TICK_MAX; i++) {
       const slot = this.#deadlines.takeDue(now)
       if (slot < 0) break
-      if (this.#attemptTimes.has(slot)) this.#failedAt(this.#lastServers[slot]!)
+      if (this.#attemptTimes.has(slot)) this.#failedLast(slot, now)
       this.#doubtTcp(slot, now)
       this.end(slot)
       this.#options.onFailed(slot, FAILED_TIMEOUT)
@@ -249,7 +261,7 @@ export class Attempts {
 
   /** The newest attempt has had no answer in time. */
   #overdue(slot: number, now: number): void {
-    this.#failedAt(this.#lastServers[slot]!)
+    this.#failedLast(slot, now)
     this.#doubtTcp(slot, now)
     if (this.#made[slot]! >= this.#options.attempts) return
     if (this.#options.budget.take()) this.#next(slot, now)

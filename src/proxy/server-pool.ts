@@ -37,6 +37,8 @@ export class ServerPool {
   /** Answers and failed attempts of each server so far. */
   readonly answers: Float64Array
   readonly failed: Float64Array
+  /** When each answered last, in the clock's milliseconds; written by the attempts. */
+  readonly answeredAt: Float64Array
   readonly counters = {
     /** Times that another server became the first. */
     failovers: 0,
@@ -58,6 +60,7 @@ export class ServerPool {
     this.failures = new Uint32Array(servers.length)
     this.answers = new Float64Array(servers.length)
     this.failed = new Float64Array(servers.length)
+    this.answeredAt = new Float64Array(servers.length).fill(-Infinity)
     this.#down = new Uint8Array(servers.length)
     this.#servfails = new Uint16Array(servers.length)
   }

@@ -83,3 +83,22 @@ testSockets('Upstream drops wrong answers over TCP and takes the true one (A6)',
   assert.deepEqual(addressesOf(answer), ['192.0.2.1'])
   assert.equal(server.queries.length, 1)
 })
+
+testSockets(
+  'Upstream keeps a server up that answers over UDP and closes every TCP connection',
+  async (net) => {
+    const server = await net.serve((query) => {
+      if (query.transport === 'tcp') query.hangUp()
+      else query.send(answerTo(query))
+    })
+    const forwarder = await net.forward([server])
+    const byUdp = await net.udpClient(forwarder)
+    const byTcp = await net.tcpClient(forwarder)
+    for (let i = 0; i < 5; i++) {
+      await byUdp.ask(queryFor(`u${i}.test`, { id: i }))
+      const [answer] = await byTcp.ask(queryFor(`t${i}.test`, { id: i }))
+      assert.equal(rcodeOf(answer), 2)
+    }
+    assert.equal(forwarder.upstream.pool.stateOf(0), 'up')
+  },
+)
