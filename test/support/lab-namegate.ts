@@ -17,13 +17,23 @@ import { openMaps } from '../../src/datapath/ebpf/maps.ts'
 import { builtFile, loadBpf } from '../../src/native/native.ts'
 import { pinLockFile } from '../../src/state/lock.ts'
 import { pinNoteFile } from '../../src/state/pin-note.ts'
-import { canUseLab } from './lab.ts'
-import { DNS_4, type PodLab } from './lab-pod.ts'
+import { canUseLab, type Host } from './lab.ts'
+import { DNS_4 } from './lab-pod.ts'
 import { run, type LabProcess, type Output } from './lab-process.ts'
 
 const COMMAND = fileURLToPath(new URL('../../bin/namegate', import.meta.url))
 const LATE = fileURLToPath(new URL('late-daemon.ts', import.meta.url))
 const BPFFS = '/sys/fs/bpf'
+
+/** Where it runs, and the pods that it serves; a PodLab is one. */
+export interface NamegateHosts {
+  readonly node: Host
+  readonly pods: readonly {
+    readonly interface: string
+    readonly gateway4?: string
+    readonly gateway6?: string
+  }[]
+}
 
 export interface NamegateOptions {
   /** Text of policy files by file name, e.g. `{ 'a.yaml': ... }`. */
@@ -32,6 +42,10 @@ export interface NamegateOptions {
   readonly endpoints: readonly string[]
   /** Where it listens, in explicit mode on port 53; default: every pod's gateways. */
   readonly listeners?: readonly string[]
+  /** Other listeners than those, as items of `listeners`. */
+  readonly listenerItems?: readonly string[]
+  /** Default: eBPF with pins of its own. */
+  readonly datapath?: string
   /** More lines of the config file. */
   readonly config?: string
   /** `ADDRESS:PORT` of the upstream; default the lab's name server. */
@@ -60,11 +74,11 @@ let made = 0
 export class Namegate {
   readonly folder: string
   readonly pinPath: string
-  readonly #lab: PodLab
+  readonly #lab: NamegateHosts
   #daemon: LabProcess | undefined
   readonly #onExit = () => this.closeNow()
 
-  constructor(lab: PodLab, options: NamegateOptions) {
+  constructor(lab: NamegateHosts, options: NamegateOptions) {
     this.#lab = lab
     const name = `ng-test-${process.pid}-${++made}`
     this.folder = mkdtempSync(join(tmpdir(), `${name}-`))
@@ -107,17 +121,21 @@ export class Namegate {
   }
 
   #configText(options: NamegateOptions): string {
-    const gateways = this.#lab.pods.flatMap(({ gateway4, gateway6 }) => [gateway4, gateway6])
-    const listeners = (options.listeners ?? gateways).map(
-      (address) => `  - { address: '${address}', port: 53, mode: explicit }`,
+    const gateways = this.#lab.pods.flatMap(({ gateway4, gateway6 }) =>
+      gateway4 === undefined || gateway6 === undefined ? [] : [gateway4, gateway6],
     )
+    const explicit = (options.listeners ?? gateways).map(
+      (address) => `{ address: '${address}', port: 53, mode: explicit }`,
+    )
+    const listeners = (options.listenerItems ?? explicit).map((item) => `  - ${item}`)
+    const ebpf = `{ kind: ebpf, ebpf: { pin-path: '${this.pinPath}' } }`
     return [
       'listeners:',
       ...listeners,
       `upstreams: { servers: ['${options.upstream ?? `${DNS_4}:53`}'] }`,
       `policies: { paths: ['${this.folder}/policies'] }`,
       `endpoints: { files: ['${this.folder}/endpoints.yaml'] }`,
-      `datapath: { kind: ebpf, ebpf: { pin-path: '${this.pinPath}' } }`,
+      `datapath: ${options.datapath ?? ebpf}`,
       `state: { directory: '${this.folder}/state' }`,
       `admin: { socket: '${this.folder}/admin.sock' }`,
       options.config ?? '',

@@ -104,7 +104,11 @@ function addPod(lab: Lab, node: Host, number: number): Pod {
 }
 
 /** A helper of this folder as a process of its own inside a host; each prints `ready` once it serves. */
-async function startHelper(host: Host, file: string, args: readonly string[]): Promise<LabProcess> {
+export async function startHelper(
+  host: Host,
+  file: string,
+  args: readonly string[],
+): Promise<LabProcess> {
   const path = fileURLToPath(new URL(file, import.meta.url))
   const loader = import.meta.resolve('tsx')
   const helper = host.start(process.execPath, ['--import', loader, path, ...args])

@@ -1,0 +1,29 @@
+// A client that never closes its socket, as a process of its own: it asks one server the same question from one
+// UDP port again and again, and prints a line for each answer, `ADDRESS RCODE DATA`.
+//   node --import tsx kept-asker.ts SERVER NAME EVERY-MS
+
+import { createSocket } from 'node:dgram'
+import { decode, encode } from 'dns-packet'
+
+const [server = '', name = '', every = '100'] = process.argv.slice(2)
+const socket = createSocket(server.includes(':') ? 'udp6' : 'udp4')
+let id = 0
+
+socket.on('message', (octets, { address }) => {
+  const { flags = 0, answers = [] } = decode(octets)
+  const [first] = answers
+  console.log(
+    address,
+    (flags & 15) === 0 ? 'NOERROR' : flags & 15,
+    first?.type === 'A' ? first.data : '-',
+  )
+})
+// What a closed port says on the way is no reason to stop.
+socket.on('error', () => undefined)
+socket.bind(40_053)
+setInterval(() => {
+  id = (id + 1) & 0xffff
+  const query = encode({ type: 'query', id, flags: 0x0100, questions: [{ type: 'A', name }] })
+  socket.send(query, 53, server)
+}, Number(every))
+console.log('ready')

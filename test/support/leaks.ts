@@ -1,0 +1,30 @@
+// Counts what comes to a host from pods and was to go through namegate: queries and DNS over TLS or QUIC that
+// somebody else than the node sent. Answers are not kept from going out, so a leak is also an answer.
+
+import { outputIn, runIn } from './intercept-lab.ts'
+import type { Host } from './lab.ts'
+
+export class Leaks {
+  readonly #host: Host
+
+  /** `pods`: prefixes that pods send from, forged ones included. */
+  constructor(host: Host, pods: readonly string[]) {
+    this.#host = host
+    const rules = pods.flatMap((prefix) => {
+      const source = `${prefix.includes(':') ? 'ip6' : 'ip'} saddr ${prefix}`
+      return [`${source} udp dport { 53, 853 } counter`, `${source} tcp dport { 53, 853 } counter`]
+    })
+    const script = `table inet leaks { chain in { type filter hook prerouting priority -500; ${rules.join('; ')}; }; }`
+    const { code, stderr } = runIn(host, ['nft', '-f', '-'], script)
+    if (code !== 0) throw new Error(stderr)
+  }
+
+  /** Packets so far. */
+  get count(): number {
+    const text = outputIn(this.#host, 'nft', 'list', 'table', 'inet', 'leaks')
+    return [...text.matchAll(/packets (\d+)/g)].reduce(
+      (sum, [, packets]) => sum + Number(packets),
+      0,
+    )
+  }
+}

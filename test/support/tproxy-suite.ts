@@ -1,0 +1,182 @@
+// What TPROXY must do on the real kernel, whoever put the rules in: a pod asks servers that exist nowhere, or that
+// would answer it, and gets its answer from namegate under the asked address, with a resolver of the host on
+// 0.0.0.0:53. Every way past it is tried with a server behind it that would answer, while rules come and go, and with
+// the daemon stopped and killed.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Host } from './lab.ts'
+import { DNS_4, DNS_6, OTHER_DNS_4, podLab, startHelper } from './lab-pod.ts'
+import { canUseNamegate, Namegate } from './lab-namegate.ts'
+import type { LabProcess } from './lab-process.ts'
+import { Leaks } from './leaks.ts'
+
+const NAME = 'www.shop.test'
+const DATA = '198.18.40.1'
+const ZONES = { names: { [NAME]: [DATA, '2001:db8:80::1'] } }
+/** What the host's own resolver would say. */
+const HOST_ZONES = { names: { [NAME]: ['198.18.99.9'] } }
+/** Addresses that exist nowhere. */
+const NOWHERE = ['10.96.0.10', 'fd00:96::10'] as const
+const FORGED = '10.20.9.9'
+const TRANSPORTS = ['+notcp', '+tcp'] as const
+const LISTENER = '{ port: 10053, mode: tproxy }'
+const ENDPOINT = `{ name: pod1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: pod1 }, interface: lxc1 }`
+const POLICY = `
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: shop }
+spec:
+  endpointSelector: { matchLabels: { app: pod1 } }
+  egress:
+    - toPorts: [{ ports: [{ port: '53', protocol: ANY }], rules: { dns: [{ matchPattern: '*' }] } }]
+    - toFQDNs: [{ matchPattern: '*.shop.test' }]
+`
+
+export interface TproxyVariant {
+  readonly title: string
+  /** Whether the eBPF programs fence the pod, before any rule. */
+  readonly fenced: boolean
+  /** Puts the rules in when the daemon serves, and takes them out. */
+  install(namegate: Namegate, node: Host): Promise<void>
+  remove(namegate: Namegate, node: Host): Promise<void>
+  /** More lines of the config. */
+  readonly config: string
+}
+
+const skip = canUseNamegate() ?? false
+
+/** The answer's data, its status when it has none, or `no answer`. */
+async function dig(host: Host, server: string, ...more: readonly string[]): Promise<string> {
+  const args = [
+    '+tries=1',
+    '+time=2',
+    '+noall',
+    '+comments',
+    '+answer',
+    `@${server}`,
+    ...more,
+    NAME,
+  ]
+  const { stdout } = await host.run('dig', args)
+  const status = /status: (\w+)/.exec(stdout)?.[1] ?? 'no answer'
+  return / A (\S+)/.exec(stdout.replaceAll(/\s+/g, ' '))?.[1] ?? status
+}
+
+export function tproxySuite(variant: TproxyVariant): void {
+  const { fenced } = variant
+  describe(variant.title, { skip }, () => {
+    const lab = podLab()
+    const { node, internet } = lab
+    const pod = lab.pods[0]!.host
+    const leaks = new Leaks(internet, ['10.20.0.0/16', 'fd20::/16'])
+    const namegate = new Namegate(lab, {
+      policies: { 'shop.yaml': POLICY },
+      endpoints: [ENDPOINT],
+      listenerItems: [LISTENER],
+      ...(fenced ? {} : { datapath: '{ kind: memory }' }),
+      config: variant.config,
+    })
+    const start = async () => await namegate.start({ attached: fenced ? ['lxc1'] : [] })
+    let asker: LabProcess
+
+    /** Every server over UDP and TCP, at once. */
+    async function askAll(servers: readonly string[], ...more: readonly string[]) {
+      const asked = servers.flatMap((server) => TRANSPORTS.map((each) => [server, each] as const))
+      return await Promise.all(
+        asked.map(async ([server, each]) => await dig(pod, server, each, ...more)),
+      )
+    }
+
+    /** Nothing leaks while `during` runs and a little longer, in which the kept socket asks some more times. */
+    async function closed(during: () => Promise<unknown>): Promise<void> {
+      const from = leaks.count
+      await during()
+      await sleep(200)
+      assert.equal(leaks.count - from, 0, 'packets that came to a server past namegate')
+    }
+
+    before(async () => {
+      await lab.startNameServer(ZONES)
+      await startHelper(internet, 'nameserver.ts', [OTHER_DNS_4, '853', JSON.stringify(ZONES)])
+      await startHelper(node, 'nameserver.ts', ['0.0.0.0', '53', JSON.stringify(HOST_ZONES)])
+      pod.ip('address', 'add', `${FORGED}/32`, 'dev', 'eth0')
+      asker = await startHelper(pod, 'kept-asker.ts', [OTHER_DNS_4, NAME, '50'])
+    })
+    after(async () => {
+      await namegate.close()
+      await lab.close()
+    })
+
+    it('reaches every server while nothing intercepts, or the rest of this file says nothing', async () => {
+      assert.deepEqual(await askAll([OTHER_DNS_4, DNS_6]), [DATA, DATA, DATA, DATA])
+      assert.deepEqual(await askAll([OTHER_DNS_4], '-p', '853'), [DATA, DATA])
+      assert.deepEqual(await askAll(['10.20.1.1']), ['198.18.99.9', '198.18.99.9'])
+      await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
+      assert.ok(leaks.count > 10)
+    })
+
+    it('answers from the asked address, whatever it is', async () => {
+      await start()
+      await variant.install(namegate, node)
+      asker.stdout = ''
+      await closed(async () => {
+        const servers = [...NOWHERE, DNS_4, OTHER_DNS_4, DNS_6, '10.20.1.1', 'fd20:1::1']
+        assert.deepEqual(await askAll(servers), Array.from<string>({ length: 14 }).fill(DATA))
+        await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
+      })
+    })
+
+    it('takes fragments together, or drops them', async () => {
+      await closed(async () => {
+        const answer = await dig(pod, OTHER_DNS_4, `+ednsopt=65001:${'00'.repeat(2000)}`)
+        assert.match(answer, fenced ? /^(?:198\.18\.40\.1|no answer)$/ : /^198\.18\.40\.1$/)
+      })
+    })
+
+    it('drops what comes from an address that is not the pod’s', async () => {
+      await closed(async () => {
+        assert.deepEqual(await askAll([OTHER_DNS_4], '-b', FORGED), ['no answer', 'no answer'])
+      })
+    })
+
+    it('leaves port 853 to policy', { skip: fenced ? false : 'nothing fences' }, async () => {
+      await closed(async () => {
+        for (const transport of TRANSPORTS) {
+          assert.equal(await dig(pod, OTHER_DNS_4, transport, '-p', '853'), 'no answer')
+        }
+      })
+    })
+
+    it('stays closed while the daemon is restarted, and answers the same socket again', async () => {
+      await closed(async () => {
+        await namegate.stop()
+        assert.equal(await dig(pod, OTHER_DNS_4), 'no answer')
+        await start()
+        asker.stdout = ''
+        await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
+      })
+    })
+
+    it('stays closed when the daemon is killed', async () => {
+      await closed(async () => {
+        await namegate.kill()
+        const answers = await askAll([OTHER_DNS_4, DNS_6])
+        assert.deepEqual([...new Set(answers)], ['no answer'])
+      })
+    })
+
+    it('without rules DNS is judged as any other port', async () => {
+      const from = leaks.count
+      await variant.remove(namegate, node)
+      asker.stdout = ''
+      if (fenced) {
+        assert.equal(await dig(pod, OTHER_DNS_4), 'no answer')
+        assert.equal(leaks.count - from, 0)
+      } else {
+        await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
+      }
+    })
+  })
+}
