@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds what is not TypeScript into build/: the addons posix.node, conntrack.node, tcp.node, udp.node and bpf.node, and the kernel object
-# namegate.bpf.o. Needs no network. Does nothing when all is newer than its sources. What can't be built is
+# namegate.bpf.o with namegate-gate.bpf.o. Needs no network. Does nothing when all is newer than its sources. What can't be built is
 # named in one line each with the remedy; the exit code is 1 when anything is missing.
 # The addons are plain C against N-API, so a compiler and two headers are enough and node-gyp is not needed.
 set -u
@@ -92,17 +92,20 @@ if [ -n "$compiler" ] && stale $out/set-mode src/native/set-mode.c scripts/build
 fi
 
 kernel=src/datapath/ebpf
-object=build/namegate.bpf.o
-if stale $object $kernel/*.c $kernel/*.h scripts/build-native.sh; then
+# $1: source in the kernel folder, $2: object in build/
+kernel_object() {
+	stale "build/$2" $kernel/*.c $kernel/*.h scripts/build-native.sh || return 0
 	if ! clang=$(command -v clang); then
 		lack 'clang for the kernel programs: apt-get install clang'
 	elif [ ! -e /usr/include/bpf/bpf_helpers.h ]; then
 		lack 'libbpf headers for the kernel programs: apt-get install libbpf-dev'
 	else
 		# Headers of the machine's own architecture: <asm/types.h> is not on the bpf target's path.
-		make_file $object "$clang" -O2 -g -Wall -Werror -target bpf -mcpu=v2 \
-			-idirafter "/usr/include/$(uname -m)-linux-gnu" -c $kernel/namegate.bpf.c
+		make_file "build/$2" "$clang" -O2 -g -Wall -Werror -target bpf -mcpu=v2 \
+			-idirafter "/usr/include/$(uname -m)-linux-gnu" -c "$kernel/$1"
 	fi
-fi
+}
+kernel_object namegate.bpf.c namegate.bpf.o
+kernel_object gate.bpf.c namegate-gate.bpf.o
 
 exit $missing

@@ -174,7 +174,8 @@ export interface Datapath {
    *  `refresh` often. Even so it is to be called now and then: cgroups send no news. */
   onLinkNews(onNews: () => void): boolean
   /** Interfaces whose names match a pattern (a name, or its beginning and `*`) and that belong to no endpoint may do DNS only,
-   *  from the moment they are seen. Never `lo`. Replaces the patterns before; enforced without a process too. */
+   *  from the moment they are seen. Never `lo`. Replaces the patterns before; enforced without a process too, so call it before
+   *  the first `refresh`, which takes away what an earlier process fenced and this one does not. */
   fence(patterns: readonly string[]): void
   /** Names of the interfaces that are fenced so, sorted. */
   fenced(): readonly string[]

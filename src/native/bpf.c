@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -133,6 +134,21 @@ static int prepare_maps(struct bpf_object *object, const char *directory, struct
 	return 0;
 }
 
+/* For libbpf older than 1.3, which does not know the section. */
+#define PROGRAM_NETFILTER 32
+#define ATTACH_NETFILTER 45
+
+static void name_types(struct bpf_object *object)
+{
+	struct bpf_program *program;
+	bpf_object__for_each_program(program, object) {
+		if (strcmp(bpf_program__section_name(program), "netfilter") != 0)
+			continue;
+		bpf_program__set_type(program, PROGRAM_NETFILTER);
+		bpf_program__set_expected_attach_type(program, ATTACH_NETFILTER);
+	}
+}
+
 /* load(object file, pin directory, { map: entries }) -> { handle, maps: { name: fd }, programs: { name: fd } },
  * -errno; lastLog() says more. The descriptors live as long as the handle. */
 static napi_value load(napi_env env, napi_callback_info info)
@@ -148,6 +164,7 @@ static napi_value load(napi_env env, napi_callback_info info)
 	struct bpf_object *object = bpf_object__open_file(path, NULL);
 	if (!object)
 		return number(env, -errno);
+	name_types(object);
 	int result = prepare_maps(object, directory, &call, 2);
 	if (result == 0)
 		result = bpf_object__load(object);
@@ -317,6 +334,35 @@ static napi_value cgroup_attach(napi_env env, napi_callback_info info)
 	return number(env, link_cgroup(path, program, egress ? BPF_CGROUP_INET_EGRESS : BPF_CGROUP_INET_INGRESS, pin));
 }
 
+/* netfilterAttach(program fd, PF_*, priority, pin path) -> 0, -errno. Before routing, in this thread's network
+ * namespace; what was pinned there before is let go once the new link stands. No two programs of one hook
+ * have the same priority: -EBUSY. */
+static napi_value netfilter_attach(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	char pin[PATH_SIZE];
+	struct {
+		__u32 program, target, attach_type, flags;
+		__u32 family, hook;
+		__s32 priority;
+		__u32 hook_flags;
+	} wanted = { .attach_type = ATTACH_NETFILTER, .hook = 0 /* NF_INET_PRE_ROUTING */ };
+	wanted.program = (__u32)integer(&call, 0);
+	wanted.family = (__u32)integer(&call, 1);
+	wanted.priority = integer(&call, 2);
+	text(&call, 3, pin, sizeof(pin));
+	if (call.bad)
+		return NULL;
+	int link = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &wanted, sizeof(wanted));
+	if (link < 0)
+		return number(env, -errno);
+	int result = unlink(pin) < 0 && errno != ENOENT ? -errno : 0;
+	if (result == 0 && bpf_obj_pin(link, pin) < 0)
+		result = -errno;
+	close(link);
+	return number(env, result);
+}
+
 /* testRun(program fd, packet, interface index) -> the program's return value as unsigned, -errno. An index of
  * 0 runs without a context. */
 static napi_value test_run(napi_env env, napi_callback_info info)
@@ -436,6 +482,7 @@ NAPI_MODULE_INIT()
 		{ "lookup", map_lookup },    { "slice", map_slice },
 		{ "tcAttach", tc_attach },   { "tcDetach", tc_detach },
 		{ "tcQuery", tc_query },     { "cgroupAttach", cgroup_attach },
+		{ "netfilterAttach", netfilter_attach },
 		{ "testRun", test_run },     { "ringOpen", ring_open },
 		{ "ringDrain", ring_drain }, { "now", now },
 		{ "possibleCpus", possible_cpus }, { NULL, NULL },

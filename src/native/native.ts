@@ -99,6 +99,8 @@ export interface Bpf {
   tcDetach(index: number, egress: number, handle: number, priority: number): number
   tcQuery(index: number, egress: number, handle: number, priority: number): number
   cgroupAttach(path: string, egress: number, program: number, pin: string): number
+  /** Before routing, for all interfaces of this network namespace; -EBUSY: another program has the priority. */
+  netfilterAttach(program: number, family: number, priority: number, pin: string): number
   /** Runs a program on a packet; its return value, unsigned. */
   testRun(program: number, packet: Uint8Array, ifindex: number): number
   ringOpen(fd: number, recordSize: number): object | number

@@ -2,7 +2,9 @@
 // endpoints, and how news of interfaces reaches the datapath. In a network namespace of this process.
 
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { generation } from '../../src/core/ids.ts'
@@ -211,6 +213,49 @@ describe('ebpf fences', { skip }, () => {
       assert.deepEqual(filters('pod9'), [], 'detach takes fences away too')
       bench.restart()
     }))
+
+  for (const why of ['a pattern', 'an endpoint'] as const) {
+    test(`the gate holds what comes from an interface that ${why} waits for, before anybody has looked`, (t) =>
+      withBench(async ({ datapath }) => {
+        if (datapath.gateState().kind !== 'attached') {
+          t.skip('this kernel has no netfilter programs (6.4)')
+          return
+        }
+        if (why === 'a pattern') datapath.fence(['pod*'])
+        else commit(datapath, { endpointUpserts: [onPod9] })
+        datapath.refresh()
+        const pod = spawn('unshare', ['--net', 'sh', '-c', 'echo up; exec sleep 60'])
+        await once(pod.stdout, 'data')
+        const server = createServer((socket) => socket.destroy())
+        try {
+          const net = `--net=/proc/${pod.pid}/ns/net`
+          const inside = (...args: readonly string[]): number =>
+            spawnSync('nsenter', [net, ...args]).status ?? -1
+          addLink('pod9')
+          ip('link', 'set', 'pod9p', 'netns', String(pod.pid))
+          ip('addr', 'add', '10.0.9.1/24', 'dev', 'pod9')
+          ip('link', 'set', 'pod9', 'up')
+          inside('ip', 'addr', 'add', '10.0.9.5/24', 'dev', 'pod9p')
+          inside('ip', 'link', 'set', 'pod9p', 'up')
+          await once(server.listen(8080, '10.0.9.1'), 'listening')
+          const connects = async (): Promise<boolean> => {
+            const shell = 'exec 3<>/dev/tcp/10.0.9.1/8080'
+            const child = spawn('nsenter', [net, 'timeout', '1.5', 'bash', '-c', shell])
+            await once(child, 'exit')
+            return child.exitCode === 0
+          }
+          assert.deepEqual(filters('pod9'), [], 'no program is there yet')
+          assert.equal(await connects(), false)
+          assert.ok((datapath.counters()['drop_no_endpoint'] ?? 0) > 0, 'counted')
+          if (why === 'a pattern') datapath.fence([])
+          else commit(datapath, { endpointRemovals: [POD] })
+          assert.equal(await connects(), true, 'nobody waits for it')
+        } finally {
+          pod.kill('SIGKILL')
+          server.close()
+        }
+      }))
+  }
 
   test('onLinkNews tells of an interface as it comes, with nobody looking', (t) =>
     withBench(async ({ datapath }) => {

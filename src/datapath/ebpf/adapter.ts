@@ -28,6 +28,7 @@ import { readCounters } from './counters.ts'
 import { readDump } from './dump.ts'
 import { removePolicy, removePrefixes, upsertPolicy, upsertPrefixes } from './entries.ts'
 import { Events } from './events.ts'
+import { Gate } from './gate.ts'
 import { Hooks } from './hooks.ts'
 import { listIntercepted, writeIntercepted } from './intercepted.ts'
 import {
@@ -64,6 +65,7 @@ export interface EbpfOptions {
 /** What there is between `start` and `stop`. */
 interface Running {
   readonly object: LoadedObject
+  readonly gate: Gate
   readonly maps: KernelMaps
   readonly hooks: Hooks
   readonly peers: Peers
@@ -93,6 +95,7 @@ export class EbpfDatapath implements Datapath {
       idleMs: tcpIdleMs,
     })
     const adopted = new Adopted({ bpf, adopting: maps.ng_adopting, adopted: maps.ng_adopted })
+    const gate = new Gate({ bpf, pinPath, names: maps.ng_gate })
     const hooks = new Hooks({
       bpf,
       posix,
@@ -105,13 +108,14 @@ export class EbpfDatapath implements Datapath {
       links: linkDirectory(pinPath),
       endpoints: maps.ng_endpoints,
       sources: new Sources(maps.ng_source),
+      gate,
       forget: (id, generation) => {
         peers.forget(id, generation)
         adopted.forget(id, generation)
       },
     })
     const events = new Events(bpf, object.maps['ng_events'] ?? -1)
-    this.#running = { object, maps, hooks, peers, adopted, events }
+    this.#running = { object, gate, maps, hooks, peers, adopted, events }
     return readDump(maps)
   }
 
@@ -231,6 +235,11 @@ export class EbpfDatapath implements Datapath {
     return readDump(this.#on().maps)
   }
 
+  /** Whether interfaces are closed before their programs are attached. */
+  gateState(): HookState {
+    return this.#on().gate.state
+  }
+
   /** What the kernel's program makes of an Ethernet frame that an endpoint sends (`from`) or is sent (`to`), by
    *  running it on that frame, with all its effects. Of a cgroup endpoint this process must be a member. */
   judge(endpoint: EndpointId, direction: 'from' | 'to', frame: Uint8Array): 'pass' | 'drop' {
@@ -258,6 +267,7 @@ export class EbpfDatapath implements Datapath {
     if (this.#running === undefined) return
     this.#running.hooks.close()
     if (!options.leaveEnforcing) detachAll(this.#options.bpf, this.#options.pinPath)
+    this.#running.gate.close()
     this.#options.bpf.unload(this.#running.object.handle)
     this.#running = undefined
   }

@@ -7,11 +7,13 @@
 // fenced interfaces show of their links stays apart. It outlives the process like every entry.
 
 import { endpointId, generation } from '../../core/ids.ts'
-import { errnoName, type Bpf, type Posix } from '../../native/native.ts'
+import type { Bpf, Posix } from '../../native/native.ts'
 import { attachInterface, detach, type Programs } from './attach.ts'
 import { isWithoutLinkHeader, LOOPBACK } from './find-hook.ts'
+import { markAttached, writeEntry } from './entry-writer.ts'
+import type { Gate } from './gate.ts'
 import type { KernelMap } from './kernel-map.ts'
-import { decodeEndpoint, decodeHookKey, encodeEndpoint, encodeHookKey } from './layout.ts'
+import { decodeEndpoint, decodeHookKey, encodeHookKey } from './layout.ts'
 import type { LinkItem, LinkNews } from './link-news.ts'
 
 type Side = 'ingress' | 'egress'
@@ -23,6 +25,7 @@ export interface FencesOptions {
   readonly links: string
   readonly endpoints: KernelMap
   readonly news: LinkNews
+  readonly gate: Gate
   /** The side that packets come in of an interface that an endpoint waits for; undefined when none does. */
   readonly awaitedSide: (name: string) => Side | undefined
   /** Whether an endpoint has the interface. */
@@ -56,7 +59,16 @@ export class Fences {
 
   /** Makes these the patterns; what matches none any more is let go. */
   set(patterns: readonly string[]): void {
+    const { gate } = this.#options
+    for (const pattern of patterns) gate.add(pattern)
+    for (const pattern of this.#patterns) gate.remove(pattern)
     this.#patterns = patterns
+    this.#lookAtAll()
+  }
+
+  /** The patterns and endpoints of this process are known: away with what an earlier one left. */
+  settle(): void {
+    this.#options.gate.dropLeftovers()
     this.#lookAtAll()
   }
 
@@ -114,7 +126,8 @@ export class Fences {
     const type = posix.ifType(name)
     const side = this.#sideOf(name)
     if (type === LOOPBACK || type < 0 || side === undefined) return false
-    const value = encodeEndpoint({
+    const key = { kind: 'interface', id: ifindex } as const
+    const refused = writeEntry(endpoints, key, {
       id: endpointId(0),
       generation: generation(ifindex),
       enforcing: true,
@@ -123,8 +136,8 @@ export class Fences {
       fenced: true,
       layer3: isWithoutLinkHeader(type),
     })
-    const errno = endpoints.set(encodeHookKey({ kind: 'interface', id: ifindex }), value)
-    const failure = errno === 0 ? attachInterface(bpf, programs, ifindex, side) : errnoName(errno)
+    const failure =
+      refused ?? attachInterface(bpf, programs, ifindex, side) ?? markAttached(endpoints, key)
     if (failure !== undefined) {
       this.#failed.set(name, failure)
       return false

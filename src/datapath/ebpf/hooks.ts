@@ -12,13 +12,14 @@ import { errnoName, type Bpf, type Posix } from '../../native/native.ts'
 import type { EndpointEntry, Hook, HookState } from '../datapath.ts'
 import { attachCgroup, attachInterface, detach, type Programs } from './attach.ts'
 import { HookFinder, type PresentHook } from './find-hook.ts'
+import { markAttached, writeEntry } from './entry-writer.ts'
 import { Fences } from './fences.ts'
+import type { Gate } from './gate.ts'
 import { HookIndex } from './hook-index.ts'
 import type { KernelMap } from './kernel-map.ts'
 import {
   decodeEndpoint,
   decodeHookKey,
-  encodeEndpoint,
   encodeHookKey,
   formatHookKey,
   type HookKey,
@@ -35,6 +36,7 @@ export interface HooksOptions {
   readonly links: string
   readonly endpoints: KernelMap
   readonly sources: Sources
+  readonly gate: Gate
   /** Called when the connections of a generation are nobody's any more. */
   readonly forget: (id: EndpointId, generation: Generation) => void
 }
@@ -42,7 +44,7 @@ export interface HooksOptions {
 export class Hooks {
   readonly #options: HooksOptions
   readonly #finder: HookFinder
-  readonly #index = new HookIndex()
+  readonly #index: HookIndex
   readonly #news: LinkNews
   /** Interfaces without an endpoint. */
   readonly fences: Fences
@@ -50,17 +52,19 @@ export class Hooks {
   /** Who stands in ng_endpoints, by formatted hook key. */
   readonly #owners = new Map<string, EndpointId>()
 
+  #settled = false
   /** Retired while they were upserted; `refresh` tells of them. */
   readonly #untold = new Set<EndpointId>()
 
   constructor(options: HooksOptions) {
     this.#options = options
     this.#finder = new HookFinder(options.posix)
+    this.#index = new HookIndex(options.gate)
     this.#news = new LinkNews(options.posix)
     this.fences = new Fences({
       ...options,
       news: this.#news,
-      awaitedSide: (name) => this.#awaitedSide(name),
+      awaitedSide: (name) => this.#index.sideOf(name),
       isOwned: (ifindex) => this.#owners.has(`interface:${ifindex}`),
     })
     this.#adopt()
@@ -90,8 +94,7 @@ export class Hooks {
   upsert(entry: EndpointEntry): string | undefined {
     const placed = this.#placed.get(entry.id) ?? newcomer(entry)
     this.#placed.set(entry.id, placed)
-    if (placed.entry !== undefined) this.#index.remove(placed.id, placed.entry.hook)
-    this.#index.add(placed.id, entry.hook)
+    this.#index.replace(placed.id, placed.entry?.hook, entry.hook)
     const before = placed.generation
     const isMoved = placed.entry !== undefined && !sameHook(placed.entry.hook, entry.hook)
     if (before !== entry.generation || isMoved) placed.had = undefined
@@ -110,10 +113,10 @@ export class Hooks {
     if (placed === undefined) return undefined
     const { entry } = placed
     // Before its place is cleared: nobody waits for that interface any more.
-    if (entry !== undefined) this.#index.remove(id, entry.hook)
+    this.#index.replace(id, entry?.hook, undefined)
     const failure = this.#unplace(placed)
     if (failure !== undefined) {
-      if (entry !== undefined) this.#index.add(id, entry.hook)
+      this.#index.replace(id, undefined, entry?.hook)
       return failure
     }
     if (entry?.hook.kind === 'interface') this.fences.lookAt(entry.hook.name)
@@ -125,6 +128,8 @@ export class Hooks {
   /** Follows interfaces and cgroups that came, went or were made again; returns whose state changed. */
   refresh(): readonly EndpointId[] {
     const changed: EndpointId[] = []
+    if (!this.#settled) this.fences.settle()
+    this.#settled = true
     const news = this.#news.take()
     const ownerOf = (ifindex: number): EndpointId | undefined =>
       this.#owners.get(`interface:${ifindex}`)
@@ -176,14 +181,6 @@ export class Hooks {
     for (const [id, orphans] of sources) this.#options.sources.remove(id, orphans, [])
   }
 
-  #awaitedSide(name: string): 'ingress' | 'egress' | undefined {
-    for (const id of this.#index.byInterface(name) ?? []) {
-      const hook = this.#placed.get(id)?.entry?.hook
-      if (hook?.kind === 'interface') return hook.side
-    }
-    return undefined
-  }
-
   #place(placed: Placed): string | undefined {
     const { entry } = placed
     if (entry === undefined) return undefined
@@ -221,24 +218,22 @@ export class Hooks {
 
   #attach(entry: EndpointEntry, found: PresentHook): string | undefined {
     const { bpf, programs, links } = this.#options
-    return entry.hook.kind === 'interface'
-      ? attachInterface(bpf, programs, found.key.id, entry.hook.side)
-      : attachCgroup(bpf, programs, links, found.key, found.path)
+    const failure =
+      entry.hook.kind === 'interface'
+        ? attachInterface(bpf, programs, found.key.id, entry.hook.side)
+        : attachCgroup(bpf, programs, links, found.key, found.path)
+    return failure ?? markAttached(this.#options.endpoints, found.key)
   }
 
   /** New sources, the endpoint itself, then away with what it had before. */
   #write(placed: Placed, entry: EndpointEntry, found: PresentHook): string | undefined {
     const { sources, endpoints } = this.#options
-    const value = encodeEndpoint({
-      ...entry,
-      scoped: entry.scoped === true,
-      fenced: false,
-      layer3: found.layer3,
-    })
-    const errno =
-      sources.add(entry.id, entry.sources, placed.sources) ||
-      endpoints.set(encodeHookKey(found.key), value)
+    const scoped = entry.scoped === true
+    const value = { ...entry, scoped, fenced: false, layer3: found.layer3 }
+    const errno = sources.add(entry.id, entry.sources, placed.sources)
     if (errno !== 0) return errnoName(errno)
+    const failure = writeEntry(endpoints, found.key, value)
+    if (failure !== undefined) return failure
     const text = formatHookKey(found.key)
     const owner = this.#owners.get(text)
     if (owner !== undefined && owner !== entry.id) this.#displace(owner, entry.id)

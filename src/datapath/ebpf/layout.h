@@ -19,6 +19,7 @@
 #define ENDPOINT_SCOPED 4  /* looks in its own scope of ng_ipcache first */
 #define ENDPOINT_LAYER3 32 /* the interface carries packets without a link header */
 #define ENDPOINT_FENCED 64 /* nobody's yet: DNS only; id 0, generation the interface's index */
+#define ENDPOINT_ATTACHED 128 /* the programs are on the hook: the gate lets its packets come to them */
 
 /* Classes, as in src/identity/reserved.ts. */
 #define CLASS_HOST 1
@@ -140,6 +141,15 @@ struct dns_source_key {
 	__u8 family;
 	__be16 port;
 	__u32 address[4];
+};
+
+/* ng_gate: names of interfaces that are to be fenced. A whole name has its final zero octet in `bits`, the
+ * beginning of one (`lxc*`) has not. */
+#define GATE_NAME_SIZE 16
+
+struct gate_key {
+	__u32 bits;
+	char name[GATE_NAME_SIZE];
 };
 
 /* ng_adopting: until when an endpoint's TCP segments without SYN are adopted, and until when what is adopted

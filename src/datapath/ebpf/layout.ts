@@ -30,6 +30,7 @@ export const MAP_SHAPES = {
   ng_conn_count: { key: 12, value: 8 },
   ng_listeners: { key: 24, value: 4 },
   ng_dns_source: { key: 20, value: 4 },
+  ng_gate: { key: 20, value: 4 },
   ng_adopting: { key: 8, value: 16 },
   ng_adopted: { key: 48, value: 16 },
   ng_intercepted: { key: 4, value: 24 },
@@ -80,6 +81,8 @@ export interface EndpointValue {
   readonly scoped: boolean
   /** No endpoint: DNS only (src/datapath/ebpf/fences.ts). */
   readonly fenced: boolean
+  /** The programs are on the hook; until then the gate holds its packets. */
+  readonly attached: boolean
   readonly layer3: boolean
 }
 
@@ -89,6 +92,7 @@ const FLAG_AUDIT = 2
 const FLAG_SCOPED = 4
 const FLAG_LAYER3 = 32
 const FLAG_FENCED = 64
+const FLAG_ATTACHED = 128
 
 /** `interface:4`, `cgroup:77`. */
 export function formatHookKey(key: HookKey): string {
@@ -149,7 +153,8 @@ export function encodeEndpoint(value: EndpointValue): Uint8Array {
     (value.audit ? FLAG_AUDIT : 0) |
     (value.scoped ? FLAG_SCOPED : 0) |
     (value.layer3 ? FLAG_LAYER3 : 0) |
-    (value.fenced ? FLAG_FENCED : 0)
+    (value.fenced ? FLAG_FENCED : 0) |
+    (value.attached ? FLAG_ATTACHED : 0)
   view.setUint32(8, flags, LITTLE)
   return octets
 }
@@ -163,6 +168,7 @@ export function decodeEndpoint(octets: Uint8Array, at: number): EndpointValue {
     audit: (flags & FLAG_AUDIT) !== 0,
     scoped: (flags & FLAG_SCOPED) !== 0,
     fenced: (flags & FLAG_FENCED) !== 0,
+    attached: (flags & FLAG_ATTACHED) !== 0,
     layer3: (flags & FLAG_LAYER3) !== 0,
   }
 }
@@ -223,6 +229,17 @@ export function decodePolicy(
     verdict: VERDICTS[values[valueAt]! - 1] ?? 'deny',
     rule: ruleId(readNumber(values, valueAt + 4)),
   }
+}
+
+/** A key of ng_gate from a name, or its beginning and a final `*`; undefined when no interface can have it. */
+export function encodeGateName(pattern: string): Uint8Array | undefined {
+  const isWhole = !pattern.endsWith('*')
+  const name = Buffer.from(isWhole ? `${pattern}\0` : pattern.slice(0, -1))
+  const octets = new Uint8Array(MAP_SHAPES.ng_gate.key)
+  if (name.length > octets.length - 4 || pattern === '') return undefined
+  octets.set(encodeNumber(name.length * 8))
+  octets.set(name, 4)
+  return octets
 }
 
 export function encodeListener(listener: ListenerEntry): Uint8Array {

@@ -110,6 +110,14 @@ struct {
 	__type(value, struct adopted_value);
 } ng_adopted SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 32768);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct gate_key);
+	__type(value, __u32);
+} ng_gate SEC(".maps");
+
 /* By interface index. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -24,6 +24,7 @@ export function openMaps(bpf: Bpf, fds: Readonly<Record<string, number>>): Kerne
     ng_conn_count: open('ng_conn_count'),
     ng_listeners: open('ng_listeners'),
     ng_dns_source: open('ng_dns_source'),
+    ng_gate: open('ng_gate'),
     ng_adopting: open('ng_adopting'),
     ng_adopted: open('ng_adopted'),
     ng_intercepted: open('ng_intercepted'),

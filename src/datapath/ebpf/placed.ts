@@ -29,7 +29,7 @@ export function newcomer(entry: EndpointEntry): Placed {
   return {
     id: entry.id,
     generation: entry.generation,
-    entry,
+    entry: undefined,
     key: undefined,
     had: undefined,
     closed: undefined,

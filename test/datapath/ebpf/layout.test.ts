@@ -55,7 +55,7 @@ test('decodePolicy gives back what was encoded', () => {
 })
 
 test('decodeEndpoint, decodeHookKey, decodeSource and decodeMode give back what was encoded', () => {
-  for (let flags = 0; flags < 32; flags++) {
+  for (let flags = 0; flags < 64; flags++) {
     const value = {
       id: endpointId(2 ** 31 - 1),
       generation: generation(3),
@@ -64,6 +64,7 @@ test('decodeEndpoint, decodeHookKey, decodeSource and decodeMode give back what 
       layer3: (flags & 4) !== 0,
       scoped: (flags & 8) !== 0,
       fenced: (flags & 16) !== 0,
+      attached: (flags & 32) !== 0,
     }
     assert.deepEqual(decodeEndpoint(encodeEndpoint(value), 0), value)
   }

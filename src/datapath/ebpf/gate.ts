@@ -1,0 +1,99 @@
+// The gate before routing (gate.bpf.c) and the names it knows. It is extra: where the kernel lacks it (before 6.4), an
+// interface is closed from the moment its programs are attached, about a millisecond after it appears, and the
+// adapter says so. Names are written before an interface of that name can come, and outlive the process, so that an
+// interface that is made while no daemon runs is closed too.
+
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { builtFile, errnoName, type Bpf, type LoadedObject } from '../../native/native.ts'
+import type { HookState } from '../datapath.ts'
+import { pinDirectory } from './bpffs.ts'
+import type { KernelMap } from './kernel-map.ts'
+import { encodeGateName, encodeNumber } from './layout.ts'
+
+const FILE = 'namegate-gate.bpf.o'
+/** Before defragmentation (-400) and everything behind it. */
+const PRIORITY = -500
+/** Daemons with other pins in the same network namespace have one each. */
+const PRIORITIES = 16
+const FAMILIES = { inet: 2, inet6: 10 } as const
+const EBUSY = -16
+
+export interface GateOptions {
+  readonly bpf: Bpf
+  readonly pinPath: string
+  readonly names: KernelMap
+}
+
+export class Gate {
+  readonly #options: GateOptions
+  readonly #object: LoadedObject | undefined
+  /** How often each key is wanted, in hex. */
+  readonly #wanted = new Map<string, number>()
+  /** Keys that an earlier process left and nobody has claimed. */
+  #leftover = new Set<string>()
+  readonly state: HookState
+
+  constructor(options: GateOptions) {
+    this.#options = options
+    const { bpf, pinPath, names } = options
+    names.forEach((keys, at) => this.#leftover.add(hex(keys.subarray(at, at + names.keySize))))
+    const file = builtFile(FILE)
+    const loaded = existsSync(file) ? bpf.load(file, pinDirectory(pinPath), {}) : 0
+    this.#object = typeof loaded === 'number' ? undefined : loaded
+    const failure = typeof loaded === 'number' ? loaded : this.#attach(loaded)
+    this.state =
+      failure === undefined
+        ? { kind: 'attached' }
+        : { kind: 'failed', reason: failure === 0 ? `${FILE} is not built` : errnoName(failure) }
+  }
+
+  /** A name, or its beginning and a final `*`; from now on such an interface is closed until it has an entry. */
+  add(pattern: string): void {
+    const key = encodeGateName(pattern)
+    if (key === undefined) return
+    const text = hex(key)
+    const count = this.#wanted.get(text) ?? 0
+    this.#wanted.set(text, count + 1)
+    const isThere = this.#leftover.delete(text) || count > 0
+    if (!isThere) this.#options.names.set(key, encodeNumber(1))
+  }
+
+  /** As often as it was added. */
+  remove(pattern: string): void {
+    const key = encodeGateName(pattern)
+    if (key === undefined) return
+    const count = (this.#wanted.get(hex(key)) ?? 0) - 1
+    if (count > 0) this.#wanted.set(hex(key), count)
+    else if (this.#wanted.delete(hex(key))) this.#options.names.delete(key)
+  }
+
+  /** Everything that is wanted has been added: away with what an earlier process left. */
+  dropLeftovers(): void {
+    for (const text of this.#leftover) this.#options.names.delete(Buffer.from(text, 'hex'))
+    this.#leftover = new Set()
+  }
+
+  close(): void {
+    if (this.#object !== undefined) this.#options.bpf.unload(this.#object.handle)
+  }
+
+  /** Undefined, or the errno that stopped it. */
+  #attach({ programs }: LoadedObject): number | undefined {
+    const { bpf, pinPath } = this.#options
+    const program = programs['ng_gate_in'] ?? -1
+    for (const [name, family] of Object.entries(FAMILIES)) {
+      const pin = join(pinDirectory(pinPath), `gate_${name}`)
+      let result = EBUSY
+      for (let i = 0; i < PRIORITIES && result === EBUSY; i++) {
+        result = bpf.netfilterAttach(program, family, PRIORITY + i, pin)
+      }
+      if (result !== 0) return result
+    }
+    return undefined
+  }
+}
+
+function hex(octets: Uint8Array): string {
+  return Buffer.from(octets).toString('hex')
+}
