@@ -102,7 +102,8 @@ export const COMMITTED: CommitResult = []
 export type HookState =
   | { readonly kind: 'attached' }
   | { readonly kind: 'unfenced' }
-  | { readonly kind: 'waiting'; readonly reason: string }
+  /** `remade`: the hook is there again, but this generation was at the one before it. */
+  | { readonly kind: 'waiting'; readonly reason: string; readonly remade?: boolean }
   | { readonly kind: 'failed'; readonly reason: string }
 
 export interface DatapathEndpoint {

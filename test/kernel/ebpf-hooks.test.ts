@@ -66,6 +66,7 @@ describe('ebpf hooks', { skip }, () => {
       assert.deepEqual(datapath.hookState(POD), {
         kind: 'waiting',
         reason: `${second} was made again`,
+        remade: true,
       })
       assert.deepEqual(filters('pod9'), ['ingress ng_tc_from', 'egress ng_tc_to'], 'closed at once')
       assert.deepEqual(datapath.dump().endpoints, [], 'it is not the old one’s')

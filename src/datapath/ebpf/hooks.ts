@@ -207,7 +207,8 @@ export class Hooks {
   #retire(placed: Placed, entry: EndpointEntry, found: PresentHook): string | undefined {
     if (sameKey(placed.closed, found.key)) return undefined
     const failure = this.#unplace(placed)
-    placed.state = { kind: 'waiting', reason: `${formatHookKey(found.key)} was made again` }
+    const reason = `${formatHookKey(found.key)} was made again`
+    placed.state = { kind: 'waiting', reason, remade: true }
     if (found.key.kind === 'cgroup') {
       placed.closed = found.key
       return failure ?? this.#attach(entry, found)

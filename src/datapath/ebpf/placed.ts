@@ -49,8 +49,8 @@ export function isNews(placed: Placed, found: FoundHook): boolean {
 }
 
 /** Its hook was made again and it has no other. */
-export function isRetired({ had, key, state }: Placed): boolean {
-  return had !== undefined && key === undefined && state.kind === 'waiting'
+export function isRetired({ state }: Placed): boolean {
+  return state.kind === 'waiting' && state.remade === true
 }
 
 export function sameHook(a: Hook, b: Hook): boolean {
