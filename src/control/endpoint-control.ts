@@ -90,7 +90,10 @@ export class EndpointControl {
   followHook(endpoint: Endpoint): boolean {
     const before = this.#hookKeys.get(endpoint.id)
     const key = this.#noteHook(endpoint)
-    if (before === undefined || before === key) return false
+    // The datapath may have seen the one before when nobody here looked.
+    const hook = this.#core.datapath.hookState(endpoint.id)
+    const isRemade = hook.kind === 'waiting' && hook.remade === true
+    if (!isRemade && (before === undefined || before === key)) return false
     this.#remove(endpoint)
     this.#core.departures.step(DEPARTURE_SLICE)
     const id = endpointId(this.#nextId++)

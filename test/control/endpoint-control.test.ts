@@ -126,3 +126,15 @@ test('EndpointControl forgets what a departed endpoint learned in slices, whatev
     if (pairs.mapping[pair] !== 0) assert.equal(pairs.endpoint[pair], node.endpoint('b').id)
   }
 })
+
+test('EndpointControl.followHook begins an endpoint anew when the datapath says that its hook was made again', () => {
+  const node = new Node()
+  node.setEndpoints([
+    { ...mkEndpoint('a', ['10.0.0.1']), hook: { kind: 'cgroup' as const, path: 'a.slice' } },
+  ])
+  const { id } = node.endpoint('a')
+  assert.equal(node.endpoints.followHook(node.endpoint('a')), false, 'the same key, no news')
+  node.recorder.hook = { kind: 'waiting', reason: 'cgroup:7 was made again', remade: true }
+  assert.equal(node.endpoints.followHook(node.endpoint('a')), true, 'nobody here saw it go')
+  assert.notEqual(node.endpoint('a').id, id)
+})
