@@ -1,12 +1,11 @@
-// The text of `intercept show --iptables`, loaded by iptables-restore and ip6tables-restore, does what namegate's own
-// rules do; its comments are the routing to make and the commands that remove it all.
+// TPROXY by the printed iptables text, loaded by iptables-restore and ip6tables-restore: it does what namegate's own
+// rules do, and the commands in its comments take it all away again.
 
 import assert from 'node:assert/strict'
-import { outputIn, runIn, snapshot } from '../support/intercept-lab.ts'
-import type { Host } from '../support/lab.ts'
+import { snapshot } from '../support/intercept-lab.ts'
+import { loadText, unloadText } from '../support/iptables.ts'
 import { tproxySuite } from '../support/tproxy-suite.ts'
 
-const RESTORE = ['iptables-restore', 'ip6tables-restore']
 let text = ''
 let before: readonly string[] = []
 
@@ -16,32 +15,15 @@ tproxySuite({
   config: '',
   install: async (namegate, node) => {
     before = snapshot(node)
-    const { code, stdout, stderr } = await namegate.run('intercept', 'show', '--iptables')
-    assert.equal(code, 0, stderr)
-    text = stdout
-    for (const tool of RESTORE) {
-      const loaded = runIn(node, [tool, '--noflush'], text)
-      assert.equal(loaded.code, 0, loaded.stderr)
-    }
-    for (const [, command = ''] of text.matchAll(/^# (ip .*)$/gm)) outputIn(node, ...words(command))
+    text = await loadText(namegate, node)
   },
   remove: async (_namegate, node) => {
-    for (const [, line = ''] of text.matchAll(/^# {3}(ip.*)$/gm)) removeBy(node, line)
-    const left = snapshot(node).filter(
-      (each) => !before.includes(each) && /NAMEGATE|4e47/.test(each),
+    unloadText(text, node)
+    const left = snapshot(node).filter((line) => !before.includes(line))
+    assert.deepEqual(
+      left.filter((line) => /NAMEGATE|4e47|lookup|local default/.test(line)),
+      [],
     )
-    await Promise.resolve(assert.deepEqual(left, []))
+    await Promise.resolve()
   },
 })
-
-function removeBy(node: Host, line: string): void {
-  for (const command of line.split('; ')) {
-    outputIn(node, ...words(command))
-    if (command.startsWith('iptables'))
-      outputIn(node, ...words(command.replace('iptables', 'ip6tables')))
-  }
-}
-
-function words(command: string): readonly string[] {
-  return command.split(' ')
-}

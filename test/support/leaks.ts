@@ -4,24 +4,32 @@
 import { outputIn, runIn } from './intercept-lab.ts'
 import type { Host } from './lab.ts'
 
+let made = 0
+
 export class Leaks {
   readonly #host: Host
 
-  /** `pods`: prefixes that pods send from, forged ones included. */
-  constructor(host: Host, pods: readonly string[]) {
+  readonly #table: string
+
+  /** `pods`: prefixes that pods send from, forged ones included. `only`: more matches of nftables. */
+  constructor(host: Host, pods: readonly string[], only = '') {
     this.#host = host
+    this.#table = `leaks${++made}`
     const rules = pods.flatMap((prefix) => {
       const source = `${prefix.includes(':') ? 'ip6' : 'ip'} saddr ${prefix}`
-      return [`${source} udp dport { 53, 853 } counter`, `${source} tcp dport { 53, 853 } counter`]
+      return [
+        `${source} ${only} udp dport { 53, 853 } counter`,
+        `${source} ${only} tcp dport { 53, 853 } counter`,
+      ]
     })
-    const script = `table inet leaks { chain in { type filter hook prerouting priority -500; ${rules.join('; ')}; }; }`
+    const script = `table inet ${this.#table} { chain in { type filter hook prerouting priority -500; ${rules.join('; ')}; }; }`
     const { code, stderr } = runIn(host, ['nft', '-f', '-'], script)
     if (code !== 0) throw new Error(stderr)
   }
 
   /** Packets so far. */
   get count(): number {
-    const text = outputIn(this.#host, 'nft', 'list', 'table', 'inet', 'leaks')
+    const text = outputIn(this.#host, 'nft', 'list', 'table', 'inet', this.#table)
     return [...text.matchAll(/packets (\d+)/g)].reduce(
       (sum, [, packets]) => sum + Number(packets),
       0,
