@@ -36,6 +36,7 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
     learner,
     responder,
     upstream,
+    adoption: daemon.adoption,
     unknown,
     listeners,
     endpoints,

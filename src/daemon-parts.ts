@@ -1,8 +1,10 @@
 // Parts of the daemon made from its config alone, before they are put together in daemon.ts.
 
+import { constants } from 'node:os'
 import type { Clock } from './core/clock.ts'
 import { InvalidInputError, UnavailableError } from './core/errors.ts'
-import { formatAddress, type Prefix } from './core/ip.ts'
+import { formatAddress, type Family, type Prefix } from './core/ip.ts'
+import { AdoptionControl, type TrackedFlow } from './control/adoption-control.ts'
 import { AuditControl, NO_AUDIT_SETTINGS } from './control/audit-control.ts'
 import { configuredPrefixesMax } from './control/config-bounds.ts'
 import { CoreState } from './control/core-state.ts'
@@ -12,6 +14,8 @@ import { ownAddresses } from './config/load.ts'
 import { resolveUpstreams } from './config/upstreams.ts'
 import type { DaemonOptions } from './daemon.ts'
 import type { Datapath, DatapathDump } from './datapath/datapath.ts'
+import { openConntrack } from './native/conntrack.ts'
+import { isBuilt } from './native/native.ts'
 import type { ServerAddress } from './proxy/server-pool.ts'
 import { systemResolvers } from './sources/system-resolvers.ts'
 
@@ -59,6 +63,25 @@ export function makePolicies(config: Config, core: CoreState): PolicyControl {
     withoutDnsRules: config.dns.withoutRules,
     staticIdentitiesMax: config.limits['static-identities'],
   })
+}
+
+/** Spares what was open before; where nothing enforces nothing is listed. */
+export function makeAdoption(
+  { datapath: { kind, adoptExistingMs } }: Config,
+  datapath: Datapath,
+  nodeAddresses: readonly Prefix[],
+): AdoptionControl {
+  const listFlows = kind === 'memory' ? () => 0 : listTracked
+  return new AdoptionControl({ datapath, passMs: adoptExistingMs, nodeAddresses, listFlows })
+}
+
+function listTracked(family: Family, visit: (flow: TrackedFlow) => void): number {
+  if (!isBuilt('conntrack')) return -constants.errno.ENOSYS
+  const opened = openConntrack()
+  if (opened.kind === 'absent') return opened.errno
+  const errno = opened.table.dump(family, visit)
+  opened.table.close()
+  return errno
 }
 
 /** The configured servers, `system` resolved; throws when one is ourselves or there is none. */

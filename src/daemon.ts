@@ -4,6 +4,7 @@
 
 import { systemClock, type Clock } from './core/clock.ts'
 import type { Prefix } from './core/ip.ts'
+import type { AdoptionControl } from './control/adoption-control.ts'
 import type { AuditControl, AuditSettings } from './control/audit-control.ts'
 import type { CoreState } from './control/core-state.ts'
 import { EndpointControl } from './control/endpoint-control.ts'
@@ -14,9 +15,9 @@ import { ResourceControl } from './control/resource-control.ts'
 import { removeLeftovers } from './control/takeover.ts'
 import { Transition } from './control/transition.ts'
 import type { Config } from './config/config.ts'
-import { makeAudit, makeCore, makePolicies, serversOf } from './daemon-parts.ts'
+import { makeAdoption, makeAudit, makeCore, makePolicies, serversOf } from './daemon-parts.ts'
 import type { Datapath, DatapathDump, DatapathEvent, Mode } from './datapath/datapath.ts'
-import { isBuilt, loadPosix } from './native/native.ts'
+import { errnoName, isBuilt, loadPosix } from './native/native.ts'
 import type { Interception } from './intercept/interception.ts'
 import { interfacesOf, openInterception } from './open-interception.ts'
 import { DnsProxy } from './proxy/dns-proxy.ts'
@@ -45,6 +46,7 @@ export class Daemon {
   readonly servers: readonly ServerAddress[]
   readonly core: CoreState
   readonly policies: PolicyControl
+  readonly adoption: AdoptionControl
   readonly endpoints: EndpointControl
   readonly resources: ResourceControl
   readonly transition: Transition
@@ -73,12 +75,14 @@ export class Daemon {
     const core = makeCore(config, clock, datapath, this.#restored, node)
     this.core = core
     this.policies = makePolicies(config, core)
+    this.adoption = makeAdoption(config, datapath, node)
     this.endpoints = new EndpointControl({
       core,
       policies: this.policies,
       restored: this.#restored,
       nodeAddresses: node,
       endpointsMax: config.limits.endpoints,
+      onPresent: (endpoint) => this.adoption.adopt(endpoint),
     })
     this.resources = new ResourceControl({ core })
     this.transition = new Transition(this)
@@ -188,6 +192,7 @@ export class Daemon {
     this.#bound = true
     this.datapath.setListeners(this.proxy.listeners.entries)
     this.sources.apply()
+    this.#endAdoption()
     this.transition.finish()
     const known = new Set([...this.endpoints.registry].map(({ id }) => id))
     removeLeftovers(this.core, this.#restored, known)
@@ -208,6 +213,21 @@ export class Daemon {
     void this.interception.stop()
     this.proxy.stop()
     this.datapath.stop({ leaveEnforcing: true })
+  }
+
+  /** Whoever comes from now on is judged from its first packet. */
+  #endAdoption(): void {
+    const { counters, faults } = this.adoption
+    this.adoption.end()
+    const milliseconds = this.config.datapath.adoptExistingMs
+    const fields = { count: counters.flows, milliseconds }
+    const [errno] = faults
+    if (errno !== undefined) {
+      const message = 'open flows cannot be listed: only TCP is spared, by its segments'
+      this.#log.warn({ ...fields, reason: errnoName(errno) }, message)
+    } else if (counters.endpoints > 0 && this.datapath.kind !== 'memory') {
+      this.#log.info(fields, 'flows that are older than enforcement pass for a while')
+    }
   }
 
   #onEvent(event: DatapathEvent): void {

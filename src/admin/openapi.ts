@@ -51,6 +51,7 @@ const SCHEMAS = {
     policies: TEXTS,
     policyRevision: NUMBER,
     realizedRevision: NUMBER,
+    adoptedFlows: NUMBER,
   }),
   Policy: fields({
     name: TEXT,

@@ -14,6 +14,8 @@ export interface EndpointShape {
   readonly policies: readonly string[]
   readonly policyRevision: number
   readonly realizedRevision: number
+  /** Flows that are older than its enforcement and still pass. */
+  readonly adoptedFlows: number
 }
 
 export interface ResourceShape {
@@ -81,7 +83,7 @@ export interface IdentityShape {
 
 /** One entry of the kernel's maps (or of what stands in for them), as it is enforced now. */
 export interface DatapathShape {
-  readonly map: 'ng_mode' | 'ng_ipcache' | 'ng_policy' | 'ng_endpoints' | 'ng_source'
+  readonly map: 'ng_mode' | 'ng_ipcache' | 'ng_policy' | 'ng_endpoints' | 'ng_source' | 'ng_adopted'
   readonly key: string
   readonly value: string
 }

@@ -27,6 +27,8 @@ export interface EndpointControlOptions {
   readonly restored: DatapathDump
   readonly nodeAddresses: readonly Prefix[]
   readonly endpointsMax: number
+  /** Told of each endpoint whose hook is there when endpoints are applied first, and that no pinned state knows. */
+  readonly onPresent?: (endpoint: Endpoint) => void
 }
 
 /** Addresses per endpoint that the table has room for, on average. */
@@ -45,12 +47,16 @@ export class EndpointControl {
   readonly #entries = new Map<EndpointId, EndpointEntry>()
   /** What the kernel knew each endpoint's hook by when it was last there. */
   readonly #hookKeys = new Map<EndpointId, string>()
+  readonly #onPresent: (endpoint: Endpoint) => void
+  /** Until endpoints were applied once: those that were there before enforcement. */
+  #isFirst = true
   #nextId: number
 
   constructor(options: EndpointControlOptions) {
     this.#core = options.core
     this.#policies = options.policies
     this.#nodeAddresses = options.nodeAddresses
+    this.#onPresent = options.onPresent ?? (() => undefined)
     this.#facts = new ConfigFacts(options)
     const addressesMax = options.endpointsMax * ADDRESSES_PER_ENDPOINT
     this.registry = new EndpointRegistry({ addressesMax })
@@ -80,6 +86,7 @@ export class EndpointControl {
     this.#facts.apply(this.#wantedFacts())
     this.#policies.setEndpoints(this.registry)
     for (const endpoint of added) this.#publish(endpoint)
+    this.#isFirst = false
   }
 
   /**
@@ -125,7 +132,10 @@ export class EndpointControl {
       return { ...record, id: adopted.id, generation: adopted.generation }
     }
     const id = endpointId(this.#nextId++)
-    return { ...record, id, generation: generation(id) }
+    const endpoint = { ...record, id, generation: generation(id) }
+    const isPresent = record.hook.kind !== 'none' && key !== undefined
+    if (this.#isFirst && isPresent && adopted === undefined) this.#onPresent(endpoint)
+    return endpoint
   }
 
   #publish(endpoint: Endpoint): void {

@@ -49,6 +49,7 @@ test('endpointRows gives the contract shape, with why nothing fences it', () => 
     policies: ['policy-0'],
     policyRevision: 1,
     realizedRevision: 1,
+    adoptedFlows: 0,
   }
   assert.deepEqual([...endpointRows(state)], [row])
   node.recorder.hook = { kind: 'waiting', reason: 'no interface lxc-shop' }

@@ -35,6 +35,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
     },
     learner: { counters: { addresses: 10, guarded: 2, overBound: 3 } },
     responder: { counters: ones('truncated') },
+    adoption: { counters: ones('flows', 'notTaken') },
     unknown: {
       waiting: 1,
       counters: {

@@ -2,8 +2,9 @@
 // map. The memory datapath has no maps, but the same entries.
 
 import { RESERVED_NAMES } from '../../identity/reserved.ts'
-import { formatPrefix } from '../../core/ip.ts'
-import { formatPortRange } from '../../core/protocol.ts'
+import { formatAddress, formatPrefix, type Family } from '../../core/ip.ts'
+import { formatPortRange, formatProtocol } from '../../core/protocol.ts'
+import type { AdoptedFlow } from '../../datapath/adoption.ts'
 import type {
   DatapathDump,
   EndpointEntry,
@@ -27,6 +28,10 @@ export function* datapathRows({ core }: AdminState): Rows<DatapathShape> {
     if (i % ROWS_PER_PAUSE === 0) yield undefined
     yield { map: 'ng_policy', key: formatPolicyKey(entry), value: formatPolicyValue(entry) }
   }
+  for (const [i, flow] of core.datapath.adopted().entries()) {
+    if (i % ROWS_PER_PAUSE === 0) yield undefined
+    yield { map: 'ng_adopted', key: formatFlowKey(flow), value: formatFlowValue(flow) }
+  }
   const { prefixes } = dump
   for (let i = 0; i < prefixes.count; i++) {
     if (i % ROWS_PER_PAUSE === 0) yield undefined
@@ -45,6 +50,24 @@ function* endpointEntries({ endpoints }: DatapathDump): Rows<DatapathShape> {
       yield { map: 'ng_source', key, value: SOURCE_VALUE }
     }
   }
+}
+
+/** `endpoint 1 TCP 10.0.1.5:40000 to 198.51.100.9:443` */
+function formatFlowKey(flow: AdoptedFlow): string {
+  const { endpoint, family, protocol, local, localPort, peer, peerPort } = flow
+  const from = formatPlace(family, local, localPort)
+  const to = formatPlace(family, peer, peerPort)
+  return `endpoint ${endpoint} ${formatProtocol(protocol)} ${from} to ${to}`
+}
+
+/** `passes 540 s` */
+function formatFlowValue({ leftMs }: AdoptedFlow): string {
+  return `passes ${Math.ceil(leftMs / 1000)} s`
+}
+
+function formatPlace(family: Family, octets: Uint8Array, port: number): string {
+  const address = formatAddress(family, octets)
+  return family === 4 ? `${address}:${port}` : `[${address}]:${port}`
 }
 
 /** `192.0.2.1/32`; `endpoint 1 192.0.2.1/32` of what that endpoint alone sees. */

@@ -1,5 +1,6 @@
 // Endpoints: who they are, whether anything fences them and which policies apply.
 
+import type { EndpointId } from '../../core/ids.ts'
 import { formatAddress, formatPrefix, widthOf, type Prefix } from '../../core/ip.ts'
 import { qualifiedName } from '../../control/rule-origins.ts'
 import type { Endpoint } from '../../endpoints/registry.ts'
@@ -7,7 +8,13 @@ import type { EndpointShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
 
 export function* endpointRows(state: AdminState): Iterable<EndpointShape> {
-  for (const endpoint of state.endpoints.registry) yield endpointRow(state, endpoint)
+  const adopted = new Map<EndpointId, number>()
+  for (const { endpoint } of state.core.datapath.adopted()) {
+    adopted.set(endpoint, (adopted.get(endpoint) ?? 0) + 1)
+  }
+  for (const endpoint of state.endpoints.registry) {
+    yield endpointRow(state, endpoint, adopted.get(endpoint.id) ?? 0)
+  }
 }
 
 /** What keeps an endpoint from being fenced; undefined when nothing does. */
@@ -27,7 +34,7 @@ export function unfencedReason(state: AdminState, endpoint: Endpoint): string | 
   }
 }
 
-function endpointRow(state: AdminState, endpoint: Endpoint): EndpointShape {
+function endpointRow(state: AdminState, endpoint: Endpoint, adoptedFlows: number): EndpointShape {
   const unfenced = unfencedReason(state, endpoint)
   const origin = state.auditOrigin(endpoint) ?? (state.mode() === 'audit' ? 'node' : undefined)
   const audited = origin === undefined ? '' : `audit: ${origin}`
@@ -42,6 +49,7 @@ function endpointRow(state: AdminState, endpoint: Endpoint): EndpointShape {
     policies: (state.policies.compiledOf(endpoint.id)?.policies ?? []).map(qualifiedName).sort(),
     policyRevision: state.policies.revision,
     realizedRevision: state.transition.realizedRevision,
+    adoptedFlows,
   }
 }
 

@@ -15,6 +15,15 @@ export function addDatapathMetrics(registry: Registry, sources: MetricsSources):
     label: 'event',
     read: () => Object.entries(datapath.counters()),
   })
+  addCounter(registry, {
+    name: 'datapath_flows_adopted_total',
+    help: 'Flows that were listed at the start as older than enforcement: taken, or without room in the table',
+    label: 'result',
+    read: () => [
+      ['taken', sources.adoption.counters.flows],
+      ['no_room', sources.adoption.counters.notTaken],
+    ],
+  })
   addGauge(registry, {
     name: 'datapath_mode',
     help: '1 for the mode that is set',

@@ -19,6 +19,7 @@ export interface MetricsSources {
       'becameKnown' | 'timedOut' | 'refusedFull' | 'refusedClientFull' | 'refusedLong'
     >
   }
+  readonly adoption: { readonly counters: Counters<'flows' | 'notTaken'> }
   readonly upstream: UpstreamSource
   readonly listeners: {
     readonly udp: readonly { readonly counters: UdpCounters }[]
