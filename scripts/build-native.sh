@@ -3,10 +3,18 @@
 # namegate.bpf.o with namegate-gate.bpf.o. Needs no network. Does nothing when all is newer than its sources. What can't be built is
 # named in one line each with the remedy; the exit code is 1 when anything is missing.
 # The addons are plain C against N-API, so a compiler and two headers are enough and node-gyp is not needed.
+# NAMEGATE_SANITIZE=1: instead the addons alone, into build/Sanitize/, with ASan and UBSan; loading one of them takes
+# LD_PRELOAD of libasan and NAMEGATE_ADDONS=Sanitize (test/native/sanitize.test.ts).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
 out=build/Release
+options='-O2'
+if [ "${NAMEGATE_SANITIZE:-}" = 1 ]; then
+	out=build/Sanitize
+	options='-O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined'
+fi
+source= # when it is another file than the addon's name says
 missing=0
 mkdir -p $out
 
@@ -58,10 +66,11 @@ addon() {
 	name=$1
 	libraries=$2
 	shift 2
-	stale "$out/$name.node" "src/native/$name.c" "$@" scripts/build-native.sh || return 0
+	file=${source:-src/native/$name.c}
+	stale "$out/$name.node" "$file" "$@" scripts/build-native.sh || return 0
 	# shellcheck disable=SC2086
-	make_file "$out/$name.node" "$compiler" -std=gnu11 -O2 -g -Wall -Wextra -Werror=implicit-function-declaration -fPIC -shared -fvisibility=hidden \
-		-I "$headers" "src/native/$name.c" $libraries
+	make_file "$out/$name.node" "$compiler" -std=gnu11 $options -g -Wall -Wextra -Werror=implicit-function-declaration -fPIC -shared -fvisibility=hidden \
+		-I "$headers" "$file" $libraries
 }
 
 has_header() { printf '#include <%s>\n' "$1" | "$compiler" -I "$headers" -E -x c - >/dev/null 2>&1; }
@@ -77,6 +86,11 @@ else
 	if has_header uv.h; then
 		addon tcp '' src/native/addon.h src/native/watch.h
 		addon udp '' src/native/addon.h src/native/watch.h src/native/udp-*.h
+		if [ $out = build/Sanitize ]; then
+			source=test/native/planted.c
+			addon planted '' src/native/addon.h src/native/watch.h src/native/udp*.[ch]
+			source=
+		fi
 	else
 		lack 'uv.h for native sockets: the headers of Node.js itself, or apt-get install libuv1-dev'
 	fi
@@ -86,6 +100,8 @@ else
 		lack 'libbpf: apt-get install libbpf-dev'
 	fi
 fi
+
+[ $out = build/Sanitize ] && exit $missing
 
 if [ -n "$compiler" ] && stale $out/set-mode src/native/set-mode.c scripts/build-native.sh; then
 	make_file $out/set-mode "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/set-mode.c

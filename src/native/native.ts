@@ -126,9 +126,12 @@ export function builtFile(name: string): string {
   return join(packageRoot(), 'build', name)
 }
 
+/** Folder of the addons below `build/`; the sanitizer build has its own. */
+const ADDONS = process.env['NAMEGATE_ADDONS'] === 'Sanitize' ? 'Sanitize' : 'Release'
+
 /** Whether a native part is there at all. */
 export function isBuilt(name: 'posix' | 'bpf' | 'conntrack' | 'tcp' | 'udp'): boolean {
-  return existsSync(builtFile(join('Release', `${name}.node`)))
+  return existsSync(builtFile(join(ADDONS, `${name}.node`)))
 }
 
 export function loadPosix(): Posix {
@@ -152,7 +155,7 @@ export function loadBpf(): Bpf {
 }
 
 function loadAddon<Addon>(name: string, packages: string): Addon {
-  const file = builtFile(join('Release', `${name}.node`))
+  const file = builtFile(join(ADDONS, `${name}.node`))
   const remedy = `${packages}, then npm run build`
   if (!existsSync(file)) {
     throw new UnavailableError(`Cannot load native part ${name}: it is not built: ${remedy}`)

@@ -73,7 +73,7 @@ const FLUSHES_MAX = 4
 const ANSWERS_BUFFER = 1024 * 1024
 const NOWHERE = new Uint8Array(16)
 /** No fault of the peer or the way: the kernel had no room. */
-const WANT_OF_ROOM: ReadonlySet<string> = new Set(['EAGAIN', 'ENOBUFS', 'ENOMEM', 'EMSGSIZE'])
+const WANT_OF_ROOM = /^(?:EAGAIN|EWOULDBLOCK|ENOBUFS|ENOMEM|EMSGSIZE)$/
 
 export class NativeDatagrams implements Datagrams, SocketEngine {
   readonly native = true
@@ -289,7 +289,7 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
       if (socket?.handle !== handle) continue
       const code = errnoName(news[at + 1]!)
       if (news[at + 2]! > 0) socket.owner.dropped(news[at + 2]!)
-      if (!WANT_OF_ROOM.has(code)) socket.owner.fault(code)
+      if (!WANT_OF_ROOM.test(code)) socket.owner.fault(code)
     }
   }
 }

@@ -1,0 +1,76 @@
+// The addons under AddressSanitizer and UndefinedBehaviorSanitizer: the suites that drive their sockets run clean in a
+// process of their own, and a fault planted in one of them is reported.
+
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { before, describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { nativeIsLacking } from '../support/sockets.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const PLANTED = `
+const udp = require('./build/Sanitize/planted.node')
+const engine = udp.open(() => undefined)
+const none = new Uint8Array(16)
+for (let i = 0; i < 5; i++) udp.socket(engine, Int32Array.of(4, 0, 0, 0, 0, 0, 0, 0), none, none)`
+
+/** Full paths of the sanitizers' libraries, or why there are none. */
+function libraries(): readonly string[] | string {
+  const lacking = nativeIsLacking()
+  if (lacking !== false) return lacking
+  const found = []
+  for (const name of ['libasan.so', 'libubsan.so']) {
+    const { stdout } = spawnSync('gcc', [`-print-file-name=${name}`], { encoding: 'utf8' })
+    const path = (stdout ?? '').trim()
+    if (!existsSync(path)) return `gcc has no ${name}: apt-get install gcc libgcc-12-dev`
+    found.push(path)
+  }
+  return found
+}
+
+const preload = libraries()
+const skip = typeof preload === 'string' ? preload : false
+
+function run(args: readonly string[]): { readonly status: number | null; readonly text: string } {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env
+  const result = spawnSync(process.execPath, args, {
+    cwd: ROOT,
+    encoding: 'utf8',
+    timeout: 180_000,
+    maxBuffer: 64 << 20,
+    env: {
+      ...env,
+      NAMEGATE_ADDONS: 'Sanitize',
+      LD_PRELOAD: typeof preload === 'string' ? '' : preload.join(' '),
+      // Node frees little at its end; a report ends the process.
+      ASAN_OPTIONS: 'detect_leaks=0:halt_on_error=1',
+      UBSAN_OPTIONS: 'print_stacktrace=1:halt_on_error=1',
+    },
+  })
+  return { status: result.status, text: result.stdout + result.stderr }
+}
+
+describe('the sanitizer build', { skip }, () => {
+  before(() => {
+    const env = { ...process.env, NAMEGATE_SANITIZE: '1' }
+    execFileSync('sh', ['scripts/build-native.sh'], { cwd: ROOT, env, stdio: 'pipe' })
+  })
+
+  it('the sanitizer build passes the suites of native sockets without a report', () => {
+    const suites = ['native/udp', 'native/tcp', 'proxy/udp', 'proxy/upstream-replies']
+    const files = suites.map((name) => `test/${name}.test.ts`)
+    const { status, text } = run(['--import', 'tsx', '--test', ...files])
+    assert.doesNotMatch(text, /Sanitizer|runtime error/, text.slice(0, 4000))
+    assert.equal(status, 0, text.slice(-4000))
+    assert.match(text, /^# pass ([3-9]\d|\d{3,})$/m, 'they ran')
+    assert.match(text, /^# skipped 0$/m)
+  })
+
+  it('the sanitizer build reports a planted overflow and where it is', () => {
+    const { status, text } = run(['-e', PLANTED])
+    assert.notEqual(status, 0)
+    assert.match(text, /AddressSanitizer: heap-buffer-overflow/)
+    assert.match(text, /in open_socket .*udp\.c/)
+  })
+})
