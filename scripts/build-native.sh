@@ -14,7 +14,7 @@ if [ "${NAMEGATE_SANITIZE:-}" = 1 ]; then
 	out=build/Sanitize
 	options='-O1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined'
 fi
-source= # when it is another file than the addon's name says
+instead= # when it is another file than the addon's name says
 missing=0
 mkdir -p $out
 
@@ -66,7 +66,7 @@ addon() {
 	name=$1
 	libraries=$2
 	shift 2
-	file=${source:-src/native/$name.c}
+	file=${instead:-src/native/$name.c}
 	stale "$out/$name.node" "$file" "$@" scripts/build-native.sh || return 0
 	# shellcheck disable=SC2086
 	make_file "$out/$name.node" "$compiler" -std=gnu11 $options -g -Wall -Wextra -Werror=implicit-function-declaration -fPIC -shared -fvisibility=hidden \
@@ -87,9 +87,9 @@ else
 		addon tcp '' src/native/addon.h src/native/watch.h
 		addon udp '' src/native/addon.h src/native/watch.h src/native/udp-*.h
 		if [ $out = build/Sanitize ]; then
-			source=test/native/planted.c
+			instead=test/native/planted.c
 			addon planted '' src/native/addon.h src/native/watch.h src/native/udp*.[ch]
-			source=
+			instead=
 		fi
 	else
 		lack 'uv.h for native sockets: the headers of Node.js itself, or apt-get install libuv1-dev'
