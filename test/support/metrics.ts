@@ -16,11 +16,15 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
     'received',
     'sent',
     'ignoredSources',
+    'kernelDrops',
     'oversized',
     'socketErrors',
     'sendsDropped',
   )
-  const link = ones('open', 'opened', 'portsTaken', 'openFailures', 'sendsDropped', 'socketErrors')
+  const link = {
+    ...ones('open', 'opened', 'portsTaken', 'openFailures'),
+    ...ones('sendsDropped', 'socketErrors', 'kernelDrops'),
+  }
   return {
     version: '1.2.3',
     core: node.core,

@@ -45,6 +45,7 @@ function addQueryMetrics(registry: Registry, { pipeline, listeners }: MetricsSou
       ['oversized', sumOf(listeners.udp, 'oversized')],
       ['send_dropped', sumOf(listeners.udp, 'sendsDropped')],
       ['socket_error', sumOf(listeners.udp, 'socketErrors')],
+      ['kernel_drop', sumOf(listeners.udp, 'kernelDrops')],
     ],
   })
 }

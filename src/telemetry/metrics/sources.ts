@@ -70,9 +70,7 @@ export interface UpstreamSource {
     | 'coalesced'
   >
   readonly attempts: {
-    readonly counters: Counters<
-      'retries' | 'retriesDenied' | 'mismatchRepeats' | 'repeatsDenied'
-    >
+    readonly counters: Counters<'retries' | 'retriesDenied' | 'mismatchRepeats' | 'repeatsDenied'>
   }
   readonly waiting: { readonly counters: Counters<'sentUdp' | 'sentTcp' | 'unsendable'> }
   readonly pool: {
@@ -89,7 +87,13 @@ export interface UpstreamSource {
   readonly inFlight: { readonly count: number }
   readonly udp: readonly {
     readonly counters: Counters<
-      'open' | 'opened' | 'portsTaken' | 'openFailures' | 'sendsDropped' | 'socketErrors'
+      | 'open'
+      | 'opened'
+      | 'portsTaken'
+      | 'openFailures'
+      | 'sendsDropped'
+      | 'socketErrors'
+      | 'kernelDrops'
     >
   }[]
   readonly tcp: readonly {
@@ -98,7 +102,13 @@ export interface UpstreamSource {
 }
 
 export type UdpCounters = Counters<
-  'received' | 'sent' | 'ignoredSources' | 'oversized' | 'socketErrors' | 'sendsDropped'
+  | 'received'
+  | 'sent'
+  | 'ignoredSources'
+  | 'oversized'
+  | 'socketErrors'
+  | 'sendsDropped'
+  | 'kernelDrops'
 >
 
 export type TcpCounters = Counters<

@@ -155,6 +155,7 @@ function addSocketMetrics(registry: Registry, { udp, tcp }: MetricsSources['upst
       ['udp_port_taken', sumOf(udp, 'portsTaken')],
       ['udp_error', sumOf(udp, 'socketErrors')],
       ['udp_send_dropped', sumOf(udp, 'sendsDropped')],
+      ['udp_kernel_drop', sumOf(udp, 'kernelDrops')],
       ['tcp_opened', sumOf(tcp, 'opened')],
       ['tcp_fault', sumOf(tcp, 'faults')],
       ['tcp_closed_idle', sumOf(tcp, 'closedIdle')],
