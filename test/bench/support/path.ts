@@ -1,0 +1,125 @@
+// The packet path put together as DnsProxy does it, over an addon that no kernel stands behind. The learner marks where
+// its part of a turn begins and ends.
+
+import { FlowRing } from '../../../src/control/flow-ring.ts'
+import { systemClock } from '../../../src/core/clock.ts'
+import type { Pattern } from '../../../src/policy/pattern.ts'
+import { parseMatchPattern } from '../../../src/policy/pattern.ts'
+import type { Policy } from '../../../src/policy/rule.ts'
+import { Backlog } from '../../../src/proxy/backlog.ts'
+import { ClientEndpoints } from '../../../src/proxy/client-endpoints.ts'
+import { BatchCollector } from '../../../src/proxy/collector.ts'
+import { Learner, type LearnerOptions } from '../../../src/proxy/learner.ts'
+import { Pipeline } from '../../../src/proxy/pipeline.ts'
+import { ProxyFlows } from '../../../src/proxy/proxy-flows.ts'
+import { systemRandom } from '../../../src/proxy/random.ts'
+import { Responder } from '../../../src/proxy/responder.ts'
+import { NativeDatagrams } from '../../../src/proxy/udp-native.ts'
+import { Upstream } from '../../../src/proxy/upstream.ts'
+import { COMMIT, LEARN, LoopAddon, RELEASE } from './loop-addon.ts'
+import { mkMemory, mkPolicy, mkWorld, type World } from './world.ts'
+
+const ZONES = [0, 1, 2, 3].map((zone) => `*.z${zone}.bench.test`)
+
+export interface Path {
+  readonly addon: LoopAddon
+  readonly pipeline: Pipeline
+  readonly world: World
+  stop(): void
+}
+
+export function mkPath(): Path {
+  const world = mkWorld(mkMemory(), [mkPolicy('p', ZONES), mkDnsPolicy()])
+  const { core } = world
+  const { registry } = world.endpoints
+  const clock = systemClock
+  const addon = new LoopAddon()
+  const datagrams = new NativeDatagrams({ addon, clock })
+  const collector = new BatchCollector({ clock, onBatch: (batch) => pipeline.admit(batch) })
+  datagrams.fill(collector)
+  const upstream = new Upstream({
+    clock,
+    random: systemRandom,
+    servers: [{ family: 4, address: '192.0.2.53', port: 53 }],
+    datagrams,
+    onAnswers: (answers) => pipeline.settle(answers),
+    onFailures: (failures) => pipeline.fail(failures),
+  })
+  const { inFlight } = upstream
+  const listener = datagrams.listen({
+    channel: 0,
+    family: 4,
+    octets: Uint8Array.of(192, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+    port: 53,
+    mode: 'explicit',
+  })
+  const tcp = { reply: unused, noReply: unused }
+  const pipeline = new Pipeline({
+    registry,
+    clients: new ClientEndpoints({
+      registry,
+      datapath: core.datapath,
+      ipcache: core.ipcache,
+      isNodeAudited: () => false,
+    }),
+    backlog: new Backlog({ clock }),
+    unknown: { hold: () => 'no-wait' },
+    onUnknown: 'refuse',
+    verdicts: world.policies.dnsVerdicts,
+    learner: new MarkedLearner(addon, { ...core, minTtl: 5, maxTtl: 86_400 }),
+    committer: core.committer,
+    upstream,
+    responder: new Responder({ udp: [listener], tcp, inFlight }),
+    flows: new ProxyFlows({ ring: new FlowRing(), clock, inFlight }),
+    isReady: () => true,
+    seed: 7,
+    denyResponse: 'refused',
+    onLimit: 'servfail',
+    onDegraded: 'release',
+  })
+  return { addon, pipeline, world, stop: () => (upstream.stop(), datagrams.stop()) }
+}
+
+class MarkedLearner extends Learner {
+  readonly #addon: LoopAddon
+
+  constructor(addon: LoopAddon, options: LearnerOptions) {
+    super(options)
+    this.#addon = addon
+  }
+
+  override begin(): void {
+    this.#addon.mark(LEARN)
+    super.begin()
+  }
+
+  override get changed(): boolean {
+    this.#addon.mark(COMMIT)
+    return super.changed
+  }
+
+  override isOrphan(i: number): boolean {
+    if (i === 0) this.#addon.mark(RELEASE)
+    return super.isOrphan(i)
+  }
+}
+
+/** The zones may be asked for. */
+function mkDnsPolicy(): Policy {
+  const policy = mkPolicy('dns', ZONES)
+  const [rule] = policy.rules
+  if (rule === undefined) throw new Error('Cannot allow names: no rule')
+  const ports = [{ protocol: 17, low: 53, high: 53 }]
+  const toPorts = [{ ports, dns: ZONES.map(mkPattern) }]
+  return { ...policy, rules: [{ ...rule, peers: { kind: 'any' }, toPorts }] }
+}
+
+function mkPattern(text: string): Pattern {
+  const parsed = parseMatchPattern(text)
+  if (parsed.kind === 'bad') throw new Error(parsed.reason)
+  return parsed.pattern
+}
+
+function unused(): never {
+  throw new Error('Cannot answer over TCP: nothing came that way')
+}
