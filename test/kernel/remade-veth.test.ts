@@ -132,20 +132,35 @@ describe('veth that is made again', { skip }, () => {
     return (policy ?? 0) + (nobody ?? 0) + (source ?? 0)
   }
 
+  /** Makes the link; it has sent, and was refused, when this returns. */
+  async function makeAndSend(round: number): Promise<void> {
+    const before = dropped()
+    makeLink(round % 2 === 0 ? 'pod first' : 'node first')
+    const deadline = performance.now() + 5000
+    while (dropped() === before) {
+      assert.ok(performance.now() < deadline, `round ${round}: nothing was sent in 5 s`)
+      await sleep(1)
+    }
+  }
+
   it('lets nothing past policy, however often it is made', async (t) => {
     const first = dropped()
     for (let round = 0; round < ROUNDS; round++) {
-      const before = dropped()
-      makeLink(round % 2 === 0 ? 'pod first' : 'node first')
-      // It has sent, and was refused; only then does the next round begin.
-      const deadline = performance.now() + 5000
-      while (dropped() === before) {
-        assert.ok(performance.now() < deadline, `round ${round}: nothing was sent in 5 s`)
-        await sleep(1)
-      }
+      await makeAndSend(round)
       lab.node.ip('link', 'delete', 'lxc2')
     }
     t.diagnostic(`${ROUNDS} times made, ${dropped() - first} packets refused`)
+    assert.deepEqual([arrived('udp4'), arrived('udp6')], [0, 0])
+  })
+
+  it('lets nothing past policy while the daemon stands still and attaches nothing', async () => {
+    for (let round = 0; round < 6; round++) {
+      namegate.daemon.kill('SIGSTOP')
+      await makeAndSend(round)
+      await sleep(50)
+      namegate.daemon.kill('SIGCONT')
+      lab.node.ip('link', 'delete', 'lxc2')
+    }
     assert.deepEqual([arrived('udp4'), arrived('udp6')], [0, 0])
   })
 
