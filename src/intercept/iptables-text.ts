@@ -2,8 +2,8 @@
 // passes over lines that begin with the other's family. Only chains of our own names are filled, so it loads with
 // --noflush beside everything else. The routing, and how to remove it all, stand in it as comments. Pure.
 //
-// The same as nft-script.ts does, with one difference: iptables never sees frames between two ports of a bridge.
-// Those are the datapath's.
+// The same as nft-script.ts does, less what iptables cannot: it never sees frames between two ports of a bridge (those
+// are the datapath's), and nothing of it comes before br_netfilter.
 
 import { formatPrefix, parsePrefix, type Family } from '../core/ip.ts'
 import { hex } from './nft-script.ts'
@@ -14,6 +14,11 @@ import type { PartNames } from './targets.ts'
 const FAMILIES = [4, 6] as const
 const PROTOCOLS = ['udp', 'tcp'] as const
 const ANYWHERE = { 4: '127.0.0.1', 6: '::1' } as const
+
+const ROUTING_TEXT = [
+  '# For pods behind a bridge: sysctl net.bridge.bridge-nf-call-iptables=0 net.bridge.bridge-nf-call-ip6tables=0',
+  '# TPROXY needs this routing, too:',
+]
 
 /** Chains of ours and where a packet comes into them. */
 const CHAINS = {
@@ -38,7 +43,7 @@ export function iptablesText(plan: InterceptPlan, names: readonly PartNames[]): 
   const steps = routingSteps(plan)
   return [
     '# For both families: iptables-restore --noflush FILE; ip6tables-restore --noflush FILE',
-    ...(steps.length === 0 ? [] : ['# TPROXY needs this routing, too:']),
+    ...(steps.length === 0 ? [] : ROUTING_TEXT),
     ...steps.map(({ add }) => `# ip ${add.join(' ')}`),
     ...tableTexts(chains),
     '# To remove, with iptables and with ip6tables:',

@@ -7,6 +7,10 @@
 // After every tproxy stands a drop: without a listening socket a tproxy rule just does not match. Answers leave
 // untracked as well, so that no masquerade changes the address that the client asked.
 //
+// With br_netfilter a packet of a bridge port passes prerouting as a frame of the bridge, and loses its socket when it
+// comes to the router, where the rules are passed over. There another chain takes it again, before all others: it has
+// to be put in after the first bridge was made, hence anew when a bridge comes.
+//
 // REDIRECT must be tracked. It stands before the usual nat (-100), so ours is the first decision for a flow. The
 // guard behind it drops port 53 that is neither redirected nor ours: a flow that the kernel takes for the answer of
 // another is never asked by a nat chain.
@@ -23,6 +27,10 @@ export type Counter = (typeof COUNTERS)[number]
 
 const NFPROTO = { 4: 'ipv4', 6: 'ipv6' } as const
 const HEADER = { 4: 'ip', 6: 'ip6' } as const
+/** Of packets that come from a bridge to the router. */
+const REROUTED = 'rerouted'
+/** Before br_netfilter, which passes over what comes after it. */
+const FIRST_OF_ALL = -(2 ** 31)
 const NOT_DNS = ['meta l4proto != { tcp, udp } accept', 'th dport != 53 accept']
 
 export interface NftOptions {
@@ -54,6 +62,16 @@ export function installScript(options: NftOptions): string {
 /** The script that removes what of ours is there. `families`: nft knows no "delete if there". */
 export function removeScript(families: readonly ('inet' | 'bridge')[]): string {
   return families.map((family) => `delete table ${family} ${TABLE}\n`).join('')
+}
+
+/** Whether bridges came or went: then the whole script has to be put in again. */
+export function bridgesChanged(
+  names: readonly PartNames[],
+  sets: ReadonlyMap<string, readonly string[]>,
+): boolean {
+  return names.some(
+    ({ bridges }, i) => sets.get(`inet ${bridgeSetName(i)}`)?.join() !== bridges.join(),
+  )
 }
 
 /** The script that sets the interfaces of a plan in force anew; '' when the sets, by family and name, have them. */
@@ -92,11 +110,21 @@ function chain(name: string, hook: string | undefined, rules: readonly string[])
 function tproxyLines({ plan, names }: NftOptions): readonly string[] {
   return [
     ...counters('taken', 'forged', 'unheard'),
-    ...plan.tproxy.flatMap((_, i) => interfaceSet(i, names[i]?.routed ?? [])),
+    ...plan.tproxy.flatMap((_, i) => [
+      ...nameSet(setName(i), names[i]?.routed ?? []),
+      ...nameSet(bridgeSetName(i), names[i]?.bridges ?? []),
+    ]),
     ...chain('queries', 'filter hook prerouting priority raw', [
       ...NOT_DNS,
       'iifname "lo" accept',
       ...plan.tproxy.flatMap((part, i) => forInterfaces(part, i, 'iifname', `goto take${i}`)),
+    ]),
+    ...chain(REROUTED, `filter hook prerouting priority ${FIRST_OF_ALL}`, [
+      ...NOT_DNS,
+      // Fragments were put together the first time.
+      'ip frag-off & 0x3fff != 0 accept',
+      'exthdr frag exists accept',
+      ...plan.tproxy.map((_, i) => `iifname @${bridgeSetName(i)} goto take${i}`),
     ]),
     ...plan.tproxy.flatMap((part, i) => chain(`take${i}`, undefined, takeRules(part, plan.mark))),
     ...chain('answers', 'filter hook output priority raw', [
@@ -127,7 +155,7 @@ function takeRules({ targets }: TproxyPart, mark: number): readonly string[] {
 function bridgeLines({ plan, names }: NftOptions): readonly string[] {
   return [
     ...counters('bridged'),
-    ...plan.tproxy.flatMap((_, i) => interfaceSet(i, names[i]?.ports ?? [])),
+    ...plan.tproxy.flatMap((_, i) => nameSet(setName(i), names[i]?.ports ?? [])),
     ...chain('between', 'filter hook forward priority -200', [
       'meta protocol != { ip, ip6 } accept',
       ...NOT_DNS,
@@ -209,8 +237,8 @@ function forInterfaces(part: TproxyPart, i: number, key: string, then: string): 
   return [`${key} @${setName(i)} ${then}`, ...beginnings]
 }
 
-function interfaceSet(i: number, names: readonly string[]): readonly string[] {
-  return set(setName(i), 'ifname', [], quoted(names))
+function nameSet(name: string, names: readonly string[]): readonly string[] {
+  return set(name, 'ifname', [], quoted(names))
 }
 
 function serverSet(family: Family, servers: readonly string[] | undefined): readonly string[] {
@@ -226,6 +254,10 @@ function set(name: string, type: string, more: readonly string[], elements: stri
 
 function counters(...names: readonly Counter[]): readonly string[] {
   return names.flatMap((name) => [`counter ${name} {`, '}'])
+}
+
+function bridgeSetName(i: number): string {
+  return `bridges${i}`
 }
 
 function setName(i: number): string {

@@ -11,7 +11,7 @@ import { UnavailableError } from '../core/errors.ts'
 import type { Family } from '../core/ip.ts'
 import type { InterceptedInterface } from '../datapath/interception.ts'
 import type { InterceptPlan } from './plan.ts'
-import { installScript, removeScript, TABLE, updateScript } from './nft-script.ts'
+import { bridgesChanged, installScript, removeScript, TABLE, updateScript } from './nft-script.ts'
 import {
   foreignRoute,
   foundSteps,
@@ -73,11 +73,7 @@ export class Rules {
       const flags = this.#flags.read()
       undo.push(async () => await Promise.resolve(this.#flags.set(flags)))
       this.#keepFlags(flags, targets)
-      const names = targets.parts
-      const script = installScript({ plan, names, about: aboutOf(plan), withBridge })
-      const isStale = !withBridge && (await this.#list('bridge', [])) !== undefined
-      const stale = isStale ? removeScript(['bridge']) : ''
-      await mustRun(this.#run, 'nft', ['-f', '-'], `${stale}${script}`)
+      await this.#install(plan, targets, withBridge)
       undo.push(async () => await this.#restore(before))
       notes.push(...this.#forget())
       this.#flags.set(targets.interfaces)
@@ -93,12 +89,22 @@ export class Rules {
     const targets = await this.#targets(plan, endpoints)
     const flags = this.#flags.read()
     this.#keepFlags(flags, targets)
-    const script = updateScript(targets.parts, found.sets)
-    if (script !== '') await mustRun(this.#run, 'nft', ['-f', '-'], script)
-    const { interfaces } = targets
+    const { parts, interfaces } = targets
+    const script = updateScript(parts, found.sets)
+    if (bridgesChanged(parts, found.sets)) {
+      await this.#install(plan, targets, await this.#canBridge(plan, targets))
+    } else if (script !== '') await mustRun(this.#run, 'nft', ['-f', '-'], script)
     const isSame =
       flags.length === interfaces.length && interfaces.every((each) => isIn(each, flags))
     if (!isSame) this.#flags.set(interfaces)
+  }
+
+  /** In the place of whatever of ours is there, in one transaction. */
+  async #install(plan: InterceptPlan, { parts }: Targeted, withBridge: boolean): Promise<void> {
+    const script = installScript({ plan, names: parts, about: aboutOf(plan), withBridge })
+    const isStale = !withBridge && (await this.#list('bridge', [])) !== undefined
+    const stale = isStale ? removeScript(['bridge']) : ''
+    await mustRun(this.#run, 'nft', ['-f', '-'], `${stale}${script}`)
   }
 
   /** The datapath lets no DNS pass any more: nothing redirects it. */
@@ -240,7 +246,7 @@ export class Rules {
 
 /** Names a plan: the same text exactly when the rules are the same but for their interfaces. At most 128 octets. */
 export function aboutOf(plan: InterceptPlan): string {
-  const names = plan.tproxy.map(() => ({ routed: [], ports: [] }))
+  const names = plan.tproxy.map(() => ({ routed: [], bridges: [], ports: [] }))
   const script = installScript({ plan, names, about: '', withBridge: true })
   const hash = createHash('sha256').update(`${script}${plan.table}`).digest('hex').slice(0, 16)
   const uid = plan.redirect === undefined ? '' : ` uid ${plan.redirect.uid}`

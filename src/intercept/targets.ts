@@ -11,6 +11,7 @@ export interface Link {
   readonly name: string
   /** The 6 octets of its own address; empty where it has another kind. */
   readonly mac: Uint8Array
+  readonly isBridge: boolean
   /** Name of the bridge that it is a port of. */
   readonly bridge: string | undefined
   /** Part of something else (bond, switch): its packets come to no rule under this name. */
@@ -21,6 +22,8 @@ export interface Link {
 export interface PartNames {
   /** For packets that are routed here, bridges in place of their ports. */
   readonly routed: readonly string[]
+  /** Those of them that are bridges and there. */
+  readonly bridges: readonly string[]
   /** Ports of bridges: what they send to other ports never comes to the rules above. */
   readonly ports: readonly string[]
 }
@@ -58,8 +61,10 @@ export function findTargets(
         ...(bridgeMac === undefined ? {} : { bridgeMac }),
       })
     }
+    const own = links.filter(({ name, isBridge }) => isBridge && chosen.has(name))
     return {
       routed: sorted([...names, ...bridges].filter((name) => name !== 'lo')),
+      bridges: sorted([...bridges, ...own.map(({ name }) => name)]),
       ports: sorted([...chosen, ...ports.map(({ name }) => name)]),
     }
   })
@@ -83,10 +88,12 @@ export function parseLinks(json: string): readonly Link[] {
     const [index, name] = [fieldOf(item, 'ifindex'), fieldOf(item, 'ifname')]
     if (typeof index !== 'number' || typeof name !== 'string') return []
     const master = fieldOf(item, 'master')
-    const kind = fieldOf(fieldOf(item, 'linkinfo'), 'info_slave_kind')
+    const info = fieldOf(item, 'linkinfo')
+    const kind = fieldOf(info, 'info_slave_kind')
+    const isBridge = fieldOf(info, 'info_kind') === 'bridge'
     const bridge = kind === 'bridge' && typeof master === 'string' ? master : undefined
     const isTaken = master !== undefined && bridge === undefined && kind !== 'vrf'
-    return [{ index, name, mac: parseMac(fieldOf(item, 'address')), bridge, isTaken }]
+    return [{ index, name, mac: parseMac(fieldOf(item, 'address')), isBridge, bridge, isTaken }]
   })
 }
 

@@ -77,6 +77,7 @@ test('findTargets puts the bridge in place of its port, and tells the datapath t
       'a bond takes the packets of its part',
     ],
     ['[]', ['soon1'], ['soon1'], ['soon1'], [], 'not there yet'],
+    ['[br7]', [], ['br7'], ['br7'], [], 'a bridge that is not there yet is none'],
     ['[lo]', [], [], [], [], 'the loopback is for mode redirect'],
     ['[]', ['lo', 'we"ird'], [], [], [], 'nor what no rule can name'],
     [
@@ -101,7 +102,8 @@ test('findTargets puts the bridge in place of its port, and tells the datapath t
     assert.deepEqual(
       findTargets(plan, endpoints, LINKS),
       {
-        parts: [{ routed, ports }],
+        // In these rows every bridge named is there.
+        parts: [{ routed, bridges: routed.filter((name) => name === 'br0'), ports }],
         interfaces: indexes.map(([ifindex, isPort]) => ({
           ifindex,
           families: { 4: true, 6: true },

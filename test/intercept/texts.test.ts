@@ -5,7 +5,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { iptablesText } from '../../src/intercept/iptables-text.ts'
-import { installScript, removeScript, updateScript } from '../../src/intercept/nft-script.ts'
+import {
+  bridgesChanged,
+  installScript,
+  removeScript,
+  updateScript,
+} from '../../src/intercept/nft-script.ts'
 import type { InterceptPlan } from '../../src/intercept/plan.ts'
 import { routingSteps } from '../../src/intercept/routing.ts'
 import { aboutOf } from '../../src/intercept/rules.ts'
@@ -17,8 +22,8 @@ const TPROXY = mkPlan({
     "{ port: 10053, mode: tproxy, interfaces: ['lxc*'] }, { address: '::1', port: 54, mode: tproxy }",
 })
 const TPROXY_NAMES = [
-  { routed: ['br0'], ports: ['veth1'] },
-  { routed: [], ports: [] },
+  { routed: ['br0'], bridges: ['br0'], ports: ['veth1'] },
+  { routed: [], bridges: [], ports: [] },
 ]
 const REDIRECT = mkPlan({
   listeners:
@@ -29,7 +34,7 @@ const BOTH = mkPlan({
   more: 'upstreams: { original-destination: true, untrusted: pass }',
   hasIpv6: false,
 })
-const BOTH_NAMES = [{ routed: ['eth0'], ports: [] }]
+const BOTH_NAMES = [{ routed: ['eth0'], bridges: [], ports: [] }]
 
 const ROWS: readonly (readonly [file: string, plan: InterceptPlan, names: readonly PartNames[]])[] =
   [
@@ -52,7 +57,7 @@ for (const [file, plan, names] of ROWS) {
 
 test('installScript leaves the bridge out where the kernel has none for it', () => {
   const script = installScript({ plan: TPROXY, names: TPROXY_NAMES, about: '', withBridge: false })
-  assert.doesNotMatch(script, /bridge/)
+  assert.doesNotMatch(script, /table bridge/)
 })
 
 test('updateScript writes the sets that differ, and nothing when none does', () => {
@@ -74,6 +79,16 @@ test('updateScript writes the sets that differ, and nothing when none does', () 
   )
   sets.set('inet interfaces0', ['br0'])
   assert.equal(updateScript(TPROXY_NAMES, sets), '')
+})
+
+test('bridgesChanged says when a bridge came or went, for the chain that must be put in after it', () => {
+  const sets = new Map([
+    ['inet bridges0', ['br0']],
+    ['inet bridges1', []],
+  ])
+  assert.equal(bridgesChanged(TPROXY_NAMES, sets), false)
+  assert.equal(bridgesChanged(TPROXY_NAMES, sets.set('inet bridges0', [])), true)
+  assert.equal(bridgesChanged(TPROXY_NAMES, sets.set('inet bridges0', ['br0', 'br1'])), true)
 })
 
 test('removeScript names the tables that are there', () => {
