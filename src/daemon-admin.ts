@@ -38,6 +38,7 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
     upstream,
     adoption: daemon.adoption,
     unknown,
+    prewarm: daemon.proxy.prewarm,
     listeners,
     endpoints,
     mode: () => daemon.mode,

@@ -5,6 +5,8 @@
 /** Values of `transports`. */
 export const OVER_UDP = 0
 export const OVER_TCP = 1
+/** Of ourselves (prewarm.ts), not of a client: `channels` is the endpoint, and the answer goes nowhere. */
+export const OF_OURS = 2
 
 export interface ClientColumns {
   /** 4 or 6. */
@@ -12,7 +14,7 @@ export interface ClientColumns {
   /** The client: 16 octets a row, IPv4 in the first 4, the rest zero. */
   readonly addresses: Uint8Array
   readonly ports: Uint16Array
-  /** OVER_UDP or OVER_TCP. */
+  /** OVER_UDP, OVER_TCP or OF_OURS. */
   readonly transports: Uint8Array
   /** The UDP listener or TCP connection that the message came in on and its answer leaves by. */
   readonly channels: Uint32Array

@@ -9,7 +9,7 @@ import { TCP, UDP } from '../core/protocol.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
 import type { Arrivals } from './arrivals.ts'
-import { OVER_TCP, type ClientColumns } from './client-columns.ts'
+import { OF_OURS, OVER_TCP, type ClientColumns } from './client-columns.ts'
 
 export interface ClientEndpointsOptions {
   readonly registry: EndpointRegistry
@@ -32,6 +32,7 @@ export class ClientEndpoints {
   of(clients: ClientColumns, row: number): Endpoint | undefined {
     const family = clients.families[row] === 4 ? 4 : 6
     const { registry, datapath, ipcache } = this.#to
+    if (clients.transports[row] === OF_OURS) return registry.byNumber(clients.channels[row]!)
     const { addresses } = clients
     const at = row * 16
     if (registry.sharedCount > 0 && this.#isShared(family, addresses, at, ipcache)) {

@@ -13,6 +13,7 @@ import { ClientEndpoints } from './client-endpoints.ts'
 import { Learner } from './learner.ts'
 import { Listeners } from './listeners.ts'
 import { Pipeline } from './pipeline.ts'
+import { exactNames, Prewarm } from './prewarm.ts'
 import { ProxyFlows } from './proxy-flows.ts'
 import { RandomPool, type RandomSource } from './random.ts'
 import { Responder } from './responder.ts'
@@ -51,6 +52,8 @@ export class DnsProxy {
   readonly learner: Learner
   readonly unknown: UnknownClients
   readonly pipeline: Pipeline
+  /** Undefined when nothing is asked of our own accord. */
+  readonly prewarm: Prewarm | undefined
   readonly #clients: ClientEndpoints
   readonly #arrivals: Arrivals | undefined
 
@@ -76,6 +79,10 @@ export class DnsProxy {
       tcp: this.listeners.tcp,
       inFlight: this.upstream.inFlight,
       udpMessageMax: limits['udp-message'],
+      own: {
+        answered: (...answer) => this.prewarm?.answered(...answer),
+        unanswered: (id) => this.prewarm?.unanswered(id),
+      },
     })
     this.learner = new Learner({
       names: core.names,
@@ -99,12 +106,14 @@ export class DnsProxy {
       onEnd: (batch) => this.pipeline.admitWaited(batch),
     })
     this.pipeline = this.#makePipeline(options)
+    this.prewarm = this.#makePrewarm(options)
   }
 
   /** Endpoints or their hooks changed: who was unknown may be known now. */
   endpointsChanged(): void {
     this.#arrivals?.forget()
     this.unknown.endpointsChanged()
+    this.prewarm?.changed()
   }
 
   /** Binds the listeners; throws UnavailableError with the remedy. */
@@ -113,9 +122,11 @@ export class DnsProxy {
     for (const [channel, mode] of this.listeners.modes.entries()) {
       if (mode !== 'explicit') this.#arrivals?.judge(channel)
     }
+    this.prewarm?.start()
   }
 
   stop(): void {
+    this.prewarm?.stop()
     this.#arrivals?.stop()
     this.unknown.stop()
     this.listeners.stop()
@@ -138,6 +149,23 @@ export class DnsProxy {
         inFlight: config.limits['queries-in-flight'],
         inFlightPerClient: config.limits['queries-in-flight-per-client'],
       },
+    })
+  }
+
+  #makePrewarm({
+    config,
+    clock,
+    registry,
+    policies,
+    random,
+  }: DnsProxyOptions): Prewarm | undefined {
+    if (!config.dns.prewarm || config.upstreams.originalDestination) return undefined
+    return new Prewarm({
+      clock,
+      endpoints: registry,
+      namesOf: (id) => exactNames(policies.compiledOf(id)),
+      seed: new RandomPool(random).uint16(),
+      onBatch: (batch) => this.pipeline.admitWaited(batch),
     })
   }
 

@@ -13,7 +13,7 @@ import type { EndpointRegistry } from '../endpoints/registry.ts'
 import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from './answer-batch.ts'
 import type { Backlog } from './backlog.ts'
 import type { MessageBatch } from './batch.ts'
-import { OVER_TCP } from './client-columns.ts'
+import { OVER_UDP } from './client-columns.ts'
 import type { ClientEndpoints } from './client-endpoints.ts'
 import { OUTCOME_DEGRADED, OUTCOME_EXACT, OUTCOME_HELD_OUT, type Learner } from './learner.ts'
 import type { ProxyFlows } from './proxy-flows.ts'
@@ -113,12 +113,12 @@ export class Pipeline {
   /** While more comes than can be taken in: who has all that he may in flight is not looked at. */
   #passOver(batch: MessageBatch, i: number): boolean {
     const { inFlight } = this.#to.upstream
-    if (batch.transports[i] === OVER_TCP || !inFlight.isClientFull(batch, i)) return false
+    if (batch.transports[i] !== OVER_UDP || !inFlight.isClientFull(batch, i)) return false
     this.counters.passedOver++
     return true
   }
 
-  /** Queries that have waited for their endpoint: each is answered or forwarded. */
+  /** Queries that have waited for their endpoint, and those of our own: each is answered or forwarded. */
   admitWaited(batch: MessageBatch): void {
     for (let i = 0; i < batch.count; i++) this.#admitOne(batch, i, true)
   }

@@ -4,10 +4,11 @@
 // client asks again over TCP (P5). Every query ends in exactly one call here, else its connection waits for ever.
 
 import type { LocalAnswer } from '../dns/codes.ts'
-import type { QueryView } from '../dns/query.ts'
+import type { Question, QueryView } from '../dns/query.ts'
+import { u16 } from '../dns/wire.ts'
 import { LOCAL_ANSWER_MAX, writeLocalAnswer, writeTruncated } from '../dns/reply.ts'
 import type { MessageBatch } from './batch.ts'
-import { OVER_TCP, type ClientColumns } from './client-columns.ts'
+import { OF_OURS, OVER_TCP, type ClientColumns } from './client-columns.ts'
 import type { InFlightTable } from './in-flight.ts'
 import { SlotView } from './slot-view.ts'
 import type { TcpServer } from './tcp-server.ts'
@@ -25,11 +26,19 @@ export interface DatagramSender {
   ): void
 }
 
+/** Who asks for himself: prewarm.ts. Every query of his ends in one call. */
+export interface OwnQueries {
+  answered(id: number, question: Question, octets: Uint8Array, offset: number, length: number): void
+  unanswered(id: number): void
+}
+
 export interface ResponderOptions {
   /** By channel number. */
   readonly udp: readonly DatagramSender[]
   readonly tcp: Pick<TcpServer, 'reply' | 'noReply'>
   readonly inFlight: InFlightTable
+  /** Answers to queries of our own; they leave to nobody. */
+  readonly own?: OwnQueries | undefined
   /** `limits.udp-message`, in octets. */
   readonly udpMessageMax?: number
 }
@@ -53,6 +62,7 @@ export class Responder {
 
   /** Answers a batch entry with a local answer. `view` has read it. */
   refuse(batch: MessageBatch, index: number, view: QueryView, answer: LocalAnswer): void {
+    if (batch.transports[index] === OF_OURS) return this.#options.own?.unanswered(view.id)
     const out = this.#scratch
     const query = batch.octets(index)
     const length = writeLocalAnswer(out, 0, query, batch.offset(index), view, answer)
@@ -66,7 +76,10 @@ export class Responder {
 
   /** A batch entry gets no answer. */
   ignore(batch: MessageBatch, index: number): void {
-    if (batch.transports[index] === OVER_TCP) this.#options.tcp.noReply(batch.channels[index]!)
+    const { tcp, own } = this.#options
+    if (batch.transports[index] === OVER_TCP) tcp.noReply(batch.channels[index]!)
+    else if (batch.transports[index] === OF_OURS)
+      own?.unanswered(u16(batch.octets(index), batch.offset(index)))
   }
 
   /**
@@ -108,8 +121,9 @@ export class Responder {
 
   /** The client of a slot gets no answer. */
   ignoreSlot(slot: number): void {
-    const { inFlight, tcp } = this.#options
+    const { inFlight, tcp, own } = this.#options
     if (inFlight.transports[slot] === OVER_TCP) tcp.noReply(inFlight.channels[slot]!)
+    else if (inFlight.transports[slot] === OF_OURS) own?.unanswered(inFlight.clientIds[slot]!)
   }
 
   /** Longest message for the slot's client over UDP. What came over UDP was made for the client's own size. */
@@ -119,9 +133,14 @@ export class Responder {
   }
 
   #send(slot: number, octets: Uint8Array, offset: number, length: number): void {
-    const { inFlight, udp, tcp } = this.#options
+    const { inFlight, udp, tcp, own } = this.#options
     const id = inFlight.clientIds[slot]!
     const channel = inFlight.channels[slot]!
+    if (inFlight.transports[slot] === OF_OURS) {
+      this.#view.read(inFlight, slot)
+      own?.answered(id, this.#view, octets, offset, length)
+      return
+    }
     if (inFlight.transports[slot] === OVER_TCP) {
       tcp.reply(channel, octets, offset, length, id)
       return

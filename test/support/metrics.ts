@@ -39,6 +39,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
     },
     learner: { counters: { addresses: 10, guarded: 2, overBound: 3 } },
     responder: { counters: ones('truncated') },
+    prewarm: { counters: ones('asked', 'answered', 'unanswered', 'leftOut') },
     adoption: { counters: ones('flows', 'notTaken') },
     unknown: {
       waiting: 1,

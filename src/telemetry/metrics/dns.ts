@@ -7,6 +7,7 @@ import { sumOf, type MetricsSources } from './sources.ts'
 export function addDnsMetrics(registry: Registry, sources: MetricsSources): void {
   addQueryMetrics(registry, sources)
   addUnknownMetrics(registry, sources)
+  addPrewarmMetrics(registry, sources)
   addAnswerMetrics(registry, sources)
 }
 
@@ -74,6 +75,28 @@ function addUnknownMetrics(registry: Registry, { pipeline, unknown }: MetricsSou
         ['over_bound', refusedFull + refusedClientFull + refusedLong],
       ]
     },
+  })
+}
+
+/** All zero when `dns.prewarm` is off. */
+function addPrewarmMetrics(registry: Registry, sources: MetricsSources): void {
+  addCounter(registry, {
+    name: 'dns_prewarm_total',
+    help: 'Exact names of policies that were asked of our own accord',
+    label: 'event',
+    read: () => {
+      const counters = sources.prewarm?.counters
+      return [
+        ['asked', counters?.asked ?? 0],
+        ['answered', counters?.answered ?? 0],
+        ['unanswered', counters?.unanswered ?? 0],
+      ]
+    },
+  })
+  addGauge(registry, {
+    name: 'dns_prewarm_left_out',
+    help: 'Questions beyond the bound on names asked of our own accord',
+    read: () => sources.prewarm?.counters.leftOut ?? 0,
   })
 }
 

@@ -19,6 +19,8 @@ export interface MetricsSources {
       'becameKnown' | 'timedOut' | 'refusedFull' | 'refusedClientFull' | 'refusedLong'
     >
   }
+  readonly prewarm:
+    { readonly counters: Counters<'asked' | 'answered' | 'unanswered' | 'leftOut'> } | undefined
   readonly adoption: { readonly counters: Counters<'flows' | 'notTaken'> }
   readonly upstream: UpstreamSource
   readonly listeners: {

@@ -1,0 +1,232 @@
+// `dns.prewarm`: the exact names of policies are asked before anyone does, so that the first packet of a workload that
+// knows its addresses already passes. Each endpoint whose policy has a `matchName` asks for it, in its own name and
+// through the same pipeline as its own queries: verdict, forwarding, learning into its own pairs, commit. What it asked
+// leaves to nobody (OF_OURS). Types are those of the endpoint's own families.
+//
+// An answer is asked for again when a tenth of its TTL is left, while the name is still in the endpoint's policy; what
+// brought no address is tried again later and later. At most PER_TICK queries leave a tick, PREWARM_MAX
+// (endpoint, name, type) are kept. Not with `original-destination`: there is no server that the client asked.
+
+import type { Clock, Timer } from '../core/clock.ts'
+import type { EndpointId } from '../core/ids.ts'
+import { parseName } from '../core/name.ts'
+import { AnswerView } from '../dns/answer.ts'
+import { OWN_UDP_SIZE, TYPE_A, TYPE_AAAA, TYPE_OPT } from '../dns/codes.ts'
+import type { Question } from '../dns/query.ts'
+import type { Endpoint } from '../endpoints/registry.ts'
+import type { CompiledPolicy } from '../policy/compile.ts'
+import { MessageBatch } from './batch.ts'
+import { OF_OURS } from './client-columns.ts'
+
+/** Questions kept; fewer than there are ids. */
+export const PREWARM_MAX = 16_384
+const TICK_MS = 100
+/** 100 queries a second in all. */
+const PER_TICK = 10
+/** A name is asked again no sooner than this, however short its TTL. */
+const AGAIN_MIN_MS = 5_000
+const AGAIN_MAX_MS = 3_600_000
+/** After the first, second ... try without an address: 1 s, 2 s, 4 s ... up to 5 min. */
+const RETRY_MS = 1_000
+const RETRY_MAX_MS = 300_000
+/** The share of its TTL after which an answer is asked for again. */
+const AGAIN_SHARE = 0.9
+const QUERY_MAX = 320
+const FLAG_RD_OCTET = 1
+
+export interface PrewarmOptions {
+  readonly clock: Clock
+  readonly endpoints: Iterable<Endpoint>
+  /** Exact names in the policy of an endpoint, as text. */
+  readonly namesOf: (endpoint: EndpointId) => Iterable<string>
+  readonly seed: number
+  /** Takes the queries of this moment. */
+  readonly onBatch: (batch: MessageBatch) => void
+}
+
+interface Wanted {
+  readonly key: string
+  readonly endpoint: EndpointId
+  readonly name: Uint8Array
+  readonly qtype: number
+  due: number
+  /** Asked and not answered yet. */
+  asked: boolean
+  failures: number
+}
+
+export class Prewarm {
+  readonly counters = {
+    asked: 0,
+    /** With an address. */
+    answered: 0,
+    /** Refused, failed, or without an address. */
+    unanswered: 0,
+    /** Questions that found no room at the last look at the policies. */
+    leftOut: 0,
+  }
+  readonly #to: PrewarmOptions
+  /** By query id. */
+  readonly #wanted: (Wanted | undefined)[] = []
+  readonly #ids = new Map<string, number>()
+  readonly #view: AnswerView
+  readonly #batch = new MessageBatch({ capacity: PER_TICK, stride: 512 })
+  readonly #query = new Uint8Array(QUERY_MAX)
+  #timer: Timer | undefined
+  #stale = true
+  #next = 0
+
+  constructor(options: PrewarmOptions) {
+    this.#to = options
+    this.#view = new AnswerView(options.seed)
+  }
+
+  /** Questions that are kept. */
+  get size(): number {
+    return this.#ids.size
+  }
+
+  start(): void {
+    this.#timer = this.#to.clock.every(TICK_MS, () => this.#tick())
+  }
+
+  stop(): void {
+    this.#timer?.cancel()
+  }
+
+  /** Policies or endpoints changed. */
+  changed(): void {
+    this.#stale = true
+  }
+
+  /** The answer to the question of that id, on its way to nobody. */
+  answered(
+    id: number,
+    question: Question,
+    octets: Uint8Array,
+    offset: number,
+    length: number,
+  ): void {
+    const view = this.#view
+    const status = view.read(octets, offset, length, question)
+    const wanted = this.#wanted[id]
+    if (status === 'malformed' || view.count === 0) return this.unanswered(id)
+    this.counters.answered++
+    if (wanted === undefined) return
+    let ttl = Infinity
+    for (let i = 0; i < view.count; i++) ttl = Math.min(ttl, view.ttls[i]!)
+    const wait = Math.min(Math.max(ttl * 1000 * AGAIN_SHARE, AGAIN_MIN_MS), AGAIN_MAX_MS)
+    wanted.asked = false
+    wanted.failures = 0
+    wanted.due = this.#to.clock.now() + wait
+  }
+
+  /** The question of that id gets no answer that teaches. */
+  unanswered(id: number): void {
+    this.counters.unanswered++
+    const wanted = this.#wanted[id]
+    if (wanted === undefined) return
+    wanted.asked = false
+    const wait = Math.min(RETRY_MS * 2 ** wanted.failures++, RETRY_MAX_MS)
+    wanted.due = this.#to.clock.now() + wait
+  }
+
+  #tick(): void {
+    if (this.#stale) this.#refresh()
+    const now = this.#to.clock.now()
+    const batch = this.#batch
+    for (let looked = 0; looked < this.#wanted.length && !batch.full; looked++) {
+      const id = this.#next++ % this.#wanted.length
+      const wanted = this.#wanted[id]
+      if (wanted === undefined || wanted.asked || wanted.due > now) continue
+      wanted.asked = true
+      this.#ask(id, wanted)
+    }
+    if (batch.count === 0) return
+    try {
+      this.#to.onBatch(batch)
+    } finally {
+      batch.clear()
+    }
+  }
+
+  #ask(id: number, { endpoint, name, qtype }: Wanted): void {
+    this.counters.asked++
+    const index = this.#batch.count
+    const length = writeQuery(this.#query, id, name, qtype)
+    this.#batch.addTcp(endpoint, 4, NOBODY, 0, this.#query, 0, length)
+    this.#batch.transports[index] = OF_OURS
+  }
+
+  /** Makes the questions those of the policies now; what stays keeps its time. An id in flight is not given anew. */
+  #refresh(): void {
+    this.#stale = false
+    this.counters.leftOut = 0
+    const keep = new Set<string>()
+    for (const endpoint of this.#to.endpoints) {
+      for (const text of this.#to.namesOf(endpoint.id)) {
+        for (const qtype of typesOf(endpoint)) {
+          const key = `${endpoint.id} ${qtype} ${text}`
+          if (this.#ids.has(key) || this.#add(key, endpoint.id, text, qtype)) keep.add(key)
+        }
+      }
+    }
+    for (const [key, id] of this.#ids) {
+      if (keep.has(key)) continue
+      this.#ids.delete(key)
+      this.#wanted[id] = undefined
+    }
+  }
+
+  #add(key: string, endpoint: EndpointId, text: string, qtype: number): boolean {
+    const parsed = parseName(text)
+    if (parsed.kind !== 'ok') return false
+    if (this.#ids.size >= PREWARM_MAX) {
+      this.counters.leftOut++
+      return false
+    }
+    let id = this.#wanted.length < PREWARM_MAX ? -1 : this.#wanted.indexOf(undefined)
+    if (id < 0) id = this.#wanted.length
+    const due = this.#to.clock.now()
+    this.#wanted[id] = { key, endpoint, name: parsed.name, qtype, due, asked: false, failures: 0 }
+    this.#ids.set(key, id)
+    return true
+  }
+}
+
+/** The names of `matchName` peers, and of patterns that are one name. */
+export function exactNames(compiled: CompiledPolicy | undefined): readonly string[] {
+  return (compiled?.selectors ?? []).flatMap(({ spec }) =>
+    spec.kind === 'fqdn' && spec.pattern.kind === 'exact' ? [spec.pattern.text] : [],
+  )
+}
+
+const NOBODY = new Uint8Array(16)
+
+/** By the families of its addresses; both when it has none of its own. */
+function typesOf({ addresses }: Endpoint): readonly number[] {
+  const types = [
+    ...(addresses.some(({ family }) => family === 4) ? [TYPE_A] : []),
+    ...(addresses.some(({ family }) => family === 6) ? [TYPE_AAAA] : []),
+  ]
+  return types.length === 0 ? [TYPE_A, TYPE_AAAA] : types
+}
+
+/** A query with RD for one name in IN, and an OPT without options; its length. */
+function writeQuery(into: Uint8Array, id: number, name: Uint8Array, qtype: number): number {
+  into.fill(0)
+  into[0] = id >> 8
+  into[1] = id & 0xff
+  into[2] = FLAG_RD_OCTET
+  into[5] = 1
+  into[11] = 1
+  into.set(name, 12)
+  let at = 12 + name.length
+  into[at + 1] = qtype
+  into[at + 3] = 1
+  at += 4
+  into[at + 2] = TYPE_OPT
+  into[at + 3] = OWN_UDP_SIZE >> 8
+  into[at + 4] = OWN_UDP_SIZE & 0xff
+  return at + 11
+}
