@@ -2,7 +2,7 @@
 // `down` goes by what is in the kernel, so it needs no config but to find the pins, and works with a faulty one.
 
 import { existsSync } from 'node:fs'
-import { InvalidInputError, UsageError } from '../core/errors.ts'
+import { InvalidInputError, UnavailableError, UsageError } from '../core/errors.ts'
 import { formatAddress } from '../core/ip.ts'
 import type { Config } from '../config/config.ts'
 import { DEFAULT_CONFIG_FILE, ownAddresses } from '../config/load.ts'
@@ -108,25 +108,37 @@ async function show(read: ParsedArguments, output: CommandOutput): Promise<numbe
     output.stdout(iptablesText(plan, names))
     return EXIT_OK
   }
-  const found = await rules.inForce()
+  const found = await lookedUp(rules)
   const about = aboutOf(plan)
-  const isInForce = found?.about === about
+  const isInForce = found === 'unknown' ? undefined : found?.about === about
   const script = installScript({ plan, names, about, withBridge: true })
   if (read.texts.has('output')) {
-    output.stdout(toJson(rowsOf(plan, isInForce, found)))
+    output.stdout(toJson(rowsOf(plan, isInForce, found === 'unknown' ? undefined : found)))
     return EXIT_OK
   }
-  const state = isInForce
-    ? 'in force'
-    : found === undefined
-      ? 'not in force'
-      : 'another plan is in force'
+  const state = stateOf(isInForce, found)
   const commands = routingSteps(plan).map(({ add }) => `ip ${add.join(' ')}\n`)
   const notes = plan.notes.map((note) => `# ${note}\n`)
   output.stdout(
     `# ${wordsOf(plan)}: ${state}\n${notes.join('')}${commands.join('')}nft -f - <<'END'\n${script}END\n`,
   )
   return EXIT_OK
+}
+
+/** What the kernel has; who may not ask it can still see what would be done. */
+async function lookedUp(rules: Rules): Promise<InForce | undefined | 'unknown'> {
+  try {
+    return await rules.inForce()
+  } catch (error) {
+    if (error instanceof UnavailableError) return 'unknown'
+    throw error
+  }
+}
+
+function stateOf(isInForce: boolean | undefined, found: unknown): string {
+  if (isInForce === undefined) return 'whether it is in force only root can tell'
+  if (isInForce) return 'in force'
+  return found === undefined ? 'not in force' : 'another plan is in force'
 }
 
 /** Throws InvalidInputError when there is nothing to intercept. */
@@ -194,10 +206,10 @@ function wordsOf({ tproxy, redirect }: InterceptPlan): string {
 
 function rowsOf(
   { tproxy, redirect, mark, table }: InterceptPlan,
-  inForce: boolean,
+  isInForce: boolean | undefined,
   found: InForce | undefined,
 ): readonly object[] {
-  const common = { mark, table, inForce, packets: found?.packets ?? null }
+  const common = { mark, table, inForce: isInForce ?? null, packets: found?.packets ?? null }
   const familiesOf = (targets: InterceptPlan['tproxy'][number]['targets']): readonly number[] =>
     [4, 6].filter((family) => targets[family === 4 ? 4 : 6] !== undefined)
   const rows: object[] = tproxy.map(({ targets, names, beginnings, ofEndpoints }, i) => ({
