@@ -136,6 +136,25 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
+    test('judge lets no successor continue a flow of its predecessor, though the peer goes on sending', () => {
+      withWire(open, (wire, bench) => {
+        assert.equal(wire.outUdp(), 'pass')
+        wire.inUdp()
+        wire.connect()
+        settle(bench, [], { generation: generation(2) })
+        commit(bench.datapath, { policyRemovals: open })
+        for (let i = 0; i < 3; i++) {
+          wire.inUdp()
+          assert.equal(wire.outUdp(), 'drop', 'UDP')
+          wire.in(ACK)
+          assert.equal(wire.out(ACK), 'drop', 'TCP')
+        }
+        const other = new Wire(bench, 40001)
+        other.inUdp()
+        assert.equal(other.outUdp(), 'pass', 'what the peer begins with the successor')
+      })
+    })
+
     test('judge begins no connection from what one of our listeners sends', () => {
       withWire([], (wire, bench) => {
         bench.datapath.setListeners([listener(PEER_4, 443)])

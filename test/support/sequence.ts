@@ -124,8 +124,10 @@ function tell(text: string): void {
   )
 }
 
+/** Goes on when the network is away. */
 function udpSocket(address: string): ReturnType<typeof createSocket> {
-  return createSocket({ type: address.includes(':') ? 'udp6' : 'udp4', recvBufferSize: 1 << 20 })
+  const type = address.includes(':') ? 'udp6' : 'udp4'
+  return createSocket({ type, recvBufferSize: 1 << 20 }).on('error', () => undefined)
 }
 
 function udpPeer(address: string, port: number, everyMs: number): void {

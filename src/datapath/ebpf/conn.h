@@ -4,6 +4,10 @@
  * sends is judged, each time. So an entry with BEGAN_ENDPOINT grants nothing: it stands so that no inbound
  * packet can make the same tuple look begun by the peer, and so that livePeers can report it.
  *
+ * A successor on an address has another generation, so none of its predecessor's entries is its own. TCP begins with a
+ * SYN only; of datagrams the tuple is remembered without its owner as well, because a peer that goes on sending would
+ * otherwise begin the predecessor's flow anew.
+ *
  * Established TCP stands in ng_conn, which evicts nothing. Half-open TCP, UDP, SCTP and ICMP echo stand in
  * ng_conn_new (LRU). TCP is entered on SYN without ACK only. After both FINs a TCP entry goes back to
  * ng_conn_new, for the last acknowledgements; after an RST too, and returns when both sides go on talking,
@@ -261,14 +265,51 @@ static __always_inline void follow_tcp(const struct packet *p, const struct conn
 	}
 }
 
+/* The same tuple without its owner (endpoint 0), for as long as it is in use: a flow that an endpoint began is not
+ * begun anew by the peer's next datagram, whoever has the address by then. */
+static __noinline int note_tuple(const struct conn_key *k)
+{
+	if (!k)
+		return 0;
+	struct conn_key tuple = *k;
+	tuple.endpoint = tuple.generation = 0;
+	struct conn_value *c = bpf_map_lookup_elem(&ng_conn_new, &tuple);
+	if (c)
+		conn_touch(c);
+	else
+		conn_begin(&tuple, BEGAN_ENDPOINT, BPF_NOEXIST);
+	return 0;
+}
+
+/* Whether some endpoint began the tuple and it is still in use, by its peer alone if need be. */
+static __noinline int is_tuple_known(const struct conn_key *k)
+{
+	if (!k)
+		return 0;
+	struct conn_key tuple = *k;
+	tuple.endpoint = tuple.generation = 0;
+	struct conn_value *c = bpf_map_lookup_elem(&ng_conn_new, &tuple);
+	if (!c || bpf_ktime_get_ns() - c->seen >= REPLY_IDLE)
+		return 0;
+	conn_touch(c);
+	return 1;
+}
+
 static __always_inline void follow_datagram(const struct conn_key *k, int outbound)
 {
 	struct conn_value *c = bpf_map_lookup_elem(&ng_conn_new, k);
 
-	if (c)
+	if (c) {
+		int noted = c->began != BEGAN_ENDPOINT || bpf_ktime_get_ns() - c->seen <= SECOND;
 		conn_touch(c);
-	else
-		conn_begin(k, outbound ? BEGAN_ENDPOINT : BEGAN_PEER, BPF_NOEXIST);
+		if (!noted)
+			note_tuple(k);
+	} else if (outbound) {
+		conn_begin(k, BEGAN_ENDPOINT, BPF_NOEXIST);
+		note_tuple(k);
+	} else if (!is_tuple_known(k)) {
+		conn_begin(k, BEGAN_PEER, BPF_NOEXIST);
+	}
 }
 
 /* Entries for a packet that passed (outbound) or came in. Echo is followed from the peer's request only. */

@@ -3,11 +3,11 @@
 // one that lets the least recently used go.
 
 import type { Clock } from '../../core/clock.ts'
-import type { EndpointId, Generation } from '../../core/ids.ts'
+import { endpointId, generation, type EndpointId, type Generation } from '../../core/ids.ts'
 import { formatAddress, type Family } from '../../core/ip.ts'
-import { SCTP, TCP, UDP } from '../../core/protocol.ts'
+import { TCP } from '../../core/protocol.ts'
 import type { PeerScan } from '../datapath.ts'
-import { ICMP, ICMP6, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, type Packet } from './packet.ts'
+import { isEcho, isFollowed, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, type Packet } from './packet.ts'
 
 type State = 'new' | 'answered' | 'open' | 'closing' | 'reset'
 
@@ -31,6 +31,8 @@ export interface Owner {
   readonly generation: Generation
 }
 
+/** Owner of tuples that are remembered whoever's they are. */
+const NOBODY: Owner = { id: endpointId(0), generation: generation(0) }
 const REPLY_IDLE_MS = 180_000
 const CLOSING_MS = 60_000
 const NEIGHBOUR_MS = 3_600_000
@@ -81,8 +83,22 @@ export class Connections {
       return
     }
     const known = this.#unsettled.get(key)
-    if (known === undefined) this.#begin(owner, packet, key, outbound)
-    else this.#touch(key, known)
+    const tuple = keyOf(NOBODY, packet, outbound)
+    if (known !== undefined) {
+      this.#touch(key, known)
+      if (known.began === 'endpoint') this.#begin(NOBODY, packet, tuple, true)
+    } else if (outbound) {
+      this.#begin(owner, packet, key, true)
+      this.#begin(NOBODY, packet, tuple, true)
+    } else if (!this.#isInUse(tuple)) this.#begin(owner, packet, key, false)
+  }
+
+  /** Whether some endpoint began the tuple and it is still in use, by its peer alone if need be. */
+  #isInUse(tuple: string): boolean {
+    const known = this.#unsettled.get(tuple)
+    if (known === undefined || this.#options.clock.now() - known.seen >= REPLY_IDLE_MS) return false
+    this.#touch(tuple, known)
+    return true
   }
 
   learnNeighbour(owner: Owner, address: Uint8Array): void {
@@ -272,14 +288,4 @@ function isPlainAck(flags: number): boolean {
 function isOpening({ protocol, tcpFlags }: Packet): boolean {
   const mask = TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN
   return protocol === TCP && (tcpFlags & mask) === TCP_SYN
-}
-
-/** Protocols whose connections are followed. */
-export function isFollowed({ protocol, laterFragment }: Packet): boolean {
-  return !laterFragment && (protocol === TCP || protocol === UDP || protocol === SCTP)
-}
-
-function isEcho({ family, protocol, icmpType }: Packet, way: 'request' | 'reply'): boolean {
-  if (family === 4) return protocol === ICMP && icmpType === (way === 'reply' ? 0 : 8)
-  return protocol === ICMP6 && icmpType === (way === 'reply' ? 129 : 128)
 }

@@ -196,3 +196,14 @@ function address4(octets: Uint8Array, at: number): Uint8Array {
   address.set(octets.subarray(at, at + 4))
   return address
 }
+
+/** Protocols whose connections are followed. */
+export function isFollowed({ protocol, laterFragment }: Packet): boolean {
+  return !laterFragment && (protocol === TCP || protocol === UDP || protocol === SCTP)
+}
+
+/** An ICMP echo request, or the reply to one. */
+export function isEcho({ family, protocol, icmpType }: Packet, way: 'request' | 'reply'): boolean {
+  if (family === 4) return protocol === ICMP && icmpType === (way === 'reply' ? 0 : 8)
+  return protocol === ICMP6 && icmpType === (way === 'reply' ? 129 : 128)
+}
