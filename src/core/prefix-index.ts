@@ -3,7 +3,7 @@
 // few probes. 19 octets a row and 8 a bucket pair.
 
 import { HashIndex } from './hash-index.ts'
-import type { Family, Prefix } from './ip.ts'
+import { widthOf, type Family, type Prefix } from './ip.ts'
 import { hashOctets } from './name.ts'
 import { Slots } from './slots.ts'
 
@@ -38,6 +38,7 @@ export class PrefixIndex {
 
   /** The row of the prefix of `length` bits around the address at `offset`, 0 when there is none. */
   findAround(family: Family, octets: Uint8Array, offset: number, length: number): number {
+    if (length === widthOf(family)) return this.find(family, octets, offset, length)
     const scratch = this.#scratch.fill(0)
     const whole = length >> 3
     for (let i = 0; i < whole; i++) scratch[i] = octets[offset + i]!

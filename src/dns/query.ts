@@ -38,6 +38,12 @@ export interface Question {
   readonly qclass: number
 }
 
+/** A question whose name was hashed when it was read. */
+export interface HashedQuestion extends Question {
+  /** `hashOctets` of the name. */
+  readonly nameHash: number
+}
+
 /** Smallest UDP size that counts (RFC 6891 6.2.3), and the size without EDNS. */
 export const UDP_SIZE_MIN = 512
 
@@ -48,7 +54,7 @@ const FITS = Uint8Array.from({ length: 256 }, (_, octet) => {
   return letter || digit || octet === 0x2d || octet === 0x5f ? 1 : 0
 })
 
-export class QueryView implements Question {
+export class QueryView implements HashedQuestion {
   id = 0
   /** The 16 bits behind the id, as they came. */
   flags = 0

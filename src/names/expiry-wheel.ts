@@ -33,6 +33,11 @@ export class ExpiryWheel {
     this.#bucket[row] = bucket + 1
   }
 
+  /** Whether a row is in any bucket. */
+  has(row: number): boolean {
+    return this.#bucket[row] !== 0
+  }
+
   /** Takes a row out; nothing when it is in no bucket. */
   remove(row: number): void {
     const bucket = this.#bucket[row]! - 1

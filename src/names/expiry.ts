@@ -70,22 +70,26 @@ export class Expiry {
   #advance(): boolean {
     if (this.#sweeping) return this.#sweep()
     if (this.#scan !== undefined) return this.#look(this.#scan)
-    const before = this.#asideCount
-    this.#setAside()
+    if (this.#setAside() && this.#asideCount < ASIDE_MAX) return true
     if (this.#asideCount === 0) return false
-    if (this.#asideCount > before && this.#asideCount < ASIDE_MAX) return true
     this.#scanNumber = (this.#scanNumber % 255) + 1
     this.#scan = this.#datapath.scanPeers()
     return true
   }
 
-  #setAside(): void {
+  /** Takes due pairs out of the wheel; false when there were none. */
+  #setAside(): boolean {
+    const { pairs, wheel, graceSeconds } = this.#names
     const now = this.#names.tick()
     for (let i = 0; i < PAIRS_PER_LOOK && this.#asideCount < ASIDE_MAX; i++) {
-      const pair = this.#names.wheel.takeDue(now)
-      if (pair === 0) return
-      this.#aside[this.#asideCount++] = pair
+      const pair = wheel.takeDue(now)
+      if (pair === 0) return i > 0
+      const due = pairs.liveUntil[pair]! + graceSeconds + 1
+      // Answers that prolong a pair leave it where it waits.
+      if (due > now) wheel.place(pair, due)
+      else this.#aside[this.#asideCount++] = pair
     }
+    return true
   }
 
   #look(scan: PeerScan): boolean {

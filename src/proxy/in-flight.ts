@@ -197,6 +197,12 @@ export class InFlightTable implements ClientColumns {
     return this.#clientEntries[slot]!
   }
 
+  /** `hashOctets` of the slot's name in lower case. */
+  nameHash(slot: number): number {
+    // hashQuestion the other way round.
+    return hashQuestion(this.questionHashes[slot]!, this.qtypes[slot]!, this.qclasses[slot]!)
+  }
+
   /** Whether two queries are the same octets behind the id. */
   isSameMessage(a: number, b: number): boolean {
     const length = this.#lengths[a]!
@@ -235,7 +241,7 @@ export class InFlightTable implements ClientColumns {
   }
 }
 
-/** One number for a question, from the hash of its lower-case name. */
+/** One number for a question, from the hash of its lower-case name; and the hash of the name from that number. */
 export function hashQuestion(nameHash: number, qtype: number, qclass: number): number {
   return (nameHash ^ Math.imul(((qclass << 16) | qtype) >>> 0, 0x9e3779b1)) >>> 0
 }

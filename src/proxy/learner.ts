@@ -5,11 +5,11 @@
 // Filled between `begin` and the commit, read after it. Nothing is allocated once the lists have grown.
 
 import type { EndpointId } from '../core/ids.ts'
+import type { Family } from '../core/ip.ts'
 import { EMPTY_SET } from '../core/labels.ts'
-import { hashOctets } from '../core/name.ts'
 import type { Committer } from '../datapath/committer.ts'
 import type { AnswerView } from '../dns/answer.ts'
-import type { Question } from '../dns/query.ts'
+import type { HashedQuestion, Question } from '../dns/query.ts'
 import { ROW_DEGRADED, type IpCache } from '../ipcache/ipcache.ts'
 import type { Guard } from '../names/guard.ts'
 import type { NameCache } from '../names/name-cache.ts'
@@ -51,6 +51,8 @@ export class Learner {
     hash: 0,
   }
   #count = 0
+  /** The second of the batch. */
+  #now = 0
 
   constructor(options: LearnerOptions) {
     this.#to = options
@@ -64,6 +66,7 @@ export class Learner {
   begin(): void {
     this.#count = 0
     this.#rows.clear()
+    this.#now = this.#to.names.tick()
   }
 
   /** The next answer is for an endpoint that is no more. */
@@ -82,29 +85,46 @@ export class Learner {
   }
 
   /** Takes in what the next answer teaches its endpoint. */
-  add(endpoint: EndpointId, question: Question, answer: AnswerView): void {
-    const { names, guard, minTtl, maxTtl } = this.#to
+  add(endpoint: EndpointId, question: HashedQuestion, answer: AnswerView): void {
+    const { names, minTtl, maxTtl } = this.#to
     const name = this.#name
     name.wire = question.name
     name.length = question.nameLength
-    name.hash = answer.count === 0 ? 0 : hashOctets(question.name, 0, question.nameLength)
+    name.hash = question.nameHash
+    const known = answer.count === 0 ? 0 : names.findCurrent(name)
     let degraded = 0
     for (let i = 0; i < answer.count; i++) {
       const family = answer.families[i] === 4 ? 4 : 6
-      if (guard.isGuarded(family, answer.octets, i * 16)) {
-        this.counters.guarded++
-        if (this.#isSelected(endpoint, question)) degraded = 1
-        continue
-      }
       const ttl = Math.min(Math.max(answer.ttls[i]!, minTtl), maxTtl)
-      const row = names.learn(endpoint, name, family, answer.octets, i * 16, ttl)
+      let row =
+        known === 0
+          ? 0
+          : names.renew(endpoint, known, family, answer.octets, i * 16, this.#now + ttl)
+      if (row === 0) row = this.#learn(endpoint, family, answer.octets, i * 16, ttl)
       if (row !== 0) this.#rows.push(row)
-      else this.counters.overBound++
-      if (row === 0 && this.#isSelected(endpoint, question)) degraded = 1
+      else if (this.#isSelected(endpoint, question)) degraded = 1
     }
     this.counters.addresses += answer.count
     this.#degraded[this.#count] = degraded
     this.#next(TEACHES, answer.rcode)
+  }
+
+  /** The row of an address that the endpoint did not know by this name, 0 when it is left out. Who knows it was not guarded. */
+  #learn(
+    endpoint: EndpointId,
+    family: Family,
+    octets: Uint8Array,
+    at: number,
+    ttl: number,
+  ): number {
+    const { names, guard } = this.#to
+    if (guard.isGuarded(family, octets, at)) {
+      this.counters.guarded++
+      return 0
+    }
+    const row = names.learn(endpoint, this.#name, family, octets, at, ttl, this.#now)
+    if (row === 0) this.counters.overBound++
+    return row
   }
 
   isOrphan(i: number): boolean {

@@ -1,7 +1,7 @@
 // The query of one slot in flight as the dns functions want to see it: a question to compare an answer
 // with, and what a local answer repeats. One object is used again for every slot; `read` fills it. No allocation.
 
-import type { Question } from '../dns/query.ts'
+import type { HashedQuestion } from '../dns/query.ts'
 import type { AnsweredQuery } from '../dns/reply.ts'
 import { HEADER_OCTETS, LOWER, u16 } from '../dns/wire.ts'
 import type { InFlightTable } from './in-flight.ts'
@@ -9,9 +9,10 @@ import type { InFlightTable } from './in-flight.ts'
 /** Type and class behind the name (RFC 1035 4.1.2). */
 const QUESTION_FIXED_OCTETS = 4
 
-export class SlotView implements Question, AnsweredQuery {
+export class SlotView implements HashedQuestion, AnsweredQuery {
   readonly name = new Uint8Array(255)
   nameLength = 0
+  nameHash = 0
   qtype = 0
   qclass = 0
   /** The client's own id. */
@@ -32,6 +33,7 @@ export class SlotView implements Question, AnsweredQuery {
     this.dnssecOk = table.dnssecOks[slot] === 1
     this.qtype = table.qtypes[slot]!
     this.qclass = table.qclasses[slot]!
+    this.nameHash = table.nameHash(slot)
     this.nameLength = this.questionEnd - HEADER_OCTETS - QUESTION_FIXED_OCTETS
     const at = start + HEADER_OCTETS
     for (let i = 0; i < this.nameLength; i++) this.name[i] = LOWER[octets[at + i]!]!
