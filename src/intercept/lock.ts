@@ -3,12 +3,14 @@
 // kernel when its holder ends in any way.
 
 import { mkdirSync, readlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { UnavailableError } from '../core/errors.ts'
 import { takeLock } from '../native/lock.ts'
 import type { Posix } from '../native/native.ts'
 
 const FOLDER = '/run/namegate'
+const EWOULDBLOCK = -11
 const PAUSE_MS = 20
 const TRIES_MAX = 500
 
@@ -21,7 +23,7 @@ export async function withInterceptLock<T>(
   pause: Pause,
   work: () => Promise<T>,
 ): Promise<T> {
-  const path = lockPath()
+  const path = lockPath(posix)
   for (let tries = 1; ; tries++) {
     const lock = takeLock(posix, path, process.pid)
     if (lock.kind === 'held') {
@@ -41,14 +43,17 @@ export async function withInterceptLock<T>(
   }
 }
 
-/** `net:[4026531840]` names the namespace of this process. */
-function lockPath(): string {
+/** Where the lock is; the second place is for who may not write to the first, such as a sidecar's own user. */
+function lockPath(posix: Posix): string {
+  // `net:[4026531840]` names the namespace of this process.
   const [number = ''] = /\d+/.exec(readlinkSync('/proc/self/ns/net')) ?? []
+  const path = join(FOLDER, `intercept-${number}.lock`)
   try {
     mkdirSync(FOLDER, { recursive: true })
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new UnavailableError(`Cannot make ${FOLDER}: ${reason}: run as root`)
+  } catch {
+    return join(tmpdir(), `namegate-intercept-${number}.lock`)
   }
-  return join(FOLDER, `intercept-${number}.lock`)
+  const fd = posix.lock(path)
+  if (fd >= 0) posix.closeFd(fd)
+  return fd >= 0 || fd === EWOULDBLOCK ? path : join(tmpdir(), `namegate-intercept-${number}.lock`)
 }
