@@ -2,7 +2,7 @@
 // wrong port. One per family and asked port serves every asked address, because the source address goes with each
 // datagram (IP_PKTINFO); it is bound to a discard address, so nothing can ever be meant for it, and takes nothing
 // in. Where that port can't be had (a resolver of the host on every address) whole packets are made instead.
-// docs/decisions/0006 says what was tried.
+// docs/decisions/0011 says what was tried.
 
 import { LRUCache } from 'lru-cache'
 import type { Family } from '../core/ip.ts'
