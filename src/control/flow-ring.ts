@@ -3,7 +3,7 @@
 // overwritten meanwhile has none. Written by the pipeline and by the reader of datapath events.
 // Costs about 5 MiB when full, nothing before; adding allocates nothing.
 
-import { formatName } from '../core/name.ts'
+import { formatName, lower } from '../core/name.ts'
 
 export const FLOW_CAPACITY = 65_536
 const NAME_OCTETS = 1 << 22
@@ -96,7 +96,7 @@ export class FlowRing {
     return Math.max(0, this.#count - FLOW_CAPACITY)
   }
 
-  /** Adds a DNS decision about a lower-case wire name. */
+  /** Adds a DNS decision about the wire name at `nameOffset`, in any case: it is lowered when somebody reads it. */
   addDns(
     time: number,
     kind: number,
@@ -111,18 +111,17 @@ export class FlowRing {
     client: Uint8Array,
     clientOffset: number,
     reason = '',
+    nameOffset = 0,
   ): void {
     const at = this.#begin(time, kind, endpoint, family, client, clientOffset)
-    this.#reasons[at] = reason
+    if (this.#reasons[at] !== reason) this.#reasons[at] = reason
     this.#outcomes[at] = outcome
     this.#qtypes[at] = qtype
     this.#rcodes[at] = rcode
     this.#addresses[at] = addresses
     this.#protocols[at] = 0
-    for (let i = 0; i < nameLength; i++) {
-      this.#octets[(this.#octetsWritten + i) & (NAME_OCTETS - 1)] = name[i]!
-    }
-    this.#octetsWritten += nameLength
+    const to = this.#roomFor(nameLength)
+    for (let i = 0; i < nameLength; i++) this.#octets[to + i] = name[nameOffset + i]!
     this.#nameEnds[at] = this.#octetsWritten
     this.#nameLengths[at] = nameLength
   }
@@ -187,12 +186,19 @@ export class FlowRing {
     return at
   }
 
+  /** Where so many octets in a row can be written. */
+  #roomFor(length: number): number {
+    const at = this.#octetsWritten & (NAME_OCTETS - 1)
+    const skipped = at + length > NAME_OCTETS ? NAME_OCTETS - at : 0
+    this.#octetsWritten += skipped + length
+    return (at + skipped) & (NAME_OCTETS - 1)
+  }
+
   #nameOf(at: number): string | undefined {
     const length = this.#nameLengths[at]!
     const start = this.#nameEnds[at]! - length
     if (length === 0 || start < this.#octetsWritten - NAME_OCTETS) return undefined
-    const name = new Uint8Array(length)
-    for (let i = 0; i < length; i++) name[i] = this.#octets[(start + i) & (NAME_OCTETS - 1)]!
-    return formatName(name)
+    const from = start & (NAME_OCTETS - 1)
+    return formatName(this.#octets.slice(from, from + length).map(lower))
   }
 }

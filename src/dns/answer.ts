@@ -26,10 +26,10 @@ import type { Question } from './query.ts'
 import {
   FAULT_BOUNDS,
   HEADER_OCTETS,
+  LOWER,
   MESSAGE_OCTETS_MAX,
   readName,
   RECORD_FIXED_OCTETS,
-  sameOctets,
   skipName,
   skipQuestion,
   u16,
@@ -59,7 +59,7 @@ export class AnswerView {
   readonly #records = new ChainRecords()
   readonly #chain: Chain
   readonly #name = new Uint8Array(NAME_OCTETS_MAX)
-  /** The two octets of the last owner that was nothing but a pointer, or -1, and the hash of its name. */
+  /** The two octets of the last owner that was nothing but a pointer, or -1, and the hash of its name; 0 for the question's. */
   #pointer = -1
   #pointerHash = 0
 
@@ -136,17 +136,16 @@ export class AnswerView {
   }
 
   #question(buf: Uint8Array, start: number, end: number, at: number, question: Question): number {
-    const next = readName(buf, start, end, at, this.#name)
+    const same = startsWithName(buf, end, at, question)
+    const next = same ? at + question.nameLength : skipName(buf, start, end, at)
     if (next < 0) return next
     if (next + 4 > end) return FAULT_BOUNDS
     this.questionMatches =
-      next - at === question.nameLength &&
-      sameOctets(this.#name, 0, question.name, 0, question.nameLength) &&
-      u16(buf, next) === question.qtype &&
-      u16(buf, next + 2) === question.qclass
+      same && u16(buf, next) === question.qtype && u16(buf, next + 2) === question.qclass
     if (this.questionMatches) {
       this.#pointer = QUESTION_POINTER
-      this.#pointerHash = this.#chain.begin(question)
+      this.#pointerHash = 0
+      this.#chain.begin(question)
     }
     return next + 4
   }
@@ -215,4 +214,13 @@ export class AnswerView {
       this.#taught.add(family, buf, records.datas[i]!, ttl, records.offsets[i]! - start)
     }
   }
+}
+
+/** Whether the octets at `at` are the question's name, its labels compared without case. */
+function startsWithName(buf: Uint8Array, end: number, at: number, question: Question): boolean {
+  const { name, nameLength } = question
+  if (at + nameLength > end) return false
+  // Lengths of labels are below 64, which lowering leaves alone, and no pointer equals one.
+  for (let i = 0; i < nameLength; i++) if (LOWER[buf[at + i]!]! !== name[i]!) return false
+  return true
 }

@@ -6,7 +6,8 @@
 // 17th link spoil the whole answer, also the records before the fault: what such a server says is not believed.
 // Cost: a pass over the records' hashes for each link, and a name read again once for each record that may be on
 // the chain. Owners that are one pointer, which is nearly all of them, are compared as pointers: in one message
-// equal pointers are equal names. Hashes use a secret multiplier, so that no sender can make names collide on
+// equal pointers are equal names; so of an answer whose records all point at the question the name is neither copied nor
+// hashed. Hashes use a secret multiplier, so that no sender can make names collide on
 // purpose.
 
 import { NAME_OCTETS_MAX, nameLength } from '../core/name.ts'
@@ -74,6 +75,8 @@ export class Chain {
   readonly #multiplier: number
   readonly #scratch = new Uint8Array(NAME_OCTETS_MAX)
   readonly #target = new Uint8Array(NAME_OCTETS_MAX)
+  /** Of name 0, which is copied and hashed when a record is compared with it by name. */
+  #question: Uint8Array | undefined
   /** Of the links found last: where the target stands, as a pointer, and their least TTL. */
   #targetPointer = 0
   #linkTtl = TTL_NONE
@@ -91,11 +94,12 @@ export class Chain {
     return (hash ^ (hash >>> 15)) >>> 0
   }
 
-  /** Starts a chain at the question, which stands behind the header of the message; returns its name's hash. */
-  begin(question: Question): number {
-    this.count = 0
-    this.#push(question.name, QUESTION_POINTER, TTL_NONE)
-    return this.#hashes[0]!
+  /** Starts a chain at the question, which stands behind the header of the message and holds until the last `find`. */
+  begin(question: Question): void {
+    this.count = 1
+    this.#pointers[0] = QUESTION_POINTER
+    this.ttls[0] = TTL_NONE
+    this.#question = question.name
   }
 
   /** Adds the links, from the records that a walk of buf[start..end) found and checked. */
@@ -152,6 +156,7 @@ export class Chain {
   ): boolean {
     const pointer = records.pointers[index]!
     if (pointer !== 0 && pointer === this.#pointers[i]) return true
+    this.#fill()
     if (records.owners[index] !== this.#hashes[i]) return false
     readName(buf, start, end, records.offsets[index]!, this.#scratch)
     if (!sameName(this.#names, i * NAME_OCTETS_MAX, this.#scratch)) return false
@@ -160,6 +165,7 @@ export class Chain {
   }
 
   #knows(name: Uint8Array): boolean {
+    this.#fill()
     for (let i = 0; i < this.count; i++) {
       if (sameName(this.#names, i * NAME_OCTETS_MAX, name)) return true
     }
@@ -168,12 +174,23 @@ export class Chain {
 
   #push(name: Uint8Array, pointer: number, ttl: number): void {
     const i = this.count++
+    this.#put(i, name)
+    this.#pointers[i] = pointer
+    this.ttls[i] = ttl
+  }
+
+  /** Name 0 is in its place from here on. */
+  #fill(): void {
+    if (this.#question === undefined) return
+    this.#put(0, this.#question)
+    this.#question = undefined
+  }
+
+  #put(i: number, name: Uint8Array): void {
     const from = i * NAME_OCTETS_MAX
     const length = nameLength(name)
     for (let j = 0; j < length; j++) this.#names[from + j] = name[j]!
     this.#hashes[i] = this.hash(name)
-    this.#pointers[i] = pointer
-    this.ttls[i] = ttl
   }
 }
 

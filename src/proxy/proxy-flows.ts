@@ -6,13 +6,17 @@ import { FLOW_KINDS, type FlowKind, type FlowRing } from '../control/flow-ring.t
 import type { QueryView } from '../dns/query.ts'
 import type { MessageBatch } from './batch.ts'
 import type { InFlightTable } from './in-flight.ts'
-import { SlotView } from './slot-view.ts'
+import { HEADER_OCTETS } from '../dns/wire.ts'
+
+/** Type and class behind the name (RFC 1035 4.1.2). */
+const QUESTION_FIXED_OCTETS = 4
+const ANSWERED = FLOW_KINDS.indexOf('answered')
+const FAILED = FLOW_KINDS.indexOf('upstream-failed')
 
 export class ProxyFlows {
   readonly #ring: FlowRing
   readonly #clock: Clock
   readonly #inFlight: InFlightTable
-  readonly #slot = new SlotView()
 
   constructor(options: {
     readonly ring: FlowRing
@@ -50,37 +54,38 @@ export class ProxyFlows {
   }
 
   answered(slot: number, outcome: number, rcode: number, addresses: number): void {
-    this.#add(slot, 'answered', outcome, rcode, addresses, '')
+    this.#add(slot, ANSWERED, outcome, rcode, addresses, '')
   }
 
   failed(slot: number, reason: string): void {
-    this.#add(slot, 'upstream-failed', 0, 0, 0, reason)
+    this.#add(slot, FAILED, 0, 0, 0, reason)
   }
 
   #add(
     slot: number,
-    kind: FlowKind,
+    kind: number,
     outcome: number,
     rcode: number,
     addresses: number,
     reason: string,
   ): void {
     const inFlight = this.#inFlight
-    this.#slot.read(inFlight, slot)
+    const headAndName = inFlight.questionEnds[slot]! - QUESTION_FIXED_OCTETS
     this.#ring.addDns(
       this.#clock.wall(),
-      FLOW_KINDS.indexOf(kind),
+      kind,
       outcome,
       inFlight.endpoints[slot]!,
-      this.#slot.name,
-      this.#slot.nameLength,
-      this.#slot.qtype,
+      inFlight.octets(slot),
+      headAndName - HEADER_OCTETS,
+      inFlight.qtypes[slot]!,
       rcode,
       addresses,
       inFlight.families[slot]!,
       inFlight.addresses,
       slot * 16,
       reason,
+      inFlight.offset(slot) + HEADER_OCTETS,
     )
   }
 }
