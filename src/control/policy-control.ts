@@ -14,16 +14,18 @@ import { formatPrefix } from '../core/ip.ts'
 import { invariant } from '../core/invariant.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import { OWNER_POLICY } from '../ipcache/facts.ts'
+import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../identity/reserved.ts'
 import type { Selector } from '../identity/selector-cache.ts'
-import { compilePolicies, type CompiledPolicy } from '../policy/compile.ts'
+import { compilePolicies, coversClass, type CompiledPolicy } from '../policy/compile.ts'
 import { defaultEgressOf, type DefaultEgress } from '../policy/default-egress.ts'
 import { indexLabels, policySelects } from '../policy/labels.ts'
+import { serverRulesOf, type ServerRules } from '../policy/server-rules.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { EndpointRules } from '../datapath/policy-maps.ts'
 import type { Coverage } from '../policy/flatten.ts'
 import { ConfigFacts, type WantedFact } from './config-facts.ts'
 import type { CoreState } from './core-state.ts'
-import { DnsVerdicts } from './dns-verdicts.ts'
+import { DnsVerdicts, type DnsServer } from './dns-verdicts.ts'
 import { Preallocation } from './preallocation.ts'
 import { qualifiedName } from './rule-origins.ts'
 
@@ -174,7 +176,23 @@ export class PolicyControl {
     if (shared === undefined || this.#inForce.get(id) === shared) return
     this.#inForce.set(id, shared)
     this.#core.policyMaps.setRules(id, shared.rules)
-    this.dnsVerdicts.set(id, shared.compiled.dns)
+    this.dnsVerdicts.set(id, shared.compiled.dns, (server) => this.#serverRules(shared, server))
+  }
+
+  /** What an endpoint with those rules may ask of a server that it chose itself. */
+  #serverRules({ compiled }: SharedRules, server: DnsServer): ServerRules {
+    const { selectors } = this.#core
+    const { addressClass, identity, port } = server
+    return serverRulesOf(compiled.policies, {
+      withoutRules: this.#options.withoutDnsRules,
+      egress: compiled.egress,
+      port,
+      isKnown: addressClass === ENDPOINT_CLASS || addressClass === RESOURCE_CLASS,
+      includes: (peer) => {
+        if (peer.kind === 'entity') return coversClass(peer.entity, addressClass)
+        return selectors.find(peer)?.identities.has(identity) === true
+      },
+    })
   }
 
   #preallocate(): void {

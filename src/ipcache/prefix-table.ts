@@ -155,6 +155,18 @@ export class PrefixTable {
     return 0
   }
 
+  /** The node's row that says most of an address: its own, else its longest container; 0 when nothing is known. */
+  findAround(family: Family, octets: Uint8Array, offset: number): number {
+    const counts = this.#lengthsInUse[family]
+    const width = widthOf(family)
+    for (let length = width; length >= 0; length--) {
+      if (length < width && counts[length] === 0) continue
+      const found = this.#index.findAround(family, octets, offset, length)
+      if (found !== 0 && this.firstFact[found] !== 0) return found
+    }
+    return 0
+  }
+
   family(row: number): Family {
     return this.#index.family(row)
   }

@@ -29,6 +29,8 @@ export const DEFAULT_ORIGIN = 0
 export interface CompiledPolicy {
   readonly policies: readonly Policy[]
   readonly defaultDeny: boolean
+  /** What holds for what no rule speaks of; `deny` where a policy turns default deny on. */
+  readonly egress: DefaultEgress
   /** Coverages of peers that are a whole class, at the class's number; identity 0 for any peer. */
   readonly levels: ReadonlyMap<Identity, readonly Coverage[]>
   readonly selectors: readonly {
@@ -47,6 +49,7 @@ export interface CompileOptions {
   readonly originOf: (policy: Policy, rule: Rule) => number
 }
 
+/** The classes that an entity stands for; ANY_IDENTITY for all of them. */
 const CLASSES_OF: Readonly<Record<Entity, readonly Identity[]>> = {
   host: [HOST],
   cluster: [HOST, ENDPOINT_CLASS, RESOURCE_CLASS],
@@ -55,6 +58,12 @@ const CLASSES_OF: Readonly<Record<Entity, readonly Identity[]>> = {
   'world-ipv6': [WORLD_IPV6],
   all: [ANY_IDENTITY],
   none: [],
+}
+
+/** Whether an entity stands for a class of addresses. */
+export function coversClass(entity: Entity, addressClass: Identity): boolean {
+  const classes = CLASSES_OF[entity]
+  return classes.includes(addressClass) || classes.includes(ANY_IDENTITY)
 }
 
 /** What each default opens that is a whole class; `allow-named` opens by label alone. */
@@ -101,7 +110,7 @@ export function compilePolicies(
     withoutRules: options.withoutDnsRules,
     defaultDeny: egress !== 'allow' && egress !== 'audit',
   })
-  return { policies, defaultDeny, levels, selectors, named, dns }
+  return { policies, defaultDeny, egress, levels, selectors, named, dns }
 }
 
 /** The ports a rule opens or closes in the datapath; a `toPorts` entry with DNS rules opens nothing. */

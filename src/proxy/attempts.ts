@@ -123,6 +123,11 @@ export class Attempts {
     pool.answered(socket.server, servfail, socket.overTcp ? undefined : now - sentAt)
   }
 
+  /** The one server that a query may ask, or OF_POOL. */
+  onlyOf(slot: number): number {
+    return this.#only[slot]!
+  }
+
   /** Ends all waiting for a query; answers that still come are late. */
   end(slot: number): void {
     const { waits } = this.#options
@@ -210,7 +215,7 @@ export class Attempts {
   #delayAfter(slot: number, server: number): number {
     const { pool, timeout, attempts } = this.#options
     const ofPool = server < pool.servers.length
-    const elsewhere = ofPool && pool.fresh(this.#asked[slot]!) >= 0
+    const elsewhere = this.#only[slot] === OF_POOL && pool.fresh(this.#asked[slot]!) >= 0
     const overdue = ofPool ? pool.rtt.timeout(server) : undefined
     return retryDelay(overdue, elsewhere, timeout / attempts)
   }

@@ -5,11 +5,13 @@ import type { Clock } from '../core/clock.ts'
 import type { CoreState } from '../control/core-state.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
+import { ServerIdentity } from '../control/server-identity.ts'
 import type { Config } from '../config/config.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
 import { Arrivals, type Interfaces } from './arrivals.ts'
 import { Backlog } from './backlog.ts'
 import { ClientEndpoints } from './client-endpoints.ts'
+import { Judge } from './judge.ts'
 import { Learner } from './learner.ts'
 import { Listeners } from './listeners.ts'
 import { Pipeline } from './pipeline.ts'
@@ -18,6 +20,7 @@ import { ProxyFlows } from './proxy-flows.ts'
 import { RandomPool, type RandomSource } from './random.ts'
 import { Responder } from './responder.ts'
 import type { ServerAddress } from './server-pool.ts'
+import { AskedServers } from './asked-servers.ts'
 import type { Datagrams } from './datagrams.ts'
 import { openDatagrams } from './open-datagrams.ts'
 import { openStreams } from './open-streams.ts'
@@ -50,6 +53,7 @@ export class DnsProxy {
   readonly listeners: Listeners
   readonly responder: Responder
   readonly learner: Learner
+  readonly judge: Judge
   readonly unknown: UnknownClients
   readonly pipeline: Pipeline
   /** Undefined when nothing is asked of our own accord. */
@@ -64,7 +68,12 @@ export class DnsProxy {
     const mark = intercepts ? config.intercept.mark : 0
     this.streams = openStreams({ clock, connections: limits['tcp-connections'], mark })
     this.datagrams = openDatagrams({ clock, mark, replySockets: limits['reply-sockets'] })
-    this.upstream = this.#makeUpstream(options)
+    const asked = this.#makeAsked(options)
+    this.judge = new Judge({
+      verdicts: options.policies.dnsVerdicts,
+      asked: asked && { servers: asked, identities: new ServerIdentity(core.ipcache) },
+    })
+    this.upstream = this.#makeUpstream(options, asked)
     this.listeners = new Listeners({
       clock,
       limits,
@@ -134,11 +143,29 @@ export class DnsProxy {
     this.datagrams.stop()
   }
 
-  #makeUpstream({ config, clock, random, servers }: DnsProxyOptions): Upstream {
+  /** Who was asked, where clients choose the server. */
+  #makeAsked({ config, servers, core }: DnsProxyOptions): AskedServers | undefined {
+    const { originalDestination, trusted, untrusted } = config.upstreams
+    if (!originalDestination) return undefined
+    const identities = new ServerIdentity(core.ipcache)
+    return new AskedServers({
+      trusted,
+      servers,
+      untrusted,
+      isOurs: (family, octets, port) => {
+        identities.look(family, octets, 0)
+        return this.listeners.receives(octets, port, identities.isNode)
+      },
+    })
+  }
+
+  #makeUpstream(options: DnsProxyOptions, asked: AskedServers | undefined): Upstream {
+    const { config, clock, random, servers } = options
     return new Upstream({
       clock,
       random,
       servers,
+      asked,
       streams: this.streams,
       datagrams: this.datagrams,
       onAnswers: (answers) => this.pipeline.settle(answers),
@@ -180,7 +207,7 @@ export class DnsProxy {
       backlog: new Backlog({ clock }),
       unknown,
       onUnknown: config.unknownClients.onTimeout,
-      verdicts: policies.dnsVerdicts,
+      judge: this.judge,
       learner,
       committer,
       upstream,

@@ -69,6 +69,16 @@ export class Listeners {
     return this.#bound.filter(({ mode }) => mode !== 'tproxy')
   }
 
+  /** Whether what is sent to an address, the node's own or not, arrives at a listener without interception. */
+  receives(octets: Uint8Array, port: number, isNode: boolean): boolean {
+    return this.entries.some((entry) => {
+      if (entry.port !== port) return false
+      return entry.octets.every((octet) => octet === 0)
+        ? isNode
+        : entry.octets.every((octet, i) => octet === octets[i])
+    })
+  }
+
   /** `127.0.0.1:5300`, `[::]:53`, `0.0.0.0:10053 (tproxy)`; after `start`. */
   get texts(): readonly string[] {
     return this.#bound.map(({ family, octets, port, mode }) => {

@@ -4,7 +4,7 @@
 // became of it. Nothing waits: an answer leaves in the turn it came, after the kernel confirmed.
 
 import { endpointId, generation, type EndpointId, type Generation } from '../core/ids.ts'
-import type { DnsVerdicts } from '../control/dns-verdicts.ts'
+import { MAY_ASK, NAME_DENIED } from '../control/dns-verdicts.ts'
 import type { Committer } from '../datapath/committer.ts'
 import { LOCAL, type LocalAnswer } from '../dns/codes.ts'
 import { AnswerView } from '../dns/answer.ts'
@@ -16,16 +16,18 @@ import type { MessageBatch } from './batch.ts'
 import { OVER_UDP } from './client-columns.ts'
 import type { ClientEndpoints } from './client-endpoints.ts'
 import { OUTCOME_DEGRADED, OUTCOME_EXACT, OUTCOME_HELD_OUT, type Learner } from './learner.ts'
+import { SERVER_UNTRUSTED, type Judge } from './judge.ts'
 import type { ProxyFlows } from './proxy-flows.ts'
+import { BOUNDS, DENIED, localAnswerTo } from './refusals.ts'
 import type { Responder } from './responder.ts'
 import { SlotView } from './slot-view.ts'
 import type { UnknownClients } from './unknown-clients.ts'
-import type { ForwardResult, Upstream } from './upstream.ts'
+import type { Upstream } from './upstream.ts'
 
 export interface PipelineOptions {
   readonly registry: EndpointRegistry
   readonly clients: ClientEndpoints
-  readonly verdicts: DnsVerdicts
+  readonly judge: Judge
   readonly learner: Learner
   readonly committer: Committer
   readonly upstream: Pick<Upstream, 'forward' | 'release' | 'inFlight'>
@@ -42,20 +44,6 @@ export interface PipelineOptions {
   readonly denyResponse: 'refused' | 'nxdomain' | 'nodata' | 'drop'
   readonly onLimit: 'servfail' | 'drop' | 'release'
   readonly onDegraded: 'release' | 'servfail'
-}
-
-const DENIED: Readonly<Record<PipelineOptions['denyResponse'], LocalAnswer | undefined>> = {
-  refused: LOCAL.deniedRefused,
-  nxdomain: LOCAL.deniedNxdomain,
-  nodata: LOCAL.deniedNodata,
-  drop: undefined,
-}
-
-/** The bound that a query was refused at, as its key under `limits`. */
-const BOUNDS: Readonly<Record<ForwardResult, string>> = {
-  forwarded: '',
-  full: 'queries-in-flight',
-  'client-full': 'queries-in-flight-per-client',
 }
 
 /** The endpoint of queries that are forwarded for nobody known; no endpoint has it. */
@@ -124,7 +112,7 @@ export class Pipeline {
   }
 
   #admitOne(batch: MessageBatch, i: number, waited: boolean): void {
-    const { responder, verdicts, clients, flows } = this.#to
+    const { responder, judge, clients, flows } = this.#to
     const query = this.#query
     const status = query.read(batch.octets(i), batch.offset(i), batch.length(i))
     if (status !== 'ok' || batch.oversized[i] === 1) return this.#malformed(batch, i, status)
@@ -139,8 +127,10 @@ export class Pipeline {
       flows.refused('interface-mismatch', endpoint.id, query, batch, i)
       return responder.refuse(batch, i, query, LOCAL.clientUnknown)
     }
-    if (!verdicts.mayAsk(endpoint.id, query.name, 0)) {
-      if (!clients.isAudited(endpoint)) return this.#deny(batch, i, endpoint.id)
+    const verdict = judge.judge(endpoint.id, batch, i, query.name)
+    if (verdict !== MAY_ASK) {
+      const mayPass = clients.isAudited(endpoint) && verdict !== SERVER_UNTRUSTED
+      if (!mayPass) return this.#deny(batch, i, endpoint.id, verdict)
       this.counters.audited++
       flows.refused('audited', endpoint.id, query, batch, i)
     }
@@ -179,10 +169,11 @@ export class Pipeline {
 
   /** Of a client that no endpoint is known for. It waits once, so that an endpoint that is just being told of is served. */
   #unknown(batch: MessageBatch, i: number, waited: boolean): void {
-    const { responder, unknown, onUnknown, flows } = this.#to
+    const { responder, unknown, onUnknown, flows, judge } = this.#to
     const held = waited ? 'no-wait' : unknown.hold(batch, i)
     if (held === 'held') return
     if (held === 'no-wait' && onUnknown === 'allow-unmanaged') {
+      if (judge.isUntrusted(batch, i)) return this.#deny(batch, i, UNMANAGED, SERVER_UNTRUSTED)
       this.counters.unmanaged++
       return this.#forward(batch, i, UNMANAGED, NO_GENERATION)
     }
@@ -191,11 +182,13 @@ export class Pipeline {
     responder.refuse(batch, i, this.#query, LOCAL.clientUnknown)
   }
 
-  #deny(batch: MessageBatch, i: number, endpoint: EndpointId): void {
+  #deny(batch: MessageBatch, i: number, endpoint: EndpointId, verdict: number): void {
     const { responder, flows } = this.#to
+    const isServer = verdict !== NAME_DENIED
     this.counters.denied++
-    flows.refused('denied', endpoint, this.#query, batch, i)
-    if (this.#denied === undefined) responder.ignore(batch, i)
+    flows.refused('denied', endpoint, this.#query, batch, i, isServer ? 'server' : '')
+    if (isServer) responder.refuse(batch, i, this.#query, LOCAL.serverProhibited)
+    else if (this.#denied === undefined) responder.ignore(batch, i)
     else responder.refuse(batch, i, this.#query, this.#denied)
   }
 
@@ -209,7 +202,7 @@ export class Pipeline {
   }
 
   #learnOne(answers: AnswerBatch, i: number): void {
-    const { registry, learner, upstream } = this.#to
+    const { registry, learner, upstream, judge } = this.#to
     const { inFlight } = upstream
     const slot = answers.slots[i]!
     const view = this.#answer
@@ -217,7 +210,7 @@ export class Pipeline {
     this.#slot.read(inFlight, slot)
     const status = view.read(answers.octets(i), answers.offset(i), answers.length(i), this.#slot)
     const endpoint = registry.byNumber(inFlight.endpoints[slot]!)
-    if (this.#isUnmanaged(slot)) {
+    if (this.#isUnmanaged(slot) || !judge.mayTeach(inFlight, slot)) {
       if (status === 'malformed') learner.addMalformed()
       else learner.addUntaught(view.rcode)
     } else if (endpoint === undefined || endpoint.generation !== inFlight.generations[slot]) {
@@ -289,17 +282,5 @@ export class Pipeline {
       responder.answerLocally(slot, timeout ? LOCAL.upstreamTimeout : LOCAL.upstreamSocket)
       upstream.release(slot)
     }
-  }
-}
-
-function localAnswerTo(status: Exclude<QueryStatus, 'silent'>): LocalAnswer {
-  switch (status) {
-    case 'notimp':
-      return LOCAL.notImplemented
-    case 'badvers':
-      return LOCAL.badVersion
-    case 'formerr':
-    case 'ok':
-      return LOCAL.queryMalformed
   }
 }

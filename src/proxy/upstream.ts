@@ -9,30 +9,32 @@
 import type { Clock, Timer } from '../core/clock.ts'
 import type { EndpointId, Generation } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
-import { hashOctets, nameLength } from '../core/name.ts'
 import { FLAG_QR, MASK_RCODE, RCODE_SERVFAIL } from '../dns/codes.ts'
 import { questionEquals } from '../dns/match.ts'
 import type { QueryView } from '../dns/query.ts'
-import { HEADER_OCTETS, readName, u16 } from '../dns/wire.ts'
+import { HEADER_OCTETS, u16 } from '../dns/wire.ts'
 import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from './answer-batch.ts'
-import { Attempts, OF_POOL } from './attempts.ts'
+import type { AskedServers } from './asked-servers.ts'
+import { Attempts } from './attempts.ts'
 import type { MessageBatch } from './batch.ts'
 import { Coalescing } from './coalescing.ts'
 import { Delivery } from './delivery.ts'
-import { CLIENT_FULL, hashQuestion, InFlightTable, TABLE_FULL } from './in-flight.ts'
+import { CLIENT_FULL, InFlightTable, TABLE_FULL } from './in-flight.ts'
 import { LateAnswers } from './late-answers.ts'
 import { Probes } from './probes.ts'
 import { RandomPool, type RandomSource } from './random.ts'
 import { RetryBudget } from './retry-budget.ts'
+import { NO_LINK, ServerLinks, type UdpSocketOptions } from './server-links.ts'
 import { ServerPool, type ServerAddress } from './server-pool.ts'
 import { SlotView } from './slot-view.ts'
+import { Suspects } from './suspects.ts'
 import type { Datagrams } from './datagrams.ts'
 import type { Streams } from './streams.ts'
 import { PortableStreams } from './tcp-portable.ts'
 import { SocketNumbers, type UpstreamEvents, type UpstreamSocket } from './upstream-socket.ts'
 import { PortableDatagrams } from './udp-portable.ts'
-import { UpstreamTcp } from './upstream-tcp.ts'
-import { UpstreamUdp } from './upstream-udp.ts'
+import type { UpstreamTcp } from './upstream-tcp.ts'
+import type { UpstreamUdp } from './upstream-udp.ts'
 import { WaitTable } from './wait-table.ts'
 import { Waiting } from './waiting.ts'
 
@@ -58,6 +60,8 @@ export interface UpstreamOptions {
   readonly random: RandomSource
   /** At least one. */
   readonly servers: readonly ServerAddress[]
+  /** Where clients choose the server: which one each asked. */
+  readonly asked?: AskedServers | undefined
   /** Accepted answers; each slot is released by the receiver once its client is answered. */
   readonly onAnswers: (answers: AnswerBatch) => void
   /** Queries that ended without an answer; likewise. */
@@ -67,19 +71,12 @@ export interface UpstreamOptions {
   readonly streams?: Streams
   /** What carries UDP; likewise. */
   readonly datagrams?: Datagrams
-  /** UDP sockets per server, and after how many queries or milliseconds one is renewed. */
-  readonly udp?: {
-    readonly sockets?: number
-    readonly renewQueries?: number
-    readonly renewMs?: number
-  }
+  readonly udp?: UdpSocketOptions
 }
 
 /** `full` and `client-full`: a bound forbids it, and the client gets SERVFAIL (SEMANTICS 6). */
 export type ForwardResult = 'forwarded' | 'full' | 'client-full'
 
-/** Waits of a socket looked at, newest first, to find the query that a wrong id was a guess for. */
-const SUSPECTS_MAX = 256
 const SWEEP_MS = 1000
 /** `. NS IN`, recursion desired (RFC 1035 4.1); the id is the sender's. */
 const ROOT_NS_QUERY = Uint8Array.of(0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1)
@@ -87,9 +84,10 @@ const ROOT_NS_QUERY = Uint8Array.of(0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2,
 export class Upstream {
   readonly inFlight: InFlightTable
   readonly pool: ServerPool
-  /** By server; their counters are theirs. */
+  /** By server, those of the pool first; their counters are theirs. */
   readonly udp: readonly UpstreamUdp[]
   readonly tcp: readonly UpstreamTcp[]
+  readonly links: ServerLinks
   readonly waiting: Waiting
   readonly attempts: Attempts
   readonly probes: Probes
@@ -115,10 +113,11 @@ export class Upstream {
   readonly #numbers = new SocketNumbers()
   readonly #delivery: Delivery
   readonly #view = new SlotView()
-  readonly #name = new Uint8Array(255)
+  readonly #suspects: Suspects
   /** 1 once the slot was handed to the pipeline. */
   readonly #handed: Uint8Array
   readonly #sweeper: Timer
+  readonly #repeat = (wait: number): boolean => this.attempts.repeatOverTcp(wait)
 
   constructor(options: UpstreamOptions) {
     const { clock, servers, onAnswers, onFailures, limits = DEFAULT_UPSTREAM_LIMITS } = options
@@ -129,14 +128,23 @@ export class Upstream {
     // One wait more than attempts: the repetition over TCP after a mismatch.
     this.#waits = new WaitTable(capacity, limits.attempts + 1)
     this.#handed = new Uint8Array(capacity)
-    this.#coalescing = new Coalescing(this.inFlight, false)
+    this.#suspects = new Suspects(this.inFlight, this.#waits)
+    this.#coalescing = new Coalescing(this.inFlight, options.asked !== undefined)
     this.pool = new ServerPool(servers)
     const { streams = new PortableStreams(), datagrams = new PortableDatagrams() } = options
-    const shared = { clock, streams, datagrams, numbers: this.#numbers, events: this.#events() }
-    this.udp = servers.map(
-      (address, server) => new UpstreamUdp({ ...shared, ...options.udp, random, address, server }),
-    )
-    this.tcp = servers.map((address, server) => new UpstreamTcp({ ...shared, address, server }))
+    this.links = new ServerLinks({
+      clock,
+      random,
+      streams,
+      datagrams,
+      numbers: this.#numbers,
+      events: this.#events(),
+      servers,
+      udp: options.udp,
+      asked: options.asked,
+    })
+    this.udp = this.links.udp
+    this.tcp = this.links.tcp
     this.#delivery = new Delivery({ clock, capacity, onAnswers, onFailures })
     datagrams.follow(this.#delivery, this.inFlight)
     this.waiting = new Waiting({
@@ -166,7 +174,7 @@ export class Upstream {
       pool: this.pool,
       send: (server) => this.waiting.probe(this.udp[server]?.pick(), ROOT_NS_QUERY),
     })
-    this.#sweeper = clock.every(SWEEP_MS, () => this.#sweep())
+    this.#sweeper = clock.every(SWEEP_MS, () => this.links.sweep())
   }
 
   /**
@@ -191,9 +199,20 @@ export class Upstream {
     }
     this.#handed[slot] = 0
     this.counters.forwarded++
-    if (this.#coalescing.join(slot)) this.counters.coalesced++
-    else this.attempts.begin(slot, OF_POOL)
-    return 'forwarded'
+    if (this.#coalescing.join(slot)) {
+      this.counters.coalesced++
+      return 'forwarded'
+    }
+    const server = this.links.begin(this.inFlight, slot)
+    if (server !== NO_LINK) {
+      this.attempts.begin(slot, server)
+      return 'forwarded'
+    }
+    this.#coalescing.end(slot)
+    this.inFlight.release(slot)
+    this.counters.forwarded--
+    this.counters.refusedFull++
+    return 'full'
   }
 
   /** Frees a slot that came with an answer or a failure, once its client has been answered. */
@@ -208,8 +227,7 @@ export class Upstream {
     this.#sweeper.cancel()
     this.attempts.stop()
     this.probes.stop()
-    for (const link of this.udp) link.stop()
-    for (const link of this.tcp) link.stop()
+    this.links.stop()
   }
 
   #events(): UpstreamEvents {
@@ -225,7 +243,9 @@ export class Upstream {
     if (wait < 0) {
       if (this.#isLate(socket, octets, offset, length)) return
       this.counters.unexpected++
-      if (!socket.overTcp) this.#suspect(socket.number, octets, offset, length)
+      if (!socket.overTcp) {
+        this.#suspects.find(socket.number, octets, offset, length, this.#repeat)
+      }
       return
     }
     const slot = this.#waits.slotOf(wait)
@@ -237,6 +257,7 @@ export class Upstream {
     }
     this.attempts.answered(wait, socket.server, isServfail(octets, offset))
     this.counters.answers++
+    const chosen = this.attempts.onlyOf(slot)
     this.#coalescing.end(slot)
     for (let asker = slot; asker >= 0;) {
       const next = this.#coalescing.followerOf(asker)
@@ -244,6 +265,7 @@ export class Upstream {
       this.#delivery.answer(asker, socket.server, socket.overTcp, octets, offset, length)
       asker = next
     }
+    this.links.end(chosen)
   }
 
   /** An answer that nobody waits for any more, or a probe's: its server lives. */
@@ -256,40 +278,17 @@ export class Upstream {
     return true
   }
 
-  /** A reply with an unknown id that names a question in flight on the socket is taken for a guess at it [A4]. */
-  #suspect(socket: number, octets: Uint8Array, offset: number, length: number): void {
-    if (length < HEADER_OCTETS) return
-    const end = offset + length
-    const behind = readName(octets, offset, end, offset + HEADER_OCTETS, this.#name)
-    if (behind < 0 || behind + 4 > end) return
-    const nameHash = hashOctets(this.#name, 0, nameLength(this.#name))
-    const hash = hashQuestion(nameHash, u16(octets, behind), u16(octets, behind + 2))
-    let wait = this.#waits.newestOf(socket)
-    for (let i = 0; i < SUSPECTS_MAX && wait >= 0; i++, wait = this.#waits.olderThan(wait)) {
-      const slot = this.#waits.slotOf(wait)
-      if (this.inFlight.questionHashes[slot] !== hash) continue
-      this.#view.read(this.inFlight, slot)
-      if (questionEquals(octets, offset, length, this.#view) && this.attempts.repeatOverTcp(wait)) {
-        return
-      }
-    }
-  }
-
   #fail(slot: number, reason: number): void {
     if (reason === FAILED_TIMEOUT) this.counters.timeouts++
     else this.counters.socketFailures++
     this.#coalescing.end(slot)
+    this.links.end(this.attempts.onlyOf(slot))
     for (let asker = slot; asker >= 0;) {
       const next = this.#coalescing.followerOf(asker)
       this.#handed[asker] = 1
       this.#delivery.failure(asker, reason)
       asker = next
     }
-  }
-
-  #sweep(): void {
-    for (const link of this.udp) link.sweep()
-    for (const link of this.tcp) link.sweep()
   }
 }
 

@@ -9,6 +9,7 @@ import type { Policy } from '../../../src/policy/rule.ts'
 import { Backlog } from '../../../src/proxy/backlog.ts'
 import { ClientEndpoints } from '../../../src/proxy/client-endpoints.ts'
 import { BatchCollector } from '../../../src/proxy/collector.ts'
+import { Judge } from '../../../src/proxy/judge.ts'
 import { Learner, type LearnerOptions } from '../../../src/proxy/learner.ts'
 import { Pipeline } from '../../../src/proxy/pipeline.ts'
 import { ProxyFlows } from '../../../src/proxy/proxy-flows.ts'
@@ -65,7 +66,7 @@ export function mkPath(): Path {
     backlog: new Backlog({ clock }),
     unknown: { hold: () => 'no-wait' },
     onUnknown: 'refuse',
-    verdicts: world.policies.dnsVerdicts,
+    judge: new Judge({ verdicts: world.policies.dnsVerdicts }),
     learner: new MarkedLearner(addon, { ...core, minTtl: 5, maxTtl: 86_400 }),
     committer: core.committer,
     upstream,

@@ -17,6 +17,7 @@ import { Backlog } from '../../../src/proxy/backlog.ts'
 import { BatchCollector } from '../../../src/proxy/collector.ts'
 import { ClientEndpoints } from '../../../src/proxy/client-endpoints.ts'
 import { UnknownClients } from '../../../src/proxy/unknown-clients.ts'
+import { Judge } from '../../../src/proxy/judge.ts'
 import { Learner } from '../../../src/proxy/learner.ts'
 import { Pipeline } from '../../../src/proxy/pipeline.ts'
 import { ProxyFlows } from '../../../src/proxy/proxy-flows.ts'
@@ -144,7 +145,7 @@ export class World {
       backlog: new Backlog({ clock }),
       unknown: this.unknown,
       onUnknown: config.unknownClients.onTimeout,
-      verdicts: policies.dnsVerdicts,
+      judge: new Judge({ verdicts: policies.dnsVerdicts }),
       learner,
       committer,
       upstream,

@@ -1,0 +1,38 @@
+// What policy sees in the address of a DNS server: the identity and the class of the longest prefix around it that
+// anything is known of, else those of the world. One object is used again for each look. Costs a probe for each
+// prefix length in use; nothing is allocated.
+
+import { identity, type Identity } from '../core/ids.ts'
+import type { Family } from '../core/ip.ts'
+import { HOST, WORLD_IPV4, worldOf } from '../identity/reserved.ts'
+import type { IpCache } from '../ipcache/ipcache.ts'
+
+export class ServerIdentity {
+  identity: Identity = WORLD_IPV4
+  /** HOST, ENDPOINT_CLASS, RESOURCE_CLASS, WORLD_IPV4 or WORLD_IPV6. */
+  addressClass: Identity = WORLD_IPV4
+  /** The node's own, loopback included. */
+  isNode = false
+  readonly #ipcache: IpCache
+
+  constructor(ipcache: IpCache) {
+    this.#ipcache = ipcache
+  }
+
+  /** Looks at the 16 octets of an address at `offset`. */
+  look(family: Family, octets: Uint8Array, offset: number): void {
+    const { prefixes } = this.#ipcache
+    const row = prefixes.findAround(family, octets, offset)
+    const world = worldOf(family)
+    this.identity = row === 0 ? world : identity(prefixes.wanted[row]!)
+    const known = row === 0 ? 0 : prefixes.addressClass[row]!
+    this.addressClass = known === 0 ? world : identity(known)
+    this.isNode = known === HOST || isLoopback(family, octets, offset)
+  }
+}
+
+function isLoopback(family: Family, octets: Uint8Array, offset: number): boolean {
+  if (family === 4) return octets[offset] === 127
+  for (let i = 0; i < 15; i++) if (octets[offset + i] !== 0) return false
+  return octets[offset + 15] === 1
+}

@@ -1,0 +1,67 @@
+// May this endpoint ask this name of this server, where the client chooses the server (`upstreams.original-destination`;
+// SEMANTICS 2 "DNS"). Two questions:
+//   - is the server admitted at that port: a rule whose peers include it and whose ports include the port, with
+//     or without `rules.dns`, or a default that is open; no deny rule that covers it. Deny beats allow.
+//   - may the name be asked: yes where such a rule has no `rules.dns`, or patterns that match; yes when no rule of the
+//     endpoint has `rules.dns` (`dns.without-rules`) or nothing puts it into default deny.
+// A `toFQDNs` peer includes no server, neither for the one nor for the other. With `default-egress: allow-named` asking
+// is how addresses are named, so it admits the servers that are trusted, as the open defaults do.
+// The transport makes no difference: the same name gets the same verdict over UDP and TCP.
+
+import { ANY_PROTOCOL, TCP, UDP, type PortRange } from '../core/protocol.ts'
+import type { DefaultEgress } from './default-egress.ts'
+import type { DnsRules } from './dns-rules.ts'
+import type { PeerSelector, Policy, PortRule, Rule } from './rule.ts'
+
+/** What may be asked of one server, or that it isn't admitted at all. */
+export type ServerRules = DnsRules | { readonly kind: 'not-admitted' }
+
+export interface ServerRulesOptions {
+  readonly withoutRules: 'allow' | 'deny'
+  /** `deny` where a policy turns default deny on. */
+  readonly egress: DefaultEgress
+  /** The port asked. */
+  readonly port: number
+  /** Whether the server is the address of a known endpoint or resource. */
+  readonly isKnown: boolean
+  /** Whether a peer selects the server. */
+  readonly includes: (peer: Exclude<PeerSelector, { readonly kind: 'fqdn' }>) => boolean
+}
+
+/** A rule without `toPorts`, as an entry. */
+const EVERY_PORT: PortRule = { ports: [], dns: undefined }
+
+export function serverRulesOf(policies: readonly Policy[], to: ServerRulesOptions): ServerRules {
+  const rules = policies.flatMap((policy) => policy.rules)
+  const entriesFor = (action: Rule['action']): readonly PortRule[] =>
+    rules.filter((rule) => rule.action === action).flatMap((rule) => entriesOf(rule, to))
+  if (entriesFor('deny').length > 0) return { kind: 'not-admitted' }
+  const entries = entriesFor('allow')
+  if (entries.length === 0 && !isOpen(to)) return { kind: 'not-admitted' }
+  const hasDns = rules.some((rule) => rule.toPorts?.some((entry) => entry.dns !== undefined))
+  if (!hasDns && to.withoutRules === 'allow') return { kind: 'every-name' }
+  if (entries.some((entry) => entry.dns === undefined)) return { kind: 'every-name' }
+  if (!hasDns) return { kind: 'no-name' }
+  if (to.egress === 'allow' || to.egress === 'audit') return { kind: 'every-name' }
+  return { kind: 'names', patterns: entries.flatMap((entry) => entry.dns ?? []) }
+}
+
+/** The entries of a rule that cover the server at its port. The empty rule covers nothing. */
+function entriesOf({ peers, toPorts }: Rule, to: ServerRulesOptions): readonly PortRule[] {
+  const included =
+    peers.kind === 'any'
+      ? toPorts !== undefined
+      : peers.selectors.some((peer) => peer.kind !== 'fqdn' && to.includes(peer))
+  if (!included) return []
+  if (toPorts === undefined) return [EVERY_PORT]
+  return toPorts.filter(({ ports }) => ports.some((range) => covers(range, to.port)))
+}
+
+function isOpen({ egress, isKnown }: ServerRulesOptions): boolean {
+  return egress === 'allow-known' ? isKnown : egress !== 'deny'
+}
+
+function covers({ protocol, low, high }: PortRange, port: number): boolean {
+  const carriesDns = protocol === ANY_PROTOCOL || protocol === UDP || protocol === TCP
+  return carriesDns && low <= port && port <= high
+}

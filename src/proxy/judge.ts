@@ -1,0 +1,64 @@
+// May this query be forwarded, and may its answer teach: policy on the name, and where the client chose the server
+// (`upstreams.original-destination`) policy on the server and trust in it (SEMANTICS 2). No state of its own.
+
+import type { EndpointId } from '../core/ids.ts'
+import { SERVER_DENIED, type DnsVerdicts } from '../control/dns-verdicts.ts'
+import type { ServerIdentity } from '../control/server-identity.ts'
+import type { AskedServer, AskedServers } from './asked-servers.ts'
+import type { ClientColumns } from './client-columns.ts'
+
+/** Values of `judge` besides those of DnsVerdicts: the server isn't trusted, whatever policy says. */
+export const SERVER_UNTRUSTED = 3
+
+export interface JudgeOptions {
+  readonly verdicts: DnsVerdicts
+  /** Where clients choose the server. */
+  readonly asked?:
+    { readonly servers: AskedServers; readonly identities: ServerIdentity } | undefined
+}
+
+export class Judge {
+  readonly counters = {
+    /** Asked a server that policy doesn't admit, or that isn't trusted. */
+    serverDenied: 0,
+    serverUntrusted: 0,
+  }
+  readonly #options: JudgeOptions
+
+  constructor(options: JudgeOptions) {
+    this.#options = options
+  }
+
+  /** MAY_ASK, NAME_DENIED, SERVER_DENIED or SERVER_UNTRUSTED for the lower-case wire name asked in a row. */
+  judge(endpoint: EndpointId, clients: ClientColumns, row: number, wire: Uint8Array): number {
+    const { verdicts, asked } = this.#options
+    const server = this.#serverOf(clients, row)
+    if (server === undefined || asked === undefined) return verdicts.judge(endpoint, wire, 0)
+    if (this.isUntrusted(clients, row)) return SERVER_UNTRUSTED
+    const { identities } = asked
+    identities.look(clients.families[row] === 4 ? 4 : 6, clients.askedAddresses, row * 16)
+    const verdict = verdicts.judgeAt(endpoint, identities, server.address.port, wire, 0)
+    if (verdict === SERVER_DENIED) this.counters.serverDenied++
+    return verdict
+  }
+
+  /** Whether the server that a row's client asked is refused to everybody; counted. */
+  isUntrusted(clients: ClientColumns, row: number): boolean {
+    const server = this.#serverOf(clients, row)
+    if (server === undefined || this.#options.asked?.servers.isRefused(server) !== true)
+      return false
+    this.counters.serverUntrusted++
+    return true
+  }
+
+  /** Whether answers of the server that a row's client asked teach addresses. */
+  mayTeach(clients: ClientColumns, row: number): boolean {
+    return this.#serverOf(clients, row)?.kind !== 'untrusted'
+  }
+
+  /** The server that the client chose; undefined when that is left to the pool. */
+  #serverOf(clients: ClientColumns, row: number): AskedServer | undefined {
+    const server = this.#options.asked?.servers.of(clients, row)
+    return server === undefined || server.kind === 'pool' ? undefined : server
+  }
+}
