@@ -3,11 +3,12 @@
 // skipped as a whole, which hides what it holds.
 
 /** In the order of the table. */
-export const KINDS = ['unit', 'property', 'contract', 'scenario', 'kernel']
+export const KINDS = ['unit', 'property', 'contract', 'scenario', 'conformance', 'kernel']
 
 const folders = {
   contract: 'contract',
   scenarios: 'scenario',
+  conformance: 'conformance',
   kernel: 'kernel',
   property: 'property',
 }

@@ -1,9 +1,10 @@
 // Runs the tests and counts them by kind. Every test file is a process of its own (`node --import tsx FILE`), two at
-// a time; kernel tests one by one afterwards. Ends with a table by kind and, as the very last line,
+// a time; kernel and conformance tests one by one afterwards. Ends with a table by kind and, as the very last line,
 // `N passed, N failed, N skipped`. Exit 1 on any failure. Plain Node, no packages.
-//   node scripts/test.mjs [--list] [--kind KIND] [PART-OF-PATH ...]
+//   node scripts/test.mjs [--list] [--kind KIND] [--results FILE] [PART-OF-PATH ...]
+// `--results` also writes every test with its outcome as JSON.
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -106,14 +107,15 @@ async function runAll(files, folder) {
     show(result)
     results.push(result)
   }
-  const queue = files.filter((file) => kindOfFile(file) !== 'kernel')
+  const isAlone = (file) => ['conformance', 'kernel'].includes(kindOfFile(file))
+  const queue = files.filter((file) => !isAlone(file))
   const worker = async () => {
     for (let file = queue.shift(); file !== undefined; file = queue.shift()) await runOne(file)
   }
   await Promise.all(
     Array.from({ length: Math.max(2, Math.min(4, availableParallelism())) }, worker),
   )
-  for (const file of files.filter((path) => kindOfFile(path) === 'kernel')) await runOne(file)
+  for (const file of files.filter(isAlone)) await runOne(file)
   return results
 }
 
@@ -123,14 +125,14 @@ function summarize(results, seconds) {
   if (failures.length > 0) console.log('\nFailed:')
   for (const test of failures) console.log(`  ${test.file}: ${test.name}`)
   console.log(
-    `\n${'kind'.padEnd(10)}${['tests', 'passed', 'failed', 'skipped'].map((head) => head.padStart(9)).join('')}`,
+    `\n${'kind'.padEnd(12)}${['tests', 'passed', 'failed', 'skipped'].map((head) => head.padStart(9)).join('')}`,
   )
   const count = (list, outcome) => list.filter((test) => test.outcome === outcome).length
   const outcomes = ['passed', 'failed', 'skipped']
   for (const kind of KINDS) {
     const own = tests.filter((test) => test.kind === kind)
     const cells = [own.length, ...outcomes.map((outcome) => count(own, outcome))]
-    console.log(`${kind.padEnd(10)}${cells.map((cell) => String(cell).padStart(9)).join('')}`)
+    console.log(`${kind.padEnd(12)}${cells.map((cell) => String(cell).padStart(9)).join('')}`)
   }
   const reasons = new Map()
   for (const test of tests.filter((each) => each.outcome === 'skipped')) {
@@ -145,7 +147,11 @@ function summarize(results, seconds) {
 async function main() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { list: { type: 'boolean' }, kind: { type: 'string' } },
+    options: {
+      list: { type: 'boolean' },
+      kind: { type: 'string' },
+      results: { type: 'string' },
+    },
   })
   const files = collect().filter(
     (file) =>
@@ -160,6 +166,9 @@ async function main() {
   const started = performance.now()
   try {
     const results = await runAll(files, folder)
+    if (values.results !== undefined) {
+      writeFileSync(values.results, JSON.stringify(results.flatMap(({ tests }) => tests)))
+    }
     return summarize(results, (performance.now() - started) / 1000) ? 0 : 1
   } finally {
     rmSync(folder, { recursive: true, force: true })

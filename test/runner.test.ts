@@ -24,6 +24,7 @@ const FILES: Readonly<Record<string, string>> = {
   'test/crashes.test.ts': `${HEAD}test('f works', () => {})\nsetTimeout(() => process.exit(3), 50)`,
   'test/empty.test.ts': `${HEAD}`,
   'test/contract/a.test.ts': `${HEAD}test('contract', () => {})`,
+  'test/conformance/a.test.ts': `${HEAD}test('conformance', () => {})`,
   'test/scenarios/a.test.ts': `${HEAD}test('scenario', () => {})`,
   'test/kernel/hangs.test.ts': `${HEAD}test('hangs', async () => { await new Promise(() => setInterval(() => {}, 1000)) })`,
   'test/kernel/skips.test.ts': `${HEAD}describe('all', { skip: 'no root' }, () => { it('one', () => {}) })`,
@@ -49,16 +50,17 @@ async function runTests(...args: readonly string[]): Promise<{ code: number; lin
 test('scripts/test.mjs counts by kind, ends hung files and exits 1', async () => {
   const { code, lines } = await runTests()
   assert.equal(code, 1)
-  assert.deepEqual(lines.slice(-9, -2), [
-    'kind          tests   passed   failed  skipped',
-    'unit             12        5        6        1',
-    'property          1        1        0        0',
-    'contract          1        1        0        0',
-    'scenario          1        1        0        0',
-    'kernel            2        0        1        1',
+  assert.deepEqual(lines.slice(-10, -2), [
+    'kind            tests   passed   failed  skipped',
+    'unit               12        5        6        1',
+    'property            1        1        0        0',
+    'contract            1        1        0        0',
+    'scenario            1        1        0        0',
+    'conformance         1        1        0        0',
+    'kernel              2        0        1        1',
     'skipped 2: no root',
   ])
-  assert.equal(lines.at(-1), '8 passed, 7 failed, 2 skipped')
+  assert.equal(lines.at(-1), '9 passed, 7 failed, 2 skipped')
   assert.match(lines.join('\n'), /hung: ended after 3 s/)
   assert.match(lines.join('\n'), /exit 3/)
   assert.match(lines.join('\n'), /has no test/)

@@ -1,0 +1,51 @@
+// What came, in order, and waiting for what is still to come. A wait that takes too long fails and says what it was for.
+
+const WAIT_MS = 20_000
+
+export class Inbox<Item> {
+  readonly items: Item[] = []
+  readonly #what: string
+  readonly #waiters = new Set<() => void>()
+
+  constructor(what: string) {
+    this.#what = what
+  }
+
+  push(item: Item): void {
+    this.items.push(item)
+    for (const waiter of this.#waiters) waiter()
+  }
+
+  /** Item `index`, from 0, once it is there. */
+  async at(index: number, ms = WAIT_MS): Promise<Item> {
+    await this.until((items) => items.length > index, `number ${index + 1}`, ms)
+    const item = this.items[index]
+    if (item === undefined) throw new Error(`no ${this.#what} ${index}`)
+    return item
+  }
+
+  /** Until what came is as wanted. */
+  async until(
+    isThere: (items: readonly Item[]) => boolean,
+    what: string,
+    ms = WAIT_MS,
+  ): Promise<void> {
+    if (isThere(this.items)) return
+    await new Promise<void>((resolve, reject) => {
+      const done = (): void => {
+        clearTimeout(timer)
+        this.#waiters.delete(check)
+      }
+      const check = (): void => {
+        if (!isThere(this.items)) return
+        done()
+        resolve()
+      }
+      const timer = setTimeout(() => {
+        done()
+        reject(new Error(`waited ${ms} ms in vain for ${this.#what}: ${what}`))
+      }, ms)
+      this.#waiters.add(check)
+    })
+  }
+}

@@ -1,0 +1,200 @@
+// One mode of namegate between clients and a scripted server, in network namespaces, with the memory datapath:
+//
+//   clients (pod1; in mode redirect the node itself) - node with namegate - 192.0.2.53, the server
+//
+// Clients ask the gateway in explicit mode, and 10.96.0.10, which exists nowhere, in the others. Every client address
+// is an endpoint under the same policy, but for `any`, which may ask everything, and `unknown`, which is none.
+
+import { Agent } from './agent-client.ts'
+import { TcpClient, UdpClient, type Asked } from './clients.ts'
+import { ScriptedUpstream, type Transport } from './upstream.ts'
+import { http } from '../../support/admin.ts'
+import { endpointsText, policyText } from '../../support/daemon-files.ts'
+import { DaemonFolder, PROGRAM } from '../../support/daemon-process.ts'
+import type { LabProcess } from '../../support/lab-process.ts'
+import { DNS_4, OTHER_DNS_4, podLab, type PodLab } from '../../support/lab-pod.ts'
+
+export const MODES = ['explicit', 'tproxy', 'redirect'] as const
+export type Mode = (typeof MODES)[number]
+
+/** What policy lets the clients ask, and what it does not; each name of a test is below one of them. */
+export const ALLOWED = ['ok', 'test'] as const
+export const REFUSED = ['no', 'test'] as const
+export const SELECTOR = '**.ok.test'
+/** Bounds that tests reach. */
+export const CONNECTIONS_PER_CLIENT = 32
+export const IN_FLIGHT_PER_CLIENT = 300
+export const UPSTREAM_TIMEOUT_MS = 4000
+export const ATTEMPTS = 3
+export const TCP_IDLE_MS = 3000
+export const TCP_MESSAGE_MS = 3000
+export const METRICS_PORT = 9465
+
+/** Clients that tests share, and those that one test has for itself. */
+const SHARED_CLIENTS = 12
+const OWN_CLIENTS = ['many', 'burst', 'storm', 'slow', 'twin0', 'twin1', 'twin2', 'twin3'] as const
+const ANY = 'any'
+const UNKNOWN = 'unknown'
+export type OwnClient = (typeof OWN_CLIENTS)[number] | 'any' | 'unknown'
+
+const PROXY_OUTSIDE = '192.0.2.1'
+const NOWHERE = '10.96.0.10'
+const LISTENERS: Readonly<Record<Mode, string>> = {
+  explicit: '{ address: 10.20.1.1, port: 53, mode: explicit }',
+  tproxy: '{ port: 10053, mode: tproxy, interfaces: ["lxc*"] }',
+  redirect: '{ port: 5300, mode: redirect }',
+}
+
+export class World {
+  readonly mode: Mode
+  /** Where clients ask. */
+  readonly asked: Asked
+  readonly lab: PodLab
+  readonly folder: DaemonFolder
+  readonly upstream: ScriptedUpstream
+  readonly daemon: LabProcess
+  readonly outside: Agent
+  readonly clients: Agent
+  #names = 0
+  #addresses = 0
+  #turn = 0
+
+  private constructor(
+    mode: Mode,
+    parts: Pick<World, 'lab' | 'folder' | 'upstream' | 'daemon' | 'outside' | 'clients'>,
+  ) {
+    this.mode = mode
+    this.asked = { address: mode === 'explicit' ? '10.20.1.1' : NOWHERE, port: 53 }
+    this.lab = parts.lab
+    this.folder = parts.folder
+    this.upstream = parts.upstream
+    this.daemon = parts.daemon
+    this.outside = parts.outside
+    this.clients = parts.clients
+  }
+
+  static async start(mode: Mode): Promise<World> {
+    const lab = podLab({ pods: 2 })
+    const [pod] = lab.pods
+    if (pod === undefined) throw new Error('the lab has a pod')
+    const host = mode === 'redirect' ? lab.node : pod.host
+    const link = mode === 'redirect' ? 'lo' : 'eth0'
+    for (const address of Object.values(addressesOf(mode))) {
+      host.ip('address', 'add', `${address}/32`, 'dev', link)
+    }
+    const [outside, clients] = await Promise.all([Agent.start(lab.internet), Agent.start(host)])
+    const place = { address: DNS_4, other: OTHER_DNS_4, proxy: PROXY_OUTSIDE }
+    const upstream = await ScriptedUpstream.start(outside, place)
+    const folder = mkFolder(mode)
+    const daemon = lab.node.start(PROGRAM, ['run', '--config', 'namegate.yaml'], {
+      cwd: folder.path,
+      env: { NO_COLOR: '1' },
+    })
+    await daemon.untilOutput(/namegate serves/, 30_000)
+    return new World(mode, { lab, folder, upstream, daemon, outside, clients })
+  }
+
+  async close(): Promise<void> {
+    await this.daemon.stop()
+    await Promise.all([this.outside.stop(), this.clients.stop()])
+    await this.lab.close()
+    this.folder.remove()
+  }
+
+  /** A name that nobody else has. */
+  name(under: readonly string[] = ALLOWED): readonly string[] {
+    return [`n${++this.#names}`, ...under]
+  }
+
+  /** An address that no other answer has. */
+  address(): string {
+    const n = ++this.#addresses
+    return `198.18.${n >> 8}.${n & 255}`
+  }
+
+  /** The address of a client; undefined: any of the shared ones. */
+  clientAddress(name?: OwnClient): string {
+    const wanted = name ?? `c${this.#turn++ % SHARED_CLIENTS}`
+    const address = addressesOf(this.mode)[wanted]
+    if (address === undefined) throw new Error(`no client ${wanted}`)
+    return address
+  }
+
+  async udp(client?: OwnClient, port = 0): Promise<UdpClient> {
+    return await UdpClient.open(this.clients, this.clientAddress(client), this.asked, port)
+  }
+
+  async tcp(client?: OwnClient): Promise<TcpClient> {
+    return await TcpClient.open(this.clients, this.clientAddress(client), this.asked)
+  }
+
+  /** Sends one message and gives the first that comes back. */
+  async ask(transport: Transport, octets: Uint8Array, client?: OwnClient): Promise<Buffer> {
+    const end = transport === 'udp' ? await this.udp(client) : await this.tcp(client)
+    try {
+      end.send(octets)
+      const first = await end.inbox.at(0)
+      return Buffer.isBuffer(first) ? first : first.octets
+    } finally {
+      end.close()
+    }
+  }
+
+  /** What the admin API says under a path. */
+  async admin(path: string): Promise<unknown> {
+    const answer = await http({ socketPath: this.folder.in('admin.sock') }, path)
+    return JSON.parse(answer.text)
+  }
+
+  /** Labels that answers gave to an address. */
+  async labelsOf(address: string): Promise<readonly string[]> {
+    const rows = (await this.admin('/v1/ipcache')) as { prefix: string; labels: string[] }[]
+    const found = rows.find(({ prefix }) => prefix === `${address}/32`)
+    return (found?.labels ?? []).filter((label) => label.startsWith('fqdn:'))
+  }
+
+  /** The text of /metrics. */
+  async metrics(): Promise<string> {
+    const url = `http://127.0.0.1:${METRICS_PORT}/metrics`
+    const { stdout, stderr, code } = await this.lab.node.run('curl', ['-sS', url])
+    if (code !== 0) throw new Error(`metrics: ${stderr}`)
+    return stdout
+  }
+
+  /** The sum of a counter over its labels that have all of these texts in them. */
+  async counter(name: string, ...having: readonly string[]): Promise<number> {
+    const lines = (await this.metrics()).split('\n')
+    return lines
+      .filter((line) => line.startsWith(name) && having.every((text) => line.includes(text)))
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
+  }
+}
+
+/** By client. */
+function addressesOf(mode: Mode): Readonly<Record<string, string>> {
+  const base = mode === 'redirect' ? '10.21.0' : '10.20.1'
+  const shared = Array.from({ length: SHARED_CLIENTS }, (_, i) => `c${i}`)
+  const names = [...shared, ...OWN_CLIENTS, ANY, UNKNOWN]
+  return Object.fromEntries(names.map((name, i) => [name, `${base}.${10 + i}`]))
+}
+
+function mkFolder(mode: Mode): DaemonFolder {
+  const { [UNKNOWN]: _, ...known } = addressesOf(mode)
+  // What `any` asks has no selector: the labels of the others' names are the others' selector alone.
+  const everything = policyText('any', ['*'], { app: ANY }).replace(/^.*toFQDNs.*\n/m, '')
+  const own = policyText('app', [SELECTOR], { app: 'app' })
+  return new DaemonFolder({
+    files: {
+      'policy.yaml': `${own}---\n${everything}`,
+      'endpoints.yaml': endpointsText(known, (name) => (name === ANY ? ANY : 'app')),
+    },
+    config: {
+      listeners: `[${LISTENERS[mode]}]`,
+      intercept: `{ on-start: ${mode !== 'explicit'} }`,
+      upstreams: `{ servers: ["${DNS_4}:53"], timeout: ${UPSTREAM_TIMEOUT_MS}ms, attempts: ${ATTEMPTS} }`,
+      'unknown-clients': '{ wait: 50ms }',
+      metrics: `{ address: 127.0.0.1, port: ${METRICS_PORT} }`,
+      limits: `{ queries-in-flight-per-client: ${IN_FLIGHT_PER_CLIENT}, tcp-connections-per-client: ${CONNECTIONS_PER_CLIENT}, tcp-idle-timeout: ${TCP_IDLE_MS}ms, tcp-message-timeout: ${TCP_MESSAGE_MS}ms }`,
+    },
+  })
+}

@@ -1,0 +1,193 @@
+// CORRECTNESS 2: the attacks that take a script of their own, those that other tests prove, and those that nothing here
+// can have yet. Rows in the order of their ids.
+
+import { A7 } from './teaching.ts'
+import { FORGERY } from './forgery.ts'
+import { MESSAGES } from './messages.ts'
+import type { Row } from './row.ts'
+import { crowd, idsOfOthers, lateFlood, oneAnswerEach, shed } from './crowds.ts'
+import { guarded, hostileNames, prefixesOfAnswers, prefixesOfQueries, spoofed } from './hostile.ts'
+import { neverRead, pipelinedRefusals, slowloris } from './slow-clients.ts'
+
+const of = (id: string): readonly Row[] => MESSAGES.filter((row) => row.id === id)
+const SCENARIOS = 'test/scenarios/scenarios.test.ts'
+
+export const ATTACKS: readonly Row[] = [
+  ...FORGERY,
+  ...A7,
+  {
+    kind: 'left-out',
+    id: 'A8',
+    what: 'an answer from the server of one zone about another',
+    reason: 'there are no servers by zone: every configured server is asked everything',
+  },
+  {
+    kind: 'script',
+    id: 'A9',
+    what: 'odd octets in labels: policy by labels, octets as they were, escaped where people read',
+    run: hostileNames,
+  },
+  {
+    kind: 'script',
+    id: 'A10',
+    what: 'clients with one id and one port, answers in reverse: each gets its own, in its own case',
+    run: idsOfOthers,
+  },
+  {
+    kind: 'script',
+    id: 'A11',
+    what: 'a client that fills its share of a silent server is shed with an answer, then served again',
+    run: shed,
+  },
+  {
+    kind: 'tests',
+    id: 'A11',
+    what: '70,000 queries to a silent server: the bound in all',
+    tests: [
+      ['test/proxy/in-flight.test.ts', 'Upstream sheds with a named result at 65,536 queries'],
+    ],
+  },
+  ...of('A12'),
+  ...of('A13'),
+  {
+    kind: 'script',
+    id: 'A14',
+    what: 'a server that answers everything too late: each client query has had one answer, the late ones are dropped',
+    run: lateFlood,
+  },
+  ...of('A15'),
+  {
+    kind: 'script',
+    id: 'A16',
+    what: 'addresses that no name may open pass and get no label',
+    run: guarded,
+  },
+  ...of('A17'),
+  ...of('A18'),
+  {
+    kind: 'script',
+    id: 'A19',
+    what: 'every prefix of a query: silence below 12 octets, FORMERR from there',
+    run: prefixesOfQueries,
+  },
+  {
+    kind: 'script',
+    id: 'A19',
+    what: 'every prefix of an answer: not taken without its question, SERVFAIL and EDE 24 with it',
+    run: prefixesOfAnswers,
+  },
+  ...of('A20'),
+  { kind: 'script', id: 'A21', what: 'octets one by one: closed in time', run: slowloris },
+  {
+    kind: 'script',
+    id: 'A21',
+    what: 'a client that never reads holds up nobody',
+    run: neverRead,
+  },
+  {
+    kind: 'tests',
+    id: 'A21',
+    what: 'bounds, times and slow readers one by one',
+    tests: [['test/proxy/tcp-limits.test.ts', '']],
+  },
+  {
+    kind: 'script',
+    id: 'A22',
+    what: '20,000 refused queries in one go on one connection are all answered',
+    run: pipelinedRefusals,
+  },
+  ...of('A23'),
+  {
+    kind: 'script',
+    id: 'A23',
+    what: 'at most one answer a query, however often the server answers; nothing to less than 12 octets',
+    run: oneAnswerEach,
+  },
+  {
+    kind: 'tests',
+    id: 'A23',
+    what: 'source port 0, broadcast and multicast sources: nothing',
+    tests: [
+      ['test/proxy/address-book.test.ts', 'AddressBook tells hosts from broadcast'],
+      ['test/proxy/udp.test.ts', 'UdpListener says nothing to replies and scraps'],
+    ],
+  },
+  {
+    kind: 'script',
+    id: 'A24',
+    what: 'a query under another endpoint’s address reaches nobody and teaches nothing',
+    note: 'in explicit mode the kernel’s reverse path (rp_filter) stands in for the interface',
+    run: spoofed,
+    only: {
+      modes: ['explicit', 'tproxy'],
+      reason: 'mode redirect has one network namespace, in which an address is nobody else’s',
+    },
+  },
+  {
+    kind: 'tests',
+    id: 'A25',
+    what: 'what one learned opens for another only what its own policy selects, or nothing',
+    tests: [
+      [SCENARIOS, 'learned-by-another.scn'],
+      [SCENARIOS, 'learning-endpoint.scn'],
+      [SCENARIOS, 'one-rule-removed.scn'],
+      ['test/kernel/learning.test.ts', ''],
+    ],
+  },
+  {
+    kind: 'tests',
+    id: 'A26',
+    what: 'TTLs outlive no policy',
+    note: 'the rows of L1 to L3 are the wire’s part',
+    tests: [
+      [SCENARIOS, 'ttl-games.scn'],
+      [SCENARIOS, 'selector-later.scn'],
+    ],
+  },
+  {
+    kind: 'tests',
+    id: 'A27',
+    what: 'no answer before the kernel enforces what it teaches',
+    tests: [
+      [SCENARIOS, 'first-answer.scn'],
+      [SCENARIOS, 'kernel-refuses-prefix.scn'],
+      ['test/kernel/first-packet.test.ts', ''],
+    ],
+  },
+  {
+    kind: 'tests',
+    id: 'A28',
+    what: 'a flood of addresses or identities meets its bound, and opens less, never more',
+    tests: [
+      [SCENARIOS, 'address-bound.scn'],
+      [SCENARIOS, 'dynamic-identities.scn'],
+    ],
+  },
+  {
+    kind: 'left-out',
+    id: 'A28',
+    what: 'at the bound the least useful address goes, of the endpoint that has most',
+    reason: 'eviction comes later; until then a new address is not taught, and counted',
+  },
+  {
+    kind: 'tests',
+    id: 'A29',
+    what: 'a label says which selector; what it opens is the endpoint’s own policy',
+    tests: [[SCENARIOS, 'overlapping-selectors.scn']],
+  },
+  ...of('A30'),
+  {
+    kind: 'tests',
+    id: 'A31',
+    what: 'metrics have no label that a name makes',
+    note: 'the row of A9 reads /metrics and the log after hostile names',
+    tests: [['test/telemetry/metrics.test.ts', '']],
+  },
+  {
+    kind: 'script',
+    id: 'A32',
+    what: 'one client’s slow names starve no other client',
+    run: crowd,
+  },
+  ...of('A33'),
+]

@@ -1,0 +1,168 @@
+// CORRECTNESS 2: many queries at a time, of one client and of several (A10, A11, A14, A23, A32).
+
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { UdpClient } from '../lab/clients.ts'
+import {
+  assertSame,
+  localAnswer,
+  rcodeOf,
+  REFUSED as REFUSED_RCODE,
+  SERVFAIL,
+} from '../lab/replies.ts'
+import { answerTo, type AskedQuery } from '../lab/upstream.ts'
+import {
+  IN_FLIGHT_PER_CLIENT,
+  REFUSED,
+  UPSTREAM_TIMEOUT_MS,
+  type OwnClient,
+  type World,
+} from '../lab/world.ts'
+import { ask, askOpt } from './build.ts'
+import { a, mkMessage } from '../../support/messages.ts'
+
+const TOO_MANY = 100
+const PATIENCE_MS = 30_000
+const TWINS: readonly OwnClient[] = ['twin0', 'twin1', 'twin2', 'twin3']
+const TWIN_PORT = 5353
+
+/** Names that the server never answers, asked by one client over UDP, one id each. */
+async function askSilent(
+  world: World,
+  client: OwnClient,
+  count: number,
+  onAsked: (asked: AskedQuery) => void = () => undefined,
+): Promise<UdpClient> {
+  const udp = await world.udp(client)
+  for (let i = 0; i < count; i++) {
+    const name = world.name()
+    world.upstream.on(name, onAsked)
+    udp.send(mkMessage(askOpt(name, {}, { id: i })))
+    // A turn for the kernel's buffers now and then.
+    if (i % 50 === 49) await sleep(10)
+  }
+  return udp
+}
+
+export async function shed(world: World): Promise<void> {
+  const count = IN_FLIGHT_PER_CLIENT + TOO_MANY
+  const udp = await askSilent(world, 'burst', count)
+  const all = (await answersTo(udp, count)).map((each) => each.subarray(2).toString('hex'))
+  const [overloaded, timedOut] = [sayings('overloaded', 0), sayings('', 22)]
+  const shedCount = all.filter((hex) => hex.endsWith(overloaded)).length
+  const timeouts = all.filter((hex) => hex.endsWith(timedOut)).length
+  assert.equal(shedCount, TOO_MANY, 'what is over the bound')
+  assert.equal(timeouts, IN_FLIGHT_PER_CLIENT, 'what is within it')
+  assert.equal(
+    rcodeOf(await world.ask('udp', mkMessage(ask(world.name())), 'burst')),
+    0,
+    'recovered',
+  )
+  udp.close()
+}
+
+/** The end of a local answer with that Extended DNS Error. */
+function sayings(text: string, ede: number): string {
+  const whole = localAnswer(askOpt(['x']), { rcode: SERVFAIL, ede, text })
+  const additional = Buffer.from(whole).subarray(-(17 + text.length))
+  return additional.toString('hex')
+}
+
+async function answersTo(udp: UdpClient, count: number): Promise<readonly Buffer[]> {
+  await udp.inbox.until((items) => items.length >= count, `${count} answers`, PATIENCE_MS)
+  const answers = udp.inbox.items.map(({ octets }) => octets)
+  assert.equal(answers.length, count, 'one answer each')
+  assert.equal(new Set(answers.map((each) => each.readUInt16BE(0))).size, count, 'each id once')
+  return answers
+}
+
+export async function lateFlood(world: World): Promise<void> {
+  const count = 200
+  const held: AskedQuery[] = []
+  const udp = await askSilent(world, 'storm', count, (asked) => void held.push(asked))
+  const answers = await answersTo(udp, count)
+  assert.ok(answers.every((each) => rcodeOf(each) === SERVFAIL))
+  for (const asked of held) {
+    asked.send(answerTo(asked, { answers: [a(asked.question.name, '198.19.0.14')] }))
+  }
+  // A query whose answer passes behind them shows that they were dealt with.
+  const got = await world.ask('udp', mkMessage(ask(world.name())), 'storm')
+  assert.equal(rcodeOf(got), 0)
+  await answersTo(udp, count)
+  assert.deepEqual(await world.labelsOf('198.19.0.14'), [], 'late answers teach nothing')
+  assert.ok(UPSTREAM_TIMEOUT_MS > 0)
+  udp.close()
+}
+
+export async function crowd(world: World): Promise<void> {
+  const slow = await askSilent(world, 'slow', IN_FLIGHT_PER_CLIENT + TOO_MANY)
+  const other = await world.udp()
+  for (let i = 0; i < 50; i++) {
+    const refused = i % 2 === 1
+    other.send(mkMessage(ask(world.name(refused ? REFUSED : undefined), { id: i })))
+  }
+  const answers = await answersTo(other, 50)
+  for (const each of answers) {
+    const refused = each.readUInt16BE(0) % 2 === 1
+    assert.equal(rcodeOf(each), refused ? REFUSED_RCODE : 0)
+  }
+  const isOpen = slow.inbox.items.length < IN_FLIGHT_PER_CLIENT + TOO_MANY
+  assert.ok(isOpen, 'while the first client’s names were slow')
+  slow.close()
+  other.close()
+}
+
+export async function idsOfOthers(world: World): Promise<void> {
+  const [name, other] = [world.name(), world.name()]
+  const asks = [name, name, name.map((label) => label.toUpperCase()), other]
+  const held: AskedQuery[] = []
+  const ttl = new Map<string, number>()
+  const send = (asked: AskedQuery): void => {
+    const seconds = 100 + ttl.size
+    ttl.set(`${asked.port} ${asked.id}`, seconds)
+    asked.send(answerTo(asked, { answers: [a(asked.question.name, '198.19.0.10', seconds)] }))
+  }
+  const hold = (asked: AskedQuery): void => {
+    held.push(asked)
+    if (held.length < asks.length) return
+    for (const each of held.splice(0).toReversed()) send(each)
+  }
+  for (const each of [name, other]) world.upstream.on(each, hold)
+  const clients = await Promise.all(TWINS.map(async (twin) => await world.udp(twin, TWIN_PORT)))
+  const messages = asks.map((each) => mkMessage(ask(each, { id: 0x0bad })))
+  for (const [i, client] of clients.entries()) client.send(messages[i] ?? new Uint8Array(0))
+  const answers = await Promise.all(
+    clients.map(async (client) => (await client.inbox.at(0)).octets),
+  )
+  for (const [i, octets] of answers.entries()) {
+    const asked = messages[i] ?? new Uint8Array(0)
+    assert.equal(octets.readUInt16BE(0), 0x0bad)
+    assertSame(octets.subarray(12, asked.length), asked.subarray(12), 'its own question and case')
+  }
+  const ttls = answers.map((octets) => octets.readUInt32BE(octets.length - 10))
+  assert.equal(new Set(ttls).size, ttls.length, 'each its own answer')
+  for (const client of clients) client.close()
+}
+
+export async function oneAnswerEach(world: World): Promise<void> {
+  for (const transport of ['udp', 'tcp'] as const) {
+    const name = world.name()
+    world.upstream.on(name, (asked) => {
+      const message = answerTo(asked, { answers: [a(asked.question.name, '198.19.0.23')] })
+      for (let i = 0; i < 5; i++) asked.send(message)
+    })
+    const end = transport === 'udp' ? await world.udp() : await world.tcp()
+    for (let size = 0; size < 12; size++) end.send(new Uint8Array(size))
+    end.send(mkMessage(ask(name, { id: 1 })))
+    await end.inbox.at(0)
+    end.send(mkMessage(ask(world.name(), { id: 2 })))
+    await end.inbox.at(1)
+    end.send(mkMessage(ask(world.name(REFUSED), { id: 3 })))
+    await end.inbox.at(2)
+    const ids = end.inbox.items.map((item) =>
+      (Buffer.isBuffer(item) ? item : item.octets).readUInt16BE(0),
+    )
+    assert.deepEqual(ids, [1, 2, 3], transport)
+    end.close()
+  }
+}

@@ -1,0 +1,82 @@
+// What a row of the table can be: an exchange that is made for an allowed and a refused name, over UDP and over TCP; a
+// script over the wire; what other tests of this repository prove; or what is left out, and why.
+
+import type { MkMessage } from '../../support/messages.ts'
+import type { LocalAnswer } from '../lab/replies.ts'
+import type { AskedQuery, Transport } from '../lab/upstream.ts'
+import type { Mode, OwnClient, World } from '../lab/world.ts'
+
+interface Common {
+  /** As in CORRECTNESS; where that has none, the section and a word. */
+  readonly id: string
+  readonly what: string
+  /** Where SEMANTICS or the repository decides otherwise than CORRECTNESS says. */
+  readonly note?: string
+}
+
+/** What the upstream's handler has to work with. */
+export interface Asking extends AskedQuery {
+  /** An address that no other answer has. */
+  readonly address: string
+}
+
+/**
+ * 'passes': the query reached the server and the first message that the server sent reached the client, byte for byte
+ * but for the id. 'silence': no answer and nothing forwarded. A local answer is forwarded only if it is SERVFAIL.
+ */
+export type Outcome = 'passes' | 'silence' | LocalAnswer | ((seen: Seen) => void)
+
+/** An exchange that is over. */
+export interface Seen {
+  readonly transport: Transport
+  readonly query: MkMessage
+  /** The client's octets. */
+  readonly sent: Uint8Array
+  /** What the client got. */
+  readonly got: Uint8Array
+  /** As the server got it. */
+  readonly asked: readonly AskedQuery[]
+  /** What the server sent. */
+  readonly answered: readonly Uint8Array[]
+}
+
+export interface ExchangeRow extends Common {
+  readonly kind: 'exchange'
+  /** `random`: 16 bits; the id is the runner's. */
+  readonly query: (name: readonly string[]) => MkMessage
+  /** Messages of the server; default: one answer with one A record. */
+  readonly answer?: (asking: Asking) => readonly Uint8Array[]
+  readonly allowed: Outcome
+  /** Default: REFUSED, EDE 15. */
+  readonly refused?: Outcome
+  readonly over?: readonly Transport[]
+  /** Whether the address of the answer to an allowed name gets the selector's label. */
+  readonly teaches?: boolean
+  /** Client that asks. */
+  readonly client?: OwnClient
+}
+
+export interface ScriptRow extends Common {
+  readonly kind: 'script'
+  readonly run: (world: World) => Promise<void>
+  /** Other modes are left out, for this reason. */
+  readonly only?: { readonly modes: readonly Mode[]; readonly reason: string }
+  /** Alone, after all others: it changes what they need. */
+  readonly last?: boolean
+}
+
+/** Proved by tests elsewhere, named by file and the beginning of their names. */
+export interface TestsRow extends Common {
+  readonly kind: 'tests'
+  readonly tests: readonly (readonly [file: string, name: string])[]
+}
+
+export interface LeftOutRow extends Common {
+  readonly kind: 'left-out'
+  readonly reason: string
+}
+
+export type Row = ExchangeRow | ScriptRow | TestsRow | LeftOutRow
+
+/** Policy says no. */
+export const DENIED: LocalAnswer = { rcode: 5, ede: 15 }

@@ -1,0 +1,53 @@
+// The rows of the table as tests of one mode: `ID mode: what`, and under it a test for each transport and name.
+// Many at once, because most of the time is waiting; what changes the world for others comes last, alone.
+
+import { after, before, describe, it } from 'node:test'
+import { exchange, type NameKind } from './exchange.ts'
+import type { Transport } from './lab/upstream.ts'
+import { World, type Mode } from './lab/world.ts'
+import type { ExchangeRow, ScriptRow } from './rows/row.ts'
+import { ROWS } from './table.ts'
+import { canUseLab } from '../support/lab.ts'
+
+const AT_ONCE = 24
+const TRANSPORTS: readonly Transport[] = ['udp', 'tcp']
+const NAMES: readonly NameKind[] = ['allowed', 'refused']
+
+export function conformance(mode: Mode): void {
+  describe(`conformance, mode ${mode}`, { skip: canUseLab() ?? false }, () => {
+    let world: World
+    before(async () => {
+      world = await World.start(mode)
+    })
+    after(async () => await world.close())
+    const wire = ROWS.filter((row) => row.kind === 'exchange' || row.kind === 'script')
+    const isLast = (row: ExchangeRow | ScriptRow): boolean =>
+      row.kind === 'script' && row.last === true
+
+    describe('together', { concurrency: AT_ONCE }, () => {
+      for (const row of wire.filter((each) => !isLast(each))) add(row)
+    })
+    describe('alone', () => {
+      for (const row of wire.filter(isLast)) add(row)
+    })
+
+    function add(row: ExchangeRow | ScriptRow): void {
+      const name = `${row.id} ${mode}: ${row.what}`
+      if (row.kind === 'script') {
+        const { only } = row
+        const skip = only === undefined || only.modes.includes(mode) ? false : only.reason
+        it(name, { skip }, async () => await row.run(world))
+        return
+      }
+      describe(name, { concurrency: AT_ONCE }, () => {
+        for (const transport of row.over ?? TRANSPORTS) {
+          for (const kind of NAMES) {
+            it(`${transport}, ${kind} name`, async () => {
+              await exchange(world, row, transport, kind)
+            })
+          }
+        }
+      })
+    }
+  })
+}

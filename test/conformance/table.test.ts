@@ -1,0 +1,48 @@
+// The table itself: it has every id that CORRECTNESS has in its sections 1.1 to 1.6, 1.9 to 1.11 and 2, and what it refers
+// to is there.
+
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ROWS } from './table.ts'
+
+/** Prefix and how many, from 1. */
+const IDS: readonly (readonly [prefix: string, count: number])[] = [
+  ['P', 13],
+  ['T', 13],
+  ['E', 13],
+  ['F', 3],
+  ['Q', 3],
+  ['L', 4],
+  ['C', 3],
+  ['A', 33],
+]
+/** Sections whose rows have no ids. */
+const SECTIONS = ['1.5', '1.11']
+
+test('ROWS has a row for every id, and none for another', () => {
+  const wanted = IDS.flatMap(([prefix, count]) =>
+    Array.from({ length: count }, (_, i) => `${prefix}${i + 1}`),
+  )
+  const ids = new Set(ROWS.map(({ id }) => id))
+  assert.deepEqual(ids, new Set([...wanted, ...SECTIONS]))
+})
+
+test('ROWS tells rows apart by id and words', () => {
+  const names = ROWS.filter(({ kind }) => kind !== 'tests').map(({ id, what }) => `${id} ${what}`)
+  assert.deepEqual(
+    names.filter((name, i) => names.indexOf(name) !== i),
+    [],
+  )
+})
+
+test('ROWS refers to tests that are there', () => {
+  const named = ROWS.flatMap((row) => (row.kind === 'tests' ? row.tests : []))
+  const missing = named.filter(([file, name]) => {
+    if (name.endsWith('.scn')) return !existsSync(join('test/scenarios', name))
+    return !existsSync(file) || !readFileSync(file, 'utf8').includes(name)
+  })
+  assert.ok(named.length > 0)
+  assert.deepEqual(missing, [])
+})
