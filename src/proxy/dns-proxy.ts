@@ -26,6 +26,7 @@ import { openDatagrams } from './open-datagrams.ts'
 import { openStreams } from './open-streams.ts'
 import type { Streams } from './streams.ts'
 import { UnknownClients } from './unknown-clients.ts'
+import { TurnClock } from './turn-clock.ts'
 import { Upstream } from './upstream.ts'
 
 export interface DnsProxyOptions {
@@ -61,8 +62,10 @@ export class DnsProxy {
   readonly #clients: ClientEndpoints
   readonly #arrivals: Arrivals | undefined
 
-  constructor(options: DnsProxyOptions) {
-    const { config, clock, core } = options
+  constructor(given: DnsProxyOptions) {
+    const clock = new TurnClock(given.clock)
+    const options = { ...given, clock }
+    const { config, core } = options
     const { limits, dns } = config
     const intercepts = config.listeners.some(({ mode }) => mode !== 'explicit')
     const mark = intercepts ? config.intercept.mark : 0

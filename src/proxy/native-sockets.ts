@@ -5,6 +5,8 @@ import type { Family } from '../core/ip.ts'
 import { formatAddress } from '../core/ip.ts'
 import { errnoName } from '../native/native.ts'
 import {
+  HANDLE_PLACE,
+  NEWS_WORDS,
   STAT_DROPPED,
   STAT_ERRORS,
   STAT_IGNORED,
@@ -165,5 +167,23 @@ export class NativeConnected implements ConnectedSocket {
   close(): void {
     this.#engine.readStats(this.handle, this.#stats)
     this.#engine.close(this.handle)
+  }
+}
+
+/** No fault of the peer or the way: the kernel had no room. */
+const WANT_OF_ROOM = /^(?:EAGAIN|EWOULDBLOCK|ENOBUFS|ENOMEM|EMSGSIZE)$/
+
+/** Tells owners what the kernel said of their sockets; `sockets` by the place in their handle. */
+export function tellNews(
+  news: Int32Array,
+  sockets: readonly (NativeConnected | undefined)[],
+): void {
+  for (let at = 0; at < news.length; at += NEWS_WORDS) {
+    const handle = news[at]!
+    const socket = sockets[handle & HANDLE_PLACE]
+    if (socket?.handle !== handle) continue
+    const code = errnoName(news[at + 1]!)
+    if (news[at + 2]! > 0) socket.owner.dropped(news[at + 2]!)
+    if (!WANT_OF_ROOM.test(code)) socket.owner.fault(code)
   }
 }

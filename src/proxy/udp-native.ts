@@ -39,6 +39,7 @@ import {
   NativeConnected,
   NativeListener,
   type SocketEngine,
+  tellNews,
   type SocketSpec,
 } from './native-sockets.ts'
 import { ReplySockets } from './reply-sockets.ts'
@@ -53,10 +54,13 @@ import {
   shareQueries,
   shareSends,
 } from './shared-memory.ts'
+import type { TurnClock } from './turn-clock.ts'
 
 export interface NativeDatagramsOptions {
   readonly addon: UdpAddon
   readonly clock: Clock
+  /** Held through each round of a turn. */
+  readonly time?: TurnClock | undefined
   /** SO_MARK of our own packets; 0: none. */
   readonly mark?: number
   /** `limits.reply-sockets`. */
@@ -72,9 +76,6 @@ const FLUSHES_MAX = 4
 /** Octets asked of the kernel for each socket's answers. */
 const ANSWERS_BUFFER = 1024 * 1024
 const NOWHERE = new Uint8Array(16)
-/** No fault of the peer or the way: the kernel had no room. */
-const WANT_OF_ROOM = /^(?:EAGAIN|EWOULDBLOCK|ENOBUFS|ENOMEM|EMSGSIZE)$/
-
 export class NativeDatagrams implements Datagrams, SocketEngine {
   readonly native = true
   readonly sends = new SendRows()
@@ -85,6 +86,7 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
   readonly #addon: UdpAddon
   readonly #engine: object
   readonly #clock: Clock
+  readonly #time: TurnClock | undefined
   readonly #mark: number
   readonly #sendBuffer: number
   readonly #spec = new Int32Array(SPEC_WORDS)
@@ -109,6 +111,7 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
     this.#addon = addon
     this.#engine = engine
     this.#clock = clock
+    this.#time = options.time
     this.#mark = mark
     this.#sendBuffer = sendBuffer
     this.replies = new ReplySockets(this, replySockets)
@@ -223,6 +226,7 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
       this.#follower?.release()
       this.flush()
       sends.inTurn = false
+      this.#time?.release()
     }
   }
 
@@ -230,6 +234,7 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
   #round(): number {
     if (this.#stopped) return 0
     this.counters.rounds++
+    this.#time?.hold()
     this.#addon.poll(this.#engine)
     const queries = this.#receiveQueries()
     const answers = this.#receiveAnswers()
@@ -282,14 +287,6 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
     const count = this.#stopped ? 0 : this.#addon.takeNews(this.#engine)
     if (count === 0) return
     // Copied, because what the owners send now may bring more.
-    const news = this.sends.news.slice(0, count * NEWS_WORDS)
-    for (let at = 0; at < news.length; at += NEWS_WORDS) {
-      const handle = news[at]!
-      const socket = this.#connected[handle & HANDLE_PLACE]
-      if (socket?.handle !== handle) continue
-      const code = errnoName(news[at + 1]!)
-      if (news[at + 2]! > 0) socket.owner.dropped(news[at + 2]!)
-      if (!WANT_OF_ROOM.test(code)) socket.owner.fault(code)
-    }
+    tellNews(this.sends.news.slice(0, count * NEWS_WORDS), this.#connected)
   }
 }
