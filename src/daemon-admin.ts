@@ -18,7 +18,7 @@ export interface DaemonAdmin {
 /** `detach` takes all enforcement away and ends the process; undefined where nothing enforces. */
 export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined): DaemonAdmin {
   const { clock, core, policies, endpoints, transition, flows, sources } = daemon
-  const { upstream, responder, pipeline, learner, listeners, unknown } = daemon.proxy
+  const { upstream, responder, judge, pipeline, learner, listeners, unknown } = daemon.proxy
   const limits = (): readonly LimitUse[] =>
     limitUses({
       bounds: daemon.config.limits,
@@ -32,6 +32,7 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
   const shared = { version: VERSION, core, policies, transition, policyFiles, limits }
   const metrics = new Metrics({
     ...shared,
+    judge,
     pipeline,
     learner,
     responder,

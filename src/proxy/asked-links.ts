@@ -32,7 +32,7 @@ interface Link {
 }
 
 export class AskedLinks {
-  readonly counters = { opened: 0, closed: 0 }
+  readonly counters = { opened: 0, closed: 0, refused: 0 }
   readonly #options: AskedLinksOptions
   readonly #pool: ReadonlyMap<string, number>
   readonly #links: LRUCache<string, Link>
@@ -60,7 +60,10 @@ export class AskedLinks {
     if (configured !== undefined) return configured
     const known = this.#links.get(server.key)
     const link = known ?? this.#open(server)
-    if (link === undefined) return -1
+    if (link === undefined) {
+      this.counters.refused++
+      return -1
+    }
     link.waiting++
     return link.number
   }

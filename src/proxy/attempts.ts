@@ -23,7 +23,7 @@ import type { Waiting } from './waiting.ts'
 /** Due slots handled in one tick, so that a server's death stops nothing else: some 4 ms of work. */
 const DUE_PER_TICK_MAX = 2048
 /** Repetitions over TCP that wait at once: whoever forges answers brings no more than this on a server's TCP. */
-const REPEATS_MAX = 256
+const REPEATS_MAX = 4096
 /** A server that answered within this is up whatever its TCP does: it may have none, or be flooded [A4]. */
 const ALIVE_MS = 1000
 /** The server of a query is whom the pool gives. */

@@ -241,8 +241,9 @@ export class Upstream {
   #receive(socket: UpstreamSocket, octets: Uint8Array, offset: number, length: number): void {
     const wait = length < 2 ? -1 : this.#waits.find(socket.number, u16(octets, offset))
     if (wait < 0) {
-      if (this.#isLate(socket, octets, offset, length)) return
-      this.counters.unexpected++
+      if (this.#isLate(socket, octets, offset, length)) this.counters.late++
+      else this.counters.unexpected++
+      // A guess may hit the id of a late one.
       if (!socket.overTcp) {
         this.#suspects.find(socket.number, octets, offset, length, this.#repeat)
       }
@@ -273,7 +274,6 @@ export class Upstream {
     if (length < HEADER_OCTETS || (u16(octets, offset + 2) & FLAG_QR) === 0) return false
     const sentAt = this.#late.take(socket.number, u16(octets, offset))
     if (sentAt < 0) return false
-    this.counters.late++
     this.attempts.answeredLate(socket, isServfail(octets, offset), sentAt)
     return true
   }

@@ -28,6 +28,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
   return {
     version: '1.2.3',
     core: node.core,
+    judge: { counters: ones('serverDenied', 'serverUntrusted') },
     pipeline: {
       counters: {
         ...ones('unmanaged', 'interfaceMismatch', 'passedOver'),
@@ -68,6 +69,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
         counters: ones('failovers', 'downs', 'ups'),
       },
       probes: { sent: Float64Array.of(3) },
+      links: { asked: { open: 2, counters: ones('opened', 'closed', 'refused') } },
       inFlight: { count: 5 },
       udp: [{ counters: link }, { counters: link }],
       tcp: [{ counters: ones('open', 'opened', 'faults', 'closedIdle', 'sendsDropped') }],

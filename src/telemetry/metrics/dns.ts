@@ -11,7 +11,8 @@ export function addDnsMetrics(registry: Registry, sources: MetricsSources): void
   addAnswerMetrics(registry, sources)
 }
 
-function addQueryMetrics(registry: Registry, { pipeline, listeners }: MetricsSources): void {
+function addQueryMetrics(registry: Registry, sources: MetricsSources): void {
+  const { pipeline, listeners, judge } = sources
   addCounter(registry, {
     name: 'dns_queries_total',
     help: 'Queries from clients by what was decided',
@@ -29,6 +30,15 @@ function addQueryMetrics(registry: Registry, { pipeline, listeners }: MetricsSou
         ['passed_over', counters.passedOver],
       ]
     },
+  })
+  addCounter(registry, {
+    name: 'dns_servers_refused_total',
+    help: 'Queries to a server of the client’s choice that policy does not admit, or that is not trusted',
+    label: 'reason',
+    read: () => [
+      ['policy', judge.counters.serverDenied],
+      ['untrusted', judge.counters.serverUntrusted],
+    ],
   })
   addCounter(registry, {
     name: 'dns_queries_audited_total',

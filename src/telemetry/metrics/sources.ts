@@ -11,6 +11,7 @@ export interface MetricsSources {
   readonly version: string
   readonly core: CoreState
   readonly pipeline: { readonly counters: PipelineCounters }
+  readonly judge: { readonly counters: Counters<'serverDenied' | 'serverUntrusted'> }
   readonly learner: { readonly counters: Counters<'addresses' | 'guarded' | 'overBound'> }
   readonly responder: { readonly counters: Counters<'truncated'> }
   readonly unknown: {
@@ -86,6 +87,12 @@ export interface UpstreamSource {
     readonly counters: Counters<'failovers' | 'downs' | 'ups'>
   }
   readonly probes: { readonly sent: Float64Array }
+  readonly links: {
+    readonly asked: {
+      readonly open: number
+      readonly counters: Counters<'opened' | 'closed' | 'refused'>
+    }
+  }
   readonly inFlight: { readonly count: number }
   readonly udp: readonly {
     readonly counters: Counters<

@@ -58,6 +58,7 @@ export function addUpstreamMetrics(registry: Registry, { upstream }: MetricsSour
     read: () => upstream.inFlight.count,
   })
   addServerMetrics(registry, upstream)
+  addAskedMetrics(registry, upstream)
   addSocketMetrics(registry, upstream)
 }
 
@@ -131,6 +132,26 @@ function addServerCounts(registry: Registry, upstream: MetricsSources['upstream'
       ['down', pool.counters.downs],
       ['up', pool.counters.ups],
       ['failover', pool.counters.failovers],
+    ],
+  })
+}
+
+/** Servers that clients chose, with upstreams.original-destination. */
+function addAskedMetrics(registry: Registry, { links }: MetricsSources['upstream']): void {
+  const { counters } = links.asked
+  addGauge(registry, {
+    name: 'upstream_asked_servers',
+    help: 'Servers that clients asked themselves, with links kept towards them',
+    read: () => links.asked.open,
+  })
+  addCounter(registry, {
+    name: 'upstream_asked_servers_total',
+    help: 'Links towards servers that clients asked; refused ones would have been too many',
+    label: 'event',
+    read: () => [
+      ['opened', counters.opened],
+      ['closed', counters.closed],
+      ['refused', counters.refused],
     ],
   })
 }
