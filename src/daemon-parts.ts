@@ -100,3 +100,9 @@ export function serversOf(config: Config): readonly ServerAddress[] {
     return { family, address: formatAddress(family, octets), port }
   })
 }
+
+/** Interfaces that are closed, DNS apart, until an endpoint has them; none where clients may be unmanaged. */
+export function fencedPatterns({ listeners, unknownClients }: Config): readonly string[] {
+  if (unknownClients.onTimeout === 'allow-unmanaged') return []
+  return [...new Set(listeners.flatMap(({ interfaces }) => interfaces))]
+}

@@ -15,7 +15,14 @@ import { ResourceControl } from './control/resource-control.ts'
 import { removeLeftovers } from './control/takeover.ts'
 import { Transition } from './control/transition.ts'
 import type { Config } from './config/config.ts'
-import { makeAdoption, makeAudit, makeCore, makePolicies, serversOf } from './daemon-parts.ts'
+import {
+  fencedPatterns,
+  makeAdoption,
+  makeAudit,
+  makeCore,
+  makePolicies,
+  serversOf,
+} from './daemon-parts.ts'
 import type { Datapath, DatapathDump, DatapathEvent, Mode } from './datapath/datapath.ts'
 import { errnoName, isBuilt, loadPosix } from './native/native.ts'
 import type { Interception } from './intercept/interception.ts'
@@ -197,6 +204,7 @@ export class Daemon {
     const known = new Set([...this.endpoints.registry].map(({ id }) => id))
     removeLeftovers(this.core, this.#restored, known)
     this.#tellHooks(known)
+    this.datapath.fence(fencedPatterns(this.config))
     await this.interception.start(interfacesOf(this.endpoints.registry))
     this.housekeeping.start()
     this.sources.start()
