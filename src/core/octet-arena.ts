@@ -5,6 +5,9 @@
 const BLOCK_OCTETS = 1 << 20
 const CELL_OCTETS = 16
 const CELLS_PER_BLOCK = BLOCK_OCTETS / CELL_OCTETS
+/** A cell's block is what stands above these bits of its number: reading is on the packet path, where division shows. */
+const BLOCK_SHIFT = Math.log2(CELLS_PER_BLOCK)
+const CELL_MASK = CELLS_PER_BLOCK - 1
 const CLASSES = 16
 
 export class OctetArena {
@@ -39,13 +42,13 @@ export class OctetArena {
 
   /** The block that holds a handle's octets, at `offsetOf(handle)`. */
   blockOf(handle: number): Uint8Array {
-    const block = this.#blocks[Math.floor((handle - 1) / CELLS_PER_BLOCK)]
+    const block = this.#blocks[(handle - 1) >>> BLOCK_SHIFT]
     if (block === undefined) throw new RangeError('Cannot read octets: unknown handle')
     return block
   }
 
   offsetOf(handle: number): number {
-    return ((handle - 1) % CELLS_PER_BLOCK) * CELL_OCTETS
+    return ((handle - 1) & CELL_MASK) * CELL_OCTETS
   }
 
   #takeCells(cells: number): number {

@@ -2,7 +2,7 @@
 // arrays: an entry exists while its count is above zero, so there are never more entries than queries in
 // flight. Add and remove are O(1).
 
-import type { Family } from '../core/ip.ts'
+import { widthOf, type Family } from '../core/ip.ts'
 import { hashOctets } from '../core/name.ts'
 
 const NONE = -1
@@ -31,7 +31,7 @@ export class ClientCounts {
 
   /** Counts one more for the client; its entry, or -1 (nothing counted) when it's at `limit`. */
   add(family: Family, octets: Uint8Array, offset: number, limit: number): number {
-    const bucket = this.#bucket(octets, offset)
+    const bucket = this.#bucket(family, octets, offset)
     let entry = this.#heads[bucket]!
     while (entry !== NONE && !this.#is(entry, family, octets, offset)) entry = this.#next[entry]!
     if (entry === NONE && limit <= 0) return NONE
@@ -43,7 +43,7 @@ export class ClientCounts {
 
   /** How many the client has in flight. */
   countOf(family: Family, octets: Uint8Array, offset: number): number {
-    let entry = this.#heads[this.#bucket(octets, offset)]!
+    let entry = this.#heads[this.#bucket(family, octets, offset)]!
     while (entry !== NONE && !this.#is(entry, family, octets, offset)) entry = this.#next[entry]!
     return entry === NONE ? 0 : this.#counts[entry]!
   }
@@ -51,7 +51,8 @@ export class ClientCounts {
   /** Counts one less for the client of an entry that `add` gave. */
   remove(entry: number): void {
     if (--this.#counts[entry]! > 0) return
-    const bucket = this.#bucket(this.#octets, entry * 16)
+    const family: Family = this.#families[entry] === 4 ? 4 : 6
+    const bucket = this.#bucket(family, this.#octets, entry * 16)
     let at = this.#heads[bucket]!
     if (at === entry) {
       this.#heads[bucket] = this.#next[entry]!
@@ -63,13 +64,13 @@ export class ClientCounts {
     this.#free = entry
   }
 
-  #bucket(octets: Uint8Array, offset: number): number {
-    return hashOctets(octets, offset, 16) & this.#mask
+  #bucket(family: Family, octets: Uint8Array, offset: number): number {
+    return hashOctets(octets, offset, widthOf(family) >> 3) & this.#mask
   }
 
   #is(entry: number, family: Family, octets: Uint8Array, offset: number): boolean {
     if (this.#families[entry] !== family) return false
-    for (let i = 0; i < 16; i++) {
+    for (let i = 0; i < widthOf(family) >> 3; i++) {
       if (this.#octets[entry * 16 + i] !== octets[offset + i]) return false
     }
     return true

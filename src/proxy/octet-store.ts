@@ -19,6 +19,8 @@ export class OctetStore {
   /** Octets from one cell to the next. */
   readonly pitch: number
   readonly slab: Uint8Array<ArrayBuffer>
+  /** The slab by four octets; every cell begins with one. */
+  readonly words: Uint32Array<ArrayBuffer>
   readonly offsets: Uint32Array
   readonly lengths: Uint32Array
   /** Messages that lie elsewhere, by entry. */
@@ -28,8 +30,9 @@ export class OctetStore {
   constructor(capacity: number, stride: number) {
     this.capacity = capacity
     this.stride = stride
-    this.pitch = stride + GAP
+    this.pitch = ((stride + 3) & ~3) + GAP
     this.slab = new Uint8Array(capacity * this.pitch)
+    this.words = new Uint32Array(this.slab.buffer)
     this.offsets = new Uint32Array(capacity)
     this.lengths = new Uint32Array(capacity)
     this.#external = Array.from<Uint8Array | undefined>({ length: capacity })

@@ -49,7 +49,7 @@ export class WaitTable {
   }
 
   slotOf(wait: number): number {
-    return Math.trunc(wait / this.width)
+    return (wait / this.width) | 0
   }
 
   idOf(wait: number): number {
