@@ -7,23 +7,17 @@
 // an answer known already: one table probe, for the name; from there to address and pair by their lists.
 
 import type { Clock } from '../core/clock.ts'
-import { endpointId, type EndpointId } from '../core/ids.ts'
-import { widthOf, type Family } from '../core/ip.ts'
-import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
-import { OWNER_NAME } from '../ipcache/facts.ts'
+import type { EndpointId } from '../core/ids.ts'
+import type { Family } from '../core/ip.ts'
+import type { LabelSets } from '../core/labels.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
 import { ExpiryWheel } from './expiry-wheel.ts'
+import { FactLabels, type NameLabeller } from './fact-labels.ts'
+import { KnownPairs } from './known-pairs.ts'
 import { MappingTable } from './mapping-table.ts'
 import type { NameScopes } from './name-scopes.ts'
 import { NameTable } from './name-table.ts'
 import { PairTable } from './pair-table.ts'
-
-/** Which labels a name carries: all FQDN selectors that match it. */
-export interface NameLabeller {
-  /** Grows with every change of the selectors. */
-  readonly epoch: number
-  labelsOf(wire: Uint8Array, offset: number): number
-}
 
 /** A pair is one (endpoint, name, address). */
 export type PairState = 'live' | 'grace' | 'connected'
@@ -51,8 +45,6 @@ export interface HashedName {
 
 /** Milliseconds of a clock tick of lifetimes. */
 const TICK_MS = 1000
-/** Addresses of a name, and endpoints of an address, that `renew` looks at before it leaves the matter to `learn`. */
-const LOOKS_MAX = 8
 
 export class NameCache {
   readonly names: NameTable
@@ -61,6 +53,8 @@ export class NameCache {
   readonly wheel: ExpiryWheel
   readonly graceSeconds: number
   readonly scopes: NameScopes
+  readonly labels: FactLabels
+  readonly #known: KnownPairs
   readonly #ipcache: IpCache
   readonly #sets: LabelSets
   readonly #labeller: NameLabeller
@@ -82,6 +76,18 @@ export class NameCache {
     this.mappings = new MappingTable({ capacity, prefixCapacity })
     this.pairs = new PairTable({ capacity })
     this.wheel = new ExpiryWheel({ capacity, tick: this.tick() })
+    this.labels = new FactLabels({
+      ...options,
+      names: this.names,
+      mappings: this.mappings,
+      pairs: this.pairs,
+    })
+    this.#known = new KnownPairs({
+      names: this.names,
+      mappings: this.mappings,
+      pairs: this.pairs,
+      prefixes: options.ipcache.prefixes,
+    })
   }
 
   /** The present second. */
@@ -146,10 +152,10 @@ export class NameCache {
     offset: number,
     liveUntil: number,
   ): number {
-    const mapping = this.#mappingOf(name, family, octets, offset)
-    const pair = mapping === 0 ? 0 : this.#pairOf(mapping, endpoint)
+    const pair = this.#known.find(name, endpoint, family, octets, offset)
     if (pair === 0) return 0
-    if (!this.relabelMapping(mapping) || !this.relabelPair(pair)) return 0
+    const mapping = this.pairs.mapping[pair]!
+    if (!this.labels.relabelMapping(mapping) || !this.labels.relabelPair(pair)) return 0
     this.#prolong(pair, liveUntil)
     return this.#rowOf(pair, mapping)
   }
@@ -159,58 +165,6 @@ export class NameCache {
     const mapping = this.pairs.mapping[pair]!
     this.#removePair(pair, mapping)
     this.#dropIdleMapping(mapping)
-  }
-
-  /** Makes a name's labels agree with the selectors in force; true when they changed. */
-  relabelName(name: number): boolean {
-    const { names } = this
-    if (names.epoch[name] === this.#labeller.epoch) return false
-    const labels = this.#labeller.labelsOf(names.octetsOf(name), names.offsetOf(name))
-    names.epoch[name] = this.#labeller.epoch
-    if (names.labels[name] === labels) return false
-    this.#sets.retain(labels)
-    this.#sets.release(names.labels[name]!)
-    names.labels[name] = labels
-    return true
-  }
-
-  /** Makes a mapping's fact for the node agree with its name's labels; false when a table is full. */
-  relabelMapping(mapping: number): boolean {
-    const labels = this.scopes.nodeLabels(this.names.labels[this.mappings.name[mapping]!]!)
-    const fact = this.mappings.fact[mapping]!
-    if (labels === EMPTY_SET) {
-      this.mappings.fact[mapping] = 0
-      if (fact !== 0) this.#ipcache.removeFact(fact)
-    } else if (fact !== 0) {
-      this.#ipcache.changeFact(fact, labels)
-    } else {
-      const name = this.mappings.name[mapping]!
-      const added = this.#ipcache.addFact(this.mappings.prefix[mapping]!, OWNER_NAME, name, labels)
-      if (added === 0) return false
-      this.mappings.fact[mapping] = added
-    }
-    return true
-  }
-
-  /** Makes a pair's fact in its endpoint's own scope what it should be; false when a table is full. */
-  relabelPair(pair: number): boolean {
-    const { pairs, mappings } = this
-    const fact = pairs.fact[pair]!
-    if (fact === 0 && !this.scopes.inUse) return true
-    const mapping = pairs.mapping[pair]!
-    const name = mappings.name[mapping]!
-    const endpoint = endpointId(pairs.endpoint[pair]!)
-    const labels = this.scopes.ownLabels(endpoint, this.names.labels[name]!)
-    if (labels === EMPTY_SET) {
-      if (fact !== 0) this.#dropFact(pair, fact)
-    } else if (fact !== 0) {
-      this.#ipcache.changeFact(fact, labels)
-    } else {
-      const added = this.#ipcache.addScopedFact(endpoint, mappings.prefix[mapping]!, name, labels)
-      if (added === 0) return false
-      pairs.fact[pair] = added
-    }
-    return true
   }
 
   /** Says whether what the endpoint learns is labelled as named; what it learned already follows in `Relabel`. */
@@ -244,41 +198,12 @@ export class NameCache {
     this.wheel.place(pair, this.pairs.liveUntil[pair]! + this.graceSeconds + 1)
   }
 
-  #mappingOf(name: number, family: Family, octets: Uint8Array, offset: number): number {
-    const { prefix, nextOfName } = this.mappings
-    let row = this.names.firstMapping[name]!
-    for (let i = 0; i < LOOKS_MAX && row !== 0; i++, row = nextOfName[row]!) {
-      if (this.#isAddress(prefix[row]!, family, octets, offset)) return row
-    }
-    return 0
-  }
-
-  /** Whether the row of a host is that address; the width tells the family. */
-  #isAddress(row: number, family: Family, octets: Uint8Array, offset: number): boolean {
-    const { prefixes } = this.#ipcache
-    const width = widthOf(family)
-    if (prefixes.lengths[row] !== width) return false
-    const at = row * 16
-    for (let i = 0; i < width >> 3; i++)
-      if (prefixes.octets[at + i] !== octets[offset + i]) return false
-    return true
-  }
-
-  #pairOf(mapping: number, endpoint: EndpointId): number {
-    const { pairs } = this
-    let row = this.mappings.firstPair[mapping]!
-    for (let i = 0; i < LOOKS_MAX && row !== 0; i++, row = pairs.nextOfMapping[row]!) {
-      if (pairs.endpoint[row] === endpoint) return row
-    }
-    return 0
-  }
-
   #holdName(wire: Uint8Array, length: number, hash: number): number {
     const known = this.names.find(wire, 0, length, hash)
     const row = known === 0 ? this.names.add(wire, 0, length, hash) : known
     if (row === 0) return 0
     if (known === 0) this.names.epoch[row] = -1
-    this.relabelName(row)
+    this.labels.relabelName(row)
     return row
   }
 
@@ -290,7 +215,7 @@ export class NameCache {
     const known = this.mappings.find(name, prefix)
     if (known !== 0) {
       this.#ipcache.dropRow(prefix)
-      return this.relabelMapping(known) ? known : 0
+      return this.labels.relabelMapping(known) ? known : 0
     }
     const row = this.mappings.add(name, prefix, this.names.firstMapping[name]!)
     if (row === 0) {
@@ -299,7 +224,7 @@ export class NameCache {
     }
     this.names.firstMapping[name] = row
     this.names.mappings[name]!++
-    if (this.relabelMapping(row)) return row
+    if (this.labels.relabelMapping(row)) return row
     this.#dropIdleMapping(row)
     return 0
   }
@@ -307,17 +232,17 @@ export class NameCache {
   #knownMapping(name: number, family: Family, octets: Uint8Array, offset: number): number {
     const prefix = this.#ipcache.prefixes.find(family, octets, offset, family === 4 ? 32 : 128)
     const known = prefix === 0 ? 0 : this.mappings.find(name, prefix)
-    return known !== 0 && this.relabelMapping(known) ? known : 0
+    return known !== 0 && this.labels.relabelMapping(known) ? known : 0
   }
 
   #holdPair(mapping: number, endpoint: EndpointId): number {
     const known = this.pairs.find(mapping, endpoint)
-    if (known !== 0) return this.relabelPair(known) ? known : 0
+    if (known !== 0) return this.labels.relabelPair(known) ? known : 0
     const row = this.pairs.add(mapping, endpoint, this.mappings.firstPair[mapping]!)
     if (row === 0) return 0
     this.pairs.liveUntil[row] = 0
     this.mappings.firstPair[mapping] = row
-    if (this.relabelPair(row)) return row
+    if (this.labels.relabelPair(row)) return row
     this.#removePair(row, mapping)
     return 0
   }
@@ -333,14 +258,9 @@ export class NameCache {
 
   #removePair(pair: number, mapping: number): void {
     const fact = this.pairs.fact[pair]!
-    if (fact !== 0) this.#dropFact(pair, fact)
+    if (fact !== 0) this.labels.dropFact(pair, fact)
     this.wheel.remove(pair)
     this.mappings.firstPair[mapping] = this.pairs.remove(pair, this.mappings.firstPair[mapping]!)
-  }
-
-  #dropFact(pair: number, fact: number): void {
-    this.#ipcache.removeFact(fact)
-    this.pairs.fact[pair] = 0
   }
 
   #dropIdleMapping(mapping: number): void {

@@ -4,7 +4,8 @@
 // touches meanwhile are brought up to date by the answer itself, so a new answer always carries the new
 // selectors' labels.
 
-import type { NameCache, NameLabeller } from './name-cache.ts'
+import type { NameLabeller } from './fact-labels.ts'
+import type { NameCache } from './name-cache.ts'
 import type { NameScopes } from './name-scopes.ts'
 
 export class Relabel {
@@ -46,16 +47,16 @@ export class Relabel {
     let left = rows
     for (; left > 0 && this.#nextName <= names.slots.high; left--) {
       const name = this.#nextName++
-      if (names.isUsed(name)) this.#names.relabelName(name)
+      if (names.isUsed(name)) this.#names.labels.relabelName(name)
     }
     for (; left > 0 && this.#nextMapping <= mappings.slots.high; left--) {
       const mapping = this.#nextMapping++
-      const done = !mappings.isUsed(mapping) || this.#names.relabelMapping(mapping)
+      const done = !mappings.isUsed(mapping) || this.#names.labels.relabelMapping(mapping)
       if (!done) this.#names.countUnlabelled()
     }
     for (; left > 0 && this.#nextPair <= pairs.slots.high; left--) {
       const pair = this.#nextPair++
-      const done = !pairs.isUsed(pair) || this.#names.relabelPair(pair)
+      const done = !pairs.isUsed(pair) || this.#names.labels.relabelPair(pair)
       if (!done) this.#names.countUnlabelled()
     }
     this.#active =

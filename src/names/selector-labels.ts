@@ -6,7 +6,7 @@ import { EMPTY_SET, type Label, type LabelSets } from '../core/labels.ts'
 import type { FqdnSelector } from '../identity/selector-cache.ts'
 import { IdList } from '../policy/id-list.ts'
 import { PatternIndex } from '../policy/pattern-index.ts'
-import type { NameLabeller } from './name-cache.ts'
+import type { NameLabeller } from './fact-labels.ts'
 
 export class SelectorLabels implements NameLabeller {
   readonly #sets: LabelSets
