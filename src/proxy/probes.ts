@@ -1,8 +1,8 @@
-// Asks servers `. NS` (RFC 1035 4.1): each once at the start, and from then on only those that are down, until any
-// answer brings them up. Real queries judge the others. Intervals grow and are drawn anew each time, so that proxies
+// Asks servers `. NS` (RFC 1035 4.1): each once at the start, and from then on only those that fail and don't answer a
+// real query soon, until any answer comes. A probe without an answer counts as an attempt. Real queries judge the others. Intervals grow and are drawn anew each time, so that proxies
 // which lost the same server at the same moment don't come back to it together. A probe leaves by the same
 // sockets as queries do, with their random ports, ids and mark; its answer is one of the late answers.
-// One timer per server that is down.
+// One timer per server that fails.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import type { RandomPool } from './random.ts'
@@ -27,7 +27,7 @@ export class Probes {
   /** Probes sent to each server. */
   readonly sent: Float64Array
   readonly #options: ProbesOptions
-  /** By server: while it is down. */
+  /** By server, while it fails. */
   readonly #timers: (Timer | undefined)[]
   #stopped = false
 
@@ -36,7 +36,7 @@ export class Probes {
     const { pool } = options
     this.sent = new Float64Array(pool.servers.length)
     this.#timers = pool.servers.map(() => undefined)
-    pool.onDown = (server) => this.#watch(server, INTERVAL_MIN_MS)
+    pool.onFailing = (server) => this.#begin(server)
   }
 
   /** Asks every server once. */
@@ -53,16 +53,20 @@ export class Probes {
     if (this.#options.send(server)) this.sent[server]!++
   }
 
-  #watch(server: number, interval: number): void {
+  #begin(server: number): void {
+    if (this.#timers[server] === undefined) this.#watch(server, INTERVAL_MIN_MS, false)
+  }
+
+  #watch(server: number, interval: number, asked: boolean): void {
     if (this.#stopped) return
     const { clock, random, pool } = this.#options
     const share = random.below(DRAWS) / DRAWS
-    this.#timers[server]?.cancel()
     this.#timers[server] = clock.after(interval * (1 + JITTER * (2 * share - 1)), () => {
       this.#timers[server] = undefined
-      if (!pool.isDown(server)) return
+      if (pool.stateOf(server) === 'up') return
+      this.#watch(server, Math.min(interval * 2, INTERVAL_MAX_MS), true)
+      if (asked) pool.failedAttempt(server)
       this.#ask(server)
-      this.#watch(server, Math.min(interval * 2, INTERVAL_MAX_MS))
     })
   }
 }

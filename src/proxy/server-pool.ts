@@ -46,8 +46,8 @@ export class ServerPool {
     downs: 0,
     ups: 0,
   }
-  /** Called when a server goes down. */
-  onDown: (server: number) => void = () => undefined
+  /** Called when a server begins to fail. */
+  onFailing: (server: number) => void = () => undefined
   readonly #down: Uint8Array
   readonly #servfails: Uint16Array
   #first = 0
@@ -122,17 +122,19 @@ export class ServerPool {
   /** An attempt ended without an answer: overdue, or the kernel reported an error. */
   failedAttempt(server: number): void {
     this.failed[server]!++
-    this.failures[server]!++
-    if (this.failures[server]! >= DOWN_AFTER) this.markDown(server)
+    const failures = ++this.failures[server]!
+    if (failures === 1) this.onFailing(server)
+    if (failures >= DOWN_AFTER) this.markDown(server)
   }
 
   markDown(server: number): void {
-    this.failures[server] = Math.max(1, this.failures[server]!)
     if (this.isDown(server)) return
     this.#down[server] = 1
     this.counters.downs++
     if (server === this.#first) this.#elect()
-    this.onDown(server)
+    if (this.failures[server] !== 0) return
+    this.failures[server] = 1
+    this.onFailing(server)
   }
 
   /** A query that asked the first server first was answered by `winner`. */

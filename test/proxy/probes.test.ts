@@ -24,7 +24,7 @@ function mkProbes() {
   return { clock, pool, probes, asked }
 }
 
-test('Probes ask only servers that are down, at growing and varying intervals, until an answer comes', () => {
+test('Probes ask only servers that fail, at growing and varying intervals, until an answer comes', () => {
   const { clock, pool, asked } = mkProbes()
   clock.advance(60_000)
   assert.equal(asked.length, 0, 'none while all are up')
@@ -42,6 +42,24 @@ test('Probes ask only servers that are down, at growing and varying intervals, u
   const before = asked.length
   clock.advance(60_000)
   assert.equal(asked.length, before)
+})
+
+test('Probes leave a server alone that answers the next real query, and find out about one that nobody asks', () => {
+  const { clock, pool, asked } = mkProbes()
+  pool.failedAttempt(0)
+  clock.advance(100)
+  pool.answered(0, false)
+  clock.advance(10_000)
+  assert.equal(asked.length, 0)
+  pool.failedAttempt(0)
+  clock.advance(310)
+  assert.equal(asked.length, 1)
+  pool.answered(0, false)
+  clock.advance(10_000)
+  assert.deepEqual([pool.stateOf(0), asked.length], ['up', 1])
+  pool.failedAttempt(0)
+  clock.advance(10_000)
+  assert.equal(pool.stateOf(0), 'down', 'probes without an answer are attempts, too')
 })
 
 test('Probes of proxies that lost a server together spread', () => {
