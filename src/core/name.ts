@@ -11,6 +11,13 @@ export type NameResult =
   | { readonly kind: 'ok'; readonly name: Uint8Array }
   | { readonly kind: 'bad'; readonly reason: string }
 
+/** A name as tables want it: wire octets in lower case from 0, how many, and `hashOctets` of them. */
+export interface HashedName {
+  readonly wire: Uint8Array
+  readonly length: number
+  readonly hash: number
+}
+
 /** Parses a name as a person writes it: final dot optional, `.` or nothing is the root, `\DDD` is one octet. */
 export function parseName(text: string): NameResult {
   const octets: number[] = []
@@ -84,10 +91,20 @@ function formatOctet(octet: number): string {
   return plain ? String.fromCharCode(octet) : `\\${String(octet).padStart(3, '0')}`
 }
 
-/** 32-bit hash (FNV-1a, finished with a mix so that low bits serve as a table index). */
+/** FNV-1a: for each octet `hash = Math.imul(hash ^ octet, HASH_FACTOR)`, from HASH_START; then `finishHash`. */
+export const HASH_START = 0x811c9dc5
+export const HASH_FACTOR = 0x01000193
+
+/** 32-bit hash. */
 export function hashOctets(octets: Uint8Array, offset: number, length: number): number {
-  let hash = 0x811c9dc5
-  for (let i = offset; i < offset + length; i++) hash = Math.imul(hash ^ octets[i]!, 0x01000193)
+  let hash = HASH_START
+  for (let i = offset; i < offset + length; i++) hash = Math.imul(hash ^ octets[i]!, HASH_FACTOR)
+  return finishHash(hash)
+}
+
+/** A mix after which low bits serve as a table index. */
+export function finishHash(state: number): number {
+  let hash = state
   hash ^= hash >>> 15
   hash = Math.imul(hash, 0x2c1b3c6d)
   return (hash ^ (hash >>> 13)) >>> 0
