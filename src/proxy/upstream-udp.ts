@@ -18,8 +18,8 @@ export const RENEW_MS = 60_000
 /** Ports that need no privilege: 1024..65535. */
 const PORT_MIN = 1024
 const PORT_COUNT = 65536 - PORT_MIN
-/** What a closed port at the server brings; the socket itself is sound. */
-const REFUSED = 'ECONNREFUSED'
+/** The way or our own address has gone: sockets that were bound before may never work again, new ones do. */
+const WAY_LOST = /^(?:EINVAL|EADDRNOTAVAIL|ENETUNREACH|ENETDOWN|ENODEV)$/
 /** Random ports tried before giving up; with half of all ports taken 1 in 65,536 fails. */
 const BIND_TRIES = 16
 
@@ -111,10 +111,11 @@ export class UpstreamUdp {
     this.counters.kernelDrops = drops
   }
 
-  /** The way of a socket is gone; its number is free when its queries have been asked elsewhere. */
-  abandon(socket: UdpSocket): void {
-    const place = this.#sockets.indexOf(socket)
-    if (place >= 0) this.#retire(place, socket)
+  /** The way that all sockets were opened for is gone: queries take new ones. */
+  abandon(): void {
+    for (const [place, socket] of this.#sockets.entries()) {
+      if (socket !== undefined) this.#retire(place, socket)
+    }
   }
 
   /** Called by a socket that closed. */
@@ -213,8 +214,7 @@ class UdpSocket implements UpstreamSocket, DatagramOwner {
     const { options, counters } = this.#owner
     if (this.#closed) return
     counters.socketErrors++
-    // Another reason than a refusal can be our own end: the address that the socket was bound to has gone.
-    if (code !== REFUSED) this.#owner.abandon(this)
+    if (WAY_LOST.test(code)) this.#owner.abandon()
     if (!this.#closed) options.events.onFault(this)
   }
 
