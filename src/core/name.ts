@@ -11,13 +11,6 @@ export type NameResult =
   | { readonly kind: 'ok'; readonly name: Uint8Array }
   | { readonly kind: 'bad'; readonly reason: string }
 
-/** A name as tables want it: wire octets in lower case from 0, how many, and `hashOctets` of them. */
-export interface HashedName {
-  readonly wire: Uint8Array
-  readonly length: number
-  readonly hash: number
-}
-
 /** Parses a name as a person writes it: final dot optional, `.` or nothing is the root, `\DDD` is one octet. */
 export function parseName(text: string): NameResult {
   const octets: number[] = []
