@@ -109,9 +109,13 @@ export async function startHelper(
   file: string,
   args: readonly string[],
 ): Promise<LabProcess> {
-  const path = fileURLToPath(new URL(file, import.meta.url))
-  const loader = import.meta.resolve('tsx')
-  const helper = host.start(process.execPath, ['--import', loader, path, ...args])
+  const helper = startHelperNow(host, file, args)
   await helper.untilOutput(/^ready$/m)
   return helper
+}
+
+/** The same without waiting. */
+export function startHelperNow(host: Host, file: string, args: readonly string[]): LabProcess {
+  const path = fileURLToPath(new URL(file, import.meta.url))
+  return host.start(process.execPath, ['--import', import.meta.resolve('tsx'), path, ...args])
 }
