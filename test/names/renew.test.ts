@@ -1,0 +1,93 @@
+// Answers that bring what is known: NameCache.findCurrent and NameCache.renew against NameCache.learn.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { endpointId, selectorId } from '../../src/core/ids.ts'
+import { hashOctets, type NameResult, parseName } from '../../src/core/name.ts'
+import { parseMatchPattern } from '../../src/policy/pattern.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
+
+const E1 = endpointId(1)
+const E2 = endpointId(2)
+const TTL = 30
+const GRACE = 10
+
+function mkNode(): Node {
+  const node = new Node({ graceSeconds: GRACE })
+  node.setEndpoints([mkEndpoint('a', ['10.0.0.1']), mkEndpoint('b', ['10.0.0.2'])])
+  node.setPolicies(mkPolicies('egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'))
+  return node
+}
+
+function find(node: Node, text: string): number {
+  const parsed: NameResult = parseName(text)
+  assert.ok(parsed.kind === 'ok')
+  const { name: wire } = parsed
+  const hash = hashOctets(wire, 0, wire.length)
+  return node.core.names.findCurrent({ wire, length: wire.length, hash })
+}
+
+function renew(node: Node, endpoint: typeof E1, name: string, address: string, ttl = TTL): number {
+  const row = find(node, name)
+  if (row === 0) return 0
+  const { names } = node.core
+  const { family, octets } = prefixOf(address)
+  return names.renew(endpoint, row, family, octets, 0, names.tick() + ttl)
+}
+
+function wait(node: Node, seconds: number): void {
+  node.clock.advance(seconds * 1000)
+  while (!node.core.expiry.step(1)) node.clock.advance(0)
+  node.core.committer.commit()
+}
+
+test('NameCache.renew knows what was learned by that endpoint, name and address, and nothing else', () => {
+  const node = mkNode()
+  node.learn(E1, 'a.x', ['192.0.2.1', '192.0.2.2', '2001:db8::1'], TTL)
+  node.learn(E2, 'a.x', ['192.0.2.2'], TTL)
+  node.learn(E1, 'b.x', ['192.0.2.3'], TTL)
+  const rows = [
+    [E1, 'a.x', '192.0.2.1', true, 'learned'],
+    [E1, 'a.x', '2001:db8::1', true, 'learned, IPv6'],
+    [E2, 'a.x', '192.0.2.2', true, 'learned by both'],
+    [E2, 'a.x', '192.0.2.1', false, 'learned by the other endpoint only'],
+    [E1, 'a.x', '192.0.2.3', false, 'another name of the endpoint has that address'],
+    [E1, 'a.x', 'c000:0201::', false, 'the octets of the IPv4 address, as IPv6'],
+    [E1, 'c.x', '192.0.2.1', false, 'a name never learned'],
+  ] as const
+  for (const [endpoint, name, address, known, reason] of rows) {
+    const row = renew(node, endpoint, name, address)
+    assert.equal(row, known ? node.rowOf(address) : 0, reason)
+  }
+  assert.deepEqual(node.differences(), [])
+})
+
+test('NameCache.renew leaves a name with labels of other selectors to learn', () => {
+  const node = mkNode()
+  node.learn(E1, 'a.x', ['192.0.2.1'], TTL)
+  assert.notEqual(find(node, 'a.x'), 0)
+  const parsed = parseMatchPattern('a.x')
+  assert.ok(parsed.kind === 'ok')
+  const { pattern } = parsed
+  const id = selectorId(999)
+  node.core.selectorLabels.ensure({ kind: 'fqdn', id, text: 'a.x', pattern, identities: new Set() })
+  assert.equal(find(node, 'a.x'), 0)
+})
+
+test('NameCache.renew prolongs a life, never shortens it, and what was prolonged goes in its time', () => {
+  const node = mkNode()
+  node.learn(E1, 'a.x', ['192.0.2.1'], TTL)
+  wait(node, TTL)
+  renew(node, E1, 'a.x', '192.0.2.1', TTL)
+  renew(node, E1, 'a.x', '192.0.2.1', 1)
+  const { scanNumber } = node.core.expiry
+  wait(node, GRACE + 1)
+  assert.notEqual(node.rowOf('192.0.2.1'), 0, 'due by its first TTL, which was prolonged')
+  assert.equal(node.core.expiry.scanNumber, scanNumber, 'and no connection was looked at for it')
+  wait(node, TTL - 1)
+  assert.notEqual(node.rowOf('192.0.2.1'), 0, 'the last second of grace')
+  wait(node, 1)
+  assert.equal(node.rowOf('192.0.2.1'), 0)
+  assert.equal(node.core.expiry.forgotten, 1)
+  assert.deepEqual(node.differences(), [])
+})
