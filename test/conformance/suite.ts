@@ -16,10 +16,12 @@ const NAMES: readonly NameKind[] = ['allowed', 'refused']
 export function conformance(mode: Mode): void {
   describe(`conformance, mode ${mode}`, { skip: canUseLab() ?? false }, () => {
     let world: World
+    let started: World | undefined
     before(async () => {
-      world = await World.start(mode)
+      started = await World.start(mode)
+      world = started
     })
-    after(async () => await world.close())
+    after(async () => await started?.close())
     const wire = ROWS.filter((row) => row.kind === 'exchange' || row.kind === 'script')
     const isLast = (row: ExchangeRow | ScriptRow): boolean =>
       row.kind === 'script' && row.last === true

@@ -23,10 +23,10 @@ export const REFUSED = ['no', 'test'] as const
 export const SELECTOR = '**.ok.test'
 /** Bounds that tests reach. */
 export const CONNECTIONS_PER_CLIENT = 32
-export const IN_FLIGHT_PER_CLIENT = 300
+export const IN_FLIGHT_PER_CLIENT = 120
 export const UPSTREAM_TIMEOUT_MS = 4000
 export const ATTEMPTS = 3
-export const TCP_IDLE_MS = 3000
+export const TCP_IDLE_MS = 6000
 export const TCP_MESSAGE_MS = 3000
 export const METRICS_PORT = 9465
 
@@ -75,6 +75,21 @@ export class World {
 
   static async start(mode: Mode): Promise<World> {
     const lab = podLab({ pods: 2 })
+    const begun: { stop(): Promise<void> }[] = []
+    try {
+      return await World.#startIn(lab, mode, begun)
+    } catch (error) {
+      for (const each of begun) await each.stop()
+      await lab.close()
+      throw error
+    }
+  }
+
+  static async #startIn(
+    lab: PodLab,
+    mode: Mode,
+    begun: { stop(): Promise<void> }[],
+  ): Promise<World> {
     const [pod] = lab.pods
     if (pod === undefined) throw new Error('the lab has a pod')
     const host = mode === 'redirect' ? lab.node : pod.host
@@ -82,10 +97,14 @@ export class World {
     for (const address of Object.values(addressesOf(mode))) {
       host.ip('address', 'add', `${address}/32`, 'dev', link)
     }
-    const [outside, clients] = await Promise.all([Agent.start(lab.internet), Agent.start(host)])
+    const outside = await Agent.start(lab.internet)
+    begun.push(outside)
+    const clients = await Agent.start(host)
+    begun.push(clients)
     const place = { address: DNS_4, other: OTHER_DNS_4, proxy: PROXY_OUTSIDE }
     const upstream = await ScriptedUpstream.start(outside, place)
     const folder = mkFolder(mode)
+    begun.push({ stop: async () => await Promise.resolve(folder.remove()) })
     const daemon = lab.node.start(PROGRAM, ['run', '--config', 'namegate.yaml'], {
       cwd: folder.path,
       env: { NO_COLOR: '1' },

@@ -125,6 +125,18 @@ export const ATTACKS: readonly Row[] = [
   },
   {
     kind: 'tests',
+    id: 'A24',
+    what: 'the interface of a query must be its endpoint’s; the datapath checks sources of everything else',
+    tests: [
+      ['test/kernel/attribution.test.ts', ''],
+      [
+        'test/proxy/arrivals.test.ts',
+        'Arrivals lets a query in where its endpoint has its interface',
+      ],
+    ],
+  },
+  {
+    kind: 'tests',
     id: 'A25',
     what: 'what one learned opens for another only what its own policy selects, or nothing',
     tests: [

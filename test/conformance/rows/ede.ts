@@ -100,10 +100,11 @@ export const RFC_8914: readonly Row[] = [
     allowed: 'passes',
   },
   {
-    kind: 'left-out',
+    kind: 'tests',
     id: '1.11',
     what: 'a client that may not use this server: REFUSED, 18 Prohibited',
-    reason:
-      'the lab’s server is the configured one; test/proxy and test/kernel have original destinations',
+    tests: [
+      ['test/kernel/original-destination.test.ts', 'refuses a server that policy does not admit'],
+    ],
   },
 ]

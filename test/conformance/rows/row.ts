@@ -65,7 +65,7 @@ export interface ScriptRow extends Common {
   readonly last?: boolean
 }
 
-/** Proved by tests elsewhere, named by file and the beginning of their names. */
+/** Proved by tests elsewhere, named by file and a part of their names; those of test/kernel are not run with the table. */
 export interface TestsRow extends Common {
   readonly kind: 'tests'
   readonly tests: readonly (readonly [file: string, name: string])[]

@@ -82,10 +82,13 @@ export async function reused(world: World): Promise<void> {
 
 export async function manyConnections(world: World): Promise<void> {
   const more = 4
-  const all: TcpClient[] = []
-  for (let i = 0; i < CONNECTIONS_PER_CLIENT + more; i++) all.push(await world.tcp('many'))
-  for (const each of all.slice(0, more)) await each.ends.at(0)
-  const open = all.slice(more)
+  const oldest = await Promise.all(
+    Array.from({ length: more }, async () => await world.tcp('many')),
+  )
+  const open = await Promise.all(
+    Array.from({ length: CONNECTIONS_PER_CLIENT }, async () => await world.tcp('many')),
+  )
+  for (const each of oldest) await each.ends.at(0)
   const names = open.map(() => world.name())
   for (const [i, name] of names.entries()) {
     hold(world, name)
@@ -99,5 +102,5 @@ export async function manyConnections(world: World): Promise<void> {
     'none of those that wait',
   )
   assert.equal(rcodeOf(await world.ask('tcp', mkMessage(ask(world.name())))), 0, 'another client')
-  for (const each of all) each.close()
+  for (const each of [...oldest, ...open]) each.close()
 }
