@@ -191,12 +191,14 @@ describe('Rules in a kernel of their own', { skip: canUseLab() ?? false }, () =>
     assert.deepEqual(flags.set, [[one]])
     assert.deepEqual(await setsOf(rules), {
       'inet interfaces0': ['br0', 'later0', 'veth1'],
+      'inet bridges0': ['br0'],
       'bridge interfaces0': ['later0', 'veth1'],
     })
     await change(rules, TPROXY, ['veth2'])
     assert.deepEqual(flags.set.slice(1), [[], [two]], 'off before, on after')
     assert.deepEqual(await setsOf(rules), {
       'inet interfaces0': ['br0', 'veth2'],
+      'inet bridges0': ['br0'],
       'bridge interfaces0': ['veth2'],
     })
     await change(rules, TPROXY, ['veth2'])
