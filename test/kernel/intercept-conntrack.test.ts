@@ -11,6 +11,8 @@ import { parseAddress, type Family } from '../../src/core/ip.ts'
 import { UDP } from '../../src/core/protocol.ts'
 import { openConntrack, type Conntrack, type Flow } from '../../src/native/conntrack.ts'
 import { isBuilt, loadPosix } from '../../src/native/native.ts'
+import { makeRules, pinnedFlags } from '../../src/open-interception.ts'
+import { mkPlan } from '../support/intercept-plans.ts'
 import { canUseLab } from '../support/lab.ts'
 
 const LISTENER = 5353
@@ -18,6 +20,14 @@ const RULES = `table inet test {
   chain output {
     type nat hook output priority -100
     udp dport { 53, 54 } redirect to :${LISTENER}
+  }
+}`
+
+/** The kernel tracks only what some rule wants tracked. */
+const TRACKING = `table inet test {
+  chain output {
+    type filter hook output priority 0
+    ct state new accept
   }
 }`
 
@@ -80,6 +90,28 @@ test('Conntrack finds, lists and forgets flows of the kernel', { skip }, async (
     assert.equal(count, 1500)
     assert.equal(table.flushPort(53, [UDP], [4]), 1500)
     assert.deepEqual(portsOf(table), [54])
+  })
+  await t.test('intercept up and down leave no flow with port 53', async () => {
+    execFileSync('nft', ['-f', '-'], { input: `flush ruleset\n${TRACKING}` })
+    const plan = mkPlan({ listeners: `{ port: ${LISTENER}, mode: redirect }` })
+    const rules = makeRules(pinnedFlags(undefined))
+    const count = () => {
+      let found = 0
+      const visit = ({ original }: Flow) => void (found += original.targetPort === 53 ? 1 : 0)
+      for (const family of [4, 6] as const) assert.equal(table.dump(family, visit), 0)
+      return found
+    }
+    const lost = createSocket('udp4')
+    await new Promise((sent) => lost.send('x', 53, '127.0.0.9', sent))
+    lost.close()
+    assert.equal(count(), 1, 'a flow from before')
+    assert.deepEqual(await rules.up(plan, []), [])
+    assert.equal(count(), 0)
+    const query = await redirected(4, '127.0.0.9')
+    query.close()
+    assert.equal(count(), 1, 'a redirected flow')
+    assert.deepEqual(await rules.down(), { removed: true, notes: [] })
+    assert.equal(count(), 0)
   })
   table.close()
 })
