@@ -129,16 +129,20 @@ describe('the daemon', { concurrency: 2 }, () => {
       daemons.push(daemon)
       const { process } = daemon
       // Long policies are read after the socket is there.
-      await process.until(() => (existsSync(folder.in('admin.sock')) ? true : undefined), 'socket')
+      await process.until(
+        () => (existsSync(folder.in('admin.sock')) ? true : undefined),
+        'socket',
+        40_000,
+      )
       assert.doesNotMatch(process.stderr, /namegate serves/)
       process.kill(signal)
       if (ends) {
-        const output = await process.ended(20_000)
+        const output = await process.ended(60_000)
         assert.equal(output?.code, 0, output?.stderr)
         assert.equal(existsSync(folder.in('admin.sock')), false)
         return
       }
-      await process.untilOutput(/namegate serves/, 20_000)
+      await process.untilOutput(/namegate serves/, 60_000)
       const client = await daemon.client()
       assert.equal((await client.ask('a.example')).rcode, 'NOERROR')
       client.close()

@@ -70,7 +70,7 @@ export class DaemonFolder {
   /** The daemon, once it serves. */
   async serve(): Promise<RunningDaemon> {
     const daemon = this.spawn()
-    await daemon.process.untilOutput(/namegate serves/, 20_000)
+    await daemon.process.untilOutput(/namegate serves/, 60_000)
     return daemon
   }
 
