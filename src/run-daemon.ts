@@ -8,6 +8,7 @@ import type { Config } from './config/config.ts'
 import { systemClock } from './core/clock.ts'
 import { Daemon } from './daemon.ts'
 import { makeDaemonAdmin } from './daemon-admin.ts'
+import { pinDirectory } from './datapath/ebpf/bpffs.ts'
 import { detachAll } from './datapath/ebpf/pins.ts'
 import { isBuilt, loadBpf, loadPosix } from './native/native.ts'
 import { openDatapath } from './open-datapath.ts'
@@ -84,7 +85,7 @@ function takeLocks(config: Config, log: Log): void {
 function noteDatapath({ file, datapath }: Config, log: Log): void {
   if (datapath.kind !== 'ebpf') return
   try {
-    notePins(file, datapath.pinPath)
+    notePins(file, pinDirectory(datapath.pinPath))
   } catch (error) {
     log.warn({ error: String(error) }, 'pins are not noted for a quick datapath mode')
   }

@@ -1,4 +1,4 @@
-/* set-mode PIN-PATH enforce|audit|bypass: writes the mode into the pinned map and nothing else. Break glass
+/* set-mode FOLDER enforce|audit|bypass: writes the mode into the map pinned in a folder and nothing else. Break glass
  * in a millisecond: `bin/namegate datapath mode` runs it before Node has even started. No library but libc,
  * no output; the exit code is 0 or 1. The Node command that follows does the same again, and says what is so. */
 
@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define LAYOUT "v1" /* LAYOUT_VERSION in layout.ts */
 
 static const char *const modes[] = { "enforce", "audit", "bypass" }; /* MODE_* in layout.h */
 
@@ -29,7 +27,7 @@ int main(int argc, char **argv)
 		return 1;
 	while (value < 3 && strcmp(argv[2], modes[value]) != 0)
 		value++;
-	int length = snprintf(path, sizeof(path), "%s/" LAYOUT "/ng_mode", argv[1]);
+	int length = snprintf(path, sizeof(path), "%s/ng_mode", argv[1]);
 	if (value == 3 || length < 0 || length >= (int)sizeof(path))
 		return 1;
 

@@ -15,10 +15,10 @@ export function pinNoteFile(configFile: string): string {
   return join(FOLDER, `${name}.pins`)
 }
 
-/** Notes that the daemon run with `configFile` has its pins at `pinPath`. */
-export function notePins(configFile: string, pinPath: string): void {
+/** Notes that the daemon run with `configFile` has its maps pinned in `folder`. */
+export function notePins(configFile: string, folder: string): void {
   const file = pinNoteFile(configFile)
   mkdirSync(FOLDER, { recursive: true })
-  writeFileSync(`${file}.new`, `${pinPath}\n`)
+  writeFileSync(`${file}.new`, `${folder}\n`)
   renameSync(`${file}.new`, file)
 }
