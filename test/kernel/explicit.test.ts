@@ -140,6 +140,7 @@ describe('explicit mode', { skip }, () => {
     namegate = new Namegate(lab, {
       policies: Object.fromEntries(EGRESS.map((spec, i) => [`pod${i}.yaml`, mkPolicy(i, spec)])),
       endpoints: EGRESS.map((_, i) => mkEndpoint(i)),
+      config: 'unknown-clients: { wait: 0s }',
     })
     await namegate.start({ attached: EGRESS.map((_, i) => podOf(i).interface) })
   })
