@@ -94,7 +94,8 @@ function expectOutcome(outcome: Exclude<Outcome, 'silence'>, seen: Seen): void {
 export function expectPassed({ transport, sent, got, asked, answered }: Seen): void {
   const [first] = asked
   const [answer] = answered
-  assert.ok(first !== undefined && answer !== undefined, 'the server was asked')
+  const said = Buffer.from(got).toString('hex')
+  assert.ok(first !== undefined && answer !== undefined, `the server was asked, not: ${said}`)
   assertSame(withId(first.octets, CLIENT_ID), sent, 'the query as the server got it')
   assertSame(got, withId(answer, CLIENT_ID), 'the answer as the client got it')
   const others = asked.filter((each: AskedQuery) => each.transport !== transport)

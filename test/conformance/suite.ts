@@ -23,14 +23,16 @@ export function conformance(mode: Mode): void {
     })
     after(async () => await started?.close())
     const wire = ROWS.filter((row) => row.kind === 'exchange' || row.kind === 'script')
-    const isLast = (row: ExchangeRow | ScriptRow): boolean =>
-      row.kind === 'script' && row.last === true
+    const placeOf = (row: ExchangeRow | ScriptRow) =>
+      row.kind === 'script' ? row.alone : undefined
 
     describe('together', { concurrency: AT_ONCE }, () => {
-      for (const row of wire.filter((each) => !isLast(each))) add(row)
+      for (const row of wire.filter((each) => placeOf(each) === undefined)) add(row)
     })
     describe('alone', () => {
-      for (const row of wire.filter(isLast)) add(row)
+      for (const place of ['quiet', 'end']) {
+        for (const row of wire.filter((each) => placeOf(each) === place)) add(row)
+      }
     })
 
     function add(row: ExchangeRow | ScriptRow): void {

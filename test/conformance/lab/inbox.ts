@@ -43,7 +43,8 @@ export class Inbox<Item> {
       }
       const timer = setTimeout(() => {
         done()
-        reject(new Error(`waited ${ms} ms in vain for ${this.#what}: ${what}`))
+        const came = `${this.items.length} came`
+        reject(new Error(`waited ${ms} ms in vain for ${this.#what}: ${what}, ${came}`))
       }, ms)
       this.#waiters.add(check)
     })

@@ -30,9 +30,20 @@ export const TCP_IDLE_MS = 6000
 export const TCP_MESSAGE_MS = 3000
 export const METRICS_PORT = 9465
 
-/** Clients that tests share, and those that one test has for itself. */
+/** Clients that tests share, and those that one test has for itself, because it fills their bounds. */
 const SHARED_CLIENTS = 12
-const OWN_CLIENTS = ['many', 'burst', 'storm', 'slow', 'twin0', 'twin1', 'twin2', 'twin3'] as const
+const OWN_CLIENTS = [
+  'many',
+  'burst',
+  'storm',
+  'slow',
+  'deaf',
+  'piped',
+  'twin0',
+  'twin1',
+  'twin2',
+  'twin3',
+] as const
 const ANY = 'any'
 const UNKNOWN = 'unknown'
 export type OwnClient = (typeof OWN_CLIENTS)[number] | 'any' | 'unknown'

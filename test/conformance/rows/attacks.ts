@@ -38,6 +38,7 @@ export const ATTACKS: readonly Row[] = [
     id: 'A11',
     what: 'a client that fills its share of a silent server is shed with an answer, then served again',
     run: shed,
+    alone: 'quiet',
   },
   {
     kind: 'tests',

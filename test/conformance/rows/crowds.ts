@@ -50,21 +50,25 @@ async function askSilent(
   return udp
 }
 
-export async function shed(world: World): Promise<void> {
+export async function shed(world: World, tries = 3): Promise<void> {
   const count = IN_FLIGHT_PER_CLIENT + TOO_MANY
   const udp = await askSilent(world, 'burst', count)
   const all = (await answersTo(udp, count)).map((each) => each.subarray(2).toString('hex'))
   const [overloaded, timedOut] = [sayings('overloaded', 0), sayings('', 22)]
   const shedCount = all.filter((hex) => hex.endsWith(overloaded)).length
   const timeouts = all.filter((hex) => hex.endsWith(timedOut)).length
-  assert.equal(shedCount, TOO_MANY, 'what is over the bound')
-  assert.equal(timeouts, IN_FLIGHT_PER_CLIENT, 'what is within it')
+  assert.equal(shedCount + timeouts, count)
+  assert.ok(shedCount <= TOO_MANY, `${shedCount} were over the bound`)
   assert.equal(
     rcodeOf(await world.ask('udp', mkMessage(ask(world.name())), 'burst')),
     0,
     'recovered',
   )
   udp.close()
+  if (shedCount === TOO_MANY) return
+  // Sending took longer than a query may, so that there was room again for the last ones.
+  assert.ok(tries > 1, `${shedCount} were over the bound`)
+  await shed(world, tries - 1)
 }
 
 /** The end of a local answer with that Extended DNS Error. */

@@ -51,7 +51,7 @@ export const RFC_8914: readonly Row[] = [
     kind: 'script',
     id: '1.11',
     what: 'the server’s port is closed: SERVFAIL, 23 Network Error, and refusals go on',
-    last: true,
+    alone: 'end',
     run: async (world) => {
       world.upstream.close()
       const [down, denied] = [world.name(), world.name(['no', 'test'])]

@@ -162,7 +162,7 @@ export const RFC_7766: readonly Row[] = [
       assert.deepEqual(tcp.inbox.items.map(rcodeOf), [0, 0, 0])
       tcp.close()
     },
-    last: true,
+    alone: 'quiet',
   },
   {
     kind: 'script',

@@ -61,8 +61,8 @@ export interface ScriptRow extends Common {
   readonly run: (world: World) => Promise<void>
   /** Other modes are left out, for this reason. */
   readonly only?: { readonly modes: readonly Mode[]; readonly reason: string }
-  /** Alone, after all others: it changes what they need. */
-  readonly last?: boolean
+  /** After all others, one by one: 'quiet' needs the machine for itself, 'end' takes away what others need. */
+  readonly alone?: 'quiet' | 'end'
 }
 
 /** Proved by tests elsewhere, named by file and a part of their names; those of test/kernel are not run with the table. */

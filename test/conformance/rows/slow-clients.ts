@@ -37,7 +37,7 @@ export async function neverRead(world: World): Promise<void> {
     const { question } = asked
     asked.send(answerTo(asked, { answers: [{ owner: question.name, type: 16, data }] }))
   })
-  const deaf = await world.tcp()
+  const deaf = await world.tcp('deaf')
   deaf.do('pause')
   const query = frames(mkMessage(ask(name)))
   deaf.write(query, UNREAD)

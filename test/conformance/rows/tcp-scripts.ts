@@ -67,7 +67,7 @@ export async function pipelined(world: World): Promise<void> {
 export async function reused(world: World): Promise<void> {
   const names = Array.from({ length: 60 }, () => world.name())
   const held = names.map((name) => hold(world, name))
-  const tcp = await world.tcp()
+  const tcp = await world.tcp('piped')
   tcp.send(...names.map((name, i) => mkMessage(ask(name, { id: i }))))
   await Promise.all(names.map(async (name) => await world.upstream.asked(name).at(0)))
   const asked = held.flatMap(([first]) => (first === undefined ? [] : [first]))
