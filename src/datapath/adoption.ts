@@ -6,6 +6,7 @@
 //    proven to be older than the policy, and what breaks them is `adopt-existing` ending, at a time that is known.
 //  - For `learnMs`, TCP segments without SYN are taken for part of such a flow and adopted as well, because conntrack
 //    may not be there or not know them. An endpoint can forge those, so they never stand against a deny.
+//    Nor are they taken where the flow's beginning was seen: what policy revokes then is younger than enforcement.
 //  - A SYN, of either kind, never passes: whatever begins now is judged.
 
 import type { EndpointId, Generation } from '../core/ids.ts'

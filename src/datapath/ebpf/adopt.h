@@ -7,6 +7,12 @@
 #include "maps.h"
 #include "packet.h"
 
+/* Whether the flow's beginning was seen: then it is no older than enforcement, and policy that revokes it counts. */
+static __always_inline int was_begun_here(const struct conn_key *k)
+{
+	return bpf_map_lookup_elem(&ng_conn, k) || bpf_map_lookup_elem(&ng_conn_new, k);
+}
+
 /* Enters a TCP flow by a segment of its middle, while that is allowed; 1 when it was entered. */
 static __noinline int adopt_segment(const struct conn_key *k)
 {
@@ -15,7 +21,7 @@ static __noinline int adopt_segment(const struct conn_key *k)
 	struct adopting_key key = { .endpoint = k->endpoint, .generation = k->generation };
 	struct adopting_value *adopting = bpf_map_lookup_elem(&ng_adopting, &key);
 
-	if (!adopting || bpf_ktime_get_ns() >= adopting->learn_until)
+	if (!adopting || bpf_ktime_get_ns() >= adopting->learn_until || was_begun_here(k))
 		return 0;
 	struct adopted_value fresh = { .pass_until = adopting->pass_until, .origin = ADOPTED_LEARNED };
 	if (bpf_map_update_elem(&ng_adopted, k, &fresh, BPF_NOEXIST) == 0)

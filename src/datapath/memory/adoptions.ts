@@ -46,8 +46,8 @@ export class Adoptions {
     return flows.filter((flow) => this.#put(owner, flow, passUntil, true)).length
   }
 
-  /** Whether a packet that policy refuses belongs to an adopted flow; `denied`: a rule refuses it by name. */
-  covers(owner: Owner, packet: Packet, denied: boolean): boolean {
+  /** Whether a packet that policy refuses belongs to an adopted flow; `denied`: a rule refuses it by name; `begunHere`: its beginning was seen. */
+  covers(owner: Owner, packet: Packet, denied: boolean, begunHere: boolean): boolean {
     const isTcp = packet.protocol === TCP
     if (packet.laterFragment || (isTcp && (packet.tcpFlags & TCP_SYN) !== 0)) return false
     const now = this.#options.clock.now()
@@ -55,7 +55,8 @@ export class Adoptions {
     const known = this.#flows.get(keyOf(owner, flow))
     if (known !== undefined) return now < known.passUntil && (!denied || known.listed)
     const adopting = this.#adopting.get(ownerKey(owner))
-    if (!isTcp || denied || adopting === undefined || now >= adopting.learnUntil) return false
+    if (!isTcp || denied || begunHere || adopting === undefined || now >= adopting.learnUntil)
+      return false
     return this.#put(owner, flow, adopting.passUntil, false)
   }
 

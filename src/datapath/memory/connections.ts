@@ -72,6 +72,12 @@ export class Connections {
     return this.#options.clock.now() - unsettled.seen < (ending ? CLOSING_MS : REPLY_IDLE_MS)
   }
 
+  /** Whether the beginning of the flow of a packet that the endpoint sends was seen. */
+  has(owner: Owner, packet: Packet): boolean {
+    const key = keyOf(owner, packet, true)
+    return this.#settled.has(key) || this.#unsettled.has(key)
+  }
+
   /** Takes note of a packet that passed (outbound) or came in. */
   follow(owner: Owner, packet: Packet, outbound: boolean): void {
     if (packet.laterFragment) return

@@ -249,7 +249,8 @@ export class MemoryDatapath implements Datapath {
       mode: this.#mode,
       isListener: (family, address, port) =>
         this.#listeners.has(`${formatAddress(family, address)} ${port}`),
-      isAdopted: (owner, packet, denied) => this.#adoptions.covers(owner, packet, denied),
+      isAdopted: (owner, packet, denied) =>
+        this.#adoptions.covers(owner, packet, denied, this.#connections.has(owner, packet)),
       isIntercepted: ({ hook }, packet) =>
         this.#interceptions.covers(this.#ifIndex(hook), packet, frame),
       isQuiet: ({ hook }, packet) => this.#interceptions.isQuiet(this.#ifIndex(hook), packet),
