@@ -52,7 +52,7 @@ function print(results: readonly Result[]): number {
   const failed = lines.filter((line) => line.failed).length
   console.log(`\n${text.join('\n')}\n`)
   const wire = results.filter(({ file }) => file.startsWith('test/conformance/')).length
-  console.log(`${ROWS.length} rows, ${wire} exchanges over the wire, ${failed} rows failed`)
+  console.log(`${ROWS.length} rows, ${wire} tests over the wire, ${failed} rows failed`)
   return failed === 0 ? 0 : 1
 }
 
@@ -67,8 +67,8 @@ function lineOf(row: Row, results: readonly Result[]): Line {
       )
     case 'tests': {
       const isSeen = row.tests.some(([file]) => isRun(file))
-      const outcome = isSeen ? outcomeOf(testsOf(row, results)) : 'not run here, see'
-      const where = row.tests.map(([file, name]) => (name === '' ? file : `${file}: ${name}`))
+      const outcome = isSeen ? outcomeOf(testsOf(row, results)) : 'not run here'
+      const where = row.tests.map(placeOf)
       return mkLine(
         row,
         MODES.map(() => '-'),
@@ -81,6 +81,11 @@ function lineOf(row: Row, results: readonly Result[]): Line {
       return mkLine(row, cells, `wire${note}`)
     }
   }
+}
+
+function placeOf([file, name]: TestsRow['tests'][number]): string {
+  const place = name === '' ? file : `${file}: ${name}`
+  return isRun(file) ? place : `${place} (by npm test)`
 }
 
 function mkLine(row: Row, modes: readonly string[], where: string): Line {

@@ -1,8 +1,9 @@
-// All rows, in the order of CORRECTNESS: 1.1 to 1.6, 1.9 to 1.11, and the attacks of 2.
+// All rows, in the order of CORRECTNESS: 1.1 to 1.11, and the attacks of 2.
 
 import { ATTACKS } from './rows/attacks.ts'
 import { RFC_7873 } from './rows/cookies.ts'
 import { RFC_8914 } from './rows/ede.ts'
+import { NOT_YET } from './rows/not-yet.ts'
 import { RFC_5452 } from './rows/rfc5452.ts'
 import { RFC_5625 } from './rows/rfc5625.ts'
 import { RFC_6891 } from './rows/rfc6891.ts'
@@ -19,6 +20,7 @@ export const ROWS: readonly Row[] = [
   ...RFC_5452,
   ...RFC_8906,
   ...RFC_9619,
+  ...NOT_YET,
   ...RFC_2181,
   ...RFC_7873,
   ...RFC_8914,
