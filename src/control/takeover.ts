@@ -17,7 +17,7 @@ export function removeLeftovers(
   core: CoreState,
   restored: DatapathDump,
   endpoints: ReadonlySet<EndpointId>,
-): readonly CommitFailure[] {
+): readonly CommitFailure[] | undefined {
   const wanted = new Set<string>()
   for (const entry of core.policyMaps.entries()) wanted.add(policyKeyText(entry))
   const stale = restored.policies.filter((entry) => !wanted.has(policyKeyText(entry)))

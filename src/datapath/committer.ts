@@ -7,6 +7,7 @@
 // commits that changed something.
 
 import { identity, revision, type EndpointId, type Identity, type Revision } from '../core/ids.ts'
+import { invariant } from '../core/invariant.ts'
 import type { LabelSets } from '../core/labels.ts'
 import type { Allocator } from '../identity/allocator.ts'
 import type { SelectorCache } from '../identity/selector-cache.ts'
@@ -106,6 +107,7 @@ export class Committer {
       policyRemovals: policy.removals,
     }
     const failures = this.#datapath.commit(changes)
+    invariant(failures !== undefined, 'the datapath applies commits at once')
     const upserts = refusedOf(failures, 'policy', 'upsert', policy.upserts)
     const removals = refusedOf(failures, 'policy', 'remove', policy.removals)
     this.#policyMaps.putBack(upserts, removals)

@@ -1,5 +1,6 @@
-// The port to whatever enforces. Desired state is written by one commit after another; an adapter
-// (memory, ebpf) makes each real at once and names every entry that its kernel refused. L2: no I/O here.
+// The port to whatever enforces. Desired state is written by one commit after another, never two under way at
+// once; an adapter makes each real, at once (memory, ebpf) or soon (nftables), and names every entry that its
+// kernel refused. L2: no I/O here.
 //
 // A verdict, for a packet that an endpoint sends (memory and eBPF adapters agree on this, and so does
 // the contract suite):
@@ -156,8 +157,15 @@ export interface Datapath {
   readonly kind: DatapathKind
   /** Takes over what is in force already, or starts empty. Throws UnavailableError with the remedy. */
   start(): DatapathDump
-  /** Applies one commit before it returns. Equal entries already in force are not errors. */
-  commit(changes: Changes): CommitResult
+  /**
+   * Applies one commit. Returns what was refused when it has been applied; undefined when it was taken and is being
+   * applied: its end is told by `onCommitted`, and until then nobody calls `commit` again. Everything needed of
+   * `changes` has been read when this returns. Equal entries already in force are not errors.
+   */
+  commit(changes: Changes): CommitResult | undefined
+  /** Calls `listener` from the event loop once for each commit that returned undefined, when it has been applied. Never
+   *  calls it inside `commit`, nor after `stop`. Adapters that apply at once never call it. One listener, set once. */
+  onCommitted(listener: (result: CommitResult) => void): void
   /** Replaces the set of own listeners; call before endpoints are upserted. */
   setListeners(listeners: readonly ListenerEntry[]): void
   /** Makes these the interfaces on which DNS is redirected behind the datapath; all others are not. Call it after

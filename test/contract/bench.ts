@@ -116,7 +116,7 @@ export function listener(text: string, port: number): ListenerEntry {
 }
 
 export function commit(datapath: Datapath, changes: Partial<Changes>): CommitResult {
-  return datapath.commit({
+  const result = datapath.commit({
     policyUpserts: [],
     prefixUpserts: new PrefixBatch(),
     endpointUpserts: [],
@@ -125,6 +125,8 @@ export function commit(datapath: Datapath, changes: Partial<Changes>): CommitRes
     policyRemovals: [],
     ...changes,
   })
+  assert.ok(result, 'the commit was applied when it returned')
+  return result
 }
 
 /** Endpoint POD on interface hook 1 with these entries, and both peers known under LEARNED. */

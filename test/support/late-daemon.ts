@@ -18,6 +18,7 @@ import { SILENT } from '../../src/telemetry/log.ts'
 class LateDatapath implements Datapath {
   readonly kind
   readonly start
+  readonly onCommitted
   readonly setListeners
   readonly setIntercepted
   readonly intercepted
@@ -46,6 +47,7 @@ class LateDatapath implements Datapath {
     this.#ms = ms
     this.kind = inner.kind
     this.start = inner.start.bind(inner)
+    this.onCommitted = inner.onCommitted.bind(inner)
     this.setListeners = inner.setListeners.bind(inner)
     this.setIntercepted = inner.setIntercepted.bind(inner)
     this.intercepted = inner.intercepted.bind(inner)
@@ -68,7 +70,7 @@ class LateDatapath implements Datapath {
     setTimeout(() => (this.#started = true), 500)
   }
 
-  commit(changes: Changes): CommitResult {
+  commit(changes: Changes): CommitResult | undefined {
     if (!this.#started) return this.#inner.commit(changes)
     const prefixUpserts = copy(changes.prefixUpserts)
     const prefixRemovals = copy(changes.prefixRemovals)

@@ -165,6 +165,7 @@ export class Recorder implements Datapath {
     return this.mode
   }
 
+  onCommitted(): void {}
   setListeners(): void {}
 
   setIntercepted(): void {}

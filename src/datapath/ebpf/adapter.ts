@@ -137,6 +137,9 @@ export class EbpfDatapath implements Datapath {
     return failures.length === 0 ? COMMITTED : failures
   }
 
+  /** Commits are applied when they return: there is nothing to tell. */
+  onCommitted(): void {}
+
   setListeners(listeners: readonly ListenerEntry[]): void {
     const map = this.#on().maps.ng_listeners
     const stale = new Set<string>()

@@ -110,6 +110,9 @@ export class MemoryDatapath implements Datapath {
     return failures.length === 0 ? COMMITTED : failures
   }
 
+  /** Commits are applied when they return: there is nothing to tell. */
+  onCommitted(): void {}
+
   setListeners(listeners: readonly ListenerEntry[]): void {
     this.#listeners.clear()
     for (const { family, octets, port } of listeners) {
