@@ -5,6 +5,8 @@ import { networkInterfaces } from 'node:os'
 import { z } from 'zod'
 import { InvalidInputError, type Fault } from '../core/errors.ts'
 import { formatAddress, parseAddress, type Prefix } from '../core/ip.ts'
+import { objectDocument } from '../core/object-source.ts'
+import type { SourceDocument } from '../core/source-document.ts'
 import { buildConfig } from './build.ts'
 import type { Config, ListenerConfig } from './config.ts'
 import { byPlace, toFaults } from './faults.ts'
@@ -30,6 +32,21 @@ export function parseConfig(
 ): Config {
   const { document, faults } = parseYamlDocument(text, file)
   if (document === undefined) throw new InvalidInputError(faults)
+  return checkConfig(document, file, isOwn)
+}
+
+/** Checks an object with the file's keys; `name` stands for the file in faults. The object is copied. */
+export function configFromObject(
+  value: unknown,
+  name = 'config',
+  isOwn: IsOwnAddress = ownAddresses(),
+): Config {
+  const { document, faults } = objectDocument(value, name)
+  if (faults.length > 0) throw new InvalidInputError(faults)
+  return checkConfig(document, name, isOwn)
+}
+
+function checkConfig(document: SourceDocument, file: string, isOwn: IsOwnAddress): Config {
   const given = document.value === null ? {} : document.value
   const parsed = configSchema.safeParse(given)
   if (!parsed.success) {
@@ -71,17 +88,19 @@ export function ownAddresses(): IsOwnAddress {
 
 /** Two listeners of one address and port; the second is the fault. Port 0 is another one each time. */
 function equalListeners(listeners: readonly ListenerConfig[]): readonly Fault[] {
-  const first = new Map<string, ListenerConfig>()
+  const listenersBefore = new Map<string, ListenerConfig>()
   const faults: Fault[] = []
   for (const [i, listener] of listeners.entries()) {
     const { address, port, position } = listener
     const where = address === undefined ? '*' : formatAddress(address.family, address.octets)
-    const before = first.get(`${where} ${port}`)
+    const before = listenersBefore.get(`${where} ${port}`)
     if (before !== undefined && port !== 0) {
-      const message = `listeners[${i}]: found the same address and port as on line ${before.position.line}`
+      const { line } = before.position
+      const first = line === 0 ? 'in another listener' : `on line ${line}`
+      const message = `listeners[${i}]: found the same address and port as ${first}`
       faults.push({ position, message })
     }
-    first.set(`${where} ${port}`, before ?? listener)
+    listenersBefore.set(`${where} ${port}`, before ?? listener)
   }
   return faults
 }

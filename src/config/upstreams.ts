@@ -53,7 +53,9 @@ function upstreamFault(
   if (isUnspecified(address.octets)) return 'expected an address that can be asked'
   const own = listeners.find((listener) => isTakenBy(address, listener, isOwn))
   if (own === undefined) return undefined
-  return `our own listener of line ${own.position.line}, expected a server that isn't namegate itself`
+  const { line } = own.position
+  const place = line === 0 ? '' : ` of line ${line}`
+  return `our own listener${place}, expected a server that isn't namegate itself`
 }
 
 /** Whether what's sent to `address` arrives at the listener. `::` takes IPv4 too. */

@@ -1,6 +1,6 @@
 // The error classes that some caller treats differently. Everything expected is a value instead.
 
-/** A place in a text that a person wrote. Lines and columns count from 1. */
+/** A place in a text that a person wrote. Lines and columns count from 1; 0 in what a program gave as an object. */
 export interface Position {
   readonly file: string
   readonly line: number
@@ -13,10 +13,15 @@ export interface Fault {
   readonly message: string
 }
 
-/** `file:line:col: message`, the form that editors jump to. */
+/** `file:line:col: message`, the form that editors jump to; `name: message` of an object. */
 export function formatFault(fault: Fault): string {
   const { file, line, column } = fault.position
-  return `${file}:${line}:${column}: ${fault.message}`
+  return line === 0 ? `${file}: ${fault.message}` : `${file}:${line}:${column}: ${fault.message}`
+}
+
+/** Where something stood first, inside a message: `file:line`, or the name of an object. */
+export function formatPlace({ file, line }: Position): string {
+  return line === 0 ? file : `${file}:${line}`
 }
 
 /** Input that a person must correct; the command ends with exit code 2. */

@@ -2,7 +2,7 @@
 // here knows which interfaces or cgroups exist. A file is taken whole or not at all. Several files together
 // must not overlap either: `overlapFaults` looks at all records at once.
 
-import type { Fault, Position } from '../core/errors.ts'
+import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import { containsPrefix, formatPrefix, type Prefix } from '../core/ip.ts'
 import { Reader, type FieldTable } from '../core/source-document.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
@@ -176,5 +176,5 @@ function comparePrefixes(a: Prefix, b: Prefix): number {
 }
 
 function fault(position: Position, message: string, first: Position): Fault {
-  return { position, message: `${message}, first at ${first.file}:${first.line}` }
+  return { position, message: `${message}, first at ${formatPlace(first)}` }
 }

@@ -2,7 +2,7 @@
 // database by its address. Labels only; policy selects them by `toEntities: cluster` and, through labels,
 // what stands inside their prefixes inherits. A file is taken whole or not at all.
 
-import type { Fault, Position } from '../core/errors.ts'
+import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
 import { Reader, type FieldTable } from '../core/source-document.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
@@ -66,7 +66,7 @@ export function repeatedNames(resources: readonly ResourceRecord[]): readonly Fa
       first.set(name, position)
       return []
     }
-    const message = `found the name ${name} again, first at ${before.file}:${before.line}`
+    const message = `found the name ${name} again, first at ${formatPlace(before)}`
     return [{ position, message }]
   })
 }

@@ -2,7 +2,7 @@
 // cilium.io/v2. What Cilium knows and we don't do yet is a fault that names the field, never ignored, because
 // a rule half understood is another rule. Pure: text in, policies or faults out.
 
-import type { Fault, Position } from '../core/errors.ts'
+import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import { Reader, type FieldTable, type SourceDocument } from '../core/source-document.ts'
 import { parseYaml } from '../config/yaml-source.ts'
 import { readMetadata } from './load-metadata.ts'
@@ -76,7 +76,7 @@ function loadDocument(
   const key = `${kind} ${metadata.namespace ?? ''}/${metadata.name}`
   const first = seen.get(key)
   if (first !== undefined) {
-    const where = `${first.file}:${first.line}`
+    const where = formatPlace(first)
     metadata.reader.fault(`found the ${key.replace(' /', ' ')} again, first at ${where}`)
   } else {
     seen.set(key, metadata.reader.position)

@@ -1,6 +1,6 @@
 // Policies from files: a file is read by itself, and a policy that two files have is a fault of both together.
 
-import type { Fault, Position } from '../core/errors.ts'
+import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import { loadPolicies } from '../policy/load.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { Parsed, SourceFile } from './source-files.ts'
@@ -25,7 +25,7 @@ export function repeatedPolicies(policies: readonly Policy[]): readonly Fault[] 
     if (before === undefined) first.set(key, position)
     // Several specs of one document share its name; twice in one file was found when it was read.
     if (before === undefined || before.file === position.file) return []
-    const where = `${before.file}:${before.line}`
+    const where = formatPlace(before)
     return [{ position, message: `found the ${key} again, first at ${where}` }]
   })
 }
