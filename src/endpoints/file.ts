@@ -4,6 +4,7 @@
 
 import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import { containsPrefix, formatPrefix, type Prefix } from '../core/ip.ts'
+import { objectDocument } from '../core/object-source.ts'
 import { Reader, type FieldTable } from '../core/source-document.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
 import { readAddresses, readLabels, readName } from './read.ts'
@@ -58,6 +59,14 @@ export function parseEndpoints(text: string, file: string): EndpointsFile {
   faults.push(...overlapFaults(endpoints))
   faults.sort(({ position: a }, { position: b }) => a.line - b.line || a.column - b.column)
   return { endpoints: faults.length > 0 ? [] : endpoints, faults }
+}
+
+/** One endpoint given as an object with the same fields; `name` stands for the file in faults. */
+export function parseEndpointObject(value: unknown, name: string): EndpointsFile {
+  const { document, faults: unread } = objectDocument(value, name)
+  const faults = [...unread]
+  const endpoint = faults.length > 0 ? undefined : readEndpoint(new Reader(document, faults))
+  return { endpoints: endpoint === undefined || faults.length > 0 ? [] : [endpoint], faults }
 }
 
 function readEndpoint(reader: Reader): EndpointRecord | undefined {

@@ -3,6 +3,7 @@
 // a rule half understood is another rule. Pure: text in, policies or faults out.
 
 import { formatPlace, type Fault, type Position } from '../core/errors.ts'
+import { objectDocument } from '../core/object-source.ts'
 import { Reader, type FieldTable, type SourceDocument } from '../core/source-document.ts'
 import { parseYaml } from '../config/yaml-source.ts'
 import { readMetadata } from './load-metadata.ts'
@@ -50,7 +51,24 @@ export function loadPolicies(
   file: string,
   options: LoadOptions = {},
 ): LoadedPolicies {
-  const { documents, faults: syntax } = parseYaml(text, file)
+  const { documents, faults } = parseYaml(text, file)
+  return loadDocuments(documents, faults, options)
+}
+
+/** The same of documents given as an object, or a list of them; `name` stands for the file in faults. */
+export function loadPolicyObjects(value: unknown, name: string): LoadedPolicies {
+  const given: readonly unknown[] = Array.isArray(value) ? value : [value]
+  const read = given.map((each) => objectDocument(each, name))
+  const documents = read.map(({ document }) => document)
+  const faults = read.flatMap((each) => each.faults)
+  return faults.length > 0 ? { policies: [], faults } : loadDocuments(documents, [], {})
+}
+
+function loadDocuments(
+  documents: readonly SourceDocument[],
+  syntax: readonly Fault[],
+  options: LoadOptions,
+): LoadedPolicies {
   const faults = [...syntax]
   const policies: Policy[] = []
   const seen = options.seen ?? new Map<string, Position>()

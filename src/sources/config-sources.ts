@@ -1,5 +1,5 @@
-// Policies, endpoints and resources from files, put in force: at the start all or nothing, later whenever a
-// change has settled. A file with a fault keeps its last good version, a configuration past a bound is
+// Policies, endpoints and resources from files and from the program itself, put in force: at the start all or
+// nothing, later whenever a change has settled, and what the program gives at once. A file with a fault keeps its last good version, a configuration past a bound is
 // refused whole, and an endpoint that loses its last policy is told as a flow.
 
 import type { Clock, Timer } from '../core/clock.ts'
@@ -20,6 +20,7 @@ import {
 import { parseResources, repeatedNames, type ResourceRecord } from '../endpoints/resources.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
+import { readGiven, type SourceEdit } from './given.ts'
 import { parsePolicyFile, repeatedPolicies, type PolicyFile } from './policy-files.ts'
 import { SourceFiles } from './source-files.ts'
 
@@ -116,6 +117,25 @@ export class ConfigSources {
     return changed
   }
 
+  /**
+   * Takes what the program gives or takes back, besides the files; before the start it comes into force with
+   * them. Throws InvalidInputError with everything that is wrong, and then nothing has changed.
+   */
+  edit(edit: SourceEdit): void {
+    const { policies, endpoints, faults } = readGiven(edit)
+    if (faults.length > 0) throw new InvalidInputError(faults)
+    const given = [this.#policies.give(policies), this.#endpoints.give(endpoints)]
+    const found = given.flatMap((each) => each.faults)
+    const refused = found.length > 0 ? found : this.#boundFaults()
+    if (refused.length > 0) {
+      for (const { undo } of given.reverse()) undo()
+      throw new InvalidInputError(refused)
+    }
+    if (!this.#started) return
+    this.#refusal = []
+    this.#applyTold()
+  }
+
   start(): void {
     this.#started = true
     if (this.#to.config.policies.watch) this.#watch()
@@ -157,12 +177,17 @@ export class ConfigSources {
   }
 
   #applyChange(): void {
-    const { log, policies } = this.#to
+    const { log } = this.#to
     this.#refusal = this.#boundFaults()
     for (const fault of [...this.#policies.faults, ...this.recordFaults]) {
       log.warn({ fault: formatFault(fault) }, 'file refused, what was in force before stays')
     }
-    if (this.isRefused) return
+    if (!this.isRefused) this.#applyTold()
+  }
+
+  /** Puts in force what is proposed, and says what that took from endpoints. */
+  #applyTold(): void {
+    const { log, policies } = this.#to
     const before = this.#selected()
     if (!this.apply()) return
     this.#reportLost(before)

@@ -39,6 +39,21 @@ interface Draft<Item> {
   readonly faults: readonly Fault[]
 }
 
+/** Items that the program gives under a name, as a file that is always whole. */
+export interface GivenItems<Item> {
+  /** Equal for equal items: giving them again changes nothing. */
+  readonly digest: string
+  readonly items: readonly Item[]
+}
+
+/** What was given and is proposed now. */
+export interface Giving {
+  /** What speaks against it: it contradicts what else is in force. */
+  readonly faults: readonly Fault[]
+  /** Proposes what was proposed before. */
+  readonly undo: () => void
+}
+
 type ByFile<Value> = ReadonlyMap<string, Value>
 
 export class SourceFiles<Item> {
@@ -116,6 +131,27 @@ export class SourceFiles<Item> {
     }
     if (changed) this.#propose()
     return changed
+  }
+
+  /** Takes what the program gives, or takes back (undefined), by name. */
+  give(given: ReadonlyMap<string, GivenItems<Item> | undefined>): Giving {
+    const names = [...given.keys()]
+    const before = names.map((name) => [name, this.#drafts.get(name)] as const)
+    for (const [name, each] of given) {
+      if (each === undefined) this.#drafts.delete(name)
+      else if (this.#drafts.get(name)?.digest !== each.digest) {
+        this.#drafts.set(name, { digest: each.digest, good: each.items, faults: [] })
+      }
+    }
+    this.#propose()
+    const undo = (): void => {
+      for (const [name, draft] of before) {
+        if (draft === undefined) this.#drafts.delete(name)
+        else this.#drafts.set(name, draft)
+      }
+      this.#propose()
+    }
+    return { faults: names.flatMap((name) => this.#held.get(name) ?? []), undo }
   }
 
   /** From the next `poll` on all files are read again, whether they look changed or not. */
