@@ -1,20 +1,14 @@
-// The daemon as a process: locks, settings, servers, signals, and its end. Resolves with the exit code when
+// The daemon as a process: signals, and its end. Resolves with the exit code when
 // the daemon has ended. SIGTERM and SIGINT stop it, the kernel goes on enforcing; SIGHUP reads files again.
 
-import { join, resolve } from 'node:path'
-import { AdminServer } from './admin/server.ts'
-import { MetricsServer } from './admin/metrics-server.ts'
 import type { Config } from './config/config.ts'
 import { systemClock } from './core/clock.ts'
-import { Daemon } from './daemon.ts'
-import { makeDaemonAdmin } from './daemon-admin.ts'
+import type { Daemon } from './daemon.ts'
+import { DaemonServices } from './daemon-services.ts'
 import { pinDirectory } from './datapath/ebpf/bpffs.ts'
 import { detachAll } from './datapath/ebpf/pins.ts'
-import { isBuilt, loadBpf, loadPosix } from './native/native.ts'
-import { openDatapath } from './open-datapath.ts'
-import { lockOrFail, pinLockFile } from './state/lock.ts'
+import { loadBpf } from './native/native.ts'
 import { notePins } from './state/pin-note.ts'
-import { readSettings, writeSettings } from './state/settings-file.ts'
 import type { Log } from './telemetry/log.ts'
 import { VERSION } from './version.ts'
 
@@ -29,56 +23,26 @@ export interface RunOptions {
 
 /** Runs until it is told to stop. Throws InvalidInputError or UnavailableError when it cannot start. */
 export async function runDaemon({ config, log }: RunOptions): Promise<number> {
-  takeLocks(config, log)
-  const settingsFile = join(config.state.directory, 'settings.json')
-  const settings = readSettings(settingsFile)
-  if (settings.fault !== undefined) log.warn({ fault: settings.fault }, 'settings passed over')
-  const daemon = new Daemon({
-    config,
-    log,
-    datapath: openDatapath(config, systemClock),
-    auditSettings: settings.audit,
-    saveAudit: (audit) => writeSettings(settingsFile, audit),
-  })
   let end = (): void => undefined
   const ended = new Promise<void>((done) => (end = done))
-  const detach = makeDetach(config, daemon, log, () => end())
-  const { state, metrics } = makeDaemonAdmin(daemon, detach)
-  const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
-  const admin = new AdminServer({ state, socket: config.admin.socket, onError })
-  const scrape = new MetricsServer({ ...config.metrics, state, onError })
+  const services = new DaemonServices({
+    config,
+    log,
+    outside: { state: true, admin: true, metrics: true },
+    makeDetach: (daemon) => makeDetach(config, daemon, log, () => end()),
+  })
+  const { daemon } = services
   try {
     // Before anything is open to others: a signal that comes while it starts is taken, too.
     listenToSignals(daemon, log, () => end())
-    await scrape.start()
-    await admin.start()
-    await daemon.start()
+    await services.start()
     noteDatapath(config, log)
     announce(daemon, log)
     await ended
   } finally {
-    await admin.stop()
-    await scrape.stop()
-    metrics.stop()
-    await daemon.interception.stop()
-    daemon.stop()
-    log.flush()
+    await services.stop()
   }
   return OK
-}
-
-/** One daemon per state folder and pin path. Without the native part there is no lock, and that is said. */
-function takeLocks(config: Config, log: Log): void {
-  const folder = resolve(config.state.directory)
-  if (!isBuilt('posix')) {
-    log.warn({ path: folder }, 'state folder is not locked: the native part is not built')
-    return
-  }
-  const posix = loadPosix()
-  lockOrFail(posix, join(folder, 'lock'), `state folder ${folder}`)
-  if (config.datapath.kind !== 'ebpf') return
-  const { pinPath } = config.datapath
-  lockOrFail(posix, pinLockFile(pinPath), `pin path ${pinPath}`)
 }
 
 /** Without the note break glass still works, only slower. */

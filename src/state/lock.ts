@@ -14,10 +14,10 @@ export function pinLockFile(pinPath: string): string {
   return `/run/namegate/${name}.lock`
 }
 
-/** Takes the lock until the process ends; throws UnavailableError that names the owner. */
-export function lockOrFail(posix: Posix, file: string, what: string): void {
+/** Takes the lock until it is released or the process ends; throws UnavailableError that names the owner. */
+export function lockOrFail(posix: Posix, file: string, what: string): () => void {
   const result = tryLock(posix, file, what)
-  if (result.kind === 'held') return
+  if (result.kind === 'held') return result.release
   const owner = `the namegate with pid ${result.holder ?? 'unknown'}`
   throw new UnavailableError(
     `Cannot start: ${what} is in use by ${owner}: stop it, or use another one`,

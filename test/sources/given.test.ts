@@ -75,7 +75,7 @@ test('ConfigSources.edit changes nothing when anything in it is wrong', async ()
   await withLab(OPTIONS, async (lab) => {
     const { sources, policies: control } = lab.daemon
     const { revision } = control
-    const again = parse(policyText('a', ['b.example'], { app: 'me' }))
+    const again: unknown = parse(policyText('a', ['b.example'], { app: 'me' }))
     const rows: readonly (readonly [edit: SourceEdit, fault: string, reason: string])[] = [
       [
         { ...endpoints({ other }), ...policies({ x: { kind: 'Pod' } }) },

@@ -1,0 +1,120 @@
+// The daemon with what stands around it: locks, settings made at run time, admin API, metrics. The process
+// (run-daemon.ts) and the library (library/gate.ts) run the same one. Nothing here touches the process itself:
+// no signals, no exit; several can live in one process. Start once, stop once, in reverse.
+
+import { join, resolve } from 'node:path'
+import { AdminServer } from './admin/server.ts'
+import { MetricsServer } from './admin/metrics-server.ts'
+import type { AdminState } from './admin/state.ts'
+import type { Config } from './config/config.ts'
+import { systemClock } from './core/clock.ts'
+import { Daemon } from './daemon.ts'
+import { makeDaemonAdmin } from './daemon-admin.ts'
+import { isBuilt, loadPosix } from './native/native.ts'
+import { openDatapath } from './open-datapath.ts'
+import { lockOrFail, pinLockFile } from './state/lock.ts'
+import { readSettings, writeSettings } from './state/settings-file.ts'
+import type { Metrics } from './telemetry/metrics.ts'
+import type { Log } from './telemetry/log.ts'
+
+export interface ServicesOptions {
+  readonly config: Config
+  readonly log: Log
+  /** What there is of the outside: a folder for settings, a socket for the admin API, a port for metrics. */
+  readonly outside: Readonly<Record<'state' | 'admin' | 'metrics', boolean>>
+  /** Makes what takes all enforcement away and ends; gives undefined where nothing enforces. */
+  readonly makeDetach?: (daemon: Daemon) => (() => void) | undefined
+}
+
+export class DaemonServices {
+  readonly daemon: Daemon
+  readonly state: AdminState
+  readonly #log: Log
+  readonly #metrics: Metrics
+  readonly #admin: AdminServer | undefined
+  readonly #scrape: MetricsServer | undefined
+  readonly #unlock: () => void
+
+  /** Takes the locks and the datapath; throws InvalidInputError or UnavailableError, and then holds nothing. */
+  constructor({ config, log, outside, makeDetach }: ServicesOptions) {
+    this.#log = log
+    this.#unlock = takeLocks(config, log, outside.state)
+    try {
+      this.daemon = makeDaemon(config, log, outside.state)
+    } catch (error) {
+      this.#unlock()
+      throw error
+    }
+    const { state, metrics } = makeDaemonAdmin(this.daemon, makeDetach?.(this.daemon))
+    this.state = state
+    this.#metrics = metrics
+    const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
+    const { socket } = config.admin
+    this.#admin = outside.admin ? new AdminServer({ state, socket, onError }) : undefined
+    const scrape = { ...config.metrics, state, onError }
+    this.#scrape = outside.metrics ? new MetricsServer(scrape) : undefined
+  }
+
+  /** The port of the metrics; undefined when there are none, or before the start. */
+  get metricsPort(): number | undefined {
+    return this.#scrape?.port
+  }
+
+  /** Whoever calls this calls `stop`, also when it throws. */
+  async start(): Promise<void> {
+    await this.#scrape?.start()
+    await this.#admin?.start()
+    await this.daemon.start()
+  }
+
+  /** Everything down; what the kernel enforces stays in force. */
+  async stop(): Promise<void> {
+    await this.#admin?.stop()
+    await this.#scrape?.stop()
+    this.#metrics.stop()
+    await this.daemon.interception.stop()
+    this.daemon.stop()
+    this.#unlock()
+    this.#log.flush()
+  }
+}
+
+function makeDaemon(config: Config, log: Log, keepsState: boolean): Daemon {
+  const shared = { config, log, datapath: openDatapath(config, systemClock) }
+  if (!keepsState) return new Daemon(shared)
+  const file = join(config.state.directory, 'settings.json')
+  const settings = readSettings(file)
+  if (settings.fault !== undefined) log.warn({ fault: settings.fault }, 'settings passed over')
+  return new Daemon({
+    ...shared,
+    auditSettings: settings.audit,
+    saveAudit: (audit) => writeSettings(file, audit),
+  })
+}
+
+/** One daemon per state folder and pin path. Without the native part there is no lock, and that is said. */
+function takeLocks(config: Config, log: Log, keepsState: boolean): () => void {
+  const folder = resolve(config.state.directory)
+  if (!isBuilt('posix')) {
+    if (keepsState) {
+      log.warn({ path: folder }, 'state folder is not locked: the native part is not built')
+    }
+    return () => undefined
+  }
+  const posix = loadPosix()
+  const held: (() => void)[] = []
+  const unlock = (): void => {
+    for (const release of held.splice(0)) release()
+  }
+  try {
+    if (keepsState) held.push(lockOrFail(posix, join(folder, 'lock'), `state folder ${folder}`))
+    if (config.datapath.kind === 'ebpf') {
+      const { pinPath } = config.datapath
+      held.push(lockOrFail(posix, pinLockFile(pinPath), `pin path ${pinPath}`))
+    }
+    return unlock
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
