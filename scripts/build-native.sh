@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds what is not TypeScript into build/: the addons posix.node, conntrack.node, tcp.node, udp.node and bpf.node, and the kernel object
+# Builds what is not TypeScript into build/: the addons posix.node, conntrack.node, nftables.node, tcp.node, udp.node and bpf.node, and the kernel object
 # namegate.bpf.o with namegate-gate.bpf.o. Needs no network. Does nothing when all is newer than its sources. What can't be built is
 # named in one line each with the remedy; the exit code is 1 when anything is missing.
 # The addons are plain C against N-API, so a compiler and two headers are enough and node-gyp is not needed.
@@ -84,6 +84,7 @@ else
 	addon posix '' src/native/addon.h src/native/watch.h
 	addon conntrack '' src/native/addon.h
 	if has_header uv.h; then
+		addon nftables -lpthread src/native/addon.h src/native/watch.h
 		addon tcp '' src/native/addon.h src/native/watch.h
 		addon udp '' src/native/addon.h src/native/watch.h src/native/udp-*.h
 		if [ $out = build/Sanitize ]; then
@@ -105,6 +106,9 @@ fi
 
 if [ -n "$compiler" ] && stale $out/set-mode src/native/set-mode.c scripts/build-native.sh; then
 	make_file $out/set-mode "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/set-mode.c
+fi
+if [ -n "$compiler" ] && stale $out/sandbox src/native/sandbox/*.[ch] scripts/build-native.sh; then
+	make_file $out/sandbox "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/sandbox/sandbox.c
 fi
 
 kernel=src/datapath/ebpf

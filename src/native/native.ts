@@ -8,6 +8,7 @@ import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UnavailableError } from '../core/errors.ts'
+import type { NetlinkAddon } from './nftables.ts'
 import type { TcpAddon } from './tcp.ts'
 import type { UdpAddon } from './udp.ts'
 
@@ -35,6 +36,10 @@ export interface Posix {
   closeFd(fd: number): number
   mountBpf(path: string): number
   unmount(path: string): number
+  /** Two ends that pass descriptors; close each with `closeFd`. */
+  socketPair(): readonly [number, number] | number
+  /** The descriptors of one message that has come to such an end; -EAGAIN when none has. */
+  receiveFds(fd: number): readonly number[] | number
   /** A network namespace of its own for this thread and what it starts. */
   unshareNetwork(): number
 }
@@ -130,7 +135,7 @@ export function builtFile(name: string): string {
 const ADDONS = process.env['NAMEGATE_ADDONS'] === 'Sanitize' ? 'Sanitize' : 'Release'
 
 /** Whether a native part is there at all. */
-export function isBuilt(name: 'posix' | 'bpf' | 'conntrack' | 'tcp' | 'udp'): boolean {
+export function isBuilt(name: 'posix' | 'bpf' | 'conntrack' | 'nftables' | 'tcp' | 'udp'): boolean {
   return existsSync(builtFile(join(ADDONS, `${name}.node`)))
 }
 
@@ -148,6 +153,10 @@ export function loadUdp(): UdpAddon {
 
 export function loadConntrack(): ConntrackAddon {
   return loadAddon<ConntrackAddon>('conntrack', 'apt-get install gcc libc6-dev')
+}
+
+export function loadNetlink(): NetlinkAddon {
+  return loadAddon<NetlinkAddon>('nftables', 'apt-get install gcc libc6-dev libuv1-dev')
 }
 
 export function loadBpf(): Bpf {

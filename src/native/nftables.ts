@@ -1,0 +1,23 @@
+// The typed face of nftables.c: netlink sockets of netfilter, and a thread that applies one batch at a time. The
+// octets are encoded and read by src/datapath/nftables/. Negative numbers are errno values.
+
+export interface NetlinkAddon {
+  /** A socket with buffers of about so many octets. */
+  nlOpen(bufferSize: number): number
+  /** Octets that one batch may have. */
+  nlRoom(fd: number): number
+  nlClose(fd: number): number
+  /** Sends a batch and reads what the kernel made of it: pairs (sequence, errno) in `results`; returns how many. */
+  nlRequest(fd: number, octets: Uint8Array, size: number, results: Uint32Array): number
+  nlSend(fd: number, octets: Uint8Array, size: number): number
+  /** Octets of messages; with `wait` 0 -EAGAIN when there are none. */
+  nlReceive(fd: number, into: Uint8Array, wait: 0 | 1): number
+  /** A thread for batches; `onDone` is called from the event loop after each. */
+  nlWorker(fd: number, onDone: () => void): object | number
+  /** Copies a batch and lets the thread apply it; -EBUSY while there is one. */
+  nlSubmit(worker: object, octets: Uint8Array, size: number): number
+  /** Results as of `nlRequest`; -EAGAIN while the batch is under way, unless `wait` is 1. */
+  nlTake(worker: object, results: Uint32Array, wait: 0 | 1): number
+  /** Waits for the batch under way and ends the thread, once. */
+  nlEnd(worker: object): number
+}
