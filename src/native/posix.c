@@ -21,6 +21,8 @@
 #endif
 
 #define PATH_SIZE 4096
+/* Descriptors of one message. */
+#define FDS_MAX 64
 
 /* ifIndex(name) -> index, -ENODEV */
 static napi_value if_index(napi_env env, napi_callback_info info)
@@ -284,6 +286,53 @@ static napi_value unmount(napi_env env, napi_callback_info info)
 	return number(env, umount2(path, 0) < 0 ? -errno : 0);
 }
 
+/* socketPair() -> [fd, fd] of a pair that passes descriptors (receiveFds), -errno. Neither outlives an exec. */
+static napi_value socket_pair(napi_env env, napi_callback_info info)
+{
+	(void)info;
+	int pair[2];
+	napi_value list;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+		return number(env, -errno);
+	napi_create_array_with_length(env, 2, &list);
+	for (uint32_t i = 0; i < 2; i++)
+		napi_set_element(env, list, i, number(env, pair[i]));
+	return list;
+}
+
+/* receiveFds(fd) -> [fd, ...] of one message that has come, -EAGAIN when none has, -errno */
+static napi_value receive_fds(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	int fd = integer(&call, 0);
+	char octet;
+	struct iovec part = { &octet, 1 };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int) * FDS_MAX)];
+	} control;
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	napi_value list;
+	uint32_t at = 0;
+	if (call.bad)
+		return NULL;
+	ssize_t got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (got <= 0)
+		return number(env, got < 0 ? -errno : -EPIPE);
+	napi_create_array(env, &list);
+	for (struct cmsghdr *each = CMSG_FIRSTHDR(&message); each; each = CMSG_NXTHDR(&message, each)) {
+		if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS)
+			continue;
+		size_t count = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < count; i++) {
+			int taken;
+			memcpy(&taken, CMSG_DATA(each) + i * sizeof(int), sizeof(int));
+			napi_set_element(env, list, at++, number(env, taken));
+		}
+	}
+	return list;
+}
+
 /* unshareNetwork() -> 0, -errno. The calling thread, and what it starts, get a network namespace of their own. */
 static napi_value unshare_network(napi_env env, napi_callback_info info)
 {
@@ -298,7 +347,8 @@ NAPI_MODULE_INIT()
 		{ "linkDrain", link_drain },   { "cgroupId", cgroup_id },   { "lock", lock },
 		{ "closeFd", close_fd },       { "mountBpf", mount_bpf },   { "unmount", unmount },
 		{ "unshareNetwork", unshare_network }, { "ifList", if_list },
-		{ "linkWatch", link_watch },   { "linkUnwatch", link_unwatch }, { NULL, NULL },
+		{ "linkWatch", link_watch },   { "linkUnwatch", link_unwatch },
+		{ "socketPair", socket_pair }, { "receiveFds", receive_fds }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

@@ -670,16 +670,16 @@ static int prepare_listener(int fd, int family, uint32_t flags)
 }
 
 static int open_listener(struct engine *engine, uint32_t index, int family, const uint8_t *octets16, uint32_t port,
-			 uint32_t flags, uint32_t backlog)
+			 uint32_t flags, uint32_t backlog, int given)
 {
 	struct sockaddr_storage address;
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = LISTENER_BIT | index };
 	socklen_t length = fill_address(&address, family, octets16, port);
-	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = given >= 0 ? given : socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	int result = prepare_listener(fd, family, flags);
-	if (result == 0 && (bind(fd, (struct sockaddr *)&address, length) < 0 || listen(fd, (int)backlog) < 0 ||
+	int result = given >= 0 ? 0 : prepare_listener(fd, family, flags);
+	if (result == 0 && ((given < 0 && bind(fd, (struct sockaddr *)&address, length) < 0) || listen(fd, (int)backlog) < 0 ||
 			    epoll_ctl(engine->epoll, EPOLL_CTL_ADD, fd, &event) < 0))
 		result = -errno;
 	if (result == 0)
@@ -700,7 +700,8 @@ static int family_of(struct call *call, size_t index)
 	return family == 4 ? AF_INET : AF_INET6;
 }
 
-/* listen(engine, family, octets16, port, flags, backlog) -> listener, -errno */
+/* listen(engine, family, octets16, port, flags, backlog, given) -> listener, -errno. `given`: a socket that is bound
+ * already, -1: none. It is closed when that fails. */
 static napi_value listen_on(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -709,11 +710,12 @@ static napi_value listen_on(napi_env env, napi_callback_info info)
 	const uint8_t *octets16 = octets(&call, 2, 16, NULL);
 	uint32_t port = unsigned_integer(&call, 3), flags = unsigned_integer(&call, 4);
 	uint32_t backlog = unsigned_integer(&call, 5);
+	int given = integer(&call, 6);
 	if (call.bad)
 		return NULL;
 	for (uint32_t i = 0; i < LISTENERS_MAX; i++)
 		if (engine->listeners[i].fd < 0)
-			return number(env, open_listener(engine, i, family, octets16, port, flags, backlog));
+			return number(env, open_listener(engine, i, family, octets16, port, flags, backlog, given));
 	return number(env, -ENOSPC);
 }
 

@@ -56,6 +56,8 @@ export interface TcpAddon {
     port: number,
     flags: number,
     backlog: number,
+    /** A socket that is bound already, of whatever network namespace; -1: opens one. */
+    given: number,
   ): number
   portOf(engine: object, listener: number): number
   unlisten(engine: object, listener: number): number

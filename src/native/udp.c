@@ -24,7 +24,7 @@
 #define PMTUDISC_OMIT 5
 
 /* What JavaScript tells of a new socket; words of an Int32Array. */
-enum spec_words { SPEC_FAMILY, SPEC_FLAGS, SPEC_PORT, SPEC_PEER_PORT, SPEC_MARK, SPEC_RECEIVE_BUFFER, SPEC_SEND_BUFFER, SPEC_CHANNEL, SPEC_WORDS };
+enum spec_words { SPEC_FAMILY, SPEC_FLAGS, SPEC_PORT, SPEC_PEER_PORT, SPEC_MARK, SPEC_RECEIVE_BUFFER, SPEC_SEND_BUFFER, SPEC_CHANNEL, SPEC_DESCRIPTOR, SPEC_WORDS };
 #define STATS_WORDS 8
 
 static void engine_free(napi_env env, void *data, void *hint)
@@ -292,13 +292,14 @@ static napi_value open_socket(napi_env env, napi_callback_info info)
 	uint8_t *peer = octets(&call, 3, 16, NULL);
 	if (call.bad)
 		return NULL;
-	bool raw = spec[SPEC_FLAGS] & UDP_RAW;
-	int fd = socket(spec[SPEC_FAMILY] == 4 ? AF_INET : AF_INET6, (raw ? SOCK_RAW : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK,
+	bool raw = spec[SPEC_FLAGS] & UDP_RAW, given = spec[SPEC_DESCRIPTOR] > 0;
+	int fd = given ? spec[SPEC_DESCRIPTOR] - 1
+		       : socket(spec[SPEC_FAMILY] == 4 ? AF_INET : AF_INET6, (raw ? SOCK_RAW : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			raw ? IPPROTO_RAW : 0);
 	if (fd < 0)
 		return number(env, -errno);
 	int error = set_options(fd, spec);
-	if (!error)
+	if (!error && !given)
 		error = place_socket(fd, spec, address, peer);
 	struct udp_socket *socket = error ? NULL : free_place(engine);
 	if (!socket) {

@@ -30,7 +30,9 @@ export const SPEC_RECEIVE_BUFFER = 5
 export const SPEC_SEND_BUFFER = 6
 /** `channels` of its messages. */
 export const SPEC_CHANNEL = 7
-export const SPEC_WORDS = 8
+/** One more than the descriptor of a socket that is bound already, of whatever network namespace; 0: opens one. */
+export const SPEC_DESCRIPTOR = 8
+export const SPEC_WORDS = 9
 
 /** Words of a row to send. */
 export const ROW_HANDLE = 0

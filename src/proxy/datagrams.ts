@@ -20,6 +20,8 @@ export interface UdpListen {
   /** 0 takes any free port. */
   readonly port: number
   readonly mode: ListenerMode
+  /** A socket that is bound there already, perhaps in another network namespace; native only. */
+  readonly descriptor?: number | undefined
 }
 
 export interface UdpCounters {

@@ -13,7 +13,7 @@ import { Backlog } from './backlog.ts'
 import { ClientEndpoints } from './client-endpoints.ts'
 import { Judge } from './judge.ts'
 import { Learner } from './learner.ts'
-import { Listeners } from './listeners.ts'
+import { Listeners, type GivenSockets } from './listeners.ts'
 import { Pipeline } from './pipeline.ts'
 import { exactNames, Prewarm } from './prewarm.ts'
 import { ProxyFlows } from './proxy-flows.ts'
@@ -43,6 +43,8 @@ export interface DnsProxyOptions {
   readonly interfaces: Interfaces | undefined
   /** Whether what policy denies on the whole node passes and is reported. */
   readonly isNodeAudited: () => boolean
+  /** Listening sockets of another network namespace. */
+  readonly sockets?: readonly GivenSockets[] | undefined
 }
 
 const SECOND_MS = 1000
@@ -85,6 +87,7 @@ export class DnsProxy {
       streams: this.streams,
       datagrams: this.datagrams,
       onBatch: (batch) => this.pipeline.admit(batch),
+      given: options.sockets,
     })
     this.responder = new Responder({
       udp: this.listeners.udp,

@@ -22,6 +22,16 @@ export interface ListenersOptions {
   readonly datagrams: Datagrams
   readonly streams: Streams
   readonly onBatch: (batch: MessageBatch) => void
+  /** Sockets that are bound already, taken where a listener of theirs is configured. */
+  readonly given?: readonly GivenSockets[] | undefined
+}
+
+/** A UDP and a TCP socket bound to the port of one listener, perhaps in another network namespace. */
+export interface GivenSockets {
+  readonly family: Family
+  /** Descriptors; they are ours from now on. */
+  readonly udp: number
+  readonly tcp: number
 }
 
 interface Bound {
@@ -126,9 +136,12 @@ export class Listeners {
     mode: ListenerMode,
   ): Promise<number> {
     const channel = this.udp.length
-    const listener = this.#options.datagrams.listen({ channel, family, octets, port, mode })
+    const given = this.#options.given?.find((each) => each.family === family)
+    const where = { family, octets, mode }
+    const { datagrams } = this.#options
+    const listener = datagrams.listen({ ...where, channel, port, descriptor: given?.udp })
     this.udp.push(listener)
-    await this.tcp.listen({ family, octets, port: listener.port, mode })
+    await this.tcp.listen({ ...where, port: listener.port, descriptor: given?.tcp })
     this.#bound.push({ family, octets, port: listener.port, mode })
     return listener.port
   }

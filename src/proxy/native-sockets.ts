@@ -45,6 +45,8 @@ export interface SocketSpec {
   /** Octets asked of the kernel. */
   readonly receiveBuffer: number
   readonly channel?: number
+  /** A socket that is bound already. */
+  readonly descriptor?: number | undefined
 }
 
 /** What sockets need of the engine that has them. */
@@ -79,7 +81,7 @@ export class NativeListener implements UdpListener {
 
   /** Binds; throws UnavailableError with the remedy when that's not possible. */
   constructor(engine: SocketEngine, replies: ReplySockets, options: UdpListen) {
-    const { channel, family, octets, port, mode } = options
+    const { channel, family, octets, port, mode, descriptor } = options
     this.#engine = engine
     this.#replies = replies
     this.channel = channel
@@ -87,7 +89,7 @@ export class NativeListener implements UdpListener {
     this.#transparent = mode === 'tproxy'
     const flags = UDP_LISTENER | (this.#transparent ? TRANSPARENT : wantsAsked(octets))
     const spec = { family, flags, octets, port, channel, receiveBuffer: RECEIVE_BUFFER }
-    this.#handle = engine.open(spec)
+    this.#handle = engine.open({ ...spec, descriptor })
     if (this.#handle < 0) {
       throw listenFault('UDP', formatAddress(family, octets), port, errnoName(this.#handle), mode)
     }

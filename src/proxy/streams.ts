@@ -15,6 +15,8 @@ export interface StreamListen {
   /** 0 takes any free port. */
   readonly port: number
   readonly mode: ListenerMode
+  /** A socket that is bound there already, perhaps in another network namespace; native only. */
+  readonly descriptor?: number | undefined
 }
 
 /** What is known of a connection that came in; valid during `accept`. */

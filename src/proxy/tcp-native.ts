@@ -134,7 +134,8 @@ export class NativeStreams implements Streams, StreamEngine {
     // What is found at the start is not found at the first query: connections to servers will be marked.
     const refused = mode === 'explicit' || this.#mark === 0 ? 0 : addon.mayMark(this.#mark)
     if (refused < 0) throw faultOf(options, errnoName(refused))
-    const index = addon.listen(handle, family, octets, port, FLAGS[mode], BACKLOG)
+    const given = options.descriptor ?? -1
+    const index = addon.listen(handle, family, octets, port, FLAGS[mode], BACKLOG, given)
     if (index < 0) throw faultOf(options, errnoName(index))
     this.#acceptors[index] = acceptor
     return {

@@ -14,6 +14,7 @@ import {
   HANDLE_PLACE,
   NEWS_WORDS,
   SPEC_CHANNEL,
+  SPEC_DESCRIPTOR,
   SPEC_FAMILY,
   SPEC_FLAGS,
   SPEC_MARK,
@@ -175,6 +176,7 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
     words[SPEC_RECEIVE_BUFFER] = spec.receiveBuffer
     words[SPEC_SEND_BUFFER] = this.#sendBuffer
     words[SPEC_CHANNEL] = spec.channel ?? 0
+    words[SPEC_DESCRIPTOR] = (spec.descriptor ?? -1) + 1
     return this.#addon.socket(this.#engine, words, spec.octets, spec.peer ?? NOWHERE)
   }
 

@@ -85,8 +85,8 @@ describe('TcpAddon', { skip }, () => {
       assert.equal(addon.portOf(engine, number), -EBADF)
       assert.equal(addon.unlisten(engine, number), -EBADF)
     }
-    assert.throws(() => addon.listen(engine, 5, new Uint8Array(16), 0, 0, 1), /4 or 6/)
-    assert.throws(() => addon.listen(engine, 4, new Uint8Array(15), 0, 0, 1), /long enough/)
+    assert.throws(() => addon.listen(engine, 5, new Uint8Array(16), 0, 0, 1, -1), /4 or 6/)
+    assert.throws(() => addon.listen(engine, 4, new Uint8Array(15), 0, 0, 1, -1), /long enough/)
     assert.equal(addon.next(engine), 0)
   })
 

@@ -118,7 +118,7 @@ describe('UdpAddon', { skip }, () => {
     const addon = loadUdp()
     const engine = addon.open(() => undefined)
     assert.ok(typeof engine === 'object')
-    const spec = Int32Array.of(4, 0, 0, 0, 0, 0, 0, 0)
+    const spec = Int32Array.of(4, 0, 0, 0, 0, 0, 0, 0, 0)
     const first = addon.socket(engine, spec, LOOPBACK, LOOPBACK)
     assert.ok(first > 0 && addon.port(engine, first) > 0)
     assert.equal(addon.close(engine, first), 0)
@@ -140,7 +140,7 @@ describe('UdpAddon', { skip }, () => {
     const peer = socket.address().port
     const handle = addon.socket(
       engine,
-      Int32Array.of(4, 0, 0, peer, 0, 0, 0, 0),
+      Int32Array.of(4, 0, 0, peer, 0, 0, 0, 0, 0),
       LOOPBACK,
       LOOPBACK,
     )
