@@ -1,0 +1,82 @@
+/* The command's view of the file system: the caller's, but for its own /proc and shared memory, a private resolv.conf,
+ * and sockets of agents and services that are covered. The mounts belong to a user namespace in which the command
+ * has no capability, so it can undo none of them; in one that it makes itself they are locked. */
+#ifndef NAMEGATE_SANDBOX_FILES_H
+#define NAMEGATE_SANDBOX_FILES_H
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "sandbox.h"
+
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+#ifndef MOUNT_ATTR_RDONLY
+#define MOUNT_ATTR_RDONLY 1
+struct mount_attr {
+	uint64_t attr_set, attr_clr, propagation, userns_fd;
+};
+#endif
+#ifndef AT_RECURSIVE
+#define AT_RECURSIVE 0x8000
+#endif
+
+/* What isn't there, or can't be reached, needs no cover: the command reaches no more than we do. */
+static bool is_absent(int error)
+{
+	return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP || error == ENAMETOOLONG;
+}
+
+static void cover_file(const char *path)
+{
+	if (mount("/dev/null", path, NULL, MS_BIND, NULL) < 0 && !is_absent(errno))
+		fail("hide", errno, path);
+}
+
+static void cover_folder(const char *path)
+{
+	if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0700,size=64m") < 0 && !is_absent(errno))
+		fail("hide", errno, path);
+}
+
+/* Root's own files of the kernel have no need of capabilities to be written. */
+static void make_read_only(const char *path)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+	if (mount(path, path, NULL, MS_BIND | MS_REC, NULL) < 0) {
+		if (!is_absent(errno))
+			fail("hide", errno, path);
+		return;
+	}
+	must(syscall(SYS_mount_setattr, AT_FDCWD, path, AT_RECURSIVE, &attr, sizeof(attr)) == 0, "read-only", path);
+}
+
+static void set_up_files(const struct options *options)
+{
+	char folder[PATH_MAX];
+	bool placed = getcwd(folder, sizeof(folder)) != NULL;
+	must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "mount", "/");
+	must(mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0, "proc", "/proc");
+	if (mount(options->resolv, "/etc/resolv.conf", NULL, MS_BIND, NULL) < 0 && !is_absent(errno))
+		fail("resolv", errno, "/etc/resolv.conf");
+	for (int i = 0; i < options->file_count; i++)
+		cover_file(options->files[i]);
+	for (int i = 0; i < options->folder_count; i++)
+		cover_folder(options->folders[i]);
+	if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") < 0 && !is_absent(errno))
+		fail("hide", errno, "/dev/shm");
+	if (options->privileged) {
+		static const char *const kernel[] = { "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/sys" };
+		for (size_t i = 0; i < sizeof(kernel) / sizeof(*kernel); i++)
+			make_read_only(kernel[i]);
+	}
+	/* A folder that is covered now must not be stood in. */
+	if (placed)
+		must(chdir(folder) == 0, "folder", folder);
+	else
+		must(chdir("/") == 0, "folder", "/");
+}
+
+#endif

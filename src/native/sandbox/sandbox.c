@@ -1,0 +1,135 @@
+/* sandbox [OPTIONS] -- COMMAND...: makes the namespaces of `namegate exec` and runs the command in them. A process of
+ * its own, because Node has many threads and user namespaces want one. No library but libc.
+ *
+ * Descriptor 3: lines to and from the gate. 4: where sockets of the network namespace are sent. The order: the gate
+ * gets those sockets, fences them and sets up the uplink, says `go`; only then is there a process that could run
+ * the command. Whatever fails before is one line `fail STEP ERRNO DETAIL`; the command never runs half fenced.
+ * This process stays outside the command's PID namespace, and dies with the gate (PR_SET_PDEATHSIG). */
+#include "sandbox.h"
+
+#include "command.h"
+#include "files.h"
+#include "guard.h"
+#include "namespaces.h"
+#include "publish.h"
+#include "sockets.h"
+
+static void take(const char **list, int *count, const char *value)
+{
+	if (*count == LIST_MAX)
+		fail("options", E2BIG, value);
+	list[(*count)++] = value;
+}
+
+static void read_options(int argc, char **argv, struct options *options)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *name = argv[i];
+		if (strcmp(name, "--") == 0) {
+			options->command = argv + i + 1;
+			break;
+		}
+		if (strcmp(name, "--privileged") == 0) {
+			options->privileged = true;
+			continue;
+		}
+		if (strcmp(name, "--foreground") == 0) {
+			options->foreground = true;
+			continue;
+		}
+		if (i + 1 == argc)
+			fail("options", EINVAL, name);
+		const char *value = argv[++i];
+		if (strcmp(name, "--resolv") == 0)
+			options->resolv = value;
+		else if (strcmp(name, "--file") == 0)
+			take(options->files, &options->file_count, value);
+		else if (strcmp(name, "--folder") == 0)
+			take(options->folders, &options->folder_count, value);
+		else if (strcmp(name, "--publish") == 0)
+			take(options->publish, &options->publish_count, value);
+		else
+			fail("options", EINVAL, name);
+	}
+	if (!options->resolv || !options->command || !options->command[0])
+		fail("options", EINVAL, "incomplete");
+}
+
+static void die_with(pid_t gate)
+{
+	must(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, "pdeathsig", "");
+	if (getppid() != gate)
+		_exit(1);
+}
+
+static void wait_for_go(void)
+{
+	char line[4] = "";
+	for (size_t used = 0; used < 3;) {
+		ssize_t got = recv(CONTROL, line + used, 3 - used, 0);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			_exit(1);
+		used += (size_t)got;
+	}
+	if (strcmp(line, "go\n") != 0)
+		_exit(1);
+}
+
+/* Forks process 1 of the command's namespaces, with its own files. */
+static pid_t start_first(const struct options *options)
+{
+	pid_t launcher = getpid();
+	int alive[2];
+	must(pipe2(alive, O_CLOEXEC) == 0, "pipe", "");
+	must(unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC) == 0, "namespaces", "unshare");
+	(void)launcher;
+	pid_t first = fork();
+	must(first >= 0, "fork", "");
+	if (first == 0) {
+		/* getppid() says 0 to the first process of a namespace: the pipe tells whether the launcher still lives. */
+		struct pollfd gone = { alive[0], POLLIN, 0 };
+		close(alive[1]);
+		must(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0, "pdeathsig", "");
+		if (poll(&gone, 1, 0) != 0)
+			_exit(1);
+		set_up_files(options);
+		run_first(options);
+	}
+	close(alive[0]);
+	return first;
+}
+
+int main(int argc, char **argv)
+{
+	static struct options options;
+	int status;
+	sigset_t all;
+	pid_t gate = getppid();
+	if (argc > 2 && strcmp(argv[1], "guard") == 0)
+		return run_guard(argv + 2);
+	read_options(argc, argv, &options);
+	syscall(SYS_close_range, SOCKETS + 1, ~0u, 0);
+	die_with(gate);
+	open_published(&options);
+	if (!options.privileged)
+		enter_user_namespace();
+	/* A change of credentials takes the signal away. */
+	die_with(gate);
+	prctl(PR_SET_DUMPABLE, 1); /* the gate looks at our namespace by /proc */
+	must(unshare(CLONE_NEWNET) == 0, "netns", "unshare");
+	hand_out_sockets();
+	tell("sockets\n");
+	start_publishing();
+	wait_for_go();
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	pid_t first = start_first(&options);
+	keep_capabilities(0);
+	while (waitpid(first, &status, 0) < 0 && errno == EINTR)
+		;
+	if (options.foreground)
+		give_terminal(getpgrp());
+	return 0;
+}

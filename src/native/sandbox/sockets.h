@@ -1,0 +1,85 @@
+/* Sockets of the sandbox's network namespace that the gate uses from outside: its DNS listeners and netlink sockets.
+ * A socket belongs to the namespace it was opened in, whoever holds it. They leave in one message by SCM_RIGHTS,
+ * in the order UDP 4, TCP 4, UDP 6, TCP 6, then NETLINKS of netlink; without IPv6 the two of it are missing. */
+#ifndef NAMEGATE_SANDBOX_SOCKETS_H
+#define NAMEGATE_SANDBOX_SOCKETS_H
+
+#include <linux/netlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+
+#include "sandbox.h"
+
+#define DNS_PORT 53
+#define NETLINKS 6
+#define SOCKETS_MAX 16
+
+static void loopback_up(void)
+{
+	struct ifreq request = { .ifr_name = "lo" };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	must(fd >= 0, "loopback", "socket");
+	must(ioctl(fd, SIOCGIFFLAGS, &request) == 0, "loopback", "flags");
+	request.ifr_flags |= IFF_UP;
+	must(ioctl(fd, SIOCSIFFLAGS, &request) == 0, "loopback", "up");
+	close(fd);
+}
+
+/* A DNS listener on loopback; -1 when the family is not there. */
+static int open_listener(int family, int type)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(DNS_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(DNS_PORT), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	bool ipv4 = family == AF_INET;
+	int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	int bound = ipv4 ? bind(fd, (struct sockaddr *)&in, sizeof(in)) : bind(fd, (struct sockaddr *)&in6, sizeof(in6));
+	if (bound == 0 || ipv4)
+		return bound == 0 ? fd : -1;
+	close(fd);
+	return -1;
+}
+
+static void send_sockets(const int *fds, size_t count)
+{
+	char text[1] = { (char)count };
+	struct iovec part = { text, 1 };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int) * SOCKETS_MAX)];
+	} control = { 0 };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(sizeof(int) * count) };
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+	rights->cmsg_level = SOL_SOCKET;
+	rights->cmsg_type = SCM_RIGHTS;
+	rights->cmsg_len = CMSG_LEN(sizeof(int) * count);
+	memcpy(CMSG_DATA(rights), fds, sizeof(int) * count);
+	must(sendmsg(SOCKETS, &message, MSG_NOSIGNAL) == 1, "sockets", "sendmsg");
+}
+
+static void hand_out_sockets(void)
+{
+	int fds[SOCKETS_MAX];
+	size_t count = 0;
+	loopback_up();
+	for (int i = 0; i < 4; i++) {
+		int family = i < 2 ? AF_INET : AF_INET6;
+		int fd = open_listener(family, i % 2 == 0 ? SOCK_DGRAM : SOCK_STREAM);
+		must(fd >= 0 || family == AF_INET6, "listener", "port 53 on loopback");
+		if (fd >= 0)
+			fds[count++] = fd;
+	}
+	for (int i = 0; i < NETLINKS; i++) {
+		fds[count] = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+		must(fds[count] >= 0, "netlink", "NETLINK_NETFILTER");
+		count++;
+	}
+	send_sockets(fds, count);
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+	close(SOCKETS);
+}
+
+#endif
