@@ -13,7 +13,7 @@ const PLANTED = `
 const udp = require('./build/Sanitize/planted.node')
 const engine = udp.open(() => undefined)
 const none = new Uint8Array(16)
-for (let i = 0; i < 5; i++) udp.socket(engine, Int32Array.of(4, 0, 0, 0, 0, 0, 0, 0), none, none)`
+for (let i = 0; i < 5; i++) udp.socket(engine, Int32Array.of(4, 0, 0, 0, 0, 0, 0, 0, 0), none, none)`
 
 /** Full paths of the sanitizers' libraries, or why there are none. */
 function libraries(): readonly string[] | string {
