@@ -3,6 +3,7 @@
 // reverse and leaves the kernel enforcing.
 
 import { systemClock, type Clock } from './core/clock.ts'
+import type { EndpointId } from './core/ids.ts'
 import type { Prefix } from './core/ip.ts'
 import type { AdoptionControl } from './control/adoption-control.ts'
 import type { AuditControl, AuditSettings } from './control/audit-control.ts'
@@ -200,10 +201,10 @@ export class Daemon {
     this.datapath.setListeners(this.proxy.listeners.entries)
     this.sources.apply()
     this.#endAdoption()
-    this.transition.finish()
-    const known = new Set([...this.endpoints.registry].map(({ id }) => id))
+    await this.transition.finished()
+    const known = (): Set<EndpointId> => new Set([...this.endpoints.registry].map(({ id }) => id))
     removeLeftovers(this.core, this.#restored, known)
-    this.#tellHooks(known)
+    this.#tellHooks(known())
     this.datapath.fence(fencedPatterns(this.config))
     await this.interception.start(interfacesOf(this.endpoints.registry))
     this.housekeeping.start()

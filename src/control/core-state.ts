@@ -115,6 +115,7 @@ export class CoreState {
       ruleOf: (origins) => this.origins.setOf(origins),
     })
     this.committer = new Committer({
+      clock,
       datapath,
       ipcache: this.ipcache,
       allocator: this.allocator,

@@ -60,8 +60,11 @@ export class Housekeeping {
   }
 
   #move(): void {
-    this.#moving = !this.#stopped && !this.#to.transition.step(SLICE_MS)
-    if (this.#moving) this.#to.core.clock.soon(() => this.#move())
+    const { core, transition } = this.#to
+    this.#moving = !this.#stopped && !transition.step(SLICE_MS)
+    if (!this.#moving) return
+    if (transition.isWaiting) transition.whenReady(() => this.#move())
+    else core.clock.soon(() => this.#move())
   }
 
   #expire(): void {

@@ -4,7 +4,7 @@
 
 import type { EndpointId } from '../core/ids.ts'
 import { PrefixBatch } from '../datapath/prefix-batch.ts'
-import type { CommitFailure, DatapathDump, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
+import type { Changes, DatapathDump, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
 import type { CoreState } from './core-state.ts'
 
 /** `endpoint identity protocol port/bits`, the same for equal keys. */
@@ -12,23 +12,34 @@ export function policyKeyText(key: PolicyKey): string {
   return `${key.endpoint} ${key.identity} ${key.protocol} ${key.port}/${key.portBits}`
 }
 
-/** Removes from the datapath what `restored` holds and the desired state does not. */
+/**
+ * Removes from the datapath what `restored` holds and the desired state does not, as it is when the datapath comes to
+ * it: what is learned while another commit is under way stays.
+ */
 export function removeLeftovers(
   core: CoreState,
   restored: DatapathDump,
+  endpoints: () => ReadonlySet<EndpointId>,
+): void {
+  core.committer.commitExtra(() => leftovers(core, restored, endpoints()))
+}
+
+function leftovers(
+  core: CoreState,
+  restored: DatapathDump,
   endpoints: ReadonlySet<EndpointId>,
-): readonly CommitFailure[] | undefined {
+): Changes {
   const wanted = new Set<string>()
   for (const entry of core.policyMaps.entries()) wanted.add(policyKeyText(entry))
   const stale = restored.policies.filter((entry) => !wanted.has(policyKeyText(entry)))
-  return core.datapath.commit({
+  return {
     policyUpserts: [],
     prefixUpserts: new PrefixBatch(1),
     endpointUpserts: [],
     endpointRemovals: restored.endpoints.map(({ id }) => id).filter((id) => !endpoints.has(id)),
     prefixRemovals: stalePrefixes(core, restored),
     policyRemovals: [...stale.filter(isNoDeny), ...stale.filter((entry) => !isNoDeny(entry))],
-  })
+  }
 }
 
 function isNoDeny(entry: PolicyEntry): boolean {

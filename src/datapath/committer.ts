@@ -2,22 +2,31 @@
 // differs from what the datapath has confirmed and makes it real in one go, in the order that leaves no
 // hole: policy entries of new identities, prefixes, endpoints, then removals in reverse.
 //
+// A datapath that applies at once (memory, eBPF) has done so when `commit` returns. One that takes its time
+// (nftables) has one commit under way; what changes meanwhile gathers and goes with the next, which starts by
+// itself. `desired` is the revision that will have everything of now, `revision` the one that is in force.
+//
 // What was refused stays on the list unless it is decided anew: rows keep the identity that is really in
 // force until `retry`, policy and endpoints are tried again by the next commit. A revision counts the
 // commits that changed something.
 
+import type { Clock } from '../core/clock.ts'
 import { identity, revision, type EndpointId, type Identity, type Revision } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
 import type { LabelSets } from '../core/labels.ts'
 import type { Allocator } from '../identity/allocator.ts'
 import type { SelectorCache } from '../identity/selector-cache.ts'
-import { HOST } from '../identity/reserved.ts'
-import { ROW_CHANGED, ROW_REFUSED, type IpCache } from '../ipcache/ipcache.ts'
-import type { Changes, CommitFailure, Datapath, EndpointEntry } from './datapath.ts'
+import { ANY_IDENTITY } from '../identity/reserved.ts'
+import { ROW_CHANGED, ROW_UNDER_WAY, type IpCache } from '../ipcache/ipcache.ts'
+import type { Changes, CommitFailure, CommitResult, Datapath, EndpointEntry } from './datapath.ts'
+import { EndpointChanges } from './endpoint-changes.ts'
+import { pairNumber, pairOf, type PolicyTurn } from './policy-changes.ts'
 import type { PolicyMaps } from './policy-maps.ts'
-import { PrefixBatch } from './prefix-batch.ts'
+import { PrefixChanges } from './prefix-changes.ts'
+import { refusedOf } from './refused.ts'
 
 export interface CommitterOptions {
+  readonly clock: Clock
   readonly datapath: Datapath
   readonly ipcache: IpCache
   readonly allocator: Allocator
@@ -26,39 +35,58 @@ export interface CommitterOptions {
   readonly labelSets: LabelSets
 }
 
+const NONE: readonly CommitFailure[] = []
+const NO_POLICY: PolicyTurn = { upserts: [], removals: [] }
+
 export class Committer {
-  readonly #datapath: Datapath
-  readonly #ipcache: IpCache
-  readonly #allocator: Allocator
-  readonly #selectors: SelectorCache
-  readonly #policyMaps: PolicyMaps
-  readonly #labelSets: LabelSets
-  readonly #upserts = new PrefixBatch()
-  readonly #removals = new PrefixBatch()
-  #upsertRows: number[] = []
-  #removalRows: number[] = []
-  readonly #endpointUpserts = new Map<EndpointId, EndpointEntry>()
-  readonly #endpointRemovals = new Set<EndpointId>()
-  readonly #refusedRows = new Set<number>()
+  readonly #to: CommitterOptions
+  readonly #prefixes: PrefixChanges
+  readonly #endpoints = new EndpointChanges()
+  /** Policy entries of the commit that is under way, and the pairs that its upserts are of. */
+  #policy: PolicyTurn = NO_POLICY
+  readonly #policyPairs = new Set<number>()
   /** Entries of policy and endpoints that the last commit could not place. */
   #refusedOthers = 0
   /** Identities that lack a policy entry because it was refused. */
-  #incomplete = new Set<Identity>()
+  #incomplete: ReadonlySet<Identity> = new Set()
   #revision = 0
   #failures = 0
+  /** When the commit that is under way was given to the datapath. */
+  #since = 0
+  #isUnderWay = false
+  /** Whether it is one of `commitExtra`. */
+  #isExtra = false
+  /** Whether a commit was asked for meanwhile. */
+  #again = false
+  /** Changes of others, each made when its turn comes. */
+  #extra: (() => Changes)[] = []
+  readonly #listeners: (() => void)[] = []
 
   constructor(options: CommitterOptions) {
-    this.#datapath = options.datapath
-    this.#ipcache = options.ipcache
-    this.#allocator = options.allocator
-    this.#selectors = options.selectors
-    this.#policyMaps = options.policyMaps
-    this.#labelSets = options.labelSets
+    this.#to = options
+    this.#prefixes = new PrefixChanges(options)
+    options.datapath.onCommitted((result) => this.#ended(result))
   }
 
   /** The last revision that the datapath has confirmed, refusals apart. */
   get revision(): Revision {
     return revision(this.#revision)
+  }
+
+  /** The revision that has all changes of now for which a commit was asked. */
+  get desired(): Revision {
+    if (!this.#isUnderWay) return revision(this.#revision)
+    return revision(this.#revision + (this.#again ? 2 : 1))
+  }
+
+  /** Whether the datapath has not confirmed the last commit yet. */
+  get isUnderWay(): boolean {
+    return this.#isUnderWay
+  }
+
+  /** How long the datapath has been at the commit that is under way, in milliseconds; 0 when there is none. */
+  get underWayMs(): number {
+    return this.#isUnderWay ? this.#to.clock.now() - this.#since : 0
   }
 
   /** Entries refused since the start. */
@@ -68,178 +96,183 @@ export class Committer {
 
   /** Entries that the datapath refuses to take at present. */
   get refused(): number {
-    return this.#refusedRows.size + this.#refusedOthers
+    return this.#prefixes.refused + this.#refusedOthers
+  }
+
+  /** Calls `listener` each time a commit that was under way has ended; the next one may have begun. */
+  onEnd(listener: () => void): void {
+    this.#listeners.push(listener)
   }
 
   upsertEndpoint(endpoint: EndpointEntry): void {
-    this.#endpointUpserts.set(endpoint.id, endpoint)
+    this.#endpoints.upsert(endpoint)
   }
 
   removeEndpoint(endpoint: EndpointId): void {
-    this.#endpointUpserts.delete(endpoint)
-    this.#endpointRemovals.add(endpoint)
+    this.#endpoints.remove(endpoint)
   }
 
   /** Tries again what was refused, found no room or lacks labels for want of numbers; call now and then. */
   retry(): void {
-    for (const row of this.#refusedRows) this.#ipcache.markChanged(row)
-    this.#policyMaps.retry()
-    this.#ipcache.heal()
+    this.#prefixes.retry()
+    this.#to.policyMaps.retry()
+    this.#to.ipcache.heal()
   }
 
-  /** Makes the datapath match. Returns what was refused; an empty list means all is in force. */
+  /**
+   * Makes the datapath match, now or as soon as it is free. Returns what was refused; nothing while the datapath is
+   * at work, which `isUnderWay` says: else an empty list means that all is in force.
+   */
   commit(): readonly CommitFailure[] {
-    this.#gatherRows()
-    this.#gatherIdentities()
-    const policy = this.#policyMaps.take()
-    const endpoints = this.#endpointUpserts.size + this.#endpointRemovals.size
-    const count = policy.upserts.length + policy.removals.length + endpoints
-    if (count + this.#upserts.count + this.#removals.count === 0) {
-      this.#labelSets.collect()
-      return []
+    if (this.#isUnderWay) {
+      this.#again = true
+      return NONE
     }
-    const changes = {
-      policyUpserts: policy.upserts,
-      prefixUpserts: this.#upserts,
-      endpointUpserts: [...this.#endpointUpserts.values()],
-      endpointRemovals: [...this.#endpointRemovals],
-      prefixRemovals: this.#removals,
-      policyRemovals: policy.removals,
+    const changes = this.#gather()
+    if (changes === undefined) {
+      this.#to.labelSets.collect()
+      return NONE
     }
-    const failures = this.#datapath.commit(changes)
-    invariant(failures !== undefined, 'the datapath applies commits at once')
-    const upserts = refusedOf(failures, 'policy', 'upsert', policy.upserts)
-    const removals = refusedOf(failures, 'policy', 'remove', policy.removals)
-    this.#policyMaps.putBack(upserts, removals)
-    this.#incomplete = new Set(upserts.map((entry) => entry.identity))
-    this.#refusedOthers =
-      upserts.length + removals.length + this.#settleEndpoints(failures, changes)
-    this.#settleRows(failures)
-    this.#failures += failures.length
-    this.#revision++
-    this.#labelSets.collect()
-    return failures
+    const result = this.#to.datapath.commit(changes)
+    if (result !== undefined) return this.#settle(result)
+    this.#begin()
+    this.#prefixes.markUnderWay()
+    for (const entry of this.#policy.upserts) this.#policyPairs.add(pairOf(entry))
+    this.#to.labelSets.collect()
+    return NONE
+  }
+
+  /** Writes what is not of the desired state, such as leftovers. `make` is called when the datapath is free. */
+  commitExtra(make: () => Changes): void {
+    this.#extra.push(make)
+    if (!this.#isUnderWay) this.#commitExtra()
   }
 
   /** Whether the entry of an address that was just learned is in force as wanted. */
   isApplied(row: number): boolean {
-    const { prefixes } = this.#ipcache
+    const { prefixes } = this.#to.ipcache
     if (prefixes.wanted[row] !== prefixes.applied[row]) return false
     if (prefixes.addressClass[row] !== prefixes.appliedClass[row]) return false
-    const id = prefixes.identityOf(row)
-    return !this.#incomplete.has(id) && this.#policyMaps.isComplete(id)
+    if ((prefixes.flags[row]! & ROW_UNDER_WAY) !== 0) return false
+    return this.#isComplete(prefixes.identityOf(row))
   }
 
-  #gatherRows(): void {
-    const { prefixes } = this.#ipcache
-    this.#upserts.clear()
-    this.#removals.clear()
-    this.#upsertRows = []
-    this.#removalRows = []
-    for (const row of this.#ipcache.takeChanged()) {
-      prefixes.flags[row]! &= ~ROW_CHANGED
-      const wanted = identity(prefixes.wanted[row]!)
-      const addressClass = identity(prefixes.addressClass[row]!)
-      const inForce =
-        prefixes.applied[row] === wanted && prefixes.appliedClass[row] === addressClass
-      if (inForce || (wanted === 0 && prefixes.applied[row] === 0)) {
-        this.#refusedRows.delete(row)
-        prefixes.flags[row]! &= ~ROW_REFUSED
-        this.#ipcache.freeIfIdle(row)
-        continue
-      }
-      const batch = wanted === 0 ? this.#removals : this.#upserts
-      batch.add(
-        prefixes.family(row),
-        prefixes.octets,
-        row * 16,
-        prefixes.lengths[row]!,
-        wanted,
-        addressClass,
-        prefixes.scoped.scope[row],
-      )
-      if (wanted === 0) this.#removalRows.push(row)
-      else this.#upsertRows.push(row)
+  /** Whether commits of now will bring what an endpoint is to be enforced to about an address, its policy included. */
+  isPending(row: number, endpoint: EndpointId): boolean {
+    if (!this.#isUnderWay) return false
+    const { prefixes } = this.#to.ipcache
+    const id = prefixes.identityOf(row)
+    if (!this.#isComplete(id)) return false
+    if ((prefixes.flags[row]! & (ROW_CHANGED | ROW_UNDER_WAY)) !== 0) return true
+    if (this.#endpoints.isPending(endpoint)) return true
+    const addressClass = identity(prefixes.addressClass[row]!)
+    return (
+      this.#hasPolicyPending(endpoint, id) ||
+      this.#hasPolicyPending(endpoint, addressClass) ||
+      this.#hasPolicyPending(endpoint, ANY_IDENTITY)
+    )
+  }
+
+  #isComplete(id: Identity): boolean {
+    return !this.#incomplete.has(id) && this.#to.policyMaps.isComplete(id)
+  }
+
+  /** Entries that were refused wait for ever: nobody waits for them. */
+  #hasPolicyPending(endpoint: EndpointId, id: Identity): boolean {
+    if (this.#incomplete.has(id)) return false
+    if (this.#policyPairs.size > 0 && this.#policyPairs.has(pairNumber(endpoint, id))) return true
+    return this.#to.policyMaps.isChanged(endpoint, id)
+  }
+
+  /** Everything that is to be done; undefined when there is nothing. */
+  #gather(): Changes | undefined {
+    const prefixes = this.#prefixes
+    prefixes.gather()
+    this.#gatherIdentities()
+    const policy = this.#to.policyMaps.take()
+    const endpoints = this.#endpoints.take()
+    const count = policy.upserts.length + policy.removals.length + prefixes.count
+    if (count + endpoints.upserts.length + endpoints.removals.length === 0) return undefined
+    this.#policy = policy
+    return {
+      policyUpserts: policy.upserts,
+      prefixUpserts: prefixes.upserts,
+      endpointUpserts: endpoints.upserts,
+      endpointRemovals: endpoints.removals,
+      prefixRemovals: prefixes.removals,
+      policyRemovals: policy.removals,
     }
   }
 
   #gatherIdentities(): void {
-    for (const id of this.#allocator.takeFresh()) {
-      const set = this.#allocator.setOf(id)
+    const { allocator, selectors, policyMaps, ipcache } = this.#to
+    for (const id of allocator.takeFresh()) {
+      const set = allocator.setOf(id)
       if (set === undefined) continue
-      this.#policyMaps.addIdentity(id, this.#selectors.addIdentity(id, set))
+      policyMaps.addIdentity(id, selectors.addIdentity(id, set))
     }
-    for (const row of this.#upsertRows) {
-      this.#policyMaps.need(this.#ipcache.prefixes.identityOf(row))
+    for (const row of this.#prefixes.upsertRows) {
+      policyMaps.need(ipcache.prefixes.identityOf(row))
     }
-    for (const id of this.#allocator.takeUnused()) {
-      const set = this.#allocator.setOf(id)
-      this.#policyMaps.removeIdentity(id, this.#selectors.selectorsOf(id))
-      if (set !== undefined) this.#selectors.removeIdentity(id, set)
+    for (const id of allocator.takeUnused()) {
+      const set = allocator.setOf(id)
+      policyMaps.removeIdentity(id, selectors.selectorsOf(id))
+      if (set !== undefined) selectors.removeIdentity(id, set)
     }
   }
 
-  /** Forgets endpoint changes that were taken; returns how many were refused and stay listed. */
-  #settleEndpoints(failures: readonly CommitFailure[], changes: Changes): number {
-    const upserts = refusedOf(failures, 'endpoint', 'upsert', changes.endpointUpserts)
-    const removals = refusedOf(failures, 'endpoint', 'remove', changes.endpointRemovals)
-    this.#endpointUpserts.clear()
-    this.#endpointRemovals.clear()
-    for (const entry of upserts) this.#endpointUpserts.set(entry.id, entry)
-    for (const id of removals) this.#endpointRemovals.add(id)
-    return upserts.length + removals.length
+  #begin(): void {
+    this.#isUnderWay = true
+    this.#since = this.#to.clock.now()
   }
 
-  #settleRows(failures: readonly CommitFailure[]): void {
-    const refusedUpserts = indexesOf(failures, 'upsert')
-    const refusedRemovals = indexesOf(failures, 'remove')
-    this.#upsertRows.forEach((row, i) => this.#settle(row, !refusedUpserts.has(i)))
-    this.#removalRows.forEach((row, i) => this.#settle(row, !refusedRemovals.has(i)))
-  }
-
-  #settle(row: number, applied: boolean): void {
-    const { prefixes } = this.#ipcache
-    if (!applied) {
-      this.#refusedRows.add(row)
-      prefixes.flags[row]! |= ROW_REFUSED
-      return
+  /** The datapath is done with the commit that was under way: the next one, and whoever waits. */
+  #ended(result: CommitResult): void {
+    invariant(this.#isUnderWay, 'a commit that ends was under way')
+    this.#isUnderWay = false
+    if (this.#isExtra) this.#settleExtra(result)
+    else this.#settle(result)
+    this.#commitExtra()
+    if (this.#again && !this.#isUnderWay) {
+      this.#again = false
+      this.commit()
     }
-    this.#refusedRows.delete(row)
-    prefixes.flags[row]! &= ~ROW_REFUSED
-    const before = identity(prefixes.applied[row]!)
-    const wanted = identity(prefixes.wanted[row]!)
-    if (isCounted(wanted)) this.#allocator.retain(wanted)
-    prefixes.applied[row] = wanted
-    prefixes.appliedClass[row] = prefixes.addressClass[row]!
-    if (isCounted(before)) this.#allocator.release(before)
-    this.#ipcache.freeIfIdle(row)
+    for (const listener of this.#listeners) listener()
   }
-}
 
-function isCounted(id: Identity): boolean {
-  return id !== 0 && id !== HOST
-}
-
-function indexesOf(failures: readonly CommitFailure[], action: 'upsert' | 'remove'): Set<number> {
-  const indexes = new Set<number>()
-  for (const failure of failures) {
-    if (failure.section === 'prefix' && failure.action === action) indexes.add(failure.index)
+  #settle(failures: CommitResult): CommitResult {
+    const { upserts: written, removals: taken } = this.#policy
+    this.#policy = NO_POLICY
+    this.#policyPairs.clear()
+    const upserts = refusedOf(failures, 'policy', 'upsert', written)
+    const removals = refusedOf(failures, 'policy', 'remove', taken)
+    this.#to.policyMaps.putBack(upserts, removals)
+    if (upserts.length + this.#incomplete.size > 0) {
+      this.#incomplete = new Set(upserts.map((entry) => entry.identity))
+    }
+    const endpoints = this.#endpoints.settle(failures)
+    this.#refusedOthers = upserts.length + removals.length + endpoints
+    this.#prefixes.settle(failures)
+    this.#failures += failures.length
+    this.#revision++
+    this.#to.labelSets.collect()
+    return failures
   }
-  return indexes
-}
 
-function refusedOf<T>(
-  failures: readonly CommitFailure[],
-  section: 'policy' | 'endpoint',
-  action: 'upsert' | 'remove',
-  list: readonly T[],
-): T[] {
-  if (failures.length === 0) return []
-  const refused: T[] = []
-  for (const failure of failures) {
-    const item = list[failure.index]
-    const mine = failure.section === section && failure.action === action
-    if (mine && item !== undefined) refused.push(item)
+  #commitExtra(): void {
+    while (!this.#isUnderWay) {
+      const make = this.#extra.shift()
+      if (make === undefined) return
+      const result = this.#to.datapath.commit(make())
+      this.#isExtra = true
+      if (result === undefined) this.#begin()
+      else this.#settleExtra(result)
+    }
   }
-  return refused
+
+  #settleExtra(failures: CommitResult): void {
+    this.#isExtra = false
+    this.#failures += failures.length
+    this.#revision++
+  }
 }

@@ -10,6 +10,7 @@ import type { Selector, SelectorCache } from '../identity/selector-cache.ts'
 import type { Coverage, FlatEntry } from '../policy/flatten.ts'
 import { flatten } from '../policy/flatten.ts'
 import type { PolicyEntry } from './datapath.ts'
+import { PolicyChanges, type PolicyTurn } from './policy-changes.ts'
 
 /** What an endpoint's policy says, with its selectors resolved. */
 export interface EndpointRules {
@@ -34,8 +35,6 @@ export interface PolicyMapOptions {
   readonly ruleOf: (origins: readonly number[]) => number
 }
 
-const NONE: readonly PolicyEntry[] = []
-
 export class PolicyMaps {
   readonly #selectors: SelectorCache
   readonly #entriesMax: number
@@ -48,9 +47,7 @@ export class PolicyMaps {
   readonly #crowdedOut = new Set<Identity>()
   readonly #isSpare: (id: Identity) => boolean
   readonly #flattened = new WeakMap<EndpointRules, Map<string, readonly FlatEntry[]>>()
-  /** Entries to write and to take out, by endpoint, identity and key: the latest word on a key wins. */
-  #upserts = new Map<string, PolicyEntry>()
-  readonly #removals = new Map<string, PolicyEntry>()
+  readonly #changes = new PolicyChanges()
   #overflows = 0
 
   constructor(options: PolicyMapOptions) {
@@ -135,23 +132,18 @@ export class PolicyMaps {
   }
 
   /** What the next commit has to do, new denies and old allows first; hands the lists over. */
-  take(): { readonly upserts: readonly PolicyEntry[]; readonly removals: readonly PolicyEntry[] } {
-    let upserts = NONE
-    if (this.#upserts.size > 0) {
-      const all = [...this.#upserts.values()]
-      this.#upserts = new Map()
-      upserts = [...all.filter(isDeny), ...all.filter((entry) => !isDeny(entry))]
-    }
-    if (this.#removals.size === 0) return { upserts, removals: NONE }
-    const old = [...this.#removals.values()]
-    this.#removals.clear()
-    return { upserts, removals: [...old.filter((entry) => !isDeny(entry)), ...old.filter(isDeny)] }
+  take(): PolicyTurn {
+    return this.#changes.take()
   }
 
-  /** Puts entries of the last `take` that were refused on the lists again. */
+  /** Puts entries of the last `take` that were refused on the lists again, but those decided anew meanwhile. */
   putBack(upserts: readonly PolicyEntry[], removals: readonly PolicyEntry[]): void {
-    for (const entry of upserts) this.#upserts.set(changeKey(entry), entry)
-    for (const entry of removals) this.#removals.set(changeKey(entry), entry)
+    this.#changes.putBack({ upserts, removals })
+  }
+
+  /** Whether an endpoint's entries for an identity wait for a commit. */
+  isChanged(endpoint: EndpointId, id: Identity): boolean {
+    return this.#changes.hasUpserts(endpoint, id)
   }
 
   /** Everything that is wanted, for comparing with the kernel. */
@@ -228,16 +220,10 @@ export class PolicyMaps {
       const old = kept.get(keyOf(entry))
       kept.delete(keyOf(entry))
       if (old !== undefined && sameEntry(old, entry)) continue
-      const upsert = this.#policyEntry(map.endpoint, id, entry)
-      const key = changeKey(upsert)
-      this.#removals.delete(key)
-      this.#upserts.set(key, upsert)
+      this.#changes.upsert(this.#policyEntry(map.endpoint, id, entry))
     }
     for (const old of kept.values()) {
-      const removal = this.#policyEntry(map.endpoint, id, old)
-      const key = changeKey(removal)
-      this.#upserts.delete(key)
-      this.#removals.set(key, removal)
+      this.#changes.remove(this.#policyEntry(map.endpoint, id, old))
     }
     map.size += entries.length - before.length
     if (entries.length === 0) map.entries.delete(id)
@@ -253,14 +239,6 @@ export class PolicyMaps {
 
 function keyOf(entry: FlatEntry): number {
   return (entry.protocol * 32 + entry.portBits) * 65_536 + entry.port
-}
-
-function isDeny(entry: PolicyEntry): boolean {
-  return entry.verdict === 'deny'
-}
-
-function changeKey({ endpoint, identity, protocol, port, portBits }: PolicyEntry): string {
-  return `${endpoint} ${identity} ${protocol} ${port} ${portBits}`
 }
 
 function sameEntry(a: FlatEntry, b: FlatEntry): boolean {

@@ -20,6 +20,10 @@ import { PrefixTable } from './prefix-table.ts'
 export const ROW_CHANGED = 1
 export const ROW_REFUSED = 2
 export const ROW_DEGRADED = 4
+/** The datapath was given the row and has not said what became of it. */
+export const ROW_UNDER_WAY = 8
+
+const ROW_KEPT = ROW_CHANGED | ROW_UNDER_WAY
 
 export interface IpCacheOptions {
   readonly labelSets: LabelSets
@@ -69,7 +73,12 @@ export class IpCache {
     return row
   }
 
-  /** Lets a row go that `holdAddress` gave. */
+  /** Holds a row that is there, so that its number stays this address's. */
+  holdRow(row: number): void {
+    this.prefixes.users[row]!++
+  }
+
+  /** Lets a row go that is held. */
   dropRow(row: number): void {
     this.prefixes.users[row]!--
     this.freeIfIdle(row)
@@ -185,7 +194,7 @@ export class IpCache {
   freeIfIdle(row: number): void {
     const { prefixes } = this
     if (prefixes.users[row] !== 0 || prefixes.applied[row] !== 0) return
-    if ((prefixes.flags[row]! & ROW_CHANGED) !== 0) return
+    if ((prefixes.flags[row]! & ROW_KEPT) !== 0) return
     if (prefixes.canContain(row)) {
       this.#retired.add(row)
       return
@@ -199,7 +208,7 @@ export class IpCache {
   freeRetired(): void {
     for (const row of this.#retired) {
       const idle = this.prefixes.users[row] === 0 && this.prefixes.applied[row] === 0
-      if (idle && (this.prefixes.flags[row]! & ROW_CHANGED) === 0) this.prefixes.remove(row)
+      if (idle && (this.prefixes.flags[row]! & ROW_KEPT) === 0) this.prefixes.remove(row)
     }
     this.#retired.clear()
   }

@@ -4,17 +4,22 @@
 // NAMEGATE_SEED=n replays one run.
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import { checkApplied } from '../support/core-counts.ts'
 import { IpCacheModel } from '../support/ipcache-model.ts'
+import { SlowRecorder } from '../support/slow-recorder.ts'
 
 const RUNS = 20
 const STEPS = 5_000
+const SLOW_RUNS = 12
+const SLOW_STEPS = 2_000
 const STEPS_PER_CHECK = 20
 
-function runOnce(seed: number): void {
-  const model = new IpCacheModel(seed)
-  for (let step = 1; step <= STEPS; step++) {
+function runOnce(seed: number, steps: number, slow?: SlowRecorder): void {
+  const model = new IpCacheModel(seed, slow)
+  for (let step = 1; step <= steps; step++) {
     model.step()
+    if (slow !== undefined) checkApplied(model.node)
     if (step % STEPS_PER_CHECK !== 0) continue
     model.finish()
     model.check()
@@ -37,16 +42,24 @@ function runOnce(seed: number): void {
   assert.equal(labelSets.size, 3, 'the empty set and the two of the world')
 }
 
-test(`IpCache gives the labels, numbers and selections of a naive model through ${RUNS * STEPS} random steps`, (t) => {
+function runAll(t: TestContext, run: (seed: number) => void, runs: number): void {
   const replay = Number(process.env['NAMEGATE_SEED'] ?? 0)
   const first = replay === 0 ? 1 : replay
-  const last = replay === 0 ? RUNS : replay
-  t.diagnostic(`seeds ${first} to ${last}, ${STEPS} steps each`)
+  const last = replay === 0 ? runs : replay
+  t.diagnostic(`seeds ${first} to ${last}`)
   for (let seed = first; seed <= last; seed++) {
     try {
-      runOnce(seed)
+      run(seed)
     } catch (error) {
       throw new Error(`NAMEGATE_SEED=${seed} replays ${String(error)}`, { cause: error })
     }
   }
+}
+
+test(`IpCache gives the labels, numbers and selections of a naive model through ${RUNS * STEPS} random steps`, (t) => {
+  runAll(t, (seed) => runOnce(seed, STEPS), RUNS)
+})
+
+test('IpCache does so, too, when commits end later than they begin and other things change meanwhile', (t) => {
+  runAll(t, (seed) => runOnce(seed, SLOW_STEPS, new SlowRecorder()), SLOW_RUNS)
 })

@@ -8,6 +8,7 @@ import { endpointId } from '../../src/core/ids.ts'
 import { OWNER_KINDS } from '../../src/ipcache/facts.ts'
 import type { Selector } from '../../src/identity/selector-cache.ts'
 import { matches } from '../../src/policy/pattern.ts'
+import { checkNameCounts } from './core-counts.ts'
 import {
   ENDPOINTS,
   NAMES,
@@ -21,6 +22,7 @@ import {
 import { isNode, naiveLabels, naiveSelects, type NaiveFact } from './naive-ipcache.ts'
 import { Node, patternOf, prefixOf, wireOf } from './node.ts'
 import { Random } from './random.ts'
+import type { SlowRecorder } from './slow-recorder.ts'
 import { validateCore } from './validate-core.ts'
 
 /** What a check has found so far. */
@@ -33,6 +35,7 @@ interface Seen {
 export class IpCacheModel {
   readonly random: Random
   readonly node: Node
+  readonly #slow: SlowRecorder | undefined
   readonly #learning: 'node' | 'endpoint'
   readonly #config: ConfigFacts
   readonly #facts = new Map<string, NaiveFact>()
@@ -44,14 +47,18 @@ export class IpCacheModel {
   readonly #named = new Set<number>()
   readonly #textOf = new Map<number, string>()
 
-  constructor(seed: number) {
+  /** `slow`: commits end at random times, while other things change. */
+  constructor(seed: number, slow?: SlowRecorder) {
     this.random = new Random(seed)
     this.#learning = seed % 2 === 0 ? 'endpoint' : 'node'
-    this.node = new Node({ pairs: 256, configuredPrefixes: 128, learning: this.#learning })
+    this.#slow = slow
+    const bounds = { pairs: 256, configuredPrefixes: 128 }
+    this.node = new Node({ ...bounds, learning: this.#learning, recorder: slow })
     this.#config = new ConfigFacts({ core: this.node.core })
   }
 
   step(): void {
+    if (this.#slow !== undefined && this.random.oneIn(4)) this.#slow.end()
     const choice = this.random.below(100)
     if (choice < 40) this.#learn()
     else if (choice < 60) this.#forget(this.#pick(this.#pairs))
@@ -186,9 +193,12 @@ export class IpCacheModel {
     const { rederive, relabel, committer, ipcache } = this.node.core
     while (!rederive.step(50) || !relabel.step(50) || rederive.pending);
     this.node.recorder.refuse = () => false
+    this.#slow?.drain()
     committer.retry()
     committer.commit()
+    this.#slow?.drain()
     committer.commit()
+    this.#slow?.drain()
     ipcache.freeRetired()
   }
 
@@ -243,7 +253,7 @@ export class IpCacheModel {
       assert.deepEqual(this.#selectors.get(text)?.identities, ids, text)
     assert.equal(this.node.core.allocator.inUse, numbers.size)
     assert.deepEqual(this.node.differences(), [])
-    this.#checkNames()
+    checkNameCounts(this.node, [...this.#pairs.values()])
     if (process.env['VALIDATE'] === '1') validateCore(this.node.core)
   }
 
@@ -271,17 +281,6 @@ export class IpCacheModel {
       this.#textOf.set(id, text)
       for (const [selector, ids] of seen.selected) if (naiveSelects(selector, labels)) ids.add(id)
     }
-  }
-
-  #checkNames(): void {
-    const { names, mappings, pairs } = this.node.core.names
-    const all = [...this.#pairs.values()]
-    assert.equal(pairs.slots.used, all.length)
-    assert.equal(
-      mappings.slots.used,
-      new Set(all.map(({ name, address }) => `${name} ${address}`)).size,
-    )
-    assert.equal(names.slots.used, new Set(all.map(({ name }) => name)).size)
   }
 
   /** Takes everything away. */

@@ -10,9 +10,9 @@ import {
   type CommitResult,
   type Datapath,
 } from '../../src/datapath/datapath.ts'
-import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
 import { openDatapath } from '../../src/open-datapath.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
+import { copyChanges } from './changes.ts'
 
 /** Commits that come after the start are applied `ms` milliseconds after they were acknowledged. */
 class LateDatapath implements Datapath {
@@ -72,28 +72,10 @@ class LateDatapath implements Datapath {
 
   commit(changes: Changes): CommitResult | undefined {
     if (!this.#started) return this.#inner.commit(changes)
-    const prefixUpserts = copy(changes.prefixUpserts)
-    const prefixRemovals = copy(changes.prefixRemovals)
-    const kept = { ...changes, prefixUpserts, prefixRemovals }
+    const kept = copyChanges(changes)
     setTimeout(() => this.#inner.commit(kept), this.#ms)
     return COMMITTED
   }
-}
-
-function copy(batch: PrefixBatch): PrefixBatch {
-  const kept = new PrefixBatch(Math.max(1, batch.count))
-  for (let i = 0; i < batch.count; i++) {
-    kept.add(
-      batch.family(i),
-      batch.octets(i),
-      0,
-      batch.length(i),
-      batch.identity(i),
-      batch.addressClass(i),
-      batch.scope(i),
-    )
-  }
-  return kept
 }
 
 async function main(file: string, delay: number): Promise<void> {

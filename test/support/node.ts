@@ -35,7 +35,7 @@ export interface NodeOptions {
   /** Rows that a transition moves between two looks at the clock. */
   readonly rowsPerLook?: number
   readonly clock?: FakeClock
-  readonly recorder?: Recorder
+  readonly recorder?: Recorder | undefined
 }
 
 export class Node {

@@ -7,6 +7,7 @@ import type {
   Changes,
   ChangeSection,
   CommitFailure,
+  CommitResult,
   Datapath,
   DatapathDump,
   EndpointEntry,
@@ -73,7 +74,12 @@ export class Recorder implements Datapath {
     return writes
   }
 
-  commit(changes: Changes): readonly CommitFailure[] {
+  commit(changes: Changes): CommitResult | undefined {
+    return this.apply(changes)
+  }
+
+  /** What a commit does, all at once. */
+  protected apply(changes: Changes): CommitResult {
     const failures: CommitFailure[] = []
     this.writes.commits++
     const each = (write: Write, index: number, apply: () => void): void => {
@@ -165,7 +171,7 @@ export class Recorder implements Datapath {
     return this.mode
   }
 
-  onCommitted(): void {}
+  onCommitted(_listener: (result: CommitResult) => void): void {}
   setListeners(): void {}
 
   setIntercepted(): void {}

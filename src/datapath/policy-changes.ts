@@ -1,0 +1,106 @@
+// Policy entries to write and to take out, until a commit takes them: by endpoint and identity, then by protocol
+// and port, the latest word on a key wins. Written by the policy maps; handed over by `take`, new denies before
+// new allows, old allows before old denies. What a commit could not place comes back by `putBack`.
+//
+// Costs nothing while nothing changes: learning under known label sets never comes here.
+
+import type { EndpointId, Identity } from '../core/ids.ts'
+import type { PolicyEntry, PolicyKey } from './datapath.ts'
+
+export interface PolicyTurn {
+  readonly upserts: readonly PolicyEntry[]
+  readonly removals: readonly PolicyEntry[]
+}
+
+/** Above the highest identity: a pair of endpoint and identity is one exact number. */
+const IDENTITIES = 2 ** 25
+const PORTS = 65_536
+const PORT_BITS = 32
+const NONE: readonly PolicyEntry[] = []
+
+type Entries = Map<number, Map<number, PolicyEntry>>
+
+export class PolicyChanges {
+  readonly #upserts: Entries = new Map()
+  readonly #removals: Entries = new Map()
+
+  upsert(entry: PolicyEntry): void {
+    drop(this.#removals, entry)
+    put(this.#upserts, entry)
+  }
+
+  remove(entry: PolicyEntry): void {
+    drop(this.#upserts, entry)
+    put(this.#removals, entry)
+  }
+
+  /** Hands over what is to be done. */
+  take(): PolicyTurn {
+    const upserts = takeAll(this.#upserts)
+    const removals = takeAll(this.#removals)
+    return {
+      upserts:
+        upserts.length < 2 ? upserts : [...upserts.filter(isDeny), ...upserts.filter(isNoDeny)],
+      removals:
+        removals.length < 2 ? removals : [...removals.filter(isNoDeny), ...removals.filter(isDeny)],
+    }
+  }
+
+  /** Lists entries again that were refused, unless something else was decided on their keys meanwhile. */
+  putBack({ upserts, removals }: PolicyTurn): void {
+    for (const entry of upserts) if (!this.#isDecided(entry)) put(this.#upserts, entry)
+    for (const entry of removals) if (!this.#isDecided(entry)) put(this.#removals, entry)
+  }
+
+  /** Whether an endpoint's entries for an identity are still to be written. */
+  hasUpserts(endpoint: EndpointId, identity: Identity): boolean {
+    return this.#upserts.size > 0 && this.#upserts.has(pairNumber(endpoint, identity))
+  }
+
+  #isDecided(entry: PolicyEntry): boolean {
+    const [pair, key] = [pairOf(entry), keyOf(entry)]
+    return this.#upserts.get(pair)?.has(key) === true || this.#removals.get(pair)?.has(key) === true
+  }
+}
+
+/** One number for an endpoint and an identity. */
+export function pairNumber(endpoint: EndpointId, identity: Identity): number {
+  return endpoint * IDENTITIES + identity
+}
+
+export function pairOf({ endpoint, identity }: PolicyKey): number {
+  return pairNumber(endpoint, identity)
+}
+
+function keyOf({ protocol, port, portBits }: PolicyKey): number {
+  return (protocol * PORT_BITS + portBits) * PORTS + port
+}
+
+function put(entries: Entries, entry: PolicyEntry): void {
+  const pair = pairOf(entry)
+  const known = entries.get(pair)
+  if (known === undefined) entries.set(pair, new Map([[keyOf(entry), entry]]))
+  else known.set(keyOf(entry), entry)
+}
+
+function drop(entries: Entries, entry: PolicyEntry): void {
+  const pair = pairOf(entry)
+  const known = entries.get(pair)
+  if (known?.delete(keyOf(entry)) === true && known.size === 0) entries.delete(pair)
+}
+
+function takeAll(entries: Entries): readonly PolicyEntry[] {
+  if (entries.size === 0) return NONE
+  const all: PolicyEntry[] = []
+  for (const pair of entries.values()) for (const entry of pair.values()) all.push(entry)
+  entries.clear()
+  return all
+}
+
+function isDeny(entry: PolicyEntry): boolean {
+  return entry.verdict === 'deny'
+}
+
+function isNoDeny(entry: PolicyEntry): boolean {
+  return entry.verdict !== 'deny'
+}

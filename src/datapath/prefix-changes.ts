@@ -1,0 +1,141 @@
+// Rows of the IPCache on their way into the datapath. `gather` lists what differs from what the datapath has
+// confirmed, `settle` notes what became of it. Between the two, which a slow datapath can draw out, a row may be
+// wanted otherwise, or not at all: it settles with what was submitted, and its turn comes again because whoever
+// changed it listed it again. A row that is under way is not freed, and its identity is held.
+//
+// A refused row keeps what is really in force until `retry`.
+
+import { identity, type Identity } from '../core/ids.ts'
+import type { Allocator } from '../identity/allocator.ts'
+import { HOST } from '../identity/reserved.ts'
+import { ROW_CHANGED, ROW_REFUSED, ROW_UNDER_WAY, type IpCache } from '../ipcache/ipcache.ts'
+import type { CommitFailure } from './datapath.ts'
+import { PrefixBatch } from './prefix-batch.ts'
+
+const NONE: ReadonlySet<number> = new Set()
+
+export class PrefixChanges {
+  readonly upserts = new PrefixBatch()
+  readonly removals = new PrefixBatch()
+  readonly #ipcache: IpCache
+  readonly #allocator: Allocator
+  readonly #upsertRows: number[] = []
+  readonly #removalRows: number[] = []
+  readonly #refused = new Set<number>()
+
+  constructor(options: { readonly ipcache: IpCache; readonly allocator: Allocator }) {
+    this.#ipcache = options.ipcache
+    this.#allocator = options.allocator
+  }
+
+  get count(): number {
+    return this.upserts.count + this.removals.count
+  }
+
+  /** Rows that the datapath refuses to take at present. */
+  get refused(): number {
+    return this.#refused.size
+  }
+
+  /** Rows that are to be written, entry by entry of `upserts`. */
+  get upsertRows(): readonly number[] {
+    return this.#upsertRows
+  }
+
+  /** Lists refused rows as changed. */
+  retry(): void {
+    for (const row of this.#refused) this.#ipcache.markChanged(row)
+  }
+
+  /** Lists what differs; the commit before is settled. Identities to be written are held from here on. */
+  gather(): void {
+    const { prefixes } = this.#ipcache
+    this.upserts.clear()
+    this.removals.clear()
+    this.#upsertRows.length = 0
+    this.#removalRows.length = 0
+    for (const row of this.#ipcache.takeChanged()) {
+      prefixes.flags[row]! &= ~ROW_CHANGED
+      const wanted = identity(prefixes.wanted[row]!)
+      const addressClass = identity(prefixes.addressClass[row]!)
+      const inForce =
+        prefixes.applied[row] === wanted && prefixes.appliedClass[row] === addressClass
+      if (inForce || (wanted === 0 && prefixes.applied[row] === 0)) {
+        this.#refused.delete(row)
+        prefixes.flags[row]! &= ~ROW_REFUSED
+        this.#ipcache.freeIfIdle(row)
+        continue
+      }
+      const batch = wanted === 0 ? this.removals : this.upserts
+      batch.add(
+        prefixes.family(row),
+        prefixes.octets,
+        row * 16,
+        prefixes.lengths[row]!,
+        wanted,
+        addressClass,
+        prefixes.scoped.scope[row],
+      )
+      if (wanted === 0) this.#removalRows.push(row)
+      else this.#upsertRows.push(row)
+      if (isCounted(wanted)) this.#allocator.retain(wanted)
+    }
+  }
+
+  /** The datapath took the rows and is not done. */
+  markUnderWay(): void {
+    const { flags } = this.#ipcache.prefixes
+    for (const row of this.#upsertRows) flags[row]! |= ROW_UNDER_WAY
+    for (const row of this.#removalRows) flags[row]! |= ROW_UNDER_WAY
+  }
+
+  /** The commit ended. */
+  settle(failures: readonly CommitFailure[]): void {
+    const upserts = indexesOf(failures, 'upsert')
+    const removals = indexesOf(failures, 'remove')
+    for (let i = 0; i < this.#upsertRows.length; i++) {
+      const row = this.#upsertRows[i] ?? 0
+      const id = this.upserts.identity(i)
+      this.#settle(row, id, this.upserts.addressClass(i), !upserts.has(i))
+    }
+    for (let i = 0; i < this.#removalRows.length; i++) {
+      const row = this.#removalRows[i] ?? 0
+      this.#settle(row, identity(0), this.removals.addressClass(i), !removals.has(i))
+    }
+    this.#upsertRows.length = 0
+    this.#removalRows.length = 0
+  }
+
+  #settle(row: number, submitted: Identity, addressClass: Identity, applied: boolean): void {
+    const { prefixes } = this.#ipcache
+    prefixes.flags[row]! &= ~(ROW_UNDER_WAY | ROW_REFUSED)
+    if (!applied) {
+      this.#refused.add(row)
+      prefixes.flags[row]! |= ROW_REFUSED
+      if (isCounted(submitted)) this.#allocator.release(submitted)
+      return
+    }
+    this.#refused.delete(row)
+    const before = identity(prefixes.applied[row]!)
+    prefixes.applied[row] = submitted
+    prefixes.appliedClass[row] = addressClass
+    if (isCounted(before)) this.#allocator.release(before)
+    this.#ipcache.freeIfIdle(row)
+  }
+}
+
+function isCounted(id: Identity): boolean {
+  return id !== 0 && id !== HOST
+}
+
+function indexesOf(
+  failures: readonly CommitFailure[],
+  action: 'upsert' | 'remove',
+): ReadonlySet<number> {
+  if (failures.length === 0) return NONE
+  const indexes = new Set<number>()
+  for (const failure of failures) {
+    if (failure.section === 'prefix' && failure.action === action) indexes.add(failure.index)
+  }
+  return indexes
+}

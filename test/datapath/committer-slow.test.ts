@@ -1,0 +1,218 @@
+// What the committer does over a datapath whose commits end later than they begin: changes gather meanwhile, rows settle
+// with what was submitted, and nothing counts as in force before it is.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Committer } from '../../src/datapath/committer.ts'
+import { removeLeftovers } from '../../src/control/takeover.ts'
+import { mkEndpoint, mkPolicies } from '../support/node.ts'
+import { finish, learn, mkSlow, WILD } from '../support/slow-node.ts'
+
+function revisions({ revision, desired, isUnderWay }: Committer): readonly unknown[] {
+  return [revision, desired, isUnderWay]
+}
+
+test('Committer counts a revision when its commit ended, and gathers what changes until then', () => {
+  const { node, slow } = mkSlow()
+  const { committer } = node.core
+  const start = committer.revision
+  const first = learn(node, 'a.x', '192.0.2.1')
+  const { id } = node.endpoint('a')
+  assert.deepEqual(revisions(committer), [start, start + 1, true])
+  const [second, third] = [learn(node, 'b.x', '192.0.2.2'), learn(node, 'c.x', '192.0.2.3')]
+  assert.deepEqual(revisions(committer), [start, start + 2, true])
+  const states = () =>
+    [first, second, third].map((row) => [committer.isApplied(row), committer.isPending(row, id)])
+  assert.deepEqual(states(), [
+    [false, true],
+    [false, true],
+    [false, true],
+  ])
+  slow.end()
+  assert.deepEqual(
+    revisions(committer),
+    [start + 1, start + 2, true],
+    'the next one began by itself',
+  )
+  assert.deepEqual(states(), [
+    [true, false],
+    [false, true],
+    [false, true],
+  ])
+  slow.end()
+  assert.deepEqual(revisions(committer), [start + 2, start + 2, false])
+  assert.equal(slow.takeWrites().commits, 2, 'both later ones went together')
+  assert.deepEqual(states(), [
+    [true, false],
+    [true, false],
+    [true, false],
+  ])
+  finish(node, slow)
+})
+
+test('Committer begins no commit for what was taken back meanwhile', () => {
+  const { node, slow } = mkSlow()
+  const { committer } = node.core
+  learn(node, 'a.x', '192.0.2.1')
+  learn(node, 'b.x', '192.0.2.2')
+  node.core.names.forget(2)
+  committer.commit()
+  const wanted = committer.desired
+  slow.end()
+  assert.equal(committer.isUnderWay, false)
+  assert.ok(committer.revision < wanted, 'the one that was foreseen has nothing to do')
+  finish(node, slow)
+})
+
+test('Committer settles a row with what it submitted, whatever is wanted by then', () => {
+  const { node, slow } = mkSlow()
+  const { prefixes } = node.core.ipcache
+  const row = learn(node, 'a.x', '192.0.2.1')
+  const first = node.identityOf('192.0.2.1')
+  learn(node, 'a.y', '192.0.2.1')
+  node.core.names.forget(1)
+  node.core.committer.commit()
+  const second = node.identityOf('192.0.2.1')
+  assert.notEqual(second, first)
+  slow.end()
+  assert.equal(prefixes.applied[row], first, 'what the kernel has')
+  assert.equal(node.core.committer.isApplied(row), false)
+  slow.end()
+  assert.equal(prefixes.applied[row], second)
+  finish(node, slow)
+})
+
+test('Committer takes a row that is on its way to another identity for not in force, also when it is wanted as before', () => {
+  const { node, slow } = mkSlow()
+  const { committer, ipcache } = node.core
+  const row = learn(node, 'a.x', '192.0.2.1')
+  slow.drain()
+  const { id } = node.endpoint('a')
+  const before = node.identityOf('192.0.2.1')
+  learn(node, 'a.y', '192.0.2.1')
+  node.core.names.forget(1)
+  committer.commit()
+  learn(node, 'a.x', '192.0.2.1')
+  assert.equal(ipcache.prefixes.wanted[row], before)
+  assert.equal(ipcache.prefixes.applied[row], before, 'as confirmed, but a commit is changing it')
+  assert.deepEqual([committer.isApplied(row), committer.isPending(row, id)], [false, true])
+  slow.drain()
+  assert.deepEqual([committer.isApplied(row), committer.isPending(row, id)], [true, false])
+  finish(node, slow)
+})
+
+test('Committer frees no row while it is under way, and gives its number to no other address', () => {
+  const { node, slow } = mkSlow()
+  const row = learn(node, 'a.x', '192.0.2.1')
+  node.core.names.forget(1)
+  node.core.committer.commit()
+  assert.notEqual(learn(node, 'b.x', '192.0.2.2'), row)
+  assert.equal(node.rowOf('192.0.2.1'), row)
+  slow.end()
+  assert.equal(node.rowOf('192.0.2.1'), row, 'in force now, and to be removed')
+  slow.drain()
+  assert.equal(node.rowOf('192.0.2.1'), 0)
+  finish(node, slow)
+})
+
+test('Committer holds what was refused under way as it is, and tries it again', () => {
+  const { node, slow } = mkSlow()
+  const { committer } = node.core
+  const row = learn(node, 'a.x', '192.0.2.1')
+  const { id } = node.endpoint('a')
+  slow.refuse = ({ key }) => key === '192.0.2.1/32'
+  slow.end()
+  assert.deepEqual([committer.isApplied(row), committer.isPending(row, id)], [false, false])
+  assert.deepEqual([committer.refused, committer.failures], [1, 1])
+  slow.refuse = () => false
+  committer.retry()
+  committer.commit()
+  assert.equal(committer.isPending(row, id), true)
+  finish(node, slow)
+  assert.equal(committer.isApplied(row), true)
+})
+
+test('Committer never brings back a policy entry that was refused under way and decided anew meanwhile', () => {
+  const { node, slow } = mkSlow({ staticIdentities: 0 })
+  const row = learn(node, 'a.x', '192.0.2.1')
+  node.core.names.forget(1)
+  node.core.committer.commit()
+  slow.refuse = ({ section, action }) => section === 'policy' && action === 'upsert'
+  slow.end()
+  slow.refuse = () => false
+  finish(node, slow)
+  assert.equal(node.core.ipcache.prefixes.applied[row], 0)
+  assert.deepEqual([...slow.policies.keys()], [])
+})
+
+test('Committer takes an address in force for pending while the policy of the one who asks is on its way', () => {
+  const { node, slow } = mkSlow()
+  const { committer } = node.core
+  const row = learn(node, 'a.x', '192.0.2.1')
+  slow.drain()
+  slow.slow = false
+  node.setPolicies(mkPolicies(`endpointSelector: { matchLabels: { app: b } }\n${WILD}`))
+  slow.slow = true
+  node.endpoints.apply([
+    mkEndpoint('a', ['10.0.0.1']),
+    mkEndpoint('b', ['10.0.0.2'], ['k8s:app=b']),
+  ])
+  committer.commit()
+  const pending = () => ['a', 'b'].map((name) => committer.isPending(row, node.endpoint(name).id))
+  assert.equal(committer.isApplied(row), true)
+  assert.deepEqual(pending(), [false, true], 'nothing is on its way for the other endpoint')
+  slow.drain()
+  assert.deepEqual(pending(), [false, false])
+  finish(node, slow)
+})
+
+test('Committer takes an address in force for pending while its endpoint is not', () => {
+  const { node, slow } = mkSlow({}, WILD)
+  const { committer } = node.core
+  const row = learn(node, 'a.x', '192.0.2.1')
+  slow.drain()
+  learn(node, 'b.x', '192.0.2.2')
+  node.endpoints.apply([mkEndpoint('a', ['10.0.0.1']), mkEndpoint('c', ['10.0.0.3'])])
+  committer.commit()
+  const { id } = node.endpoint('c')
+  assert.equal(committer.isPending(row, id), true, 'waits for its turn')
+  slow.end()
+  assert.equal(committer.isPending(row, id), true, 'under way')
+  slow.drain()
+  assert.equal(committer.isPending(row, id), false)
+})
+
+test('Committer.commitExtra makes its changes when the datapath is free, as things are then', () => {
+  const { node, slow } = mkSlow()
+  const restored = slow.dump()
+  learn(node, 'a.x', '192.0.2.1')
+  let made = 0
+  const ids = (): Set<never> => {
+    made++
+    return new Set()
+  }
+  removeLeftovers(node.core, restored, ids)
+  assert.equal(made, 0)
+  slow.end()
+  assert.equal(made, 1)
+  const row = learn(node, 'b.x', '192.0.2.2')
+  slow.end()
+  assert.equal(node.core.committer.isApplied(row), false, 'leftovers ended, this one is under way')
+  slow.drain()
+  assert.equal(node.core.committer.isApplied(row), true)
+  assert.deepEqual(node.differences(), [])
+})
+
+test('Committer.underWayMs says for how long the datapath has been at a commit', () => {
+  const { node, slow } = mkSlow()
+  const { committer } = node.core
+  assert.equal(committer.underWayMs, 0)
+  learn(node, 'a.x', '192.0.2.1')
+  node.clock.advance(1500)
+  assert.equal(committer.underWayMs, 1500)
+  learn(node, 'b.x', '192.0.2.2')
+  slow.end()
+  assert.equal(committer.underWayMs, 0, 'of the next one')
+  slow.end()
+  assert.equal(committer.underWayMs, 0)
+})

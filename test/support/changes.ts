@@ -1,0 +1,28 @@
+// A commit kept for later: its lists of prefixes are used again by whoever made it.
+
+import type { Changes } from '../../src/datapath/datapath.ts'
+import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
+
+export function copyChanges(changes: Changes): Changes {
+  return {
+    ...changes,
+    prefixUpserts: copyBatch(changes.prefixUpserts),
+    prefixRemovals: copyBatch(changes.prefixRemovals),
+  }
+}
+
+function copyBatch(batch: PrefixBatch): PrefixBatch {
+  const kept = new PrefixBatch(Math.max(1, batch.count))
+  for (let i = 0; i < batch.count; i++) {
+    kept.add(
+      batch.family(i),
+      batch.octets(i),
+      0,
+      batch.length(i),
+      batch.identity(i),
+      batch.addressClass(i),
+      batch.scope(i),
+    )
+  }
+  return kept
+}
