@@ -2,6 +2,8 @@
 // programs read it. Times are RFC 3339 UTC, addresses RFC 5952, prefixes have a length, names and
 // selector texts are lower-case without final dot.
 
+import type { FlowKind } from '../control/flow-ring.ts'
+
 export interface EndpointShape {
   readonly id: number
   readonly name: string
@@ -146,17 +148,24 @@ export interface StatusShape {
 
 export type FlowVerdict = 'allow' | 'deny' | 'audit' | 'error' | 'event'
 
+/** Packets that were dropped, or would have been. */
+export type PacketFlowKind = 'drop' | 'audit'
+/** An endpoint lost its last policy. */
+export type EventFlowKind = 'policy-lost'
+/** Queries and what became of them. */
+export type DnsFlowKind = Exclude<FlowKind, PacketFlowKind | EventFlowKind>
+
 interface FlowBase {
   /** Counts up from the start of the daemon. */
   readonly number: number
   readonly time: string
-  readonly kind: string
   readonly verdict: FlowVerdict
   /** Null when nobody known sent it, or the endpoint is gone. */
   readonly endpoint: string | null
 }
 
 export interface DnsFlowShape extends FlowBase {
+  readonly kind: DnsFlowKind
   readonly client: string
   /** Null when the ring no longer has it. */
   readonly name: string | null
@@ -171,6 +180,7 @@ export interface DnsFlowShape extends FlowBase {
 }
 
 export interface PacketFlowShape extends FlowBase {
+  readonly kind: PacketFlowKind
   readonly peer: string
   readonly protocol: string
   readonly port: number
@@ -185,6 +195,7 @@ export interface PacketFlowShape extends FlowBase {
 }
 
 export interface EventFlowShape extends FlowBase {
+  readonly kind: EventFlowKind
   readonly policies: string
 }
 

@@ -52,7 +52,8 @@ export function loadPolicies(
   options: LoadOptions = {},
 ): LoadedPolicies {
   const { documents, faults } = parseYaml(text, file)
-  return loadDocuments(documents, faults, options)
+  const written = documents.filter(({ value }) => value !== null)
+  return loadDocuments(written, faults, options)
 }
 
 /** The same of documents given as an object, or a list of them; `name` stands for the file in faults. */
@@ -72,9 +73,7 @@ function loadDocuments(
   const faults = [...syntax]
   const policies: Policy[] = []
   const seen = options.seen ?? new Map<string, Position>()
-  for (const document of documents) {
-    if (document.value !== null) policies.push(...loadDocument(document, faults, seen))
-  }
+  for (const document of documents) policies.push(...loadDocument(document, faults, seen))
   faults.sort(({ position: a }, { position: b }) => a.line - b.line || a.column - b.column)
   return { policies: faults.length > 0 ? [] : policies, faults }
 }

@@ -40,16 +40,13 @@ export function flowView(
   const flow = state.flows.get(number)
   const verdict = VERDICTS[flow.kind]
   if (filter !== undefined && filter !== verdict && filter !== flow.kind) return undefined
-  const base = {
-    number,
-    time: formatTime(flow.time),
-    kind: flow.kind,
-    verdict,
-    endpoint: state.endpoints.registry.get(endpointId(flow.endpoint))?.name ?? null,
-  }
-  if (flow.kind === 'policy-lost') return { ...base, policies: flow.reason }
-  const isPacket = flow.kind === 'drop' || flow.kind === 'audit'
-  return isPacket ? { ...base, ...packetDetails(state, flow) } : { ...base, ...dnsDetails(flow) }
+  const { kind } = flow
+  const endpoint = state.endpoints.registry.get(endpointId(flow.endpoint))?.name ?? null
+  const [time, base] = [formatTime(flow.time), { verdict, endpoint }]
+  if (kind === 'policy-lost') return { number, time, kind, ...base, policies: flow.reason }
+  return kind === 'drop' || kind === 'audit'
+    ? { number, time, kind, ...base, ...packetDetails(state, flow) }
+    : { number, time, kind, ...base, ...dnsDetails(flow) }
 }
 
 function dnsDetails(flow: FlowDetails) {

@@ -1,0 +1,107 @@
+// The face of the library: what `import 'namegate'` gives, as types. The work is done by open-gate.ts over the
+// daemon; here is what a program may rely on.
+
+import type {
+  DnsFlowKind,
+  EndpointShape,
+  EventFlowKind,
+  FlowShape,
+  FlowVerdict,
+  PacketFlowKind,
+  StatusShape,
+} from '../admin/shapes.ts'
+import type { GateConfig } from './config-keys.ts'
+import type { PolicyDocument } from './policy-document.ts'
+
+/** YAML text of one or more documents, or the documents as objects. */
+export type PolicySource = string | PolicyDocument | readonly PolicyDocument[]
+
+/** A workload that policy applies to, with the fields of the endpoints file. */
+export interface EndpointSpec {
+  readonly name: string
+  /** Addresses or prefixes that its packets and queries come from; only a cgroup needs none. */
+  readonly addresses?: readonly string[]
+  /** By `key` or `source:key`; no source is `external`. */
+  readonly labels?: Readonly<Record<string, string>>
+  /** Where the kernel sees its packets: the host side of its veth, or with `hook: 'egress'` its own interface. */
+  readonly interface?: string
+  readonly hook?: 'ingress' | 'egress'
+  /** Processes on the host itself: a path inside the cgroup2 mount. */
+  readonly cgroup?: string
+  /** Report instead of drop. */
+  readonly audit?: boolean
+}
+
+export interface GateOptions {
+  /** The keys of the configuration file. */
+  readonly config?: GateConfig
+  /** Policies by any name of yours. */
+  readonly policies?: Readonly<Record<string, PolicySource>>
+  readonly endpoints?: readonly EndpointSpec[]
+  /** Called with each line of the log; without it there is none. */
+  readonly log?: (line: string) => void
+}
+
+/** What is to change, all of it at once or nothing. */
+export interface GateChange {
+  /** Added, or put in the place of what had the name. */
+  readonly policies?: Readonly<Record<string, PolicySource>>
+  /** Added, or put in the place of the endpoint with the name. */
+  readonly endpoints?: readonly EndpointSpec[]
+  /** Names; one that is not there is passed over. */
+  readonly removePolicies?: readonly string[]
+  /** Names; one that is not there is passed over. */
+  readonly removeEndpoints?: readonly string[]
+}
+
+/** A change that is in force. */
+export interface Realized {
+  /** Of the datapath, which has confirmed it: the change is part of it. */
+  readonly revision: number
+  /** Entries that the datapath refuses at present; they are tried again, and until then give less access. */
+  readonly refused: number
+}
+
+export interface FlowOptions {
+  /** Flows of this verdict or kind alone. */
+  readonly only?: FlowVerdict | DnsFlowKind | PacketFlowKind | EventFlowKind
+  /** Flows of this endpoint alone. */
+  readonly endpoint?: string
+  /** Begin with those that are still kept, not with the next one. */
+  readonly kept?: boolean
+  /** How many flows the reader may be behind, 1..65,536 (the default); what is older is dropped. */
+  readonly bound?: number
+}
+
+export type Flow = FlowShape
+export type GateStatus = StatusShape
+export type GateEndpoint = EndpointShape
+
+/** Flows as they come. Ends when the gate is stopped and everything was read, or by `return` (`break` in a loop). */
+export interface Flows extends AsyncIterable<Flow> {
+  next(): Promise<IteratorResult<Flow, undefined>>
+  return(): Promise<IteratorResult<Flow, undefined>>
+  [Symbol.asyncIterator](): Flows
+  /** Flows that went by unseen because the reader was too slow. */
+  readonly dropped: number
+}
+
+export interface Gate {
+  /** Where it takes queries, such as `127.0.0.1:5300` or `[::1]:53`; UDP and TCP both. */
+  readonly addresses: readonly string[]
+  /** Undefined when the configuration has no `metrics`. */
+  readonly metricsPort: number | undefined
+  /** Resolves when the change is in force. Rejects with InvalidInputError, and then nothing has changed. */
+  change(change: GateChange): Promise<Realized>
+  setPolicy(name: string, policy: PolicySource): Promise<Realized>
+  removePolicy(name: string): Promise<Realized>
+  setEndpoint(endpoint: EndpointSpec): Promise<Realized>
+  removeEndpoint(name: string): Promise<Realized>
+  flows(options?: FlowOptions): Flows
+  /** The same as `namegate status -o json`. */
+  status(): GateStatus
+  /** The same as `namegate get endpoints -o json`. */
+  endpoints(): readonly GateEndpoint[]
+  /** Down, once; what a kernel enforces stays in force. Flows that were not read yet can still be read. */
+  stop(): Promise<void>
+}

@@ -1,0 +1,157 @@
+// A gate over the daemon: the same composition root that the process runs, with what a program gives in the
+// place of files. Touches nothing of the process: no signals, no exit, no output; ports are free ones, and
+// nothing is written to disk, unless the configuration says so.
+
+import { endpointRows } from '../admin/views/endpoints.ts'
+import { FLOW_FILTERS } from '../admin/views/flows.ts'
+import { collect } from '../admin/views/rows.ts'
+import { statusView } from '../admin/views/status.ts'
+import { configFromObject } from '../config/load.ts'
+import { FLOW_CAPACITY } from '../control/flow-ring.ts'
+import { systemClock } from '../core/clock.ts'
+import { UnavailableError } from '../core/errors.ts'
+import { isMapping } from '../core/source-document.ts'
+import { DaemonServices } from '../daemon-services.ts'
+import { openLog, SILENT } from '../telemetry/log.ts'
+import { FlowReader } from './flow-reader.ts'
+import type {
+  EndpointSpec,
+  FlowOptions,
+  Flows,
+  Gate,
+  GateChange,
+  GateEndpoint,
+  GateOptions,
+  GateStatus,
+  PolicySource,
+  Realized,
+} from './gate.ts'
+import { checkFlowOptions, checkOptions, toEdit } from './options.ts'
+
+/** Looks at a change under way this often. */
+const LOOK_MS = 1
+
+/** Starts a gate; when it rejects nothing is left of it. */
+export async function openGate(options: GateOptions): Promise<Gate> {
+  checkOptions(options)
+  const given: unknown = options.config ?? {}
+  const config = configFromObject(withDefaults(given))
+  const { policies = {}, endpoints = [] } = options
+  const edit = toEdit({ policies, endpoints })
+  const write = options.log
+  const log =
+    write === undefined ? SILENT : await openLog({ ...config.log, clock: systemClock, write })
+  const outside = {
+    state: has(given, 'state'),
+    admin: has(given, 'admin'),
+    metrics: has(given, 'metrics'),
+  }
+  const services = new DaemonServices({ config, log, outside })
+  try {
+    services.daemon.sources.edit(edit)
+    await services.start()
+    return new OpenGate(services)
+  } catch (error) {
+    await services.stop()
+    throw error
+  }
+}
+
+function has(config: unknown, key: string): boolean {
+  return isMapping(config) && config[key] !== undefined
+}
+
+/** Where a process has files and a fixed port, a program has none and a free one. */
+function withDefaults(config: unknown): unknown {
+  if (!isMapping(config)) return config
+  const { listeners, policies, endpoints, ...rest } = config
+  return {
+    ...rest,
+    listeners: listeners === undefined ? [{ address: '127.0.0.1', port: 0 }] : listeners,
+    policies: withNone(policies, 'paths'),
+    endpoints: withNone(endpoints, 'files'),
+  }
+}
+
+function withNone(section: unknown, key: string): unknown {
+  if (section !== undefined && !isMapping(section)) return section
+  return { ...section, [key]: section?.[key] === undefined ? [] : section[key] }
+}
+
+class OpenGate implements Gate {
+  readonly addresses: readonly string[]
+  readonly metricsPort: number | undefined
+  readonly #services: DaemonServices
+  readonly #readers = new Set<FlowReader>()
+  #stopping: Promise<void> | undefined
+
+  constructor(services: DaemonServices) {
+    this.#services = services
+    this.addresses = services.daemon.proxy.listeners.texts
+    this.metricsPort = services.metricsPort
+  }
+
+  async change(change: GateChange): Promise<Realized> {
+    this.#mustRun()
+    this.#services.daemon.sources.edit(toEdit(change))
+    return await this.#realized()
+  }
+
+  async setPolicy(name: string, policy: PolicySource): Promise<Realized> {
+    return await this.change({ policies: { [name]: policy } })
+  }
+
+  async removePolicy(name: string): Promise<Realized> {
+    return await this.change({ removePolicies: [name] })
+  }
+
+  async setEndpoint(endpoint: EndpointSpec): Promise<Realized> {
+    return await this.change({ endpoints: [endpoint] })
+  }
+
+  async removeEndpoint(name: string): Promise<Realized> {
+    return await this.change({ removeEndpoints: [name] })
+  }
+
+  flows(options: FlowOptions = {}): Flows {
+    checkFlowOptions(options, FLOW_FILTERS, FLOW_CAPACITY)
+    const reader = new FlowReader(this.#services.state, options, () => this.#readers.delete(reader))
+    this.#readers.add(reader)
+    if (this.#stopping !== undefined) reader.end()
+    return reader
+  }
+
+  status(): GateStatus {
+    return statusView(this.#services.state)
+  }
+
+  endpoints(): readonly GateEndpoint[] {
+    return collect(endpointRows(this.#services.state))
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    await this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    await this.#services.stop()
+    for (const reader of this.#readers) reader.end()
+  }
+
+  /** Waits until what was changed is in force everywhere. */
+  async #realized(): Promise<Realized> {
+    const { transition, core } = this.#services.daemon
+    while (transition.pending) {
+      await new Promise<void>((done) => core.clock.after(LOOK_MS, done))
+      this.#mustRun()
+    }
+    const { revision, refused } = core.committer
+    return { revision, refused }
+  }
+
+  #mustRun(): void {
+    if (this.#stopping !== undefined)
+      throw new UnavailableError('Cannot change: the gate is stopped')
+  }
+}
