@@ -29,6 +29,7 @@ import { errnoName, isBuilt, loadPosix } from './native/native.ts'
 import type { Interception } from './intercept/interception.ts'
 import { interfacesOf, openInterception } from './open-interception.ts'
 import { DnsProxy } from './proxy/dns-proxy.ts'
+import type { GivenSockets } from './proxy/listeners.ts'
 import { systemRandom } from './proxy/random.ts'
 import { Readiness } from './proxy/readiness.ts'
 import type { ServerAddress } from './proxy/server-pool.ts'
@@ -44,6 +45,10 @@ export interface DaemonOptions {
   /** Settings made at run time before, and where new ones are kept. */
   readonly auditSettings?: AuditSettings
   readonly saveAudit?: (settings: AuditSettings) => void
+  /** In the place of those of the config. */
+  readonly servers?: readonly ServerAddress[]
+  /** Listening sockets of another network namespace. */
+  readonly sockets?: readonly GivenSockets[]
 }
 
 export class Daemon {
@@ -77,7 +82,7 @@ export class Daemon {
     this.clock = clock
     this.datapath = datapath
     this.#log = log
-    this.servers = serversOf(config)
+    this.servers = options.servers ?? serversOf(config)
     this.#restored = datapath.start()
     const node = nodeAddresses()
     const core = makeCore(config, clock, datapath, this.#restored, node)
@@ -102,7 +107,7 @@ export class Daemon {
     })
     this.audit = makeAudit(options)
     this.sources = this.#makeSources()
-    this.proxy = this.#makeProxy(node)
+    this.proxy = this.#makeProxy(node, options.sockets)
     this.interception = openInterception({
       config,
       clock,
@@ -132,7 +137,7 @@ export class Daemon {
     })
   }
 
-  #makeProxy(node: readonly Prefix[]): DnsProxy {
+  #makeProxy(node: readonly Prefix[], sockets: DaemonOptions['sockets']): DnsProxy {
     const { config, clock, core, policies, endpoints, flows, servers } = this
     return new DnsProxy({
       config,
@@ -146,6 +151,7 @@ export class Daemon {
       hasIpv6: node.some(({ family }) => family === 6),
       interfaces: isBuilt('posix') ? loadPosix() : undefined,
       isNodeAudited: () => this.#mode !== 'enforce',
+      sockets,
     })
   }
 

@@ -16,7 +16,10 @@ const LAYERS: readonly (readonly [path: RegExp, layer: number])[] = [
   [/^src\/(ipcache|names)\//, 2],
   [/^src\/datapath\/[^/]+\.ts$/, 2],
   [/^src\/control\//, 2.5], // puts L0 to L2 together, still without I/O
-  [/^src\/(datapath|proxy|intercept|native|config|telemetry|admin|state|endpoints|sources)\//, 3],
+  [
+    /^src\/(datapath|proxy|intercept|native|config|telemetry|admin|state|endpoints|sources|sandbox)\//,
+    3,
+  ],
   [/^src\/(cli|daemon|library)\//, 4],
   [/^src\/[^/]+\.ts$/, 4],
 ]
@@ -31,6 +34,7 @@ const SIDEWAYS: readonly string[] = [
   'endpoints -> identity', // an endpoint's labels are a label set
   'sources -> config', // sources read files as config reads them
   'sources -> endpoints', // and parse endpoints files
+  'sandbox -> intercept', // nft(8) and ip(8) are run alike
 ]
 
 /** Foreign shapes stop here. Packages that are not listed may not be imported at all. */

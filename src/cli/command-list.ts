@@ -9,6 +9,19 @@ export interface CommandText {
 
 export const COMMANDS = [
   command('run', 'run the daemon'),
+  command(
+    'exec',
+    'run a command that reaches the names it may use and nothing else',
+    '--allow',
+    '--policy',
+    '--upstream',
+    '--audit',
+    '--suggest',
+    '--publish',
+    '--uplink',
+    '--json',
+    '--quiet',
+  ),
   command('status', 'state of the daemon', '--ready'),
   command(
     'get',
@@ -62,7 +75,7 @@ export const COMMANDS = [
 export type CommandName = (typeof COMMANDS)[number]['name']
 
 /** Commands of the contract whose time has not come. */
-export const NOT_BUILT: readonly string[] = ['exec', 'state']
+export const NOT_BUILT: readonly string[] = ['state']
 
 function command<Name extends string>(
   name: Name,

@@ -8,6 +8,7 @@ import type { Command } from './command.ts'
 
 const LOADERS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   run: async () => (await import('./run.ts')).runCommand,
+  exec: async () => (await import('./exec.ts')).execCommand,
   status: async () => (await import('./status.ts')).statusCommand,
   get: async () => (await import('./get.ts')).getCommand,
   flows: async () => (await import('./flows.ts')).flowsCommand,

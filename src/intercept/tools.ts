@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process'
 import { UnavailableError } from '../core/errors.ts'
 
-export type Tool = 'nft' | 'ip'
+export type Tool = 'nft' | 'ip' | 'nsenter'
 
 export interface ToolResult {
   /** -1: it could not be started, or a signal ended it. */
@@ -18,7 +18,11 @@ export type RunTool = (tool: Tool, args: readonly string[], input?: string) => P
 const NOT_FOUND = 'ENOENT'
 /** Tools of the administrator are not on every user's path. */
 const MORE_PATHS = '/usr/local/sbin:/usr/sbin:/sbin'
-const PACKAGES: Readonly<Record<Tool, string>> = { nft: 'nftables', ip: 'iproute2' }
+const PACKAGES: Readonly<Record<Tool, string>> = {
+  nft: 'nftables',
+  ip: 'iproute2',
+  nsenter: 'util-linux',
+}
 
 export const runTool: RunTool = async (tool, args, input = '') =>
   await new Promise((done) => {

@@ -23,7 +23,7 @@
 /* Descriptors that the gate gives: lines of text both ways, and a way out for sockets. */
 #define CONTROL 3
 #define SOCKETS 4
-#define LIST_MAX 1024
+#define LIST_MAX 4096
 
 struct options {
 	/* The caller may make namespaces by itself; else a user namespace comes first. */

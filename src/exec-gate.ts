@@ -1,0 +1,120 @@
+// The gate of `namegate exec`: the daemon's composition root, without files, admin API and metrics. Its listeners and its
+// datapath are in the command's network namespace, by sockets that the launcher opened there; its upstreams in ours.
+
+import { systemClock } from './core/clock.ts'
+import { InvalidInputError, UnavailableError } from './core/errors.ts'
+import { formatAddress } from './core/ip.ts'
+import type { SocketAddress } from './core/socket-address.ts'
+import { configFromObject } from './config/load.ts'
+import { Daemon } from './daemon.ts'
+import { openExecDatapath } from './open-exec-datapath.ts'
+import { systemResolvers } from './sources/system-resolvers.ts'
+import { SILENT } from './telemetry/log.ts'
+import {
+  allowPolicy,
+  EXEC_LABELS,
+  EXEC_NAME,
+  recordingPolicy,
+  type Allow,
+} from './sandbox/allow.ts'
+import type { InnerSockets } from './sandbox/launcher.ts'
+import { UPLINK_INTERFACE } from './sandbox/uplink.ts'
+
+export interface ExecGateOptions {
+  readonly sockets: InnerSockets
+  readonly allows: readonly Allow[]
+  readonly policyFile: string | undefined
+  /** Empty: those of resolv.conf. */
+  readonly upstreams: readonly SocketAddress[]
+  readonly audit: boolean
+  /** What the command sends from. */
+  readonly addresses: readonly string[]
+}
+
+/** Started, and enforcing; throws InvalidInputError or UnavailableError. */
+export async function openExecGate(options: ExecGateOptions): Promise<Daemon> {
+  const { sockets, allows, policyFile, audit } = options
+  const config = configFromObject(
+    {
+      listeners: sockets.listeners.map(({ family }) => ({
+        address: family === 4 ? '127.0.0.1' : '::1',
+        port: 53,
+      })),
+      'default-egress': 'deny',
+      // A policy file is read as the daemon reads it; without one nothing is allowed that --allow does not say.
+      dns: { 'without-rules': policyFile === undefined ? 'deny' : 'allow' },
+      policies: { paths: policyFile === undefined ? [] : [policyFile], watch: false },
+      endpoints: { files: [] },
+      datapath: { 'adopt-existing': '0ms' },
+    },
+    'exec',
+  )
+  const daemon = new Daemon({
+    config,
+    log: SILENT,
+    datapath: openExecDatapath(config, systemClock, sockets.netlink),
+    servers: serversOf(options.upstreams),
+    sockets: sockets.listeners,
+  })
+  const policies = new Map<string, unknown>()
+  if (policyFile === undefined || allows.length > 0) policies.set('exec-allow', allowPolicy(allows))
+  if (audit) policies.set('exec-record', recordingPolicy())
+  const endpoint = {
+    name: EXEC_NAME,
+    labels: EXEC_LABELS,
+    addresses: ['127.0.0.0/8', '::1', ...options.addresses],
+    interface: UPLINK_INTERFACE,
+    hook: 'egress',
+    audit,
+  }
+  daemon.sources.edit({ policies, endpoints: new Map([[EXEC_NAME, endpoint]]) })
+  try {
+    await daemon.start()
+    mustSelect(daemon, policyFile)
+    mustEnforce(daemon)
+  } catch (error) {
+    daemon.stop()
+    throw error
+  }
+  return daemon
+}
+
+function serversOf(given: readonly SocketAddress[]) {
+  const found = given.length > 0 ? given : systemResolvers()
+  if (found.length === 0) {
+    throw new UnavailableError(
+      'No upstream server: resolv.conf names none; give --upstream ADDRESS:PORT',
+    )
+  }
+  return found.map(({ family, octets, port }) => ({
+    family,
+    address: formatAddress(family, octets),
+    port,
+  }))
+}
+
+/** A policy file for somebody else would leave the command with nothing, and nobody would know why. */
+function mustSelect(daemon: Daemon, policyFile: string | undefined): void {
+  if (policyFile === undefined) return
+  const [endpoint] = daemon.endpoints.registry
+  const policies =
+    endpoint === undefined ? [] : (daemon.policies.compiledOf(endpoint.id)?.policies ?? [])
+  if (policies.some(({ position }) => position.file === policyFile)) return
+  throw new InvalidInputError([
+    {
+      position: { file: policyFile, line: 1, column: 1 },
+      message: `no policy here selects the command: it is endpoint ${EXEC_NAME}, labels app=exec, in namespace default`,
+    },
+  ])
+}
+
+/** Never a command that nothing fences. */
+function mustEnforce(daemon: Daemon): void {
+  const [endpoint] = daemon.endpoints.registry
+  const state = endpoint === undefined ? undefined : daemon.datapath.hookState(endpoint.id)
+  const { refused } = daemon.core.committer
+  if (state?.kind === 'attached' && refused === 0) return
+  const reason =
+    refused > 0 ? `the kernel refuses ${refused} entries` : JSON.stringify(state ?? 'no endpoint')
+  throw new UnavailableError(`Cannot fence the command: ${reason}`)
+}

@@ -1,0 +1,196 @@
+// The launcher's process (native/sandbox/): starts it, takes the sockets that it opened inside, and speaks its lines.
+// It dies with us, and the command with it.
+
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { Duplex } from 'node:stream'
+import { UnavailableError } from '../core/errors.ts'
+import { builtFile, errnoName, type Posix } from '../native/native.ts'
+import type { Hidden } from './hidden.ts'
+import type { Publish } from './publish.ts'
+
+export interface LaunchOptions {
+  readonly program: string
+  readonly posix: Pick<Posix, 'socketPair' | 'receiveFds' | 'closeFd'>
+  /** The caller may make namespaces without a user namespace. */
+  readonly privileged: boolean
+  /** Our process group has the terminal. */
+  readonly foreground: boolean
+  /** The command's resolv.conf. */
+  readonly resolv: string
+  readonly hidden: Hidden
+  readonly publish: readonly Publish[]
+  readonly command: readonly string[]
+}
+
+/** How it ended. `failed`: the step and errno of the launcher; nothing of the command has run. */
+export type LaunchEnd =
+  | { readonly kind: 'exit'; readonly code: number }
+  | { readonly kind: 'killed'; readonly signal: number }
+  | {
+      readonly kind: 'failed'
+      readonly step: string
+      readonly errno: number
+      readonly detail: string
+    }
+
+/** Sockets of the command's network namespace. */
+export interface InnerSockets {
+  readonly listeners: readonly {
+    readonly family: 4 | 6
+    readonly udp: number
+    readonly tcp: number
+  }[]
+  /** Blocking netlink sockets of netfilter, bound to nothing. */
+  readonly netlink: readonly number[]
+}
+
+/** As in native/sandbox/sockets.h. */
+const NETLINKS = 6
+
+export class Launcher {
+  readonly ended: Promise<LaunchEnd>
+  readonly started: Promise<void>
+  /** Called when the command was stopped, as by ^Z. */
+  onStopped: ((signal: number) => void) | undefined
+  readonly #options: LaunchOptions
+  readonly #child: ChildProcess
+  readonly #control: Duplex
+  readonly #sockets: Promise<InnerSockets | undefined>
+  readonly #inbox: number
+  #text = ''
+  #end: LaunchEnd | undefined
+  #gotSockets: (sockets: InnerSockets | undefined) => void = () => undefined
+  #gotStart: () => void = () => undefined
+
+  constructor(options: LaunchOptions) {
+    this.#options = options
+    const pair = options.posix.socketPair()
+    if (typeof pair === 'number')
+      throw new UnavailableError(`Cannot open sockets: ${errnoName(pair)}`)
+    const [inbox, outbox] = pair
+    this.#inbox = inbox
+    this.#sockets = new Promise((done) => (this.#gotSockets = done))
+    this.started = new Promise((done) => (this.#gotStart = done))
+    this.#child = spawn(options.program, argumentsOf(options), {
+      env: options.hidden.env,
+      stdio: ['inherit', 'inherit', 'inherit', 'pipe', outbox],
+    })
+    options.posix.closeFd(outbox)
+    const control = this.#child.stdio[3]
+    if (!(control instanceof Duplex)) {
+      throw new UnavailableError('Cannot start the launcher: it has no control channel')
+    }
+    this.#control = control
+    this.#control.on('error', () => undefined)
+    this.#control.on('data', (octets: Buffer) => this.#read(octets.toString('utf8')))
+    this.ended = new Promise((done) => {
+      this.#child.on('error', (error) => done(this.#fail('start', 0, error.message)))
+      this.#child.on('close', () => done(this.#end ?? this.#fail('launcher', 0, 'it ended early')))
+    })
+    void this.ended.then(() => {
+      this.#gotSockets(undefined)
+      this.#gotStart()
+      options.posix.closeFd(inbox)
+    })
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
+  /** Its sockets, once; undefined when it ended instead. */
+  async sockets(): Promise<InnerSockets | undefined> {
+    return await this.#sockets
+  }
+
+  /** Everything is in force: the command may run. */
+  go(): void {
+    this.#control.write('go\n')
+  }
+
+  signal(number: number): void {
+    this.#control.write(`signal ${number}\n`)
+  }
+
+  /** After `onStopped`. */
+  resume(withTerminal: boolean): void {
+    this.#control.write(`continue ${withTerminal ? 1 : 0}\n`)
+  }
+
+  /** Ends everything in there at once. */
+  kill(): void {
+    this.#child.kill('SIGKILL')
+  }
+
+  #read(text: string): void {
+    const lines = (this.#text + text).split('\n')
+    this.#text = lines.pop() ?? ''
+    for (const line of lines) this.#take(line)
+  }
+
+  #take(line: string): void {
+    const [word = '', first = '', second = '', ...rest] = line.split(' ')
+    const number = Number(first)
+    switch (word) {
+      case 'sockets':
+        this.#gotSockets(this.#receive())
+        break
+      case 'started':
+        this.#gotStart()
+        break
+      case 'stopped':
+        this.onStopped?.(number)
+        break
+      case 'exit':
+        this.#end ??= { kind: 'exit', code: number }
+        break
+      case 'killed':
+        this.#end ??= { kind: 'killed', signal: number }
+        break
+      case 'fail':
+        this.#fail(first, Number(second), rest.join(' '))
+        break
+    }
+  }
+
+  #fail(step: string, errno: number, detail: string): LaunchEnd {
+    return (this.#end ??= { kind: 'failed', step, errno, detail })
+  }
+
+  #receive(): InnerSockets | undefined {
+    const found = this.#options.posix.receiveFds(this.#inbox)
+    if (typeof found === 'number' || found.length < NETLINKS + 2) return undefined
+    const listening = found.slice(0, -NETLINKS)
+    const [udp4 = -1, tcp4 = -1, udp6, tcp6] = listening
+    const ipv6 =
+      udp6 === undefined || tcp6 === undefined ? [] : [{ family: 6, udp: udp6, tcp: tcp6 } as const]
+    return {
+      listeners: [{ family: 4, udp: udp4, tcp: tcp4 }, ...ipv6],
+      netlink: found.slice(-NETLINKS),
+    }
+  }
+}
+
+function argumentsOf(options: LaunchOptions): string[] {
+  const { hidden, publish } = options
+  return [
+    ...(options.privileged ? ['--privileged'] : []),
+    ...(options.foreground ? ['--foreground'] : []),
+    ...['--resolv', options.resolv],
+    ...hidden.files.flatMap((path) => ['--file', path]),
+    ...hidden.folders.flatMap((path) => ['--folder', path]),
+    ...publish.flatMap(({ address, port, inner }) => ['--publish', `${address} ${port} ${inner}`]),
+    '--',
+    ...options.command,
+  ]
+}
+
+/** Where the build put the launcher; throws UnavailableError when it did not. */
+export function launcherProgram(): string {
+  const file = builtFile('Release/sandbox')
+  if (existsSync(file)) return file
+  throw new UnavailableError(
+    'Cannot start a sandbox: its launcher is not built: apt-get install gcc libc6-dev, then npm run build',
+  )
+}

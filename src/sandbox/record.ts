@@ -1,0 +1,169 @@
+// What the command asked and reached, gathered while it runs: names from the ring of flows, connections that were
+// refused from the same, connections that were made from the kernel's connection table, and which names each address
+// was answered for. Bounded; what goes beyond is counted. Looked at once a second, and at the end.
+
+import type { CoreState } from '../control/core-state.ts'
+import type { FlowDetails, FlowRing } from '../control/flow-ring.ts'
+import { formatAddress, type Family } from '../core/ip.ts'
+import { formatProtocol, TCP, UDP } from '../core/protocol.ts'
+import type { Flow } from '../native/conntrack.ts'
+
+export type NameVerdict = 'allowed' | 'denied' | 'audited' | 'failed'
+
+export interface NameRecord {
+  readonly name: string
+  asked: number
+  verdict: NameVerdict
+}
+
+export interface ConnectionRecord {
+  readonly address: string
+  readonly protocol: string
+  readonly port: number
+  packets: number
+  readonly verdict: 'made' | 'refused' | 'audited'
+  /** Names that the address was answered for. */
+  readonly names: ReadonlySet<string>
+}
+
+export interface RecorderOptions {
+  readonly core: Pick<CoreState, 'names' | 'ipcache'>
+  readonly flows: FlowRing
+  /** Lists the connection table of the command's network namespace. */
+  readonly dump: (family: Family, visit: (flow: Flow) => void) => number
+}
+
+/** Of names, of addresses and of connections each. */
+const RECORDS_MAX = 10_000
+/** The strongest verdict of a name's queries stays. */
+const STRENGTH: Readonly<Record<NameVerdict, number>> = {
+  failed: 0,
+  allowed: 1,
+  audited: 2,
+  denied: 3,
+}
+/** Loopback is the command's own. */
+const OWN = /^(?:127\.|::1$)/
+const DNS_PORT = 53
+
+export class Recorder {
+  readonly names = new Map<string, NameRecord>()
+  readonly connections = new Map<string, ConnectionRecord>()
+  /** Records that found no room. */
+  lost = 0
+  readonly #options: RecorderOptions
+  readonly #namesOf = new Map<string, Set<string>>()
+  #seen = 0
+
+  constructor(options: RecorderOptions) {
+    this.#options = options
+  }
+
+  /** Takes in what is new. */
+  look(): void {
+    this.#lookAtNames()
+    const { flows } = this.#options
+    const { count, oldest } = flows
+    if (oldest > this.#seen) this.lost += oldest - this.#seen
+    for (let i = Math.max(this.#seen, oldest); i < count; i++) this.#takeFlow(flows.get(i))
+    this.#seen = count
+    for (const family of [4, 6] as const) this.#options.dump(family, (flow) => this.#takeMade(flow))
+  }
+
+  #takeFlow(flow: FlowDetails): void {
+    switch (flow.kind) {
+      case 'drop':
+      case 'audit': {
+        const address = formatAddress(flow.family === 4 ? 4 : 6, flow.peer)
+        const verdict = flow.kind === 'drop' ? 'refused' : 'audited'
+        this.#takeConnection(address, flow.protocol, flow.port, verdict)
+        break
+      }
+      case 'denied':
+      case 'not-ready':
+        this.#takeName(flow.name, 'denied', true)
+        break
+      case 'audited':
+        this.#takeName(flow.name, 'audited', true)
+        break
+      case 'forwarded':
+        this.#takeName(flow.name, 'allowed', true)
+        break
+      case 'answered':
+        this.#takeName(flow.name, 'allowed', false)
+        break
+      case 'upstream-failed':
+      case 'overloaded':
+        this.#takeName(flow.name, 'failed', false)
+        break
+      case 'unknown-client':
+      case 'interface-mismatch':
+      case 'malformed':
+      case 'policy-lost':
+        break
+    }
+  }
+
+  #takeName(name: string | undefined, verdict: NameVerdict, isQuestion: boolean): void {
+    if (name === undefined) return
+    const known = this.names.get(name)
+    if (known === undefined) {
+      if (this.names.size === RECORDS_MAX) this.lost++
+      else this.names.set(name, { name, asked: 1, verdict })
+      return
+    }
+    if (isQuestion) known.asked++
+    if (STRENGTH[verdict] > STRENGTH[known.verdict]) known.verdict = verdict
+  }
+
+  #takeMade({ family, protocol, original }: Flow): void {
+    const address = formatAddress(family, original.target)
+    const isOurs = OWN.test(address) || original.targetPort === DNS_PORT
+    if (!isOurs && (protocol === TCP || protocol === UDP)) {
+      this.#takeConnection(address, protocol, original.targetPort, 'made')
+    }
+  }
+
+  #takeConnection(
+    address: string,
+    protocol: number,
+    port: number,
+    verdict: ConnectionRecord['verdict'],
+  ): void {
+    const key = `${verdict} ${address} ${protocol} ${port}`
+    const known = this.connections.get(key)
+    if (known !== undefined) {
+      if (verdict !== 'made') known.packets++
+      return
+    }
+    if (this.connections.size === RECORDS_MAX) {
+      this.lost++
+      return
+    }
+    const names = this.#holdNames(address)
+    const text = formatProtocol(protocol)
+    this.connections.set(key, { address, protocol: text, port, packets: 1, verdict, names })
+  }
+
+  #holdNames(address: string): Set<string> {
+    const names = this.#namesOf.get(address) ?? new Set<string>()
+    if (this.#namesOf.size < RECORDS_MAX) this.#namesOf.set(address, names)
+    return names
+  }
+
+  /** Pairs of name and address stay for a minute after their TTL at least: none is missed. */
+  #lookAtNames(): void {
+    const { names: cache, ipcache } = this.#options.core
+    const { names, mappings } = cache
+    const { prefixes } = ipcache
+    for (let row = 1; row <= names.slots.high; row++) {
+      if (!names.isUsed(row)) continue
+      const name = names.format(row)
+      for (let m = names.firstMapping[row]!; m !== 0; m = mappings.nextOfName[m]!) {
+        const prefix = mappings.prefix[m]!
+        const octets = prefixes.octets.subarray(prefix * 16, prefix * 16 + 16)
+        this.#holdNames(formatAddress(prefixes.family(prefix), octets)).add(name)
+      }
+    }
+  }
+}

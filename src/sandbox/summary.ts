@@ -1,0 +1,98 @@
+// What a run tells at its end: names asked with their verdicts, connections refused with the option that would allow
+// them; as a table for people or an object for machines. Pure.
+
+import type { ConnectionRecord, NameRecord, Recorder } from './record.ts'
+
+export interface Summary {
+  readonly names: readonly {
+    readonly name: string
+    readonly asked: number
+    readonly verdict: string
+    readonly allow: string | null
+  }[]
+  readonly refused: readonly RefusedConnection[]
+  readonly made: readonly {
+    readonly address: string
+    readonly port: number
+    readonly protocol: string
+    readonly names: readonly string[]
+  }[]
+  /** Records that found no room. */
+  readonly lost: number
+}
+
+export interface RefusedConnection {
+  readonly address: string
+  readonly port: number
+  readonly protocol: string
+  readonly packets: number
+  readonly verdict: 'refused' | 'audited'
+  readonly names: readonly string[]
+  /** Options, each of which would allow it; none for an address that no name was answered with. */
+  readonly allow: readonly string[]
+}
+
+export function summaryOf({
+  names,
+  connections,
+  lost,
+}: Pick<Recorder, 'names' | 'connections' | 'lost'>): Summary {
+  const all = [...connections.values()].sort(byPlace)
+  return {
+    names: [...names.values()].sort(byName).map(({ name, asked, verdict }) => {
+      const refused = verdict === 'denied' || verdict === 'audited'
+      return { name, asked, verdict, allow: refused ? `--allow ${name}` : null }
+    }),
+    refused: all.flatMap(({ verdict, ...each }) =>
+      verdict === 'made' ? [] : [refusedOf({ verdict, ...each }, verdict)],
+    ),
+    made: all
+      .filter(({ verdict }) => verdict === 'made')
+      .map(({ address, port, protocol, names: known }) => ({
+        address,
+        port,
+        protocol,
+        names: [...known].sort(),
+      })),
+    lost,
+  }
+}
+
+function refusedOf(record: ConnectionRecord, verdict: 'refused' | 'audited'): RefusedConnection {
+  const { address, port, protocol, packets } = record
+  const names = [...record.names].sort()
+  const usable = protocol === 'TCP' || protocol === 'UDP'
+  const allow = usable
+    ? names.map((name) => `--allow ${name}:${port}/${protocol.toLowerCase()}`)
+    : []
+  return { address, port, protocol, packets, verdict, names, allow }
+}
+
+function byName(a: NameRecord, b: NameRecord): number {
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
+}
+
+function byPlace(a: ConnectionRecord, b: ConnectionRecord): number {
+  return keyOf(a) < keyOf(b) ? -1 : keyOf(a) > keyOf(b) ? 1 : 0
+}
+
+function keyOf({ names, address, protocol, port }: ConnectionRecord): string {
+  return `${[...names].sort()[0] ?? '~'} ${address} ${protocol} ${String(port).padStart(5, '0')}`
+}
+
+/** Rows of the table: what, verdict, how often, and what would allow it. */
+export function summaryRows({ names, refused }: Summary): readonly (readonly string[])[] {
+  return [
+    ...names.map(({ name, verdict, asked, allow }) => [name, verdict, String(asked), allow ?? '']),
+    ...refused.map((each) => {
+      const host = each.address.includes(':') ? `[${each.address}]` : each.address
+      const place =
+        each.port === 0
+          ? `${host} ${each.protocol}`
+          : `${host}:${each.port}/${each.protocol.toLowerCase()}`
+      const allow =
+        each.allow.length > 0 ? each.allow.join(' or ') : 'no name was answered with this address'
+      return [place, each.verdict, String(each.packets), allow]
+    }),
+  ]
+}

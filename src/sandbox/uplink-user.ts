@@ -1,0 +1,64 @@
+// Uplinks without root: pasta (Debian package passt) or slirp4netns, which carry the command's connections as sockets
+// of their own in the caller's network namespace. Neither lets the command reach the caller's loopback.
+
+import { UnavailableError } from '../core/errors.ts'
+import {
+  expectsIpv6,
+  Helper,
+  isInstalled,
+  mustHaveTun,
+  UPLINK_INTERFACE,
+  waitForRoutes,
+  type Uplink,
+  type UplinkOptions,
+} from './uplink.ts'
+
+export type UserUplink = 'pasta' | 'slirp4netns'
+
+/** slirp4netns has these fixed; pasta is given them. */
+const ADDRESS4 = '10.0.2.100'
+const GATEWAY4 = '10.0.2.2'
+const PREFIX6 = 'fd00::/64'
+const ADDRESS6 = 'fd00::64'
+const GATEWAY6 = 'fd00::2'
+
+/** The one to use; throws UnavailableError when neither is installed, or `wanted` is not. */
+export function chooseUserUplink(wanted?: UserUplink): UserUplink {
+  const choices: readonly UserUplink[] = wanted === undefined ? ['pasta', 'slirp4netns'] : [wanted]
+  const found = choices.find(isInstalled)
+  if (found !== undefined) return found
+  throw new UnavailableError(
+    wanted === 'slirp4netns'
+      ? 'Cannot connect the command: slirp4netns is not installed: apt-get install slirp4netns'
+      : wanted === 'pasta'
+        ? 'Cannot connect the command: pasta is not installed: apt-get install passt'
+        : 'Cannot connect the command: neither pasta nor slirp4netns is installed: apt-get install passt',
+  )
+}
+
+export function openUserUplink(kind: UserUplink, options: UplinkOptions): Uplink {
+  mustHaveTun()
+  const helper = new Helper([options.program, 'guard', ...COMMANDS[kind](options.pid)])
+  return {
+    addresses: [ADDRESS4, PREFIX6],
+    ready: waitForRoutes(options, helper, kind),
+    stop: async () => await helper.stop(),
+  }
+}
+
+const COMMANDS: Readonly<Record<UserUplink, (pid: number) => readonly string[]>> = {
+  pasta: (pid) => [
+    'pasta',
+    ...['--foreground', '--quiet', '--config-net', '--ns-ifname', UPLINK_INTERFACE],
+    ...['--no-map-gw', '--no-dhcp', '--no-dhcpv6', '--no-ra'],
+    ...['-t', 'none', '-u', 'none', '-T', 'none', '-U', 'none'],
+    ...['--address', ADDRESS4, '--netmask', '255.255.255.0', '--gateway', GATEWAY4],
+    ...(expectsIpv6() ? ['--address', ADDRESS6, '--gateway', GATEWAY6] : ['--ipv4-only']),
+    String(pid),
+  ],
+  slirp4netns: (pid) => [
+    'slirp4netns',
+    ...['--configure', '--enable-ipv6', '--disable-host-loopback', '--disable-dns'],
+    ...[String(pid), UPLINK_INTERFACE],
+  ],
+}
