@@ -6,6 +6,27 @@ import type { Question } from './query.ts'
 import { HEADER_OCTETS, LOWER, u16 } from './wire.ts'
 
 /**
+ * True for a reply (QR=1, opcode QUERY) whose only question is octet for octet that of the query at `queryAt`, which ends
+ * `questionEnd` octets from the query's start. Nearly every answer is one; any other is left to `questionEquals`.
+ */
+export function questionEchoes(
+  buf: Uint8Array,
+  offset: number,
+  length: number,
+  query: Uint8Array,
+  queryAt: number,
+  questionEnd: number,
+): boolean {
+  if (length < questionEnd) return false
+  if ((u16(buf, offset + 2) & (FLAG_QR | MASK_OPCODE)) !== FLAG_QR) return false
+  if (u16(buf, offset + 4) !== 1) return false
+  for (let i = HEADER_OCTETS; i < questionEnd; i++) {
+    if (buf[offset + i] !== query[queryAt + i]) return false
+  }
+  return true
+}
+
+/**
  * True for a reply (QR=1, opcode QUERY) with exactly the question asked, labels compared without case; and for
  * one without a question whose header RCODE is neither NOERROR nor NXDOMAIN (Q3), which passes and teaches
  * nothing. An error that only OPT tells (BADVERS) needs its question.

@@ -1,6 +1,7 @@
 // The query of one slot in flight as the dns functions want to see it: a question to compare an answer
 // with, and what a local answer repeats. One object is used again for every slot; `read` fills it. No allocation.
 
+import { questionEchoes, questionEquals } from '../dns/match.ts'
 import type { HashedQuestion } from '../dns/query.ts'
 import type { AnsweredQuery } from '../dns/reply.ts'
 import { HEADER_OCTETS, LOWER, u16 } from '../dns/wire.ts'
@@ -21,6 +22,22 @@ export class SlotView implements HashedQuestion, AnsweredQuery {
   questionEnd = 0
   hasOpt = false
   dnssecOk = false
+
+  /** Whether a message is the reply to the query of a taken slot (SEMANTICS 4); reads the slot if it must. */
+  isReply(
+    table: InFlightTable,
+    slot: number,
+    octets: Uint8Array,
+    offset: number,
+    length: number,
+  ): boolean {
+    const end = table.questionEnds[slot]!
+    if (questionEchoes(octets, offset, length, table.octets(slot), table.offset(slot), end)) {
+      return true
+    }
+    this.read(table, slot)
+    return questionEquals(octets, offset, length, this)
+  }
 
   /** Reads a taken slot. Only sound queries are forwarded, so the name stands uncompressed behind the header. */
   read(table: InFlightTable, slot: number): void {

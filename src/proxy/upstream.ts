@@ -10,7 +10,6 @@ import type { Clock, Timer } from '../core/clock.ts'
 import type { EndpointId, Generation } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
 import { FLAG_QR, MASK_RCODE, RCODE_SERVFAIL } from '../dns/codes.ts'
-import { questionEquals } from '../dns/match.ts'
 import type { QueryView } from '../dns/query.ts'
 import { HEADER_OCTETS, u16 } from '../dns/wire.ts'
 import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from './answer-batch.ts'
@@ -250,8 +249,7 @@ export class Upstream {
       return
     }
     const slot = this.#waits.slotOf(wait)
-    this.#view.read(this.inFlight, slot)
-    if (!questionEquals(octets, offset, length, this.#view)) {
+    if (!this.#view.isReply(this.inFlight, slot, octets, offset, length)) {
       this.counters.mismatched++
       this.attempts.repeatOverTcp(wait)
       return

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { AnswerView } from '../../src/dns/answer.ts'
-import { questionEquals } from '../../src/dns/match.ts'
+import { questionEchoes, questionEquals } from '../../src/dns/match.ts'
 import { guard } from '../support/guarded.ts'
 import { a, A, AAAA, ANSWER_FLAGS, mkAnswer, mkMessage, wireName } from '../support/messages.ts'
 import { mutateField, mutateOctets, randomAnswer, randomQuestion } from '../support/mutate.ts'
@@ -53,6 +53,22 @@ test('questionEquals accepts the reply to the question and nothing else', () => 
     const { buf, offset, length, outside } = guard(message)
     assert.equal(questionEquals(buf, offset, length, question), equal, reason)
     assert.deepEqual(outside, [], reason)
+  }
+})
+
+test('questionEchoes accepts nothing that questionEquals refuses, and every echo in the same case', () => {
+  const query = mkMessage({ questions: [{ name: www }] })
+  const end = query.length
+  for (const [reason, message, equal] of rows) {
+    const { buf, offset, length, outside } = guard(message)
+    const echoes = questionEchoes(buf, offset, length, query, 0, end)
+    assert.ok(equal || !echoes, reason)
+    assert.deepEqual(outside, [], reason)
+  }
+  const message = mkAnswer(www, A, records)
+  assert.equal(questionEchoes(message, 0, message.length, query, 0, end), true)
+  for (let length = 0; length < end; length++) {
+    assert.equal(questionEchoes(message, 0, length, query, 0, end), false, `${length} octets`)
   }
 })
 
