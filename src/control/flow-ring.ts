@@ -75,6 +75,7 @@ export class FlowRing {
   readonly #addresses = new Uint16Array(FLOW_CAPACITY)
   readonly #families = new Uint8Array(FLOW_CAPACITY)
   readonly #peers = new Uint8Array(FLOW_CAPACITY * 16)
+  readonly #peerWords = new Uint32Array(this.#peers.buffer)
   readonly #protocols = new Uint8Array(FLOW_CAPACITY)
   readonly #ports = new Uint16Array(FLOW_CAPACITY)
   readonly #identities = new Uint32Array(FLOW_CAPACITY)
@@ -96,7 +97,10 @@ export class FlowRing {
     return Math.max(0, this.#count - FLOW_CAPACITY)
   }
 
-  /** Adds a DNS decision about the wire name at `nameOffset`, in any case: it is lowered when somebody reads it. */
+  /**
+   * Adds a DNS decision about the wire name at `nameOffset`, in any case: it is lowered when somebody reads it. `clients`
+   * has the client's 16 octets as four words from `clientAt`.
+   */
   addDns(
     time: number,
     kind: number,
@@ -108,12 +112,13 @@ export class FlowRing {
     rcode: number,
     addresses: number,
     family: number,
-    client: Uint8Array,
-    clientOffset: number,
+    clients: Uint32Array,
+    clientAt: number,
     reason = '',
     nameOffset = 0,
   ): void {
-    const at = this.#begin(time, kind, endpoint, family, client, clientOffset)
+    const at = this.#begin(time, kind, endpoint, family)
+    for (let i = 0; i < 4; i++) this.#peerWords[at * 4 + i] = clients[clientAt + i]!
     if (this.#reasons[at] !== reason) this.#reasons[at] = reason
     this.#outcomes[at] = outcome
     this.#qtypes[at] = qtype
@@ -128,7 +133,8 @@ export class FlowRing {
 
   addPacket(time: number, flow: PacketFlow): void {
     const kind = FLOW_KINDS.indexOf(flow.kind)
-    const at = this.#begin(time, kind, flow.endpoint, flow.family, flow.peer, 0)
+    const at = this.#begin(time, kind, flow.endpoint, flow.family)
+    this.#peers.set(flow.peer.subarray(0, 16), at * 16)
     this.#outcomes[at] = 0
     this.#nameLengths[at] = 0
     this.#protocols[at] = flow.protocol
@@ -141,7 +147,8 @@ export class FlowRing {
   /** An endpoint lost its last policy (SEMANTICS 2). */
   addPolicyLost(time: number, endpoint: number, file: string): void {
     const kind = FLOW_KINDS.indexOf('policy-lost')
-    const at = this.#begin(time, kind, endpoint, 0, this.#octets, 0)
+    const at = this.#begin(time, kind, endpoint, 0)
+    this.#peers.fill(0, at * 16, at * 16 + 16)
     this.#outcomes[at] = 0
     this.#nameLengths[at] = 0
     this.#reasons[at] = file
@@ -169,20 +176,12 @@ export class FlowRing {
     }
   }
 
-  #begin(
-    time: number,
-    kind: number,
-    endpoint: number,
-    family: number,
-    peer: Uint8Array,
-    peerOffset: number,
-  ): number {
+  #begin(time: number, kind: number, endpoint: number, family: number): number {
     const at = this.#count++ % FLOW_CAPACITY
     this.#times[at] = time
     this.#kinds[at] = kind
     this.#endpoints[at] = endpoint
     this.#families[at] = family
-    for (let i = 0; i < 16; i++) this.#peers[at * 16 + i] = peer[peerOffset + i]!
     return at
   }
 

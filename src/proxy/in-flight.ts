@@ -10,7 +10,7 @@ import type { EndpointId, Generation } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import type { QueryView } from '../dns/query.ts'
 import type { MessageBatch } from './batch.ts'
-import { copyClient, type ClientColumns } from './client-columns.ts'
+import { copyClient, wordsOf, type ClientColumns } from './client-columns.ts'
 import { ClientCounts } from './client-counts.ts'
 import { copyOctets, copyOf } from './octet-store.ts'
 
@@ -41,11 +41,13 @@ export class InFlightTable implements ClientColumns {
   readonly capacity: number
   readonly families: Uint8Array
   readonly addresses: Uint8Array
+  readonly addressWords: Uint32Array
   readonly ports: Uint16Array
   readonly transports: Uint8Array
   readonly channels: Uint32Array
   readonly interfaces: Uint32Array
   readonly askedAddresses: Uint8Array
+  readonly askedWords: Uint32Array
   readonly askedPorts: Uint16Array
   /** The client's own query id. */
   readonly clientIds: Uint16Array
@@ -84,11 +86,13 @@ export class InFlightTable implements ClientColumns {
     this.#perClient = perClient
     this.families = new Uint8Array(capacity)
     this.addresses = new Uint8Array(capacity * 16)
+    this.addressWords = wordsOf(this.addresses)
     this.ports = new Uint16Array(capacity)
     this.transports = new Uint8Array(capacity)
     this.channels = new Uint32Array(capacity)
     this.interfaces = new Uint32Array(capacity)
     this.askedAddresses = new Uint8Array(capacity * 16)
+    this.askedWords = wordsOf(this.askedAddresses)
     this.askedPorts = new Uint16Array(capacity)
     this.clientIds = new Uint16Array(capacity)
     this.endpoints = new Uint32Array(capacity)

@@ -47,8 +47,8 @@ export class ProxyFlows {
       0,
       0,
       batch.families[i]!,
-      batch.addresses,
-      i * 16,
+      batch.addressWords,
+      i * 4,
       reason,
     )
   }
@@ -82,8 +82,8 @@ export class ProxyFlows {
       rcode,
       addresses,
       inFlight.families[slot]!,
-      inFlight.addresses,
-      slot * 16,
+      inFlight.addressWords,
+      slot * 4,
       reason,
       inFlight.offset(slot) + HEADER_OCTETS,
     )

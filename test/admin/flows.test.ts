@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { wordsOf } from '../../src/proxy/client-columns.ts'
 import { FLOW_FILTERS, flowView } from '../../src/admin/views/flows.ts'
 import { FLOW_KINDS, type FlowKind } from '../../src/control/flow-ring.ts'
 import { mkAdmin } from '../support/admin.ts'
@@ -17,7 +18,20 @@ function mkLab() {
     const wire = wireOf(name)
     const { octets } = prefixOf('10.0.0.1')
     const number = FLOW_KINDS.indexOf(kind)
-    state.flows.addDns(TIME, number, 1, endpoint, wire, wire.length, 28, 3, 2, 4, octets, 0)
+    state.flows.addDns(
+      TIME,
+      number,
+      1,
+      endpoint,
+      wire,
+      wire.length,
+      28,
+      3,
+      2,
+      4,
+      wordsOf(octets),
+      0,
+    )
   }
   return { node, state, dns }
 }

@@ -182,7 +182,7 @@ test('AdminServer shows flows kept, the last ones, filtered, and follows', async
   const { state, socketPath } = await serve({ flows: new FlowRing() })
   const add = (kind: number): void => {
     const wire = wireOf('a.example')
-    state.flows.addDns(0, kind, 0, 1, wire, wire.length, 1, 0, 0, 4, new Uint8Array(16), 0)
+    state.flows.addDns(0, kind, 0, 1, wire, wire.length, 1, 0, 0, 4, new Uint32Array(4), 0)
   }
   for (const kind of [1, 2, 1]) add(kind)
   const numbers = (text: string) => [...text.matchAll(/"number":(\d+)/g)].map(([, n]) => Number(n))

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { wordsOf } from '../../src/proxy/client-columns.ts'
 import { AdminServer } from '../../src/admin/server.ts'
 import { askCommand } from '../../src/cli/ask.ts'
 import { auditCommand } from '../../src/cli/audit.ts'
@@ -117,7 +118,7 @@ test('flowsCommand shows a line a flow, filtered by verdict', async () => {
   const wire = wireOf('evil.test')
   const { octets } = prefixOf('198.18.0.9')
   const denied = FLOW_KINDS.indexOf('denied')
-  state.flows.addDns(0, denied, 0, 1, wire, wire.length, 1, 0, 0, 4, octets, 0)
+  state.flows.addDns(0, denied, 0, 1, wire, wire.length, 1, 0, 0, 4, wordsOf(octets), 0)
   const packet = { endpoint: 1, family: 4, protocol: 6, port: 443, identity: 9, rule: 0 }
   state.flows.addPacket(0, { ...packet, kind: 'audit', peer: octets, reason: 'policy' })
   const all = await runCommand(flowsCommand, '--socket', socket)
@@ -209,7 +210,7 @@ test('askCommand shows answer and decision, over UDP and TCP', async (t) => {
   const wire = wireOf('b.x')
   const { octets } = prefixOf('10.0.0.1')
   const answered = FLOW_KINDS.indexOf('answered')
-  state.flows.addDns(0, answered, 1, 1, wire, wire.length, 1, 0, 1, 4, octets, 0)
+  state.flows.addDns(0, answered, 1, 1, wire, wire.length, 1, 0, 1, 4, wordsOf(octets), 0)
   for (const more of [[], ['--tcp']]) {
     const { code, out } = await runCommand(askCommand, ...args, ...more)
     assert.equal(code, 0, out)
