@@ -19,7 +19,8 @@ export class FlowReader implements Flows {
   readonly #onEnd: () => void
   #next: number
   #dropped = 0
-  #ended = false
+  /** The first flow that is not wanted any more. */
+  #until = Number.POSITIVE_INFINITY
   #closed = false
   #wake: (() => void) | undefined
   /** The read before: reads are answered in the order they were asked. */
@@ -61,9 +62,9 @@ export class FlowReader implements Flows {
     return await Promise.resolve({ done: true, value: undefined })
   }
 
-  /** No flow comes any more. */
   end(): void {
-    this.#ended = true
+    this.#until = Math.min(this.#until, this.#state.flows.count)
+    this.#onEnd()
     this.#wake?.()
   }
 
@@ -72,8 +73,8 @@ export class FlowReader implements Flows {
     while (!this.#closed) {
       const flow = this.#take()
       if (flow !== undefined) return { done: false, value: flow }
+      if (this.#next >= this.#until) break
       if (this.#next < flows.count) await new Promise<void>((done) => clock.soon(done))
-      else if (this.#ended) break
       else await this.#wait()
     }
     return { done: true, value: undefined }
@@ -82,12 +83,13 @@ export class FlowReader implements Flows {
   /** The next flow that is wanted, of a turn's worth. */
   #take(): Flow | undefined {
     const { flows } = this.#state
-    const oldest = Math.max(flows.oldest, flows.count - this.#bound)
+    const behind = Math.max(flows.oldest, flows.count - this.#bound)
+    const oldest = Math.min(behind, this.#until)
     if (this.#next < oldest) {
       this.#dropped += oldest - this.#next
       this.#next = oldest
     }
-    const end = Math.min(flows.count, this.#next + FLOWS_PER_TURN)
+    const end = Math.min(flows.count, this.#until, this.#next + FLOWS_PER_TURN)
     while (this.#next < end) {
       const flow = flowView(this.#state, this.#next++, this.#only)
       if (flow === undefined) continue

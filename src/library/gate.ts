@@ -77,11 +77,13 @@ export type Flow = FlowShape
 export type GateStatus = StatusShape
 export type GateEndpoint = EndpointShape
 
-/** Flows as they come. Ends when the gate is stopped and everything was read, or by `return` (`break` in a loop). */
+/** Flows as they come. Ends after `end` or the gate's stop when what was there has been read; at once by `return` (`break`). */
 export interface Flows extends AsyncIterable<Flow> {
   next(): Promise<IteratorResult<Flow, undefined>>
   return(): Promise<IteratorResult<Flow, undefined>>
   [Symbol.asyncIterator](): Flows
+  /** No flow after this moment; those before it are still read. */
+  end(): void
   /** Flows that went by unseen because the reader was too slow. */
   readonly dropped: number
 }

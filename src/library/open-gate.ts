@@ -136,7 +136,7 @@ class OpenGate implements Gate {
 
   async #stop(): Promise<void> {
     await this.#services.stop()
-    for (const reader of this.#readers) reader.end()
+    for (const reader of [...this.#readers]) reader.end()
   }
 
   /** Waits until what was changed is in force everywhere. */

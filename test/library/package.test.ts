@@ -1,0 +1,193 @@
+// The packed package as a stranger has it: unpacked into a project of its own, with the packages that it declares
+// and no others; its types by a strict compiler that reads declarations too, its program by plain Node. The
+// examples of docs/library.md are compiled and run there.
+
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { after, before, test } from 'node:test'
+import { z } from 'zod'
+import { mkFolder } from '../support/daemon-files.ts'
+import { run } from '../support/lab-process.ts'
+import { answerTo, FakeUpstream } from '../support/upstream.ts'
+
+const skip = existsSync('dist/src/library.d.ts') ? false : 'dist/ is not built: npm run build'
+const MANIFEST = z.object({ dependencies: z.record(z.string(), z.string()) })
+const project = mkFolder()
+let upstream: FakeUpstream
+
+before(async () => {
+  upstream = await FakeUpstream.start((query) => {
+    query.send(answerTo(query, { addresses: ['192.0.2.7'] }))
+  })
+  if (skip === false) await install()
+})
+after(async () => {
+  await upstream.stop()
+  rmSync(project, { recursive: true })
+})
+
+/** As `npm install` does, but with the packages that are here already. */
+async function install(): Promise<void> {
+  const packed = await run(
+    'npm',
+    ['pack', '--ignore-scripts', '--silent', '--pack-destination', project],
+    {
+      limitMs: 60_000,
+    },
+  )
+  assert.equal(packed.code, 0, packed.stderr)
+  const own = join(project, 'node_modules', 'namegate')
+  mkdirSync(own, { recursive: true })
+  const archive = join(project, packed.stdout.trim().split('\n').at(-1) ?? '')
+  const unpacked = await run('tar', ['-xzf', archive, '-C', own, '--strip-components=1'])
+  assert.equal(unpacked.code, 0, unpacked.stderr)
+  const { dependencies } = MANIFEST.parse(
+    JSON.parse(readFileSync(join(own, 'package.json'), 'utf8')),
+  )
+  for (const name of [...Object.keys(dependencies), '@types/node', 'undici-types']) {
+    const link = join(project, 'node_modules', name)
+    mkdirSync(dirname(link), { recursive: true })
+    symlinkSync(resolve('node_modules', name), link)
+  }
+  write('package.json', '{ "type": "module", "private": true }')
+}
+
+function write(name: string, text: string): string {
+  const path = join(project, name)
+  writeFileSync(path, text)
+  return path
+}
+
+/** Compiles one file of the project; what the compiler says. */
+async function compile(name: string, types: readonly string[]): Promise<string> {
+  const compilerOptions = {
+    ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false },
+    ...{ noUncheckedIndexedAccess: true, noPropertyAccessFromIndexSignature: true },
+    ...{ target: 'es2023', module: 'nodenext', lib: ['es2023'], types },
+  }
+  const config = write('tsconfig.json', JSON.stringify({ compilerOptions, files: [name] }))
+  const { stdout, stderr } = await run(resolve('node_modules/.bin/tsc'), ['-p', config], {
+    cwd: project,
+    limitMs: 120_000,
+  })
+  return stdout + stderr
+}
+
+async function execute(name: string): Promise<string> {
+  const env = { UPSTREAM: `127.0.0.1:${upstream.port}` }
+  const { code, stdout, stderr } = await run(process.execPath, [name], {
+    cwd: project,
+    env,
+    limitMs: 60_000,
+  })
+  assert.equal(code, 0, stderr)
+  assert.equal(stderr, '')
+  return stdout
+}
+
+test(
+  'the package has types that stand alone, without types of Node or of its own packages',
+  { skip },
+  async () => {
+    write(
+      'alone.ts',
+      `import { createGate, InvalidInputError, type Flow, type Gate, type GateConfig } from 'namegate'
+const config: GateConfig = { listeners: [{ port: 0 }], dns: { hold: { limit: '50ms' } }, limits: { pairs: 1000 } }
+const gate: Gate = await createGate({ config, log: (line: string) => void line })
+const { revision }: { readonly revision: number } = await gate.setPolicy('a', 'kind: x')
+for await (const flow of gate.flows({ only: 'deny', bound: revision })) {
+  const seen: Flow = flow
+  if ('port' in seen) seen.rules satisfies readonly object[]
+  else if ('name' in seen) seen.rcode satisfies string | null
+  else seen.policies satisfies string
+}
+try { await gate.stop() } catch (error) {
+  if (error instanceof InvalidInputError) error.faults[0]?.position.line satisfies number | undefined
+}
+`,
+    )
+    assert.equal(await compile('alone.ts', []), '')
+  },
+)
+
+test('the package has types that refuse what the gate would refuse', { skip }, async () => {
+  const rows: readonly (readonly [code: string, says: string])[] = [
+    ['await createGate({ config: { datapath: { kind: "memroy" } } })', '\'"memroy"\''],
+    ['await createGate({ config: { dns: { "min-ttl": "5 minutes" } } })', '5 minutes'],
+    ['await createGate({ polices: {} })', 'polices'],
+    ['const gate = await createGate(); await gate.setEndpoint({ addresses: [] })', "'name'"],
+  ]
+  for (const [code, says] of rows) {
+    write('bad.ts', `import { createGate } from 'namegate'\n${code}\n`)
+    const said = await compile('bad.ts', [])
+    assert.ok(said.includes('error TS') && said.includes(says), `${code}: ${said}`)
+  }
+})
+
+test(
+  'the package runs by plain Node, prints nothing of its own and ends by itself',
+  { skip },
+  async () => {
+    write(
+      'plain.js',
+      `import { createGate } from 'namegate'
+const gate = await createGate({ endpoints: [{ name: 'a', addresses: ['127.0.0.1'] }] })
+const flows = gate.flows()
+setTimeout(() => void gate.stop(), 200)
+for await (const flow of flows) console.log(flow)
+console.log(gate.addresses.length, gate.status().endpoints.known)
+`,
+    )
+    assert.equal(await execute('plain.js'), '1 1\n')
+    write(
+      'failed.js',
+      `import { createGate } from 'namegate'
+await createGate({ config: { listeners: [{ address: '192.0.2.1', port: 0 }] } }).catch((error) => console.log(error.name))
+`,
+    )
+    assert.equal(await execute('failed.js'), 'UnavailableError\n')
+  },
+)
+
+/** Blocks of docs/library.md by the word after \`ts\`. */
+function examples(): ReadonlyMap<string, string> {
+  const text = readFileSync('docs/library.md', 'utf8')
+  const blocks = [...text.matchAll(/^```ts (\S+)\n([\s\S]*?)^```$/gm)]
+  assert.equal(blocks.length, [...text.matchAll(/^```\S/gm)].length, 'every block is tested')
+  return new Map(blocks.map(([, word = '', code = '']) => [word, code]))
+}
+
+const SAYS: Readonly<Record<string, string>> = {
+  'run=ci': `build: [ '192.0.2.7' ]
+build: [ '192.0.2.7' ]
+build: EREFUSED
+lint: [ '192.0.2.7' ]
+refused: [ [ 'telemetry.example' ], [] ]
+`,
+  'run=agent': `docs.example [ '192.0.2.7' ]
+granted api.example, in force with revision N
+api.example [ '192.0.2.7' ]
+refused paste.example
+paste.example no
+api.example [ '192.0.2.7' ]
+enforced: 0
+`,
+}
+
+for (const [word, says] of Object.entries(SAYS)) {
+  test(`docs/library.md shows a program that does what it says: ${word}`, { skip }, async () => {
+    const name = word.replace('run=', '')
+    write(`${name}.ts`, examples().get(word) ?? '')
+    assert.equal(await compile(`${name}.ts`, ['node']), '')
+    const lines = (await execute(`${name}.js`)).split('\n')
+    // The jobs of the first one run side by side.
+    if (name === 'ci') lines.sort()
+    assert.deepEqual(lines, name === 'ci' ? says.split('\n').sort() : says.split('\n'))
+  })
+}
+
+test('docs/library.md begins with a program that compiles', { skip }, async () => {
+  write('first.ts', examples().get('check') ?? '')
+  assert.equal(await compile('first.ts', ['node']), '')
+})

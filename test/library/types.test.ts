@@ -1,0 +1,56 @@
+// The keys of GateConfig are those of the configuration file, at every depth, and the schema takes every value that the
+// types allow. Held by the compiler; the test below says so of the one thing it cannot see, the names of the bounds.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { z } from 'zod'
+import type { configSchema } from '../../src/config/schema.ts'
+import { configFromObject } from '../../src/config/load.ts'
+import { LIMITS } from '../../src/core/limits.ts'
+import type { GateConfig } from '../../src/library.ts'
+
+type Input = z.input<typeof configSchema>
+
+/** `dns`, `dns.hold`, `dns.hold.limit`: every key of a type by its path; items of lists are their own. */
+type Keys<T> = T extends readonly (infer Item)[]
+  ? Keys<Item>
+  : T extends object
+    ? { [K in keyof T & string]: K | `${K}.${Keys<NonNullable<T[K]>>}` }[keyof T & string]
+    : never
+
+type Without<T> = Omit<T, 'limits'>
+type Missing = Exclude<Keys<Without<Input>>, Keys<Without<GateConfig>>>
+type Unknown = Exclude<Keys<Without<GateConfig>>, Keys<Without<Input>>>
+
+/** Compiles only when there is neither: the path of one that there is stands in the error. */
+function isNever(keys: readonly never[]): void {
+  void keys
+}
+declare const missing: () => readonly Missing[]
+declare const unknown: () => readonly Unknown[]
+
+/** What the types allow the schema takes, but for lists that may not be changed, which it copies. */
+type Mutable<T> = T extends readonly (infer Item)[]
+  ? Mutable<Item>[]
+  : T extends object
+    ? { -readonly [K in keyof T]: Mutable<T[K]> }
+    : T
+function take(config: Without<Input>): void {
+  void config
+}
+declare const any: () => Mutable<Without<GateConfig>>
+export function checked(): void {
+  isNever(missing())
+  isNever(unknown())
+  take(any())
+}
+
+test('GateConfig names every bound, and configFromObject takes its defaults', () => {
+  const limits: NonNullable<GateConfig['limits']> = Object.fromEntries(
+    Object.entries(LIMITS).map(([key, { default: value, unit }]) => [
+      key,
+      unit === 'ms' ? (`${value}ms` as const) : value,
+    ]),
+  )
+  assert.deepEqual(Object.keys(configFromObject({ limits }).limits), Object.keys(LIMITS))
+})
