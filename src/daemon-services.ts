@@ -12,7 +12,7 @@ import { Daemon } from './daemon.ts'
 import { makeDaemonAdmin } from './daemon-admin.ts'
 import { isBuilt, loadPosix } from './native/native.ts'
 import { openDatapath } from './open-datapath.ts'
-import { lockOrFail, pinLockFile } from './state/lock.ts'
+import { lockOrFail, pinLockFile, tableLockFile } from './state/lock.ts'
 import { readSettings, writeSettings } from './state/settings-file.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 import type { Log } from './telemetry/log.ts'
@@ -111,6 +111,8 @@ function takeLocks(config: Config, log: Log, keepsState: boolean): () => void {
     if (config.datapath.kind === 'ebpf') {
       const { pinPath } = config.datapath
       held.push(lockOrFail(posix, pinLockFile(pinPath), `pin path ${pinPath}`))
+    } else if (config.datapath.kind === 'nftables') {
+      held.push(lockOrFail(posix, tableLockFile(), 'the nftables table of this network namespace'))
     }
     return unlock
   } catch (error) {

@@ -7,7 +7,8 @@ import type { Config } from './config/config.ts'
 import type { Datapath } from './datapath/datapath.ts'
 import { EbpfDatapath } from './datapath/ebpf/adapter.ts'
 import { MemoryDatapath } from './datapath/memory/memory.ts'
-import { loadBpf, loadPosix } from './native/native.ts'
+import { NftablesDatapath } from './datapath/nftables/adapter.ts'
+import { loadBpf, loadNetlink, loadPosix } from './native/native.ts'
 
 /** `dns.tcp-idle`, whose other values are not built yet, in milliseconds. */
 const TCP_IDLE_MS = 6 * 3_600_000
@@ -18,13 +19,16 @@ export function openDatapath(config: Config, clock: Clock): Datapath {
     connectionsPerEndpoint: limits['connections-per-endpoint'],
     tcpIdleMs: TCP_IDLE_MS,
   }
+  const bounds = {
+    prefixesMax: limits.pairs + configuredPrefixesMax(limits),
+    policyEntriesMax: limits['policy-entries'] * POLICY_MAPS_FULL,
+  }
   switch (datapath.kind) {
     case 'memory':
       return new MemoryDatapath({
         ...shared,
         clock,
-        prefixesMax: limits.pairs + configuredPrefixesMax(limits),
-        policyEntriesMax: limits['policy-entries'] * POLICY_MAPS_FULL,
+        ...bounds,
       })
     case 'ebpf':
       return new EbpfDatapath({
@@ -32,6 +36,13 @@ export function openDatapath(config: Config, clock: Clock): Datapath {
         bpf: loadBpf(),
         posix: loadPosix(),
         pinPath: datapath.pinPath,
+      })
+    case 'nftables':
+      return new NftablesDatapath({
+        ...bounds,
+        tcpIdleMs: TCP_IDLE_MS,
+        netlink: loadNetlink(),
+        posix: loadPosix(),
       })
   }
 }

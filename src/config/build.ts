@@ -111,11 +111,13 @@ class Builder {
   #datapath(): DatapathConfig {
     const { kind, ebpf } = this.#keys.datapath
     const adoptExistingMs = this.#keys.datapath['adopt-existing']
-    switch (builtWord(kind, ['memory', 'ebpf'])) {
+    switch (builtWord(kind, ['memory', 'ebpf', 'nftables'])) {
       case 'memory':
         return { kind: 'memory', adoptExistingMs }
       case 'ebpf':
         return { kind: 'ebpf', pinPath: ebpf['pin-path'], adoptExistingMs }
+      case 'nftables':
+        return { kind: 'nftables', adoptExistingMs }
     }
   }
 

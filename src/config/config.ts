@@ -91,7 +91,11 @@ export type UpstreamServer =
 export type DatapathConfig = {
   /** Flows open before an endpoint was first enforced pass for so long. */
   readonly adoptExistingMs: number
-} & ({ readonly kind: 'memory' } | { readonly kind: 'ebpf'; readonly pinPath: string })
+} & (
+  | { readonly kind: 'memory' }
+  | { readonly kind: 'ebpf'; readonly pinPath: string }
+  | { readonly kind: 'nftables' }
+)
 
 export interface DnsConfig {
   readonly denyResponse: 'refused' | 'nxdomain' | 'nodata' | 'drop'

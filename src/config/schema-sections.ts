@@ -232,7 +232,6 @@ export const dns = group('What is answered', {
 export const datapath = group('What enforces', {
   kind: oneOf(['memory', 'ebpf', 'nftables'], {
     default: 'memory',
-    later: ['nftables'],
     doc: 'memory enforces nothing, it shows what would be',
   }),
   ebpf: group('The eBPF datapath', {

@@ -127,6 +127,19 @@ export class Conntrack {
     })
   }
 
+  /** Forgets every flow that `isGone` says so of; failures are left for a later pass. */
+  forgetFlows(isGone: (flow: Flow) => boolean): void {
+    for (const family of [4, 6] as const) {
+      this.#each(family, (records, count) => {
+        for (let i = 0; i < count; i++) {
+          const at = i * FLOW_SIZE
+          if (!isGone(decodeFlow(records, at))) continue
+          this.#addon.ctDelete(this.#remove, records.subarray(at, at + FLOW_SIZE))
+        }
+      })
+    }
+  }
+
   #each(family: Family, visit: (records: Uint8Array, count: number) => void): number {
     const errno = this.#addon.ctDump(this.#list, family)
     if (errno < 0) return errno

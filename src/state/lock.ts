@@ -2,8 +2,9 @@
 // never blocks. A second start is told who has it.
 
 import { createHash } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { UnavailableError } from '../core/errors.ts'
 import { takeLock, type LockResult } from '../native/lock.ts'
 import type { Posix } from '../native/native.ts'
@@ -12,6 +13,17 @@ import type { Posix } from '../native/native.ts'
 export function pinLockFile(pinPath: string): string {
   const name = createHash('sha256').update(pinPath).digest('hex').slice(0, 16)
   return `/run/namegate/${name}.lock`
+}
+
+/** The lock of this network namespace's nftables rules; of an ordinary user, whose namespaces are his own, in his folder. */
+export function tableLockFile(): string {
+  const name = `nftables-${statSync('/proc/self/ns/net').ino}.lock`
+  try {
+    accessSync('/run', constants.W_OK)
+    return join('/run/namegate', name)
+  } catch {
+    return join(tmpdir(), `namegate-${process.getuid?.() ?? 0}`, name)
+  }
 }
 
 /** Takes the lock until it is released or the process ends; throws UnavailableError that names the owner. */

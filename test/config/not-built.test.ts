@@ -21,7 +21,6 @@ const ROWS: readonly (readonly [text: string, message: string])[] = [
     'audit: { endpoints: [{ matchExpressions: [{}] }] }',
     'audit.endpoints[0].matchExpressions: a list ... []',
   ],
-  ['datapath: { kind: nftables }', 'datapath.kind: "nftables" ... memory'],
   ['datapath: { verify: 2m }', 'datapath.verify: "2m" ... 1m'],
   ['state: { restore-grace: 1m }', 'state.restore-grace: "1m" ... 10m'],
   ['sources: { max-age: 1h }', 'sources.max-age: "1h" ... 24h'],

@@ -1,0 +1,169 @@
+// Drops and audits as nflog reports them: packets' first octets with a prefix that says why. The rules report a bounded number a
+// second and the kernel never waits; here at most `limit` are read at a time. Identity and rule are what the tables say of the
+// packet when it is read.
+
+import { endpointId, identity, ruleId, type EndpointId } from '../../core/ids.ts'
+import type { Family } from '../../core/ip.ts'
+import type { NetlinkAddon } from '../../native/nftables.ts'
+import type { DatapathEvent, DropReason } from '../datapath.ts'
+import { readNetwork, type Packet } from '../memory/packet.ts'
+import { LOG_AUDIT, LOG_DENY, LOG_GROUP, LOG_OCTETS } from './layout.ts'
+import { Message } from './message.ts'
+import { BODY, Reader } from './reader.ts'
+
+const CONFIG = (4 << 8) | 1
+const PACKET = 4 << 8
+const BUFFER = 1024 * 1024
+const RECEIVE = 65_536
+const COMMAND_BIND = 1
+const COPY_PACKET = 2
+
+const CFG_COMMAND = 1
+const CFG_MODE = 2
+const CFG_TIMEOUT = 4
+const IN_DEVICE = 4
+const OUT_DEVICE = 5
+const PAYLOAD = 9
+const PREFIX = 10
+const ENOBUFS = 105
+const ETHERNET = 14
+
+export interface EventsOptions {
+  readonly netlink: NetlinkAddon
+  readonly indexOwner: (index: number) => EndpointId | undefined
+  readonly explain: (
+    endpoint: EndpointId,
+    family: Family,
+    peer: Uint8Array,
+    protocol: number,
+    port: number,
+  ) => { readonly identity: number; readonly rule: number }
+}
+
+interface Report {
+  readonly prefix: string
+  readonly inDevice: number
+  readonly outDevice: number
+  readonly packet: Uint8Array
+}
+
+export class Events {
+  readonly #options: EventsOptions
+  readonly #fd: number
+  readonly #received = new Uint8Array(RECEIVE)
+  #waiting: Report[] = []
+  #lost = 0
+
+  constructor(options: EventsOptions) {
+    this.#options = options
+    this.#fd = openGroup(options.netlink)
+  }
+
+  /** How often the kernel had no room for reports. */
+  get lost(): number {
+    return this.#lost
+  }
+
+  drain(limit: number, visit: (event: DatapathEvent) => void): void {
+    let left = limit
+    while (left > 0) {
+      if (this.#waiting.length === 0 && !this.#receive()) return
+      for (const report of this.#waiting.splice(0, left)) {
+        left--
+        const event = this.#decode(report)
+        if (event !== undefined) visit(event)
+      }
+    }
+  }
+
+  close(): void {
+    if (this.#fd >= 0) this.#options.netlink.nlClose(this.#fd)
+  }
+
+  #receive(): boolean {
+    if (this.#fd < 0) return false
+    const got = this.#options.netlink.nlReceive(this.#fd, this.#received, 0)
+    if (got === -ENOBUFS) {
+      this.#lost++
+      return this.#receive()
+    }
+    if (got <= 0) return false
+    const reader = new Reader(this.#received)
+    reader.messages(got, (type, _flags, from, end) => {
+      if (type === PACKET) this.#waiting.push(readReport(reader, from + BODY, end))
+    })
+    return true
+  }
+
+  #decode({ prefix, inDevice, outDevice, packet }: Report): DatapathEvent | undefined {
+    const { indexOwner, explain } = this.#options
+    const endpoint = indexOwner(inDevice) ?? indexOwner(outDevice)
+    if (endpoint === undefined) return undefined
+    const isAudit = prefix.startsWith(LOG_AUDIT)
+    const reason = reasonOf(prefix.slice((isAudit ? LOG_AUDIT : LOG_DENY).length).trim())
+    const head = { verdict: isAudit ? 'audit' : 'deny', reason, endpoint } as const
+    const family: Family = (packet[0] ?? 0) >> 4 === 6 ? 6 : 4
+    const read = reason === 'malformed' ? undefined : readCut(family, packet)
+    if (read === undefined) {
+      const peer = new Uint8Array(16)
+      return { ...head, family, peer, protocol: 0, port: 0, identity: identity(0), rule: ruleId(0) }
+    }
+    const { target, protocol, targetPort } = read
+    const why = explain(endpointId(endpoint), family, target, protocol, targetPort)
+    return {
+      ...head,
+      family,
+      peer: target,
+      protocol,
+      port: targetPort,
+      identity: identity(why.identity),
+      rule: ruleId(reason === 'policy' ? why.rule : 0),
+    }
+  }
+}
+
+function readReport(reader: Reader, from: number, end: number): Report {
+  const report = { prefix: '', inDevice: 0, outDevice: 0, packet: new Uint8Array(0) }
+  reader.attributes(from, end, (type, at, to) => {
+    if (type === PREFIX) report.prefix = reader.text(at, to)
+    else if (type === IN_DEVICE) report.inDevice = reader.u32(at)
+    else if (type === OUT_DEVICE) report.outDevice = reader.u32(at)
+    else if (type === PAYLOAD) report.packet = reader.octets.slice(at, to)
+  })
+  return report
+}
+
+/** A packet of which only the beginning is there. */
+function readCut(family: Family, packet: Uint8Array): Packet | undefined {
+  const frame = new Uint8Array(ETHERNET + packet.length)
+  frame.set(family === 4 ? [0x08, 0x00] : [0x86, 0xdd], ETHERNET - 2)
+  frame.set(packet, ETHERNET)
+  const length = family === 4 ? packet.length : packet.length - 40
+  const at = ETHERNET + (family === 4 ? 2 : 4)
+  frame.set([length >> 8, length & 0xff], at)
+  const read = readNetwork(frame)
+  return read.kind === 'ip' ? read.packet : undefined
+}
+
+function reasonOf(text: string): DropReason {
+  return text === 'source' || text === 'malformed' ? text : 'policy'
+}
+
+/** Joins the group; negative where it can't: another process has it, or the kernel has no nflog. */
+function openGroup(netlink: NetlinkAddon): number {
+  const fd = netlink.nlOpen(BUFFER)
+  if (fd < 0) return fd
+  const message = new Message(256)
+  const results = new Uint32Array(64)
+  message.beginOther(CONFIG, 0x4, 0, LOG_GROUP)
+  message.u8(CFG_COMMAND, COMMAND_BIND)
+  const mode = message.space(CFG_MODE, 6)
+  message.putShort(mode + 2, LOG_OCTETS)
+  message.putByte(mode + 4, COPY_PACKET)
+  message.u32(CFG_TIMEOUT, 1)
+  message.end()
+  const count = netlink.nlRequest(fd, message.octets, message.size, results)
+  if (count > 0 && results[1] === 0) return fd
+  netlink.nlClose(fd)
+  return -1
+}

@@ -1,0 +1,64 @@
+// Interfaces that may do DNS only until they belong to an endpoint: by name, so that one is closed from the packet on with
+// which it appears. Patterns and single names become ranges of names that do not touch `lo`.
+
+import type { Element } from './mirror.ts'
+
+const WIDTH = 16
+const END = 1n << BigInt(WIDTH * 8)
+
+interface Range {
+  readonly first: bigint
+  /** Behind the last. */
+  readonly end: bigint
+}
+
+/** Elements of a set of single ranges of interface names, for names and patterns (`lxc*`). */
+export function nameRanges(patterns: Iterable<string>): readonly Element[] {
+  const ranges = [...patterns].map(rangeOf).toSorted((a, b) => (a.first < b.first ? -1 : 1))
+  const merged: Range[] = []
+  for (const range of ranges) {
+    const before = merged.at(-1)
+    if (before !== undefined && range.first <= before.end) {
+      if (range.end > before.end) merged[merged.length - 1] = { ...before, end: range.end }
+    } else merged.push(range)
+  }
+  return merged
+    .flatMap(withoutLoopback)
+    .flatMap(({ first, end }) => [
+      { key: octetsOf(first) },
+      ...(end < END ? [{ key: octetsOf(end), isEnd: true }] : []),
+    ])
+}
+
+export function matches(pattern: string, name: string): boolean {
+  if (name === 'lo') return false
+  return pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
+}
+
+function rangeOf(pattern: string): Range {
+  const isOpen = pattern.endsWith('*')
+  const start = isOpen ? pattern.slice(0, -1) : pattern
+  const first = numberOf(start)
+  const width = isOpen ? 8n * BigInt(WIDTH - start.length) : 0n
+  return { first, end: first + (1n << width) }
+}
+
+function withoutLoopback(range: Range): readonly Range[] {
+  const lo = numberOf('lo')
+  if (lo < range.first || lo >= range.end) return [range]
+  const parts = [
+    { first: range.first, end: lo },
+    { first: lo + 1n, end: range.end },
+  ]
+  return parts.filter(({ first, end }) => first < end)
+}
+
+function numberOf(text: string): bigint {
+  const octets = Buffer.alloc(WIDTH)
+  octets.write(text, 'latin1')
+  return BigInt(`0x${octets.toString('hex')}`)
+}
+
+function octetsOf(number: bigint): Uint8Array {
+  return Buffer.from(number.toString(16).padStart(WIDTH * 2, '0'), 'hex')
+}

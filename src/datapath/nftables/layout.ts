@@ -1,0 +1,175 @@
+// Names and shapes of everything in namegate's own table, `inet namegate`. Rules are static; all that changes is
+// elements. Another layout is another number: a table of another number is replaced whole.
+//
+// Numbers that only we write (endpoint, scope, identity, class, port set) are `mark`: 32 bits in the machine's order.
+// Sides: `in`, packets of the endpoint come in by the interface (host side of a veth); `out`, they go out by it (an
+// interface inside the workload's own network namespace).
+
+export const TABLE = 'namegate'
+export const LAYOUT = 1
+
+export type Side = 'in' | 'out'
+export const SIDES: readonly Side[] = ['in', 'out']
+
+/** Data types as nft numbers them, with their size in octets. */
+export const FIELD = {
+  nfproto: [2, 1],
+  integer: [4, 4],
+  ip4: [7, 4],
+  ip6: [8, 16],
+  mac: [9, 6],
+  protocol: [12, 1],
+  port: [13, 2],
+  mark: [19, 4],
+  ifindex: [20, 4],
+  uid: [23, 4],
+  ifname: [41, 16],
+} as const
+
+export type Field = keyof typeof FIELD
+
+export interface SetShape {
+  readonly name: string
+  readonly key: readonly Field[]
+  /** Of maps: what an element has; `verdict`: where a packet goes. */
+  readonly data?: readonly Field[] | 'verdict'
+  /** Keys are ranges. */
+  readonly ranges?: boolean
+  /** Elements may go by themselves; what the packet path adds goes after so many milliseconds (0: never). */
+  readonly timeoutMs?: number
+  /** The packet path adds elements. */
+  readonly dynamic?: boolean
+  /** The data of every key that is not there, as words. */
+  readonly otherwise?: readonly number[]
+  /** The key as one number, for more fields than nft can name. */
+  readonly opaque?: boolean
+  /** Elements at most that the packet path adds. */
+  readonly size?: number
+}
+
+const HOUR_MS = 3_600_000
+const DYNAMIC_MAX = 65_536
+const ADDRESS = { 4: 'ip4', 6: 'ip6' } as const
+
+function perFamily(make: (address: 'ip4' | 'ip6', family: 4 | 6) => SetShape): readonly SetShape[] {
+  return [make(ADDRESS[4], 4), make(ADDRESS[6], 6)]
+}
+
+function flow(address: 'ip4' | 'ip6'): readonly Field[] {
+  return ['mark', 'protocol', address, 'port', address, 'port']
+}
+
+/** In the order in which they are made. */
+export const SETS: readonly SetShape[] = [
+  { name: 'mode', key: ['mark'] },
+  { name: 'hooks_in', key: ['ifindex'], data: ['mark', 'mark'] },
+  { name: 'hooks_out', key: ['ifindex'], data: ['mark', 'mark'] },
+  { name: 'fences_in', key: ['ifname'], ranges: true },
+  { name: 'fences_out', key: ['ifname'], ranges: true },
+  { name: 'endpoints', key: ['mark'], data: ['mark', 'mark', 'mark', 'mark'] },
+  { name: 'audited', key: ['mark'] },
+  { name: 'unenforced', key: ['mark'] },
+  { name: 'scoped', key: ['mark'] },
+  ...perFamily((ip, n) => ({ name: `sources${n}`, key: ['mark', ip], ranges: true })),
+  ...perFamily((ip, n) => ({ name: `own${n}`, key: ['mark', 'uid', 'protocol', ip, 'port'] })),
+  ...perFamily((ip, n) => ({ name: `listeners${n}`, key: ['protocol', ip, 'port'] })),
+  { name: 'listeners_any', key: ['nfproto', 'protocol', 'port'] },
+  { name: 'intercepted', key: ['ifindex', 'nfproto', 'protocol'] },
+  { name: 'intercepted_mac', key: ['ifindex', 'nfproto', 'protocol', 'mac'] },
+  { name: 'quiet', key: ['ifindex', 'nfproto'], timeoutMs: 0 },
+  {
+    name: 'neighbours',
+    key: ['mark', 'ip6'],
+    timeoutMs: HOUR_MS,
+    dynamic: true,
+    size: DYNAMIC_MAX,
+  },
+  ...perFamily((ip, n) => ({
+    name: `exact${n}`,
+    key: ['mark', ip],
+    data: ['mark', 'mark', 'mark', 'mark'],
+  })),
+  ...perFamily((ip, n) => ({
+    name: `ranges${n}`,
+    key: ['mark', ip],
+    data: ['mark', 'mark', 'mark', 'mark'],
+    ranges: true,
+  })),
+  ...perFamily((ip, n) => ({
+    name: `prefixes${n}`,
+    key: ['mark', 'mark', ip],
+    data: ['mark', 'mark'],
+  })),
+  { name: 'policies', key: ['mark', 'mark'], data: ['mark', 'mark'], otherwise: [0, 0] },
+  {
+    name: 'ports',
+    key: ['mark', 'protocol', 'port'],
+    data: ['mark', 'mark'],
+    ranges: true,
+    otherwise: [0, 0],
+  },
+  { name: 'entries', key: ['mark', 'protocol', 'mark', 'port'], data: ['mark', 'mark'] },
+  ...perFamily((ip, n) => ({ name: `adopted${n}`, key: flow(ip), opaque: true, timeoutMs: 0 })),
+  ...perFamily((ip, n) => ({
+    name: `learned${n}`,
+    key: flow(ip),
+    opaque: true,
+    timeoutMs: HOUR_MS,
+    dynamic: true,
+    size: DYNAMIC_MAX,
+  })),
+  { name: 'learning', key: ['mark'], timeoutMs: 0 },
+  { name: 'passing', key: ['mark'], timeoutMs: 0 },
+  ...SIDES.flatMap((side) =>
+    perFamily((_, n) => ({
+      name: `verdicts_${side}${n}`,
+      key: ['mark', 'mark', 'mark'],
+      data: 'verdict',
+    })),
+  ),
+]
+
+const BY_NAME = new Map(SETS.map((shape) => [shape.name, shape]))
+
+export function shapeOf(name: string): SetShape {
+  const shape = BY_NAME.get(name)
+  if (shape === undefined) throw new Error(`Cannot use set ${name}: it is not in the layout`)
+  return shape
+}
+
+/** Octets of fields one behind the other, each padded to 4 as registers are. */
+export function widthOf(fields: readonly Field[]): number {
+  if (fields.length === 1) return fields.reduce((sum, field) => sum + FIELD[field][1], 0)
+  return fields.reduce((sum, field) => sum + ((FIELD[field][1] + 3) & ~3), 0)
+}
+
+export const COUNTERS = [
+  'verdict_allow',
+  'verdict_reply',
+  'verdict_listener',
+  'verdict_neighbour',
+  'verdict_audit',
+  'verdict_not_enforcing',
+  'verdict_bypass',
+  'verdict_intercepted',
+  'verdict_adopted',
+  'verdict_own',
+  'drop_policy',
+  'drop_source',
+  'drop_malformed',
+  'drop_no_endpoint',
+] as const
+
+/** Numbers of verdicts in `ports` and of modes in `mode`; the higher verdict wins. */
+export const VERDICT_NUMBER = { audit: 1, allow: 2, deny: 3 } as const
+export const MODE_NUMBER = { audit: 1, bypass: 2 } as const
+
+/** Group of nflog that drops and audits are reported to. */
+export const LOG_GROUP = 0x4e47
+/** Octets of a packet in a report: IPv6 with extension headers and ports. */
+export const LOG_OCTETS = 160
+export const LOG_DENY = 'namegate deny '
+export const LOG_AUDIT = 'namegate audit '
+
+/** Connections that the peer began carry this bit of the kernel's connection labels. */
+export const LABEL_BIT = 111

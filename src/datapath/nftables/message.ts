@@ -1,0 +1,194 @@
+// Netlink messages of nf_tables as octets: a batch that grows in one buffer which is used again, so that an element costs
+// no object. Written by whoever encodes; the kernel reads a batch as one transaction (linux/netfilter/nfnetlink.h).
+//
+//   message    length u32, type u16, flags u16, sequence u32, port u32 (host order); family u8, version u8, res_id u16
+//   attribute  length u16, type u16 (host order), payload, padded to 4; numbers in payloads are in network order
+//
+// Sequence numbers count the messages of a batch from 1, so that a result tells which message it is about.
+
+import { endianness } from 'node:os'
+
+const LITTLE = endianness() === 'LE'
+const NESTED = 0x8000
+const SUBSYSTEM = 10 << 8
+const BATCH_BEGIN = 0x10
+const BATCH_END = 0x11
+const HEADER = 20
+
+export const REQUEST = 0x1
+export const ACK = 0x4
+export const DUMP = 0x300
+export const CREATE = 0x400
+export const APPEND = 0x800
+
+export const FAMILY_ANY = 0
+export const FAMILY_INET = 1
+
+/** An attribute ends below this: its length is 16 bits. */
+export const ATTRIBUTE_MAX = 60_000
+
+export class Message {
+  #octets: Uint8Array<ArrayBuffer>
+  #view: DataView
+  #at = 0
+  #start = 0
+  #sequence = 0
+
+  constructor(capacity = 65_536) {
+    this.#octets = new Uint8Array(capacity)
+    this.#view = new DataView(this.#octets.buffer)
+  }
+
+  /** The buffer; `size` octets of it count. Valid until the next write. */
+  get octets(): Uint8Array {
+    return this.#octets
+  }
+
+  get size(): number {
+    return this.#at
+  }
+
+  /** Of the message that was begun last. */
+  get sequence(): number {
+    return this.#sequence
+  }
+
+  /** Octets since an attribute or message began. */
+  since(start: number): number {
+    return this.#at - start
+  }
+
+  clear(): void {
+    this.#at = 0
+    this.#sequence = 0
+  }
+
+  beginBatch(): void {
+    this.clear()
+    this.#header(BATCH_BEGIN, REQUEST, FAMILY_ANY, 10)
+    this.end()
+  }
+
+  /** The last message of the batch, begun at the place that is given, asks to be acknowledged. */
+  endBatch(last: number): void {
+    this.#view.setUint16(last + 6, this.#view.getUint16(last + 6, LITTLE) | ACK, LITTLE)
+    this.#header(BATCH_END, REQUEST, FAMILY_ANY, 10)
+    this.end()
+  }
+
+  /** Begins a message of nf_tables; returns where. */
+  begin(type: number, flags: number, family = FAMILY_INET): number {
+    return this.#header(SUBSYSTEM | type, REQUEST | flags, family, 0)
+  }
+
+  /** Begins a message of another subsystem; `resource` is what nfnetlink.h calls res_id. */
+  beginOther(type: number, flags: number, family: number, resource: number): number {
+    return this.#header(type, REQUEST | flags, family, resource)
+  }
+
+  end(): void {
+    this.#view.setUint32(this.#start, this.#at - this.#start, LITTLE)
+  }
+
+  u8(type: number, value: number): void {
+    const at = this.#attribute(type, 1)
+    this.#octets[at] = value
+  }
+
+  u16(type: number, value: number): void {
+    const at = this.#attribute(type, 2)
+    this.#view.setUint16(at, value)
+  }
+
+  u32(type: number, value: number): void {
+    const at = this.#attribute(type, 4)
+    this.#view.setUint32(at, value)
+  }
+
+  u64(type: number, value: number): void {
+    const at = this.#attribute(type, 8)
+    this.#view.setUint32(at, Math.floor(value / 2 ** 32))
+    this.#view.setUint32(at + 4, value >>> 0)
+  }
+
+  /** ASCII, with the final zero that the kernel wants. */
+  text(type: number, value: string): void {
+    const at = this.#attribute(type, value.length + 1)
+    for (let i = 0; i < value.length; i++) this.#octets[at + i] = value.charCodeAt(i)
+  }
+
+  bytes(type: number, value: Uint8Array): void {
+    const at = this.#attribute(type, value.length)
+    this.#octets.set(value, at)
+  }
+
+  /** A payload of so many zero octets to be filled in by `put…`; returns where it is. */
+  space(type: number, size: number): number {
+    return this.#attribute(type, size)
+  }
+
+  /** A number in the machine's order, as registers and marks have it. */
+  putWord(at: number, value: number): void {
+    this.#view.setUint32(at, value, LITTLE)
+  }
+
+  putShort(at: number, value: number): void {
+    this.#view.setUint16(at, value)
+  }
+
+  putByte(at: number, value: number): void {
+    this.#octets[at] = value
+  }
+
+  put(at: number, from: Uint8Array, offset: number, length: number): void {
+    for (let i = 0; i < length; i++) this.#octets[at + i] = from[offset + i]!
+  }
+
+  /** Begins an attribute that holds others; returns where. */
+  open(type: number): number {
+    const at = this.#at
+    this.#room(4)
+    this.#view.setUint16(at + 2, type | NESTED, LITTLE)
+    this.#at += 4
+    return at
+  }
+
+  close(start: number): void {
+    this.#view.setUint16(start, this.#at - start, LITTLE)
+  }
+
+  #header(type: number, flags: number, family: number, resource: number): number {
+    this.#room(HEADER)
+    const at = (this.#start = this.#at)
+    this.#view.setUint32(at, 0)
+    this.#view.setUint16(at + 4, type, LITTLE)
+    this.#view.setUint16(at + 6, flags, LITTLE)
+    this.#view.setUint32(at + 8, ++this.#sequence, LITTLE)
+    this.#view.setUint32(at + 12, 0)
+    this.#octets[at + 16] = family
+    this.#octets[at + 17] = 0
+    this.#view.setUint16(at + 18, resource)
+    this.#at = at + HEADER
+    return at
+  }
+
+  /** Returns where the payload is, which is zero. */
+  #attribute(type: number, size: number): number {
+    const at = this.#at
+    const whole = (size + 7) & ~3
+    this.#room(whole)
+    this.#view.setUint16(at, size + 4, LITTLE)
+    this.#view.setUint16(at + 2, type, LITTLE)
+    this.#octets.fill(0, at + 4, at + whole)
+    this.#at = at + whole
+    return at + 4
+  }
+
+  #room(size: number): void {
+    if (this.#at + size <= this.#octets.length) return
+    const more = new Uint8Array(Math.max(this.#octets.length * 2, this.#at + size))
+    more.set(this.#octets.subarray(0, this.#at))
+    this.#octets = more
+    this.#view = new DataView(more.buffer)
+  }
+}

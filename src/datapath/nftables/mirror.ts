@@ -1,0 +1,151 @@
+// What the kernel's sets hold, as far as we put it there, and what has changed since it was written last. Sets with few
+// elements stand here as objects; the exact addresses, of which there can be a million, in addresses.ts.
+//
+// An element that changes is removed and added in one transaction, so that no packet meets the gap.
+
+import { shapeOf, widthOf } from './layout.ts'
+import { DELETE_ELEMENT, NEW_ELEMENT, type Elements } from './sets.ts'
+import type { Message } from './message.ts'
+
+export interface Element {
+  readonly key: Uint8Array
+  /** Last key of its range. */
+  readonly keyEnd?: Uint8Array
+  readonly data?: Uint8Array
+  /** Goes by itself after so long; only of sets that allow it. */
+  readonly timeoutMs?: number
+  /** In a set of single ranges: where a range is over. */
+  readonly isEnd?: boolean
+}
+
+interface Change {
+  readonly name: string
+  /** What the kernel has. */
+  readonly before: Element | undefined
+  after: Element | undefined
+}
+
+export class Mirror {
+  readonly #sets = new Map<string, Map<string, Element>>()
+  #changes = new Map<string, Change>()
+
+  get hasChanges(): boolean {
+    return this.#changes.size > 0
+  }
+
+  put(name: string, element: Element): void {
+    const text = textOf(element)
+    const set = this.#setOf(name)
+    const before = set.get(text)
+    if (before !== undefined && sameData(before, element)) return
+    set.set(text, element)
+    this.#note(name, text, before, element)
+  }
+
+  remove(name: string, element: Element): void {
+    const text = textOf(element)
+    const set = this.#setOf(name)
+    const before = set.get(text)
+    if (before === undefined) return
+    set.delete(text)
+    this.#note(name, text, before, undefined)
+  }
+
+  /** Makes these the set's elements. */
+  replace(name: string, elements: Iterable<Element>): void {
+    const wanted = new Map<string, Element>()
+    for (const element of elements) wanted.set(textOf(element), element)
+    for (const [text, element] of this.#setOf(name)) {
+      if (!wanted.has(text)) this.remove(name, element)
+    }
+    for (const element of wanted.values()) this.put(name, element)
+  }
+
+  list(name: string): Iterable<Element> {
+    return this.#setOf(name).values()
+  }
+
+  find(name: string, key: Uint8Array): Element | undefined {
+    return this.#setOf(name).get(textOf({ key }))
+  }
+
+  /** Takes over what the kernel has, so that it is no change. */
+  restore(name: string, element: Element): void {
+    this.#setOf(name).set(textOf(element), element)
+  }
+
+  /** Forgets a set without changing it: it is written anew as a whole, or its elements go by themselves. */
+  forget(name: string): void {
+    this.#sets.delete(name)
+  }
+
+  /** Writes what changed and takes it for written. */
+  encodeChanges(to: Message, elements: Elements): void {
+    for (const { name, before } of this.#changes.values()) {
+      if (before !== undefined) encode(to, elements, DELETE_ELEMENT, name, before)
+    }
+    for (const { name, after } of this.#changes.values()) {
+      if (after !== undefined) encode(to, elements, NEW_ELEMENT, name, after)
+    }
+    elements.flush()
+    this.#changes = new Map()
+  }
+
+  /** Writes everything. */
+  encodeAll(to: Message, elements: Elements): void {
+    for (const [name, set] of this.#sets) {
+      for (const element of set.values()) encode(to, elements, NEW_ELEMENT, name, element)
+    }
+    elements.flush()
+    this.#changes = new Map()
+  }
+
+  #setOf(name: string): Map<string, Element> {
+    let set = this.#sets.get(name)
+    if (set === undefined) this.#sets.set(name, (set = new Map()))
+    return set
+  }
+
+  #note(name: string, text: string, before: Element | undefined, after: Element | undefined): void {
+    const key = `${name} ${text}`
+    const change = this.#changes.get(key)
+    if (change === undefined) this.#changes.set(key, { name, before, after })
+    else if (change.before === undefined && after === undefined) this.#changes.delete(key)
+    else change.after = after
+  }
+}
+
+/** Writes one element. */
+export function encode(
+  to: Message,
+  elements: Elements,
+  action: number,
+  name: string,
+  element: Element,
+): void {
+  const { key, keyEnd, data, timeoutMs, isEnd } = element
+  const width = widthOf(shapeOf(name).key)
+  to.put(elements.begin(action, name, width), key, 0, width)
+  if (keyEnd !== undefined) to.put(elements.keyEnd(width), keyEnd, 0, width)
+  if (action === NEW_ELEMENT) {
+    if (data !== undefined) to.put(elements.data(data.length), data, 0, data.length)
+    if (timeoutMs !== undefined && timeoutMs > 0) elements.timeout(timeoutMs)
+  }
+  if (isEnd === true) elements.markRangeEnd()
+  elements.end()
+}
+
+function textOf({ key, keyEnd, isEnd }: Element): string {
+  const end = keyEnd === undefined ? '' : `-${hex(keyEnd)}`
+  return `${hex(key)}${end}${isEnd === true ? 'e' : ''}`
+}
+
+function sameData(a: Element, b: Element): boolean {
+  if (a.timeoutMs !== b.timeoutMs) return false
+  if (a.data === undefined || b.data === undefined) return a.data === b.data
+  return Buffer.compare(a.data, b.data) === 0
+}
+
+function hex(octets: Uint8Array): string {
+  return Buffer.from(octets.buffer, octets.byteOffset, octets.length).toString('hex')
+}

@@ -1,0 +1,33 @@
+// Traffic of namegate itself where it shares the network namespace with whom it fences: to its upstreams only, and only with
+// the mark and the user that are its own, because CAP_NET_RAW alone suffices to set a mark.
+
+import type { Family } from '../../core/ip.ts'
+import { TCP, UDP } from '../../core/protocol.ts'
+import { pack } from './keys.ts'
+import { shapeOf } from './layout.ts'
+import type { Element } from './mirror.ts'
+
+export interface OwnTraffic {
+  readonly mark: number
+  readonly uid: number
+  readonly family: Family
+  /** Of the upstream, 16 octets. */
+  readonly octets: Uint8Array
+  readonly port: number
+}
+
+export function ownElements(
+  own: readonly OwnTraffic[],
+): readonly (readonly [name: string, elements: readonly Element[]])[] {
+  return ([4, 6] as const).map((family) => {
+    const name = `own${family}`
+    const elements = own
+      .filter((each) => each.family === family)
+      .flatMap(({ mark, uid, octets, port }) =>
+        [TCP, UDP].map((protocol) => ({
+          key: pack(shapeOf(name).key, [mark, uid, protocol, octets, port]),
+        })),
+      )
+    return [name, elements] as const
+  })
+}

@@ -1,0 +1,140 @@
+// The two sockets of the adapter: one for what is asked and answered at once (start, dump, mode), one for commits, which a thread
+// of its own applies. Every failure is an errno name; nothing throws but what cannot be opened at all.
+
+import { UnavailableError } from '../../core/errors.ts'
+import { errnoName } from '../../native/native.ts'
+import type { NetlinkAddon } from '../../native/nftables.ts'
+import { DUMP, type Message } from './message.ts'
+import { BODY, DONE, ERROR, INTERRUPTED, Reader } from './reader.ts'
+
+/** Room for a batch of some 200,000 elements; without the right to it the kernel gives less. */
+const BUFFER = 16 * 1024 * 1024
+const RECEIVE = 65_536
+const RESULTS = 1024
+const ATTEMPTS = 5
+const REMEDY =
+  'run as root or with CAP_NET_ADMIN in the network namespace, on a kernel with nf_tables (CONFIG_NF_TABLES_INET, module nf_tables)'
+
+/** What a batch came to: undefined when it was applied, else the first errno name. */
+export type Outcome = string | undefined
+
+export class Socket {
+  readonly #netlink: NetlinkAddon
+  readonly #now: number
+  readonly #later: number
+  readonly #worker: object
+  readonly #results = new Uint32Array(RESULTS * 2)
+  readonly #received = new Uint8Array(RECEIVE)
+
+  /** `onDone` is called from the event loop when a submitted batch is done. */
+  constructor(netlink: NetlinkAddon, onDone: () => void) {
+    this.#netlink = netlink
+    this.#now = open(netlink)
+    this.#later = open(netlink)
+    const worker = netlink.nlWorker(this.#later, onDone)
+    if (typeof worker === 'number') throw unavailable('start a thread for nftables', worker)
+    this.#worker = worker
+  }
+
+  /** Octets that one batch may have. */
+  get room(): number {
+    return Math.min(this.#netlink.nlRoom(this.#now), this.#netlink.nlRoom(this.#later))
+  }
+
+  /** Applies a batch before it returns. */
+  apply(batch: Message): Outcome {
+    const count = this.#netlink.nlRequest(this.#now, batch.octets, batch.size, this.#results)
+    return this.#outcome(count)
+  }
+
+  /** Hands a batch to the thread. */
+  submit(batch: Message): Outcome {
+    const result = this.#netlink.nlSubmit(this.#worker, batch.octets, batch.size)
+    return result < 0 ? errnoName(result) : undefined
+  }
+
+  /** The outcome of the batch that was submitted; `busy` while it is under way. */
+  take(wait: boolean): { readonly outcome: Outcome } | 'busy' {
+    const count = this.#netlink.nlTake(this.#worker, this.#results, wait ? 1 : 0)
+    if (errnoName(count) === 'EAGAIN' && count < 0) return 'busy'
+    return { outcome: this.#outcome(count) }
+  }
+
+  /** Sends a listing's request and visits each message of the answer; false when there is nothing to list. */
+  list(
+    request: (to: Message, flags: number) => void,
+    to: Message,
+    visit: (reader: Reader, from: number, end: number) => void,
+  ): boolean {
+    to.clear()
+    request(to, DUMP)
+    return this.#exchange(to, visit) === undefined
+  }
+
+  close(): void {
+    this.#netlink.nlEnd(this.#worker)
+    this.#netlink.nlClose(this.#now)
+    this.#netlink.nlClose(this.#later)
+  }
+
+  /** A listing during which something changed is made again, but the last attempt counts as it is. */
+  #exchange(to: Message, visit: (reader: Reader, from: number, end: number) => void): Outcome {
+    for (let attempt = 1; ; attempt++) {
+      const messages: Uint8Array[] = []
+      const outcome = this.#read(to, messages)
+      if (outcome === 'interrupted' && attempt < ATTEMPTS) continue
+      if (outcome !== undefined && outcome !== 'interrupted') return outcome
+      for (const octets of messages) {
+        const reader = new Reader(octets)
+        reader.messages(octets.length, (_type, _flags, from, end) =>
+          visit(reader, from + BODY, end),
+        )
+      }
+      return undefined
+    }
+  }
+
+  #read(to: Message, into: Uint8Array[]): Outcome {
+    const sent = this.#netlink.nlSend(this.#now, to.octets, to.size)
+    if (sent < 0) return errnoName(sent)
+    let outcome: Outcome
+    for (let isDone = false; !isDone;) {
+      const got = this.#netlink.nlReceive(this.#now, this.#received, 1)
+      if (got < 0) return errnoName(got)
+      const reader = new Reader(this.#received)
+      let end = 0
+      reader.messages(got, (type, flags, from, to) => {
+        if ((flags & INTERRUPTED) !== 0) outcome = 'interrupted'
+        if (type === DONE) isDone = true
+        else if (type === ERROR) {
+          isDone = true
+          const errno = reader.signed(from + 16)
+          if (errno !== 0) outcome = errnoName(errno)
+        } else end = to
+      })
+      if (end > 0) into.push(this.#received.slice(0, end))
+    }
+    return outcome
+  }
+
+  /** Something is acknowledged when nothing is refused. */
+  #outcome(count: number): Outcome {
+    if (count < 0) return errnoName(count)
+    for (let i = 0; i < count; i++) {
+      const errno = this.#results[i * 2 + 1]!
+      if (errno !== 0) return errnoName(errno)
+    }
+    return count === 0 ? 'EIO' : undefined
+  }
+}
+
+function open(netlink: NetlinkAddon): number {
+  const fd = netlink.nlOpen(BUFFER)
+  if (fd < 0) throw unavailable('open a netlink socket of netfilter', fd)
+  return fd
+}
+
+export function unavailable(what: string, errno: number | string): UnavailableError {
+  const name = typeof errno === 'number' ? errnoName(errno) : errno
+  return new UnavailableError(`Cannot ${what}: ${name}: ${REMEDY}`)
+}

@@ -1,0 +1,161 @@
+// The kernel's table and what it is to hold: everything is written as one transaction, either what changed or, when the table is
+// not known to be as it should, all of it in the old one's place. Commits go to the thread; what must be in force at once
+// (mode, hooks) is applied here. A refused batch leaves the kernel as it was and the table in doubt.
+
+import type { NetlinkAddon } from '../../native/nftables.ts'
+import { encodeInstall, encodeRemoval } from './install.ts'
+import { Message } from './message.ts'
+import { encode, Mirror, type Element } from './mirror.ts'
+import { PolicyTable } from './policies.ts'
+import { PrefixTable } from './prefixes.ts'
+import { DELETE_ELEMENT, Elements, NEW_ELEMENT } from './sets.ts'
+import { Socket, type Outcome } from './socket.ts'
+
+export interface TableOptions {
+  readonly netlink: NetlinkAddon
+  readonly prefixesMax: number
+  readonly policyEntriesMax: number
+  readonly onDone: () => void
+}
+
+export class Table {
+  readonly socket: Socket
+  readonly mirror = new Mirror()
+  readonly prefixes: PrefixTable
+  readonly policies: PolicyTable
+  readonly #message = new Message()
+  readonly #elements = new Elements(this.#message)
+  #reports = true
+  #isDoubtful = false
+  #repairs = 0
+
+  constructor({ netlink, prefixesMax, policyEntriesMax, onDone }: TableOptions) {
+    this.socket = new Socket(netlink, onDone)
+    this.prefixes = new PrefixTable(this.mirror, prefixesMax)
+    this.policies = new PolicyTable(this.mirror, policyEntriesMax)
+  }
+
+  /** How often the whole table was written because it was not as it should be. */
+  get repairs(): number {
+    return this.#repairs
+  }
+
+  /** Whether this kernel reports drops. */
+  get reports(): boolean {
+    return this.#reports
+  }
+
+  /** For listings, which use it between two batches. */
+  get message(): Message {
+    return this.#message
+  }
+
+  /** What the kernel has is not what we put there. */
+  doubt(): void {
+    this.#isDoubtful = true
+  }
+
+  /** Writes the whole table. `more`: elements that the packet path had put there. */
+  install(more: ReadonlyMap<string, readonly Element[]> = new Map()): Outcome {
+    const outcome = this.#install(more)
+    if (outcome !== 'ENOENT' || !this.#reports) return outcome
+    // Without nflog in the kernel drops are counted but not reported.
+    this.#reports = false
+    return this.#install(more)
+  }
+
+  /** Applies what changed before it returns. */
+  flush(): Outcome {
+    this.#settle()
+    if (this.#isDoubtful) return this.repair()
+    if (!this.#encodeChanges()) return undefined
+    const outcome = this.socket.apply(this.#message)
+    if (outcome === undefined) return undefined
+    this.#isDoubtful = true
+    return this.repair()
+  }
+
+  /** Hands what changed to the thread; `none` when nothing did. */
+  submit(): Outcome | 'none' {
+    this.#settle()
+    if (this.#isDoubtful) return this.repair() ?? 'none'
+    if (!this.#encodeChanges()) return 'none'
+    if (this.#message.size <= this.socket.room) return this.socket.submit(this.#message)
+    this.#isDoubtful = true
+    return this.repair() ?? 'none'
+  }
+
+  /** Writes everything anew. */
+  repair(): Outcome {
+    this.#settle()
+    const outcome = this.install()
+    this.#isDoubtful = outcome !== undefined
+    this.#repairs++
+    return outcome
+  }
+
+  remove(): Outcome {
+    this.#message.beginBatch()
+    this.#message.endBatch(encodeRemoval(this.#message))
+    return this.socket.apply(this.#message)
+  }
+
+  /** Applies single elements beside the mirror: those that go by themselves. */
+  applyTimed(action: 'add' | 'delete', name: string, elements: readonly Element[]): Outcome {
+    if (elements.length === 0) return undefined
+    const number = action === 'add' ? NEW_ELEMENT : DELETE_ELEMENT
+    this.#message.beginBatch()
+    this.#elements.last = -1
+    for (const each of elements) encode(this.#message, this.#elements, number, name, each)
+    this.#elements.flush()
+    this.#message.endBatch(this.#elements.last)
+    return this.socket.apply(this.#message)
+  }
+
+  #settle(): void {
+    this.policies.settle()
+    this.prefixes.settle()
+  }
+
+  #encodeChanges(): boolean {
+    const { mirror, prefixes } = this
+    if (!mirror.hasChanges && !prefixes.addresses.hasChanges) return false
+    this.#begin()
+    mirror.encodeChanges(this.#message, this.#elements)
+    prefixes.addresses.encodeChanges(this.#message, this.#elements)
+    // What came and went between two commits is nothing.
+    if (this.#elements.last < 0) return false
+    this.#message.endBatch(this.#elements.last)
+    return true
+  }
+
+  #begin(): void {
+    this.#message.beginBatch()
+    this.#elements.last = -1
+  }
+
+  /** One transaction; several, first of all the rules, where the kernel takes no batch that is so long. */
+  #install(more: ReadonlyMap<string, readonly Element[]>): Outcome {
+    this.#settle()
+    this.#begin()
+    const [to, elements] = [this.#message, this.#elements]
+    encodeInstall(to, elements, this.#reports)
+    this.mirror.encodeAll(to, elements)
+    for (const [name, list] of more) {
+      for (const each of list) encode(to, elements, NEW_ELEMENT, name, each)
+    }
+    elements.flush()
+    const room = this.socket.room - 65_536
+    let outcome: Outcome
+    this.prefixes.addresses.encodeAll(to, elements, () => {
+      if (to.size < room) return
+      elements.flush()
+      to.endBatch(elements.last)
+      outcome ??= this.socket.apply(to)
+      this.#begin()
+    })
+    if (elements.last < 0) return outcome
+    to.endBatch(elements.last)
+    return outcome ?? this.socket.apply(to)
+  }
+}
