@@ -12,7 +12,10 @@ import type { EndpointHook } from './registry.ts'
 
 export interface EndpointRecord {
   readonly name: string
-  /** An address is its own /32 or /128. Empty only for a cgroup, whose processes share the host's addresses. */
+  /**
+   * An address is its own /32 or /128. Empty for a cgroup, whose processes share the host's addresses, and, until
+   * its source has filled them in (sources/interface-addresses.ts), for an interface of side `egress`.
+   */
   readonly addresses: readonly Prefix[]
   /** Where each of `addresses` stands. */
   readonly addressPositions: readonly Position[]
@@ -76,7 +79,9 @@ function readEndpoint(reader: Reader): EndpointRecord | undefined {
   const name =
     nameReader === undefined ? reader.fault('found no name, expected one') : readName(nameReader)
   const hook = readHook(fields)
-  const { addresses, addressPositions } = readAddresses(reader, fields, fields.has('cgroup'))
+  const isInside = hook.kind === 'interface' && hook.side === 'egress'
+  const mayBeEmpty = fields.has('cgroup') || (isInside && !fields.has('addresses'))
+  const { addresses, addressPositions } = readAddresses(reader, fields, mayBeEmpty)
   const labels = readLabels(fields.get('labels'), 'endpoint')
   const audit = fields.get('audit')?.flag() ?? false
   if (name === undefined) return undefined

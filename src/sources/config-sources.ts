@@ -21,6 +21,7 @@ import { parseResources, repeatedNames, type ResourceRecord } from '../endpoints
 import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
 import { readGiven, type SourceEdit } from './given.ts'
+import { withInterfaceAddresses } from './interface-addresses.ts'
 import { parsePolicyFile, repeatedPolicies, type PolicyFile } from './policy-files.ts'
 import { SourceFiles } from './source-files.ts'
 
@@ -63,8 +64,7 @@ export class ConfigSources {
       paths: config.endpoints.files,
       clock,
       parse: (text, file) => {
-        const { endpoints: items, faults } = parseEndpoints(text, file)
-        return { items, faults }
+        return withInterfaceAddresses(parseEndpoints(text, file))
       },
       together: overlapFaults,
     })

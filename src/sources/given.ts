@@ -7,6 +7,7 @@ import type { Fault } from '../core/errors.ts'
 import { parseEndpointObject, type EndpointRecord } from '../endpoints/file.ts'
 import { loadPolicies, loadPolicyObjects } from '../policy/load.ts'
 import type { Policy } from '../policy/rule.ts'
+import { withInterfaceAddresses } from './interface-addresses.ts'
 import type { GivenItems } from './source-files.ts'
 
 /** What is to change; undefined takes back what was given under that name. */
@@ -60,8 +61,7 @@ function readPolicy(value: unknown, file: string) {
 }
 
 function readEndpoint(value: unknown, file: string) {
-  const { endpoints: items, faults } = parseEndpointObject(value, file)
-  return { items, faults }
+  return withInterfaceAddresses(parseEndpointObject(value, file))
 }
 
 /** Of a value that was read without faults, so it is plain. */
