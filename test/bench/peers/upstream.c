@@ -109,15 +109,16 @@ static void prepare(struct mmsghdr *batch, struct iovec *parts, struct sockaddr_
 	}
 }
 
-static void send_all(int fd, struct mmsghdr *batch, int count)
+/* Answers that go to one peer and are of one size leave together. A peer that is gone (ICMP) costs only its own. */
+static void send_all(int fd, struct iovec *parts, struct sockaddr_in *peers, int count)
 {
-	for (int sent = 0; sent < count;) {
-		int n = sendmmsg(fd, batch + sent, (unsigned)(count - sent), 0);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		/* A peer that is gone (ICMP) costs its own datagram only. */
-		sent += n < 0 ? 1 : n;
+	for (int from = 0, to; from < count; from = to) {
+		for (to = from + 1; to < count; to++)
+			if (parts[to].iov_len != parts[from].iov_len || peers[to].sin_port != peers[from].sin_port ||
+			    peers[to].sin_addr.s_addr != peers[from].sin_addr.s_addr)
+				break;
+		if (parts[from].iov_len > 0)
+			send_train(fd, &peers[from], parts + from, to - from);
 	}
 }
 
@@ -157,7 +158,6 @@ static void serve_udp(int fd, uint64_t delay)
 				continue;
 		}
 		int got = recvmmsg(fd, batch, BATCH, MSG_WAITFORONE, NULL);
-		int count = 0;
 
 		for (int i = 0; i < got; i++) {
 			size_t size = answer(slab[i], batch[i].msg_len);
@@ -171,14 +171,9 @@ static void serve_udp(int fd, uint64_t delay)
 				memcpy(held->octets, slab[i], size);
 			}
 			parts[i].iov_len = size;
-			count += size > 0;
 		}
-		if (!delay && got > 0 && count == got)
-			send_all(fd, batch, got);
-		else if (!delay)
-			for (int i = 0; i < got; i++)
-				if (parts[i].iov_len > 0)
-					send_all(fd, batch + i, 1);
+		if (!delay)
+			send_all(fd, parts, peers, got);
 		for (int i = 0; i < got; i++) {
 			parts[i].iov_len = MESSAGE;
 			batch[i].msg_hdr.msg_namelen = sizeof peers[i];
