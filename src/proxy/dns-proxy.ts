@@ -19,6 +19,7 @@ import { exactNames, Prewarm } from './prewarm.ts'
 import { ProxyFlows } from './proxy-flows.ts'
 import { RandomPool, type RandomSource } from './random.ts'
 import { Responder } from './responder.ts'
+import { ReleaseQueue } from './release-queue.ts'
 import type { ServerAddress } from './server-pool.ts'
 import { AskedServers } from './asked-servers.ts'
 import type { Datagrams } from './datagrams.ts'
@@ -58,6 +59,7 @@ export class DnsProxy {
   readonly learner: Learner
   readonly judge: Judge
   readonly unknown: UnknownClients
+  readonly releases: ReleaseQueue
   readonly pipeline: Pipeline
   /** Undefined when nothing is asked of our own accord. */
   readonly prewarm: Prewarm | undefined
@@ -120,6 +122,7 @@ export class DnsProxy {
       isKnown: (columns, row) => this.#clients.of(columns, row) !== undefined,
       onEnd: (batch) => this.pipeline.admitWaited(batch),
     })
+    this.releases = this.#makeReleases(options)
     this.pipeline = this.#makePipeline(options)
     this.prewarm = this.#makePrewarm(options)
   }
@@ -144,6 +147,7 @@ export class DnsProxy {
     this.prewarm?.stop()
     this.#arrivals?.stop()
     this.unknown.stop()
+    this.releases.stop()
     this.listeners.stop()
     this.upstream.stop()
     this.datagrams.stop()
@@ -202,9 +206,19 @@ export class DnsProxy {
     })
   }
 
+  #makeReleases({ clock, core, config }: DnsProxyOptions): ReleaseQueue {
+    return new ReleaseQueue({
+      clock,
+      inFlight: this.upstream.inFlight,
+      committer: core.committer,
+      limitMs: config.dns.hold.limitMs,
+      onSettle: (answers, isLast) => this.pipeline.settleHeld(answers, isLast),
+    })
+  }
+
   #makePipeline(options: DnsProxyOptions): Pipeline {
     const { core, policies, registry, clock, config } = options
-    const { upstream, responder, learner, unknown } = this
+    const { upstream, responder, learner, unknown, releases } = this
     const { committer } = core
     const draws = new RandomPool(options.random)
     return new Pipeline({
@@ -218,6 +232,7 @@ export class DnsProxy {
       committer,
       upstream,
       responder,
+      releases,
       flows: new ProxyFlows({ ring: options.flows, clock, inFlight: upstream.inFlight }),
       isReady: () => policies.loaded,
       seed: draws.uint16() * 65_536 + draws.uint16(),

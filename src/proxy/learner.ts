@@ -2,9 +2,10 @@
 //   exact     every address that policy may admit is enforced under all its labels;
 //   degraded  an address got fewer labels or none: a bound was reached or the guard forbids it;
 //   held-out  the kernel refused an entry that the answer needs.
+// With a datapath that takes its time an answer is `pending` until one of the three is certain.
 // Filled between `begin` and the commit, read after it. Nothing is allocated once the lists have grown.
 
-import type { EndpointId } from '../core/ids.ts'
+import { endpointId, type EndpointId } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import { EMPTY_SET } from '../core/labels.ts'
 import type { Committer } from '../datapath/committer.ts'
@@ -20,7 +21,10 @@ import { ANSWERS_CAPACITY } from './answer-batch.ts'
 export const OUTCOME_EXACT = 1
 export const OUTCOME_DEGRADED = 2
 export const OUTCOME_HELD_OUT = 3
+/** What the answer needs is on its way into the datapath: it is settled again later. */
+export const OUTCOME_PENDING = 4
 
+const NOBODY = endpointId(0)
 const TEACHES = 0
 const MALFORMED = 1
 const ORPHAN = 2
@@ -41,6 +45,8 @@ export class Learner {
   readonly #to: LearnerOptions
   readonly #states = new Uint8Array(ANSWERS_CAPACITY)
   readonly #rcodes = new Uint16Array(ANSWERS_CAPACITY)
+  /** Who asked, where something was taught. */
+  readonly #endpoints: EndpointId[] = Array.from({ length: ANSWERS_CAPACITY }, () => NOBODY)
   readonly #degraded = new Uint8Array(ANSWERS_CAPACITY)
   /** Rows of answer i are `rows[ends[i - 1]]` to below `rows[ends[i]]`. */
   readonly #ends = new Int32Array(ANSWERS_CAPACITY)
@@ -51,6 +57,8 @@ export class Learner {
     hash: 0,
   }
   #count = 0
+  /** Whether the batch was counted when it came first. */
+  #isCounted = false
   /** The second of the batch. */
   #now = 0
 
@@ -63,8 +71,10 @@ export class Learner {
     return this.#to.ipcache.changedCount > 0
   }
 
-  begin(): void {
+  /** `again`: its answers were held and were counted when they came. */
+  begin(again = false): void {
     this.#count = 0
+    this.#isCounted = again
     this.#rows.clear()
     this.#now = this.#to.names.tick()
   }
@@ -104,8 +114,9 @@ export class Learner {
       if (row !== 0) this.#rows.push(row)
       else if (this.#isSelected(endpoint, question)) degraded = 1
     }
-    this.counters.addresses += answer.count
+    if (!this.#isCounted) this.counters.addresses += answer.count
     this.#degraded[this.#count] = degraded
+    this.#endpoints[this.#count] = endpoint
     this.#next(TEACHES, answer.rcode)
   }
 
@@ -119,11 +130,11 @@ export class Learner {
   ): number {
     const { names, guard } = this.#to
     if (guard.isGuarded(family, octets, at)) {
-      this.counters.guarded++
+      if (!this.#isCounted) this.counters.guarded++
       return 0
     }
     const row = names.learn(endpoint, this.#name, family, octets, at, ttl, this.#now)
-    if (row === 0) this.counters.overBound++
+    if (row === 0 && !this.#isCounted) this.counters.overBound++
     return row
   }
 
@@ -147,13 +158,19 @@ export class Learner {
   /** What became of answer i; after the commit. */
   outcomeOf(i: number): number {
     const { committer, ipcache } = this.#to
+    const { isUnderWay } = committer
     let outcome = this.#degraded[i] === 1 ? OUTCOME_DEGRADED : OUTCOME_EXACT
+    let isPending = false
     for (let at = i === 0 ? 0 : this.#ends[i - 1]!; at < this.#ends[i]!; at++) {
       const row = this.#rows.items[at]!
+      if (isUnderWay && committer.isPending(row, this.#endpoints[i] ?? NOBODY)) {
+        isPending = true
+        continue
+      }
       if (!committer.isApplied(row)) return OUTCOME_HELD_OUT
       if ((ipcache.prefixes.flags[row]! & ROW_DEGRADED) !== 0) outcome = OUTCOME_DEGRADED
     }
-    return outcome
+    return isPending ? OUTCOME_PENDING : outcome
   }
 
   #next(state: number, rcode: number): void {

@@ -1,7 +1,8 @@
 // The way of a query and of its answer, each a synchronous step over a batch; the whole product on one
 // screen. `admit`: who asks, may it ask this name, then forward. `settle`: read the answers, learn what
 // they teach, make the datapath match with one commit for all of them, and only then release each by what
-// became of it. Nothing waits: an answer leaves in the turn it came, after the kernel confirmed.
+// became of it. An answer leaves in the turn it came, after the kernel confirmed; where the kernel takes longer, it
+// waits in the release queue and is settled again.
 
 import { endpointId, generation, type EndpointId, type Generation } from '../core/ids.ts'
 import { MAY_ASK, NAME_DENIED } from '../control/dns-verdicts.ts'
@@ -15,10 +16,12 @@ import type { Backlog } from './backlog.ts'
 import type { MessageBatch } from './batch.ts'
 import { OVER_UDP } from './client-columns.ts'
 import type { ClientEndpoints } from './client-endpoints.ts'
-import { OUTCOME_DEGRADED, OUTCOME_EXACT, OUTCOME_HELD_OUT, type Learner } from './learner.ts'
+import { OUTCOME_HELD_OUT, OUTCOME_PENDING, type Learner } from './learner.ts'
 import { SERVER_UNTRUSTED, type Judge } from './judge.ts'
 import type { ProxyFlows } from './proxy-flows.ts'
 import { BOUNDS, DENIED, localAnswerTo } from './refusals.ts'
+import type { ReleaseQueue } from './release-queue.ts'
+import { Releaser } from './releaser.ts'
 import type { Responder } from './responder.ts'
 import { SlotView } from './slot-view.ts'
 import type { UnknownClients } from './unknown-clients.ts'
@@ -32,6 +35,7 @@ export interface PipelineOptions {
   readonly committer: Committer
   readonly upstream: Pick<Upstream, 'forward' | 'release' | 'inFlight'>
   readonly responder: Responder
+  readonly releases: ReleaseQueue
   readonly flows: ProxyFlows
   readonly backlog: Backlog
   readonly unknown: Pick<UnknownClients, 'hold'>
@@ -45,6 +49,9 @@ export interface PipelineOptions {
   readonly onLimit: 'servfail' | 'drop' | 'release'
   readonly onDegraded: 'release' | 'servfail'
 }
+
+/** Whether answers come from upstream, were held and may be held on, or were held as long as they may be. */
+type Turn = 'first' | 'again' | 'last'
 
 /** The endpoint of queries that are forwarded for nobody known; no endpoint has it. */
 const UNMANAGED = endpointId(0)
@@ -76,16 +83,21 @@ export class Pipeline {
     exact: 0,
     degraded: 0,
     heldOut: 0,
+    heldOutServfail: 0,
+    heldOutDropped: 0,
+    heldOutReleased: 0,
   }
   readonly #to: PipelineOptions
   readonly #query = new QueryView()
   readonly #slot = new SlotView()
   readonly #answer: AnswerView
+  readonly #releaser: Releaser
   readonly #denied: LocalAnswer | undefined
 
   constructor(options: PipelineOptions) {
     this.#to = options
     this.#answer = new AnswerView(options.seed)
+    this.#releaser = new Releaser(options, this.counters)
     this.#denied = DENIED[options.denyResponse]
   }
 
@@ -192,13 +204,23 @@ export class Pipeline {
     else responder.refuse(batch, i, this.#query, this.#denied)
   }
 
-  /** Answers: learned together, committed once, released one by one. */
+  /** Answers: learned together, committed once, released one by one or held. */
   settle(answers: AnswerBatch): void {
+    this.counters.answers += answers.count
+    this.#settle(answers, 'first')
+  }
+
+  /** Answers that were held. What they teach is learned again: it may have changed meanwhile. */
+  settleHeld(answers: AnswerBatch, isLast: boolean): void {
+    this.#settle(answers, isLast ? 'last' : 'again')
+  }
+
+  #settle(answers: AnswerBatch, turn: Turn): void {
     const { learner, committer } = this.#to
-    learner.begin()
+    learner.begin(turn !== 'first')
     for (let i = 0; i < answers.count; i++) this.#learnOne(answers, i)
     if (learner.changed) committer.commit()
-    for (let i = 0; i < answers.count; i++) this.#releaseOne(answers, i)
+    for (let i = 0; i < answers.count; i++) this.#releaseOne(answers, i, turn)
   }
 
   #learnOne(answers: AnswerBatch, i: number): void {
@@ -206,7 +228,6 @@ export class Pipeline {
     const { inFlight } = upstream
     const slot = answers.slots[i]!
     const view = this.#answer
-    this.counters.answers++
     this.#slot.read(inFlight, slot)
     const status = view.read(answers.octets(i), answers.offset(i), answers.length(i), this.#slot)
     const endpoint = registry.byNumber(inFlight.endpoints[slot]!)
@@ -229,8 +250,8 @@ export class Pipeline {
     return inFlight.endpoints[slot] === UNMANAGED && clients.of(inFlight, slot) === undefined
   }
 
-  #releaseOne(answers: AnswerBatch, i: number): void {
-    const { learner, responder, upstream } = this.#to
+  #releaseOne(answers: AnswerBatch, i: number, turn: Turn): void {
+    const { learner, responder, releases, upstream } = this.#to
     const slot = answers.slots[i]!
     if (learner.isOrphan(i)) {
       this.counters.orphaned++
@@ -240,34 +261,22 @@ export class Pipeline {
       responder.answerLocally(slot, LOCAL.answerMalformed)
     } else {
       const outcome = learner.outcomeOf(i)
-      this.#to.flows.answered(slot, outcome, learner.rcodeOf(i), learner.countOf(i))
-      this.#releaseBy(outcome, answers, i, slot)
-    }
-    upstream.release(slot)
-  }
-
-  #releaseBy(outcome: number, answers: AnswerBatch, i: number, slot: number): void {
-    const { responder, onLimit, onDegraded, learner } = this.#to
-    if (outcome === OUTCOME_EXACT) this.counters.exact++
-    else if (outcome === OUTCOME_DEGRADED) this.counters.degraded++
-    else this.counters.heldOut++
-    if (outcome === OUTCOME_HELD_OUT && onLimit !== 'release') {
-      if (onLimit === 'drop') responder.ignoreSlot(slot)
-      else responder.answerLocally(slot, LOCAL.heldOut)
-    } else if (outcome === OUTCOME_DEGRADED && onDegraded === 'servfail') {
-      responder.answerLocally(slot, LOCAL.degraded)
-    } else {
-      const overTcp = answers.overTcp[i] === 1
-      const rcode = learner.rcodeOf(i)
-      responder.answer(
+      const isPending = outcome === OUTCOME_PENDING
+      const mustWait = turn !== 'last' && (isPending || releases.isBehind(slot))
+      if (mustWait && releases.hold(slot, answers, i, isPending)) return
+      this.#releaser.release(
+        isPending ? OUTCOME_HELD_OUT : outcome,
         slot,
+        learner.rcodeOf(i),
+        learner.countOf(i),
         answers.octets(i),
         answers.offset(i),
         answers.length(i),
-        overTcp,
-        rcode,
+        answers.overTcp[i] === 1,
       )
     }
+    if (turn !== 'first') releases.end(slot)
+    upstream.release(slot)
   }
 
   /** Queries that no server answered. */

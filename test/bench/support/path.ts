@@ -14,6 +14,7 @@ import { Learner, type LearnerOptions } from '../../../src/proxy/learner.ts'
 import { Pipeline } from '../../../src/proxy/pipeline.ts'
 import { ProxyFlows } from '../../../src/proxy/proxy-flows.ts'
 import { systemRandom } from '../../../src/proxy/random.ts'
+import { ReleaseQueue } from '../../../src/proxy/release-queue.ts'
 import { Responder } from '../../../src/proxy/responder.ts'
 import { NativeDatagrams } from '../../../src/proxy/udp-native.ts'
 import { Upstream } from '../../../src/proxy/upstream.ts'
@@ -78,6 +79,13 @@ export function mkPath(): Path {
     }),
     committer: core.committer,
     upstream,
+    releases: new ReleaseQueue({
+      clock,
+      inFlight,
+      committer: core.committer,
+      limitMs: 100,
+      onSettle: (answers, isLast) => pipeline.settleHeld(answers, isLast),
+    }),
     responder: new Responder({ udp: [listener], tcp, inFlight }),
     flows: new ProxyFlows({ ring: new FlowRing(), clock, inFlight }),
     isReady: () => true,
@@ -97,9 +105,9 @@ class MarkedLearner extends Learner {
     this.#addon = addon
   }
 
-  override begin(): void {
+  override begin(again?: boolean): void {
     this.#addon.mark(LEARN)
-    super.begin()
+    super.begin(again)
   }
 
   override get changed(): boolean {

@@ -8,9 +8,10 @@ import { keyOfPrefix } from '../../support/recorder.ts'
 import type { Reply } from './client.ts'
 import type { World } from './world.ts'
 
-/** After a step; not while the datapath refuses something or labels are still moving. */
+/** After a step; not while the datapath refuses something or is at work, or labels are still moving. */
 export function checkDatapath({ core, kernel, transition, endpoints }: World): void {
   if (kernel.refusal !== 'nothing' || core.committer.refused > 0 || transition.pending) return
+  if (core.committer.isUnderWay) return
   const dump = kernel.dump()
   const have = new Map<string, string>()
   for (let i = 0; i < dump.prefixes.count; i++) {
@@ -37,12 +38,13 @@ export function checkDatapath({ core, kernel, transition, endpoints }: World): v
 
 /** In the moment when an answer leaves, unless the scenario has the kernel refuse and says that it goes out anyway. */
 export function checkPromise(
-  { core, kernel, config, endpoints }: World,
+  { core, kernel, slow, config, endpoints }: World,
   { addresses, rcode }: Reply,
   to: string,
 ): void {
   if (rcode !== 'NOERROR' || addresses.length === 0) return
-  if (kernel.refusal !== 'nothing' && config.dns.hold.onLimit === 'release') return
+  const isLate = kernel.refusal !== 'nothing' || slow.isSlow
+  if (isLate && config.dns.hold.onLimit === 'release') return
   const { prefixes } = core.ipcache
   const dump = kernel.dump()
   const have = new Map<string, number>()

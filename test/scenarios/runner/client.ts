@@ -40,6 +40,10 @@ export class Clients {
   /** Address of the client of each port. */
   readonly #from = new Map<number, string>()
 
+  get counters(): { readonly asked: number; readonly replied: number } {
+    return { asked: this.#asked, replied: this.#replied.size }
+  }
+
   /** How replies come back. */
   readonly udp: ResponderOptions['udp'] = [
     {

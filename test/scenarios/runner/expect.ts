@@ -76,11 +76,13 @@ function stateOf(world: World, endpoint: string, name: string, address: string):
 
 /** Every number that a scenario can look at, `part.name`. */
 export function countersOf(world: World): ReadonlyMap<string, number> {
-  const { core, pipeline, learner, responder, upstream, kernel } = world
+  const { core, pipeline, learner, releases, responder, upstream, kernel } = world
   const { allocator, committer, expiry } = core
   const groups = {
     pipeline: pipeline.counters,
     learner: learner.counters,
+    releases: { ...releases.counters, waiting: releases.count },
+    clients: world.clients.counters,
     responder: responder.counters,
     upstream: upstream.counters,
     kernel: kernel.counters(),

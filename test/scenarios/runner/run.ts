@@ -162,8 +162,15 @@ function query(world: World, { words }: Step): void {
   }
 }
 
-/** `KERNEL refuses prefix [PREFIX ...]`, `KERNEL refuses policy`, `KERNEL healed`. */
-function setKernel({ kernel }: World, { words: [verb, what, ...prefixes] }: Step): void {
+/** `KERNEL refuses prefix [PREFIX ...]`, `KERNEL refuses policy`, `KERNEL healed`; `KERNEL takes DURATION`, `KERNEL stalls`,
+ *  `KERNEL goes-on`. */
+function setKernel({ kernel, slow }: World, { words: [verb, what, ...prefixes] }: Step): void {
+  if (verb === 'takes') {
+    slow.takesMs = durationOf(what)
+    return
+  }
+  if (verb === 'stalls') return slow.stall()
+  if (verb === 'goes-on') return slow.goOn()
   const refusal = REFUSALS.find((each) => each === what)
   assert.ok(verb === 'healed' || (verb === 'refuses' && refusal !== undefined), 'what it refuses')
   kernel.refusal = verb === 'healed' ? 'nothing' : (refusal ?? 'nothing')

@@ -21,9 +21,12 @@ import { Judge } from '../../../src/proxy/judge.ts'
 import { Learner } from '../../../src/proxy/learner.ts'
 import { Pipeline } from '../../../src/proxy/pipeline.ts'
 import { ProxyFlows } from '../../../src/proxy/proxy-flows.ts'
+import { ReleaseQueue } from '../../../src/proxy/release-queue.ts'
 import { Responder } from '../../../src/proxy/responder.ts'
 import type { Endpoint } from '../../../src/endpoints/registry.ts'
+import type { Datapath } from '../../../src/datapath/datapath.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
+import { SlowDatapath } from '../../support/slow-datapath.ts'
 import { Clients } from './client.ts'
 import { ScenarioKernel } from './kernel.ts'
 import { ScenarioUpstream } from './upstream.ts'
@@ -41,6 +44,8 @@ export class World {
   readonly flows = new FlowRing()
   readonly config: Config
   readonly kernel: ScenarioKernel
+  /** What stands between the node and the kernel: may take its time. */
+  readonly slow: SlowDatapath
   readonly core: CoreState
   readonly policies: PolicyControl
   readonly endpoints: EndpointControl
@@ -51,6 +56,7 @@ export class World {
   readonly learner: Learner
   readonly pipeline: Pipeline
   readonly unknown: UnknownClients
+  readonly releases: ReleaseQueue
   readonly collector: BatchCollector
   readonly policyFiles = new Map<string, readonly Policy[]>()
 
@@ -59,8 +65,9 @@ export class World {
     const { clock } = this
     this.config = config
     this.kernel = makeKernel(config, clock)
+    this.slow = new SlowDatapath(this.kernel, clock)
     const restored = this.kernel.start()
-    this.core = makeCore(config, clock, this.kernel, nodeAddresses)
+    this.core = makeCore(config, clock, this.slow, nodeAddresses)
     const { core } = this
     this.policies = new PolicyControl({
       core,
@@ -102,6 +109,13 @@ export class World {
       stride: config.limits['udp-message'],
       isKnown: (columns, row) => clients.of(columns, row) !== undefined,
       onEnd: (batch) => this.pipeline.admitWaited(batch),
+    })
+    this.releases = new ReleaseQueue({
+      clock,
+      inFlight,
+      committer: core.committer,
+      limitMs: config.dns.hold.limitMs,
+      onSettle: (answers, isLast) => this.pipeline.settleHeld(answers, isLast),
     })
     this.pipeline = this.#makePipeline(clients)
     this.collector = new BatchCollector({
@@ -150,6 +164,7 @@ export class World {
       committer,
       upstream,
       responder,
+      releases: this.releases,
       flows: new ProxyFlows({ ring: this.flows, clock, inFlight: upstream.inFlight }),
       isReady: () => policies.loaded,
       seed: 0x5eed,
@@ -173,7 +188,7 @@ function makeKernel({ limits }: Config, clock: FakeClock): ScenarioKernel {
 function makeCore(
   { limits, dns, learning }: Config,
   clock: FakeClock,
-  datapath: ScenarioKernel,
+  datapath: Datapath,
   nodeAddresses: readonly Prefix[],
 ): CoreState {
   return new CoreState({
