@@ -3,7 +3,7 @@
 import { constants } from 'node:os'
 import type { Clock } from './core/clock.ts'
 import { InvalidInputError, UnavailableError } from './core/errors.ts'
-import { formatAddress, type Family, type Prefix } from './core/ip.ts'
+import { formatAddress, parseAddress, type Family, type Prefix } from './core/ip.ts'
 import { AdoptionControl, type TrackedFlow } from './control/adoption-control.ts'
 import { AuditControl, NO_AUDIT_SETTINGS } from './control/audit-control.ts'
 import { configuredPrefixesMax } from './control/config-bounds.ts'
@@ -14,6 +14,7 @@ import { ownAddresses } from './config/load.ts'
 import { resolveUpstreams } from './config/upstreams.ts'
 import type { DaemonOptions } from './daemon.ts'
 import type { Datapath, DatapathDump } from './datapath/datapath.ts'
+import type { OwnTraffic } from './datapath/own-traffic.ts'
 import { openConntrack } from './native/conntrack.ts'
 import { isBuilt } from './native/native.ts'
 import type { ServerAddress } from './proxy/server-pool.ts'
@@ -98,6 +99,18 @@ export function serversOf(config: Config): readonly ServerAddress[] {
   }
   return addresses.map(({ family, octets, port }) => {
     return { family, address: formatAddress(family, octets), port }
+  })
+}
+
+/** What the proxy sends, which the fence of a workload in our own network namespace would stop as well. */
+export function ownTraffic(
+  { intercept: { mark } }: Config,
+  servers: readonly ServerAddress[],
+): readonly OwnTraffic[] {
+  const uid = process.geteuid?.() ?? 0
+  return servers.flatMap(({ family, address, port }) => {
+    const parsed = parseAddress(address)
+    return parsed === undefined ? [] : [{ mark, uid, family, octets: parsed.octets, port }]
   })
 }
 

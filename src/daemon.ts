@@ -22,6 +22,7 @@ import {
   makeAudit,
   makeCore,
   makePolicies,
+  ownTraffic,
   serversOf,
 } from './daemon-parts.ts'
 import type { Datapath, DatapathDump, DatapathEvent, Mode } from './datapath/datapath.ts'
@@ -183,7 +184,7 @@ export class Daemon {
   /** What keeps the daemon from being ready; empty when it is. */
   get notReady(): readonly string[] {
     const reasons: string[] = []
-    const { refused } = this.core.committer
+    const { refused, isStalled } = this.core.committer
     if (!this.#bound) reasons.push('listeners are not bound')
     if (!this.policies.loaded) reasons.push('policy is not loaded')
     if (this.sources.isRefused) {
@@ -193,6 +194,7 @@ export class Daemon {
     const { state } = this.interception
     if (state.kind === 'failed') reasons.push(`interception: ${state.reason}`)
     if (refused > 0) reasons.push(`the datapath refuses ${refused} entries`)
+    if (isStalled) reasons.push('the datapath is stalled: a commit takes longer than a second')
     return reasons
   }
 
@@ -202,6 +204,7 @@ export class Daemon {
     // A bypass that was set by hand stays until it is taken back by hand.
     const configured = this.audit.node ? 'audit' : 'enforce'
     this.setMode(this.#restored.mode === 'bypass' ? 'bypass' : configured)
+    this.datapath.setOwnTraffic?.(ownTraffic(this.config, this.servers))
     await this.proxy.start()
     this.#bound = true
     this.datapath.setListeners(this.proxy.listeners.entries)

@@ -20,6 +20,7 @@ import type { EndpointId, Generation, Identity, RuleId } from '../core/ids.ts'
 import type { Family, Prefix } from '../core/ip.ts'
 import type { AdoptedFlow, Adoption } from './adoption.ts'
 import type { InterceptedInterface } from './interception.ts'
+import type { OwnTraffic } from './own-traffic.ts'
 import type { PrefixBatch } from './prefix-batch.ts'
 
 export type DatapathKind = 'memory' | 'ebpf' | 'nftables'
@@ -168,6 +169,9 @@ export interface Datapath {
   onCommitted(listener: (result: CommitResult) => void): void
   /** Replaces the set of own listeners; call before endpoints are upserted. */
   setListeners(listeners: readonly ListenerEntry[]): void
+  /** Lets traffic of namegate itself pass where endpoints' hooks are in its own network namespace; replaces what was said
+   *  before. Adapters whose hooks never see it have no such thing. */
+  setOwnTraffic?(own: readonly OwnTraffic[]): void
   /** Makes these the interfaces on which DNS is redirected behind the datapath; all others are not. Call it after
    *  the rules that redirect are in, and with fewer before they go. */
   setIntercepted(interfaces: readonly InterceptedInterface[]): void

@@ -72,7 +72,9 @@ export class DnsProxy {
     const { config, core } = options
     const { limits, dns } = config
     const intercepts = config.listeners.some(({ mode }) => mode !== 'explicit')
-    const mark = intercepts ? config.intercept.mark : 0
+    // Rules know us by it: those of interception, and of a datapath whose hooks are in our own namespace.
+    const isKnownByMark = intercepts || config.datapath.kind === 'nftables'
+    const mark = isKnownByMark ? config.intercept.mark : 0
     this.streams = openStreams({ clock, connections: limits['tcp-connections'], mark })
     this.datagrams = openDatagrams({ clock, mark, replySockets: limits['reply-sockets'] })
     const asked = this.#makeAsked(options)

@@ -4,7 +4,7 @@
 
 import { endpointId, identity, type EndpointId } from '../../core/ids.ts'
 import type { Family } from '../../core/ip.ts'
-import { loadConntrack, type Posix } from '../../native/native.ts'
+import { loadConntrack, type ConntrackAddon, type Posix } from '../../native/native.ts'
 import type { NetlinkAddon } from '../../native/nftables.ts'
 import type { AdoptedFlow, Adoption } from '../adoption.ts'
 import {
@@ -22,6 +22,7 @@ import {
   type PeerScan,
 } from '../datapath.ts'
 import type { InterceptedInterface } from '../interception.ts'
+import type { OwnTraffic } from '../own-traffic.ts'
 import { Adopted } from './adopted.ts'
 import { refuseAll, takeChanges, type Taken } from './commit.ts'
 import { Counters } from './counters.ts'
@@ -32,7 +33,7 @@ import { Hooks } from './hooks.ts'
 import { Intercepted } from './intercepted.ts'
 import { pack } from './keys.ts'
 import { MODE_NUMBER } from './layout.ts'
-import { ownElements, type OwnTraffic } from './own.ts'
+import { ownElements } from './own.ts'
 import { Peers } from './peers.ts'
 import { restore } from './restore.ts'
 import { unavailable } from './socket.ts'
@@ -41,6 +42,8 @@ import { Table } from './table.ts'
 export interface NftablesOptions {
   readonly netlink: NetlinkAddon
   readonly posix: Posix
+  /** Default: the connection table of this network namespace. */
+  readonly conntrack?: ConntrackAddon
   /** Prefixes at most; those unused cost nothing. */
   readonly prefixesMax: number
   /** Policy entries at most, of all endpoints. */
@@ -78,6 +81,7 @@ export class NftablesDatapath implements Datapath {
 
   start(): DatapathDump {
     const { netlink, posix, tcpIdleMs, adoptedMax = ADOPTED_MAX } = this.#options
+    const conntrack = this.#options.conntrack ?? loadConntrack()
     const table = new Table({ ...this.#options, onDone: () => this.#finish(false) })
     try {
       const kept = restore(table)
@@ -88,7 +92,7 @@ export class NftablesDatapath implements Datapath {
       throw error
     }
     const dump = new DumpReader(table.socket, table.message)
-    const peers = new Peers({ addon: loadConntrack(), idleMs: tcpIdleMs })
+    const peers = new Peers({ addon: conntrack, idleMs: tcpIdleMs })
     const adopted = new Adopted({ table, max: adoptedMax })
     const hooks = new Hooks({
       posix,

@@ -1,20 +1,11 @@
 // Traffic of namegate itself where it shares the network namespace with whom it fences: to its upstreams only, and only with
 // the mark and the user that are its own, because CAP_NET_RAW alone suffices to set a mark.
 
-import type { Family } from '../../core/ip.ts'
 import { TCP, UDP } from '../../core/protocol.ts'
+import type { OwnTraffic } from '../own-traffic.ts'
 import { pack } from './keys.ts'
 import { shapeOf } from './layout.ts'
 import type { Element } from './mirror.ts'
-
-export interface OwnTraffic {
-  readonly mark: number
-  readonly uid: number
-  readonly family: Family
-  /** Of the upstream, 16 octets. */
-  readonly octets: Uint8Array
-  readonly port: number
-}
 
 export function ownElements(
   own: readonly OwnTraffic[],
