@@ -18,7 +18,8 @@ export interface DaemonAdmin {
 /** `detach` takes all enforcement away and ends the process; undefined where nothing enforces. */
 export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined): DaemonAdmin {
   const { clock, core, policies, endpoints, transition, flows, sources } = daemon
-  const { upstream, responder, judge, pipeline, learner, listeners, unknown } = daemon.proxy
+  const { upstream, responder, judge, pipeline, learner, listeners, unknown, releases } =
+    daemon.proxy
   const limits = (): readonly LimitUse[] =>
     limitUses({
       bounds: daemon.config.limits,
@@ -35,6 +36,7 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
     judge,
     pipeline,
     learner,
+    releases,
     responder,
     upstream,
     adoption: daemon.adoption,
@@ -49,6 +51,7 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
     clock,
     startedAt: clock.wall(),
     flows,
+    releases,
     endpoints,
     detach,
     faults: () => sources.recordFaults,

@@ -111,7 +111,18 @@ export interface StatusShape {
   readonly started: string
   readonly pid: number
   readonly mode: string
-  readonly datapath: { readonly kind: string; readonly revision: number; readonly refused: number }
+  readonly datapath: {
+    readonly kind: string
+    /** The last one in force, and the one that will have all changes of now. */
+    readonly revision: number
+    readonly desiredRevision: number
+    /** Entries that it refuses at present. */
+    readonly refused: number
+    /** Whether a commit has taken longer than a second. */
+    readonly stalled: boolean
+    /** Answers that wait for it. */
+    readonly held: number
+  }
   readonly policyRevision: number
   readonly realizedRevision: number
   readonly endpoints: { readonly known: number; readonly enforcing: number }

@@ -56,6 +56,8 @@ export interface AdminState {
   readonly policies: PolicyControl
   readonly transition: { readonly realizedRevision: number; readonly pending: boolean }
   readonly flows: FlowRing
+  /** Answers that wait for the datapath. */
+  readonly releases: { readonly count: number }
   readonly endpoints: {
     readonly registry: EndpointRegistry
     /** What the datapath is to fence. */

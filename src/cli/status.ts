@@ -53,10 +53,7 @@ function formatStatus(status: Fields): string {
     ['version', `${textOf(status['version'])}, pid ${textOf(status['pid'])}`],
     ['started', textOf(status['started'])],
     ['mode', textOf(status['mode'])],
-    [
-      'datapath',
-      `${textOf(datapath['kind'])}, revision ${textOf(datapath['revision'])}, ${textOf(datapath['refused'])} entries refused`,
-    ],
+    ['datapath', formatDatapath(datapath)],
     [
       'policy',
       `${status['policies'] === 1 ? '1 policy' : `${textOf(status['policies'])} policies`}, revision ${textOf(status['policyRevision'])} desired, ${textOf(status['realizedRevision'])} realized`,
@@ -74,6 +71,20 @@ function formatStatus(status: Fields): string {
     ...listOf(status['warnings']).map((warning) => `warning: ${textOf(warning)}`),
   ]
   return formatPairs(pairs) + lines.map((line) => `${cleanCell(line)}\n`).join('')
+}
+
+function formatDatapath({
+  kind,
+  revision,
+  desiredRevision,
+  refused,
+  stalled,
+  held,
+}: Fields): string {
+  const desired = revision === desiredRevision ? '' : ` of ${textOf(desiredRevision)}`
+  const waiting = held === 0 ? '' : `, ${textOf(held)} answers held`
+  const state = `${textOf(kind)}, revision ${textOf(revision)}${desired}, ${textOf(refused)} entries refused`
+  return `${state}${waiting}${stalled === true ? ', stalled' : ''}`
 }
 
 function formatUpstream(value: unknown): string {

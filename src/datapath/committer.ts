@@ -35,6 +35,8 @@ export interface CommitterOptions {
   readonly labelSets: LabelSets
 }
 
+/** A commit that takes longer says that the datapath is stalled, in milliseconds. */
+const STALLED_MS = 1000
 const NONE: readonly CommitFailure[] = []
 const NO_POLICY: PolicyTurn = { upserts: [], removals: [] }
 
@@ -51,6 +53,7 @@ export class Committer {
   #incomplete: ReadonlySet<Identity> = new Set()
   #revision = 0
   #failures = 0
+  #stalls = 0
   /** When the commit that is under way was given to the datapath. */
   #since = 0
   #isUnderWay = false
@@ -87,6 +90,16 @@ export class Committer {
   /** How long the datapath has been at the commit that is under way, in milliseconds; 0 when there is none. */
   get underWayMs(): number {
     return this.#isUnderWay ? this.#to.clock.now() - this.#since : 0
+  }
+
+  /** Whether the datapath does not come to an end with the commit that is under way. */
+  get isStalled(): boolean {
+    return this.underWayMs > STALLED_MS
+  }
+
+  /** How often it was so since the start. */
+  get stalls(): number {
+    return this.#stalls + (this.isStalled ? 1 : 0)
   }
 
   /** Entries refused since the start. */
@@ -229,6 +242,7 @@ export class Committer {
   /** The datapath is done with the commit that was under way: the next one, and whoever waits. */
   #ended(result: CommitResult): void {
     invariant(this.#isUnderWay, 'a commit that ends was under way')
+    if (this.isStalled) this.#stalls++
     this.#isUnderWay = false
     if (this.#isExtra) this.#settleExtra(result)
     else this.#settle(result)

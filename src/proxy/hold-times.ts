@@ -1,10 +1,10 @@
 // For how long answers were held, counted by powers of ten: enough to see whether the datapath keeps up.
 
 /** Milliseconds that an answer was held at most, for each count; the last count has no end. */
-export const HOLD_STEPS_MS: readonly number[] = [1, 10, 100, 1000]
+const STEPS_MS: readonly number[] = [1, 10, 100, 1000]
 
 export class HoldTimes {
-  readonly counts = new Float64Array(HOLD_STEPS_MS.length + 1)
+  readonly #counts = new Float64Array(STEPS_MS.length + 1)
   #totalMs = 0
 
   /** All holds together, in milliseconds. */
@@ -14,8 +14,16 @@ export class HoldTimes {
 
   add(milliseconds: number): void {
     let step = 0
-    while (step < HOLD_STEPS_MS.length && milliseconds > (HOLD_STEPS_MS[step] ?? 0)) step++
-    this.counts[step]!++
+    while (step < STEPS_MS.length && milliseconds > (STEPS_MS[step] ?? 0)) step++
+    this.#counts[step]!++
     this.#totalMs += milliseconds
+  }
+
+  /** `1ms` to how many were held that long at most and longer than the step before; the last is `longer`. */
+  *readings(): Iterable<readonly [step: string, count: number]> {
+    for (const [i, count] of this.#counts.entries()) {
+      const step = STEPS_MS[i]
+      yield [step === undefined ? 'longer' : `${step}ms`, count]
+    }
   }
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { statusView } from '../../src/admin/views/status.ts'
 import { mkAdmin } from '../support/admin.ts'
 import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { learn, mkSlow } from '../support/slow-node.ts'
 
 const WELL = {
   health: 'ok',
@@ -12,7 +13,14 @@ const WELL = {
   started: '2026-01-02T03:04:05.000Z',
   pid: process.pid,
   mode: 'enforce',
-  datapath: { kind: 'memory', revision: 1, refused: 0 },
+  datapath: {
+    kind: 'memory',
+    revision: 1,
+    desiredRevision: 1,
+    refused: 0,
+    stalled: false,
+    held: 0,
+  },
   policyRevision: 0,
   realizedRevision: 0,
   endpoints: { known: 1, enforcing: 1 },
@@ -85,4 +93,28 @@ test('statusView warns of a policy that selects no endpoint', () => {
   node.setPolicies(mkPolicies('endpointSelector: { matchLabels: { a: b } }\negress: [{}]'))
   const { warnings, policies } = statusView(mkAdmin(node).state)
   assert.deepEqual([warnings, policies], [['policy policy-0 selects no endpoint'], 1])
+})
+
+test('statusView shows a commit that is under way, and that the datapath is stalled after a second', () => {
+  const { node, slow } = mkSlow()
+  const { state } = mkAdmin(node, { releases: { count: 7 } })
+  const before = statusView(state).datapath
+  assert.deepEqual(
+    [before.stalled, before.desiredRevision, before.held],
+    [false, before.revision, 7],
+  )
+  learn(node, 'a.x', '192.0.2.1')
+  node.clock.advance(900)
+  const { revision } = before
+  const during = statusView(state).datapath
+  assert.deepEqual(
+    [during.revision, during.desiredRevision, during.stalled],
+    [revision, revision + 1, false],
+  )
+  node.clock.advance(200)
+  assert.equal(statusView(state).datapath.stalled, true)
+  assert.equal(node.core.committer.stalls, 1)
+  slow.end()
+  assert.equal(statusView(state).datapath.stalled, false)
+  assert.equal(node.core.committer.stalls, 1, 'one stall, counted once')
 })

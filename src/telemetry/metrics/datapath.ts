@@ -5,6 +5,7 @@ import type { Registry } from 'prom-client'
 import { addCounter, addGauge } from './build.ts'
 import type { MetricsSources } from './sources.ts'
 
+const MS_PER_SECOND = 1000
 const MODES = ['enforce', 'audit', 'bypass'] as const
 
 export function addDatapathMetrics(registry: Registry, sources: MetricsSources): void {
@@ -34,6 +35,21 @@ export function addDatapathMetrics(registry: Registry, sources: MetricsSources):
     name: 'datapath_revision',
     help: 'Commits that changed something',
     read: () => committer.revision,
+  })
+  addGauge(registry, {
+    name: 'datapath_desired_revision',
+    help: 'The revision that will have all changes of now; above the datapath’s own while a commit is under way',
+    read: () => committer.desired,
+  })
+  addGauge(registry, {
+    name: 'datapath_commit_under_way_seconds',
+    help: 'How long the datapath has been at a commit; 0 when there is none',
+    read: () => committer.underWayMs / MS_PER_SECOND,
+  })
+  addCounter(registry, {
+    name: 'datapath_stalls_total',
+    help: 'Commits that took longer than a second',
+    read: () => committer.stalls,
   })
   addGauge(registry, {
     name: 'datapath_refused_entries',

@@ -4,11 +4,14 @@ import type { Registry } from 'prom-client'
 import { addCounter, addGauge } from './build.ts'
 import { sumOf, type MetricsSources } from './sources.ts'
 
+const MS_PER_SECOND = 1000
+
 export function addDnsMetrics(registry: Registry, sources: MetricsSources): void {
   addQueryMetrics(registry, sources)
   addUnknownMetrics(registry, sources)
   addPrewarmMetrics(registry, sources)
   addAnswerMetrics(registry, sources)
+  addHoldMetrics(registry, sources)
 }
 
 function addQueryMetrics(registry: Registry, sources: MetricsSources): void {
@@ -155,5 +158,45 @@ function addAnswerMetrics(
     name: 'dns_answers_truncated_total',
     help: 'Answers shortened to fit the size that the client takes over UDP',
     read: () => responder.counters.truncated,
+  })
+}
+
+/** All zero with a datapath that applies at once, but for what it refuses. */
+function addHoldMetrics(registry: Registry, { pipeline, releases }: MetricsSources): void {
+  addGauge(registry, {
+    name: 'dns_answers_waiting',
+    help: 'Answers that wait for the datapath; they count as queries in flight',
+    read: () => releases.count,
+  })
+  addCounter(registry, {
+    name: 'dns_answers_held_total',
+    help: 'Answers that had to wait for the datapath, by how: overdue ones as long as they may, those over a bound not at all',
+    label: 'wait',
+    read: () => [
+      ['begun', releases.counters.held],
+      ['overdue', releases.counters.overdue],
+      ['over_bound', releases.counters.overBound],
+    ],
+  })
+  addCounter(registry, {
+    name: 'dns_answers_held_out_total',
+    help: 'Answers that were held out, by what the client got instead: dns.hold.on-limit',
+    label: 'result',
+    read: () => [
+      ['servfail', pipeline.counters.heldOutServfail],
+      ['drop', pipeline.counters.heldOutDropped],
+      ['release', pipeline.counters.heldOutReleased],
+    ],
+  })
+  addCounter(registry, {
+    name: 'dns_answer_hold_seconds_total',
+    help: 'Time that answers were held, all together',
+    read: () => releases.times.totalMs / MS_PER_SECOND,
+  })
+  addCounter(registry, {
+    name: 'dns_answer_holds_total',
+    help: 'Answers by how long they were held: each counts once, under the least time that it fits',
+    label: 'at_most',
+    read: () => releases.times.readings(),
   })
 }

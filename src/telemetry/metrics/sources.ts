@@ -12,6 +12,14 @@ export interface MetricsSources {
   readonly core: CoreState
   readonly pipeline: { readonly counters: PipelineCounters }
   readonly judge: { readonly counters: Counters<'serverDenied' | 'serverUntrusted'> }
+  readonly releases: {
+    readonly count: number
+    readonly counters: Counters<'held' | 'overdue' | 'overBound'>
+    readonly times: {
+      readonly totalMs: number
+      readings(): Iterable<readonly [string, number]>
+    }
+  }
   readonly learner: { readonly counters: Counters<'addresses' | 'guarded' | 'overBound'> }
   readonly responder: { readonly counters: Counters<'truncated'> }
   readonly unknown: {
@@ -57,6 +65,9 @@ export type PipelineCounters = Counters<
   | 'exact'
   | 'degraded'
   | 'heldOut'
+  | 'heldOutServfail'
+  | 'heldOutDropped'
+  | 'heldOutReleased'
 >
 
 export interface UpstreamSource {
