@@ -8,10 +8,16 @@ import { IdList } from '../policy/id-list.ts'
 import { PatternIndex } from '../policy/pattern-index.ts'
 import type { NameLabeller } from './fact-labels.ts'
 
+/** What a selector gives to names: its label, and the set of that label alone, which is retained while it is in force. */
+interface Given {
+  readonly label: Label
+  readonly set: number
+}
+
 export class SelectorLabels implements NameLabeller {
   readonly #sets: LabelSets
   readonly #index = new PatternIndex()
-  readonly #labels = new Map<number, Label>()
+  readonly #given = new Map<number, Given>()
   readonly #matched = new IdList()
   readonly #scratch: Label[] = []
   #epoch = 1
@@ -26,26 +32,28 @@ export class SelectorLabels implements NameLabeller {
 
   /** Label sets that are retained here; for checks. */
   *heldSets(): Iterable<number> {
-    for (const label of this.#labels.values()) yield this.#sets.internLabels([label])
+    for (const { set } of this.#given.values()) yield set
   }
 
   /** Makes names that the selector matches carry its label; nothing when they do. */
   ensure(selector: FqdnSelector): void {
-    if (this.#labels.has(selector.id)) return
+    if (this.#given.has(selector.id)) return
     const set = this.#sets.intern([`fqdn:${selector.text}`])
     const [label] = this.#sets.get(set).labels
     invariant(label !== undefined, 'a selector has a label')
     this.#sets.retain(set)
-    this.#labels.set(selector.id, label)
+    this.#given.set(selector.id, { label, set })
     this.#index.add(selector.pattern, selector.id)
     this.#epoch++
   }
 
   /** Takes the selector's label away from names; nothing when they don't carry it. */
   drop(selector: FqdnSelector): void {
-    if (!this.#labels.delete(selector.id)) return
+    const given = this.#given.get(selector.id)
+    if (given === undefined) return
+    this.#given.delete(selector.id)
     this.#index.remove(selector.pattern, selector.id)
-    this.#sets.release(this.#sets.intern([`fqdn:${selector.text}`]))
+    this.#sets.release(given.set)
     this.#epoch++
   }
 
@@ -54,10 +62,12 @@ export class SelectorLabels implements NameLabeller {
     this.#matched.clear()
     const count = this.#index.match(wire, offset, this.#matched)
     if (count === 0) return EMPTY_SET
+    // Most names have one selector, and its set is there.
+    if (count === 1) return this.#given.get(this.#matched.items[0]!)?.set ?? EMPTY_SET
     this.#scratch.length = 0
     for (let i = 0; i < count; i++) {
-      const label = this.#labels.get(this.#matched.items[i]!)
-      if (label !== undefined) this.#scratch.push(label)
+      const given = this.#given.get(this.#matched.items[i]!)
+      if (given !== undefined) this.#scratch.push(given.label)
     }
     return this.#sets.internLabels(this.#scratch)
   }
