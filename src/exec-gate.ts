@@ -1,7 +1,6 @@
 // The gate of `namegate exec`: the daemon's composition root, without files, admin API and metrics. Its listeners and its
 // datapath are in the command's network namespace, by sockets that the launcher opened there; its upstreams in ours.
 
-import { systemClock } from './core/clock.ts'
 import { InvalidInputError, UnavailableError } from './core/errors.ts'
 import { formatAddress } from './core/ip.ts'
 import type { SocketAddress } from './core/socket-address.ts'
@@ -17,11 +16,13 @@ import {
   recordingPolicy,
   type Allow,
 } from './sandbox/allow.ts'
+import type { InnerAddons } from './sandbox/inner-addons.ts'
 import type { InnerSockets } from './sandbox/launcher.ts'
 import { UPLINK_INTERFACE } from './sandbox/uplink.ts'
 
 export interface ExecGateOptions {
   readonly sockets: InnerSockets
+  readonly addons: InnerAddons
   readonly allows: readonly Allow[]
   readonly policyFile: string | undefined
   /** Empty: those of resolv.conf. */
@@ -45,14 +46,14 @@ export async function openExecGate(options: ExecGateOptions): Promise<Daemon> {
       dns: { 'without-rules': policyFile === undefined ? 'deny' : 'allow' },
       policies: { paths: policyFile === undefined ? [] : [policyFile], watch: false },
       endpoints: { files: [] },
-      datapath: { 'adopt-existing': '0ms' },
+      datapath: { kind: 'nftables', 'adopt-existing': '0ms' },
     },
     'exec',
   )
   const daemon = new Daemon({
     config,
     log: SILENT,
-    datapath: openExecDatapath(config, systemClock, sockets.netlink),
+    datapath: openExecDatapath(config, options.addons),
     servers: serversOf(options.upstreams),
     sockets: sockets.listeners,
   })

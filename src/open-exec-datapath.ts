@@ -1,14 +1,19 @@
 // The datapath of `namegate exec`: nftables in the command's network namespace, by netlink sockets that were opened there.
 
-import type { Clock } from './core/clock.ts'
-import { UnavailableError } from './core/errors.ts'
+import { configuredPrefixesMax } from './control/config-bounds.ts'
 import type { Config } from './config/config.ts'
 import type { Datapath } from './datapath/datapath.ts'
+import { NftablesDatapath } from './datapath/nftables/adapter.ts'
+import type { InnerAddons } from './sandbox/inner-addons.ts'
 
-export function openExecDatapath(
-  _config: Config,
-  _clock: Clock,
-  _netlink: readonly number[],
-): Datapath {
-  throw new UnavailableError('Cannot fence the command: the nftables datapath is not built')
+/** `dns.tcp-idle`, whose other values are not built yet, in milliseconds. */
+const TCP_IDLE_MS = 6 * 3_600_000
+
+export function openExecDatapath({ limits }: Config, addons: InnerAddons): Datapath {
+  return new NftablesDatapath({
+    ...addons,
+    prefixesMax: limits.pairs + configuredPrefixesMax(limits),
+    policyEntriesMax: limits['policy-entries'],
+    tcpIdleMs: TCP_IDLE_MS,
+  })
 }

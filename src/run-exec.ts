@@ -10,11 +10,12 @@ import { UnavailableError } from './core/errors.ts'
 import type { SocketAddress } from './core/socket-address.ts'
 import type { Daemon } from './daemon.ts'
 import { runTool } from './intercept/tools.ts'
-import { loadConntrack, loadPosix } from './native/native.ts'
+import { loadConntrack, loadNetlink, loadPosix, type ConntrackAddon } from './native/native.ts'
 import type { Allow } from './sandbox/allow.ts'
 import { redirectDns } from './sandbox/dns-redirect.ts'
 import { execFault } from './sandbox/faults.ts'
 import { callerNow, hiddenFrom } from './sandbox/hidden.ts'
+import { innerAddons } from './sandbox/inner-addons.ts'
 import { Launcher, launcherProgram, type LaunchEnd } from './sandbox/launcher.ts'
 import type { Publish } from './sandbox/publish.ts'
 import { isPrivileged, ownsTerminal, resolvText } from './sandbox/caller.ts'
@@ -95,9 +96,12 @@ async function runIn(folder: string, options: ExecOptions, undo: Undo): Promise<
   // The fence names the interface: it is there when the routes are.
   await uplink.ready
   await redirected
-  const daemon = await openExecGate({ ...options, sockets, addresses: uplink.addresses })
+  const outer = { netlink: loadNetlink(), conntrack: loadConntrack(), posix: loadPosix() }
+  const addons = innerAddons(outer, sockets, launcher.pid)
+  const { addresses } = uplink
+  const daemon = await openExecGate({ ...options, sockets, addons, addresses })
   undo.push(() => daemon.stop())
-  const recorder = await record(daemon, sockets.netlink.at(-1) ?? -1, undo)
+  const recorder = await record(daemon, addons.conntrack, undo)
   launcher.go()
   const end = await launcher.ended
   recorder.look()
@@ -118,12 +122,12 @@ function openUplink(options: ExecOptions, pid: number, privileged: boolean): Upl
 }
 
 /** Looks at what happens until the end. */
-async function record(daemon: Daemon, netlink: number, undo: Undo): Promise<Recorder> {
+async function record(daemon: Daemon, conntrack: ConntrackAddon, undo: Undo): Promise<Recorder> {
   const [{ Recorder: Made }, { Conntrack }] = await Promise.all([
     import('./sandbox/record.ts'),
     import('./native/conntrack.ts'),
   ])
-  const table = new Conntrack(loadConntrack(), netlink, -1)
+  const table = new Conntrack(conntrack, conntrack.ctOpen(), -1)
   const { core, flows } = daemon
   const recorder = new Made({ core, flows, dump: (family, visit) => table.dump(family, visit) })
   const timer = systemClock.every(LOOK_MS, () => recorder.look())

@@ -222,7 +222,8 @@ static int set_options(int fd, const int32_t *spec)
 	bool v4 = spec[SPEC_FAMILY] == 4;
 	int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
 	bool fine = true;
-	if (!v4 && !(flags & UDP_RAW))
+	/* One that is bound was made so. */
+	if (!v4 && !(flags & UDP_RAW) && spec[SPEC_DESCRIPTOR] <= 0)
 		fine = fine && set_option(fd, level, IPV6_V6ONLY, 1);
 	if (flags & UDP_TRANSPARENT)
 		fine = fine && set_option(fd, level, v4 ? IP_TRANSPARENT : IPV6_TRANSPARENT, 1);

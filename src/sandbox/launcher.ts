@@ -43,10 +43,12 @@ export interface InnerSockets {
   }[]
   /** Blocking netlink sockets of netfilter, bound to nothing. */
   readonly netlink: readonly number[]
+  /** One that hears of interfaces. */
+  readonly links: number
 }
 
 /** As in native/sandbox/sockets.h. */
-const NETLINKS = 6
+const NETLINKS = 8
 
 export class Launcher {
   readonly ended: Promise<LaunchEnd>
@@ -160,14 +162,15 @@ export class Launcher {
 
   #receive(): InnerSockets | undefined {
     const found = this.#options.posix.receiveFds(this.#inbox)
-    if (typeof found === 'number' || found.length < NETLINKS + 2) return undefined
-    const listening = found.slice(0, -NETLINKS)
+    if (typeof found === 'number' || found.length < NETLINKS + 3) return undefined
+    const listening = found.slice(0, -NETLINKS - 1)
     const [udp4 = -1, tcp4 = -1, udp6, tcp6] = listening
     const ipv6 =
       udp6 === undefined || tcp6 === undefined ? [] : [{ family: 6, udp: udp6, tcp: tcp6 } as const]
     return {
       listeners: [{ family: 4, udp: udp4, tcp: tcp4 }, ...ipv6],
-      netlink: found.slice(-NETLINKS),
+      netlink: found.slice(-NETLINKS - 1, -1),
+      links: found.at(-1) ?? -1,
     }
   }
 }

@@ -1,7 +1,7 @@
 // The uplink as root: a veth pair, addresses that nobody here has, and masquerading in the caller's network namespace.
 // Its rules stand in a table of this run's own that nft(8) owns: the kernel removes it when that process ends, which it
 // does when we end in whatever way. The pair goes with the command's namespace. Forwarding is switched on where it was
-// off, which is said, and off again at an orderly end when no other run has need of it.
+// off, which is said; a process that waits for our end puts it back, unless another run has need of it.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { UnavailableError } from '../core/errors.ts'
@@ -26,6 +26,8 @@ export interface VethOptions extends UplinkOptions {
 /** Interfaces and tables of all runs begin so. */
 const NAME = 'ngx'
 const SYSCTL = '/proc/sys/net'
+const DEVICES = '/sys/class/net'
+const IS_UP = 1
 
 interface Addresses {
   readonly host4: string
@@ -44,10 +46,12 @@ export function openVeth(options: VethOptions): Uplink {
     const masquerade = new Helper(['nft', '-i'], rulesOf(name, addresses, wantsIpv6))
     undo.push(async () => await masquerade.stop())
     const forwarding = switchForwarding(wantsIpv6)
-    undo.push(async () => restore(forwarding))
     if (forwarding.length > 0) {
-      const keys = forwarding.map(({ key }) => key.replaceAll('/', '.')).join(', ')
-      options.say(`switched on for this run: net.${keys}`)
+      const settings = forwarding.map(({ key, before }) => `${SYSCTL}/${key}=${before}`)
+      const restore = new Helper([options.program, 'restore', NAME, name, ...settings.reverse()])
+      undo.push(async () => await restore.stop())
+      const keys = forwarding.map(({ key }) => `net.${key.replaceAll('/', '.')}`).join(', ')
+      options.say(`switched on for this run: ${keys}`)
     }
     await waitForRoutes(options, masquerade, 'veth')
     await waitForTable(options, name, masquerade)
@@ -95,7 +99,7 @@ async function link(
     ...(wantsIpv6 ? [`addr add ${inner6}/64 dev ${UPLINK_INTERFACE} nodad`] : []),
     `link set ${UPLINK_INTERFACE} up`,
     `route add default via ${host4}`,
-    ...(wantsIpv6 ? [`-6 route add default via ${host6} dev ${UPLINK_INTERFACE}`] : []),
+    ...(wantsIpv6 ? [`route add default via ${host6} dev ${UPLINK_INTERFACE}`] : []),
   ]
   await mustRun(run, 'ip', ['-batch', '-'], `${outer.join('\n')}\n`)
   await mustRun(
@@ -153,8 +157,8 @@ function switchForwarding(wantsIpv6: boolean): readonly Setting[] {
   ]
   if (wantsIpv6 && readKey('ipv6/conf/all/forwarding') === '0') {
     // A forwarding host listens to no router advertisements, unless told so.
-    for (const device of readdirSync(`${SYSCTL}/ipv6/conf`)) {
-      if (device !== 'all') wanted.push([`ipv6/conf/${device}/accept_ra`, '1', '2'])
+    for (const device of readdirSync(DEVICES).filter(mayHearRouters)) {
+      wanted.push([`ipv6/conf/${device}/accept_ra`, '1', '2'])
     }
     wanted.push(['ipv6/conf/all/forwarding', '0', '1'])
   }
@@ -167,17 +171,11 @@ function switchForwarding(wantsIpv6: boolean): readonly Setting[] {
   return changed
 }
 
-/** When another run began meanwhile it needs them: then they stay. */
-function restore(settings: readonly Setting[]): void {
-  const others = readdirSync('/sys/class/net').some((device) => device.startsWith(NAME))
-  if (others) return
-  for (const { key, before } of [...settings].reverse()) {
-    try {
-      writeFileSync(`${SYSCTL}/${key}`, before)
-    } catch {
-      // An interface that has gone.
-    }
-  }
+/** Up, and neither loopback nor ours. */
+function mayHearRouters(device: string): boolean {
+  if (device === 'lo' || device.startsWith(NAME)) return false
+  const flags = Number(readFileSync(`${DEVICES}/${device}/flags`, 'utf8'))
+  return (flags & IS_UP) !== 0
 }
 
 function readKey(key: string): string {

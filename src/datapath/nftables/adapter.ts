@@ -101,6 +101,7 @@ export class NftablesDatapath implements Datapath {
         adopted.forget(id)
         peers.forget(sources)
       },
+      begin: (id, generation) => adopted.begin(id, generation),
     })
     this.#running = {
       table,
@@ -216,7 +217,8 @@ export class NftablesDatapath implements Datapath {
   }
 
   adopt(adoption: Adoption): number {
-    return this.#on().adopted.adopt(adoption)
+    const { adopted, hooks } = this.#on()
+    return adopted.adopt(adoption, hooks.generationOf(adoption.endpoint))
   }
 
   adopted(): readonly AdoptedFlow[] {

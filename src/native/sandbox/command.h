@@ -74,8 +74,11 @@ static pid_t start_command(const struct options *options)
 	must(pipe2(mapped, O_CLOEXEC) == 0 && pipe2(faults, O_CLOEXEC) == 0, "pipe", "");
 	pid_t child = fork();
 	must(child >= 0, "fork", "");
-	if (child == 0)
+	if (child == 0) {
+		/* Its end is what the command waits for. */
+		close(mapped[1]);
 		run_command(options, mapped[0], faults[1]);
+	}
 	close(mapped[0]);
 	close(faults[1]);
 	if (options->privileged && read(faults[0], &octet, 1) == 1) {

@@ -80,11 +80,9 @@ static void wait_for_go(void)
 /* Forks process 1 of the command's namespaces, with its own files. */
 static pid_t start_first(const struct options *options)
 {
-	pid_t launcher = getpid();
 	int alive[2];
 	must(pipe2(alive, O_CLOEXEC) == 0, "pipe", "");
 	must(unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC) == 0, "namespaces", "unshare");
-	(void)launcher;
 	pid_t first = fork();
 	must(first >= 0, "fork", "");
 	if (first == 0) {
@@ -109,6 +107,8 @@ int main(int argc, char **argv)
 	pid_t gate = getppid();
 	if (argc > 2 && strcmp(argv[1], "guard") == 0)
 		return run_guard(argv + 2);
+	if (argc > 2 && strcmp(argv[1], "restore") == 0)
+		return run_restore(argc - 2, argv + 2);
 	read_options(argc, argv, &options);
 	syscall(SYS_close_range, SOCKETS + 1, ~0u, 0);
 	die_with(gate);

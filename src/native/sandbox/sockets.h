@@ -1,18 +1,23 @@
 /* Sockets of the sandbox's network namespace that the gate uses from outside: its DNS listeners and netlink sockets.
  * A socket belongs to the namespace it was opened in, whoever holds it. They leave in one message by SCM_RIGHTS,
- * in the order UDP 4, TCP 4, UDP 6, TCP 6, then NETLINKS of netlink; without IPv6 the two of it are missing. */
+ * in the order UDP 4, TCP 4, UDP 6, TCP 6, then NETLINKS of netfilter and one that hears of interfaces; without IPv6 the
+ * two of it are missing. */
 #ifndef NAMEGATE_SANDBOX_SOCKETS_H
 #define NAMEGATE_SANDBOX_SOCKETS_H
 
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 
 #include "sandbox.h"
 
 #define DNS_PORT 53
-#define NETLINKS 6
+#define NETLINKS 8
+#define ANSWER_SECONDS 2
+#define BUFFER (16 << 20)
 #define SOCKETS_MAX 16
 
 static void loopback_up(void)
@@ -35,11 +40,37 @@ static int open_listener(int family, int type)
 	int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
+	int on = 1;
+	if (!ipv4)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
 	int bound = ipv4 ? bind(fd, (struct sockaddr *)&in, sizeof(in)) : bind(fd, (struct sockaddr *)&in6, sizeof(in6));
 	if (bound == 0 || ipv4)
 		return bound == 0 ? fd : -1;
 	close(fd);
 	return -1;
+}
+
+/* As nlOpen and ctOpen of the addons make them. */
+static int open_netfilter(void)
+{
+	int size = BUFFER;
+	struct timeval limit = { .tv_sec = ANSWER_SECONDS };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+	must(fd >= 0, "netlink", "NETLINK_NETFILTER");
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	return fd;
+}
+
+static int open_links(void)
+{
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	must(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0, "netlink", "NETLINK_ROUTE");
+	return fd;
 }
 
 static void send_sockets(const int *fds, size_t count)
@@ -71,11 +102,9 @@ static void hand_out_sockets(void)
 		if (fd >= 0)
 			fds[count++] = fd;
 	}
-	for (int i = 0; i < NETLINKS; i++) {
-		fds[count] = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
-		must(fds[count] >= 0, "netlink", "NETLINK_NETFILTER");
-		count++;
-	}
+	for (int i = 0; i < NETLINKS; i++)
+		fds[count++] = open_netfilter();
+	fds[count++] = open_links();
 	send_sockets(fds, count);
 	for (size_t i = 0; i < count; i++)
 		close(fds[i]);
