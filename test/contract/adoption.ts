@@ -213,6 +213,7 @@ export function contractOfAdoption(maker: BenchMaker): void {
         assert.equal(bench.datapath.counters()['adopted_table_full'], 1)
         const verdicts = flows.map(({ localPort }) => new Wire(bench, localPort).out(ACK))
         assert.deepEqual(verdicts, ['pass', 'pass', 'drop'])
+        if (maker.lacks?.learned !== undefined) return
         assert.equal(bench.datapath.counters()['adopted_table_full'], 2, 'nor could it be learned')
       })
     })

@@ -13,6 +13,7 @@ import type {
   PolicyEntry,
   PolicyVerdict,
 } from '../../src/datapath/datapath.ts'
+import { NftablesDatapath } from '../../src/datapath/nftables/adapter.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
 import { address } from '../support/packets.ts'
 
@@ -40,11 +41,41 @@ export interface Bench {
   close(): void
 }
 
+/** What the port leaves to an adapter. One that lacks it says why. */
+export type Ability =
+  /** Endpoints can be cgroups. */
+  | 'cgroups'
+  /** VLAN tags are looked behind. */
+  | 'tags'
+  /** Fragments are judged one by one. */
+  | 'fragments'
+  /** All that is malformed is counted, also what the kernel itself refuses. */
+  | 'malformed'
+  /** Extension headers are bounded. */
+  | 'extensions'
+  /** Ports are read behind an authentication header. */
+  | 'authentication'
+  /** A RST that was forged does not end a connection, whatever its sequence number. */
+  | 'forged'
+  /** SCTP packets are followed whatever chunks they have. */
+  | 'sctp'
+  /** Open connections are bounded by endpoint. */
+  | 'connections'
+  /** Flows that were not learned for want of room are counted. */
+  | 'learned'
+
 export interface BenchMaker {
+  /** What this adapter lacks, with the reason. */
+  readonly lacks?: Partial<Readonly<Record<Ability, string>>>
   readonly name: string
   /** Why it can't be made here; undefined when it can. */
   readonly unavailable: string | undefined
   make(sizes?: Sizes): Bench
+}
+
+/** Why a test of an ability is skipped; false when it is not. */
+export function skipOf(maker: BenchMaker, ability: Ability): string | false {
+  return maker.unavailable ?? maker.lacks?.[ability] ?? false
 }
 
 export const ALLOW = 'allow'
@@ -125,7 +156,15 @@ export function commit(datapath: Datapath, changes: Partial<Changes>): CommitRes
     policyRemovals: [],
     ...changes,
   })
-  assert.ok(result, 'the commit was applied when it returned')
+  return result ?? finish(datapath)
+}
+
+/** Waits for a commit that is under way. */
+function finish(datapath: Datapath): CommitResult {
+  let result: CommitResult | undefined
+  datapath.onCommitted((each) => (result = each))
+  if (datapath instanceof NftablesDatapath) datapath.finishCommit()
+  assert.ok(result, 'the end of the commit was told')
   return result
 }
 

@@ -13,6 +13,7 @@ import {
   POD_4,
   policy,
   settle,
+  skipOf,
   type BenchMaker,
 } from './bench.ts'
 import { withBench } from './commits.ts'
@@ -73,46 +74,58 @@ export function contractOfExceptions(maker: BenchMaker): void {
       })
     })
 
-    test('judge of a cgroup endpoint has no source check, and takes loopback for the host', () => {
-      withBench(maker, {}, (bench) => {
-        const entries = [policy({ identity: 1, protocol: 6, port: 443 })]
-        commit(bench.datapath, {
-          policyUpserts: entries,
-          endpointUpserts: [endpoint({ hook: bench.cgroupHook(), sources: [] })],
+    test(
+      'judge of a cgroup endpoint has no source check, and takes loopback for the host',
+      { skip: skipOf(maker, 'cgroups') },
+      () => {
+        withBench(maker, {}, (bench) => {
+          const entries = [policy({ identity: 1, protocol: 6, port: 443 })]
+          commit(bench.datapath, {
+            policyUpserts: entries,
+            endpointUpserts: [endpoint({ hook: bench.cgroupHook(), sources: [] })],
+          })
+          const rows: readonly (readonly [Verdict, string, string, string])[] = [
+            ['pass', '127.0.0.1', '127.0.0.1', 'loopback'],
+            ['pass', '127.0.0.1', '127.9.9.9', 'all of 127.0.0.0/8'],
+            ['pass', '::1', '::1', 'IPv6 loopback'],
+            ['drop', '10.0.0.1', PEER_4, 'the world'],
+          ]
+          for (const [verdict, source, target, reason] of rows) {
+            assert.equal(
+              bench.judge(POD, 'from', frame({ source, target }, to443)),
+              verdict,
+              reason,
+            )
+          }
         })
-        const rows: readonly (readonly [Verdict, string, string, string])[] = [
-          ['pass', '127.0.0.1', '127.0.0.1', 'loopback'],
-          ['pass', '127.0.0.1', '127.9.9.9', 'all of 127.0.0.0/8'],
-          ['pass', '::1', '::1', 'IPv6 loopback'],
-          ['drop', '10.0.0.1', PEER_4, 'the world'],
-        ]
-        for (const [verdict, source, target, reason] of rows) {
-          assert.equal(bench.judge(POD, 'from', frame({ source, target }, to443)), verdict, reason)
-        }
-      })
-    })
+      },
+    )
 
-    test('sourceOf tells which cgroup endpoint asked one of our listeners, in mode bypass as well', () => {
-      withBench(maker, {}, (bench) => {
-        bench.datapath.setListeners([listener('127.0.0.1', 5300)])
-        commit(bench.datapath, {
-          endpointUpserts: [endpoint({ hook: bench.cgroupHook(), sources: [] })],
+    test(
+      'sourceOf tells which cgroup endpoint asked one of our listeners, in mode bypass as well',
+      { skip: skipOf(maker, 'cgroups') },
+      () => {
+        withBench(maker, {}, (bench) => {
+          bench.datapath.setListeners([listener('127.0.0.1', 5300)])
+          commit(bench.datapath, {
+            endpointUpserts: [endpoint({ hook: bench.cgroupHook(), sources: [] })],
+          })
+          const ask = (from: number): Verdict =>
+            bench.judge(
+              POD,
+              'from',
+              frame({ source: '127.0.0.1', target: '127.0.0.1' }, udp({ from, to: 5300 })),
+            )
+          const { octets } = listener('127.0.0.1', 0)
+          assert.equal(ask(41000), 'pass')
+          assert.equal(bench.datapath.sourceOf(17, 4, octets, 41000), POD)
+          assert.equal(bench.datapath.sourceOf(6, 4, octets, 41000), undefined)
+          assert.equal(bench.datapath.sourceOf(17, 4, octets, 41001), undefined)
+          bench.datapath.setMode('bypass')
+          assert.equal(ask(41001), 'pass')
+          assert.equal(bench.datapath.sourceOf(17, 4, octets, 41001), POD)
         })
-        const ask = (from: number): Verdict =>
-          bench.judge(
-            POD,
-            'from',
-            frame({ source: '127.0.0.1', target: '127.0.0.1' }, udp({ from, to: 5300 })),
-          )
-        const { octets } = listener('127.0.0.1', 0)
-        assert.equal(ask(41000), 'pass')
-        assert.equal(bench.datapath.sourceOf(17, 4, octets, 41000), POD)
-        assert.equal(bench.datapath.sourceOf(6, 4, octets, 41000), undefined)
-        assert.equal(bench.datapath.sourceOf(17, 4, octets, 41001), undefined)
-        bench.datapath.setMode('bypass')
-        assert.equal(ask(41001), 'pass')
-        assert.equal(bench.datapath.sourceOf(17, 4, octets, 41001), POD)
-      })
-    })
+      },
+    )
   })
 }

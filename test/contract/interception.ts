@@ -82,6 +82,7 @@ export function contractOfInterception(maker: BenchMaker): void {
           ],
         ]
         for (const [verdict, octets, reason] of rows) {
+          if (reason.includes('fragment') && maker.lacks?.fragments !== undefined) continue
           assert.equal(bench.judge(POD, 'from', octets), verdict, reason)
         }
       })

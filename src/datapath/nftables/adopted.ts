@@ -1,7 +1,7 @@
 // Flows older than enforcement: listed ones in `adopted4` and `adopted6`, those that the packet path learns from segments in
 // `learned4` and `learned6`. The kernel lets each go when its time is over, so nothing of it stands in the mirror.
 
-import { endpointId, type EndpointId } from '../../core/ids.ts'
+import { endpointId, type EndpointId, type Generation } from '../../core/ids.ts'
 import type { Family } from '../../core/ip.ts'
 import type { AdoptedFlow, Adoption, FlowTuple } from '../adoption.ts'
 import { eachElement } from './dump.ts'
@@ -19,6 +19,8 @@ export class Adopted {
   readonly #max: number
   /** Generation that was adopted for, by endpoint. */
   readonly #generations = new Map<EndpointId, number>()
+  /** For a generation that is not there yet. */
+  readonly #waiting = new Map<EndpointId, Adoption>()
   #refused = 0
 
   constructor(options: { readonly table: Table; readonly max: number }) {
@@ -31,12 +33,33 @@ export class Adopted {
     return this.#refused
   }
 
-  /** Returns how many of the listed flows were taken. */
-  adopt({ endpoint, generation, passMs, learnMs, flows }: Adoption): number {
+  /** Returns how many of the listed flows were taken. `current`: the generation that is there; 0: none yet. */
+  adopt(adoption: Adoption, current: number): number {
+    const { endpoint, generation, passMs, learnMs, flows } = adoption
+    if (current !== 0 && current !== generation) {
+      this.#waiting.set(endpoint, adoption)
+      return flows.length
+    }
     this.#generations.set(endpoint, generation)
+    const taken = this.#add(adoption)
     const key = pack(['mark'], [endpoint])
     this.#renew('passing', { key, timeoutMs: passMs })
-    this.#renew('learning', { key, timeoutMs: Math.min(learnMs, passMs) })
+    const isFull = taken < flows.length
+    this.#renew('learning', { key, timeoutMs: isFull ? 0 : Math.min(learnMs, passMs) })
+    this.#refused += flows.length - taken
+    return taken
+  }
+
+  /** The endpoint is there in this generation: what was adopted for another is nobody's. */
+  begin(id: EndpointId, generation: Generation): void {
+    if ((this.#generations.get(id) ?? generation) !== generation) this.forget(id)
+    const waiting = this.#waiting.get(id)
+    if (waiting?.generation !== generation) return
+    this.#waiting.delete(id)
+    this.adopt(waiting, generation)
+  }
+
+  #add({ endpoint, passMs, flows }: Adoption): number {
     const known = this.#keys('adopted4').size + this.#keys('adopted6').size
     let room = Math.max(0, this.#max - known)
     let taken = 0
@@ -55,7 +78,6 @@ export class Adopted {
       const all = [...again, ...fresh].map(([, element]) => element)
       if (this.#table.applyTimed('add', name, all) === undefined) taken += all.length
     }
-    this.#refused += Math.max(0, flows.length - taken)
     return taken
   }
 

@@ -207,6 +207,11 @@ export function log(group: number, prefix: string, octets: number): Expression {
   })
 }
 
+/** To this host itself, at the same port; in chains of type nat. */
+export function redirect(): Expression {
+  return expression('redir', () => undefined)
+}
+
 export type VerdictName = keyof typeof VERDICT
 
 /** A verdict as data of an element or a rule. */

@@ -43,6 +43,8 @@ export interface HooksOptions {
   readonly mirror: Mirror
   /** A generation is nobody's any more. */
   readonly forget: (id: EndpointId, sources: readonly Prefix[]) => void
+  /** A generation is there. */
+  readonly begin: (id: EndpointId, generation: Generation) => void
 }
 
 const CGROUP =
@@ -108,6 +110,7 @@ export class Hooks {
     this.#writeFences()
     if (placed.state.kind === 'waiting' && placed.state.remade === true) this.#untold.add(placed.id)
     if (before !== entry.generation) this.#options.forget(placed.id, sources)
+    this.#options.begin(placed.id, entry.generation)
   }
 
   remove(id: EndpointId): void {

@@ -6,7 +6,7 @@ import { APPEND, CREATE, type Message } from './message.ts'
 import { endOf } from './rules-end.ts'
 import { chainsOf, CHAINS, makeRules } from './rules.ts'
 import type { Rule } from './rule.ts'
-import { Elements, encodeSet, NEW_ELEMENT } from './sets.ts'
+import { encodeSet, NEW_ELEMENT, type Elements } from './sets.ts'
 
 const NEW_TABLE = 0
 const DELETE_TABLE = 2

@@ -8,7 +8,8 @@ import { openConntrack, type Conntrack, type Flow } from '../../native/conntrack
 import type { ConntrackAddon } from '../../native/native.ts'
 import type { PeerScan } from '../datapath.ts'
 
-const ESTABLISHED = 3
+/** TCP_CONNTRACK_*: established, and closed from one side only. */
+const OPEN: readonly number[] = [3, 4, 5]
 
 export class Peers {
   readonly #table: Conntrack | undefined
@@ -24,7 +25,7 @@ export class Peers {
     const owners = [...endpoints]
     for (const family of [4, 6] as const) {
       this.#table?.dump(family, (flow) => {
-        if (flow.protocol !== TCP || flow.tcpState !== ESTABLISHED) return
+        if (flow.protocol !== TCP || !OPEN.includes(flow.tcpState)) return
         const id = ownerOf(owners, family, flow.original.source)
         if (id !== undefined) found.push({ id, flow })
       })
@@ -42,15 +43,18 @@ export class Peers {
     }
   }
 
-  /** Away with the connections of addresses that are somebody else's now. */
+  /** The addresses are somebody else's now: away with what peers began with their predecessor, and with its TCP. What it
+   *  began over UDP stays, so that a peer that goes on sending does not begin it anew: it is judged as the successor's own. */
   forget(sources: readonly Prefix[]): void {
     const table = this.#table
     if (table === undefined || sources.length === 0) return
-    table.forgetFlows((flow) =>
-      [flow.original.source, flow.reply.source].some((octets) => {
-        const address = { family: flow.family, octets, length: widthOf(flow.family) }
-        return sources.some((source) => containsPrefix(source, address))
-      }),
+    const isIn = (family: Family, octets: Uint8Array): boolean => {
+      const address = { family, octets, length: widthOf(family) }
+      return sources.some((source) => containsPrefix(source, address))
+    }
+    table.forgetFlows(
+      ({ family, protocol, original, reply }) =>
+        isIn(family, reply.source) || (protocol === TCP && isIn(family, original.source)),
     )
   }
 

@@ -75,8 +75,8 @@ export class Table {
     return this.repair()
   }
 
-  /** Hands what changed to the thread; `none` when nothing did. */
-  submit(): Outcome | 'none' {
+  /** Hands what changed to the thread; `none` when nothing is left to wait for. */
+  submit(): Outcome {
     this.#settle()
     if (this.#isDoubtful) return this.repair() ?? 'none'
     if (!this.#encodeChanges()) return 'none'

@@ -1,0 +1,23 @@
+// Takes the table away, whoever made it and whether its daemon lives or not.
+
+import type { NetlinkAddon } from '../../native/nftables.ts'
+import { readTable } from './dump.ts'
+import { encodeRemoval } from './install.ts'
+import { Message } from './message.ts'
+import { Socket, unavailable } from './socket.ts'
+
+/** Tables that were there: 1, or 0. Throws UnavailableError without the privilege. */
+export function removeTable(netlink: NetlinkAddon): number {
+  const socket = new Socket(netlink, () => undefined)
+  const message = new Message()
+  try {
+    if (readTable(socket, message) === undefined) return 0
+    message.beginBatch()
+    message.endBatch(encodeRemoval(message))
+    const outcome = socket.apply(message)
+    if (outcome !== undefined) throw unavailable('remove nftables rules', outcome)
+    return 1
+  } finally {
+    socket.close()
+  }
+}
