@@ -70,7 +70,7 @@ export class DnsProxy {
     const clock = new TurnClock(given.clock)
     const options = { ...given, clock }
     const { config, core } = options
-    const { limits, dns } = config
+    const { limits } = config
     const intercepts = config.listeners.some(({ mode }) => mode !== 'explicit')
     // Rules know us by it: those of interception, and of a datapath whose hooks are in our own namespace.
     const isKnownByMark = intercepts || config.datapath.kind === 'nftables'
@@ -103,15 +103,7 @@ export class DnsProxy {
         unanswered: (id) => this.prewarm?.unanswered(id),
       },
     })
-    this.learner = new Learner({
-      names: core.names,
-      ipcache: core.ipcache,
-      committer: core.committer,
-      guard: core.guard,
-      selectorLabels: core.selectorLabels,
-      minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
-      maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
-    })
+    this.learner = makeLearner(options)
     const { interfaces } = options
     this.#arrivals = interfaces === undefined ? undefined : new Arrivals({ clock, interfaces })
     const { ipcache, datapath } = core
@@ -243,4 +235,17 @@ export class DnsProxy {
       onDegraded: config.dns.onDegraded,
     })
   }
+}
+
+function makeLearner({ core, config: { dns } }: DnsProxyOptions): Learner {
+  const { names, ipcache, committer, guard, selectorLabels } = core
+  return new Learner({
+    names,
+    ipcache,
+    committer,
+    guard,
+    selectorLabels,
+    minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
+    maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
+  })
 }
