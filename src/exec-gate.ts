@@ -16,6 +16,7 @@ import {
   recordingPolicy,
   type Allow,
 } from './sandbox/allow.ts'
+import { redirectDns } from './sandbox/dns-redirect.ts'
 import type { InnerAddons } from './sandbox/inner-addons.ts'
 import type { InnerSockets } from './sandbox/launcher.ts'
 import { UPLINK_INTERFACE } from './sandbox/uplink.ts'
@@ -68,6 +69,7 @@ export async function openExecGate(options: ExecGateOptions): Promise<Daemon> {
     hook: 'egress',
     audit,
   }
+  redirectDns(options.addons.netlink)
   daemon.sources.edit({ policies, endpoints: new Map([[EXEC_NAME, endpoint]]) })
   try {
     await daemon.start()

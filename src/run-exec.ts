@@ -12,7 +12,6 @@ import type { Daemon } from './daemon.ts'
 import { runTool } from './intercept/tools.ts'
 import { loadConntrack, loadNetlink, loadPosix, type ConntrackAddon } from './native/native.ts'
 import type { Allow } from './sandbox/allow.ts'
-import { redirectDns } from './sandbox/dns-redirect.ts'
 import { execFault } from './sandbox/faults.ts'
 import { callerNow, hiddenFrom } from './sandbox/hidden.ts'
 import { innerAddons } from './sandbox/inner-addons.ts'
@@ -90,12 +89,9 @@ async function runIn(folder: string, options: ExecOptions, undo: Undo): Promise<
   const uplink = openUplink(options, launcher.pid, privileged)
   uplink.ready.catch(() => undefined)
   undo.push(async () => await uplink.stop())
-  const redirected = redirectDns(runTool, launcher.pid, privileged)
-  redirected.catch(() => undefined)
   const { openExecGate } = await loading
   // The fence names the interface: it is there when the routes are.
   await uplink.ready
-  await redirected
   const outer = { netlink: loadNetlink(), conntrack: loadConntrack(), posix: loadPosix() }
   const addons = innerAddons(outer, sockets, launcher.pid)
   const { addresses } = uplink

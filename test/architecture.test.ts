@@ -35,6 +35,7 @@ const SIDEWAYS: readonly string[] = [
   'sources -> config', // sources read files as config reads them
   'sources -> endpoints', // and parse endpoints files
   'sandbox -> intercept', // nft(8) and ip(8) are run alike
+  'sandbox -> datapath', // its rules are encoded as the nftables adapter encodes its own
 ]
 
 /** Foreign shapes stop here. Packages that are not listed may not be imported at all. */

@@ -106,7 +106,16 @@ export function callerNow(): Caller {
     env: process.env,
     uid: process.geteuid?.() ?? 0,
     sockets: readFileSync('/proc/net/unix', 'utf8'),
-    isSocket: (path) => statSync(path, { throwIfNoEntry: false })?.isSocket() ?? false,
+    isSocket,
+  }
+}
+
+/** What cannot be looked at cannot be connected to either. */
+function isSocket(path: string): boolean {
+  try {
+    return statSync(path).isSocket()
+  } catch {
+    return false
   }
 }
 
