@@ -1,5 +1,4 @@
 // Contract: fragments, malformed packets, extension headers, link housekeeping.
-
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { generation } from '../../src/core/ids.ts'

@@ -2,10 +2,7 @@
 // its own hands to the kernel; when the kernel has confirmed it, or refused it, `onCommitted` is told. What stands in
 // the kernel is known here (mirror, tables), so that an equal entry is no write and a table that was flushed is made anew.
 
-import { endpointId, identity, type EndpointId } from '../../core/ids.ts'
-import type { Family } from '../../core/ip.ts'
-import { loadConntrack, type ConntrackAddon, type Posix } from '../../native/native.ts'
-import type { NetlinkAddon } from '../../native/nftables.ts'
+import type { EndpointId } from '../../core/ids.ts'
 import type { AdoptedFlow, Adoption } from '../adoption.ts'
 import {
   COMMITTED,
@@ -23,49 +20,12 @@ import {
 } from '../datapath.ts'
 import type { InterceptedInterface } from '../interception.ts'
 import type { OwnTraffic } from '../own-traffic.ts'
-import { Adopted } from './adopted.ts'
 import { refuseAll, takeChanges, type Taken } from './commit.ts'
-import { Counters } from './counters.ts'
-import { DumpReader } from './dump.ts'
-import { Events } from './events.ts'
 import { listenerElements } from './exceptions.ts'
-import { Hooks } from './hooks.ts'
-import { Intercepted } from './intercepted.ts'
 import { pack } from './keys.ts'
 import { MODE_NUMBER } from './layout.ts'
 import { ownElements } from './own.ts'
-import { Peers } from './peers.ts'
-import { restore } from './restore.ts'
-import { unavailable } from './socket.ts'
-import { Table } from './table.ts'
-
-export interface NftablesOptions {
-  readonly netlink: NetlinkAddon
-  readonly posix: Posix
-  /** Default: the connection table of this network namespace. */
-  readonly conntrack?: ConntrackAddon
-  /** Prefixes at most; those unused cost nothing. */
-  readonly prefixesMax: number
-  /** Policy entries at most, of all endpoints. */
-  readonly policyEntriesMax: number
-  readonly tcpIdleMs: number
-  /** Adopted flows at most; default 65,536. */
-  readonly adoptedMax?: number
-}
-
-/** What there is between `start` and `stop`. */
-interface Running {
-  readonly table: Table
-  readonly hooks: Hooks
-  readonly dump: DumpReader
-  readonly adopted: Adopted
-  readonly intercepted: Intercepted
-  readonly counters: Counters
-  readonly events: Events
-  readonly peers: Peers
-}
-
-const ADOPTED_MAX = 65_536
+import { open, type NftablesOptions, type Running } from './running.ts'
 
 export class NftablesDatapath implements Datapath {
   readonly kind = 'nftables'
@@ -80,45 +40,8 @@ export class NftablesDatapath implements Datapath {
   }
 
   start(): DatapathDump {
-    const { netlink, posix, tcpIdleMs, adoptedMax = ADOPTED_MAX } = this.#options
-    const conntrack = this.#options.conntrack ?? loadConntrack()
-    const table = new Table({ ...this.#options, onDone: () => this.#finish(false) })
-    try {
-      const kept = restore(table)
-      const outcome = table.install(kept)
-      if (outcome !== undefined) throw unavailable('install nftables rules', outcome)
-    } catch (error) {
-      table.socket.close()
-      throw error
-    }
-    const dump = new DumpReader(table.socket, table.message)
-    const peers = new Peers({ addon: conntrack, idleMs: tcpIdleMs })
-    const adopted = new Adopted({ table, max: adoptedMax })
-    const hooks = new Hooks({
-      posix,
-      mirror: table.mirror,
-      forget: (id, sources) => {
-        adopted.forget(id)
-        peers.forget(sources)
-      },
-      begin: (id, generation) => adopted.begin(id, generation),
-    })
-    this.#running = {
-      table,
-      hooks,
-      dump,
-      adopted,
-      peers,
-      intercepted: new Intercepted(table),
-      counters: new Counters(table),
-      events: new Events({
-        netlink,
-        indexOwner: (index) => hooks.ownerOf(index),
-        explain: (endpoint, family, peer, protocol, port) =>
-          this.#explain(endpoint, family, peer, protocol, port),
-      }),
-    }
-    return dump.read()
+    this.#running = open(this.#options, () => this.#finish(false))
+    return this.#running.dump.read()
   }
 
   commit(changes: Changes): CommitResult | undefined {
@@ -291,31 +214,10 @@ export class NftablesDatapath implements Datapath {
 
   /** Writes what changed outside of commits. What the kernel refuses is tried again with everything else. */
   #flush(what: string): void {
-    const outcome = this.#on().table.flush()
-    if (outcome !== undefined) throw new Error(`Cannot ${what}: ${outcome}`)
-  }
-
-  /** Identity and rule that a packet met, as far as what is wanted tells. */
-  #explain(
-    endpoint: EndpointId,
-    family: Family,
-    peer: Uint8Array,
-    protocol: number,
-    port: number,
-  ): { readonly identity: number; readonly rule: number } {
     const { table, hooks } = this.#on()
-    const { prefixes, policies } = table
-    const isScoped = hooks.entryOf(endpoint)?.scoped === true
-    let [id, addressClass] = isScoped ? prefixes.longest(endpoint, family, peer) : [0, 0]
-    if (id === 0) [id, addressClass] = prefixes.longest(0, family, peer)
-    if (id === 0) id = addressClass = family === 4 ? 9 : 10
-    const found = [id, addressClass, 0].map((key) =>
-      policies.find(endpointId(endpoint), identity(key), protocol, port),
-    )
-    const best = (['deny', 'allow', 'audit'] as const)
-      .map((verdict) => found.find((entry) => entry?.verdict === verdict))
-      .find((entry) => entry !== undefined)
-    return { identity: id, rule: best?.rule ?? 0 }
+    hooks.settle()
+    const outcome = table.flush()
+    if (outcome !== undefined) throw new Error(`Cannot ${what}: ${outcome}`)
   }
 
   #on(): Running {

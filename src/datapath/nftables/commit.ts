@@ -61,6 +61,7 @@ export function takeChanges(changes: Changes, table: Table, hooks: Hooks): Taken
     const before = table.policies.remove(key)
     if (before !== undefined) taken.policies.push({ entry: before, isThere: true })
   }
+  hooks.settle()
   taken.counts.policy = policyUpserts.length + policyRemovals.length
   taken.counts.prefixes = prefixUpserts.count + prefixRemovals.count
   taken.counts.endpoints = endpointUpserts.length + endpointRemovals.length
@@ -81,6 +82,7 @@ export function refuseAll(taken: Taken, code: string, table: Table, hooks: Hooks
     if (before === undefined) hooks.remove(id)
     else hooks.upsert(before)
   }
+  hooks.settle()
   table.doubt()
   const known = new Map(taken.failures.map((failure) => [textOf(failure), failure]))
   return taken.sizes.flatMap(([section, action, size]) =>

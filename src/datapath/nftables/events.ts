@@ -2,11 +2,12 @@
 // second and the kernel never waits; here at most `limit` are read at a time. Identity and rule are what the tables say of the
 // packet when it is read.
 
-import { endpointId, identity, ruleId, type EndpointId } from '../../core/ids.ts'
+import { identity, ruleId, type EndpointId } from '../../core/ids.ts'
 import type { Family } from '../../core/ip.ts'
 import type { NetlinkAddon } from '../../native/nftables.ts'
 import type { DatapathEvent, DropReason } from '../datapath.ts'
 import { readNetwork, type Packet } from '../memory/packet.ts'
+import type { Explanation } from './explain.ts'
 import { LOG_AUDIT, LOG_DENY, LOG_GROUP, LOG_OCTETS } from './layout.ts'
 import { Message } from './message.ts'
 import { BODY, Reader } from './reader.ts'
@@ -31,13 +32,7 @@ const ETHERNET = 14
 export interface EventsOptions {
   readonly netlink: NetlinkAddon
   readonly indexOwner: (index: number) => EndpointId | undefined
-  readonly explain: (
-    endpoint: EndpointId,
-    family: Family,
-    peer: Uint8Array,
-    protocol: number,
-    port: number,
-  ) => { readonly identity: number; readonly rule: number }
+  readonly explain: (endpoint: EndpointId, packet: Packet) => Explanation
 }
 
 interface Report {
@@ -109,7 +104,7 @@ export class Events {
       return { ...head, family, peer, protocol: 0, port: 0, identity: identity(0), rule: ruleId(0) }
     }
     const { target, protocol, targetPort } = read
-    const why = explain(endpointId(endpoint), family, target, protocol, targetPort)
+    const why = explain(endpoint, read)
     return {
       ...head,
       family,

@@ -12,12 +12,12 @@ import type { EndpointEntry, Hook, HookState } from '../datapath.ts'
 import { HookFinder } from '../ebpf/find-hook.ts'
 import { LinkNews } from '../ebpf/link-news.ts'
 import { sameHook, sameState } from '../ebpf/placed.ts'
-import { AUDIT, ENFORCING, SCOPED, SIDE_OUT } from './dump.ts'
+import { SIDE_OUT } from './dump.ts'
+import { EndpointElements } from './endpoint-elements.ts'
 import { matches, nameRanges } from './fences.ts'
-import { data, pack, wordAt, words } from './keys.ts'
+import { wordAt } from './keys.ts'
 import { SIDES, type Side } from './layout.ts'
 import type { Mirror } from './mirror.ts'
-import { sourceRanges } from './sources.ts'
 
 interface Placed {
   readonly id: EndpointId
@@ -54,15 +54,20 @@ export class Hooks {
   readonly #options: HooksOptions
   readonly #finder: HookFinder
   readonly #news: LinkNews
+  readonly #elements: EndpointElements
   readonly #placed = new Map<EndpointId, Placed>()
   readonly #owners = new Map<number, EndpointId>()
   #patterns: readonly string[] = []
+  /** Whether the mirror has the names of now; at first it may have those of an earlier process. */
+  #isFenced = true
+  #isSettled = false
   readonly #untold = new Set<EndpointId>()
 
   constructor(options: HooksOptions) {
     this.#options = options
     this.#finder = new HookFinder(options.posix)
     this.#news = new LinkNews(options.posix)
+    this.#elements = new EndpointElements(options.mirror)
     this.#adopt()
   }
 
@@ -107,7 +112,7 @@ export class Hooks {
     placed.entry = entry
     placed.lost = 0
     this.#place(placed)
-    this.#writeFences()
+    this.#isFenced = false
     if (placed.state.kind === 'waiting' && placed.state.remade === true) this.#untold.add(placed.id)
     if (before !== entry.generation) this.#options.forget(placed.id, sources)
     this.#options.begin(placed.id, entry.generation)
@@ -118,7 +123,7 @@ export class Hooks {
     if (placed === undefined) return
     this.#unplace(placed)
     this.#placed.delete(id)
-    this.#writeFences()
+    this.#isFenced = false
     this.#options.forget(id, placed.entry?.sources ?? [])
   }
 
@@ -131,6 +136,9 @@ export class Hooks {
   refresh(): readonly EndpointId[] {
     const changed: EndpointId[] = [...this.#untold]
     this.#untold.clear()
+    // Endpoints and patterns of this process are known: away with what an earlier one fenced.
+    if (!this.#isSettled) this.#isFenced = false
+    this.#isSettled = true
     const news = this.#news.take()
     const names = news === 'all' ? undefined : new Set(news.map(({ name }) => name))
     const indexes = news === 'all' ? undefined : new Set(news.map(({ ifindex }) => ifindex))
@@ -148,13 +156,23 @@ export class Hooks {
     return changed
   }
 
+  /** Tells the mirror which names are fenced now; before each write. */
+  settle(): void {
+    if (this.#isFenced) return
+    this.#isFenced = true
+    for (const side of SIDES) {
+      const names = [...this.#namesOf(side), ...(side === 'in' ? this.#patterns : [])]
+      this.#options.mirror.replace(`fences_${side}`, nameRanges(names))
+    }
+  }
+
   watch(onNews: () => void): boolean {
     return this.#news.watch(onNews)
   }
 
   fence(patterns: readonly string[]): void {
     this.#patterns = patterns
-    this.#writeFences()
+    this.#isFenced = false
   }
 
   /** Names of interfaces that are fenced and there, sorted. */
@@ -225,7 +243,6 @@ export class Hooks {
   }
 
   #write(placed: Placed, entry: EndpointEntry, index: number): void {
-    const { mirror } = this.#options
     const owner = this.#owners.get(index)
     const other = owner === undefined ? undefined : this.#placed.get(owner)
     if (other !== undefined && other !== placed) this.#displace(other, placed.id)
@@ -237,18 +254,7 @@ export class Hooks {
     placed.side = side
     placed.state = { kind: 'attached' }
     this.#owners.set(index, placed.id)
-    mirror.put(`hooks_${side}`, { key: pack(['ifindex'], [index]), data: data(placed.id) })
-    const flags =
-      (entry.enforcing ? ENFORCING : 0) |
-      (entry.audit ? AUDIT : 0) |
-      (entry.scoped === true ? SCOPED : 0) |
-      (side === 'out' ? SIDE_OUT : 0)
-    const key = pack(['mark'], [placed.id])
-    mirror.put('endpoints', { key, data: words(entry.generation, flags, index, 0) })
-    this.#flag('audited', placed.id, entry.audit)
-    this.#flag('unenforced', placed.id, !entry.enforcing)
-    this.#flag('scoped', placed.id, entry.scoped === true)
-    this.#writeSources(placed.id, entry.sources)
+    this.#elements.put(entry, index, side)
   }
 
   /** Another endpoint took the interface over. */
@@ -259,45 +265,12 @@ export class Hooks {
   }
 
   #unplace(placed: Placed): void {
-    const { mirror } = this.#options
     const { id, index, side } = placed
     if (index === 0) return
     placed.index = 0
-    if (this.#owners.get(index) === id) {
-      this.#owners.delete(index)
-      mirror.remove(`hooks_${side}`, { key: pack(['ifindex'], [index]) })
-    }
-    mirror.remove('endpoints', { key: pack(['mark'], [id]) })
-    for (const name of ['audited', 'unenforced', 'scoped']) this.#flag(name, id, false)
-    this.#writeSources(id, [])
-  }
-
-  #flag(name: string, id: EndpointId, isSet: boolean): void {
-    const element = { key: pack(['mark'], [id]) }
-    if (isSet) this.#options.mirror.put(name, element)
-    else this.#options.mirror.remove(name, element)
-  }
-
-  #writeSources(id: EndpointId, sources: readonly Prefix[]): void {
-    const { mirror } = this.#options
-    for (const family of [4, 6] as const) {
-      const name = `sources${family}`
-      const wanted = sourceRanges(id, family, sources)
-      const isKept = new Set(wanted.map(({ key, keyEnd }) => `${text(key)} ${text(keyEnd)}`))
-      for (const element of [...mirror.list(name)]) {
-        if (wordAt(element.key, 0) !== id) continue
-        const { key, keyEnd = key } = element
-        if (!isKept.has(`${text(key)} ${text(keyEnd)}`)) mirror.remove(name, element)
-      }
-      for (const element of wanted) mirror.put(name, element)
-    }
-  }
-
-  #writeFences(): void {
-    for (const side of SIDES) {
-      const names = [...this.#namesOf(side), ...(side === 'in' ? this.#patterns : [])]
-      this.#options.mirror.replace(`fences_${side}`, nameRanges(names))
-    }
+    const isOwner = this.#owners.get(index) === id
+    if (isOwner) this.#owners.delete(index)
+    this.#elements.clear(id, isOwner ? index : 0, side)
   }
 
   /** Names of interfaces that endpoints of a side wait for or have. */
@@ -320,8 +293,4 @@ function newcomer(entry: EndpointEntry): Placed {
     state: { kind: 'waiting', reason: 'not looked for yet' },
     lost: 0,
   }
-}
-
-function text(octets: Uint8Array): string {
-  return Buffer.from(octets).toString('hex')
 }

@@ -1,0 +1,37 @@
+// Identity and rule that a reported packet met, by what is wanted now: the kernel's report has the packet alone.
+
+import { identity, type EndpointId } from '../../core/ids.ts'
+import type { Family } from '../../core/ip.ts'
+import { worldOf } from '../../identity/reserved.ts'
+import type { Table } from './table.ts'
+
+export interface Explanation {
+  readonly identity: number
+  readonly rule: number
+}
+
+export function explain(
+  { prefixes, policies }: Table,
+  endpoint: EndpointId,
+  isScoped: boolean,
+  packet: {
+    readonly family: Family
+    readonly target: Uint8Array
+    readonly protocol: number
+    readonly targetPort: number
+  },
+): Explanation {
+  const { family, target, protocol, targetPort } = packet
+  const scopes = isScoped ? [endpoint, 0] : [0]
+  const known = scopes
+    .map((scope) => prefixes.longest(scope, family, target))
+    .find(([id]) => id !== 0)
+  const [id, addressClass] = known ?? [worldOf(family), worldOf(family)]
+  const found = [id, addressClass, 0].map((key) =>
+    policies.find(endpoint, identity(key), protocol, targetPort),
+  )
+  const best = (['deny', 'allow', 'audit'] as const)
+    .map((verdict) => found.find((entry) => entry?.verdict === verdict))
+    .find((entry) => entry !== undefined)
+  return { identity: id, rule: best?.rule ?? 0 }
+}

@@ -1,0 +1,85 @@
+// What there is of the adapter between `start` and `stop`, put together: what the kernel has from before is taken over, then the table
+// is written as this version has it, in one transaction, so that enforcement never pauses.
+
+import { loadConntrack, type ConntrackAddon, type Posix } from '../../native/native.ts'
+import type { NetlinkAddon } from '../../native/nftables.ts'
+import { Adopted } from './adopted.ts'
+import { Counters } from './counters.ts'
+import { DumpReader } from './dump.ts'
+import { Events } from './events.ts'
+import { explain } from './explain.ts'
+import { Hooks } from './hooks.ts'
+import { Intercepted } from './intercepted.ts'
+import { Peers } from './peers.ts'
+import { restore } from './restore.ts'
+import { unavailable } from './socket.ts'
+import { Table } from './table.ts'
+
+export interface NftablesOptions {
+  readonly netlink: NetlinkAddon
+  readonly posix: Posix
+  /** Default: the connection table of this network namespace. */
+  readonly conntrack?: ConntrackAddon
+  /** Prefixes at most; those unused cost nothing. */
+  readonly prefixesMax: number
+  /** Policy entries at most, of all endpoints. */
+  readonly policyEntriesMax: number
+  readonly tcpIdleMs: number
+  /** Adopted flows at most; default 65,536. */
+  readonly adoptedMax?: number
+}
+
+export interface Running {
+  readonly table: Table
+  readonly hooks: Hooks
+  readonly dump: DumpReader
+  readonly adopted: Adopted
+  readonly intercepted: Intercepted
+  readonly counters: Counters
+  readonly events: Events
+  readonly peers: Peers
+}
+
+const ADOPTED_MAX = 65_536
+
+/** `onDone`: a submitted batch is done. Throws UnavailableError with the remedy. */
+export function open(options: NftablesOptions, onDone: () => void): Running {
+  const { netlink, posix, tcpIdleMs, adoptedMax = ADOPTED_MAX } = options
+  const conntrack = options.conntrack ?? loadConntrack()
+  const table = new Table({ ...options, onDone })
+  try {
+    const kept = restore(table)
+    const outcome = table.install(kept)
+    if (outcome !== undefined) throw unavailable('install nftables rules', outcome)
+  } catch (error) {
+    table.socket.close()
+    throw error
+  }
+  const dump = new DumpReader(table.socket, table.message)
+  const peers = new Peers({ addon: conntrack, idleMs: tcpIdleMs })
+  const adopted = new Adopted({ table, max: adoptedMax })
+  const hooks = new Hooks({
+    posix,
+    mirror: table.mirror,
+    forget: (id, sources) => {
+      adopted.forget(id)
+      peers.forget(sources)
+    },
+    begin: (id, generation) => adopted.begin(id, generation),
+  })
+  return {
+    table,
+    hooks,
+    dump,
+    adopted,
+    peers,
+    intercepted: new Intercepted(table),
+    counters: new Counters(table),
+    events: new Events({
+      netlink,
+      indexOwner: (index) => hooks.ownerOf(index),
+      explain: (endpoint, packet) =>
+        explain(table, endpoint, hooks.entryOf(endpoint)?.scoped === true, packet),
+    }),
+  }
+}
