@@ -92,8 +92,8 @@ function makeDaemon(config: Config, log: Log, keepsState: boolean): Daemon {
   })
 }
 
-/** One daemon per state folder and pin path. Without the native part there is no lock, and that is said. */
-function takeLocks(config: Config, log: Log, keepsState: boolean): () => void {
+/** One daemon per state folder and pin path or table; returns what gives it back. Without the native part there is no lock, and that is said. */
+export function takeLocks(config: Config, log: Log, keepsState: boolean): () => void {
   const folder = resolve(config.state.directory)
   if (!isBuilt('posix')) {
     if (keepsState) {

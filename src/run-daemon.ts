@@ -7,7 +7,8 @@ import type { Daemon } from './daemon.ts'
 import { DaemonServices } from './daemon-services.ts'
 import { pinDirectory } from './datapath/ebpf/bpffs.ts'
 import { detachAll } from './datapath/ebpf/pins.ts'
-import { loadBpf } from './native/native.ts'
+import { removeTable } from './datapath/nftables/remove.ts'
+import { loadBpf, loadNetlink } from './native/native.ts'
 import { notePins } from './state/pin-note.ts'
 import type { Log } from './telemetry/log.ts'
 import { VERSION } from './version.ts'
@@ -61,11 +62,13 @@ function makeDetach(
   log: Log,
   end: () => void,
 ): (() => void) | undefined {
-  if (datapath.kind !== 'ebpf') return undefined
+  if (datapath.kind === 'memory') return undefined
+  const path = datapath.kind === 'ebpf' ? datapath.pinPath : undefined
   return () => {
-    log.warn({ path: datapath.pinPath }, 'all enforcement is taken away, as asked; ending')
+    log.warn({ path }, 'all enforcement is taken away, as asked; ending')
     daemon.stop()
-    detachAll(loadBpf(), datapath.pinPath)
+    if (path === undefined) removeTable(loadNetlink())
+    else detachAll(loadBpf(), path)
     systemClock.after(ANSWER_MS, end)
   }
 }

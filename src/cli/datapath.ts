@@ -1,4 +1,4 @@
-// `namegate datapath verify|detach|mode`. `mode` and `detach` are break glass: where the kernel enforces they
+// `namegate datapath verify|detach|close|mode`. `mode` and `detach` are break glass: where the kernel enforces they
 // work on the pinned maps themselves, first and whether a daemon answers or not, and then tell the daemon.
 
 import { existsSync } from 'node:fs'
@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts'
 import { detachAll, setPinnedMode } from '../datapath/ebpf/pins.ts'
 import type { Mode } from '../datapath/datapath.ts'
 import { InvalidInputError, UnavailableError } from '../core/errors.ts'
-import { loadBpf } from '../native/native.ts'
+import { loadBpf, loadNetlink } from '../native/native.ts'
 import { Client, openClient } from './client.ts'
 import {
   EXIT_NEGATIVE,
@@ -21,10 +21,11 @@ import { fieldsOf, listOf, textOf } from './fields.ts'
 import { readPinPath } from './pin-path.ts'
 import { formatTable } from './table.ts'
 
-const HELP = `Usage: namegate datapath verify | detach | mode enforce|audit|bypass [--config FILE] [--socket PATH]
+const HELP = `Usage: namegate datapath verify | detach | close | mode enforce|audit|bypass [--config FILE] [--socket PATH]
 
 verify    compares what the kernel holds with what the daemon wants; every difference is a line
-detach    takes all enforcement and the pinned maps away; a running daemon ends
+detach    takes all enforcement and the pinned maps or rules away; a running daemon ends
+close     before the daemon starts: endpoints that nothing fences yet may do DNS only until it has loaded policy
 mode      enforce: as policy says; audit: deny nothing, report it; bypass: judge nothing. Works on the pinned
           maps, so it needs no daemon (break glass)
 
@@ -57,13 +58,14 @@ export async function datapathCommand(
   const mode = MODES.find((each) => each === value)
   if (verb === 'verify' && value === undefined) return await verify(read, output)
   if (verb === 'detach' && value === undefined) return await detach(read, output)
+  if (verb === 'close' && value === undefined) return await close(read, output)
   if (verb === 'mode' && mode !== undefined && rest.length === 0) {
     return await setMode(mode, read, output)
   }
   const reason =
     verb === 'mode'
       ? 'datapath mode needs enforce, audit or bypass'
-      : 'datapath needs verify, detach or mode'
+      : 'datapath needs verify, detach, close or mode'
   return usageError(reason, HELP, output)
 }
 
@@ -114,12 +116,33 @@ async function tellMode(read: ParsedArguments, body: object, pinned: boolean): P
 async function detach(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const { config, client } = await open(read)
   const { datapath } = config
-  const pinned = datapath.kind === 'ebpf'
-  const told = await tell(client, '/v1/detach', {}, pinned)
+  const told = await tell(client, '/v1/detach', {}, datapath.kind !== 'memory')
   // After the daemon did it nothing is left; a daemon that hangs did not.
-  const hooks = datapath.kind === 'ebpf' ? detachAll(loadBpf(), datapath.pinPath) : 0
+  const hooks = await detachFrom(datapath)
   if (read.texts.has('output')) output.stdout(toJson({ detached: true, hooks, daemon: told }))
   else output.stdout(`detached${told ? ', and the daemon ends' : `, ${hooks} hooks`}\n`)
+  return EXIT_OK
+}
+
+/** How many hooks were there. */
+async function detachFrom(datapath: Config['datapath']): Promise<number> {
+  if (datapath.kind === 'ebpf') return detachAll(loadBpf(), datapath.pinPath)
+  if (datapath.kind !== 'nftables') return 0
+  const { removeTable } = await import('../datapath/nftables/remove.ts')
+  return removeTable(loadNetlink())
+}
+
+async function close(read: ParsedArguments, output: CommandOutput): Promise<number> {
+  const [{ readConfig }, { closeEndpoints }] = await Promise.all([
+    import('./read-config.ts'),
+    import('../close-endpoints.ts'),
+  ])
+  const { closed, kept } = await closeEndpoints(readConfig(read.texts.get('config')))
+  if (read.texts.has('output')) output.stdout(toJson({ closed, kept }))
+  else {
+    output.stdout(`closed: ${closed.length === 0 ? 'nothing' : closed.join(', ')}\n`)
+    if (kept.length > 0) output.stdout(`fenced before: ${kept.join(', ')}\n`)
+  }
   return EXIT_OK
 }
 
