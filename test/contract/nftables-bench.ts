@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { EndpointId } from '../../src/core/ids.ts'
+import type { Changes, CommitResult } from '../../src/datapath/datapath.ts'
 import { NftablesDatapath } from '../../src/datapath/nftables/adapter.ts'
 import { Message } from '../../src/datapath/nftables/message.ts'
 import { Socket } from '../../src/datapath/nftables/socket.ts'
@@ -67,11 +68,16 @@ export interface NftablesBench extends Bench {
 /** What stays for all benches of one process. */
 let place: Place | undefined
 
-export function makeNftablesBench(sizes: Sizes = {}): NftablesBench {
+/** `isConfirmed`: a commit returns when the kernel has confirmed it, for tests that have no event loop. */
+export function makeNftablesBench(
+  sizes: Sizes = {},
+  { isConfirmed = false }: { readonly isConfirmed?: boolean } = {},
+): NftablesBench {
+  const Kind = isConfirmed ? ConfirmedDatapath : NftablesDatapath
   const { posix } = (place ??= new Place())
   const here = place
   const make = (): NftablesDatapath => {
-    const datapath = new NftablesDatapath({
+    const datapath = new Kind({
       netlink: loadNetlink(),
       posix,
       prefixesMax: sizes.prefixes ?? 65_536,
@@ -100,6 +106,16 @@ export function makeNftablesBench(sizes: Sizes = {}): NftablesBench {
       datapath.stop({ leaveEnforcing: false })
       here.forgetFlows()
     },
+  }
+}
+
+class ConfirmedDatapath extends NftablesDatapath {
+  override commit(changes: Changes): CommitResult {
+    let result = super.commit(changes)
+    this.onCommitted((each) => (result = each))
+    this.finishCommit()
+    assert.ok(result)
+    return result
   }
 }
 

@@ -124,6 +124,14 @@ int main(int count, char **arguments)
 	}
 	if (unshare(CLONE_NEWNET) < 0)
 		return 4;
+	/* The far ends send nothing of their own: no discovery, no reports. */
+	for (int i = 0; i < 2; i++) {
+		int setting = open(i ? "/proc/sys/net/ipv6/conf/all/disable_ipv6"
+				     : "/proc/sys/net/ipv6/conf/default/disable_ipv6", O_WRONLY);
+		if (setting >= 0 && write(setting, "1", 1) != 1)
+			return 7;
+		close(setting);
+	}
 	frames = socket(AF_PACKET, SOCK_RAW, 0);
 	if (in < 0 || out < 0 || frames < 0 || write(out, "r", 1) != 1)
 		return 5;

@@ -11,7 +11,7 @@ import { hashOctets } from '../../src/core/name.ts'
 import { PORT_PROTOCOLS, SCTP, TCP, UDP } from '../../src/core/protocol.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
 import type { Policy } from '../../src/policy/rule.ts'
-import type { EbpfBench } from '../contract/ebpf-bench.ts'
+import type { Bench } from '../contract/bench.ts'
 import { FakeClock } from './fake-clock.ts'
 import { naiveVerdict, type NaiveVerdict } from './naive-policy.ts'
 import { prefixOf, wireOf } from './node.ts'
@@ -47,7 +47,7 @@ interface Taught {
 }
 
 export class KernelNode {
-  readonly bench: EbpfBench
+  readonly bench: Bench
   readonly random: Random
   readonly clock = new FakeClock()
   readonly core: CoreState
@@ -59,7 +59,7 @@ export class KernelNode {
   #inForce: readonly Policy[] = []
   #second = 0
 
-  constructor(bench: EbpfBench, random: Random, defaultEgress: DefaultEgress) {
+  constructor(bench: Bench, random: Random, defaultEgress: DefaultEgress) {
     const { datapath } = bench
     const restored = datapath.dump()
     const nodeAddresses = NODE_ADDRESSES
@@ -168,7 +168,7 @@ export class KernelNode {
   }
 
   kernel({ from, packet }: Probe): 'pass' | 'drop' {
-    return this.bench.datapath.judge(from.id, 'from', packet)
+    return this.bench.judge(from.id, 'from', packet)
   }
 }
 
