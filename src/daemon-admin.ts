@@ -7,6 +7,7 @@ import type { Daemon } from './daemon.ts'
 import { formatServer } from './proxy/server-pool.ts'
 import type { PolicyFile } from './sources/policy-files.ts'
 import { limitUses, type LimitUse } from './telemetry/limits.ts'
+import { describeInterception } from './intercept/describe.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { VERSION } from './version.ts'
 
@@ -57,6 +58,7 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
     faults: () => sources.recordFaults,
     resources: () => daemon.resources.resources,
     listeners: () => listeners.entries,
+    interception: () => describeInterception(daemon.interception.state),
     upstreams: () => upstreamStates(daemon),
     notReady: () => daemon.notReady,
     mode: () => daemon.mode,

@@ -112,6 +112,7 @@ const SCHEMAS = {
     endpoints: fields({ known: NUMBER, enforcing: NUMBER }),
     policies: NUMBER,
     listeners: TEXTS,
+    interception: TEXT_OR_NULL,
     upstreams: listOf({
       address: TEXT,
       answered: { type: ['boolean', 'null'] },

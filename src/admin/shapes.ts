@@ -128,6 +128,8 @@ export interface StatusShape {
   readonly endpoints: { readonly known: number; readonly enforcing: number }
   readonly policies: number
   readonly listeners: readonly string[]
+  /** Null when no listener has a transparent mode. */
+  readonly interception: string | null
   readonly upstreams: readonly {
     readonly address: string
     /** Null before it was asked. */

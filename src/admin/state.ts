@@ -68,6 +68,8 @@ export interface AdminState {
   /** Faults of files other than policies, such as endpoints. */
   faults(): readonly Fault[]
   listeners(): readonly ListenerEntry[]
+  /** What stands in the way of queries to other servers, or why nothing does; undefined without transparent listeners. */
+  interception(): string | undefined
   upstreams(): readonly UpstreamState[]
   /** What keeps the daemon from being ready; empty when it is. */
   notReady(): readonly string[]

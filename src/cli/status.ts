@@ -63,6 +63,9 @@ function formatStatus(status: Fields): string {
       `${textOf(endpoints['known'])} known, ${textOf(endpoints['enforcing'])} enforcing`,
     ],
     ['listeners', textOf(status['listeners'])],
+    ...(typeof status['interception'] === 'string'
+      ? [['interception', status['interception']] as const]
+      : []),
     ['upstreams', listOf(status['upstreams']).map(formatUpstream).join(', ')],
   ]
   const lines = [

@@ -26,6 +26,7 @@ const WELL = {
   endpoints: { known: 1, enforcing: 1 },
   policies: 0,
   listeners: ['127.0.0.1:5300'],
+  interception: null,
   upstreams: [
     { address: '192.0.2.53:53', answered: true, state: 'up', first: true, rttMs: 0.4, failures: 0 },
   ],
@@ -44,6 +45,11 @@ function mkNode(): Node {
 
 test('statusView shows bounds from 80 % on, and is well when nothing is wrong', () => {
   assert.deepEqual(statusView(mkAdmin(mkNode()).state), WELL)
+})
+
+test('statusView tells what interception does where a listener is transparent', () => {
+  const { state } = mkAdmin(mkNode(), { interception: () => 'in force' })
+  assert.deepEqual(statusView(state), { ...WELL, interception: 'in force' })
 })
 
 test('statusView is degraded by faults, by what keeps it from being ready, by refused entries', () => {

@@ -53,6 +53,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
         failures: 0,
       },
     ],
+    interception: () => undefined,
     notReady: () => [],
     mode: () => node.recorder.mode,
     auditOrigin: () => undefined,

@@ -35,6 +35,7 @@ export function statusView(state: AdminState): StatusShape {
     endpoints: countEndpoints(state),
     policies: policies.policies.length,
     listeners: state.listeners().map(formatSocketAddress),
+    interception: state.interception() ?? null,
     upstreams: state.upstreams().map(({ answered, rttMs, ...rest }) => ({
       ...rest,
       answered: answered ?? null,
