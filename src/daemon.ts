@@ -71,6 +71,7 @@ export class Daemon {
   readonly interception: Interception
   readonly readiness: Readiness
   readonly #log: Log
+  readonly #isOutside: boolean
   readonly #restored: DatapathDump
   #mode: Mode = 'enforce'
   #bound = false
@@ -83,6 +84,7 @@ export class Daemon {
     this.clock = clock
     this.datapath = datapath
     this.#log = log
+    this.#isOutside = options.sockets !== undefined
     this.servers = options.servers ?? serversOf(config)
     this.#restored = datapath.start()
     const node = nodeAddresses()
@@ -204,7 +206,8 @@ export class Daemon {
     // A bypass that was set by hand stays until it is taken back by hand.
     const configured = this.audit.node ? 'audit' : 'enforce'
     this.setMode(this.#restored.mode === 'bypass' ? 'bypass' : configured)
-    this.datapath.setOwnTraffic?.(ownTraffic(this.config, this.servers))
+    // What the proxy sends from another network namespace passes no fence.
+    if (!this.#isOutside) this.datapath.setOwnTraffic?.(ownTraffic(this.config, this.servers))
     await this.proxy.start()
     this.#bound = true
     this.datapath.setListeners(this.proxy.listeners.entries)

@@ -29,6 +29,7 @@ export interface ExecGateOptions {
   /** Empty: those of resolv.conf. */
   readonly upstreams: readonly SocketAddress[]
   readonly audit: boolean
+  readonly grace: string
   /** What the command sends from. */
   readonly addresses: readonly string[]
 }
@@ -44,7 +45,10 @@ export async function openExecGate(options: ExecGateOptions): Promise<Daemon> {
       })),
       'default-egress': 'deny',
       // A policy file is read as the daemon reads it; without one nothing is allowed that --allow does not say.
-      dns: { 'without-rules': policyFile === undefined ? 'deny' : 'allow' },
+      dns: {
+        'without-rules': policyFile === undefined ? 'deny' : 'allow',
+        'grace-after-ttl': options.grace,
+      },
       policies: { paths: policyFile === undefined ? [] : [policyFile], watch: false },
       endpoints: { files: [] },
       datapath: { kind: 'nftables', 'adopt-existing': '0ms' },

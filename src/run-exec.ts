@@ -28,6 +28,8 @@ export interface ExecOptions {
   readonly policyFile: string | undefined
   readonly upstreams: readonly SocketAddress[]
   readonly audit: boolean
+  /** A duration as the config has it. */
+  readonly grace: string
   readonly publish: readonly Publish[]
   readonly uplink: UserUplink | 'veth' | undefined
   readonly command: readonly string[]

@@ -30,6 +30,7 @@ Options:
   --audit           refuse nothing, record what would be refused
   --suggest FILE    write a policy that allows what was asked and reached
   --publish PORT    a TCP port whose connections go to the command: [ADDRESS:]PORT[:INNER]. May be repeated
+  --grace TIME      an address stays usable for so long after its answer's time is over; default 60s
   --uplink NAME     pasta or slirp4netns without root; default: the first that is installed
   --json            what is told at the end as one line of JSON on stderr
   --quiet           tell nothing at the end
@@ -45,7 +46,7 @@ Examples:
 `
 
 const FLAGS = ['audit', 'json', 'quiet', 'help'] as const
-const TEXTS = ['allow', 'policy', 'upstream', 'suggest', 'publish', 'uplink'] as const
+const TEXTS = ['allow', 'policy', 'upstream', 'suggest', 'publish', 'uplink', 'grace'] as const
 type Text = (typeof TEXTS)[number]
 
 interface Given {
@@ -95,7 +96,7 @@ export function readExecArguments(args: readonly string[]): Given | string {
   }
   const command = args.slice(args[at] === '--' ? at + 1 : at)
   if (command.length === 0 && !flags.has('help')) return 'exec needs a COMMAND'
-  for (const name of ['policy', 'suggest', 'uplink'] as const) {
+  for (const name of ['policy', 'suggest', 'uplink', 'grace'] as const) {
     if ((texts.get(name)?.length ?? 0) > 1) return `--${name} was given twice`
   }
   return { texts, flags, command }
@@ -132,8 +133,10 @@ function optionsOf({ texts, flags, command }: Given, output: CommandOutput): Exe
     return EXIT_USAGE
   }
   const say = (text: string): void => output.stderr(`namegate: ${text}\n`)
-  const policyFile = texts.get('policy')?.[0]
-  return { allows, upstreams, publish, uplink, policyFile, audit: flags.has('audit'), command, say }
+  const [policyFile] = texts.get('policy') ?? []
+  const [grace = '60s'] = texts.get('grace') ?? []
+  const audit = flags.has('audit')
+  return { allows, upstreams, publish, uplink, policyFile, audit, grace, command, say }
 }
 
 function writeSuggestion(file: string, text: string): void {

@@ -73,7 +73,8 @@ export class DnsProxy {
     const { limits } = config
     const intercepts = config.listeners.some(({ mode }) => mode !== 'explicit')
     // Rules know us by it: those of interception, and of a datapath whose hooks are in our own namespace.
-    const isKnownByMark = intercepts || config.datapath.kind === 'nftables'
+    const isInside = config.datapath.kind === 'nftables' && options.sockets === undefined
+    const isKnownByMark = intercepts || isInside
     const mark = isKnownByMark ? config.intercept.mark : 0
     this.streams = openStreams({ clock, connections: limits['tcp-connections'], mark })
     this.datagrams = openDatagrams({ clock, mark, replySockets: limits['reply-sockets'] })

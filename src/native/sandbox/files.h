@@ -59,7 +59,9 @@ static void set_up_files(const struct options *options)
 	bool placed = getcwd(folder, sizeof(folder)) != NULL;
 	must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "mount", "/");
 	must(mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0, "proc", "/proc");
-	if (mount(options->resolv, "/etc/resolv.conf", NULL, MS_BIND, NULL) < 0 && !is_absent(errno))
+	if (mount(options->resolv, "/etc/resolv.conf", NULL, MS_BIND, NULL) == 0)
+		must(mount(NULL, "/etc/resolv.conf", NULL, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) == 0, "resolv", "read-only");
+	else if (!is_absent(errno))
 		fail("resolv", errno, "/etc/resolv.conf");
 	for (int i = 0; i < options->file_count; i++)
 		cover_file(options->files[i]);
