@@ -65,7 +65,23 @@ function modes(at: FiguresAt): readonly Criterion[] {
   const ratio =
     get(at('namegate-tproxy', 'steady', 'peak'), 'cpu') /
     get(at('namegate', 'steady', 'peak'), 'cpu')
-  return [atMost('TPROXY: CPU/query, of explicit', ratio, 'x', 1.15)]
+  return [atMost('TPROXY: CPU/query, of explicit', ratio, 'x', 1.15), ...nftables(at)]
+}
+
+/** The same work as `dnsmasq --nftset`, and known addresses beside eBPF. */
+function nftables(at: FiguresAt): readonly Criterion[] {
+  const ratio = (load: LoadName, key: 'qps' | 'cpu', peer: SubjectName): number =>
+    get(at('namegate-nftables', load, 'peak'), key) / get(at(peer, load, 'peak'), key)
+  return [
+    atLeast('nftables, new: q/s, of dnsmasq --nftset', ratio('new', 'qps', 'dnsmasq-nftset'), 4),
+    atMost(
+      'nftables, new: CPU/query, of dnsmasq --nftset',
+      ratio('new', 'cpu', 'dnsmasq-nftset'),
+      'x',
+      0.3,
+    ),
+    atMost('nftables, steady: CPU/query, of eBPF', ratio('steady', 'cpu', 'namegate'), 'x', 1.15),
+  ]
 }
 
 /** Resident memory once per second of a soak: the last third against the third before it. */

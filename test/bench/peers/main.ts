@@ -125,6 +125,7 @@ async function makeSubject(
     case 'namegate':
     case 'namegate-default-bounds':
     case 'namegate-tproxy':
+    case 'namegate-nftables':
       return await mkNamegate(stage, release, name)
   }
 }

@@ -40,7 +40,8 @@ spec:
       toPorts: [{ ports: [{ port: "443", protocol: TCP }] }]
 `
 
-export type Variant = 'namegate' | 'namegate-default-bounds' | 'namegate-tproxy'
+export type Variant =
+  'namegate' | 'namegate-default-bounds' | 'namegate-tproxy' | 'namegate-nftables'
 
 /** The subject, or why this build can't be it. `profile`: more flags of Node. */
 export async function mkNamegate(
@@ -49,21 +50,25 @@ export async function mkNamegate(
   name: Variant,
   profile?: readonly string[],
 ): Promise<Subject | LeftOut> {
-  const tproxy = name === 'namegate-tproxy'
-  const folder = new Folder(stage, release, tproxy)
+  const folder = new Folder(stage, release, name)
   try {
     const base = await folder.check([])
     if (base !== undefined) {
-      return { name, reason: `${tproxy ? 'not built' : 'configuration refused'}: ${base}` }
+      return {
+        name,
+        reason: `${name === 'namegate-tproxy' ? 'not built' : 'configuration refused'}: ${base}`,
+      }
     }
-    const [taken, refused] = name === 'namegate' ? await folder.probe(FOR_NEW) : [[], []]
+    const bounded = name === 'namegate' || name === 'namegate-nftables'
+    const [taken, refused] = bounded ? await folder.probe(FOR_NEW) : [[], []]
     const lines = linesOf(taken)
     const without =
       refused.length === 0 ? '' : `; not built, left at default: ${refused.join(', ')}`
     const extra = lines.length === 0 ? '' : `; for new: ${lines.join('; ')}${without}`
-    const settings = `${tproxy ? 'tproxy' : 'explicit'}, datapath ebpf, metrics on, one worker${extra}`
+    const mode = name === 'namegate-tproxy' ? 'tproxy' : 'explicit'
+    const settings = `${mode}, datapath ${folder.datapath}, metrics on, one worker${extra}`
     const start = async (load: LoadName): Promise<Running> =>
-      await startNamegate(stage, release, tproxy, load === 'new' ? lines : [], profile)
+      await startNamegate(stage, release, name, load === 'new' ? lines : [], profile)
     return { name, settings, start }
   } finally {
     folder.remove()
@@ -80,11 +85,11 @@ function linesOf(settings: typeof FOR_NEW): readonly string[] {
 async function startNamegate(
   stage: Stage,
   release: Release,
-  tproxy: boolean,
+  variant: Variant,
   lines: readonly string[],
   profile?: readonly string[],
 ): Promise<Running> {
-  const folder = new Folder(stage, release, tproxy)
+  const folder = new Folder(stage, release, variant)
   folder.write(lines)
   const main = join(release.folder, 'dist/src/main.js')
   const args = ['run', '--config', folder.config]
@@ -104,7 +109,7 @@ async function startNamegate(
     await stop()
     throw error
   }
-  const server = tproxy ? DNS_4 : stage.pod.gateway4
+  const server = variant === 'namegate-tproxy' ? DNS_4 : stage.pod.gateway4
   return { pid: child.pid, server, note: async () => await readOutcomes(stage), stop }
 }
 
@@ -126,11 +131,13 @@ class Folder {
   readonly #stage: Stage
   readonly #release: Release
   readonly #tproxy: boolean
+  readonly datapath: 'ebpf' | 'nftables'
 
-  constructor(stage: Stage, release: Release, tproxy: boolean) {
+  constructor(stage: Stage, release: Release, variant: Variant) {
     this.#stage = stage
     this.#release = release
-    this.#tproxy = tproxy
+    this.#tproxy = variant === 'namegate-tproxy'
+    this.datapath = variant === 'namegate-nftables' ? 'nftables' : 'ebpf'
     this.#pins = join('/sys/fs/bpf', `ng-peers-${process.pid}`)
     const { address4, interface: link } = stage.pod
     const endpoint = `name: pod, addresses: [${address4}], labels: { app: bench }, interface: ${link}`
@@ -154,7 +161,7 @@ class Folder {
       `upstreams: { servers: ['${DNS_4}:53'] }`,
       `policies: { paths: ['${this.#path}/policies'] }`,
       `endpoints: { files: ['${this.#path}/endpoints.yaml'] }`,
-      `datapath: { kind: ebpf, ebpf: { pin-path: '${this.#pins}' } }`,
+      `datapath: { kind: ${this.datapath}, ebpf: { pin-path: '${this.#pins}' } }`,
       `state: { directory: '${this.#path}/state' }`,
       `admin: { socket: '${this.#path}/admin.sock' }`,
       `metrics: { address: 127.0.0.1, port: ${METRICS.split(':')[1]} }`,
