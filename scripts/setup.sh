@@ -55,7 +55,9 @@ cmd:nft nftables kernel
 cmd:iptables iptables kernel
 cmd:dig bind9-dnsutils kernel
 cmd:curl curl kernel
-cmd:ps procps kernel'
+cmd:pasta passt kernel
+cmd:ps procps kernel
+cmd:capsh libcap2-bin kernel'
 
 # Prints those lines of stdin whose thing is missing.
 missing_of() {
