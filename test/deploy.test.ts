@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { parseAllDocuments } from 'yaml'
 import { run } from './support/lab-process.ts'
+import { readManifest } from './support/sidecar.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-deploy-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -58,6 +59,20 @@ test('deploy/kubernetes/daemonset.yaml holds a configuration and a policy that n
   for (const [name, text] of Object.entries(data)) place(name, text)
   assert.match(await namegate('config', 'check', join(folder, 'namegate.yaml')), /^0 /)
   assert.match(await namegate('policy', 'check', join(folder, 'policy.yaml')), /^0 /)
+})
+
+test('deploy/kubernetes/sidecar.yaml holds a configuration and a policy that namegate accepts', async () => {
+  const sidecar = readManifest()
+  for (const [name, text] of Object.entries(sidecar.data)) place(name, text)
+  assert.match(await namegate('config', 'check', join(folder, 'namegate.yaml')), /^0 /)
+  assert.match(await namegate('policy', 'check', join(folder, 'policy.yaml')), /^0 /)
+  for (const { args = [], volumeMounts = [] } of sidecar.init) {
+    assert.deepEqual(args.slice(-2), ['--config', '/etc/namegate/namegate.yaml'])
+    assert.deepEqual(
+      volumeMounts.map(({ mountPath }) => mountPath),
+      ['/etc/namegate', '/run/namegate'],
+    )
+  }
 })
 
 for (const mode of ['explicit', 'tproxy']) {
