@@ -18,7 +18,7 @@ import {
   type ParsedArguments,
 } from './command.ts'
 import { fieldsOf, listOf, textOf } from './fields.ts'
-import { readPinPath } from './pin-path.ts'
+import { readDatapathKind, readPinPath } from './pin-path.ts'
 import { formatTable } from './table.ts'
 
 const HELP = `Usage: namegate datapath verify | detach | close | mode enforce|audit|bypass [--config FILE] [--socket PATH]
@@ -27,7 +27,7 @@ verify    compares what the kernel holds with what the daemon wants; every diffe
 detach    takes all enforcement and the pinned maps or rules away; a running daemon ends
 close     before the daemon starts: endpoints that nothing fences yet may do DNS only until it has loaded policy
 mode      enforce: as policy says; audit: deny nothing, report it; bypass: judge nothing. Works on the pinned
-          maps, so it needs no daemon (break glass)
+          maps or the table of rules, so it needs no daemon (break glass)
 
 Options:
   -o json           one JSON object on stdout
@@ -86,15 +86,26 @@ async function verify(read: ParsedArguments, output: CommandOutput): Promise<num
 /** The pins first, with nothing loaded that is not needed for them; then the daemon is told. */
 async function setMode(mode: Mode, read: ParsedArguments, output: CommandOutput): Promise<number> {
   const file = read.texts.get('config') ?? DEFAULT_CONFIG_FILE
-  const pinPath = existsSync(file) ? readPinPath(file) : undefined
-  const pinned = pinPath !== undefined
-  if (pinned) setPinnedMode(loadBpf(), pinPath, mode)
+  const pinned = await setModeBeside(file, mode)
   // What a stopped daemon reads when it wakes up must not undo what was set since: it looks at the pins itself.
   const told = await tellMode(read, { mode: pinned ? 'pinned' : mode }, pinned)
   if (read.texts.has('output')) output.stdout(toJson({ mode, pins: pinned, daemon: told }))
   else
-    output.stdout(`mode is ${mode}${told ? '' : '; no daemon answers, the pinned maps say so'}\n`)
+    output.stdout(`mode is ${mode}${told ? '' : '; no daemon answers, the kernel enforces so'}\n`)
   return EXIT_OK
+}
+
+/** Where the kernel enforces without a daemon: false when there is no such place. */
+async function setModeBeside(file: string, mode: Mode): Promise<boolean> {
+  if (!existsSync(file)) return false
+  if (readDatapathKind(file) === 'nftables') {
+    const { setTableMode } = await import('../datapath/nftables/glass.ts')
+    setTableMode(loadNetlink(), mode)
+    return true
+  }
+  const pinPath = readPinPath(file)
+  if (pinPath !== undefined) setPinnedMode(loadBpf(), pinPath, mode)
+  return pinPath !== undefined
 }
 
 /** With a config that is wrong elsewhere there is no socket to ask at; the pins have the mode all the same. */

@@ -6,6 +6,12 @@ import { parseYamlDocument } from '../config/yaml-source.ts'
 
 const DEFAULT_PIN_PATH = '/sys/fs/bpf/namegate'
 
+/** What `datapath.kind` says; throws when the file can't be read. */
+export function readDatapathKind(file: string): unknown {
+  const { document } = parseYamlDocument(readFileSync(file, 'utf8'), file)
+  return fieldOf(fieldOf(document?.value, 'datapath'), 'kind')
+}
+
 /** The pin path when the datapath is eBPF; undefined for any other. Throws when the file can't be read. */
 export function readPinPath(file: string): string | undefined {
   const { document } = parseYamlDocument(readFileSync(file, 'utf8'), file)

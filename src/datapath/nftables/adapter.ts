@@ -4,23 +4,22 @@
 
 import type { EndpointId } from '../../core/ids.ts'
 import type { AdoptedFlow, Adoption } from '../adoption.ts'
-import {
-  COMMITTED,
-  type Changes,
-  type CommitResult,
-  type Datapath,
-  type DatapathCounters,
-  type DatapathDump,
-  type DatapathEvent,
-  type Hook,
-  type HookState,
-  type ListenerEntry,
-  type Mode,
-  type PeerScan,
+import type {
+  Changes,
+  CommitResult,
+  Datapath,
+  DatapathCounters,
+  DatapathDump,
+  DatapathEvent,
+  Hook,
+  HookState,
+  ListenerEntry,
+  Mode,
+  PeerScan,
 } from '../datapath.ts'
 import type { InterceptedInterface } from '../interception.ts'
 import type { OwnTraffic } from '../own-traffic.ts'
-import { refuseAll, takeChanges, type Taken } from './commit.ts'
+import { takeChanges } from './commit.ts'
 import { listenerElements } from './exceptions.ts'
 import { pack } from './keys.ts'
 import { MODE_NUMBER } from './layout.ts'
@@ -32,30 +31,24 @@ export class NftablesDatapath implements Datapath {
   readonly #options: NftablesOptions
   #running: Running | undefined
   #onCommitted: (result: CommitResult) => void = () => undefined
-  /** The commit under way. */
-  #taken: Taken | undefined
 
   constructor(options: NftablesOptions) {
     this.#options = options
   }
 
   start(): DatapathDump {
-    this.#running = open(this.#options, () => this.#finish(false))
+    this.#running = open(this.#options, {
+      onDone: () => this.#running?.applier.finish(false),
+      onCommitted: (result) => this.#onCommitted(result),
+    })
     return this.#running.dump.read()
   }
 
   commit(changes: Changes): CommitResult | undefined {
-    const { table, hooks, counters } = this.#on()
-    if (this.#taken !== undefined) throw new Error('Cannot commit: a commit is under way')
+    const { table, hooks, counters, applier } = this.#on()
     const taken = takeChanges(changes, table, hooks)
     counters.add(taken)
-    const outcome = table.submit()
-    if (outcome === undefined) {
-      this.#taken = taken
-      return undefined
-    }
-    if (outcome === 'none') return resultOf(taken)
-    return refuseAll(taken, outcome, table, hooks)
+    return applier.commit(taken)
   }
 
   onCommitted(listener: (result: CommitResult) => void): void {
@@ -64,7 +57,7 @@ export class NftablesDatapath implements Datapath {
 
   /** Waits for the commit under way and tells its end as `onCommitted` does, from inside this call. */
   finishCommit(): void {
-    this.#finish(true)
+    this.#on().applier.finish(true)
   }
 
   setListeners(listeners: readonly ListenerEntry[]): void {
@@ -112,9 +105,11 @@ export class NftablesDatapath implements Datapath {
   }
 
   refresh(): readonly EndpointId[] {
-    const { hooks } = this.#on()
+    const { table, hooks, applier, watch } = this.#on()
     const changed = hooks.refresh()
-    this.#flush('follow interfaces')
+    hooks.settle()
+    if (applier.isIdle && watch.look()) table.doubt()
+    applier.flush()
     return changed
   }
 
@@ -185,31 +180,12 @@ export class NftablesDatapath implements Datapath {
     const running = this.#running
     if (running === undefined) return
     this.#running = undefined
-    this.#taken = undefined
-    running.table.socket.take(true)
+    running.table.take(true)
     if (!options.leaveEnforcing) running.table.remove()
     running.hooks.close()
     running.events.close()
     running.peers.close()
     running.table.socket.close()
-  }
-
-  #finish(wait: boolean): void {
-    const taken = this.#taken
-    if (this.#running === undefined || taken === undefined) return
-    const { table, hooks } = this.#running
-    const done = table.socket.take(wait)
-    if (done === 'busy') return
-    this.#taken = undefined
-    if (done.outcome === undefined) {
-      this.#onCommitted(resultOf(taken))
-      return
-    }
-    // Refused as a whole: once more with a table that is as it should be, and only then is it the entries' fault.
-    const outcome = table.repair()
-    this.#onCommitted(
-      outcome === undefined ? resultOf(taken) : refuseAll(taken, outcome, table, hooks),
-    )
   }
 
   /** Writes what changed outside of commits. What the kernel refuses is tried again with everything else. */
@@ -226,8 +202,4 @@ export class NftablesDatapath implements Datapath {
     }
     return this.#running
   }
-}
-
-function resultOf(taken: Taken): CommitResult {
-  return taken.failures.length === 0 ? COMMITTED : taken.failures
 }

@@ -27,6 +27,7 @@ export class AddressTable {
   readonly #isChanged: Uint8Array
   #changed: number[] = []
   #count = 0
+  #sampled = 0
 
   constructor(capacity: number) {
     const rows = capacity + 1
@@ -110,6 +111,22 @@ export class AddressTable {
       onElement()
     }
     elements.flush()
+  }
+
+  /** Whether `isThere` says so of some rows of those that the kernel has, one after the other from where the last call ended. */
+  sample(count: number, isThere: (name: string, key: Uint8Array) => boolean): boolean {
+    const { high } = this.slots
+    for (let i = Math.min(count, high); i > 0; i--) {
+      this.#sampled = (this.#sampled % high) + 1
+      const row = this.#sampled
+      if (this.#appliedIdentities[row] === 0) continue
+      const family = this.#family(row)
+      const key = new Uint8Array(4 + WIDTH[family])
+      key.set(new Uint8Array(Uint32Array.of(this.#scopes[row]!).buffer))
+      key.set(this.#octets.subarray(row * 16, row * 16 + WIDTH[family]), 4)
+      if (!isThere(NAME[family], key)) return false
+    }
+    return true
   }
 
   hashOfRow(row: number): number {

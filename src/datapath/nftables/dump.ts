@@ -37,20 +37,23 @@ export const AUDIT = 2
 export const SCOPED = 4
 export const SIDE_OUT = 8
 
-/** Visits each element of a set; views are valid during the visit. */
+/** Visits each element of a set, or the one with a key. */
 export function eachElement(
   socket: Socket,
   message: Message,
   name: string,
   visit: (element: Element) => void,
+  only?: Uint8Array,
 ): boolean {
   const request = (to: Message, flags: number): void => {
     to.begin(GET_ELEMENT, flags, FAMILY_INET)
     to.text(1, TABLE)
     to.text(2, name)
+    if (only !== undefined) putKey(to, only)
     to.end()
   }
-  return socket.list(request, message, (reader, from, end) => {
+  const ask = only === undefined ? socket.list.bind(socket) : socket.ask.bind(socket)
+  return ask(request, message, (reader, from, end) => {
     reader.attributes(from, end, (type, listFrom, listEnd) => {
       if (type !== LIST) return
       reader.attributes(listFrom, listEnd, (_, elementFrom, elementEnd) => {
@@ -59,6 +62,16 @@ export function eachElement(
       })
     })
   })
+}
+
+function putKey(to: Message, key: Uint8Array): void {
+  const list = to.open(LIST)
+  const element = to.open(1)
+  const outer = to.open(KEY)
+  to.bytes(VALUE, key)
+  to.close(outer)
+  to.close(element)
+  to.close(list)
 }
 
 function readElement(reader: Reader, from: number, end: number): Element | undefined {

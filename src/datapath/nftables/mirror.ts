@@ -61,6 +61,16 @@ export class Mirror {
     for (const element of wanted.values()) this.put(name, element)
   }
 
+  count(name: string): number {
+    return this.#setOf(name).size
+  }
+
+  /** Whether just this element is known. */
+  has(name: string, element: Element): boolean {
+    const known = this.#setOf(name).get(textOf(element))
+    return known !== undefined && sameData(known, element)
+  }
+
   list(name: string): Iterable<Element> {
     return this.#setOf(name).values()
   }

@@ -269,7 +269,9 @@ function judgeRules(side: Side, family: Family, ported: boolean): readonly Rule[
     [immediate(word(WORLD[family]), 5), immediate(word(WORLD[family]), 7)],
   ]
   const port = ported ? payload(TRANSPORT_HEADER, 2, 2, 13) : immediate(word(0), 13)
-  return places.map((place) => ({
+  // No rule here lets go of a packet, but whoever takes elements out of a map must not open anything.
+  const closed = { chain, expressions: [goTo(`${side}_refuse`)] }
+  const judged = places.map((place) => ({
     chain,
     expressions: [
       ...place,
@@ -287,4 +289,5 @@ function judgeRules(side: Side, family: Family, ported: boolean): readonly Rule[
       decide(`verdicts_${side}${family}`, 1),
     ],
   }))
+  return [...judged, closed]
 }

@@ -3,6 +3,9 @@
 
 import { loadConntrack, type ConntrackAddon, type Posix } from '../../native/native.ts'
 import type { NetlinkAddon } from '../../native/nftables.ts'
+import { systemClock, type Clock } from '../../core/clock.ts'
+import type { CommitResult } from '../datapath.ts'
+import { Applier } from './applier.ts'
 import { Adopted } from './adopted.ts'
 import { Counters } from './counters.ts'
 import { DumpReader } from './dump.ts'
@@ -14,12 +17,15 @@ import { Peers } from './peers.ts'
 import { restore } from './restore.ts'
 import { unavailable } from './socket.ts'
 import { Table } from './table.ts'
+import { Watch } from './watch.ts'
 
 export interface NftablesOptions {
   readonly netlink: NetlinkAddon
   readonly posix: Posix
   /** Default: the connection table of this network namespace. */
   readonly conntrack?: ConntrackAddon
+  /** Default: the system's. */
+  readonly clock?: Clock
   /** Prefixes at most; those unused cost nothing. */
   readonly prefixesMax: number
   /** Policy entries at most, of all endpoints. */
@@ -31,6 +37,8 @@ export interface NftablesOptions {
 
 export interface Running {
   readonly table: Table
+  readonly applier: Applier
+  readonly watch: Watch
   readonly hooks: Hooks
   readonly dump: DumpReader
   readonly adopted: Adopted
@@ -42,8 +50,14 @@ export interface Running {
 
 const ADOPTED_MAX = 65_536
 
-/** `onDone`: a submitted batch is done. Throws UnavailableError with the remedy. */
-export function open(options: NftablesOptions, onDone: () => void): Running {
+export interface Listeners {
+  /** A batch that the thread had is done. */
+  readonly onDone: () => void
+  readonly onCommitted: (result: CommitResult) => void
+}
+
+/** Throws UnavailableError with the remedy. */
+export function open(options: NftablesOptions, { onDone, onCommitted }: Listeners): Running {
   const { netlink, posix, tcpIdleMs, adoptedMax = ADOPTED_MAX } = options
   const conntrack = options.conntrack ?? loadConntrack()
   const table = new Table({ ...options, onDone })
@@ -70,6 +84,8 @@ export function open(options: NftablesOptions, onDone: () => void): Running {
   return {
     table,
     hooks,
+    applier: new Applier({ table, hooks, onCommitted }),
+    watch: new Watch(table, options.clock ?? systemClock),
     dump,
     adopted,
     peers,

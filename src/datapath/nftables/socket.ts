@@ -4,7 +4,7 @@
 import { UnavailableError } from '../../core/errors.ts'
 import { errnoName } from '../../native/native.ts'
 import type { NetlinkAddon } from '../../native/nftables.ts'
-import { DUMP, type Message } from './message.ts'
+import { ACK, DUMP, type Message } from './message.ts'
 import { BODY, DONE, ERROR, INTERRUPTED, Reader } from './reader.ts'
 
 /** Room for a batch of some 200,000 elements; without the right to it the kernel gives less. */
@@ -68,6 +68,17 @@ export class Socket {
   ): boolean {
     to.clear()
     request(to, DUMP)
+    return this.#exchange(to, visit) === undefined
+  }
+
+  /** The same for a question that has one answer; the acknowledgement ends it. */
+  ask(
+    request: (to: Message, flags: number) => void,
+    to: Message,
+    visit: (reader: Reader, from: number, end: number) => void,
+  ): boolean {
+    to.clear()
+    request(to, ACK)
     return this.#exchange(to, visit) === undefined
   }
 

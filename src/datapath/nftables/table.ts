@@ -3,8 +3,9 @@
 // (mode, hooks) is applied here. A refused batch leaves the kernel as it was and the table in doubt.
 
 import type { NetlinkAddon } from '../../native/nftables.ts'
+import { eachElement } from './dump.ts'
 import { encodeInstall, encodeRemoval } from './install.ts'
-import { Message } from './message.ts'
+import { ATTRIBUTE_MAX, Message } from './message.ts'
 import { encode, Mirror, type Element } from './mirror.ts'
 import { PolicyTable } from './policies.ts'
 import { PrefixTable } from './prefixes.ts'
@@ -27,7 +28,10 @@ export class Table {
   readonly #elements = new Elements(this.#message)
   #reports = true
   #isDoubtful = false
+  /** Whether the thread has the whole table. */
+  #isWhole = false
   #repairs = 0
+  #applied = 0
 
   constructor({ netlink, prefixesMax, policyEntriesMax, onDone }: TableOptions) {
     this.socket = new Socket(netlink, onDone)
@@ -64,40 +68,69 @@ export class Table {
     return this.#install(more)
   }
 
+  /** Transactions that the kernel took from us. */
+  get applied(): number {
+    return this.#applied
+  }
+
   /** Applies what changed before it returns. */
   flush(): Outcome {
     this.#settle()
-    if (this.#isDoubtful) return this.repair()
-    if (!this.#encodeChanges()) return undefined
-    const outcome = this.socket.apply(this.#message)
-    if (outcome === undefined) return undefined
-    this.#isDoubtful = true
-    return this.repair()
-  }
-
-  /** Hands what changed to the thread; `none` when nothing is left to wait for. */
-  submit(): Outcome {
-    this.#settle()
-    if (this.#isDoubtful) return this.repair() ?? 'none'
-    if (!this.#encodeChanges()) return 'none'
-    if (this.#message.size <= this.socket.room) return this.socket.submit(this.#message)
-    this.#isDoubtful = true
-    return this.repair() ?? 'none'
-  }
-
-  /** Writes everything anew. */
-  repair(): Outcome {
-    this.#settle()
+    if (!this.#isDoubtful) {
+      if (!this.#encodeChanges()) return undefined
+      if (this.#apply() === undefined) return undefined
+    }
     const outcome = this.install()
     this.#isDoubtful = outcome !== undefined
     this.#repairs++
     return outcome
   }
 
+  /** Hands what changed to the thread, or the whole table when it is in doubt; `none` when there is nothing to wait for. */
+  submit(): Outcome {
+    this.#settle()
+    if (this.#isDoubtful) {
+      this.#keepMode()
+      this.#encodeAll(new Map())
+    } else if (!this.#encodeChanges()) return 'none'
+    if (this.#message.size > this.socket.room) {
+      this.#isDoubtful = true
+      return this.flush() ?? 'none'
+    }
+    this.#isWhole = this.#isDoubtful
+    return this.socket.submit(this.#message)
+  }
+
+  /** Break glass may have changed the mode behind our back: if there is a table, its mode counts. */
+  #keepMode(): void {
+    const found: Element[] = []
+    const isThere = eachElement(this.socket, this.#message, 'mode', ({ key }) =>
+      found.push({ key }),
+    )
+    if (!isThere) return
+    this.mirror.forget('mode')
+    for (const element of found) this.mirror.restore('mode', element)
+  }
+
+  /** What came of the batch that the thread has. */
+  take(wait: boolean): { readonly outcome: Outcome } | 'busy' {
+    const done = this.socket.take(wait)
+    if (done === 'busy') return done
+    if (done.outcome !== undefined) this.#isDoubtful = true
+    else {
+      this.#applied++
+      if (this.#isWhole) {
+        this.#isDoubtful = false
+        this.#repairs++
+      }
+    }
+    return done
+  }
+
   remove(): Outcome {
     this.#message.beginBatch()
     this.#message.endBatch(encodeRemoval(this.#message))
-    return this.socket.apply(this.#message)
+    return this.#apply()
   }
 
   /** Applies single elements beside the mirror: those that go by themselves. */
@@ -109,7 +142,13 @@ export class Table {
     for (const each of elements) encode(this.#message, this.#elements, number, name, each)
     this.#elements.flush()
     this.#message.endBatch(this.#elements.last)
-    return this.socket.apply(this.#message)
+    return this.#apply()
+  }
+
+  #apply(): Outcome {
+    const outcome = this.socket.apply(this.#message)
+    if (outcome === undefined) this.#applied++
+    return outcome
   }
 
   #settle(): void {
@@ -134,8 +173,24 @@ export class Table {
     this.#elements.last = -1
   }
 
-  /** One transaction; several, first of all the rules, where the kernel takes no batch that is so long. */
   #install(more: ReadonlyMap<string, readonly Element[]>): Outcome {
+    let outcome: Outcome
+    this.#encodeAll(more, () => {
+      if (this.#message.size < this.socket.room - ATTRIBUTE_MAX) return
+      // A kernel that takes no batch that is so long gets several, first of all the rules.
+      this.#elements.flush()
+      this.#message.endBatch(this.#elements.last)
+      outcome ??= this.#apply()
+      this.#begin()
+    })
+    return outcome ?? (this.#elements.last < 0 ? undefined : this.#apply())
+  }
+
+  /** The whole table as one batch; `onElement` after each exact address. */
+  #encodeAll(
+    more: ReadonlyMap<string, readonly Element[]>,
+    onElement: () => void = () => undefined,
+  ): void {
     this.#settle()
     this.#begin()
     const [to, elements] = [this.#message, this.#elements]
@@ -145,17 +200,7 @@ export class Table {
       for (const each of list) encode(to, elements, NEW_ELEMENT, name, each)
     }
     elements.flush()
-    const room = this.socket.room - 65_536
-    let outcome: Outcome
-    this.prefixes.addresses.encodeAll(to, elements, () => {
-      if (to.size < room) return
-      elements.flush()
-      to.endBatch(elements.last)
-      outcome ??= this.socket.apply(to)
-      this.#begin()
-    })
-    if (elements.last < 0) return outcome
-    to.endBatch(elements.last)
-    return outcome ?? this.socket.apply(to)
+    this.prefixes.addresses.encodeAll(to, elements, onElement)
+    if (elements.last >= 0) to.endBatch(elements.last)
   }
 }

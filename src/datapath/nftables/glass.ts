@@ -1,0 +1,41 @@
+// Break glass: the mode in the table itself, daemon or not.
+
+import { UnavailableError } from '../../core/errors.ts'
+import type { NetlinkAddon } from '../../native/nftables.ts'
+import type { Mode } from '../datapath.ts'
+import { eachElement, readTable } from './dump.ts'
+import { pack } from './keys.ts'
+import { MODE_NUMBER } from './layout.ts'
+import { Message } from './message.ts'
+import { encode, type Element } from './mirror.ts'
+import { DELETE_ELEMENT, Elements, NEW_ELEMENT } from './sets.ts'
+import { Socket, unavailable } from './socket.ts'
+
+/** Throws UnavailableError where there is no table, or no privilege. */
+export function setTableMode(netlink: NetlinkAddon, mode: Mode): void {
+  const socket = new Socket(netlink, () => undefined)
+  const message = new Message()
+  try {
+    if (readTable(socket, message) === undefined) {
+      throw new UnavailableError(
+        'Cannot set the mode: there is no nftables table of namegate in this network namespace: nothing is enforced here; start the daemon with datapath.kind nftables, or enter the right network namespace',
+      )
+    }
+    const old: Element[] = []
+    eachElement(socket, message, 'mode', ({ key }) => old.push({ key }))
+    const elements = new Elements(message)
+    message.beginBatch()
+    for (const each of old) encode(message, elements, DELETE_ELEMENT, 'mode', each)
+    if (mode !== 'enforce') {
+      const key = pack(['mark'], [MODE_NUMBER[mode]])
+      encode(message, elements, NEW_ELEMENT, 'mode', { key })
+    }
+    elements.flush()
+    if (elements.last < 0) return
+    message.endBatch(elements.last)
+    const outcome = socket.apply(message)
+    if (outcome !== undefined) throw unavailable(`set mode ${mode}`, outcome)
+  } finally {
+    socket.close()
+  }
+}

@@ -1,0 +1,119 @@
+// Notices when somebody else changed namegate's table: every transaction in the network namespace, whoever makes it, gets the
+// next number. When there are more of them than ours, the table is looked at: rules by their octets, small sets as a
+// whole, of the exact addresses some. Costs one question a second, and a look when others write rules.
+
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../core/clock.ts'
+import { eachElement } from './dump.ts'
+import { SETS, TABLE, type SetShape } from './layout.ts'
+import { FAMILY_INET, type Message } from './message.ts'
+import type { Table } from './table.ts'
+
+const GET_GENERATION = 16
+const GET_RULE = 7
+const GENERATION_ID = 1
+const RULE_CHAIN = 2
+const RULE_EXPRESSIONS = 4
+const EVERY_MS = 1000
+/** Exact addresses that are looked at. */
+const SAMPLE = 64
+/** Elements of a map of verdicts: three verdicts of four kinds. */
+const VERDICTS = 64
+/** Break glass changes it. */
+const MODE = 'mode'
+
+export class Watch {
+  readonly #table: Table
+  readonly #clock: Clock
+  #next: number
+  /** Transactions that the kernel had when ours were counted last. */
+  #seen = 0
+  #counted = 0
+  #rules = ''
+
+  /** The table has just been written. */
+  constructor(table: Table, clock: Clock) {
+    this.#table = table
+    this.#clock = clock
+    this.#next = clock.now() + EVERY_MS
+    this.trust()
+  }
+
+  /** The table is as we wrote it. */
+  trust(): void {
+    this.#seen = this.#generation()
+    this.#counted = this.#table.applied
+    this.#rules = this.#fingerprint()
+  }
+
+  /** True when the table is not as we wrote it. Call while nothing is being written. */
+  look(): boolean {
+    if (this.#clock.now() < this.#next) return false
+    this.#next = this.#clock.now() + EVERY_MS
+    const [generation, applied] = [this.#generation(), this.#table.applied]
+    const isOurs = ((generation - this.#seen) | 0) === applied - this.#counted
+    this.#seen = generation
+    this.#counted = applied
+    return !isOurs && !this.#isIntact()
+  }
+
+  #isIntact(): boolean {
+    return (
+      this.#fingerprint() === this.#rules &&
+      SETS.every((shape) => this.#isSetIntact(shape)) &&
+      this.#table.prefixes.addresses.sample(SAMPLE, (family, key) => this.#hasAddress(family, key))
+    )
+  }
+
+  #isSetIntact({ name, data, timeoutMs }: SetShape): boolean {
+    if (timeoutMs !== undefined || name.startsWith('exact') || name === MODE) return true
+    let count = 0
+    let isSame = true
+    const { socket, message, mirror } = this.#table
+    eachElement(socket, message, name, (element) => {
+      count++
+      if (data !== 'verdict') isSame &&= mirror.has(name, element)
+    })
+    return isSame && count === (data === 'verdict' ? VERDICTS : mirror.count(name))
+  }
+
+  #hasAddress(name: string, key: Uint8Array): boolean {
+    let isThere = false
+    const { socket, message } = this.#table
+    eachElement(socket, message, name, () => (isThere = true), key)
+    return isThere
+  }
+
+  /** Chains and expressions of all rules; handles and counts are not in it. */
+  #fingerprint(): string {
+    const hash = createHash('sha256')
+    const { socket, message } = this.#table
+    const request = (to: Message, flags: number): void => {
+      to.begin(GET_RULE, flags, FAMILY_INET)
+      to.text(1, TABLE)
+      to.end()
+    }
+    socket.list(request, message, (reader, from, end) => {
+      reader.attributes(from, end, (type, at, to) => {
+        if (type === RULE_CHAIN || type === RULE_EXPRESSIONS) {
+          hash.update(reader.octets.subarray(at, to))
+        }
+      })
+    })
+    return hash.digest('hex')
+  }
+
+  #generation(): number {
+    let generation = 0
+    const { socket, message } = this.#table
+    const request = (to: Message, flags: number): void => {
+      to.begin(GET_GENERATION, flags, 0)
+      to.end()
+    }
+    socket.ask(request, message, (reader, from, end) => {
+      const at = reader.find(from, end, GENERATION_ID)
+      if (at >= 0) generation = reader.u32(at)
+    })
+    return generation
+  }
+}
