@@ -17,6 +17,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { systemClock, type Clock } from '../../src/core/clock.ts'
 import type { EndpointId } from '../../src/core/ids.ts'
 import type { Changes, CommitResult } from '../../src/datapath/datapath.ts'
 import { NftablesDatapath } from '../../src/datapath/nftables/adapter.ts'
@@ -71,7 +72,10 @@ let place: Place | undefined
 /** `isConfirmed`: a commit returns when the kernel has confirmed it, for tests that have no event loop. */
 export function makeNftablesBench(
   sizes: Sizes = {},
-  { isConfirmed = false }: { readonly isConfirmed?: boolean } = {},
+  {
+    isConfirmed = false,
+    clock = systemClock,
+  }: { readonly isConfirmed?: boolean; readonly clock?: Clock } = {},
 ): NftablesBench {
   const Kind = isConfirmed ? ConfirmedDatapath : NftablesDatapath
   const { posix } = (place ??= new Place())
@@ -80,6 +84,7 @@ export function makeNftablesBench(
     const datapath = new Kind({
       netlink: loadNetlink(),
       posix,
+      clock,
       prefixesMax: sizes.prefixes ?? 65_536,
       policyEntriesMax: sizes.policies ?? 65_536,
       tcpIdleMs: sizes.tcpIdleMs ?? 6 * 3_600_000,

@@ -1,0 +1,255 @@
+// The nftables datapath beyond the contract, over real rules: the table is changed or taken away by others, the mode is set without
+// the daemon, interfaces are made again, and a workload sends out by an interface of its own namespace.
+
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { fileURLToPath } from 'node:url'
+import { describe, test } from 'node:test'
+import { generation } from '../../src/core/ids.ts'
+import type { CommitResult, DatapathEvent } from '../../src/datapath/datapath.ts'
+import { NftablesDatapath } from '../../src/datapath/nftables/adapter.ts'
+import { setTableMode } from '../../src/datapath/nftables/glass.ts'
+import { removeTable } from '../../src/datapath/nftables/remove.ts'
+import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
+import { loadNetlink } from '../../src/native/native.ts'
+import {
+  batch,
+  commit,
+  endpoint,
+  LEARNED,
+  PEER_4,
+  POD,
+  POD_4,
+  POD_6,
+  policy,
+  settle,
+  WORLD_4,
+} from '../contract/bench.ts'
+import { withBench } from '../contract/commits.ts'
+import { makeNftablesBench, nftablesMaker, type NftablesBench } from '../contract/nftables-bench.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { frame, SYN, tcp } from '../support/packets.ts'
+
+const OTHER_4 = '203.0.113.9'
+const to443 = tcp({ from: 40000, to: 443 }, SYN)
+const allowed = frame({ source: POD_4, target: PEER_4 }, to443)
+const denied = frame({ source: POD_4, target: OTHER_4 }, to443)
+
+function nft(...args: readonly string[]): string {
+  return execFileSync('nft', [...args], { encoding: 'utf8' })
+}
+
+/** A bench whose clock is moved by the test. */
+function withClock(run: (bench: NftablesBench, look: () => void) => void): void {
+  const clock = new FakeClock()
+  const bench = makeNftablesBench({}, { clock })
+  try {
+    settle(bench, [policy({ identity: LEARNED, protocol: 6, port: 443 })])
+    bench.datapath.refresh()
+    bench.datapath.finishCommit()
+    run(bench, () => {
+      clock.advance(2000)
+      bench.datapath.refresh()
+      bench.datapath.finishCommit()
+    })
+  } finally {
+    bench.close()
+  }
+}
+
+function repairsOf({ datapath }: NftablesBench): number {
+  return datapath.counters()['table_repairs'] ?? NaN
+}
+
+describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () => {
+  test('refresh writes the table again when somebody took it away or changed it, and not for tables of others', () => {
+    withClock((bench, look) => {
+      const rows: readonly (readonly [change: string, repaired: boolean])[] = [
+        ['delete table inet namegate', true],
+        ['flush table inet namegate', true],
+        ['flush chain inet namegate in_ported4', true],
+        ['flush map inet namegate exact4', true],
+        ['flush map inet namegate policies', true],
+        ['flush map inet namegate verdicts_in4', true],
+        ['add rule inet namegate in_from accept', true],
+        ['add element inet namegate unenforced { 0x5 }', true],
+        ['add table inet others', false],
+        ['delete table inet others', false],
+      ]
+      for (const [change, repaired] of rows) {
+        const before = repairsOf(bench)
+        nft(change)
+        look()
+        assert.equal(repairsOf(bench) - before, repaired ? 1 : 0, change)
+        assert.equal(bench.judge(POD, 'from', allowed), 'pass', change)
+        assert.equal(bench.judge(POD, 'from', denied), 'drop', change)
+      }
+    })
+  })
+
+  test('commit over a table that somebody took away writes all of it, and is no failure', () => {
+    withClock((bench) => {
+      nft('delete', 'table', 'inet', 'namegate')
+      const upserts = batch([['192.0.2.7/32', LEARNED, WORLD_4]])
+      assert.deepEqual(commit(bench.datapath, { prefixUpserts: upserts }), [])
+      assert.equal(repairsOf(bench), 1)
+      assert.equal(bench.judge(POD, 'from', allowed), 'pass')
+      assert.equal(bench.judge(POD, 'from', denied), 'drop')
+    })
+  })
+
+  test('commit tells its end from the event loop, never inside the call', async () => {
+    const bench = makeNftablesBench()
+    const alive = setInterval(() => undefined, 1000)
+    try {
+      const { datapath } = bench
+      let result: CommitResult | undefined
+      const ended = new Promise<void>((done) => {
+        datapath.onCommitted((each) => {
+          result = each
+          done()
+        })
+      })
+      const prefixUpserts = batch([[`${PEER_4}/32`, LEARNED, WORLD_4]])
+      const none = { policyUpserts: [], endpointUpserts: [], endpointRemovals: [] }
+      const removals = { prefixRemovals: new PrefixBatch(), policyRemovals: [] }
+      assert.equal(datapath.commit({ ...none, ...removals, prefixUpserts }), undefined)
+      prefixUpserts.clear()
+      assert.equal(result, undefined)
+      await ended
+      assert.deepEqual(result, [])
+      assert.equal(datapath.dump().prefixes.count, 1)
+    } finally {
+      clearInterval(alive)
+      bench.close()
+    }
+  })
+
+  test('setTableMode and removeTable need no daemon, and a repair keeps the mode', () => {
+    withClock((bench, look) => {
+      setTableMode(loadNetlink(), 'bypass')
+      assert.equal(bench.judge(POD, 'from', denied), 'pass')
+      assert.equal(bench.datapath.readMode(), 'bypass')
+      nft('flush', 'chain', 'inet', 'namegate', 'in_ported4')
+      look()
+      assert.equal(bench.datapath.readMode(), 'bypass', 'repaired with the mode of the kernel')
+      setTableMode(loadNetlink(), 'enforce')
+      assert.equal(bench.judge(POD, 'from', denied), 'drop')
+      assert.equal(removeTable(loadNetlink()), 1)
+      assert.equal(removeTable(loadNetlink()), 0)
+      assert.throws(() => setTableMode(loadNetlink(), 'audit'), /there is no nftables table/)
+    })
+  })
+
+  test('the table can be listed by nft, elements included', () => {
+    withClock(() => {
+      const listed = nft('list', 'table', 'inet', 'namegate')
+      assert.match(listed, /comment "layout 1"/)
+      assert.match(listed, /0x00000000 \. 192\.0\.2\.1 : /)
+      assert.match(listed, /chain in_ported4 \{/)
+      assert.ok(JSON.parse(nft('-j', 'list', 'table', 'inet', 'namegate')))
+    })
+  })
+
+  test('an interface that is made again may do DNS only, until another generation is upserted', () => {
+    withBench(nftablesMaker, {}, (bench) => {
+      assert.ok(bench.datapath instanceof NftablesDatapath)
+      execFileSync('ip', ['link', 'add', 'late0', 'type', 'veth', 'peer', 'late1'])
+      const late = { kind: 'interface', name: 'late0', side: 'ingress' } as const
+      commit(bench.datapath, { endpointUpserts: [endpoint({ hook: late })] })
+      assert.deepEqual(bench.datapath.hookState(POD), { kind: 'attached' })
+      assert.deepEqual(bench.datapath.fenced(), [])
+      execFileSync('ip', ['link', 'del', 'late0'])
+      assert.deepEqual(bench.datapath.refresh(), [POD])
+      bench.datapath.finishCommit()
+      assert.equal(bench.datapath.hookState(POD).kind, 'waiting')
+      execFileSync('ip', ['link', 'add', 'late0', 'type', 'veth', 'peer', 'late1'])
+      bench.datapath.refresh()
+      bench.datapath.finishCommit()
+      const state = bench.datapath.hookState(POD)
+      assert.ok(state.kind === 'waiting' && state.remade === true)
+      assert.deepEqual(bench.datapath.fenced(), ['late0'])
+      commit(bench.datapath, {
+        endpointUpserts: [endpoint({ hook: late, generation: generation(2) })],
+      })
+      assert.deepEqual(bench.datapath.hookState(POD), { kind: 'attached' })
+      execFileSync('ip', ['link', 'del', 'late0'])
+    })
+  })
+
+  test('fence closes interfaces that match and belong to no endpoint', () => {
+    withBench(nftablesMaker, {}, (bench) => {
+      const { datapath } = bench
+      const first = bench.interfaceHook(1)
+      commit(datapath, { endpointUpserts: [endpoint({ hook: first })] })
+      datapath.fence(['lxc*'])
+      datapath.refresh()
+      if (datapath instanceof NftablesDatapath) datapath.finishCommit()
+      assert.deepEqual(datapath.fenced(), ['lxc2', 'lxc3'])
+    })
+  })
+
+  test('start says what is missing to one who has not the privilege', () => {
+    const source = fileURLToPath(new URL('../../src', import.meta.url))
+    const program = `
+      import { NftablesDatapath } from '${source}/datapath/nftables/adapter.ts'
+      import { loadNetlink, loadPosix } from '${source}/native/native.ts'
+      const sizes = { prefixesMax: 8, policyEntriesMax: 8, tcpIdleMs: 1 }
+      try {
+        new NftablesDatapath({ netlink: loadNetlink(), posix: loadPosix(), ...sizes }).start()
+      } catch (error) {
+        console.log(String(error))
+      }`
+    const dropped = ['--bounding-set', '-net_admin', '--inh-caps', '-net_admin']
+    const node = [process.execPath, '--import', 'tsx', '--input-type=module', '-e', program]
+    const { stdout, stderr } = spawnSync('setpriv', [...dropped, ...node], { encoding: 'utf8' })
+    assert.match(
+      stdout,
+      /^UnavailableError: Cannot install nftables rules: EPERM: run as root or with CAP_NET_ADMIN/,
+      stderr,
+    )
+  })
+})
+
+describe(
+  'nftables datapath at an own interface',
+  { skip: nftablesMaker.unavailable ?? false },
+  () => {
+    test('what a process of the namespace sends is judged, dropped and reported', async () => {
+      const bench = makeNftablesBench()
+      const socket = createSocket('udp4')
+      try {
+        const { datapath } = bench
+        execFileSync('ip', ['addr', 'add', `${POD_4}/32`, 'dev', 'uplink'])
+        execFileSync('ip', ['addr', 'add', `${POD_6}/128`, 'dev', 'uplink'])
+        settle(bench, [policy({ identity: LEARNED, protocol: 17, port: 443, rule: 7 })], {
+          hook: { kind: 'interface', name: 'uplink', side: 'egress' },
+        })
+        await new Promise<void>((done) => socket.bind(0, POD_4, done))
+        const send = (port: number, target: string): Promise<string> =>
+          new Promise((done) =>
+            socket.send('x', port, target, (error) => done(error?.message ?? '')),
+          )
+        assert.equal(await send(443, PEER_4), '')
+        assert.match(await send(444, PEER_4), /EPERM/)
+        assert.match(await send(443, OTHER_4), /EPERM/)
+        const counters = datapath.counters()
+        assert.deepEqual([counters['verdict_allow'], counters['drop_policy']], [1, 2])
+        const events: DatapathEvent[] = []
+        datapath.drainEvents(10, (event) => events.push(event))
+        assert.deepEqual(
+          events.map(({ endpoint: id, peer, port, identity, verdict }) =>
+            [id, peer.subarray(0, 4).join('.'), port, identity, verdict].join(' '),
+          ),
+          [`${POD} ${PEER_4} 444 ${LEARNED} deny`, `${POD} ${OTHER_4} 443 9 deny`],
+        )
+        datapath.setMode('audit')
+        assert.equal(await send(444, PEER_4), '')
+      } finally {
+        socket.close()
+        bench.close()
+      }
+    })
+  },
+)
