@@ -38,7 +38,7 @@ export interface PolicyControlOptions {
 }
 
 /** Rules of all endpoints that the same policies select. */
-interface SharedRules {
+export interface SharedRules {
   readonly compiled: CompiledPolicy
   readonly rules: EndpointRules
 }
@@ -91,6 +91,11 @@ export class PolicyControl {
   /** The compiled policy of an endpoint, as it is wanted. */
   compiledOf(endpoint: EndpointId): CompiledPolicy | undefined {
     return this.#wanted.get(endpoint)?.compiled
+  }
+
+  /** What is in force for an endpoint: its policies compiled, and the rules that its policy map is made of. */
+  inForceOf(endpoint: EndpointId): SharedRules | undefined {
+    return this.#inForce.get(endpoint)
   }
 
   /** Whether the endpoint may get entries in a scope of its own, whatever policies come. */

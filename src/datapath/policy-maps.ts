@@ -206,8 +206,7 @@ export class PolicyMaps {
     const key = level !== undefined ? `level ${id}` : selecting.map((s) => s.id).join(',')
     const known = cache.get(key)
     if (known !== undefined) return known
-    const coverages = level ?? selecting.flatMap((s) => rules.selectors.get(s) ?? [])
-    const entries = flatten(coverages)
+    const entries = entriesOf(rules, id, selecting)
     cache.set(key, entries)
     return entries
   }
@@ -235,6 +234,15 @@ export class PolicyMaps {
     const rule = ruleId(this.#ruleOf(entry.origins))
     return { endpoint, identity: id, protocol, port, portBits, verdict: action, rule }
   }
+}
+
+/** What rules say of an identity that those selectors select, or of the class or level that has its number. */
+export function entriesOf(
+  rules: EndpointRules,
+  id: Identity,
+  selecting: readonly Selector[],
+): readonly FlatEntry[] {
+  return flatten(rules.levels.get(id) ?? selecting.flatMap((s) => rules.selectors.get(s) ?? []))
 }
 
 function keyOf(entry: FlatEntry): number {

@@ -9,7 +9,7 @@
 import { selectorId, type Identity, type SelectorId } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
 import { containsPrefix, formatPrefix, truncatePrefix, type Prefix } from '../core/ip.ts'
-import type { LabelSet, LabelSets } from '../core/labels.ts'
+import type { Label, LabelSet, LabelSets } from '../core/labels.ts'
 import type { Pattern } from '../policy/pattern.ts'
 import { NAMED_LABEL } from './reserved.ts'
 
@@ -121,19 +121,27 @@ export class SelectorCache {
 
   /** Registers an identity that came into use; returns the selectors that select it. */
   addIdentity(id: Identity, setId: number): readonly Selector[] {
-    const set = this.#sets.get(setId)
-    const selectors: Selector[] = []
-    for (const label of set.labels) {
-      if (label.kind === 'plain' && label.text !== NAMED_LABEL) continue
+    for (const label of this.#sets.get(setId).labels) {
+      if (!mayBeSelected(label)) continue
       const peers = this.#identitiesByLabel.get(label.text)
       if (peers === undefined) this.#identitiesByLabel.set(label.text, new Set([id]))
       else peers.add(id)
-      const selector = this.#byLabel.get(label.text)
+    }
+    const selectors = this.selectorsFor(setId)
+    for (const selector of selectors) selector.identities.add(id)
+    this.#selectorsOf.set(id, selectors)
+    return selectors
+  }
+
+  /** The selectors that select a label set, whether an identity has it or not. */
+  selectorsFor(setId: number): readonly Selector[] {
+    const set = this.#sets.get(setId)
+    const selectors: Selector[] = []
+    for (const label of set.labels) {
+      const selector = mayBeSelected(label) ? this.#byLabel.get(label.text) : undefined
       if (selector !== undefined) selectors.push(selector)
     }
     this.#addCidrSelectors(set, selectors)
-    for (const selector of selectors) selector.identities.add(id)
-    this.#selectorsOf.set(id, selectors)
     return selectors
   }
 
@@ -221,6 +229,10 @@ export class SelectorCache {
       this.#selectorsOf.set(id, [...(this.#selectorsOf.get(id) ?? []), selector])
     }
   }
+}
+
+function mayBeSelected(label: Label): boolean {
+  return label.kind !== 'plain' || label.text === NAMED_LABEL
 }
 
 /** Whether a CIDR selector selects what carries `cidr:<label>` (SEMANTICS 3). */

@@ -39,11 +39,11 @@ export function compileDnsRules(
   return { kind: 'names', patterns }
 }
 
-function patternsOf(entry: PortRule): readonly Pattern[] {
+export function patternsOf(entry: PortRule): readonly Pattern[] {
   return entry.dns !== undefined && entry.ports.some(coversDns) ? entry.dns : []
 }
 
-function permitsEveryName(rule: Rule): boolean {
+export function permitsEveryName(rule: Rule): boolean {
   if (rule.action !== 'allow' || !mayBeServer(rule.peers)) return false
   const wide = hasEntity(rule.peers, ['world', 'all'])
   // The empty rule, no peer and no port, allows nothing.
@@ -55,7 +55,7 @@ function permitsEveryName(rule: Rule): boolean {
   })
 }
 
-function deniesAsking(rule: Rule): boolean {
+export function deniesAsking(rule: Rule): boolean {
   if (rule.action !== 'deny') return false
   const every = hasEntity(rule.peers, ['all'])
   if (rule.toPorts === undefined) return every
@@ -64,7 +64,7 @@ function deniesAsking(rule: Rule): boolean {
 }
 
 /** A `toFQDNs` peer never permits asking, and one that selects nothing permits nothing. */
-function mayBeServer(peers: Peers): boolean {
+export function mayBeServer(peers: Peers): boolean {
   if (peers.kind === 'any') return true
   return peers.selectors.some((peer) =>
     peer.kind === 'entity' ? peer.entity !== 'none' : peer.kind !== 'fqdn',

@@ -47,7 +47,7 @@ export function serverRulesOf(policies: readonly Policy[], to: ServerRulesOption
 }
 
 /** The entries of a rule that cover the server at its port. The empty rule covers nothing. */
-function entriesOf({ peers, toPorts }: Rule, to: ServerRulesOptions): readonly PortRule[] {
+export function entriesOf({ peers, toPorts }: Rule, to: ServerRulesOptions): readonly PortRule[] {
   const included =
     peers.kind === 'any'
       ? toPorts !== undefined

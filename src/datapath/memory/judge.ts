@@ -6,6 +6,7 @@ import { containsPrefix, type Family } from '../../core/ip.ts'
 import { TCP, UDP } from '../../core/protocol.ts'
 import { ANY_IDENTITY, HOST, worldOf } from '../../identity/reserved.ts'
 import type { DatapathEvent, DropReason, EndpointEntry, Mode, PolicyVerdict } from '../datapath.ts'
+import { beats } from '../verdict.ts'
 import type { Connections } from './connections.ts'
 import type { CounterName } from './counters.ts'
 import { isHousekeeping, neighboursIn } from './neighbour.ts'
@@ -45,8 +46,6 @@ interface Found {
 const NOWHERE: Place = { identity: ANY_IDENTITY, addressClass: ANY_IDENTITY }
 const NOTHING: Found = { verdict: 'none', rule: ruleId(0) }
 const ANY_ADDRESS = new Uint8Array(16)
-/** Which of two answers wins: the higher. */
-const RANK = { none: 0, audit: 1, allow: 2, deny: 3 } as const
 
 export class Judge {
   readonly #options: JudgeOptions
@@ -165,7 +164,7 @@ export class Judge {
     let best = NOTHING
     for (const key of new Set([place.identity, place.addressClass, ANY_IDENTITY])) {
       const found = policies.find(endpoint, key, protocol, port)
-      if (found !== undefined && RANK[found.verdict] > RANK[best.verdict]) best = found
+      if (found !== undefined && beats(found.verdict, best.verdict)) best = found
     }
     return best
   }

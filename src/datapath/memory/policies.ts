@@ -3,6 +3,7 @@
 
 import type { EndpointId, Identity } from '../../core/ids.ts'
 import type { PolicyEntry, PolicyKey } from '../datapath.ts'
+import { covers, longestMatch, specificity } from '../verdict.ts'
 
 export class Policies {
   readonly #capacity: number
@@ -24,7 +25,6 @@ export class Policies {
     if (this.#count === this.#capacity) return false
     this.#count++
     list.push(entry)
-    list.sort((a, b) => bits(b) - bits(a))
     const identities = this.#entries.get(entry.endpoint) ?? new Map<Identity, PolicyEntry[]>()
     this.#entries.set(entry.endpoint, identities.set(entry.identity, list))
     return true
@@ -48,12 +48,7 @@ export class Policies {
     protocol: number,
     port: number | undefined,
   ): PolicyEntry | undefined {
-    const list = this.#entries.get(endpoint)?.get(identity)
-    return list?.find((entry) => {
-      if (entry.protocol === 0) return true
-      if (entry.protocol !== protocol) return false
-      return port === undefined ? entry.portBits === 0 : samePort(entry, port)
-    })
+    return longestMatch(this.#entries.get(endpoint)?.get(identity) ?? [], protocol, port)
   }
 
   dump(): readonly PolicyEntry[] {
@@ -61,15 +56,7 @@ export class Policies {
   }
 }
 
-/** How specific a key is. */
-function bits(key: PolicyKey): number {
-  return key.protocol === 0 ? 0 : 1 + key.portBits
-}
-
-function samePort(key: PolicyKey, port: number): boolean {
-  return (key.port ^ port) >> (16 - key.portBits) === 0
-}
-
 function sameKey(a: PolicyKey, b: PolicyKey): boolean {
-  return a.protocol === b.protocol && bits(a) === bits(b) && (bits(a) === 0 || samePort(a, b.port))
+  const isSame = a.protocol === b.protocol && specificity(a) === specificity(b)
+  return isSame && covers(a, b.protocol, b.port)
 }

@@ -1,0 +1,43 @@
+// How entries of a policy map become a verdict (step 6 in the header of datapath.ts): of one key's entries the
+// longest match on (protocol, port) counts, of the keys' answers the strongest. The memory adapter judges packets with
+// this, and `explain` questions; the kernel programs have the same in their own words, held to it by the contract suite.
+
+import type { PolicyKey, PolicyVerdict } from './datapath.ts'
+
+/** Protocol and ports of an entry. */
+export type PortKey = Pick<PolicyKey, 'protocol' | 'port' | 'portBits'>
+
+/** Which of two answers wins: the higher. */
+const RANK = { none: 0, audit: 1, allow: 2, deny: 3 } as const
+
+/** Whether the first answer beats the second. */
+export function beats(a: PolicyVerdict, b: PolicyVerdict | 'none'): boolean {
+  return RANK[a] > RANK[b]
+}
+
+/** How specific an entry is: an exact port before a wider port prefix before any port before any protocol. */
+export function specificity({ protocol, portBits }: PortKey): number {
+  return protocol === 0 ? 0 : 1 + portBits
+}
+
+/** Whether an entry speaks of the port; undefined is a fragment without ports, of which only whole protocols speak. */
+export function covers(entry: PortKey, protocol: number, port: number | undefined): boolean {
+  if (entry.protocol === 0) return true
+  if (entry.protocol !== protocol) return false
+  if (port === undefined) return entry.portBits === 0
+  return (entry.port ^ port) >> (16 - entry.portBits) === 0
+}
+
+/** The entry of one key that decides. */
+export function longestMatch<Entry extends PortKey>(
+  entries: readonly Entry[],
+  protocol: number,
+  port: number | undefined,
+): Entry | undefined {
+  let best: Entry | undefined
+  for (const entry of entries) {
+    if (!covers(entry, protocol, port)) continue
+    if (best === undefined || specificity(entry) > specificity(best)) best = entry
+  }
+  return best
+}
