@@ -95,6 +95,38 @@ testSockets(
 )
 
 testSockets(
+  'Upstream asks over TCP once more when the connection ends without an answer',
+  async (net) => {
+    const server = await net.serve()
+    const forwarder = await net.forward([server])
+    const client = await net.udpClient(forwarder)
+    const asked = () => server.queries.map((query) => query.transport)
+    server.behaviour = (query) => {
+      if (query.transport === 'udp') query.send(answerTo(query, { name: 'evil.test' }))
+      else if (asked().length === 2) query.hangUp()
+      else query.send(answerTo(query, { addresses: ['192.0.2.77'] }))
+    }
+    const [answer] = await client.ask(queryFor('spoofed.test', { id: 9 }))
+    assert.deepEqual(addressesOf(answer), ['192.0.2.77'])
+    assert.deepEqual(asked(), ['udp', 'tcp', 'tcp'])
+  },
+)
+
+testSockets('Upstream asks over TCP twice at most after a mismatch (A13)', async (net) => {
+  const server = await net.serve()
+  const forwarder = await net.forward([server])
+  const client = await net.udpClient(forwarder)
+  server.behaviour = (query) => {
+    if (query.transport === 'tcp') query.hangUp()
+    else query.send(answerTo(query, { name: 'evil.test' }))
+  }
+  const [answer] = await client.ask(queryFor('spoofed.test', { id: 9 }))
+  assert.equal(rcodeOf(answer), 2)
+  const overTcp = server.queries.filter((query) => query.transport === 'tcp')
+  assert.equal(overTcp.length, 2)
+})
+
+testSockets(
   'Upstream accepts nothing of a flood of ids from another address or of wrong ids (A1, A3)',
   async (net) => {
     const server = await net.serve(silent)
