@@ -157,6 +157,7 @@ class Builder {
       withoutRules: dns['without-rules'],
       hold: { limitMs: dns.hold.limit, onLimit: dns.hold['on-limit'] },
       onDegraded: dns['on-degraded'] === 'servfail' ? 'servfail' : 'release',
+      svcb: builtWord(dns.svcb, ['learn', 'pass']),
       minTtlMs: dns['min-ttl'],
       maxTtlMs: dns['max-ttl'],
       graceAfterTtlMs: dns['grace-after-ttl'],

@@ -209,9 +209,9 @@ export const dns = group('What is answered', {
     doc: 'which names selectors are matched with',
   }),
   svcb: oneOf(['learn', 'strip', 'pass'], {
-    default: 'pass',
-    later: ['learn', 'strip'],
-    doc: 'address hints in SVCB and HTTPS records',
+    default: 'learn',
+    later: ['strip'],
+    doc: 'address hints in SVCB and HTTPS records: learn teaches them as A and AAAA are, pass passes them unlearned',
   }),
   guard: oneOf(['pass', 'strip'], {
     default: 'pass',

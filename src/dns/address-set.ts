@@ -7,11 +7,11 @@
 import { isMapped, type Family } from '../core/ip.ts'
 import { sameOctets } from './wire.ts'
 
-/** The smallest A record, owned by the root, has 15 octets: (65,535 - 12 - 5) / 15. */
-export const ADDRESSES_MAX = 4367
+/** Addresses are densest as hints of one SVCB record, 4 octets each: below 65,535 / 4. A records have 15 or more. */
+export const ADDRESSES_MAX = 16_383
 const LINEAR_MAX = 16
-/** Power of two, load under 0.54. */
-const SLOTS = 8192
+/** Power of two, load at most 0.5. */
+const SLOTS = 32_768
 
 export class AddressSet {
   count = 0
@@ -23,6 +23,8 @@ export class AddressSet {
   readonly ttls = new Uint32Array(ADDRESSES_MAX)
   /** Octets from the start of the message to the first record that carries the address. */
   readonly recordOffsets = new Uint16Array(ADDRESSES_MAX)
+  /** Which name of the chain owns the address; of several the last. */
+  readonly owners = new Uint8Array(ADDRESSES_MAX)
   readonly #slots = new Uint16Array(SLOTS)
   readonly #words = new Uint32Array(this.octets.buffer)
   readonly #multiplier: number
@@ -39,8 +41,15 @@ export class AddressSet {
     this.#tabled = false
   }
 
-  /** Adds the 4 (family 4) or 16 octets at `at`. */
-  add(family: Family, buf: Uint8Array, at: number, ttl: number, recordOffset: number): void {
+  /** Adds the 4 (family 4) or 16 octets at `at`; `owner`: a name of the chain, 0 the question. */
+  add(
+    family: Family,
+    buf: Uint8Array,
+    at: number,
+    ttl: number,
+    recordOffset: number,
+    owner = 0,
+  ): void {
     const i = this.count
     const to = i * 16
     const mapped = family === 6 && isMapped(buf, at)
@@ -51,8 +60,10 @@ export class AddressSet {
     const same = i < LINEAR_MAX ? this.#scan(i) : this.#probe(i)
     if (same >= 0) {
       if (ttl < this.ttls[same]!) this.ttls[same] = ttl
+      if (owner > this.owners[same]!) this.owners[same] = owner
       return
     }
+    this.owners[i] = owner
     this.ttls[i] = ttl
     this.recordOffsets[i] = recordOffset
     this.count = i + 1

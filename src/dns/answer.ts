@@ -1,11 +1,13 @@
 // An upstream's answer, read strictly from its octets, and what it teaches (SEMANTICS 4): the addresses of the
-// question name and of the names that CNAMEs of the same answer section reach from it. Written by `read`
-// alone; the fields hold until the next `read`, and no reference to the message is kept.
+// question name and of the names that CNAMEs of the same answer section reach from it, the address hints of SVCB and
+// HTTPS records among them. Written by `read` alone; the fields hold until the next `read`, and no reference to the
+// message is kept.
 //
 // Always: 'malformed' teaches nothing; 'ok' means that every octet belongs to a question or a record. RDATA is
-// looked at only in A, AAAA and CNAME of class IN in the answer section, and in nothing else.
+// looked at only in A, AAAA, CNAME, SVCB and HTTPS of class IN in the answer section, and in nothing else. A malformed
+// SVCB or HTTPS record teaches nothing and spoils nothing (CORRECTNESS S5).
 // Cost: one pass over the message, one over the kept records for each link (at most 16), no allocation. One
-// view holds about 250 KiB, enough for the largest message; a worker needs one.
+// view holds about 600 KiB, enough for the largest message; a worker needs one.
 
 import { NAME_OCTETS_MAX } from '../core/name.ts'
 import { AddressSet } from './address-set.ts'
@@ -20,9 +22,12 @@ import {
   TYPE_A,
   TYPE_AAAA,
   TYPE_CNAME,
+  TYPE_HTTPS,
   TYPE_OPT,
+  TYPE_SVCB,
 } from './codes.ts'
 import type { Question } from './query.ts'
+import { ServiceParams } from './svcb.ts'
 import {
   FAULT_BOUNDS,
   HEADER_OCTETS,
@@ -55,16 +60,22 @@ export class AnswerView {
   links = 0
   /** Least TTL of the CNAMEs followed, seconds; 0xffffffff without any. */
   chainTtl = 0xffffffff
+  readonly #learnsHints: boolean
   readonly #taught: AddressSet
   readonly #records = new ChainRecords()
   readonly #chain: Chain
+  readonly #service = new ServiceParams()
   readonly #name = new Uint8Array(NAME_OCTETS_MAX)
   /** The two octets of the last owner that was nothing but a pointer, or -1, and the hash of its name; 0 for the question's. */
   #pointer = -1
   #pointerHash = 0
 
-  /** `seed`: 32 random bits that senders can't know; against answers made to collide in hash tables. */
-  constructor(seed: number) {
+  /**
+   * `seed`: 32 random bits that senders can't know; against answers made to collide in hash tables. `learnsHints`:
+   * whether hints of SVCB and HTTPS records teach.
+   */
+  constructor(seed: number, learnsHints = true) {
+    this.#learnsHints = learnsHints
     this.#taught = new AddressSet(seed)
     this.#chain = new Chain(seed)
   }
@@ -92,6 +103,16 @@ export class AnswerView {
   /** Octets from the start of the message to the first record that carries address i. */
   get recordOffsets(): Uint16Array {
     return this.#taught.recordOffsets
+  }
+
+  /** Which name of the chain owns address i: 0 is the question, `links` at most. */
+  get owners(): Uint8Array {
+    return this.#taught.owners
+  }
+
+  /** Name `link` of the chain (1 to `links`), wire octets in lower case from 0. */
+  linkName(link: number): Uint8Array {
+    return this.#chain.names[link]!
   }
 
   /** Reads the message of `length` octets at `offset` as the answer to `question`. */
@@ -164,16 +185,30 @@ export class AnswerView {
     if (type === TYPE_OPT) this.rcode |= buf[fixed + 4]! << 4
     if (!answer || u16(buf, fixed + 2) !== CLASS_IN) return next
     if (type === TYPE_CNAME && skipName(buf, start, end, data) !== next) return FAULT_BOUNDS
-    const size = next - data
-    const kept =
-      type === TYPE_CNAME || (type === TYPE_A && size === 4) || (type === TYPE_AAAA && size === 16)
-    if (!kept) return next
+    if (!this.#isKept(type, buf, data, next)) return next
     const pointer = fixed - at === 2 ? u16(buf, at) : 0
     const owner = known ? this.#pointerHash : this.#hash(buf, start, end, at, pointer)
     // RFC 2181 8: a TTL with the top bit set is 0.
     const ttl = buf[fixed + 4]! > 0x7f ? 0 : u32(buf, fixed + 4)
     this.#records.add(type, owner, pointer, at, data, ttl)
     return next
+  }
+
+  /** Whether a record may be a link of the chain or teach. */
+  #isKept(type: number, buf: Uint8Array, data: number, next: number): boolean {
+    switch (type) {
+      case TYPE_CNAME:
+        return true
+      case TYPE_A:
+        return next - data === 4
+      case TYPE_AAAA:
+        return next - data === 16
+      case TYPE_SVCB:
+      case TYPE_HTTPS:
+        return this.#learnsHints && this.#service.read(buf, data, next) && this.#service.hasHints
+      default:
+        return false
+    }
   }
 
   #hash(buf: Uint8Array, start: number, end: number, at: number, pointer: number): number {
@@ -210,8 +245,23 @@ export class AnswerView {
       const owner = chain.find(buf, start, end, records, i)
       if (owner < 0) continue
       const ttl = Math.min(chain.ttls[owner]!, records.ttls[i]!)
-      const family = type === TYPE_A ? 4 : 6
-      this.#taught.add(family, buf, records.datas[i]!, ttl, records.offsets[i]! - start)
+      const data = records.datas[i]!
+      const record = records.offsets[i]! - start
+      if (type === TYPE_A) this.#taught.add(4, buf, data, ttl, record, owner)
+      else if (type === TYPE_AAAA) this.#taught.add(6, buf, data, ttl, record, owner)
+      else this.#learnHints(buf, data, ttl, record, owner)
+    }
+  }
+
+  /** RFC 9460 7.3. The record was read before and has hints. */
+  #learnHints(buf: Uint8Array, data: number, ttl: number, record: number, owner: number): void {
+    const service = this.#service
+    service.read(buf, data, data + u16(buf, data - 2))
+    for (let at = 0; at < service.ipv4Octets; at += 4) {
+      this.#taught.add(4, buf, service.ipv4At + at, ttl, record, owner)
+    }
+    for (let at = 0; at < service.ipv6Octets; at += 16) {
+      this.#taught.add(6, buf, service.ipv6At + at, ttl, record, owner)
     }
   }
 }

@@ -30,7 +30,7 @@ const TTL_NONE = 0xffffffff
 /** What is wrong with the chain, if anything. */
 export type ChainFault = 'none' | 'loop' | 'fork' | 'long'
 
-/** Records of the answer section, class IN, type CNAME, A or AAAA, in order of appearance. */
+/** Records of the answer section, class IN, type CNAME, A, AAAA or one with hints, in order of appearance. */
 export class ChainRecords {
   count = 0
   readonly types = new Uint8Array(RECORDS_MAX)
@@ -69,6 +69,10 @@ export class Chain {
   /** Least TTL of the links from the question to name i; `0xffffffff` for the question itself. */
   readonly ttls = new Uint32Array(CHAIN_LINKS_MAX + 1)
   readonly #names = new Uint8Array((CHAIN_LINKS_MAX + 1) * NAME_OCTETS_MAX)
+  /** Of name i the octets in lower case from 0; of the question only once it was compared by name. */
+  readonly names: readonly Uint8Array[] = Array.from({ length: CHAIN_LINKS_MAX + 1 }, (_, i) =>
+    this.#names.subarray(i * NAME_OCTETS_MAX, (i + 1) * NAME_OCTETS_MAX),
+  )
   readonly #hashes = new Uint32Array(CHAIN_LINKS_MAX + 1)
   /** A pointer that is known to lead to name i, or 0. */
   readonly #pointers = new Uint16Array(CHAIN_LINKS_MAX + 1)

@@ -26,6 +26,9 @@ export const TYPE_A = 1
 export const TYPE_CNAME = 5
 export const TYPE_AAAA = 28
 export const TYPE_OPT = 41
+/** RFC 9460 14.1, 14.2. */
+export const TYPE_SVCB = 64
+export const TYPE_HTTPS = 65
 export const CLASS_IN = 1
 
 /** EDNS options (RFC 7873 4, RFC 8914 2). */

@@ -234,6 +234,7 @@ export class DnsProxy {
       denyResponse: config.dns.denyResponse,
       onLimit: config.dns.hold.onLimit,
       onDegraded: config.dns.onDegraded,
+      svcb: config.dns.svcb,
     })
   }
 }

@@ -48,6 +48,7 @@ export interface PipelineOptions {
   readonly denyResponse: 'refused' | 'nxdomain' | 'nodata' | 'drop'
   readonly onLimit: 'servfail' | 'drop' | 'release'
   readonly onDegraded: 'release' | 'servfail'
+  readonly svcb: 'learn' | 'pass'
 }
 
 /** Whether answers come from upstream, were held and may be held on, or were held as long as they may be. */
@@ -96,7 +97,7 @@ export class Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#to = options
-    this.#answer = new AnswerView(options.seed)
+    this.#answer = new AnswerView(options.seed, options.svcb === 'learn')
     this.#releaser = new Releaser(options, this.counters)
     this.#denied = DENIED[options.denyResponse]
   }

@@ -30,8 +30,7 @@ const ROWS: readonly (readonly [text: string, message: string])[] = [
   ['dns: { tcp-idle: 1h }', 'dns.tcp-idle: "1h" ... 6h'],
   ['dns: { udp-idle: 1h }', 'dns.udp-idle: "1h" ... 3m'],
   ['dns: { cname-match: chain }', 'dns.cname-match: "chain" ... question'],
-  ['dns: { svcb: learn }', 'dns.svcb: "learn" ... pass'],
-  ['dns: { svcb: strip }', 'dns.svcb: "strip" ... pass'],
+  ['dns: { svcb: strip }', 'dns.svcb: "strip" ... learn'],
   ['dns: { guard: strip }', 'dns.guard: "strip" ... pass'],
   ['limits: { names-per-wildcard: 1 }', 'limits.names-per-wildcard: 1 ... 10000'],
   ['limits: { names-per-address: 1 }', 'limits.names-per-address: 1 ... 10000'],
@@ -86,7 +85,7 @@ datapath: { verify: 60s, adopt-existing: 10m }
 state: { restore-grace: 10m }
 sources: { max-age: 1d, then: keep }
 flows: { keep: 168h, max-size: 256MiB }
-dns: { tcp-idle: 6h, udp-idle: 3m, cname-match: question, svcb: pass, guard: pass, prewarm: false }
+dns: { tcp-idle: 6h, udp-idle: 3m, cname-match: question, svcb: learn, guard: pass, prewarm: false }
 limits: { reply-sockets: 1024, resources: 200000 }
 `
   const { file, ...config } = parseConfig(text, 'n', () => false)

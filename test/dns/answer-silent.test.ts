@@ -151,15 +151,6 @@ const silent: readonly (readonly [reason: string, message: Uint8Array, question?
   ['F1: another type asked', answer([address(www)]), ask(www, AAAA)],
   ['QR=0', answer([address(www)], { flags: 0x0100 })],
   ['opcode NOTIFY', answer([address(www)], { flags: ANSWER_FLAGS | 0x2000 })],
-  [
-    'SVCB hints, which a later issue reads',
-    answer(
-      [{ owner: www, type: 65, data: Uint8Array.of(0, 1, 0, 0, 4, 0, 4, 192, 0, 2, 1) }],
-      {},
-      65,
-    ),
-    ask(www, 65),
-  ],
 ]
 
 test('AnswerView.read: A7: what teaches nothing, by the view and by the oracle', () => {

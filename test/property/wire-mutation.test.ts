@@ -43,8 +43,9 @@ function spoil(random: Random, number: number, laid: ReturnType<typeof randomAns
 
 test('AnswerView teaches exactly what the oracle says, for 20,000 mutated answers', () => {
   const view = new AnswerView(SEED)
+  const withoutHints = new AnswerView(SEED, false)
   const random = new Random(SEED)
-  const passed = { whole: 0, question: 0, taught: 0, addresses: 0 }
+  const passed = { whole: 0, question: 0, taught: 0, addresses: 0, hints: 0 }
   for (let number = 0; number < MESSAGES; number++) {
     const asked = randomQuestion(random)
     const message = spoil(random, number, randomAnswer(random, asked))
@@ -68,9 +69,12 @@ test('AnswerView teaches exactly what the oracle says, for 20,000 mutated answer
     }
     if (want.taught.size > 0) passed.taught++
     passed.addresses += want.taught.size
+    withoutHints.read(slab, 32, message.length, question)
+    if (withoutHints.count < want.taught.size) passed.hints++
   }
   // A generator that only makes rubbish proves nothing.
   assert.ok(passed.whole > MESSAGES * 0.3, JSON.stringify(passed))
   assert.ok(passed.question > MESSAGES * 0.3, JSON.stringify(passed))
   assert.ok(passed.taught > MESSAGES * 0.1, JSON.stringify(passed))
+  assert.ok(passed.hints > MESSAGES * 0.05, JSON.stringify(passed))
 })

@@ -72,6 +72,8 @@ export const CNAME = 5
 export const AAAA = 28
 export const DNAME = 39
 export const OPT = 41
+export const SVCB = 64
+export const HTTPS = 65
 
 export function mkMessage(message: MkMessage): Uint8Array {
   return layMessage(message).octets
@@ -104,6 +106,21 @@ export function aaaa(owner: Name, groups: readonly number[], ttl = 300): MkRecor
 
 export function cname(owner: Name, target: Name, ttl = 300): MkRecord {
   return { owner, type: CNAME, ttl, data: { name: target } }
+}
+
+/** RDATA of SVCB or HTTPS (RFC 9460 2.2): keys and values in the order given. */
+export function service(
+  priority: number,
+  target: Name,
+  params: readonly (readonly [key: number, value: readonly number[]])[] = [],
+): Uint8Array {
+  const name = typeof target === 'object' && 'raw' in target ? target.raw : wireName(target)
+  const values = params.map(([key, value]) => option(key, Uint8Array.from(value)))
+  return concat(Uint8Array.of(priority >> 8, priority & 255), name, ...values)
+}
+
+export function https(owner: Name, data: Uint8Array, ttl = 300): MkRecord {
+  return { owner, type: HTTPS, ttl, data }
 }
 
 export function text(value: string): Uint8Array {

@@ -7,10 +7,13 @@ import {
   ANSWER_FLAGS,
   CNAME,
   DNAME,
+  HTTPS,
+  SVCB,
   concat,
   layMessage,
   opt,
   option,
+  service,
   wireName,
   type Field,
   type Laid,
@@ -89,12 +92,18 @@ function randomChain(random: Random, labels: readonly string[]): MkRecord[] {
 }
 
 function randomAddress(random: Random, owner: readonly string[]): MkRecord {
-  const low = random.below(4)
   const ttl = randomTtl(random)
-  if (random.oneIn(2)) return { owner, type: A, ttl, data: Uint8Array.of(192, 0, 2, low) }
+  if (random.oneIn(5)) return { owner, type: HTTPS, ttl, data: randomService(random) }
+  const type = random.oneIn(2) ? A : AAAA
+  return { owner, type, ttl, data: randomAddressOf(random, type) }
+}
+
+function randomAddressOf(random: Random, type: number): Uint8Array {
+  const low = random.below(4)
+  if (type === A) return Uint8Array.of(192, 0, 2, low)
   const mapped = [...new Uint8Array(10), 255, 255, 192, 0, 2, low]
   const plain = [0x20, 1, 0x0d, 0xb8, ...new Uint8Array(11), low]
-  return { owner, type: AAAA, ttl, data: Uint8Array.from(random.oneIn(6) ? mapped : plain) }
+  return Uint8Array.from(random.oneIn(6) ? mapped : plain)
 }
 
 function randomRecord(random: Random, labels: readonly string[]): MkRecord {
@@ -111,6 +120,9 @@ function randomRecord(random: Random, labels: readonly string[]): MkRecord {
       data: { name: random.oneIn(3) ? labels : random.pick(OTHERS) },
     }
   }
+  if (type === SVCB || type === HTTPS) {
+    return { owner, type, class: rclass, ttl, data: randomService(random) }
+  }
   const size = type === A ? 4 : type === AAAA ? 16 : random.below(24)
   return {
     owner,
@@ -119,6 +131,26 @@ function randomRecord(random: Random, labels: readonly string[]): MkRecord {
     ttl,
     data: random.octets(random.oneIn(8) ? random.below(20) : size),
   }
+}
+
+/** Mostly well-formed parameters, with hints of addresses that A and AAAA have too; a part is wrong on purpose. */
+function randomService(random: Random): Uint8Array {
+  const keys = [0, 1, 3, 4, 4, 5, 6, 6, 7, 0xfde8].filter(() => random.oneIn(2))
+  const params = [...new Set(keys)].map((key) => [key, randomParam(random, key)] as const)
+  if (random.oneIn(16)) params.reverse()
+  const target = random.oneIn(24) ? { raw: Uint8Array.of(0xc0, 12) } : random.pick(OTHERS)
+  const octets = service(random.pick([0, 1, 1, 2, 0xffff]), target, params)
+  return random.oneIn(16) ? octets.subarray(0, random.below(octets.length + 1)) : octets
+}
+
+function randomParam(random: Random, key: number): readonly number[] {
+  if (key === 0) return [0, 4, 0, 6].slice(0, random.pick([2, 4, 4]))
+  if (key !== 4 && key !== 6) return [...random.octets(random.below(6))]
+  const type = key === 4 ? A : AAAA
+  const hints: number[] = []
+  for (let i = random.pick([1, 1, 2, 3, random.oneIn(4) ? 0 : 1]); i > 0; i--)
+    hints.push(...randomAddressOf(random, type))
+  return random.oneIn(20) ? hints.slice(1) : hints
 }
 
 function randomOpt(random: Random): MkRecord {

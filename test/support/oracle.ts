@@ -1,4 +1,4 @@
-// What an answer teaches, by a slow and plain reading of SEMANTICS 4 (without SVCB hints): the second opinion
+// What an answer teaches, by a slow and plain reading of SEMANTICS 4 (hints by oracle-svcb.ts): the second opinion
 // on dns/answer.ts. It looks at a message three times: `dissect` is the strictness that dns-packet lacks
 // (CORRECTNESS 0.1) and cuts the message into records; dns-packet then reads type, class, TTL and address of each
 // record that could matter, laid out again alone and without compression; `teach` reads the rules.
@@ -9,6 +9,7 @@
 // question name spoils the whole answer; a record's TTL is lowered by the links that lead to its owner.
 
 import * as packet from 'dns-packet'
+import { hintsOf } from './oracle-svcb.ts'
 
 export interface OracleQuestion {
   readonly labels: readonly string[]
@@ -167,16 +168,23 @@ function teach(cut: Cut, question: OracleQuestion): Map<string, number> {
   const answers = cut.records.filter((record) => record.section === 1 && record.class === 1)
   const path = chainFrom(question.labels.map(lowerCase), answers)
   for (const record of answers) {
-    const right =
-      (record.type === 1 && record.rdata.length === 4) ||
-      (record.type === 28 && record.rdata.length === 16)
     const step = path?.find(({ name }) => name === JSON.stringify(record.owner))
-    if (!right || step === undefined) continue
-    const { address, ttl } = readAlone(record)
-    const least = Math.min(step.ttl, ttl, taught.get(address) ?? Infinity)
-    taught.set(address, least)
+    if (step === undefined) continue
+    for (const address of addressesOf(record)) {
+      const { ttl } = readAlone(record)
+      const least = Math.min(step.ttl, ttl, taught.get(address) ?? Infinity)
+      taught.set(address, least)
+    }
   }
   return taught
+}
+
+function addressesOf(record: CutRecord): readonly string[] {
+  if (record.type === 64 || record.type === 65) return hintsOf(record.rdata).map(canonical)
+  const right =
+    (record.type === 1 && record.rdata.length === 4) ||
+    (record.type === 28 && record.rdata.length === 16)
+  return right ? [readAlone(record).address] : []
 }
 
 /** The names from the question on with the least TTL of the links to each; undefined when the chain is bad. */

@@ -93,6 +93,7 @@ export function mkPath(): Path {
     denyResponse: 'refused',
     onLimit: 'servfail',
     onDegraded: 'release',
+    svcb: 'learn',
   })
   return { addon, pipeline, world, stop: () => (upstream.stop(), datagrams.stop()) }
 }

@@ -171,6 +171,7 @@ export class World {
       denyResponse: config.dns.denyResponse,
       onLimit: config.dns.hold.onLimit,
       onDegraded: config.dns.onDegraded,
+      svcb: config.dns.svcb,
     })
   }
 }
