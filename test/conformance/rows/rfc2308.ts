@@ -1,24 +1,12 @@
-// CORRECTNESS 1.7 and 1.8: what of them holds today, and what comes with a later part of namegate or never.
+// CORRECTNESS 1.8: negative answers. They pass as they came, and no address beside them teaches.
 
 import { NXDOMAIN, QR, RA, RD } from '../lab/replies.ts'
 import { answerTo } from '../lab/upstream.ts'
 import { ask, bytes, own, ownRecord, SOA } from './build.ts'
-import type { Asking, Row } from './row.ts'
+import type { Row } from './row.ts'
 import { concat, wireName, type MkRecord } from '../../support/messages.ts'
 
-const HTTPS = 65
-const HINTS = 'hints are passed on and not learned yet: dns.svcb has its default, pass, alone'
 const NO_CACHE = 'nothing is answered from a cache'
-
-/** RFC 9460 2.2: priority, target, then keys that nobody knows. */
-function https({ question }: Asking): MkRecord {
-  const unknown = concat(Uint8Array.of(0xfd, 0xe8, 0, 4), bytes(4))
-  return {
-    owner: question.name,
-    type: HTTPS,
-    data: concat(Uint8Array.of(0, 1), wireName([]), unknown),
-  }
-}
 
 /** RFC 1035 3.3.13. */
 function soa(): MkRecord {
@@ -29,21 +17,7 @@ function soa(): MkRecord {
   }
 }
 
-export const NOT_YET: readonly Row[] = [
-  {
-    kind: 'exchange',
-    id: 'S1',
-    what: 'an HTTPS record with unknown parameters passes',
-    query: (name) => ask(name, { questions: [{ name, type: HTTPS }] }),
-    answer: (asking) => [own(asking, { answers: [https(asking)] })],
-    allowed: 'passes',
-  },
-  ...['S2', 'S3', 'S4', 'S5', 'S6'].map((id): Row => ({
-    kind: 'left-out',
-    id,
-    what: 'SVCB and HTTPS beyond passing',
-    reason: HINTS,
-  })),
+export const RFC_2308: readonly Row[] = [
   {
     kind: 'exchange',
     id: 'N1',
