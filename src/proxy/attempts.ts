@@ -2,7 +2,7 @@
 // gets `attempts` tries round the servers within one deadline; an earlier attempt goes on waiting while the
 // next is made, so a slow server can still answer. An error that the kernel reports brings the next attempt at once,
 // silence when the answer is overdue (retry-timing.ts) and the budget has a retry. At most `attempts` packets
-// leave per query, and one repetition over TCP [A13].
+// leave per query, and one repetition over TCP, made again once when its connection ends [A13].
 // State per slot is in typed arrays; time is two queues and one timer for all.
 
 import type { Clock } from '../core/clock.ts'
@@ -22,6 +22,8 @@ import type { Waiting } from './waiting.ts'
 
 /** Due slots handled in one tick, so that a server's death stops nothing else: some 4 ms of work. */
 const DUE_PER_TICK_MAX = 2048
+/** A query's repetitions over TCP: the second only when the first one's connection ended. */
+const REPEATS_PER_QUERY = 2
 /** Repetitions over TCP that wait at once: whoever forges answers brings no more than this on a server's TCP. */
 const REPEATS_MAX = 4096
 /** A server that answered within this is up whatever its TCP does: it may have none, or be flooded [A4]. */
@@ -67,7 +69,7 @@ export class Attempts {
   readonly #lastServers: Uint16Array
   /** Servers asked, bit `server & 31`. */
   readonly #asked: Uint32Array
-  /** 1 once the query was repeated over TCP. */
+  /** How often the query was repeated over TCP. */
   readonly #repeated: Uint8Array
   #repeating = 0
   readonly #timer: DueTimer
@@ -141,24 +143,28 @@ export class Attempts {
 
   /** Asks the query of a UDP wait once more over TCP, at the same server; false when that was done before. */
   repeatOverTcp(wait: number): boolean {
-    const { waits, waiting, tcp, attempts, clock } = this.#options
+    const { waits, waiting, clock } = this.#options
     const slot = waits.slotOf(wait)
     const socket = waiting.socketOf(wait)
-    if (socket === undefined || socket.overTcp || this.#repeated[slot] === 1) return false
-    this.#repeated[slot] = 1
+    if (socket === undefined || socket.overTcp || this.#repeated[slot] !== 0) return false
+    this.#repeat(slot, socket.server, clock.now())
+    return true
+  }
+
+  #repeat(slot: number, server: number, now: number): void {
+    const { waits, waiting, tcp, attempts } = this.#options
+    this.#repeated[slot]!++
     if (this.#repeating >= REPEATS_MAX) {
       this.counters.repeatsDenied++
-      return true
+      return
     }
     this.counters.mismatchRepeats++
-    const tcpSocket = tcp[socket.server]?.pick()
-    if (waiting.begin(slot, waits.at(slot, attempts), tcpSocket, clock.now())) this.#repeating++
-    return true
+    if (waiting.begin(slot, waits.at(slot, attempts), tcp[server]?.pick(), now)) this.#repeating++
   }
 
   /** Everything that waits on a failed socket goes on elsewhere. */
   fault(socket: UpstreamSocket): void {
-    const { waits, clock } = this.#options
+    const { waits, clock, attempts } = this.#options
     const now = clock.now()
     this.#failedAt(socket.server, socket.overTcp, now)
     // Taken first: the next attempts may use the same socket again.
@@ -169,6 +175,10 @@ export class Attempts {
     for (const wait of failed) this.#endWait(wait, false)
     for (const wait of failed) {
       const slot = waits.slotOf(wait)
+      const isRepetition = wait === waits.at(slot, attempts)
+      if (isRepetition && this.#repeated[slot]! < REPEATS_PER_QUERY && this.#deadlines.has(slot)) {
+        this.#repeat(slot, socket.server, now)
+      }
       // An older attempt, or the repetition, leaves the newest to go on.
       const newest = wait === waits.at(slot, this.#made[slot]! - 1)
       if (this.#deadlines.has(slot) && (newest || !this.#waitsAnywhere(slot))) this.#next(slot, now)
