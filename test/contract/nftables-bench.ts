@@ -64,6 +64,8 @@ table arp bench {
 
 export interface NftablesBench extends Bench {
   readonly datapath: NftablesDatapath
+  /** The same for whoever sends a frame on interface `n`. */
+  judgeAt(n: number, frame: Uint8Array): 'pass' | 'drop'
 }
 
 /** What stays for all benches of one process. */
@@ -100,6 +102,7 @@ export function makeNftablesBench(
     },
     judge: (endpoint, direction, frame) =>
       here.judge(interfaceOf(datapath, endpoint), direction, frame),
+    judgeAt: (n, frame) => here.judge(n, 'from', frame),
     interfaceHook: (n) => ({ kind: 'interface', name: `lxc${n}`, side: 'ingress' }),
     ifindex: (n) => posix.ifIndex(`lxc${n}`),
     cgroupHook: () => ({ kind: 'cgroup', path: 'none' }),

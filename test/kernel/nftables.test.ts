@@ -12,12 +12,14 @@ import { NftablesDatapath } from '../../src/datapath/nftables/adapter.ts'
 import { setTableMode } from '../../src/datapath/nftables/glass.ts'
 import { removeTable } from '../../src/datapath/nftables/remove.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
+import { ENDPOINT_CLASS } from '../../src/identity/reserved.ts'
 import { loadNetlink } from '../../src/native/native.ts'
 import {
   batch,
   commit,
   endpoint,
   LEARNED,
+  listener,
   PEER_4,
   POD,
   POD_4,
@@ -29,7 +31,7 @@ import {
 import { withBench } from '../contract/commits.ts'
 import { makeNftablesBench, nftablesMaker, type NftablesBench } from '../contract/nftables-bench.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { frame, SYN, tcp } from '../support/packets.ts'
+import { frame, SYN, tcp, udp, type Segment } from '../support/packets.ts'
 
 const OTHER_4 = '203.0.113.9'
 const to443 = tcp({ from: 40000, to: 443 }, SYN)
@@ -178,16 +180,34 @@ describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () =
     })
   })
 
-  test('fence closes interfaces that match and belong to no endpoint', () => {
-    withBench(nftablesMaker, {}, (bench) => {
+  test('fence leaves interfaces that match and belong to no endpoint DNS alone, not in another’s name', () => {
+    const bench = makeNftablesBench()
+    try {
       const { datapath } = bench
-      const first = bench.interfaceHook(1)
-      commit(datapath, { endpointUpserts: [endpoint({ hook: first })] })
+      datapath.setListeners([listener('10.0.1.1', 53)])
+      commit(datapath, {
+        prefixUpserts: batch([[`${POD_4}/32`, LEARNED, ENDPOINT_CLASS]]),
+        endpointUpserts: [endpoint({ hook: bench.interfaceHook(1) })],
+      })
       datapath.fence(['lxc*'])
       datapath.refresh()
-      if (datapath instanceof NftablesDatapath) datapath.finishCommit()
+      datapath.finishCommit()
       assert.deepEqual(datapath.fenced(), ['lxc2', 'lxc3'])
-    })
+      const query = udp({ from: 40000, to: 53 })
+      const rows: readonly (readonly ['pass' | 'drop', string, string, Segment, string])[] = [
+        ['pass', '10.0.1.7', '10.0.1.1', query, 'DNS to a listener'],
+        ['drop', '10.0.1.7', PEER_4, query, 'DNS to another'],
+        ['drop', '10.0.1.7', PEER_4, to443, 'anything else'],
+        ['drop', POD_4, '10.0.1.1', query, 'the address of an endpoint'],
+      ]
+      for (const [verdict, source, target, segment, reason] of rows) {
+        assert.equal(bench.judgeAt(2, frame({ source, target }, segment)), verdict, reason)
+      }
+      datapath.fence([])
+      assert.equal(bench.judgeAt(2, frame({ source: '10.0.1.7', target: PEER_4 }, to443)), 'pass')
+    } finally {
+      bench.close()
+    }
   })
 
   test('start says what is missing to one who has not the privilege', () => {

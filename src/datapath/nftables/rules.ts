@@ -12,12 +12,10 @@ import {
   count,
   ct,
   CT,
-  decide,
   EQUAL,
   goTo,
   immediate,
   lacks,
-  lookup,
   mask,
   META,
   meta,
@@ -29,24 +27,14 @@ import {
   type Expression,
 } from './expressions.ts'
 import type { Family } from '../../core/ip.ts'
+import { ENDPOINT_CLASS, HOST } from '../../identity/reserved.ts'
 import { MODE_NUMBER, type Side } from './layout.ts'
-import {
-  address,
-  copy,
-  endpoint,
-  LABEL,
-  NFPROTO,
-  TCP,
-  words,
-  type Chain,
-  type Rule,
-} from './rule.ts'
+import { address, endpoint, LABEL, NFPROTO, TCP, words, type Chain, type Rule } from './rule.ts'
 import { formRules } from './rules-form.ts'
 import { endRules } from './rules-end.ts'
+import { identify, judgeRules } from './rules-judge.ts'
 import { linkRules, learnRules } from './rules-link.ts'
 
-const HOST = 1
-const WORLD: Readonly<Record<Family, number>> = { 4: 9, 6: 10 }
 const PREROUTING = 0
 const POSTROUTING = 4
 /** Behind conntrack (-200), before mangle (-150), where TPROXY is, and DNAT. */
@@ -122,11 +110,26 @@ function familyRules(side: Side, family: Family): readonly Rule[] {
     ...kindRules(side, family),
     ...formRules(family, fenced),
     ...linkRules(side, family, fenced, false),
+    ...(side === 'in' ? strangerRules(side, family, fenced) : ownRules(side, family, fenced)),
     ...exceptionRules(side, family, fenced),
     { chain: fenced, expressions: [count('drop_no_endpoint'), verdict('drop')] },
     ...judgeRules(side, family, true),
     ...judgeRules(side, family, false),
   ]
+}
+
+/** Of a fenced interface nobody knows the addresses: it must not be one that is known to be another's. */
+function strangerRules(side: Side, family: Family, chain: string): readonly Rule[] {
+  return (['exact', 'ranges'] as const).flatMap((map) =>
+    [HOST, ENDPOINT_CLASS].map((addressClass) => ({
+      chain,
+      expressions: [
+        ...identify(family, map, false, side, 'source'),
+        compare(7, EQUAL, word(addressClass)),
+        goTo('foreign'),
+      ],
+    })),
+  )
 }
 
 /** namegate's own queries, where it shares the network namespace with whom it fences. */
@@ -241,53 +244,3 @@ const isReply: readonly Expression[] = [
   mask(0, 0, LABEL),
   compare(0, NOT_EQUAL, new Uint8Array(16)),
 ]
-
-/** Loads identity (register 5) and class (7) of the target. */
-function identify(
-  family: Family,
-  map: 'exact' | 'ranges',
-  own: boolean,
-  side: Side,
-): readonly Expression[] {
-  const scope = own ? [...endpoint(side, 0), contains('scoped', 0)] : [immediate(word(0), 0)]
-  return [
-    ...scope,
-    address(family, 'target', 1),
-    immediate(word(0), 7),
-    ...lookup(`${map}${family}`, 0, 5),
-  ]
-}
-
-/** Step 6. */
-function judgeRules(side: Side, family: Family, ported: boolean): readonly Rule[] {
-  const chain = `${side}_${ported ? 'ported' : 'plain'}${family}`
-  const places = [
-    identify(family, 'exact', true, side),
-    identify(family, 'ranges', true, side),
-    identify(family, 'exact', false, side),
-    identify(family, 'ranges', false, side),
-    [immediate(word(WORLD[family]), 5), immediate(word(WORLD[family]), 7)],
-  ]
-  const port = ported ? payload(TRANSPORT_HEADER, 2, 2, 13) : immediate(word(0), 13)
-  // No rule here lets go of a packet, but whoever takes elements out of a map must not open anything.
-  const closed = { chain, expressions: [goTo(`${side}_refuse`)] }
-  const judged = places.map((place) => ({
-    chain,
-    expressions: [
-      ...place,
-      ...endpoint(side, 6),
-      copy(6, 8),
-      copy(6, 10),
-      immediate(word(0), 9),
-      meta(META.l4proto, 12),
-      port,
-      // From the last key to the first: each lookup takes a register before its result with it.
-      ...[9, 7, 5].flatMap((key, i) => [
-        ...lookup('policies', key, 11),
-        ...lookup('ports', 11, 3 - i),
-      ]),
-      decide(`verdicts_${side}${family}`, 1),
-    ],
-  }))
-  return [...judged, closed]
-}
