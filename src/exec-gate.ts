@@ -34,6 +34,18 @@ export interface ExecGateOptions {
   readonly addresses: readonly string[]
 }
 
+/** One command's: smaller tables are made sooner. What happens at a bound is the same (SEMANTICS 6). */
+const LIMITS = {
+  pairs: 50_000,
+  'dynamic-identities': 20_000,
+  'static-identities': 20_000,
+  'policy-entries': 16_384,
+  endpoints: 16,
+  resources: 16,
+  'queries-in-flight': 4096,
+  'tcp-connections': 512,
+} as const
+
 /** Started, and enforcing; throws InvalidInputError or UnavailableError. */
 export async function openExecGate(options: ExecGateOptions): Promise<Daemon> {
   const { sockets, allows, policyFile, audit } = options
@@ -52,6 +64,7 @@ export async function openExecGate(options: ExecGateOptions): Promise<Daemon> {
       policies: { paths: policyFile === undefined ? [] : [policyFile], watch: false },
       endpoints: { files: [] },
       datapath: { kind: 'nftables', 'adopt-existing': '0ms' },
+      limits: LIMITS,
     },
     'exec',
   )

@@ -42,6 +42,23 @@ static void wait_for(int fd)
 		;
 }
 
+/* execvp() says EACCES of a command that is nowhere when it may not look into one of the folders. */
+static bool is_anywhere(const char *name)
+{
+	char path[PATH_MAX];
+	const char *folders = getenv("PATH");
+	if (strchr(name, '/') || !folders)
+		return true;
+	while (*folders) {
+		size_t length = strcspn(folders, ":");
+		int size = snprintf(path, sizeof(path), "%.*s/%s", (int)length, folders, name);
+		if (size > 0 && size < (int)sizeof(path) && access(path, F_OK) == 0)
+			return true;
+		folders += length + (folders[length] == ':');
+	}
+	return false;
+}
+
 /* `faults` is closed by a good exec; else it gets the errno. */
 static _Noreturn void run_command(const struct options *options, int mapped, int faults)
 {
@@ -60,7 +77,7 @@ static _Noreturn void run_command(const struct options *options, int mapped, int
 	syscall(SYS_close_range, CONTROL, faults - 1, 0);
 	syscall(SYS_close_range, faults + 1, ~0u, 0);
 	execvp(options->command[0], options->command);
-	int error = errno;
+	int error = errno == EACCES && !is_anywhere(options->command[0]) ? ENOENT : errno;
 	if (write(faults, &error, sizeof(error)) < 0)
 		_exit(126);
 	_exit(error == ENOENT || error == ENOTDIR ? 127 : 126);
