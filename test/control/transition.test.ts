@@ -42,6 +42,22 @@ test('Transition takes a step of policy only when the step before is in force, a
   finish(node, slow)
 })
 
+test('Transition does not go on before the commit of its step has ended, however often it is asked to', () => {
+  const { node, slow } = mkSlow()
+  const dns = `toPorts: [ { ports: [ { port: "53", protocol: ANY } ], rules: { dns: [ { matchName: b.x } ] } } ]`
+  const policies = mkPolicies(`egress: [ { toCIDR: [ 192.0.2.0/24 ] }, { ${dns} } ]`)
+  assert.equal(node.mayAsk('a', 'c.x'), true)
+  node.policies.setPolicies(policies, node.endpoints.registry)
+  node.transition.begin()
+  for (let i = 0; i < 5; i++) assert.equal(node.transition.step(Infinity), false)
+  assert.equal(node.mayAsk('a', 'c.x'), true, 'the rules before are in force until then')
+  slow.end()
+  assert.equal(node.transition.step(Infinity), false)
+  assert.equal(node.mayAsk('a', 'c.x'), false)
+  while (!node.transition.step(Infinity)) slow.end()
+  finish(node, slow)
+})
+
 test('Transition.finished waits for a datapath that takes its time', async () => {
   const { node, slow } = mkSlow()
   node.policies.setPolicies(mkPolicies(WILD, WILD), node.endpoints.registry)

@@ -146,23 +146,23 @@ test('Committer never brings back a policy entry that was refused under way and 
 })
 
 test('Committer takes an address in force for pending while the policy of the one who asks is on its way', () => {
-  const { node, slow } = mkSlow()
+  const only = (name: string) => `endpointSelector: { matchLabels: { app: ${name} } }\n${WILD}`
+  const { node, slow } = mkSlow({}, only('a'), {
+    a: ['k8s:app=a'],
+    b: ['k8s:app=b'],
+  })
   const { committer } = node.core
   const row = learn(node, 'a.x', '192.0.2.1')
   slow.drain()
-  slow.slow = false
-  node.setPolicies(mkPolicies(`endpointSelector: { matchLabels: { app: b } }\n${WILD}`))
-  slow.slow = true
-  node.endpoints.apply([
-    mkEndpoint('a', ['10.0.0.1']),
-    mkEndpoint('b', ['10.0.0.2'], ['k8s:app=b']),
-  ])
-  committer.commit()
+  node.policies.setPolicies(mkPolicies(only('a'), only('b')), node.endpoints.registry)
+  node.transition.begin()
   const pending = () => ['a', 'b'].map((name) => committer.isPending(row, node.endpoint(name).id))
+  while (!slow.isBusy) node.transition.step(0)
   assert.equal(committer.isApplied(row), true)
   assert.deepEqual(pending(), [false, true], 'nothing is on its way for the other endpoint')
-  slow.drain()
+  slow.end()
   assert.deepEqual(pending(), [false, false])
+  while (!node.transition.step(0)) slow.end()
   finish(node, slow)
 })
 
@@ -172,14 +172,19 @@ test('Committer takes an address in force for pending while its endpoint is not'
   const row = learn(node, 'a.x', '192.0.2.1')
   slow.drain()
   learn(node, 'b.x', '192.0.2.2')
-  node.endpoints.apply([mkEndpoint('a', ['10.0.0.1']), mkEndpoint('c', ['10.0.0.3'])])
+  const { id } = node.endpoint('a')
+  assert.equal(committer.isPending(row, id), false)
+  node.endpoints.setAudit(node.endpoint('a'), true)
   committer.commit()
-  const { id } = node.endpoint('c')
   assert.equal(committer.isPending(row, id), true, 'waits for its turn')
   slow.end()
   assert.equal(committer.isPending(row, id), true, 'under way')
-  slow.drain()
-  assert.equal(committer.isPending(row, id), false)
+  slow.refuse = ({ section }) => section === 'endpoint'
+  slow.end()
+  learn(node, 'c.x', '192.0.2.3')
+  assert.equal(committer.isPending(row, id), false, 'refused: nobody waits for it')
+  slow.refuse = () => false
+  finish(node, slow)
 })
 
 test('Committer.commitExtra makes its changes when the datapath is free, as things are then', () => {

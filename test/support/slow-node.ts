@@ -11,11 +11,15 @@ export const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
 export function mkSlow(
   options: NodeOptions = {},
   policy = WILD,
+  labels: { readonly a: readonly string[]; readonly b: readonly string[] } = { a: [], b: [] },
 ): { node: Node; slow: SlowRecorder } {
   const slow = new SlowRecorder()
   slow.slow = false
   const node = new Node({ ...options, recorder: slow })
-  node.setEndpoints([mkEndpoint('a', ['10.0.0.1']), mkEndpoint('b', ['10.0.0.2'])])
+  node.setEndpoints([
+    mkEndpoint('a', ['10.0.0.1'], labels.a),
+    mkEndpoint('b', ['10.0.0.2'], labels.b),
+  ])
   node.setPolicies(mkPolicies(policy))
   slow.slow = true
   slow.takeWrites()

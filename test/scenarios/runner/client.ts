@@ -31,8 +31,8 @@ const PORTS = 40_000
 const OPTION_EDE = 15
 
 export class Clients {
-  /** Called when a reply leaves to an address, before anything else happens. */
-  onReply: (reply: Reply, to: string) => void = () => undefined
+  /** Called when a reply to the question of a number leaves to an address, before anything else happens. */
+  onReply: (reply: Reply, to: string, number: number) => void = () => undefined
   /** Reply to the last question, once it is there. */
   last: Reply | undefined
   #asked = 0
@@ -86,7 +86,7 @@ export class Clients {
       assert.equal(id, number & 0xffff, 'the reply has the id of the query')
       this.last = reply
     }
-    this.onReply(reply, this.#from.get(port) ?? '')
+    this.onReply(reply, this.#from.get(port) ?? '', port - FIRST_PORT)
   }
 }
 
