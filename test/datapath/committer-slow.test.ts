@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Committer } from '../../src/datapath/committer.ts'
 import { removeLeftovers } from '../../src/control/takeover.ts'
-import { mkEndpoint, mkPolicies } from '../support/node.ts'
+import { mkPolicies } from '../support/node.ts'
 import { finish, learn, mkSlow, WILD } from '../support/slow-node.ts'
 
 function revisions({ revision, desired, isUnderWay }: Committer): readonly unknown[] {
