@@ -157,6 +157,7 @@ class Builder {
       withoutRules: dns['without-rules'],
       hold: { limitMs: dns.hold.limit, onLimit: dns.hold['on-limit'] },
       onDegraded: dns['on-degraded'] === 'servfail' ? 'servfail' : 'release',
+      cnameMatch: dns['cname-match'],
       svcb: builtWord(dns.svcb, ['learn', 'pass']),
       minTtlMs: dns['min-ttl'],
       maxTtlMs: dns['max-ttl'],

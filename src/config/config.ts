@@ -103,6 +103,8 @@ export interface DnsConfig {
   readonly withoutRules: 'allow' | 'deny'
   readonly hold: { readonly limitMs: number; readonly onLimit: 'servfail' | 'drop' | 'release' }
   readonly onDegraded: 'release' | 'servfail'
+  /** Which names of an answer selectors are matched with. */
+  readonly cnameMatch: 'question' | 'chain'
   /** Address hints in SVCB and HTTPS records. */
   readonly svcb: 'learn' | 'pass'
   readonly minTtlMs: number

@@ -205,8 +205,7 @@ export const dns = group('What is answered', {
   }),
   'cname-match': oneOf(['question', 'chain'], {
     default: 'question',
-    later: ['chain'],
-    doc: 'which names selectors are matched with',
+    doc: 'which names of an answer selectors are matched with: the name asked alone, or those that its CNAMEs lead to as well',
   }),
   svcb: oneOf(['learn', 'strip', 'pass'], {
     default: 'learn',

@@ -249,5 +249,6 @@ function makeLearner({ core, config: { dns } }: DnsProxyOptions): Learner {
     selectorLabels,
     minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
     maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
+    cnameMatch: dns.cnameMatch,
   })
 }

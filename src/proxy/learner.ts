@@ -17,6 +17,7 @@ import type { NameCache } from '../names/name-cache.ts'
 import type { SelectorLabels } from '../names/selector-labels.ts'
 import { IdList } from '../policy/id-list.ts'
 import { ANSWERS_CAPACITY } from './answer-batch.ts'
+import { ChainLinks } from './chain-links.ts'
 
 export const OUTCOME_EXACT = 1
 export const OUTCOME_DEGRADED = 2
@@ -38,6 +39,8 @@ export interface LearnerOptions {
   /** `dns.min-ttl` and `dns.max-ttl` in seconds. */
   readonly minTtl: number
   readonly maxTtl: number
+  /** `dns.cname-match`. */
+  readonly cnameMatch: 'question' | 'chain'
 }
 
 export class Learner {
@@ -56,6 +59,8 @@ export class Learner {
     length: 0,
     hash: 0,
   }
+  /** Undefined when the names inside chains are not matched. */
+  readonly #links: ChainLinks | undefined
   #count = 0
   /** Whether the batch was counted when it came first. */
   #isCounted = false
@@ -64,6 +69,7 @@ export class Learner {
 
   constructor(options: LearnerOptions) {
     this.#to = options
+    this.#links = options.cnameMatch === 'chain' ? new ChainLinks(options) : undefined
   }
 
   /** Whether something is to be committed. */
@@ -102,6 +108,7 @@ export class Learner {
     name.length = question.nameLength
     name.hash = question.nameHash
     const known = answer.count === 0 ? 0 : names.findCurrent(name)
+    this.#links?.read(answer)
     let degraded = 0
     for (let i = 0; i < answer.count; i++) {
       const family = answer.families[i] === 4 ? 4 : 6
@@ -111,8 +118,13 @@ export class Learner {
           ? 0
           : names.renew(endpoint, known, family, answer.octets, i * 16, this.#now + ttl)
       if (row === 0) row = this.#learn(endpoint, family, answer.octets, i * 16, ttl)
+      if (row === 0 && this.#isSelected(endpoint, question)) degraded = 1
+      if (this.#links !== undefined && answer.owners[i] !== 0) {
+        if (row !== 0) row = this.#links.learn(endpoint, answer, i, ttl, this.#now, row)
+        if (row === 0 ? this.#links.isSelected(answer.owners[i]!) : this.#links.isLeftOut)
+          degraded = 1
+      }
       if (row !== 0) this.#rows.push(row)
-      else if (this.#isSelected(endpoint, question)) degraded = 1
     }
     if (!this.#isCounted) this.counters.addresses += answer.count
     this.#degraded[this.#count] = degraded

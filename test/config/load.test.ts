@@ -51,6 +51,7 @@ test('parseConfig of an empty file gives the defaults of DESIGN', () => {
       withoutRules: 'allow',
       hold: { limitMs: 100, onLimit: 'servfail' },
       onDegraded: 'release',
+      cnameMatch: 'question',
       svcb: 'learn',
       minTtlMs: 0,
       maxTtlMs: 86_400_000,

@@ -76,6 +76,7 @@ export function mkPath(): Path {
       selectorLabels: core.selectorLabels,
       minTtl: 5,
       maxTtl: 86_400,
+      cnameMatch: 'question',
     }),
     committer: core.committer,
     upstream,

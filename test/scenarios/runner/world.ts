@@ -220,5 +220,6 @@ function makeLearner({ dns }: Config, core: CoreState): Learner {
     selectorLabels,
     minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
     maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
+    cnameMatch: dns.cnameMatch,
   })
 }

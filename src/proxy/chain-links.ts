@@ -1,0 +1,81 @@
+// What an answer teaches about the names inside its chain (`dns.cname-match: chain`; SEMANTICS 4): each address belongs to
+// every name from the question to the record's owner, so that selectors of any of them select it. A name of the chain is
+// learned as if the endpoint had asked it, with the TTL of the whole chain: what holds for names that were asked (bounds,
+// lifetimes, selectors added later) holds for it. Used by the learner alone; `read` before the others, for each answer.
+// Cost: hashing each name of the chain once an answer, then one `learn` a name and address. Nothing without a chain.
+
+import type { EndpointId } from '../core/ids.ts'
+import { EMPTY_SET } from '../core/labels.ts'
+import { hashOctets, nameLength } from '../core/name.ts'
+import type { AnswerView } from '../dns/answer.ts'
+import { CHAIN_LINKS_MAX } from '../dns/chain.ts'
+import type { NameCache } from '../names/name-cache.ts'
+import type { SelectorLabels } from '../names/selector-labels.ts'
+
+export interface ChainLinksOptions {
+  readonly names: NameCache
+  readonly selectorLabels: SelectorLabels
+}
+
+export class ChainLinks {
+  readonly #to: ChainLinksOptions
+  readonly #links = Array.from({ length: CHAIN_LINKS_MAX + 1 }, () => ({
+    wire: new Uint8Array(0),
+    length: 0,
+    hash: 0,
+  }))
+  #isLeftOut = false
+
+  constructor(options: ChainLinksOptions) {
+    this.#to = options
+  }
+
+  /** Whether the last `learn` left a name out that selectors match. */
+  get isLeftOut(): boolean {
+    return this.#isLeftOut
+  }
+
+  /** Takes the names of an answer's chain; they hold until the view reads another. */
+  read(answer: AnswerView): void {
+    for (let i = 1; i <= answer.links; i++) {
+      const link = this.#links[i]!
+      link.wire = answer.linkName(i)
+      link.length = nameLength(link.wire)
+      link.hash = hashOctets(link.wire, 0, link.length)
+    }
+  }
+
+  /**
+   * Teaches the endpoint address i of the answer under every name of the chain up to its owner; it knows the address, as
+   * `row`, by the question already. Returns the row by which it sees the address now.
+   */
+  learn(
+    endpoint: EndpointId,
+    answer: AnswerView,
+    i: number,
+    ttl: number,
+    now: number,
+    row: number,
+  ): number {
+    const { names } = this.#to
+    const family = answer.families[i] === 4 ? 4 : 6
+    this.#isLeftOut = false
+    for (let link = 1; link <= answer.owners[i]!; link++) {
+      const name = this.#links[link]!
+      const learned = names.learn(endpoint, name, family, answer.octets, i * 16, ttl, now)
+      if (learned !== 0) row = learned
+      else if (this.#isSelected(link)) this.#isLeftOut = true
+    }
+    return row
+  }
+
+  /** Whether an address owned by name `owner` of the chain would get labels from a name behind the question. */
+  isSelected(owner: number): boolean {
+    for (let link = 1; link <= owner; link++) if (this.#isSelected(link)) return true
+    return false
+  }
+
+  #isSelected(link: number): boolean {
+    return this.#to.selectorLabels.labelsOf(this.#links[link]!.wire, 0) !== EMPTY_SET
+  }
+}
