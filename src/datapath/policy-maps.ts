@@ -206,7 +206,7 @@ export class PolicyMaps {
     const key = level !== undefined ? `level ${id}` : selecting.map((s) => s.id).join(',')
     const known = cache.get(key)
     if (known !== undefined) return known
-    const entries = entriesOf(rules, id, selecting)
+    const entries = flatten(coveragesOf(rules, id, selecting))
     cache.set(key, entries)
     return entries
   }
@@ -237,12 +237,12 @@ export class PolicyMaps {
 }
 
 /** What rules say of an identity that those selectors select, or of the class or level that has its number. */
-export function entriesOf(
+export function coveragesOf(
   rules: EndpointRules,
   id: Identity,
   selecting: readonly Selector[],
-): readonly FlatEntry[] {
-  return flatten(rules.levels.get(id) ?? selecting.flatMap((s) => rules.selectors.get(s) ?? []))
+): readonly Coverage[] {
+  return rules.levels.get(id) ?? selecting.flatMap((s) => rules.selectors.get(s) ?? [])
 }
 
 function keyOf(entry: FlatEntry): number {

@@ -1,0 +1,113 @@
+// May an endpoint ask a name: the verdict is DnsVerdicts', as for a query on its way; here only which rules and
+// patterns it came from, found with the functions that the verdict's patterns are compiled by.
+
+import { formatName } from '../../core/name.ts'
+import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../../identity/reserved.ts'
+import type { RuleOrigin } from '../../policy/compile.ts'
+import { deniesAsking, mayBeServer, patternsOf, permitsEveryName } from '../../policy/dns-rules.ts'
+import { matches, type Pattern } from '../../policy/pattern.ts'
+import type { PortRule } from '../../policy/rule.ts'
+import { entriesOf } from '../../policy/server-rules.ts'
+import type { CoreState } from '../core-state.ts'
+import { MAY_ASK, SERVER_DENIED, type DnsVerdicts } from '../dns-verdicts.ts'
+import type { SharedRules } from '../policy-control.ts'
+import type { Asker, Question } from './explanation.ts'
+import { keyOf, type Peer } from './peer.ts'
+import { includes, rulesOf } from './rules.ts'
+
+export interface AskDecision {
+  readonly verdict: 'allow' | 'name-denied' | 'server-denied'
+  readonly rules: readonly RuleOrigin[]
+  /** Texts of the patterns that match the name. */
+  readonly patterns: readonly string[]
+  /** Whether any rule of the endpoint has `rules.dns`. */
+  readonly hasDns: boolean
+}
+
+type Ask = Extract<Question, { readonly kind: 'ask' }>
+
+export function decideAsking(
+  core: CoreState,
+  verdicts: DnsVerdicts,
+  asker: Asker,
+  shared: SharedRules,
+  { name, server }: Ask,
+  peer: Peer | undefined,
+): AskDecision {
+  const judged =
+    server === undefined || peer === undefined
+      ? verdicts.judge(asker.id, name, 0)
+      : verdicts.judgeAt(
+          asker.id,
+          { identity: keyOf(peer), addressClass: peer.addressClass },
+          server.port,
+          name,
+          0,
+        )
+  const rules = rulesOf(shared.compiled.policies)
+  const entries = (rule: RuleOrigin['rule']): readonly PortRule[] =>
+    server === undefined || peer === undefined
+      ? poolEntries(rule)
+      : entriesOf(rule, {
+          withoutRules: 'allow',
+          egress: shared.compiled.egress,
+          port: server.port,
+          isKnown: peer.addressClass === ENDPOINT_CLASS || peer.addressClass === RESOURCE_CLASS,
+          includes: (selector) => includes(core, peer, selector),
+        })
+  const denying = rules.filter(
+    ({ rule }) =>
+      rule.action === 'deny' &&
+      (server === undefined ? deniesAsking(rule) : entries(rule).length > 0),
+  )
+  const permitting = rules.filter(
+    ({ rule }) => rule.action === 'allow' && entries(rule).some((entry) => permits(entry, name)),
+  )
+  const verdict =
+    judged === MAY_ASK ? 'allow' : judged === SERVER_DENIED ? 'server-denied' : 'name-denied'
+  const patterns = permitting.flatMap(({ rule }) =>
+    entries(rule).flatMap(({ dns }) => (dns ?? []).filter((each) => matches(each, name))),
+  )
+  return {
+    verdict,
+    rules: verdict === 'allow' ? permitting : denying,
+    patterns: patterns.map(({ text }) => text),
+    hasDns: rules.some(({ rule }) => rule.toPorts?.some(({ dns }) => dns !== undefined)),
+  }
+}
+
+/** What a rule says of the configured servers. */
+function poolEntries(rule: RuleOrigin['rule']): readonly PortRule[] {
+  if (permitsEveryName(rule)) return [{ ports: [], dns: undefined }]
+  if (!mayBeServer(rule.peers)) return []
+  return (rule.toPorts ?? []).flatMap((entry) => {
+    const dns: readonly Pattern[] = patternsOf(entry)
+    return dns.length === 0 ? [] : [{ ports: entry.ports, dns }]
+  })
+}
+
+function permits({ dns }: PortRule, name: Uint8Array): boolean {
+  return dns === undefined || dns.some((pattern) => matches(pattern, name))
+}
+
+/** What to say of a decision, without full stop. */
+export function reasonOfAsking(
+  { verdict, rules, hasDns }: AskDecision,
+  { compiled }: SharedRules,
+  name: Uint8Array,
+): string {
+  const text = formatName(name)
+  if (verdict === 'allow') {
+    if (rules.length > 0) return `${text} may be asked: a rule permits it`
+    if (!hasDns) return `${text} may be asked: no rule has rules.dns (dns.without-rules: allow)`
+    return `${text} may be asked: no policy turns default deny on (default-egress: ${compiled.egress})`
+  }
+  if (verdict === 'server-denied') {
+    return rules.length > 0
+      ? 'the server may not be asked: a rule denies it'
+      : 'the server may not be asked: no rule admits it at that port'
+  }
+  if (rules.length > 0) return `${text} may not be asked: a rule denies asking`
+  if (!hasDns) return `${text} may not be asked: no rule permits it (dns.without-rules: deny)`
+  return `${text} may not be asked: no rules.dns matches it`
+}

@@ -1,0 +1,53 @@
+// May an endpoint connect: the three keys that a packet is judged by (datapath.ts step 6), asked of the same coverages,
+// flattened by the same code, decided by the same ranks as in a policy map. Which rules made the verdict is read from the
+// coverages, since of rules that say the same a flattened entry keeps only those of the widest.
+
+import type { Identity } from '../../core/ids.ts'
+import { coveragesOf } from '../../datapath/policy-maps.ts'
+import { beats, longestMatch } from '../../datapath/verdict.ts'
+import { ANY_IDENTITY } from '../../identity/reserved.ts'
+import { DEFAULT_ORIGIN } from '../../policy/compile.ts'
+import { flatten, type Action, type Coverage } from '../../policy/flatten.ts'
+import type { CoreState } from '../core-state.ts'
+import type { SharedRules } from '../policy-control.ts'
+import type { ExplainedRule } from './explanation.ts'
+import { keyOf, type Peer } from './peer.ts'
+import { explained, rulesOf } from './rules.ts'
+
+export interface Decision {
+  readonly verdict: Action | 'none'
+  readonly rules: readonly ExplainedRule[]
+  /** Whether a default is among what made the verdict. */
+  readonly byDefault: boolean
+}
+
+export function decide(
+  core: CoreState,
+  shared: SharedRules,
+  peer: Peer,
+  protocol: number,
+  port: number,
+): Decision {
+  const keys = new Set<Identity>([keyOf(peer), peer.addressClass, ANY_IDENTITY])
+  const coverages = [...keys].map((key) => coveragesOf(shared.rules, key, peer.selectedBy))
+  let verdict: Action | 'none' = 'none'
+  for (const each of coverages) {
+    const found = longestMatch(flatten(each), protocol, port)
+    if (found !== undefined && beats(found.action, verdict)) verdict = found.action
+  }
+  const origins = new Set(
+    coverages
+      .flat()
+      .filter((each) => each.action === verdict && isIn(each, protocol, port))
+      .map(({ origin }) => origin),
+  )
+  const rules = rulesOf(shared.compiled.policies)
+    .filter(({ policy, rule }) => origins.has(core.origins.originOf(policy, rule)))
+    .map(explained)
+  return { verdict, rules, byDefault: origins.has(DEFAULT_ORIGIN) }
+}
+
+function isIn({ range }: Coverage, protocol: number, port: number): boolean {
+  if (range.protocol === 0) return true
+  return range.protocol === protocol && range.low <= port && port <= range.high
+}
