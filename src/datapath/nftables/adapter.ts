@@ -37,11 +37,12 @@ export class NftablesDatapath implements Datapath {
   }
 
   start(): DatapathDump {
-    this.#running = open(this.#options, {
+    const { running, restored } = open(this.#options, {
       onDone: () => this.#running?.applier.finish(false),
       onCommitted: (result) => this.#onCommitted(result),
     })
-    return this.#running.dump.read()
+    this.#running = running
+    return restored
   }
 
   commit(changes: Changes): CommitResult | undefined {

@@ -4,7 +4,7 @@
 import { loadConntrack, type ConntrackAddon, type Posix } from '../../native/native.ts'
 import type { NetlinkAddon } from '../../native/nftables.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
-import type { CommitResult } from '../datapath.ts'
+import type { CommitResult, DatapathDump } from '../datapath.ts'
 import { Applier } from './applier.ts'
 import { Adopted } from './adopted.ts'
 import { Counters } from './counters.ts'
@@ -56,14 +56,22 @@ export interface Listeners {
   readonly onCommitted: (result: CommitResult) => void
 }
 
+export interface Opened {
+  readonly running: Running
+  /** What was in force before. */
+  readonly restored: DatapathDump
+}
+
 /** Throws UnavailableError with the remedy. */
-export function open(options: NftablesOptions, { onDone, onCommitted }: Listeners): Running {
+export function open(options: NftablesOptions, { onDone, onCommitted }: Listeners): Opened {
   const { netlink, posix, tcpIdleMs, adoptedMax = ADOPTED_MAX } = options
   const conntrack = options.conntrack ?? loadConntrack()
   const table = new Table({ ...options, onDone })
+  let restored: DatapathDump
   try {
-    const kept = restore(table)
-    const outcome = table.install(kept)
+    const { dump: found, timed } = restore(table)
+    restored = found
+    const outcome = table.install(timed)
     if (outcome !== undefined) throw unavailable('install nftables rules', outcome)
   } catch (error) {
     table.socket.close()
@@ -81,7 +89,7 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
     },
     begin: (id, generation) => adopted.begin(id, generation),
   })
-  return {
+  const running = {
     table,
     hooks,
     applier: new Applier({ table, hooks, onCommitted }),
@@ -98,4 +106,5 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
         explain(table, endpoint, hooks.entryOf(endpoint)?.scoped === true, packet),
     }),
   }
+  return { running, restored }
 }
