@@ -17,13 +17,16 @@ export interface ChainLinksOptions {
   readonly selectorLabels: SelectorLabels
 }
 
+/** A HashedName that is filled again and again. */
+interface Link {
+  wire: Uint8Array
+  length: number
+  hash: number
+}
+
 export class ChainLinks {
   readonly #to: ChainLinksOptions
-  readonly #links = Array.from({ length: CHAIN_LINKS_MAX + 1 }, () => ({
-    wire: new Uint8Array(0),
-    length: 0,
-    hash: 0,
-  }))
+  readonly #links = Array.from({ length: CHAIN_LINKS_MAX + 1 }, mkLink)
   #isLeftOut = false
 
   constructor(options: ChainLinksOptions) {
@@ -78,4 +81,8 @@ export class ChainLinks {
   #isSelected(link: number): boolean {
     return this.#to.selectorLabels.labelsOf(this.#links[link]!.wire, 0) !== EMPTY_SET
   }
+}
+
+function mkLink(): Link {
+  return { wire: new Uint8Array(0), length: 0, hash: 0 }
 }
