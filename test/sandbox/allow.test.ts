@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadPolicyObjects } from '../../src/policy/load.ts'
+import { allowPolicy, parseAllow, recordingPolicy, type Allow } from '../../src/sandbox/allow.ts'
+
+function mkAllow(text: string): Allow {
+  const result = parseAllow(text)
+  assert.ok(result.kind === 'ok', text)
+  return result.allow
+}
+
+test('parseAllow reads a pattern with port and protocol', () => {
+  const rows: readonly (readonly [
+    text: string,
+    pattern: string,
+    port: number,
+    protocols: string,
+  ])[] = [
+    ['github.com', 'github.com', 0, 'TCP,UDP'],
+    ['GitHub.com.', 'github.com', 0, 'TCP,UDP'],
+    ['*.packages.example:443', '*.packages.example', 443, 'TCP,UDP'],
+    ['**.example.com:1/udp', '**.example.com', 1, 'UDP'],
+    ['example.com:65535/TCP', 'example.com', 65_535, 'TCP'],
+    ['*', '*', 0, 'TCP,UDP'],
+  ]
+  for (const [text, pattern, port, protocols] of rows) {
+    const allow = mkAllow(text)
+    assert.deepEqual(
+      [allow.pattern.text, allow.port, allow.protocols.join()],
+      [pattern, port, protocols],
+    )
+  }
+})
+
+test('parseAllow says in which column a text goes wrong', () => {
+  const rows: readonly (readonly [text: string, column: number, why: RegExp])[] = [
+    ['', 1, /an empty text/],
+    ['a b.example', 2, /the character " "/],
+    ['exämple.com', 3, /the character "ä"/],
+    ['a..example', 3, /an empty label/],
+    ['.example', 1, /an empty label/],
+    ['example.com:', 13, /found "", expected a port/],
+    ['example.com:0', 13, /a port from 1 to 65535/],
+    ['example.com:65536', 13, /a port from 1 to 65535/],
+    ['example.com:https', 13, /found "https"/],
+    ['example.com:443/sctp', 17, /expected tcp or udp/],
+    ['example.com:443/tcp/x', 17, /found "tcp\/x"/],
+    ['example.com:443:tcp', 13, /found "443:tcp"/],
+    ['[2001:db8::1]:443', 1, /the character "\["/],
+  ]
+  for (const [text, column, why] of rows) {
+    const result = parseAllow(text)
+    assert.ok(result.kind === 'bad', text)
+    assert.equal(result.column, column, text)
+    assert.match(result.reason, why)
+  }
+})
+
+test('allowPolicy is a policy that the loader takes, with a rule for each option', () => {
+  const document = allowPolicy(['*.packages.example', 'github.com:443/tcp'].map(mkAllow))
+  const { policies, faults } = loadPolicyObjects(document, 'exec')
+  assert.deepEqual(faults, [])
+  const [policy] = policies
+  assert.equal(policy?.defaultDeny, true)
+  assert.equal(policy?.rules.length, 3)
+})
+
+test('allowPolicy of nothing denies everything', () => {
+  const { policies, faults } = loadPolicyObjects(allowPolicy([]), 'exec')
+  assert.deepEqual(faults, [])
+  assert.deepEqual([policies[0]?.defaultDeny, policies[0]?.rules.length], [true, 0])
+})
+
+test('recordingPolicy is a policy that the loader takes', () => {
+  assert.deepEqual(loadPolicyObjects(recordingPolicy(), 'exec').faults, [])
+})

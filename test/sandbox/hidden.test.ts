@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { boundPaths, hiddenFrom, type Caller } from '../../src/sandbox/hidden.ts'
+
+const TABLE = `Num       RefCount Protocol Flags    Type St Inode Path
+0000000000000000: 00000002 00000000 00010000 0001 01 21001 /run/agent.sock
+0000000000000000: 00000002 00000000 00010000 0001 01 21002 @/abstract
+0000000000000000: 00000003 00000000 00000000 0001 03 21003
+0000000000000000: 00000002 00000000 00000000 0002 01 21004 /tmp/with blanks/x.sock
+`
+
+function mkCaller(given: Partial<Caller>): Caller {
+  return { env: {}, uid: 1000, sockets: '', isSocket: () => false, ...given }
+}
+
+test('boundPaths gives the names in the file system, blanks included', () => {
+  assert.deepEqual(boundPaths(TABLE), ['/run/agent.sock', '/tmp/with blanks/x.sock'])
+})
+
+test('hiddenFrom covers every socket that is bound, and those that are known by name', () => {
+  const { files, folders } = hiddenFrom(mkCaller({ sockets: TABLE, env: { HOME: '/home/u' } }))
+  for (const path of ['/run/agent.sock', '/run/docker.sock', '/home/u/.gnupg/S.gpg-agent']) {
+    assert.ok(files.includes(path), path)
+  }
+  assert.ok(folders.includes('/run/user/1000'))
+})
+
+test('hiddenFrom covers what variables lead to, and takes the variables away', () => {
+  const rows: readonly (readonly [name: string, value: string, path: string])[] = [
+    ['SSH_AUTH_SOCK', '/tmp/ssh-x/agent.1', '/tmp/ssh-x/agent.1'],
+    ['DOCKER_HOST', 'unix:///tmp/d.sock', '/tmp/d.sock'],
+    ['DBUS_SESSION_BUS_ADDRESS', 'unix:path=/tmp/bus,guid=1', '/tmp/bus'],
+    ['MY_OWN_AGENT', '/tmp/mine.sock', '/tmp/mine.sock'],
+  ]
+  for (const [name, value, path] of rows) {
+    const env = { [name]: value, PATH: '/usr/bin:/bin', EMPTY: undefined }
+    const hidden = hiddenFrom(mkCaller({ env, isSocket: (each) => each === path }))
+    assert.ok(hidden.files.includes(path), name)
+    assert.deepEqual(hidden.env, { PATH: '/usr/bin:/bin' })
+  }
+})
+
+test('hiddenFrom takes known variables away wherever they lead, and keeps others', () => {
+  const env = { XDG_RUNTIME_DIR: '/somewhere', DISPLAY: ':0', LANG: 'C', EDITOR: '/usr/bin/vi' }
+  const hidden = hiddenFrom(mkCaller({ env }))
+  assert.deepEqual(hidden.env, { LANG: 'C', EDITOR: '/usr/bin/vi' })
+  assert.ok(hidden.folders.includes('/somewhere'))
+})
+
+test('hiddenFrom never covers the root folder', () => {
+  assert.ok(!hiddenFrom(mkCaller({ env: { XDG_RUNTIME_DIR: '/' } })).folders.includes('/'))
+})

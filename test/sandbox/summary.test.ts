@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadPolicies } from '../../src/policy/load.ts'
+import type { ConnectionRecord, NameRecord } from '../../src/sandbox/record.ts'
+import { suggestPolicy } from '../../src/sandbox/suggest.ts'
+import { summaryOf, summaryRows } from '../../src/sandbox/summary.ts'
+
+function mkRecords(names: readonly NameRecord[], connections: readonly ConnectionRecord[]) {
+  return {
+    names: new Map(names.map((each) => [each.name, each])),
+    connections: new Map(connections.map((each, i) => [String(i), each])),
+    lost: 0,
+  }
+}
+
+function mkConnection(given: Partial<ConnectionRecord>): ConnectionRecord {
+  const names = new Set<string>()
+  return {
+    address: '192.0.2.1',
+    protocol: 'TCP',
+    port: 443,
+    packets: 1,
+    verdict: 'made',
+    names,
+    ...given,
+  }
+}
+
+const SEEN = mkRecords(
+  [
+    { name: 'www.example.com', asked: 2, verdict: 'allowed' },
+    { name: 'tracker.example', asked: 3, verdict: 'denied' },
+    { name: 'lost.example', asked: 1, verdict: 'failed' },
+    { name: 'a b.example', asked: 1, verdict: 'audited' },
+  ],
+  [
+    mkConnection({ names: new Set(['www.example.com']) }),
+    mkConnection({
+      port: 8080,
+      verdict: 'refused',
+      packets: 4,
+      names: new Set(['www.example.com']),
+    }),
+    mkConnection({ address: '2001:db8::9', port: 80, verdict: 'refused' }),
+    mkConnection({ address: '192.0.2.9', protocol: '1', port: 0, verdict: 'refused' }),
+  ],
+)
+
+test('summaryRows say what was refused and which option would allow it', () => {
+  assert.deepEqual(summaryRows(summaryOf(SEEN)), [
+    ['a b.example', 'audited', '1', '--allow a b.example'],
+    ['lost.example', 'failed', '1', ''],
+    ['tracker.example', 'denied', '3', '--allow tracker.example'],
+    ['www.example.com', 'allowed', '2', ''],
+    ['192.0.2.1:8080/tcp', 'refused', '4', '--allow www.example.com:8080/tcp'],
+    ['192.0.2.9 1', 'refused', '1', 'no name was answered with this address'],
+    ['[2001:db8::9]:80/tcp', 'refused', '1', 'no name was answered with this address'],
+  ])
+})
+
+test('suggestPolicy is a policy that the loader takes, and allows what was seen and no more', () => {
+  const text = suggestPolicy(SEEN)
+  const { policies, faults } = loadPolicies(text, 'suggested.yaml')
+  assert.deepEqual(faults, [])
+  const [policy] = policies
+  assert.deepEqual(
+    policy?.rules.map(({ toPorts }) =>
+      toPorts?.flatMap(
+        ({ ports, dns }) => dns?.map((each) => each.text) ?? ports.map(({ low }) => low),
+      ),
+    ),
+    [
+      ['tracker.example', 'www.example.com'],
+      [443, 8080],
+    ],
+  )
+  assert.match(text, /^# Left out, because no policy can name it: "a b\.example"$/m)
+  assert.match(
+    text,
+    /^# Left out, because no name was answered with the address: 2001:db8::9 80\/TCP$/m,
+  )
+})
+
+test('suggestPolicy of nothing denies everything', () => {
+  const { policies, faults } = loadPolicies(suggestPolicy(mkRecords([], [])), 'suggested.yaml')
+  assert.deepEqual(faults, [])
+  assert.equal(policies[0]?.rules.length, 0)
+})
