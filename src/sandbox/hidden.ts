@@ -54,7 +54,10 @@ const HOME_FILES: readonly string[] = [
   '.gnupg/S.scdaemon',
 ]
 /** Names that end in the user's number come with it. */
-const FOLDERS: readonly string[] = ['/tmp/.ICE-unix', '/tmp/.X11-unix', '/run/screen']
+const FOLDERS: readonly string[] = [
+  '/run/screen',
+  ...['.ICE-unix', '.X11-unix'].map((name) => resolve('/tmp', name)),
+]
 const USER_FOLDERS: readonly string[] = ['/run/user/', '/tmp/tmux-', '/tmp/podman-run-']
 
 /** Meaningless, or worse, without what they lead to. */

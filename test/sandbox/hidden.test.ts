@@ -6,7 +6,7 @@ const TABLE = `Num       RefCount Protocol Flags    Type St Inode Path
 0000000000000000: 00000002 00000000 00010000 0001 01 21001 /run/agent.sock
 0000000000000000: 00000002 00000000 00010000 0001 01 21002 @/abstract
 0000000000000000: 00000003 00000000 00000000 0001 03 21003
-0000000000000000: 00000002 00000000 00000000 0002 01 21004 /tmp/with blanks/x.sock
+0000000000000000: 00000002 00000000 00000000 0002 01 21004 /srv/with blanks/x.sock
 `
 
 function mkCaller(given: Partial<Caller>): Caller {
@@ -14,7 +14,7 @@ function mkCaller(given: Partial<Caller>): Caller {
 }
 
 test('boundPaths gives the names in the file system, blanks included', () => {
-  assert.deepEqual(boundPaths(TABLE), ['/run/agent.sock', '/tmp/with blanks/x.sock'])
+  assert.deepEqual(boundPaths(TABLE), ['/run/agent.sock', '/srv/with blanks/x.sock'])
 })
 
 test('hiddenFrom covers every socket that is bound, and those that are known by name', () => {
