@@ -58,7 +58,10 @@ const FOLDERS: readonly string[] = [
   '/run/screen',
   ...['.ICE-unix', '.X11-unix'].map((name) => resolve('/tmp', name)),
 ]
-const USER_FOLDERS: readonly string[] = ['/run/user/', '/tmp/tmux-', '/tmp/podman-run-']
+const USER_FOLDERS: readonly string[] = [
+  '/run/user/',
+  ...['tmux-', 'podman-run-'].map((name) => resolve('/tmp', name)),
+]
 
 /** Meaningless, or worse, without what they lead to. */
 const VARIABLES: readonly string[] = [

@@ -18,8 +18,8 @@ test('boundPaths gives the names in the file system, blanks included', () => {
 })
 
 test('hiddenFrom covers every socket that is bound, and those that are known by name', () => {
-  const { files, folders } = hiddenFrom(mkCaller({ sockets: TABLE, env: { HOME: '/home/u' } }))
-  for (const path of ['/run/agent.sock', '/run/docker.sock', '/home/u/.gnupg/S.gpg-agent']) {
+  const { files, folders } = hiddenFrom(mkCaller({ sockets: TABLE, env: { HOME: '/srv/u' } }))
+  for (const path of ['/run/agent.sock', '/run/docker.sock', '/srv/u/.gnupg/S.gpg-agent']) {
     assert.ok(files.includes(path), path)
   }
   assert.ok(folders.includes('/run/user/1000'))
@@ -27,10 +27,10 @@ test('hiddenFrom covers every socket that is bound, and those that are known by 
 
 test('hiddenFrom covers what variables lead to, and takes the variables away', () => {
   const rows: readonly (readonly [name: string, value: string, path: string])[] = [
-    ['SSH_AUTH_SOCK', '/tmp/ssh-x/agent.1', '/tmp/ssh-x/agent.1'],
-    ['DOCKER_HOST', 'unix:///tmp/d.sock', '/tmp/d.sock'],
-    ['DBUS_SESSION_BUS_ADDRESS', 'unix:path=/tmp/bus,guid=1', '/tmp/bus'],
-    ['MY_OWN_AGENT', '/tmp/mine.sock', '/tmp/mine.sock'],
+    ['SSH_AUTH_SOCK', '/srv/ssh-x/agent.1', '/srv/ssh-x/agent.1'],
+    ['DOCKER_HOST', 'unix:///srv/d.sock', '/srv/d.sock'],
+    ['DBUS_SESSION_BUS_ADDRESS', 'unix:path=/srv/bus,guid=1', '/srv/bus'],
+    ['MY_OWN_AGENT', '/srv/mine.sock', '/srv/mine.sock'],
   ]
   for (const [name, value, path] of rows) {
     const env = { [name]: value, PATH: '/usr/bin:/bin', EMPTY: undefined }
