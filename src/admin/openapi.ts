@@ -65,7 +65,7 @@ const SCHEMAS = {
   }),
   Selector: fields({
     selector: TEXT,
-    kind: oneOf('fqdn', 'cidr', 'named'),
+    kind: oneOf('fqdn', 'cidr', 'endpoints', 'named'),
     identities: { type: 'array', items: NUMBER },
     names: NUMBER,
     policies: TEXTS,

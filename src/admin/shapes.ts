@@ -44,7 +44,7 @@ export interface PolicyShape {
 export interface SelectorShape {
   readonly selector: string
   /** `named`: what endpoints with `default-egress: allow-named` learned, each by itself. */
-  readonly kind: 'fqdn' | 'cidr' | 'named'
+  readonly kind: 'fqdn' | 'cidr' | 'named' | 'endpoints'
   readonly identities: readonly number[]
   /** How many names known it matches; 0 for a CIDR. */
   readonly names: number

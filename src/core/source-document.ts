@@ -46,8 +46,23 @@ export function suggestion(word: string, candidates: Iterable<string>): string {
   return meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`
 }
 
-/** What may stand in a mapping: true, or why the key is refused (`is not built yet`). */
-export type FieldTable = ReadonlyMap<string, true | string>
+/** A field that is known and means something elsewhere, but that nothing here can do. */
+export interface Unsupported {
+  /** `is not supported: ...`, with what to do instead. */
+  readonly unsupported: string
+}
+
+export function notSupported(instead: string): Unsupported {
+  return { unsupported: `is not supported: ${instead}` }
+}
+
+/** What may stand in a mapping: true, why the key is refused (`is not built yet`), or that it's not supported. */
+export type FieldTable = ReadonlyMap<string, true | string | Unsupported>
+
+/** Whether a field is among those found that the table calls unsupported: then warned of, and no more. */
+export function hasUnsupported(fields: ReadonlyMap<string, Reader>, table: FieldTable): boolean {
+  return [...fields.keys()].some((key) => typeof table.get(key) === 'object')
+}
 
 /** One value of a document on the way through it. */
 export class Reader {
@@ -55,10 +70,19 @@ export class Reader {
   readonly path: SourcePath
   readonly #document: SourceDocument
   readonly #faults: Fault[]
+  readonly #warnings: Fault[] | undefined
 
-  constructor(document: SourceDocument, faults: Fault[], path: SourcePath = [], value?: unknown) {
+  /** With `warnings`, what isn't supported goes there instead of among the faults. */
+  constructor(
+    document: SourceDocument,
+    faults: Fault[],
+    path: SourcePath = [],
+    value?: unknown,
+    warnings?: Fault[],
+  ) {
     this.#document = document
     this.#faults = faults
+    this.#warnings = warnings
     this.path = path
     this.value = path.length === 0 ? document.value : value
   }
@@ -69,12 +93,19 @@ export class Reader {
 
   /** Adds a fault at this value (or at its key); the path leads the message. */
   fault(message: string, part: 'key' | 'value' = 'value'): undefined {
-    const path = formatPath(this.path)
-    this.#faults.push({
-      position: this.#document.positionOf(this.path, part),
-      message: path === '' ? message : `${path}: ${message}`,
-    })
+    this.#faults.push(this.#note(message, part))
     return undefined
+  }
+
+  /** A fault, or where the reader was given a list for them, a warning. */
+  unsupported(message: string, part: 'key' | 'value' = 'value'): undefined {
+    ;(this.#warnings ?? this.#faults).push(this.#note(message, part))
+    return undefined
+  }
+
+  /** The same value, for which what isn't supported is a fault in any case. */
+  strict(): Reader {
+    return new Reader(this.#document, this.#faults, this.path, this.value)
   }
 
   /** The usual fault. */
@@ -83,8 +114,8 @@ export class Reader {
   }
 
   /**
-   * The known fields that are there, by key. A key that isn't in the table, or that the table refuses, is a
-   * fault. A null value is the same as no field, as in Kubernetes.
+   * The known fields that are there, by key, with those that are not supported (`hasUnsupported`). A key that isn't
+   * in the table, or that the table refuses, is a fault. A null value is the same as no field, as in Kubernetes.
    */
   fields(table: FieldTable, what = 'a mapping'): ReadonlyMap<string, Reader> | undefined {
     if (!isMapping(this.value)) return this.expected(what)
@@ -95,9 +126,21 @@ export class Reader {
       if (state === undefined) this.#unknownField(child, key, table)
       else if (value === null) continue
       else if (state === true) found.set(key, child)
-      else child.fault(state, 'key')
+      else if (typeof state === 'string') child.fault(state, 'key')
+      else {
+        child.unsupported(state.unsupported, 'key')
+        found.set(key, child)
+      }
     }
     return found
+  }
+
+  #note(message: string, part: 'key' | 'value'): Fault {
+    const path = formatPath(this.path)
+    return {
+      position: this.#document.positionOf(this.path, part),
+      message: path === '' ? message : `${path}: ${message}`,
+    }
   }
 
   #unknownField(child: Reader, key: string, table: FieldTable): void {
@@ -131,7 +174,7 @@ export class Reader {
   }
 
   #child(step: string | number, value: unknown): Reader {
-    return new Reader(this.#document, this.#faults, [...this.path, step], value)
+    return new Reader(this.#document, this.#faults, [...this.path, step], value, this.#warnings)
   }
 }
 

@@ -1,7 +1,7 @@
 // Selectors of policy and the identities that each selects. A selector selects by label alone: an FQDN
 // selector the identities that carry its `fqdn:` label, a CIDR selector those whose `cidr:` label is equal
-// to or inside its prefix and inside none of its exceptions (invariant 6). Selectors are counted by the
-// policies that use them; equal selectors are one.
+// to or inside its prefix and inside none of its exceptions (invariant 6), an endpoint selector those of known
+// endpoints and resources whose labels fit. Selectors are counted by the policies that use them; equal selectors are one.
 //
 // Cost: a new identity is matched by its labels (one lookup a fqdn label, one a prefix length in use), a
 // new CIDR selector against the distinct cidr labels there are.
@@ -10,7 +10,10 @@ import { selectorId, type Identity, type SelectorId } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
 import { containsPrefix, formatPrefix, truncatePrefix, type Prefix } from '../core/ip.ts'
 import type { Label, LabelSet, LabelSets } from '../core/labels.ts'
+import { formatSelector } from '../policy/labels.ts'
 import type { Pattern } from '../policy/pattern.ts'
+import type { LabelSelector } from '../policy/rule.ts'
+import { LabelSelectors } from './label-selectors.ts'
 import { NAMED_LABEL } from './reserved.ts'
 
 export interface FqdnSelector {
@@ -40,12 +43,23 @@ export interface NamedSelector {
   readonly identities: Set<Identity>
 }
 
-export type Selector = FqdnSelector | CidrSelector | NamedSelector
+/** Selects known endpoints and external resources by their labels. */
+export interface EndpointSelector {
+  readonly kind: 'endpoints'
+  readonly id: SelectorId
+  /** `app=a,!tier`; `*` selects every known one. */
+  readonly text: string
+  readonly selector: LabelSelector
+  readonly identities: Set<Identity>
+}
+
+export type Selector = FqdnSelector | CidrSelector | NamedSelector | EndpointSelector
 
 export type SelectorSpec =
   | { readonly kind: 'fqdn'; readonly pattern: Pattern }
   | { readonly kind: 'cidr'; readonly prefix: Prefix; readonly except: readonly Prefix[] }
   | { readonly kind: 'named' }
+  | { readonly kind: 'endpoints'; readonly selector: LabelSelector }
 
 interface Counted {
   readonly selector: Selector
@@ -63,6 +77,7 @@ export class SelectorCache {
   readonly #lengths = { 4: new Map<number, number>(), 6: new Map<number, number>() }
   readonly #selectorsOf = new Map<Identity, readonly Selector[]>()
   readonly #identitiesByLabel = new Map<string, Set<Identity>>()
+  readonly #byLabels = new LabelSelectors<EndpointSelector>()
   #nextId = 0
 
   constructor(options: { readonly labelSets: LabelSets }) {
@@ -121,6 +136,7 @@ export class SelectorCache {
 
   /** Registers an identity that came into use; returns the selectors that select it. */
   addIdentity(id: Identity, setId: number): readonly Selector[] {
+    this.#byLabels.addIdentity(id, this.#sets.get(setId))
     for (const label of this.#sets.get(setId).labels) {
       if (!mayBeSelected(label)) continue
       const peers = this.#identitiesByLabel.get(label.text)
@@ -142,6 +158,7 @@ export class SelectorCache {
       if (selector !== undefined) selectors.push(selector)
     }
     this.#addCidrSelectors(set, selectors)
+    selectors.push(...this.#byLabels.selectorsFor(set))
     return selectors
   }
 
@@ -149,6 +166,7 @@ export class SelectorCache {
   removeIdentity(id: Identity, setId: number): void {
     for (const selector of this.#selectorsOf.get(id) ?? []) selector.identities.delete(id)
     this.#selectorsOf.delete(id)
+    this.#byLabels.removeIdentity(id)
     for (const label of this.#sets.get(setId).labels) {
       const peers = this.#identitiesByLabel.get(label.text)
       peers?.delete(id)
@@ -172,6 +190,11 @@ export class SelectorCache {
       this.#byLabel.set(labelOf(selector), selector)
       return selector
     }
+    if (spec.kind === 'endpoints') {
+      const selector: EndpointSelector = { ...base, kind: 'endpoints', selector: spec.selector }
+      this.#byLabels.add(selector)
+      return selector
+    }
     const selector: CidrSelector = {
       ...base,
       kind: 'cidr',
@@ -186,6 +209,10 @@ export class SelectorCache {
   }
 
   #unregister(selector: Selector): void {
+    if (selector.kind === 'endpoints') {
+      this.#byLabels.remove(selector)
+      return
+    }
     if (selector.kind !== 'cidr') {
       this.#byLabel.delete(labelOf(selector))
       return
@@ -213,6 +240,10 @@ export class SelectorCache {
   }
 
   #selectExisting(selector: Selector): void {
+    if (selector.kind === 'endpoints') {
+      this.#select(selector, this.#byLabels.identitiesOf(selector))
+      return
+    }
     if (selector.kind !== 'cidr') {
       this.#select(selector, this.#identitiesByLabel.get(labelOf(selector)))
       return
@@ -250,6 +281,7 @@ function labelOf(selector: FqdnSelector | NamedSelector): string {
 function textOf(spec: SelectorSpec): string {
   if (spec.kind === 'named') return NAMED_LABEL
   if (spec.kind === 'fqdn') return spec.pattern.text
+  if (spec.kind === 'endpoints') return formatSelector(spec.selector)
   const except = spec.except.map(formatPrefix).sort()
   const prefix = formatPrefix(spec.prefix)
   return except.length === 0 ? prefix : `${prefix} except ${except.join(', ')}`

@@ -2,7 +2,7 @@
 // a selector key without a source, or with the source `any`, matches a label of any source; one with a
 // source only that source's. An index is built once per endpoint; a selector is decided in one probe a key.
 
-import type { LabelSelector, Policy } from './rule.ts'
+import type { LabelExpression, LabelSelector, Policy } from './rule.ts'
 
 /** Key of the label that says in which Kubernetes namespace an endpoint is; its source is `k8s`. */
 export const NAMESPACE_KEY = 'io.kubernetes.pod.namespace'
@@ -86,15 +86,51 @@ export function indexLabels(texts: Iterable<string>): LabelIndex {
 /** Whether every entry of the selector is among the labels. */
 export function selectorMatches(selector: LabelSelector, labels: LabelIndex): boolean {
   for (const [key, wanted] of selector.matchLabels) {
-    if (!hasLabel(key, wanted, labels)) return false
+    if (!valuesOf(key, labels).includes(wanted)) return false
   }
-  return true
+  return selector.matchExpressions?.every((each) => expressionHolds(each, labels)) ?? true
 }
 
-function hasLabel(text: string, wanted: string, labels: LabelIndex): boolean {
+/** The negative ones look at every source that the key may be of: none may speak against them. */
+function expressionHolds(expression: LabelExpression, labels: LabelIndex): boolean {
+  const found = valuesOf(expression.key, labels)
+  switch (expression.operator) {
+    case 'In':
+      return found.some((value) => expression.values.includes(value))
+    case 'NotIn':
+      return !found.some((value) => expression.values.includes(value))
+    case 'Exists':
+      return found.length > 0
+    case 'DoesNotExist':
+      return found.length === 0
+  }
+}
+
+/** What the labels have under a key, of its source or, without one, of any. */
+function valuesOf(text: string, labels: LabelIndex): readonly string[] {
   const { source, key } = splitKey(text, ANY_SOURCE)
-  if (source !== ANY_SOURCE) return labels.bySource.get(`${source}:${key}`) === wanted
-  return labels.byKey.get(key)?.includes(wanted) ?? false
+  if (source === ANY_SOURCE) return labels.byKey.get(key) ?? []
+  const value = labels.bySource.get(`${source}:${key}`)
+  return value === undefined ? [] : [value]
+}
+
+/**
+ * A selector's canonical text: `!tier,app=a,env in (x,y)`; equal texts mean the same, `*` selects everything. Parts
+ * that a comma or an equals sign would make ambiguous are quoted.
+ */
+export function formatSelector({ matchLabels, matchExpressions = [] }: LabelSelector): string {
+  const parts = [...matchLabels].map(([key, value]) => `${quoted(key)}=${quoted(value)}`)
+  for (const { key, operator, values } of matchExpressions) {
+    const list = [...new Set(values)].sort().map(quoted).join(',')
+    if (operator === 'Exists') parts.push(quoted(key))
+    else if (operator === 'DoesNotExist') parts.push(`!${quoted(key)}`)
+    else parts.push(`${quoted(key)} ${operator === 'In' ? 'in' : 'notin'} (${list})`)
+  }
+  return parts.length === 0 ? '*' : [...new Set(parts)].sort().join(',')
+}
+
+function quoted(text: string): string {
+  return /^[\w./:-]*$/.test(text) ? text : JSON.stringify(text)
 }
 
 /** The Kubernetes namespace that the labels name; `default` when they name none. */

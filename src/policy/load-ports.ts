@@ -2,20 +2,27 @@
 // or ANY, is TCP, UDP and SCTP, as in Cilium (ICMP has no ports and is never meant by a port).
 
 import { PORT_PROTOCOLS, SCTP, TCP, UDP, type PortRange } from '../core/protocol.ts'
-import type { FieldTable, Reader } from '../core/source-document.ts'
+import {
+  hasUnsupported,
+  notSupported,
+  type FieldTable,
+  type Reader,
+  type Unsupported,
+} from '../core/source-document.ts'
 import { readNames } from './load-names.ts'
+import { isPortName } from './named-ports.ts'
 import type { Pattern } from './pattern.ts'
-import type { PortRule, Rule } from './rule.ts'
+import type { NamedPort, PortRule, Rule } from './rule.ts'
 
-const NOT_SUPPORTED = 'is not supported'
+const BY_NAME = notSupported('namegate decides by name, address and port')
 
-const PORT_RULE: readonly (readonly [string, true | string])[] = [
+const PORT_RULE: readonly (readonly [string, true | string | Unsupported])[] = [
   ['ports', true],
   ['rules', true],
-  ['terminatingTLS', NOT_SUPPORTED],
-  ['originatingTLS', NOT_SUPPORTED],
-  ['serverNames', NOT_SUPPORTED],
-  ['listener', NOT_SUPPORTED],
+  ['terminatingTLS', BY_NAME],
+  ['originatingTLS', BY_NAME],
+  ['serverNames', notSupported('use toFQDNs')],
+  ['listener', BY_NAME],
 ]
 const ALLOW_PORTS: FieldTable = new Map(PORT_RULE)
 const DENY_PORTS: FieldTable = new Map([
@@ -23,12 +30,12 @@ const DENY_PORTS: FieldTable = new Map([
   ['rules', 'is not supported in egressDeny: deny the port itself'],
 ])
 
-const L7_RULES: FieldTable = new Map<string, true | string>([
+const L7_RULES: FieldTable = new Map<string, true | Unsupported>([
   ['dns', true],
-  ['http', NOT_SUPPORTED],
-  ['kafka', NOT_SUPPORTED],
-  ['l7', NOT_SUPPORTED],
-  ['l7proto', NOT_SUPPORTED],
+  ['http', BY_NAME],
+  ['kafka', BY_NAME],
+  ['l7', BY_NAME],
+  ['l7proto', BY_NAME],
 ])
 
 const PORT: FieldTable = new Map([
@@ -47,27 +54,50 @@ const PROTOCOLS: ReadonlyMap<string, readonly number[]> = new Map([
 /** Protocols that Cilium knows and have no meaning here. */
 const OTHER_PROTOCOLS = /^(ICMP|ICMPV6|VRRP|IGMP|GRE|IPIP|IPV6|ESP|AH)$/
 
-const PORT_FORM = 'a port from 0 to 65535'
+const PORT_FORM = 'a port from 0 to 65535, or the name of one'
 
-/** Reads all entries; an empty list is the same as none. */
+/**
+ * Reads all entries; an empty list is the same as none. An entry with something that is not supported stays, without
+ * ports: it opens nothing, where no entry at all would mean every port.
+ */
 export function readPortRules(reader: Reader, action: Rule['action']): readonly PortRule[] {
   const rules: PortRule[] = []
   for (const item of reader.items() ?? []) {
-    const fields = item.fields(action === 'allow' ? ALLOW_PORTS : DENY_PORTS)
+    const table = action === 'allow' ? ALLOW_PORTS : DENY_PORTS
+    const fields = (action === 'allow' ? item : item.strict()).fields(table)
     if (fields === undefined) continue
-    const dns = readDns(fields.get('rules'))
+    const l7 = fields.get('rules')?.fields(L7_RULES)
+    const dns = readDns(l7?.get('dns'))
     const entries = fields.get('ports')?.items() ?? []
     if (entries.length === 0 && !fields.has('ports')) item.fault('found no ports, expected some')
     else if (entries.length === 0) fields.get('ports')?.expected('at least one port')
-    const ports = entries.flatMap((entry) => readPort(entry, dns !== undefined))
-    rules.push({ ports, dns })
+    const read = entries.map((entry) => readPort(entry, dns !== undefined))
+    const isDone = !hasUnsupported(fields, table) && !hasUnsupported(l7 ?? NO_FIELDS, L7_RULES)
+    rules.push(portRule(isDone ? read : [], dns))
   }
   return rules
 }
 
+const NO_FIELDS: ReadonlyMap<string, Reader> = new Map()
+
+export type ReadPort = readonly PortRange[] | NamedPort
+
+/** An entry of these ports. */
+export function portRule(
+  ports: readonly ReadPort[],
+  dns: readonly Pattern[] | undefined,
+): PortRule {
+  const ranges = ports.flatMap((each) => (isNamed(each) ? [] : each))
+  const named = ports.filter(isNamed)
+  return named.length === 0 ? { ports: ranges, dns } : { ports: ranges, named, dns }
+}
+
+function isNamed(port: ReadPort): port is NamedPort {
+  return 'name' in port
+}
+
 /** The names of `rules.dns`; undefined without DNS rules. An empty list is a fault: it could mean all or none. */
-function readDns(reader: Reader | undefined): readonly Pattern[] | undefined {
-  const dns = reader?.fields(L7_RULES)?.get('dns')
+function readDns(dns: Reader | undefined): readonly Pattern[] | undefined {
   if (dns === undefined) return undefined
   const items = dns.items() ?? []
   if (items.length === 0 && Array.isArray(dns.value)) {
@@ -76,7 +106,7 @@ function readDns(reader: Reader | undefined): readonly Pattern[] | undefined {
   return items.flatMap((item) => readNames(item) ?? [])
 }
 
-function readPort(reader: Reader, withDns: boolean): readonly PortRange[] {
+function readPort(reader: Reader, withDns: boolean): ReadPort {
   const fields = reader.fields(PORT)
   if (fields === undefined) return []
   const portReader = fields.get('port')
@@ -89,6 +119,10 @@ function readPort(reader: Reader, withDns: boolean): readonly PortRange[] {
   }
   const port = readPortNumber(portReader)
   if (port === undefined || end === undefined || protocols === undefined) return []
+  if (typeof port === 'string') {
+    if (end !== 0) endReader?.fault('can not stand beside a named port')
+    return { name: port, protocols }
+  }
   if (endReader !== undefined && end !== 0 && port === 0) {
     endReader.fault('found an endPort beside port 0, which is every port already')
   } else if (endReader !== undefined && end !== 0 && end < port) {
@@ -100,25 +134,22 @@ function readPort(reader: Reader, withDns: boolean): readonly PortRange[] {
   return protocols.map((protocol) => ({ protocol, low, high }))
 }
 
-/** A number, or text of digits as Kubernetes wants it. Text with a letter is a named port. */
-function readPortNumber(reader: Reader): number | undefined {
+/** A number, text of digits as Kubernetes wants it, or the name of a port in lower case, as in Cilium. */
+export function readPortNumber(reader: Reader): number | string | undefined {
   const { value } = reader
   if (typeof value === 'number') return isPort(value) ? value : reader.expected(PORT_FORM)
   const text = reader.text(PORT_FORM)
   if (text === undefined) return undefined
   if (/^(0|[1-9][0-9]{0,4})$/.test(text) && isPort(Number(text))) return Number(text)
-  const named = /^[A-Za-z0-9-]{1,15}$/.test(text) && /[A-Za-z]/.test(text)
-  return named
-    ? reader.fault(`named ports are not built yet: found ${JSON.stringify(text)}`)
-    : reader.expected(PORT_FORM)
+  return isPortName(text) ? text.toLowerCase() : reader.expected(PORT_FORM)
 }
 
 /** 0 is the same as no endPort. */
-function readEndPort(reader: Reader): number | undefined {
+export function readEndPort(reader: Reader): number | undefined {
   const { value } = reader
   return typeof value === 'number' && isPort(value)
     ? value
-    : reader.expected(`${PORT_FORM}, as a number`)
+    : reader.expected('a port from 0 to 65535, as a number')
 }
 
 function isPort(value: number): boolean {
@@ -132,6 +163,6 @@ function readProtocol(reader: Reader | undefined): readonly number[] | undefined
   const known = PROTOCOLS.get(text)
   if (known !== undefined) return known
   return OTHER_PROTOCOLS.test(text)
-    ? reader.fault(`${text} is not supported`)
+    ? reader.unsupported(`${text} is not supported: a rule without toPorts is about it as well`)
     : reader.expected('TCP, UDP, SCTP or ANY')
 }

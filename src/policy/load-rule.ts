@@ -2,25 +2,29 @@
 // Cilium refuses are refused here too, so that a file means the same in both or is taken by neither.
 
 import { containsPrefix, parsePrefix, type Prefix } from '../core/ip.ts'
-import { listWords, type FieldTable, type Reader } from '../core/source-document.ts'
+import {
+  hasUnsupported,
+  listWords,
+  notSupported,
+  type FieldTable,
+  type Reader,
+  type Unsupported,
+} from '../core/source-document.ts'
 import { readNames } from './load-names.ts'
 import { readPortRules } from './load-ports.ts'
+import { inNamespace, keysOf, readSelector } from './load-selector.ts'
 import type { Entity, PeerSelector, Peers, Rule } from './rule.ts'
 
-const NOT_SUPPORTED = 'is not supported'
-const RULE: readonly (readonly [string, true | string])[] = [
-  ['toFQDNs', true],
-  ['toCIDR', true],
-  ['toCIDRSet', true],
-  ['toEntities', true],
+const PEERS = ['toFQDNs', 'toEndpoints', 'toCIDR', 'toCIDRSet', 'toEntities'] as const
+const RULE: readonly (readonly [string, true | string | Unsupported])[] = [
+  ...PEERS.map((key) => [key, true] as const),
   ['toPorts', true],
-  ['toEndpoints', 'is not built yet'],
-  ['toRequires', NOT_SUPPORTED],
-  ['toServices', NOT_SUPPORTED],
-  ['toGroups', NOT_SUPPORTED],
-  ['toNodes', NOT_SUPPORTED],
-  ['icmps', NOT_SUPPORTED],
-  ['authentication', NOT_SUPPORTED],
+  ['toRequires', notSupported('say it in toEndpoints')],
+  ['toServices', notSupported('use toEndpoints, toFQDNs or toCIDR')],
+  ['toGroups', notSupported('use toFQDNs or toCIDRSet')],
+  ['toNodes', notSupported('use toEntities: [host] or toCIDR')],
+  ['icmps', notSupported('a rule without toPorts is about ICMP as well')],
+  ['authentication', notSupported('namegate decides by address and port')],
 ]
 const ALLOW_RULE: FieldTable = new Map(RULE)
 const DENY_RULE: FieldTable = new Map([
@@ -28,11 +32,11 @@ const DENY_RULE: FieldTable = new Map([
   ['toFQDNs', 'is not supported in egressDeny: names say what is allowed'],
 ])
 
-const CIDR_SET: FieldTable = new Map<string, true | string>([
+const CIDR_SET: FieldTable = new Map<string, true | Unsupported>([
   ['cidr', true],
   ['except', true],
-  ['cidrGroupRef', NOT_SUPPORTED],
-  ['cidrGroupSelector', NOT_SUPPORTED],
+  ['cidrGroupRef', notSupported('write the prefixes')],
+  ['cidrGroupSelector', notSupported('write the prefixes')],
 ])
 
 const ENTITIES: readonly Entity[] = [
@@ -44,24 +48,33 @@ const ENTITIES: readonly Entity[] = [
   'all',
   'none',
 ]
-/** Entities of Cilium that have no meaning here. */
-const OTHER_ENTITIES: readonly string[] = [
-  'init',
-  'ingress',
-  'unmanaged',
-  'remote-node',
-  'health',
-  'kube-apiserver',
-]
+/** Entities of Cilium that have no meaning here, and what to say instead. */
+const OTHER_ENTITIES: ReadonlyMap<string, string> = new Map([
+  ['init', 'endpoints are known with their labels or not at all'],
+  ['ingress', 'use toCIDR'],
+  ['unmanaged', 'use toEntities: [cluster] or toCIDR'],
+  ['remote-node', 'use toCIDR, or a resource and toEndpoints'],
+  ['health', 'use toCIDR'],
+  ['kube-apiserver', 'use toCIDR, or a resource and toEndpoints'],
+])
 
-/** The rule, or none for `{}`, which allows and denies nothing. */
-export function readRule(reader: Reader, action: Rule['action']): readonly Rule[] {
-  const fields = reader.fields(action === 'allow' ? ALLOW_RULE : DENY_RULE)
+/**
+ * The rule, or none for `{}`, which allows and denies nothing. A rule with a field that is not supported allows nothing
+ * either; one that denies is refused in any case, since what it would deny is not known.
+ */
+export function readRule(
+  reader: Reader,
+  action: Rule['action'],
+  namespace: string | undefined,
+): readonly Rule[] {
+  const table = action === 'allow' ? ALLOW_RULE : DENY_RULE
+  const fields = (action === 'allow' ? reader : reader.strict()).fields(table)
   if (fields === undefined) return []
   refuseNothing(reader)
-  const peers = readPeers(fields)
+  const peers = readPeers(fields, namespace)
   const ports = fields.get('toPorts')
   const portRules = ports === undefined ? [] : readPortRules(ports, action)
+  if (hasUnsupported(fields, table)) return []
   if (peers.kind === 'any' && portRules.length === 0) return []
   const toPorts = portRules.length === 0 ? undefined : portRules
   return [{ action, peers, toPorts, position: reader.position }]
@@ -78,9 +91,10 @@ function refuseNothing(reader: Reader): void {
 }
 
 /** No peer field: any peer. One that is there and empty selects nothing. */
-function readPeers(fields: ReadonlyMap<string, Reader>): Peers {
+function readPeers(fields: ReadonlyMap<string, Reader>, namespace: string | undefined): Peers {
   const kinds: readonly (readonly [string, (item: Reader) => PeerSelector | undefined])[] = [
     ['toFQDNs', readFqdn],
+    ['toEndpoints', (item) => readEndpoints(item, namespace)],
     ['toCIDR', readCidr],
     ['toCIDRSet', readCidrSet],
     ['toEntities', readEntity],
@@ -116,14 +130,26 @@ function readFqdn(reader: Reader): PeerSelector | undefined {
   return { kind: 'fqdn', pattern }
 }
 
+function readEndpoints(reader: Reader, namespace: string | undefined): PeerSelector | undefined {
+  const selector = readSelector(reader)
+  if (selector === undefined) return undefined
+  const reserved = keysOf(selector).find((key) => key.startsWith('reserved:'))
+  if (reserved !== undefined) {
+    return reader.unsupported(`${reserved} is not supported: use toEntities`)
+  }
+  return { kind: 'endpoints', selector: inNamespace(selector, namespace) }
+}
+
 function readCidr(reader: Reader): PeerSelector | undefined {
   const prefix = readPrefix(reader)
   return prefix === undefined ? undefined : { kind: 'cidr', prefix, except: [] }
 }
 
-function readCidrSet(reader: Reader): PeerSelector | undefined {
+/** An entry of toCIDRSet, or an ipBlock, which is the same. */
+export function readCidrSet(reader: Reader): PeerSelector | undefined {
   const fields = reader.fields(CIDR_SET)
   if (fields === undefined) return undefined
+  if (hasUnsupported(fields, CIDR_SET)) return undefined
   const cidr = fields.get('cidr')
   if (cidr === undefined) return reader.fault('found no cidr, expected one')
   const prefix = readPrefix(cidr)
@@ -151,6 +177,8 @@ function readEntity(reader: Reader): PeerSelector | undefined {
   if (text === undefined) return undefined
   const entity = ENTITIES.find((each) => each === text)
   if (entity !== undefined) return { kind: 'entity', entity }
-  if (OTHER_ENTITIES.includes(text)) return reader.fault(`${text} is not supported`)
+  const instead = OTHER_ENTITIES.get(text)
+  if (instead !== undefined)
+    return reader.unsupported(`${text} ${notSupported(instead).unsupported}`)
   return reader.expected(listWords(ENTITIES))
 }

@@ -1,13 +1,20 @@
 // One `spec` of a policy: whom it selects, its rules, and whether it turns default deny on (SEMANTICS 2).
 
-import { isMapping, type FieldTable, type Reader } from '../core/source-document.ts'
-import { labelKeyFault, labelValueFault, NAMESPACE_KEY, splitKey } from './labels.ts'
+import {
+  isMapping,
+  notSupported,
+  type FieldTable,
+  type Reader,
+  type Unsupported,
+} from '../core/source-document.ts'
 import { readRule } from './load-rule.ts'
-import type { LabelSelector, Policy, Rule } from './rule.ts'
+import { readSelector } from './load-selector.ts'
+import type { Policy, Rule } from './rule.ts'
 
-const EGRESS_ONLY = 'is not supported: namegate decides egress only'
+/** What a field about ingress is told, unless `policies.ingress: ignore`. */
+export const EGRESS_ONLY = 'is not supported: namegate decides egress only'
 
-const SPEC: FieldTable = new Map<string, true | string>([
+const SPEC: readonly (readonly [string, true | string | Unsupported])[] = [
   ['endpointSelector', true],
   ['egress', true],
   ['egressDeny', true],
@@ -16,34 +23,36 @@ const SPEC: FieldTable = new Map<string, true | string>([
   ['labels', true],
   ['ingress', EGRESS_ONLY],
   ['ingressDeny', EGRESS_ONLY],
-  ['nodeSelector', 'is not supported: policies select endpoints'],
-  ['log', 'is not supported'],
-])
-
-const SELECTOR: FieldTable = new Map([
-  ['matchLabels', true],
-  ['matchExpressions', true],
-])
+  ['nodeSelector', notSupported('policies select endpoints')],
+  ['log', notSupported('flows name the policy that decided')],
+]
+const EGRESS_SPEC: FieldTable = new Map(SPEC)
+/** For `policies.ingress: ignore`. */
+const WHOLE_SPEC: FieldTable = new Map([...SPEC, ['ingress', true], ['ingressDeny', true]])
 
 const DEFAULT_DENY: FieldTable = new Map([
   ['egress', true],
   ['ingress', true],
 ])
 
-export type Spec = Pick<Policy, 'selector' | 'rules' | 'defaultDeny' | 'position'>
+export type Spec = Pick<Policy, 'selector' | 'rules' | 'defaultDeny' | 'halfEnforced' | 'position'>
 
 /** Reads a spec; `namespace` is the policy's, undefined for a clusterwide one. */
-export function readSpec(reader: Reader, namespace: string | undefined): Spec | undefined {
-  const fields = reader.fields(SPEC)
+export function readSpec(
+  reader: Reader,
+  namespace: string | undefined,
+  ingress: 'error' | 'ignore' = 'error',
+): Spec | undefined {
+  const fields = reader.fields(ingress === 'ignore' ? WHOLE_SPEC : EGRESS_SPEC)
   if (fields === undefined) return undefined
   fields.get('description')?.text()
   fields.get('labels')?.items()
-  const explicit = readDefaultDeny(fields.get('enableDefaultDeny'))
+  const explicit = readDefaultDeny(fields.get('enableDefaultDeny'), ingress)
   const allow = fields.get('egress')?.items() ?? []
   const deny = fields.get('egressDeny')?.items() ?? []
   const rules: Rule[] = []
-  for (const rule of allow) rules.push(...readRule(rule, 'allow'))
-  for (const rule of deny) rules.push(...readRule(rule, 'deny'))
+  for (const rule of allow) rules.push(...readRule(rule, 'allow', namespace))
+  for (const rule of deny) rules.push(...readRule(rule, 'deny', namespace))
   const hasRules = allow.length + deny.length > 0
   const has = (key: string): boolean => isMapping(reader.value) && key in reader.value
   if (!hasRules && explicit !== true && !has('ingress') && !has('ingressDeny')) {
@@ -56,42 +65,20 @@ export function readSpec(reader: Reader, namespace: string | undefined): Spec | 
     if (has('nodeSelector')) return undefined
     return reader.fault('found no endpointSelector, expected one; `{}` selects every endpoint')
   }
-  const selector = readSelector(selectorReader, namespace)
-  if (selector === undefined) return undefined
-  return { selector, rules, defaultDeny: explicit ?? hasRules, position: reader.position }
+  const selector = readSelector(selectorReader, { ownNamespace: namespace })
+  if (selector === undefined || has('nodeSelector')) return undefined
+  const spec = { selector, rules, defaultDeny: explicit ?? hasRules, position: reader.position }
+  const isHalf = fields.has('ingress') || fields.has('ingressDeny')
+  return isHalf ? { ...spec, halfEnforced: true } : spec
 }
 
-/** `enableDefaultDeny.egress`; that of ingress may only be off. */
-function readDefaultDeny(reader: Reader | undefined): boolean | undefined {
+/** `enableDefaultDeny.egress`; that of ingress may only be off, unless ingress is ignored. */
+function readDefaultDeny(
+  reader: Reader | undefined,
+  onIngress: 'error' | 'ignore',
+): boolean | undefined {
   const fields = reader?.fields(DEFAULT_DENY)
   const ingress = fields?.get('ingress')
-  if (ingress?.flag() === true) ingress.fault(EGRESS_ONLY, 'key')
+  if (ingress?.flag() === true && onIngress === 'error') ingress.fault(EGRESS_ONLY, 'key')
   return fields?.get('egress')?.flag()
-}
-
-function readSelector(reader: Reader, namespace: string | undefined): LabelSelector | undefined {
-  const fields = reader.fields(SELECTOR)
-  if (fields === undefined) return undefined
-  const expressions = fields.get('matchExpressions')
-  if ((expressions?.items()?.length ?? 0) > 0) expressions?.fault('is not built yet', 'key')
-  const matchLabels = new Map<string, string>()
-  for (const [key, value] of fields.get('matchLabels')?.entries() ?? []) {
-    const keyFault = labelKeyFault(key)
-    if (keyFault !== undefined)
-      value.fault(`found ${JSON.stringify(key)}, expected ${keyFault}`, 'key')
-    const text = value.text()
-    const valueFault = text === undefined ? undefined : labelValueFault(text)
-    if (valueFault !== undefined) value.expected(valueFault)
-    if (text === undefined) continue
-    if (namespace !== undefined && isNamespaceKey(key) && text !== namespace) {
-      value.expected(`${namespace}: the policy selects in its own namespace only`)
-    }
-    matchLabels.set(key, text)
-  }
-  return { matchLabels }
-}
-
-function isNamespaceKey(text: string): boolean {
-  const { source, key } = splitKey(text, 'any')
-  return key === NAMESPACE_KEY && (source === 'any' || source === 'k8s')
 }

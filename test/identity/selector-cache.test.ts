@@ -10,6 +10,8 @@ import {
   type Selector,
   type SelectorSpec,
 } from '../../src/identity/selector-cache.ts'
+import { indexLabels, selectorMatches } from '../../src/policy/labels.ts'
+import type { LabelExpression } from '../../src/policy/rule.ts'
 import { patternOf, prefixOf } from '../support/node.ts'
 import { Random } from '../support/random.ts'
 
@@ -19,6 +21,14 @@ function fqdn(text: string): SelectorSpec {
 
 function cidr(text: string, ...except: readonly string[]): SelectorSpec {
   return { kind: 'cidr', prefix: prefixOf(text), except: except.map(prefixOf) }
+}
+
+function endpoints(
+  matchLabels: readonly (readonly [string, string])[],
+  ...matchExpressions: readonly LabelExpression[]
+): SelectorSpec {
+  const selector = { matchLabels: new Map(matchLabels), matchExpressions }
+  return { kind: 'endpoints', selector }
 }
 
 const SPECS: readonly SelectorSpec[] = [
@@ -31,6 +41,12 @@ const SPECS: readonly SelectorSpec[] = [
   cidr('10.1.0.0/16'),
   cidr('fd00::/8', 'fd00::/64'),
   { kind: 'named' },
+  endpoints([['a', 'b']]),
+  endpoints([['k8s:a', 'b']], { key: 'c', operator: 'DoesNotExist', values: [] }),
+  endpoints([], { key: 'c', operator: 'NotIn', values: ['d', 'e'] }),
+  endpoints([], { key: 'a', operator: 'In', values: ['b', 'c'] }),
+  endpoints([], { key: 'a', operator: 'Exists', values: [] }),
+  endpoints([]),
 ]
 const LABELS = [
   ['fqdn:*.x'],
@@ -42,6 +58,11 @@ const LABELS = [
   ['cidr:fd00::/64'],
   ['cidr:fd00::/16'],
   ['k8s:a=b'],
+  ['external:a=b', 'k8s:c=d'],
+  ['external:a=c'],
+  ['k8s:c=f', 'fqdn:a.x'],
+  ['k8s:a=b', 'reserved:host'],
+  ['k8s:a=b', 'reserved:world', 'reserved:world-ipv4'],
   ['reserved:named', 'fqdn:a.x'],
   ['reserved:named'],
 ]
@@ -49,6 +70,10 @@ const LABELS = [
 function selectsNaively(spec: SelectorSpec, labels: readonly string[]): boolean {
   if (spec.kind === 'fqdn') return labels.includes(`fqdn:${spec.pattern.text}`)
   if (spec.kind === 'named') return labels.includes('reserved:named')
+  if (spec.kind === 'endpoints') {
+    const isKnown = !labels.some((label) => label.startsWith('reserved:'))
+    return isKnown && selectorMatches(spec.selector, indexLabels(labels))
+  }
   return labels.some((label) => {
     if (!label.startsWith('cidr:')) return false
     const prefix = prefixOf(label.slice(5))

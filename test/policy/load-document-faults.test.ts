@@ -138,7 +138,10 @@ const ROWS: readonly (readonly [why: string, text: string, faults: readonly stri
   [
     'matchExpressions',
     `${API + KIND + META}spec: { endpointSelector: { matchExpressions: [{}] }, egress: [{}] }\n`,
-    ['4:29: spec.endpointSelector.matchExpressions: is not built yet'],
+    [
+      '4:48: spec.endpointSelector.matchExpressions[0]: found no key, expected a label key',
+      '4:48: spec.endpointSelector.matchExpressions[0]: found no operator, expected In, NotIn, Exists or DoesNotExist',
+    ],
   ],
   [
     'a label value that is no text',

@@ -20,20 +20,24 @@ function ruleFaults(rule: string, list = 'egress'): readonly string[] {
 }
 
 const RULES: readonly (readonly [rule: string, faults: readonly string[]])[] = [
-  ['toEndpoints: []', ['7:7: toEndpoints: is not built yet']],
-  ['toRequires: []', ['7:7: toRequires: is not supported']],
-  ['toServices: []', ['7:7: toServices: is not supported']],
-  ['toGroups: []', ['7:7: toGroups: is not supported']],
-  ['toNodes: []', ['7:7: toNodes: is not supported']],
-  ['icmps: []', ['7:7: icmps: is not supported']],
-  ['authentication: {}', ['7:7: authentication: is not supported']],
+  ['toRequires: []', ['7:7: toRequires: is not supported: say it in toEndpoints']],
+  ['toServices: []', ['7:7: toServices: is not supported: use toEndpoints, toFQDNs or toCIDR']],
+  ['toGroups: []', ['7:7: toGroups: is not supported: use toFQDNs or toCIDRSet']],
+  ['toNodes: []', ['7:7: toNodes: is not supported: use toEntities: [host] or toCIDR']],
+  ['icmps: []', ['7:7: icmps: is not supported: a rule without toPorts is about ICMP as well']],
+  [
+    'authentication: {}',
+    ['7:7: authentication: is not supported: namegate decides by address and port'],
+  ],
   // A rule without peers means any peer: a list that was commented out must not become that.
   ['toFQDNs:', ['7:7: toFQDNs: found nothing, expected a list; [] selects nothing']],
   ['toPorts: null', ['7:16: toPorts: found nothing, expected a list; [] selects nothing']],
   ['toFqdns: []', ['7:7: unknown field toFqdns; did you mean "toFQDNs"?']],
   [
     'banana: []',
-    ['7:7: unknown field banana, expected toFQDNs, toCIDR, toCIDRSet, toEntities or toPorts'],
+    [
+      '7:7: unknown field banana, expected toFQDNs, toEndpoints, toCIDR, toCIDRSet, toEntities or toPorts',
+    ],
   ],
   ['toCIDR: 10.0.0.0/8', ['7:15: toCIDR: found "10.0.0.0/8", expected a list']],
   [
@@ -48,10 +52,7 @@ const RULES: readonly (readonly [rule: string, faults: readonly string[]])[] = [
   ['toCIDRSet: [{}]', ['7:19: toCIDRSet[0]: found no cidr, expected one']],
   [
     'toCIDRSet: [{ cidrGroupRef: x }]',
-    [
-      '7:19: toCIDRSet[0]: found no cidr, expected one',
-      '7:21: toCIDRSet[0].cidrGroupRef: is not supported',
-    ],
+    ['7:21: toCIDRSet[0].cidrGroupRef: is not supported: write the prefixes'],
   ],
   [
     'toCIDRSet: [{ cidr: 10.0.0.0/8, except: [192.0.2.0/24] }]',
@@ -65,7 +66,12 @@ const RULES: readonly (readonly [rule: string, faults: readonly string[]])[] = [
     'toCIDRSet: [{ cidr: "::/0", except: [10.0.0.0/8] }]',
     ['7:44: toCIDRSet[0].except[0]: found "10.0.0.0/8", expected a prefix inside ::/0'],
   ],
-  ['toEntities: [kube-apiserver]', ['7:20: toEntities[0]: kube-apiserver is not supported']],
+  [
+    'toEntities: [kube-apiserver]',
+    [
+      '7:20: toEntities[0]: kube-apiserver is not supported: use toCIDR, or a resource and toEndpoints',
+    ],
+  ],
   [
     'toEntities: [World]',
     [
@@ -115,23 +121,37 @@ const RULES: readonly (readonly [rule: string, faults: readonly string[]])[] = [
   ],
   [
     'toPorts: [{ ports: [{}] }]',
-    ['7:27: toPorts[0].ports[0]: found no port, expected a port from 0 to 65535'],
+    [
+      '7:27: toPorts[0].ports[0]: found no port, expected a port from 0 to 65535, or the name of one',
+    ],
   ],
   [
-    'toPorts: [{ ports: [{ port: http }] }]',
-    ['7:35: toPorts[0].ports[0].port: named ports are not built yet: found "http"'],
+    'toPorts: [{ ports: [{ port: http-of-the-shop }] }]',
+    [
+      '7:35: toPorts[0].ports[0].port: found "http-of-the-shop", expected a port from 0 to 65535, or the name of one',
+    ],
+  ],
+  [
+    'toPorts: [{ ports: [{ port: http, endPort: 90 }] }]',
+    ['7:50: toPorts[0].ports[0].endPort: can not stand beside a named port'],
   ],
   [
     'toPorts: [{ ports: [{ port: 65536 }] }]',
-    ['7:35: toPorts[0].ports[0].port: found 65536, expected a port from 0 to 65535'],
+    [
+      '7:35: toPorts[0].ports[0].port: found 65536, expected a port from 0 to 65535, or the name of one',
+    ],
   ],
   [
     'toPorts: [{ ports: [{ port: "010" }] }]',
-    ['7:35: toPorts[0].ports[0].port: found "010", expected a port from 0 to 65535'],
+    [
+      '7:35: toPorts[0].ports[0].port: found "010", expected a port from 0 to 65535, or the name of one',
+    ],
   ],
   [
     'toPorts: [{ ports: [{ port: -1 }] }]',
-    ['7:35: toPorts[0].ports[0].port: found -1, expected a port from 0 to 65535'],
+    [
+      '7:35: toPorts[0].ports[0].port: found -1, expected a port from 0 to 65535, or the name of one',
+    ],
   ],
   [
     'toPorts: [{ ports: [{ port: 90, endPort: 80 }] }]',
@@ -145,7 +165,9 @@ const RULES: readonly (readonly [rule: string, faults: readonly string[]])[] = [
   ],
   [
     'toPorts: [{ ports: [{ port: 1, protocol: ICMP }] }]',
-    ['7:48: toPorts[0].ports[0].protocol: ICMP is not supported'],
+    [
+      '7:48: toPorts[0].ports[0].protocol: ICMP is not supported: a rule without toPorts is about it as well',
+    ],
   ],
   [
     'toPorts: [{ ports: [{ port: 1, protocol: tpc }] }]',
@@ -153,11 +175,11 @@ const RULES: readonly (readonly [rule: string, faults: readonly string[]])[] = [
   ],
   [
     'toPorts: [{ ports: [{ port: 1 }], rules: { http: [{}] } }]',
-    ['7:50: toPorts[0].rules.http: is not supported'],
+    ['7:50: toPorts[0].rules.http: is not supported: namegate decides by name, address and port'],
   ],
   [
     'toPorts: [{ ports: [{ port: 1 }], rules: { kafka: [{}] } }]',
-    ['7:50: toPorts[0].rules.kafka: is not supported'],
+    ['7:50: toPorts[0].rules.kafka: is not supported: namegate decides by name, address and port'],
   ],
   [
     'toPorts: [{ ports: [{ port: 53 }], rules: { dns: [] } }]',
@@ -175,11 +197,13 @@ const RULES: readonly (readonly [rule: string, faults: readonly string[]])[] = [
   ],
   [
     'toPorts: [{ ports: [{ port: 1 }], serverNames: [a] }]',
-    ['7:41: toPorts[0].serverNames: is not supported'],
+    ['7:41: toPorts[0].serverNames: is not supported: use toFQDNs'],
   ],
   [
     'toPorts: [{ ports: [{ port: 1 }], terminatingTLS: {} }]',
-    ['7:41: toPorts[0].terminatingTLS: is not supported'],
+    [
+      '7:41: toPorts[0].terminatingTLS: is not supported: namegate decides by name, address and port',
+    ],
   ],
 ]
 
@@ -208,16 +232,16 @@ test('loadPolicies tells every fault of a file at once, in its order', () => {
   egress:
     - toCIDR: [x]
       toPorts:
-        - ports: [{ port: http }]
+        - ports: [{ port: http_ }]
     - toFQDNs: [{ matchName: "a b" }]
 ---
-kind: NetworkPolicy
+kind: List
 `
   assert.deepEqual(faultsOf(text), [
     '7:16: spec.egress[0].toCIDR[0]: expected an address or prefix, found "x"',
-    '9:27: spec.egress[0].toPorts[0].ports[0].port: named ports are not built yet: found "http"',
+    '9:27: spec.egress[0].toPorts[0].ports[0].port: found "http_", expected a port from 0 to 65535, or the name of one',
     '10:30: spec.egress[1].toFQDNs[0].matchName: found the character " ", expected letters, digits, - _ . or *',
-    '12:7: kind: is not built yet',
+    '12:7: kind: is not supported: write its items as documents of their own',
   ])
 })
 

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { formatFault, type Position } from '../../src/core/errors.ts'
 import { formatPrefix } from '../../src/core/ip.ts'
 import { formatPortRange } from '../../src/core/protocol.ts'
+import { formatSelector } from '../../src/policy/labels.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
 import type { Policy, Rule } from '../../src/policy/rule.ts'
 
@@ -30,6 +31,7 @@ function show({ action, peers, toPorts }: Rule): string {
           .map((each) => {
             if (each.kind === 'fqdn') return each.pattern.text
             if (each.kind === 'entity') return each.entity
+            if (each.kind === 'endpoints') return `{${formatSelector(each.selector)}}`
             return [each.prefix, ...each.except].map(formatPrefix).join(' except ')
           })
           .join(' ')}]`

@@ -4,14 +4,15 @@
 
 import { parseName } from '../../src/core/name.ts'
 import { containsPrefix, type Prefix } from '../../src/core/ip.ts'
-import { indexLabels, policySelects } from '../../src/policy/labels.ts'
 import { matches } from '../../src/policy/pattern.ts'
-import type { Entity, PeerSelector, Policy, Rule } from '../../src/policy/rule.ts'
+import type { Entity, LabelSelector, PeerSelector, Policy, Rule } from '../../src/policy/rule.ts'
 
 export interface NaiveWorld {
   readonly nodeAddresses: readonly Prefix[]
   /** Addresses of known endpoints. */
   readonly endpointAddresses: readonly Prefix[]
+  /** What known endpoints and resources carry; their prefixes are among `endpointAddresses`. */
+  readonly labelled?: readonly { readonly prefix: Prefix; readonly labels: readonly string[] }[]
   /** What is known of names; every (name, address) an answer taught that has not been forgotten. */
   readonly names: readonly { readonly name: string; readonly address: Prefix }[]
 }
@@ -33,8 +34,11 @@ export function naiveVerdict(
   defaultEgress: 'allow' | 'audit' | 'deny',
   flow: NaiveFlow,
 ): NaiveVerdict {
-  const labels = indexLabels(flow.labels)
-  const selecting = policies.filter((policy) => policySelects(policy, labels))
+  const labels = withNamespace(flow.labels)
+  const selecting = policies.filter(({ namespace, selector }) => {
+    const inside = namespace === undefined || labels.includes(`${NAMESPACE}=${namespace}`)
+    return inside && fits(selector, labels)
+  })
   const covering = selecting
     .flatMap((policy) => policy.rules)
     .filter((rule) => peersInclude(rule, world, flow.peer) && portsInclude(rule, flow))
@@ -63,7 +67,43 @@ function selects(selector: PeerSelector, world: NaiveWorld, peer: Prefix): boole
       )
     case 'entity':
       return isIn(selector.entity, classOf(world, peer), peer)
+    case 'endpoints':
+      return classOf(world, peer) === 'endpoint' && fits(selector.selector, labelsAt(world, peer))
   }
+}
+
+const NAMESPACE = 'k8s:io.kubernetes.pod.namespace'
+
+/** Nothing said about the namespace is `default`. */
+function withNamespace(labels: readonly string[]): readonly string[] {
+  const said = labels.some((label) => label.startsWith(`${NAMESPACE}=`))
+  return said ? labels : [...labels, `${NAMESPACE}=default`]
+}
+
+/** Labels of everything around an address; of one key those of the longest prefix. */
+function labelsAt(world: NaiveWorld, peer: Prefix): readonly string[] {
+  const around = (world.labelled ?? []).filter(({ prefix }) => containsPrefix(prefix, peer))
+  const byKey = new Map<string, string>()
+  for (const { labels } of around.sort((a, b) => a.prefix.length - b.prefix.length)) {
+    for (const label of labels) byKey.set(label.split('=')[0] ?? '', label)
+  }
+  return withNamespace([...byKey.values()])
+}
+
+/** Every condition of a selector, one after the other over all labels. */
+function fits(selector: LabelSelector, labels: readonly string[]): boolean {
+  const values = (key: string): readonly string[] =>
+    labels.flatMap((label) => {
+      const [name = '', value = ''] = label.split('=')
+      return name === key || name.split(':')[1] === key ? [value] : []
+    })
+  const equal = [...selector.matchLabels].every(([key, value]) => values(key).includes(value))
+  const holds = (selector.matchExpressions ?? []).every(({ key, operator, values: given }) => {
+    const isPositive = operator === 'In' || operator === 'Exists'
+    const wants = operator === 'In' || operator === 'NotIn' ? given : values(key)
+    return values(key).some((value) => wants.includes(value)) === isPositive
+  })
+  return equal && holds
 }
 
 function portsInclude(rule: Rule, { protocol, port }: NaiveFlow): boolean {

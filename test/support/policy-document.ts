@@ -3,7 +3,7 @@
 
 import { formatPrefix } from '../../src/core/ip.ts'
 import { formatProtocol, PORT_PROTOCOLS, type PortRange } from '../../src/core/protocol.ts'
-import type { PeerSelector, Policy, PortRule, Rule } from '../../src/policy/rule.ts'
+import type { LabelSelector, PeerSelector, Policy, PortRule, Rule } from '../../src/policy/rule.ts'
 
 export function formatPolicy(policy: Policy): string {
   const { kind, name, namespace } = policy
@@ -18,12 +18,18 @@ export function formatPolicy(policy: Policy): string {
     kind,
     metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
     spec: {
-      endpointSelector: { matchLabels: Object.fromEntries(policy.selector.matchLabels) },
+      endpointSelector: selectorDocument(policy.selector),
       ...(egress.length === 0 ? {} : { egress }),
       ...(deny.length === 0 ? {} : { egressDeny: deny }),
       ...(policy.defaultDeny ? {} : { enableDefaultDeny: { egress: false } }),
     },
   })
+}
+
+/** The namespace that the loader puts in front is written out, which means the same. */
+function selectorDocument({ matchLabels, matchExpressions }: LabelSelector): object {
+  const labels = { matchLabels: Object.fromEntries(matchLabels) }
+  return matchExpressions === undefined ? labels : { ...labels, matchExpressions }
 }
 
 function ruleDocument(rule: Rule): object {
@@ -41,6 +47,8 @@ function peersDocument({ peers }: Rule): object {
       return { toFQDNs: items }
     case 'entity':
       return { toEntities: items }
+    case 'endpoints':
+      return { toEndpoints: items }
     case 'cidr':
       return peers.selectors.some((peer) => peer.kind === 'cidr' && peer.except.length > 0)
         ? { toCIDRSet: items }
@@ -56,6 +64,8 @@ function peerDocument(peer: PeerSelector): object | string {
         : { matchPattern: peer.pattern.text }
     case 'entity':
       return peer.entity
+    case 'endpoints':
+      return selectorDocument(peer.selector)
     case 'cidr':
       return { cidr: formatPrefix(peer.prefix), except: peer.except.map(formatPrefix) }
   }

@@ -1,0 +1,105 @@
+// Selectors by the labels of known endpoints and external resources (`toEndpoints`). What is known carries no
+// `reserved:` label: the world's and the node's own addresses do, so that a negative condition (`NotIn`,
+// `DoesNotExist`) never selects them. Written by the selector cache alone.
+//
+// Cost: an identity is matched with the selectors that want one of its labels, and with those that want none in
+// particular; a new selector with the identities that have the label it wants, else with all known ones.
+
+import type { Identity } from '../core/ids.ts'
+import type { LabelSet } from '../core/labels.ts'
+import { indexLabels, selectorMatches, splitKey, type LabelIndex } from '../policy/labels.ts'
+import type { LabelSelector } from '../policy/rule.ts'
+
+interface Holder {
+  readonly selector: LabelSelector
+}
+
+/** Bucket of selectors that want no one label in particular. */
+const ANY_LABEL = ''
+
+export class LabelSelectors<Kept extends Holder> {
+  /** Selectors by one `key=value`, whatever its source, without which they match nothing. */
+  readonly #byLabel = new Map<string, Set<Kept>>()
+  readonly #known = new Map<Identity, LabelIndex>()
+  readonly #identitiesByLabel = new Map<string, Set<Identity>>()
+
+  add(kept: Kept): void {
+    addTo(this.#byLabel, bucketOf(kept.selector), kept)
+  }
+
+  remove(kept: Kept): void {
+    removeFrom(this.#byLabel, bucketOf(kept.selector), kept)
+  }
+
+  /** Registers an identity, when its labels are those of something known. */
+  addIdentity(id: Identity, set: LabelSet): void {
+    if (!isKnown(set)) return
+    const labels = indexLabels(plainTexts(set))
+    this.#known.set(id, labels)
+    for (const bucket of bucketsOf(labels)) addTo(this.#identitiesByLabel, bucket, id)
+  }
+
+  /** The selectors that select a label set. */
+  selectorsFor(set: LabelSet): readonly Kept[] {
+    if (this.#byLabel.size === 0 || !isKnown(set)) return []
+    const labels = indexLabels(plainTexts(set))
+    return [ANY_LABEL, ...bucketsOf(labels)].flatMap((bucket) =>
+      [...(this.#byLabel.get(bucket) ?? [])].filter(({ selector }) =>
+        selectorMatches(selector, labels),
+      ),
+    )
+  }
+
+  removeIdentity(id: Identity): void {
+    const labels = this.#known.get(id)
+    if (labels === undefined) return
+    this.#known.delete(id)
+    for (const bucket of bucketsOf(labels)) removeFrom(this.#identitiesByLabel, bucket, id)
+  }
+
+  /** Identities there are that a selector selects. */
+  identitiesOf({ selector }: Holder): ReadonlySet<Identity> {
+    const bucket = bucketOf(selector)
+    const candidates =
+      bucket === ANY_LABEL ? this.#known.keys() : (this.#identitiesByLabel.get(bucket) ?? [])
+    const selected = new Set<Identity>()
+    for (const id of candidates) {
+      const labels = this.#known.get(id)
+      if (labels !== undefined && selectorMatches(selector, labels)) selected.add(id)
+    }
+    return selected
+  }
+}
+
+/** Whether labels are those of a known endpoint or resource. */
+function isKnown({ labels }: LabelSet): boolean {
+  return !labels.some(({ kind, key }) => kind === 'plain' && key.startsWith('reserved:'))
+}
+
+function plainTexts({ labels }: LabelSet): readonly string[] {
+  return labels.flatMap(({ kind, text }) => (kind === 'plain' ? [text] : []))
+}
+
+function bucketOf({ matchLabels }: LabelSelector): string {
+  // The last one: the namespace, which many share, is put in front of what the author wrote.
+  const last = [...matchLabels].at(-1)
+  return last === undefined ? ANY_LABEL : `${splitKey(last[0], '').key}=${last[1]}`
+}
+
+function bucketsOf({ byKey }: LabelIndex): Iterable<string> {
+  const buckets = new Set<string>()
+  for (const [key, values] of byKey) for (const value of values) buckets.add(`${key}=${value}`)
+  return buckets
+}
+
+function addTo<Item>(map: Map<string, Set<Item>>, key: string, item: Item): void {
+  const items = map.get(key)
+  if (items === undefined) map.set(key, new Set([item]))
+  else items.add(item)
+}
+
+function removeFrom<Item>(map: Map<string, Set<Item>>, key: string, item: Item): void {
+  const items = map.get(key)
+  items?.delete(item)
+  if (items?.size === 0) map.delete(key)
+}
