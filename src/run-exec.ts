@@ -101,6 +101,8 @@ async function runIn(folder: string, options: ExecOptions, undo: Undo): Promise<
   undo.push(() => daemon.stop())
   const recorder = await record(daemon, addons.conntrack, undo)
   launcher.go()
+  // The command's mounts hold what they need of it: nothing stays behind, whatever ends us from here on.
+  void launcher.started.then(() => rmSync(folder, { recursive: true, force: true }))
   const end = await launcher.ended
   recorder.look()
   return end.kind === 'failed' ? notRun(end, options) : { code: codeOf(end), recorder }
