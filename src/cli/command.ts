@@ -25,6 +25,8 @@ export interface ParsedArguments {
   readonly positionals: readonly string[]
   /** Text options by name. */
   readonly texts: ReadonlyMap<string, string>
+  /** Texts of options that may be given several times, by name. */
+  readonly lists: ReadonlyMap<string, readonly string[]>
   /** Flags that were given. */
   readonly flags: ReadonlySet<string>
 }
@@ -54,17 +56,19 @@ export function readArguments(
       strict: true,
     })
     const texts = new Map<string, string>()
+    const lists = new Map<string, readonly string[]>()
     const flags = new Set<string>()
     for (const [name, value] of Object.entries(values)) {
       if (typeof value === 'string') texts.set(name, value)
       else if (value === true) flags.add(name)
+      else if (Array.isArray(value)) lists.set(name, value.map(String))
     }
     if (flags.has('help')) {
       output.stdout(help)
       return EXIT_OK
     }
     const format = texts.get('output')
-    if (format === undefined || format === 'json') return { positionals, texts, flags }
+    if (format === undefined || format === 'json') return { positionals, texts, lists, flags }
     return usageError(`-o: found ${format}, expected json`, help, output)
   } catch (error) {
     const reason = error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error)

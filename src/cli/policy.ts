@@ -1,32 +1,43 @@
 // `namegate policy VERB`: finds the verb's command.
 
 import { nearest } from '../core/nearest.ts'
-import { EXIT_OK, readArguments, usageError, type CommandOutput } from './command.ts'
-import { policyCheckCommand } from './policy-check.ts'
+import { EXIT_OK, readArguments, usageError, type Command, type CommandOutput } from './command.ts'
 
-const HELP = `Usage: namegate policy check PATH...
+const HELP = `Usage: namegate policy check|explain ...
 
-check     validates policy files ('namegate policy check --help')
+check     validates policy files
+explain   may an endpoint ask a name or connect, and why
+'namegate policy VERB --help' tells more.
 
 Options:
-  --config FILE     accepted, not used
+  --config FILE     config file
   -h, --help        this text
 
 Examples:
   namegate policy check config/policies
+  namegate policy explain --policies config/policies --labels app=shop --ask www.example.com
 `
 
-const NOT_BUILT: readonly string[] = ['explain', 'suggest', 'lint', 'test', 'wait']
+/** Each is loaded when it is called: checking needs no core. */
+const VERBS: ReadonlyMap<string, () => Promise<Command>> = new Map([
+  ['check', async () => (await import('./policy-check.ts')).policyCheckCommand],
+  ['explain', async () => (await import('./policy-explain.ts')).policyExplainCommand],
+])
+const NOT_BUILT: readonly string[] = ['suggest', 'lint', 'test', 'wait']
 
-export function policyCommand(args: readonly string[], output: CommandOutput): number {
+export async function policyCommand(
+  args: readonly string[],
+  output: CommandOutput,
+): Promise<number> {
   const [verb = '', ...rest] = args
-  if (verb === 'check') return policyCheckCommand(rest, output)
+  const load = VERBS.get(verb)
+  if (load !== undefined) return await (await load())(rest, output)
   if (NOT_BUILT.includes(verb)) return usageError(`policy ${verb} is not built yet`, HELP, output)
   if (verb.startsWith('-')) {
     const read = readArguments(args, HELP, output)
     return read === EXIT_OK ? EXIT_OK : usageError('policy needs a verb', HELP, output)
   }
-  const meant = nearest(verb, ['check', ...NOT_BUILT])
+  const meant = nearest(verb, [...VERBS.keys(), ...NOT_BUILT])
   const hint = meant === undefined ? '' : `; did you mean ${meant}?`
   return usageError(
     verb === '' ? 'policy needs a verb' : `policy: unknown verb ${JSON.stringify(verb)}${hint}`,

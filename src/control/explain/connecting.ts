@@ -14,7 +14,7 @@ import { knownAddresses, namesOf } from './known-addresses.ts'
 import { nearestAllow, type Target } from './nearest.ts'
 import { peerAt, type Peer } from './peer.ts'
 import { includes, matchedBy, rulesOf, sorted, textOf } from './rules.ts'
-import { auditWords, defaultOf, deniedVerdict, numbersOf, peerOf } from './words.ts'
+import { auditWords, defaultOf, deniedVerdict, numbersOf, peerOf, unselectedNote } from './words.ts'
 
 type Connect = Extract<Question, { readonly kind: 'connect' }>
 
@@ -57,7 +57,7 @@ export function explainConnecting(parts: Parts, asker: Asker, question: Connect)
     nearest: denied
       ? nearestAllow(rulesOf(parts.all), targetOf(core, asker, question, peer))
       : null,
-    notes: notesOf(core, question, judged, hardest),
+    notes: [...unselectedNote(shared), ...notesOf(core, question, judged, hardest)],
   }
 }
 

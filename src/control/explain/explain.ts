@@ -10,7 +10,7 @@ import { explainConnecting } from './connecting.ts'
 import type { Asker, Explanation, Question } from './explanation.ts'
 import { nearestAsking } from './nearest.ts'
 import { explained, rulesOf, sorted } from './rules.ts'
-import { auditWords, defaultOf, deniedVerdict, numbersOf, peerOf } from './words.ts'
+import { auditWords, defaultOf, deniedVerdict, numbersOf, peerOf, unselectedNote } from './words.ts'
 
 export interface ExplainParts {
   readonly core: CoreState
@@ -52,6 +52,6 @@ function explainAsking(
       decision.verdict === 'name-denied'
         ? nearestAsking(rulesOf(policies.policies), asker.labels, name)
         : null,
-    notes: [],
+    notes: unselectedNote(shared),
   }
 }

@@ -46,3 +46,8 @@ export function deniedVerdict({ audited }: Asker): 'deny' | 'audit' {
 export function auditWords({ audited }: Asker, denied: boolean): string {
   return denied && audited !== undefined ? `, but passes: audit by ${audited}` : ''
 }
+
+/** The commonest cause of a verdict that nobody expected. */
+export function unselectedNote({ compiled }: SharedRules): readonly string[] {
+  return compiled.policies.length > 0 ? [] : ['no policy selects an endpoint with these labels']
+}

@@ -1,0 +1,117 @@
+// A node without a daemon: the core that a daemon has, in memory, with policies, endpoints and resources from files in
+// force. What it is asked it answers by the daemon's own code. Nothing is learned here, so a question never changes what
+// the next one gets. Room is made for what is given only.
+
+import type { Config } from '../config/config.ts'
+import { EndpointControl, type EndpointRecord } from '../control/endpoint-control.ts'
+import type { CoreState } from '../control/core-state.ts'
+import { explain } from '../control/explain/explain.ts'
+import type { Explanation, Question } from '../control/explain/explanation.ts'
+import type { PolicyControl } from '../control/policy-control.ts'
+import { ResourceControl, type Resource } from '../control/resource-control.ts'
+import { Transition } from '../control/transition.ts'
+import { systemClock } from '../core/clock.ts'
+import { invariant } from '../core/invariant.ts'
+import type { Prefix } from '../core/ip.ts'
+import { makeCore, makePolicies } from '../daemon-parts.ts'
+import { openDatapath } from '../open-datapath.ts'
+import type { Policy } from '../policy/rule.ts'
+
+export interface OfflineInput {
+  readonly config: Config
+  readonly policies: readonly Policy[]
+  readonly endpoints: readonly EndpointRecord[]
+  readonly resources: readonly Resource[]
+  readonly nodeAddresses: readonly Prefix[]
+  /** Labels of each endpoint that questions are about. */
+  readonly askers: readonly (readonly string[])[]
+}
+
+const PAIRS = 16
+
+export class OfflineNode {
+  readonly core: CoreState
+  readonly policies: PolicyControl
+  readonly endpoints: EndpointControl
+
+  constructor({ policies, endpoints, resources, nodeAddresses, ...rest }: OfflineInput) {
+    const askers = [...new Map(rest.askers.map((labels) => [nameOf(labels), labels]))]
+    const all = [...endpoints, ...askers.map(([name, labels], i) => askerOf(name, labels, i))]
+    const config = withRoom(rest.config, policies, all, resources)
+    const datapath = openDatapath(config, systemClock)
+    const restored = datapath.start()
+    this.core = makeCore(config, systemClock, datapath, restored, nodeAddresses)
+    const { core } = this
+    this.policies = makePolicies(config, core)
+    const endpointsMax = all.length + 1
+    const control = { core, policies: this.policies, restored, nodeAddresses, endpointsMax }
+    this.endpoints = new EndpointControl(control)
+    new ResourceControl({ core }).apply(resources)
+    this.policies.setPolicies(policies, this.endpoints.registry)
+    this.endpoints.apply(all)
+    const transition = new Transition({ core, policies: this.policies })
+    transition.begin()
+    transition.finish()
+  }
+
+  /** What an endpoint with these labels, one of the askers, is told. */
+  explain(labels: readonly string[], question: Question): Explanation {
+    const asker = this.endpoints.registry.byName(nameOf(labels))
+    invariant(asker !== undefined, 'questions are about endpoints that were named')
+    const found = explain(this, { ...asker, audited: undefined }, question)
+    invariant(found !== undefined, 'endpoints have rules')
+    return found
+  }
+}
+
+/** No endpoint of a file has such a name. */
+function nameOf(labels: readonly string[]): string {
+  return `{${[...labels].sort().join(',')}}`
+}
+
+/** Addresses of its own that nobody asks about, so that numbers are there for both families as on a node with both. */
+function askerOf(name: string, labels: readonly string[], i: number): EndpointRecord {
+  const octets4 = new Uint8Array(16)
+  const octets6 = new Uint8Array(16)
+  new DataView(octets4.buffer).setUint32(0, 1 + i)
+  octets6.set([0x01, 0], 0)
+  new DataView(octets6.buffer).setUint32(12, 1 + i)
+  const addresses: readonly Prefix[] = [
+    { family: 4, octets: octets4, length: 32 },
+    { family: 6, octets: octets6, length: 128 },
+  ]
+  return { name, labels, addresses, hook: { kind: 'none' }, audit: false }
+}
+
+/** The config with tables for what there is, in memory. */
+function withRoom(
+  config: Config,
+  policies: readonly Policy[],
+  endpoints: readonly EndpointRecord[],
+  resources: readonly Resource[],
+): Config {
+  const prefixes = [...endpoints, ...resources].reduce(
+    (sum, { addresses }) => sum + addresses.length,
+    0,
+  )
+  const selectors = policies
+    .flatMap(({ rules }) => rules)
+    .reduce((sum, { peers }) => {
+      if (peers.kind === 'any') return sum
+      return (
+        sum +
+        peers.selectors.reduce(
+          (n, peer) => n + (peer.kind === 'cidr' ? 1 + peer.except.length : 1),
+          0,
+        )
+      )
+    }, 0)
+  const limits = {
+    ...config.limits,
+    pairs: PAIRS,
+    selectors: selectors + PAIRS,
+    resources: prefixes,
+  }
+  const { adoptExistingMs } = config.datapath
+  return { ...config, limits, datapath: { kind: 'memory', adoptExistingMs } }
+}

@@ -1,0 +1,85 @@
+// A question to `explain` from texts: as options of the command line, as JSON of the admin API, and as rows of a
+// policy test.
+
+import { parseAddress } from '../../core/ip.ts'
+import { parseName } from '../../core/name.ts'
+import { SCTP, TCP, UDP } from '../../core/protocol.ts'
+import { parseSocketAddress, SOCKET_ADDRESS_FORM } from '../../core/socket-address.ts'
+import type { Question } from './explanation.ts'
+
+export interface QuestionTexts {
+  readonly ask?: string | undefined
+  readonly server?: string | undefined
+  readonly name?: string | undefined
+  readonly address?: string | undefined
+  readonly port?: string | undefined
+}
+
+/** `field` is the one that is wrong. */
+export type QuestionResult =
+  | { readonly kind: 'ok'; readonly question: Question }
+  | { readonly kind: 'bad'; readonly field: keyof QuestionTexts; readonly reason: string }
+
+const PROTOCOLS: ReadonlyMap<string, number> = new Map([
+  ['TCP', TCP],
+  ['UDP', UDP],
+  ['SCTP', SCTP],
+])
+
+export function readQuestion(texts: QuestionTexts): QuestionResult {
+  return texts.ask === undefined ? readConnect(texts) : readAsk(texts.ask, texts)
+}
+
+function readAsk(ask: string, { server, name, address, port }: QuestionTexts): QuestionResult {
+  const beside = name !== undefined ? 'name' : address !== undefined ? 'address' : undefined
+  const other = beside ?? (port !== undefined ? 'port' : undefined)
+  if (other !== undefined) return bad(other, 'can not stand beside ask')
+  const parsed = parseName(ask)
+  if (parsed.kind === 'bad') return bad('ask', `found ${quoted(ask)}: ${parsed.reason}`)
+  if (server === undefined) return { kind: 'ok', question: { kind: 'ask', name: parsed.name } }
+  const at = parseSocketAddress(server)
+  if (at === undefined)
+    return bad('server', `found ${quoted(server)}, expected ${SOCKET_ADDRESS_FORM}`)
+  const { family, octets } = at
+  const to = { address: { family, octets, length: family === 4 ? 32 : 128 }, port: at.port }
+  return { kind: 'ok', question: { kind: 'ask', name: parsed.name, server: to } }
+}
+
+function readConnect({ server, name, address, port }: QuestionTexts): QuestionResult {
+  if (server !== undefined) return bad('server', 'can not stand without ask')
+  if (name === undefined && address === undefined) {
+    return bad('name', 'found neither ask nor name nor address, expected one')
+  }
+  if (port === undefined) return bad('port', 'found none, expected one, such as 443/TCP')
+  const to = readPort(port)
+  if (to === undefined) {
+    return bad('port', `found ${quoted(port)}, expected PORT/PROTOCOL, such as 443/TCP or 53/UDP`)
+  }
+  const question = { kind: 'connect', ...to } as const
+  const at = address === undefined ? undefined : parseAddress(address)
+  if (address !== undefined && at === undefined) {
+    return bad('address', `found ${quoted(address)}, expected an address`)
+  }
+  const where = at === undefined ? {} : { address: at }
+  if (name === undefined) return { kind: 'ok', question: { ...question, ...where } }
+  const parsed = parseName(name)
+  if (parsed.kind === 'bad') return bad('name', `found ${quoted(name)}: ${parsed.reason}`)
+  return { kind: 'ok', question: { ...question, ...where, name: parsed.name } }
+}
+
+/** `443/TCP`; TCP when no protocol is named. */
+function readPort(text: string): { readonly protocol: number; readonly port: number } | undefined {
+  const [, digits, word = 'TCP'] = /^(\d{1,5})(?:\/([a-z]+))?$/i.exec(text) ?? []
+  const protocol = PROTOCOLS.get(word.toUpperCase())
+  const port = Number(digits)
+  const isPort = digits !== undefined && port <= 65_535
+  return isPort && protocol !== undefined ? { protocol, port } : undefined
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text)
+}
+
+function bad(field: keyof QuestionTexts, reason: string): QuestionResult {
+  return { kind: 'bad', field, reason }
+}
