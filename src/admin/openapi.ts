@@ -29,6 +29,11 @@ const READ: Readonly<Record<string, PathText>> = {
 const CHANGE: Readonly<Record<string, PathText>> = {
   '/v1/audit': { summary: 'Turns audit on or off', body: 'Audit' },
   '/v1/mode': { summary: 'Sets the mode of the datapath', body: 'Mode' },
+  '/v1/explain': {
+    summary: 'Why an endpoint may or may not ask a name, or connect',
+    body: 'Question',
+    one: 'Explanation',
+  },
   '/v1/detach': { summary: 'Takes all enforcement away and ends the daemon' },
 }
 
@@ -125,6 +130,23 @@ const SCHEMAS = {
     limits: listOf({ limit: TEXT, use: NUMBER, bound: NUMBER, hits: NUMBER }),
     faults: listOf({ file: TEXT, line: NUMBER, column: NUMBER, message: TEXT }),
     warnings: TEXTS,
+  }),
+  Question: fields(
+    { endpoint: TEXT },
+    { ask: TEXT, server: TEXT, name: TEXT, address: TEXT, port: TEXT },
+  ),
+  Explanation: fields({
+    verdict: oneOf('allow', 'deny', 'audit'),
+    reason: TEXT,
+    rules: listOf({ policy: TEXT, file: TEXT, line: NUMBER, action: oneOf('allow', 'deny') }),
+    selectors: TEXTS,
+    identities: { type: 'array', items: NUMBER },
+    labels: TEXTS,
+    default: fields({ egress: TEXT, policies: TEXTS }),
+    nearest: {
+      anyOf: [fields({ policy: TEXT, file: TEXT, line: NUMBER, missing: TEXT }), { type: 'null' }],
+    },
+    notes: TEXTS,
   }),
   Mode: fields({ mode: oneOf('enforce', 'audit', 'bypass', 'pinned') }),
   Audit: {

@@ -76,7 +76,7 @@ function scopeOf(fields: ReadonlyMap<string, unknown>): AuditScope | undefined {
 }
 
 /** The fields of an object that has no others than these. */
-function fieldsOf(
+export function fieldsOf(
   body: unknown,
   known: readonly string[],
 ): ReadonlyMap<string, unknown> | undefined {

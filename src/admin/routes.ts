@@ -1,6 +1,7 @@
 // What each path of the admin API answers. A route gives its answer as a value; server.ts writes it.
 
 import type { IncomingMessage } from 'node:http'
+import { explainBody } from './explain.ts'
 import { openApi } from './openapi.ts'
 import { parseAudit, parseMode, readJson } from './requests.ts'
 import type { FlowQuery } from './flow-stream.ts'
@@ -54,6 +55,7 @@ const GET: ReadonlyMap<string, Handler> = new Map<string, Handler>([
 const POST: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ['/v1/audit', (state, _query, request) => setAudit(state, request)],
   ['/v1/mode', (state, _query, request) => setMode(state, request)],
+  ['/v1/explain', (state, _query, request) => explainOne(state, request)],
   ['/v1/detach', (state) => detach(state)],
 ])
 
@@ -89,6 +91,13 @@ async function setAudit(state: AdminState, request: IncomingMessage): Promise<An
   if (result.kind === 'ok') return object({ on, mode: state.mode(), endpoints: result.endpoints })
   const name = scope.kind === 'endpoint' ? scope.name : ''
   return failure(404, `no endpoint is named ${JSON.stringify(name)}`)
+}
+
+async function explainOne(state: AdminState, request: IncomingMessage): Promise<Answer> {
+  const body = await readJson(request)
+  if (body.kind === 'bad') return failure(400, body.reason)
+  const answer = explainBody(state, body.value)
+  return answer.kind === 'ok' ? object(answer.value) : failure(answer.status, answer.reason)
 }
 
 function detach(state: AdminState): Answer {

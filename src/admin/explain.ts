@@ -1,0 +1,53 @@
+// `POST /v1/explain`: why an endpoint of this node may or may not ask or connect. The body names the endpoint and the
+// question in the words of `namegate policy explain`; the answer is from what is in force at that moment.
+
+import { explain } from '../control/explain/explain.ts'
+import type { Asker, Explanation } from '../control/explain/explanation.ts'
+import { readQuestion, type QuestionTexts } from '../control/explain/read-question.ts'
+import type { Endpoint } from '../endpoints/registry.ts'
+import { fieldsOf } from './requests.ts'
+import type { AdminState } from './state.ts'
+
+export type ExplainAnswer =
+  | { readonly kind: 'ok'; readonly value: Explanation }
+  | { readonly kind: 'refused'; readonly status: 400 | 404 | 409; readonly reason: string }
+
+const QUESTION = ['ask', 'server', 'name', 'address', 'port'] as const
+const FORM =
+  'body: expected {"endpoint": NAME} with {"ask": NAME, "server": "ADDRESS:PORT"} or {"name": NAME, "address": ADDRESS, "port": "443/TCP"}'
+
+/** Answers a body that was read as JSON. */
+export function explainBody(state: AdminState, body: unknown): ExplainAnswer {
+  const fields = fieldsOf(body, ['endpoint', ...QUESTION])
+  if (fields === undefined) return refused(400, FORM)
+  const texts = new Map<string, string>()
+  for (const [key, value] of fields) {
+    if (typeof value !== 'string') return refused(400, FORM)
+    texts.set(key, value)
+  }
+  const name = texts.get('endpoint')
+  if (name === undefined) return refused(400, FORM)
+  const question: QuestionTexts = Object.fromEntries(QUESTION.map((key) => [key, texts.get(key)]))
+  const asked = readQuestion(question)
+  if (asked.kind === 'bad') return refused(400, `${asked.field}: ${asked.reason}`)
+  const endpoint = state.endpoints.registry.byName(name)
+  if (endpoint === undefined) {
+    return refused(404, `no endpoint is named ${JSON.stringify(name)}`)
+  }
+  const found = explain(state, askerOf(state, endpoint), asked.question)
+  return found === undefined
+    ? refused(409, `no policy is in force for ${endpoint.name} yet`)
+    : { kind: 'ok', value: found }
+}
+
+/** With what makes its denied packets and queries pass. */
+function askerOf(state: AdminState, endpoint: Endpoint): Asker {
+  const { id, labels, hook, audit } = endpoint
+  const origin = audit ? (state.auditOrigin(endpoint) ?? 'the endpoint') : undefined
+  const audited = state.mode() === 'audit' ? 'the node' : origin
+  return { id, labels, hook, audited }
+}
+
+function refused(status: 400 | 404 | 409, reason: string): ExplainAnswer {
+  return { kind: 'refused', status, reason }
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { explainBody } from '../../src/admin/explain.ts'
+import { openApi } from '../../src/admin/openapi.ts'
+import { mkAdmin } from '../support/admin.ts'
+import { mkPolicyNode } from '../support/policy-node.ts'
+
+const POLICY = `egress: [ { toFQDNs: [ { matchPattern: "*.cilium.io" } ], toPorts: [ { ports: [ { port: "443" } ] } ] } ]`
+
+test('explainBody answers about an endpoint of the node, from what is in force', () => {
+  const node = mkPolicyNode([POLICY])
+  const { state } = mkAdmin(node)
+  node.learn(node.endpoint('a').id, 'www.cilium.io', ['203.0.113.5'])
+  const answer = explainBody(state, { endpoint: 'a', address: '203.0.113.5', port: '443/TCP' })
+  assert.deepEqual(answer, {
+    kind: 'ok',
+    value: {
+      verdict: 'allow',
+      reason: '443/TCP is allowed by a rule',
+      rules: [{ policy: 'policy-0', file: 'policy-0.yaml', line: 6, action: 'allow' }],
+      selectors: ['*.cilium.io'],
+      identities: [node.identityOf('203.0.113.5')],
+      labels: ['fqdn:*.cilium.io', 'reserved:world', 'reserved:world-ipv4'],
+      default: { egress: 'deny', policies: ['policy-0'] },
+      nearest: null,
+      notes: ['203.0.113.5 is known by www.cilium.io'],
+    },
+  })
+})
+
+test('explainBody says what audit lets pass, and who turned it on', () => {
+  const node = mkPolicyNode([POLICY])
+  const question = { endpoint: 'a', address: '203.0.113.9', port: '80' }
+  const rows = [
+    ['enforce', false, 'deny', /a policy turns default deny on$/],
+    ['audit', false, 'audit', /audit by the node$/],
+    ['enforce', true, 'audit', /audit by run time$/],
+  ] as const
+  for (const [mode, audited, verdict, words] of rows) {
+    node.endpoints.setAudit(node.endpoint('a'), audited)
+    const { state } = mkAdmin(node, { mode: () => mode, auditOrigin: () => 'run time' })
+    const answer = explainBody(state, question)
+    assert.ok(answer.kind === 'ok')
+    assert.equal(answer.value.verdict, verdict)
+    assert.match(answer.value.reason, words)
+  }
+})
+
+test('explainBody refuses what is no question with the field and what was expected', () => {
+  const { state } = mkAdmin(mkPolicyNode([POLICY]))
+  const rows: readonly (readonly [body: unknown, status: number, words: RegExp])[] = [
+    [null, 400, /expected \{"endpoint": NAME\}/],
+    [[], 400, /expected \{"endpoint"/],
+    [{ ask: 'a.b' }, 400, /expected \{"endpoint"/],
+    [{ endpoint: 'a', ask: 'a.b', more: '' }, 400, /expected \{"endpoint"/],
+    [{ endpoint: 'a', ask: 1 }, 400, /expected \{"endpoint"/],
+    [{ endpoint: 'a' }, 400, /^name: found neither ask nor name nor address/],
+    [
+      { endpoint: 'a', name: 'a.b', port: 'http' },
+      400,
+      /^port: found "http", expected PORT\/PROTOCOL/,
+    ],
+    [{ endpoint: 'nobody', ask: 'a.b' }, 404, /no endpoint is named "nobody"/],
+  ]
+  for (const [body, status, words] of rows) {
+    const answer = explainBody(state, body)
+    assert.ok(answer.kind === 'refused', JSON.stringify(body))
+    assert.equal(answer.status, status)
+    assert.match(answer.reason, words)
+  }
+})
+
+test('openApi describes the question and the answer of explain', () => {
+  const text = JSON.stringify(openApi('1.0.0'))
+  assert.match(text, /"\/v1\/explain":\{"post"/)
+  assert.match(text, /"\$ref":"#\/components\/schemas\/Explanation"/)
+})
