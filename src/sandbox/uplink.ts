@@ -2,7 +2,7 @@
 // helper that ends with us, and waiting until the kernel has the routes. All give the interface the same name.
 
 import { spawn, type ChildProcess } from 'node:child_process'
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
@@ -135,7 +135,16 @@ export function searchPath(): string {
 export function isInstalled(program: string): boolean {
   return searchPath()
     .split(delimiter)
-    .some((folder) => folder !== '' && existsSync(join(folder, program)))
+    .some((folder) => folder !== '' && isExecutable(join(folder, program)))
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Throws UnavailableError with the remedy when a tap cannot be made. */

@@ -50,6 +50,8 @@ export interface ExecRun {
   /** Options and command of `namegate exec`. */
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>
+  /** Of a user: shell commands as root, in the mount namespace that only this run has. */
+  readonly prepare?: string
 }
 
 export class ExecLab {
@@ -83,6 +85,11 @@ export class ExecLab {
     for (const address of addresses6) {
       this.world.ip('address', 'add', `${address}/128`, 'dev', 'lo', 'nodad')
     }
+  }
+
+  /** Without servers. */
+  static bare(): ExecLab {
+    return new ExecLab()
   }
 
   /** With its servers up. */
@@ -125,8 +132,8 @@ export class ExecLab {
   }
 
   /** `namegate exec` to its end, asking the world's name server. */
-  async exec({ who, args, env = {} }: ExecRun): Promise<Output> {
-    const { command, rest } = this.commandOf(who, args)
+  async exec({ who, args, env = {}, prepare }: ExecRun): Promise<Output> {
+    const { command, rest } = this.commandOf(who, args, prepare)
     return await this.caller.run(command, rest, { env, limitMs: LIMIT_MS })
   }
 
@@ -136,7 +143,11 @@ export class ExecLab {
     return this.caller.start(command, rest, { env })
   }
 
-  commandOf(who: Who, args: readonly string[]): { command: string; rest: readonly string[] } {
+  commandOf(
+    who: Who,
+    args: readonly string[],
+    prepare = 'true',
+  ): { command: string; rest: readonly string[] } {
     const options = ['exec', '--upstream', `${DNS_4}:53`, ...args]
     const loader = 'node_modules/tsx/dist/loader.mjs'
     if (who === 'root') {
@@ -148,6 +159,7 @@ export class ExecLab {
     const inner = [
       'set -e; mkdir -p repo bin; mount --bind "$1" repo; touch bin/node; mount --bind "$2" bin/node',
       'mkdir -p dev; mount -t tmpfs tmpfs dev; mknod -m 0666 dev/tun c 10 200; mount --bind dev/tun /dev/net/tun',
+      prepare,
       `cd repo; shift 2; exec setpriv --reuid ${USER} --regid ${USER} --clear-groups --bounding-set=-all --inh-caps=-all -- ../bin/node --import ./${loader} src/main.ts "$@"`,
     ].join('; ')
     const script = `cd ${this.folder}; ${inner}`
