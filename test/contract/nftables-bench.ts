@@ -26,6 +26,7 @@ import { Socket } from '../../src/datapath/nftables/socket.ts'
 import { openConntrack } from '../../src/native/conntrack.ts'
 import { isBuilt, loadNetlink, loadPosix, type Posix } from '../../src/native/native.ts'
 import { ethernet as frameOf } from '../support/packets.ts'
+import type { NetlinkAddon } from '../../src/native/nftables.ts'
 import type { Bench, BenchMaker, Direction, Sizes } from './bench.ts'
 
 const SOURCE = fileURLToPath(new URL('../support/inject.c', import.meta.url))
@@ -74,17 +75,19 @@ let place: Place | undefined
 /** `isConfirmed`: a commit returns when the kernel has confirmed it, for tests that have no event loop. */
 export function makeNftablesBench(
   sizes: Sizes = {},
-  {
-    isConfirmed = false,
-    clock = systemClock,
-  }: { readonly isConfirmed?: boolean; readonly clock?: Clock } = {},
+  options: {
+    readonly isConfirmed?: boolean
+    readonly clock?: Clock
+    readonly netlink?: NetlinkAddon
+  } = {},
 ): NftablesBench {
+  const { isConfirmed = false, clock = systemClock, netlink = loadNetlink() } = options
   const Kind = isConfirmed ? ConfirmedDatapath : NftablesDatapath
   const { posix } = (place ??= new Place())
   const here = place
   const make = (): NftablesDatapath => {
     const datapath = new Kind({
-      netlink: loadNetlink(),
+      netlink,
       posix,
       clock,
       prefixesMax: sizes.prefixes ?? 65_536,

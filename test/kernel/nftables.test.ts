@@ -10,6 +10,7 @@ import { generation } from '../../src/core/ids.ts'
 import type { CommitResult, DatapathEvent } from '../../src/datapath/datapath.ts'
 import { NftablesDatapath } from '../../src/datapath/nftables/adapter.ts'
 import { setTableMode } from '../../src/datapath/nftables/glass.ts'
+import { Message } from '../../src/datapath/nftables/message.ts'
 import { removeTable } from '../../src/datapath/nftables/remove.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
 import { ENDPOINT_CLASS } from '../../src/identity/reserved.ts'
@@ -60,6 +61,17 @@ function withClock(run: (bench: NftablesBench, look: () => void) => void): void 
   }
 }
 
+/** A batch about a table that is not there: the kernel refuses it. */
+function strangersBatch(): Message {
+  const message = new Message()
+  message.beginBatch()
+  const at = message.begin(2, 0)
+  message.text(1, 'nobody')
+  message.end()
+  message.endBatch(at)
+  return message
+}
+
 function repairsOf({ datapath }: NftablesBench): number {
   return datapath.counters()['table_repairs'] ?? NaN
 }
@@ -99,6 +111,51 @@ describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () =
       assert.equal(bench.judge(POD, 'from', allowed), 'pass')
       assert.equal(bench.judge(POD, 'from', denied), 'drop')
     })
+  })
+
+  test('commit that the kernel refuses twice names every entry, leaves nothing of it, and the next one heals', () => {
+    const netlink = loadNetlink()
+    let isRefused = false
+    const bench = makeNftablesBench(
+      {},
+      {
+        netlink: {
+          ...netlink,
+          nlSubmit: (worker, octets, size) => {
+            const wrong = strangersBatch()
+            return isRefused
+              ? netlink.nlSubmit(worker, wrong.octets, wrong.size)
+              : netlink.nlSubmit(worker, octets, size)
+          },
+        },
+      },
+    )
+    try {
+      settle(bench, [policy({ identity: LEARNED })])
+      isRefused = true
+      const failures = commit(bench.datapath, {
+        policyUpserts: [policy({ verdict: 'allow' })],
+        prefixUpserts: batch([[`${OTHER_4}/32`, LEARNED, WORLD_4]]),
+        policyRemovals: [policy({ identity: LEARNED })],
+      })
+      assert.deepEqual(
+        failures.map(({ section, action, index, code }) =>
+          [section, action, index, code].join(' '),
+        ),
+        ['policy upsert 0 ENOENT', 'prefix upsert 0 ENOENT', 'policy remove 0 ENOENT'],
+      )
+      isRefused = false
+      assert.equal(bench.judge(POD, 'from', denied), 'drop')
+      assert.equal(bench.judge(POD, 'from', allowed), 'pass')
+      commit(bench.datapath, { prefixUpserts: batch([['192.0.2.7/32', LEARNED, WORLD_4]]) })
+      assert.equal(repairsOf(bench), 1)
+      assert.equal(bench.datapath.dump().prefixes.count, 3)
+      assert.equal(bench.datapath.dump().policies.length, 1)
+      assert.equal(bench.judge(POD, 'from', denied), 'drop')
+      assert.equal(bench.judge(POD, 'from', allowed), 'pass')
+    } finally {
+      bench.close()
+    }
   })
 
   test('commit tells its end from the event loop, never inside the call', async () => {
