@@ -5,6 +5,7 @@
 // `originalOf` costs one system call pair, some microseconds, and allocates nothing; the rest is off the packet path.
 
 import type { Family } from '../core/ip.ts'
+import { TCP } from '../core/protocol.ts'
 import { loadConntrack, type ConntrackAddon } from './native.ts'
 
 /** Octets of one entry as the addon writes it (layout: conntrack.c). */
@@ -178,6 +179,56 @@ export class Conntrack {
     if (errno !== 0) return errno
     for (let i = 0; i < ADDRESS; i++) into[i] = record[AT_ORIGINAL + ADDRESS + i]!
     return this.#onePorts[AT_PORTS / 2 + 1]!
+  }
+}
+
+/** One listing in slices, by a socket of its own: it may be left at any time, and others may use the table meanwhile. */
+export class FlowScan {
+  readonly #addon: ConntrackAddon
+  readonly #records = new Uint8Array(BATCH * FLOW_SIZE)
+  readonly #families: Family[] = [4, 6]
+  #fd: number
+  #isListing = false
+
+  constructor(addon: ConntrackAddon) {
+    this.#addon = addon
+    this.#fd = addon.ctOpen()
+  }
+
+  /** Visits about `limit` flows, those of TCP in one of these states; true at the end, or when the kernel refuses to go on. */
+  next(limit: number, tcpStates: readonly number[], visit: (flow: Flow) => void): boolean {
+    for (let seen = 0; seen < limit;) {
+      const count = this.#read()
+      if (count === 0) return true
+      seen += count
+      for (let i = 0; i < count; i++) {
+        const at = i * FLOW_SIZE
+        const isOpen = tcpStates.includes(this.#records[at + AT_STATE]!)
+        if (this.#records[at] === TCP && isOpen) visit(decodeFlow(this.#records, at))
+      }
+    }
+    return false
+  }
+
+  close(): void {
+    if (this.#fd >= 0) this.#addon.ctClose(this.#fd)
+    this.#fd = -1
+  }
+
+  /** How many records were read; 0 at the end. */
+  #read(): number {
+    for (;;) {
+      const family = this.#families[0]
+      if (family === undefined || this.#fd < 0) break
+      if (!this.#isListing && this.#addon.ctDump(this.#fd, family) < 0) break
+      this.#isListing = true
+      const count = this.#addon.ctNext(this.#fd, this.#records)
+      if (count > 0) return count
+      this.#isListing = false
+      this.#families.shift()
+    }
+    this.close()
+    return 0
   }
 }
 

@@ -4,7 +4,7 @@
 import type { EndpointId } from '../../core/ids.ts'
 import { containsPrefix, widthOf, type Family, type Prefix } from '../../core/ip.ts'
 import { TCP } from '../../core/protocol.ts'
-import { openConntrack, type Conntrack, type Flow } from '../../native/conntrack.ts'
+import { FlowScan, openConntrack, type Conntrack } from '../../native/conntrack.ts'
 import type { ConntrackAddon } from '../../native/native.ts'
 import type { PeerScan } from '../datapath.ts'
 
@@ -12,34 +12,28 @@ import type { PeerScan } from '../datapath.ts'
 const OPEN: readonly number[] = [3, 4, 5]
 
 export class Peers {
+  readonly #addon: ConntrackAddon
   readonly #table: Conntrack | undefined
+  #scan: FlowScan | undefined
 
   constructor({ addon }: { readonly addon: ConntrackAddon; readonly idleMs: number }) {
+    this.#addon = addon
     const opened = openConntrack(addon)
     this.#table = opened.kind === 'open' ? opened.table : undefined
   }
 
-  /** The table is listed at once; what it says is told in slices. */
+  /** A pass that is not at its end is given up by the next one. */
   scan(endpoints: Iterable<readonly [EndpointId, readonly Prefix[]]>): PeerScan {
-    const found: { readonly id: EndpointId; readonly flow: Flow }[] = []
-    const owners = [...endpoints]
-    for (const family of [4, 6] as const) {
-      this.#table?.dump(family, (flow) => {
-        if (flow.protocol !== TCP || !OPEN.includes(flow.tcpState)) return
-        const id = ownerOf(owners, family, flow.original.source)
-        if (id !== undefined) found.push({ id, flow })
-      })
-    }
-    let at = 0
+    const owners = new Owners(endpoints)
+    this.#scan?.close()
+    const scan = new FlowScan(this.#addon)
+    this.#scan = scan
     return {
-      next: (limit, visit) => {
-        const end = Math.min(found.length, at + limit)
-        for (; at < end; at++) {
-          const each = found[at]
-          if (each !== undefined) visit(each.id, each.flow.family, each.flow.original.target)
-        }
-        return at >= found.length
-      },
+      next: (limit, visit) =>
+        scan.next(limit, OPEN, ({ family, original }) => {
+          const id = owners.find(family, original.source)
+          if (id !== undefined) visit(id, family, original.target)
+        }),
     }
   }
 
@@ -60,16 +54,33 @@ export class Peers {
 
   close(): void {
     this.#table?.close()
+    this.#scan?.close()
   }
 }
 
-function ownerOf(
-  owners: readonly (readonly [EndpointId, readonly Prefix[]])[],
-  family: Family,
-  octets: Uint8Array,
-): EndpointId | undefined {
-  const address = { family, octets, length: widthOf(family) }
-  return owners.find(([, sources]) =>
-    sources.some((source) => containsPrefix(source, address)),
-  )?.[0]
+/** Whose an address is: single addresses by a table, prefixes one after the other. */
+class Owners {
+  readonly #single = new Map<string, EndpointId>()
+  readonly #wide: { readonly id: EndpointId; readonly prefix: Prefix }[] = []
+
+  constructor(endpoints: Iterable<readonly [EndpointId, readonly Prefix[]]>) {
+    for (const [id, prefixes] of endpoints) {
+      for (const prefix of prefixes) {
+        const { family, octets, length } = prefix
+        if (length === widthOf(family)) this.#single.set(keyOf(family, octets), id)
+        else this.#wide.push({ id, prefix })
+      }
+    }
+  }
+
+  find(family: Family, octets: Uint8Array): EndpointId | undefined {
+    const single = this.#single.get(keyOf(family, octets))
+    if (single !== undefined || this.#wide.length === 0) return single
+    const address = { family, octets, length: widthOf(family) }
+    return this.#wide.find(({ prefix }) => containsPrefix(prefix, address))?.id
+  }
+}
+
+function keyOf(family: Family, octets: Uint8Array): string {
+  return `${family} ${Buffer.from(octets.buffer, octets.byteOffset, 16).toString('latin1')}`
 }
