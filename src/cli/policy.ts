@@ -3,10 +3,11 @@
 import { nearest } from '../core/nearest.ts'
 import { EXIT_OK, readArguments, usageError, type Command, type CommandOutput } from './command.ts'
 
-const HELP = `Usage: namegate policy check|explain ...
+const HELP = `Usage: namegate policy check|explain|test ...
 
 check     validates policy files
 explain   may an endpoint ask a name or connect, and why
+test      do policies do what a file expects of them
 'namegate policy VERB --help' tells more.
 
 Options:
@@ -22,8 +23,9 @@ Examples:
 const VERBS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['check', async () => (await import('./policy-check.ts')).policyCheckCommand],
   ['explain', async () => (await import('./policy-explain.ts')).policyExplainCommand],
+  ['test', async () => (await import('./policy-test.ts')).policyTestCommand],
 ])
-const NOT_BUILT: readonly string[] = ['suggest', 'lint', 'test', 'wait']
+const NOT_BUILT: readonly string[] = ['suggest', 'lint', 'wait']
 
 export async function policyCommand(
   args: readonly string[],

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { parsePolicyTest } from '../../src/cli/policy-test-file.ts'
+import { policyTestCommand } from '../../src/cli/policy-test.ts'
+import { formatFault, InvalidInputError } from '../../src/core/errors.ts'
+import { runCommand, type Ran } from '../support/command.ts'
+
+const EXAMPLE = 'docs/examples/policy-test.yaml'
+const DOCS = readFileSync('docs/policy-test.md', 'utf8')
+const root = mkdtempSync(join(tmpdir(), 'namegate-policy-test-'))
+after(() => rmSync(root, { recursive: true, force: true }))
+
+function mkFile(name: string, text: string): string {
+  const path = join(root, name)
+  writeFileSync(path, text)
+  return path
+}
+
+async function run(...args: readonly string[]): Promise<Ran> {
+  const { code, out, err } = await runCommand(policyTestCommand, ...args)
+  return { code, out: out.replaceAll(`${root}/`, ''), err }
+}
+
+test('policyTestCommand does what docs/policy-test.md shows', async () => {
+  assert.ok(DOCS.includes(readFileSync(EXAMPLE, 'utf8')), 'the page shows the file')
+  const { code, out } = await run(EXAMPLE)
+  assert.deepEqual([code, out], [0, '7 expectations: all hold\n'])
+  assert.ok(DOCS.includes(out), 'the page shows what is printed')
+  const wrong = mkFile(
+    'wrong.yaml',
+    'policies: [config/policies]\ntests:\n  - labels: { app: laptop }\n    expect:\n      - { ask: www.example.net, verdict: allow }\n',
+  )
+  const failed = await run(wrong)
+  assert.equal(failed.code, 1)
+  const [, ...diff] = failed.out.split('\n')
+  assert.ok(DOCS.includes(diff.join('\n')), `the page shows the diff:\n${failed.out}`)
+})
+
+test('policyTestCommand shows what does not hold, with place, diff and the nearest rule', async () => {
+  const file = mkFile(
+    'a.yaml',
+    `tests:
+  - labels: { app: laptop }
+    expect:
+      - { name: www.example.com, port: 22, verdict: allow }
+      - { name: www.example.com, port: 443, verdict: allow, policy: default/other }
+      - { name: www.example.com, port: 443, verdict: allow }
+`,
+  )
+  const { code, out } = await run(file, '--policies', 'config/policies')
+  assert.equal(code, 1)
+  assert.equal(
+    out,
+    `a.yaml:4:9: external:app=laptop: name www.example.com port 22
+  - allow
+  + deny: 22/TCP is denied: no rule allows it and a policy turns default deny on
+    nearest: default/laptop config/policies/example.yaml:24: its ports are 443/TCP, 80/TCP, not 22/TCP
+a.yaml:5:9: external:app=laptop: name www.example.com port 443
+  - allow by default/other
+  + allow by default/laptop config/policies/example.yaml:24: 443/TCP is allowed by a rule
+3 expectations: 2 not as expected
+`,
+  )
+  const json = await run(file, '--policies', 'config/policies', '-o', 'json')
+  const holds = [...json.out.matchAll(/"holds": (true|false)/g)].map(([, each]) => each)
+  assert.deepEqual(holds, ['false', 'false', 'true'])
+})
+
+test('policyTestCommand takes endpoints, resources and defaults from files', async () => {
+  const resources = mkFile(
+    'lake.yaml',
+    'resources: [ { name: lake, addresses: [ 10.2.0.0/24 ], labels: { app: lake } } ]\n',
+  )
+  const policy = mkFile(
+    'cluster.yaml',
+    'apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: { name: p }\nspec: { endpointSelector: { matchLabels: { app: a } }, egress: [ { toEntities: [ cluster ] } ] }\n',
+  )
+  const file = mkFile(
+    'b.yaml',
+    `policies: [ ${policy} ]
+resources: [ ${resources} ]
+tests:
+  - { labels: { app: a }, expect: [ { address: 10.2.0.7, port: 1, verdict: allow }, { address: 10.3.0.7, port: 1, verdict: deny } ] }
+  - { labels: { app: b }, expect: [ { address: 10.3.0.7, port: 1, verdict: deny } ] }
+`,
+  )
+  const closed = mkFile('closed.yaml', 'default-egress: deny\n')
+  assert.equal((await run(file)).out.split('\n').at(-2), '3 expectations: 1 not as expected')
+  assert.deepEqual((await run(file, '--config', closed)).code, 0)
+})
+
+test('parsePolicyTest tells each fault with its place and path', () => {
+  const head = 'tests:\n  - labels: { app: a }\n    expect:\n'
+  const rows: readonly (readonly [text: string, fault: string])[] = [
+    ['', 'f.yaml:1:1: found nothing, expected a mapping'],
+    ['tests: []', 'f.yaml:1:8: tests: found no test, expected one'],
+    ['tests: [ {} ]', 'f.yaml:1:10: tests[0]: found no labels, expected those of an endpoint'],
+    [
+      `${head}      - { ask: a.b }`,
+      'f.yaml:4:9: tests[0].expect[0]: found no verdict, expected allow, deny or audit',
+    ],
+    [
+      `${head}      - { ask: a.b, verdict: yes }`,
+      'f.yaml:4:30: tests[0].expect[0].verdict: found "yes", expected allow, deny or audit',
+    ],
+    [
+      `${head}      - { ask: a..b, verdict: deny }`,
+      'f.yaml:4:16: tests[0].expect[0].ask: found "a..b": empty label',
+    ],
+    [
+      `${head}      - { name: a.b, verdict: deny }`,
+      'f.yaml:4:9: tests[0].expect[0]: found none, expected one, such as 443/TCP',
+    ],
+    [
+      `${head}      - { name: a.b, port: 443/HTTP, verdict: deny }`,
+      'f.yaml:4:28: tests[0].expect[0].port: found "443/HTTP", expected PORT/PROTOCOL, such as 443/TCP or 53/UDP',
+    ],
+    [
+      `${head}      - { nam: a.b, verdict: deny }`,
+      'f.yaml:4:11: unknown field tests[0].expect[0].nam; did you mean "name"?',
+    ],
+  ]
+  for (const [text, fault] of rows) {
+    const { faults } = parsePolicyTest(text, 'f.yaml')
+    assert.equal(faults.map(formatFault)[0], fault, text)
+  }
+})
+
+test('policyTestCommand refuses wrong use with exit code 2, and files with faults', async () => {
+  assert.equal((await run()).code, 2)
+  const bare = mkFile(
+    'bare.yaml',
+    'tests: [ { labels: {}, expect: [ { ask: a.b, verdict: allow } ] } ]',
+  )
+  const { code, err } = await run(bare)
+  assert.equal(code, 2)
+  assert.match(err, /names no policies: give --policies PATH/)
+  await assert.rejects(run(mkFile('c.yaml', 'tests: 1')), InvalidInputError)
+  await assert.rejects(run(join(root, 'nothing.yaml')), InvalidInputError)
+})
