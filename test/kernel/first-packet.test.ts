@@ -3,18 +3,24 @@
 // The same client against commits that come 30 ms late loses nearly all of its first packets: the proof can fail.
 
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import {
+  compileClient,
+  parseAttempts,
+  percentile,
+  retransmitted,
+  show,
+  toolMissing,
+  type Attempt,
+} from '../support/first-packets.ts'
 import { podLab, type PodLab } from '../support/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../support/lab-namegate.ts'
 import { addressAt, type Zones } from '../support/zones.ts'
 
-const SOURCE = fileURLToPath(new URL('../support/first-packet.c', import.meta.url))
 const ZONE = { first4: '198.18.16.0', first6: '2001:db8:80:1::' }
 const ZONES: Zones = { fresh: { 'fresh.test': ZONE } }
 const NAMES_4 = 2000
@@ -36,26 +42,6 @@ spec:
 const ENDPOINT =
   "{ name: pod1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: client }, interface: lxc1 }"
 
-interface Attempt {
-  readonly index: number
-  readonly address: string
-  /** Nanoseconds from recv's return to connect's call. */
-  readonly gap: number
-  /** Nanoseconds that connecting took. */
-  readonly connecting: number
-  /** 0: connected. */
-  readonly errno: number
-}
-
-function toolMissing(name: string): boolean {
-  try {
-    execFileSync('which', [name], { stdio: 'ignore' })
-    return false
-  } catch {
-    return true
-  }
-}
-
 const skip = canUseNamegate() ?? (toolMissing('gcc') ? 'gcc is not installed' : false)
 
 /** Hosts, servers, the compiled client and namegate, for one run of names counted from 0. */
@@ -67,7 +53,7 @@ class Run {
   asked = 0
 
   constructor() {
-    execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', this.client, SOURCE])
+    compileClient(this.client)
     this.namegate = new Namegate(this.lab, {
       policies: { 'fresh.yaml': POLICY },
       endpoints: [ENDPOINT],
@@ -114,7 +100,7 @@ class Run {
     const attempts: Attempt[] = []
     for (const { code, stdout, stderr } of await Promise.all(outputs)) {
       assert.equal(code, 0, stderr + this.namegate.daemon.stderr)
-      attempts.push(...stdout.trim().split('\n').map(parseAttempt))
+      attempts.push(...parseAttempts(stdout))
     }
     this.asked += count
     const answered = attempts.map(({ address }) => address)
@@ -140,26 +126,6 @@ class Run {
     this.asked += count
     return readFileSync(log, 'utf8').trim().split('\n')
   }
-
-  /** TCP segments that the pod's kernel sent a second time, both families. */
-  async retransmitted(): Promise<Record<string, number>> {
-    const { stdout } = await this.lab.pods[0]!.host.run('cat', [
-      '/proc/net/snmp',
-      '/proc/net/netstat',
-    ])
-    const counters = { ...countersOf(stdout, 'Tcp:'), ...countersOf(stdout, 'TcpExt:') }
-    const { RetransSegs = NaN, TCPSynRetrans = NaN, TCPTimeouts = NaN } = counters
-    return { RetransSegs, TCPSynRetrans, TCPTimeouts }
-  }
-}
-
-/** `Tcp: A B` above `Tcp: 1 2`. */
-function countersOf(text: string, head: string): Record<string, number> {
-  const [names = [], values = []] = text
-    .split('\n')
-    .filter((line) => line.startsWith(`${head} `))
-    .map((line) => line.split(' ').slice(1))
-  return Object.fromEntries(names.map((name, i) => [name, Number(values[i])]))
 }
 
 function assertAbsent(namegate: Namegate, family: 4 | 6, addresses: readonly string[]): void {
@@ -169,36 +135,6 @@ function assertAbsent(namegate: Namegate, family: 4 | 6, addresses: readonly str
     addresses.filter((address) => held.has(`${address}/${length}`)),
     [],
   )
-}
-
-function parseAttempt(line: string): Attempt {
-  const [index, address = '', gap, connecting, errno] = line.split(' ')
-  return {
-    index: Number(index),
-    address,
-    gap: Number(gap),
-    connecting: Number(connecting),
-    errno: Number(errno),
-  }
-}
-
-function percentile(values: readonly number[], part: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!
-}
-
-/** `p50 1.2 us, p99 4.5 us, max 60.0 us` */
-function formatSpread(values: readonly number[]): string {
-  const at = (part: number) => `${(percentile(values, part) / 1000).toFixed(1)} us`
-  return `p50 ${at(0.5)}, p99 ${at(0.99)}, max ${at(1)}`
-}
-
-function show(t: TestContext, what: string, attempts: readonly Attempt[]): void {
-  const connected = attempts.filter(({ errno }) => errno === 0).length
-  t.diagnostic(`${what}: ${connected} of ${attempts.length} connected`)
-  t.diagnostic(`  recv returned -> connect called: ${formatSpread(attempts.map(({ gap }) => gap))}`)
-  const connecting = attempts.filter(({ errno }) => errno === 0).map((each) => each.connecting)
-  if (connecting.length > 0) t.diagnostic(`  connect took: ${formatSpread(connecting)}`)
 }
 
 describe('first packet', { skip }, () => {
@@ -214,14 +150,14 @@ describe('first packet', { skip }, () => {
     [6, NAMES_6],
   ] as const) {
     it(`after the answer of ${names} new names is never lost, IPv${family}`, async (t) => {
-      const before = await run.retransmitted()
+      const before = await retransmitted(run.lab.pods[0]!.host)
       const attempts = await run.askMany(family, names)
       show(t, `IPv${family}`, attempts)
       assert.deepEqual(
         attempts.filter(({ errno }) => errno !== 0),
         [],
       )
-      assert.deepEqual(await run.retransmitted(), before)
+      assert.deepEqual(await retransmitted(run.lab.pods[0]!.host), before)
       const gaps = attempts.map(({ gap }) => gap)
       assert.ok(percentile(gaps, 0.99) < MILLISECOND, '99% connect within 1 ms of the answer')
       const identities = run.namegate.prefixes()

@@ -23,6 +23,7 @@ import { run, type LabProcess, type Output } from './lab-process.ts'
 
 const COMMAND = fileURLToPath(new URL('../../bin/namegate', import.meta.url))
 const LATE = fileURLToPath(new URL('late-daemon.ts', import.meta.url))
+const HELD = fileURLToPath(new URL('held-daemon.ts', import.meta.url))
 const BPFFS = '/sys/fs/bpf'
 
 /** Where it runs, and the pods that it serves; a PodLab is one. */
@@ -55,6 +56,9 @@ export interface NamegateOptions {
 export interface StartOptions {
   /** Test-only: commits are acknowledged at once and applied so many milliseconds later. */
   readonly commitDelayMs?: number
+  /** Test-only: the writer of the datapath is stalled for so many milliseconds with each commit, then for the next number
+   *  with each SIGUSR2; and whether answers wait for it (test/support/held-daemon.ts). */
+  readonly writer?: { readonly stalledMs: readonly number[]; readonly isHeld: boolean }
   /** Interfaces of the node that must carry the programs before `start` returns; default: every pod's. */
   readonly attached?: readonly string[]
 }
@@ -145,8 +149,13 @@ export class Namegate {
 
   /** Starts the daemon and waits until it is ready and the endpoints' hooks are attached. */
   async start(options: StartOptions = {}): Promise<void> {
-    const { commitDelayMs, attached = this.#lab.pods.map((pod) => pod.interface) } = options
-    if (commitDelayMs === undefined) {
+    const { commitDelayMs, writer, attached = this.#lab.pods.map((pod) => pod.interface) } = options
+    if (writer !== undefined) {
+      const how = [writer.isHeld ? 'held' : 'unheld', writer.stalledMs.join(',')]
+      const args = ['--import', import.meta.resolve('tsx'), HELD, this.configFile, ...how]
+      this.#daemon = this.#lab.node.start(process.execPath, args)
+      await this.#daemon.untilOutput(/^ready$/m)
+    } else if (commitDelayMs === undefined) {
       this.#daemon = this.#lab.node.start(COMMAND, ['run', '--config', this.configFile], {
         env: { NO_COLOR: '1' },
       })
