@@ -17,8 +17,9 @@ export interface MkRecord {
   readonly class?: number
   /** Default 300. */
   readonly ttl?: number
-  /** RDATA as octets, or a name in it. */
-  readonly data: Uint8Array | { readonly name: Name }
+  /** RDATA as octets, or a name in it, with octets in front of and behind it. */
+  readonly data:
+    Uint8Array | { readonly name: Name; readonly before?: Uint8Array; readonly after?: Uint8Array }
   /** Instead of the true RDLENGTH. */
   readonly rdlength?: number
 }
@@ -222,13 +223,17 @@ class Writer {
     this.u16('class', record.class ?? 1)
     const ttl = record.ttl ?? 300
     this.#field('ttl', [ttl >>> 24, (ttl >>> 16) & 255, (ttl >>> 8) & 255, ttl & 255])
-    const data = record.data instanceof Uint8Array ? [...record.data] : undefined
     const lengthAt = this.#octets.length
     this.u16('rdlength', 0)
-    const octets =
-      data ?? (record.data instanceof Uint8Array ? [] : this.#nameOctets(record.data.name))
-    this.#field('rdata', octets)
-    const rdlength = record.rdlength ?? octets.length
+    const { data } = record
+    if (data instanceof Uint8Array) {
+      this.#field('rdata', [...data])
+    } else {
+      if (data.before !== undefined) this.#field('rdata', [...data.before])
+      this.#field('rdata', this.#nameOctets(data.name))
+      if (data.after !== undefined) this.#field('rdata', [...data.after])
+    }
+    const rdlength = record.rdlength ?? this.#octets.length - lengthAt - 2
     this.#octets[lengthAt] = rdlength >>> 8
     this.#octets[lengthAt + 1] = rdlength & 255
   }

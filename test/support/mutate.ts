@@ -37,7 +37,7 @@ const OTHERS: readonly (readonly string[])[] = [
   ['\u0000\u00ff', 'net'],
   [],
 ]
-const TYPES = [A, A, A, AAAA, AAAA, CNAME, CNAME, DNAME, 2, 6, 16, 41, 46, 64, 65, 65280]
+const TYPES = [A, A, A, AAAA, AAAA, CNAME, CNAME, DNAME, 2, 6, 15, 16, 33, 41, 46, 64, 65, 65280]
 
 export function randomQuestion(random: Random): AskedQuestion {
   const labels = random.oneIn(3)
@@ -122,6 +122,20 @@ function randomRecord(random: Random, labels: readonly string[]): MkRecord {
   }
   if (type === SVCB || type === HTTPS) {
     return { owner, type, class: rclass, ttl, data: randomService(random) }
+  }
+  const before = { 15: 2, 33: 6, 46: 18 }[type]
+  if (before !== undefined) {
+    // Of RRSIG the first two octets are the type covered.
+    const covered = type === 46 ? [0, random.pick([A, AAAA, HTTPS])] : []
+    const front = concat(Uint8Array.from(covered), random.octets(before - covered.length))
+    const after = type === 46 ? random.octets(8) : new Uint8Array(0)
+    return {
+      owner,
+      type,
+      class: rclass,
+      ttl,
+      data: { before: front, name: random.pick(OTHERS), after },
+    }
   }
   const size = type === A ? 4 : type === AAAA ? 16 : random.below(24)
   return {
