@@ -1,5 +1,5 @@
-// The nftables datapath beyond the contract, over real rules: the table is changed or taken away by others, the mode is set without
-// the daemon, interfaces are made again, and a workload sends out by an interface of its own namespace.
+// The nftables datapath beyond the contract, over real rules: interfaces are made again, closed, or the workload's own, and a start
+// without the privilege.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
@@ -9,12 +9,8 @@ import { describe, test } from 'node:test'
 import { generation } from '../../src/core/ids.ts'
 import type { CommitResult, DatapathEvent } from '../../src/datapath/datapath.ts'
 import { NftablesDatapath } from '../../src/datapath/nftables/adapter.ts'
-import { setTableMode } from '../../src/datapath/nftables/glass.ts'
-import { Message } from '../../src/datapath/nftables/message.ts'
-import { removeTable } from '../../src/datapath/nftables/remove.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
 import { ENDPOINT_CLASS } from '../../src/identity/reserved.ts'
-import { loadNetlink } from '../../src/native/native.ts'
 import {
   batch,
   commit,
@@ -30,134 +26,13 @@ import {
   WORLD_4,
 } from '../contract/bench.ts'
 import { withBench } from '../contract/commits.ts'
-import { makeNftablesBench, nftablesMaker, type NftablesBench } from '../contract/nftables-bench.ts'
-import { FakeClock } from '../support/fake-clock.ts'
+import { makeNftablesBench, nftablesMaker } from '../contract/nftables-bench.ts'
 import { frame, SYN, tcp, udp, type Segment } from '../support/packets.ts'
 
 const OTHER_4 = '203.0.113.9'
 const to443 = tcp({ from: 40000, to: 443 }, SYN)
-const allowed = frame({ source: POD_4, target: PEER_4 }, to443)
-const denied = frame({ source: POD_4, target: OTHER_4 }, to443)
-
-function nft(...args: readonly string[]): string {
-  return execFileSync('nft', [...args], { encoding: 'utf8' })
-}
-
-/** A bench whose clock is moved by the test. */
-function withClock(run: (bench: NftablesBench, look: () => void) => void): void {
-  const clock = new FakeClock()
-  const bench = makeNftablesBench({}, { clock })
-  try {
-    settle(bench, [policy({ identity: LEARNED, protocol: 6, port: 443 })])
-    bench.datapath.refresh()
-    bench.datapath.finishCommit()
-    run(bench, () => {
-      clock.advance(2000)
-      bench.datapath.refresh()
-      bench.datapath.finishCommit()
-    })
-  } finally {
-    bench.close()
-  }
-}
-
-/** A batch about a table that is not there: the kernel refuses it. */
-function strangersBatch(): Message {
-  const message = new Message()
-  message.beginBatch()
-  const at = message.begin(2, 0)
-  message.text(1, 'nobody')
-  message.end()
-  message.endBatch(at)
-  return message
-}
-
-function repairsOf({ datapath }: NftablesBench): number {
-  return datapath.counters()['table_repairs'] ?? NaN
-}
 
 describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () => {
-  test('refresh writes the table again when somebody took it away or changed it, and not for tables of others', () => {
-    withClock((bench, look) => {
-      const rows: readonly (readonly [change: string, repaired: boolean])[] = [
-        ['delete table inet namegate', true],
-        ['flush table inet namegate', true],
-        ['flush chain inet namegate in_ported4', true],
-        ['flush map inet namegate exact4', true],
-        ['flush map inet namegate policies', true],
-        ['flush map inet namegate verdicts_in4', true],
-        ['add rule inet namegate in_from accept', true],
-        ['add element inet namegate unenforced { 0x5 }', true],
-        ['add table inet others', false],
-        ['delete table inet others', false],
-      ]
-      for (const [change, repaired] of rows) {
-        const before = repairsOf(bench)
-        nft(change)
-        look()
-        assert.equal(repairsOf(bench) - before, repaired ? 1 : 0, change)
-        assert.equal(bench.judge(POD, 'from', allowed), 'pass', change)
-        assert.equal(bench.judge(POD, 'from', denied), 'drop', change)
-      }
-    })
-  })
-
-  test('commit over a table that somebody took away writes all of it, and is no failure', () => {
-    withClock((bench) => {
-      nft('delete', 'table', 'inet', 'namegate')
-      const upserts = batch([['192.0.2.7/32', LEARNED, WORLD_4]])
-      assert.deepEqual(commit(bench.datapath, { prefixUpserts: upserts }), [])
-      assert.equal(repairsOf(bench), 1)
-      assert.equal(bench.judge(POD, 'from', allowed), 'pass')
-      assert.equal(bench.judge(POD, 'from', denied), 'drop')
-    })
-  })
-
-  test('commit that the kernel refuses twice names every entry, leaves nothing of it, and the next one heals', () => {
-    const netlink = loadNetlink()
-    let isRefused = false
-    const bench = makeNftablesBench(
-      {},
-      {
-        netlink: {
-          ...netlink,
-          nlSubmit: (worker, octets, size) => {
-            const wrong = strangersBatch()
-            return isRefused
-              ? netlink.nlSubmit(worker, wrong.octets, wrong.size)
-              : netlink.nlSubmit(worker, octets, size)
-          },
-        },
-      },
-    )
-    try {
-      settle(bench, [policy({ identity: LEARNED })])
-      isRefused = true
-      const failures = commit(bench.datapath, {
-        policyUpserts: [policy({ verdict: 'allow' })],
-        prefixUpserts: batch([[`${OTHER_4}/32`, LEARNED, WORLD_4]]),
-        policyRemovals: [policy({ identity: LEARNED })],
-      })
-      assert.deepEqual(
-        failures.map(({ section, action, index, code }) =>
-          [section, action, index, code].join(' '),
-        ),
-        ['policy upsert 0 ENOENT', 'prefix upsert 0 ENOENT', 'policy remove 0 ENOENT'],
-      )
-      isRefused = false
-      assert.equal(bench.judge(POD, 'from', denied), 'drop')
-      assert.equal(bench.judge(POD, 'from', allowed), 'pass')
-      commit(bench.datapath, { prefixUpserts: batch([['192.0.2.7/32', LEARNED, WORLD_4]]) })
-      assert.equal(repairsOf(bench), 1)
-      assert.equal(bench.datapath.dump().prefixes.count, 3)
-      assert.equal(bench.datapath.dump().policies.length, 1)
-      assert.equal(bench.judge(POD, 'from', denied), 'drop')
-      assert.equal(bench.judge(POD, 'from', allowed), 'pass')
-    } finally {
-      bench.close()
-    }
-  })
-
   test('commit tells its end from the event loop, never inside the call', async () => {
     const bench = makeNftablesBench()
     const alive = setInterval(() => undefined, 1000)
@@ -183,32 +58,6 @@ describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () =
       clearInterval(alive)
       bench.close()
     }
-  })
-
-  test('setTableMode and removeTable need no daemon, and a repair keeps the mode', () => {
-    withClock((bench, look) => {
-      setTableMode(loadNetlink(), 'bypass')
-      assert.equal(bench.judge(POD, 'from', denied), 'pass')
-      assert.equal(bench.datapath.readMode(), 'bypass')
-      nft('flush', 'chain', 'inet', 'namegate', 'in_ported4')
-      look()
-      assert.equal(bench.datapath.readMode(), 'bypass', 'repaired with the mode of the kernel')
-      setTableMode(loadNetlink(), 'enforce')
-      assert.equal(bench.judge(POD, 'from', denied), 'drop')
-      assert.equal(removeTable(loadNetlink()), 1)
-      assert.equal(removeTable(loadNetlink()), 0)
-      assert.throws(() => setTableMode(loadNetlink(), 'audit'), /there is no nftables table/)
-    })
-  })
-
-  test('the table can be listed by nft, elements included', () => {
-    withClock(() => {
-      const listed = nft('list', 'table', 'inet', 'namegate')
-      assert.match(listed, /comment "layout 1"/)
-      assert.match(listed, /0x00000000 \. 192\.0\.2\.1 : /)
-      assert.match(listed, /chain in_ported4 \{/)
-      assert.ok(JSON.parse(nft('-j', 'list', 'table', 'inet', 'namegate')))
-    })
   })
 
   test('an interface that is made again may do DNS only, until another generation is upserted', () => {
