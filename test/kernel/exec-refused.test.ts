@@ -76,7 +76,12 @@ describe('namegate exec', { skip }, () => {
 /** The program and its arguments behind the script that a user is given, for whoever has no capability. */
 function withoutCapabilities(rest: readonly string[]): readonly string[] {
   const at = rest.indexOf('exec')
-  const loader = `${process.cwd()}/node_modules/tsx/dist/loader.mjs`
-  const node = [process.execPath, '--import', loader, 'src/main.ts', ...rest.slice(at)]
-  return ['setpriv', '--bounding-set=-all', '--inh-caps=-all', '--', ...node]
+  return [
+    'setpriv',
+    '--bounding-set=-all',
+    '--inh-caps=-all',
+    '--',
+    'bin/namegate',
+    ...rest.slice(at),
+  ]
 }

@@ -149,18 +149,13 @@ export class ExecLab {
     prepare = 'true',
   ): { command: string; rest: readonly string[] } {
     const options = ['exec', '--upstream', `${DNS_4}:53`, ...args]
-    const loader = 'node_modules/tsx/dist/loader.mjs'
-    if (who === 'root') {
-      return {
-        command: process.execPath,
-        rest: ['--import', `${process.cwd()}/${loader}`, 'src/main.ts', ...options],
-      }
-    }
+    // What setup.sh has compiled, else the sources: bin/namegate knows.
+    if (who === 'root') return { command: `${process.cwd()}/bin/namegate`, rest: options }
     const inner = [
       'set -e; mkdir -p repo bin; mount --bind "$1" repo; touch bin/node; mount --bind "$2" bin/node',
       'mkdir -p dev; mount -t tmpfs tmpfs dev; mknod -m 0666 dev/tun c 10 200; mount --bind dev/tun /dev/net/tun',
       prepare,
-      `cd repo; shift 2; exec setpriv --reuid ${USER} --regid ${USER} --clear-groups --bounding-set=-all --inh-caps=-all -- ../bin/node --import ./${loader} src/main.ts "$@"`,
+      `PATH=$PWD/bin:$PATH; cd repo; shift 2; exec setpriv --reuid ${USER} --regid ${USER} --clear-groups --bounding-set=-all --inh-caps=-all -- bin/namegate "$@"`,
     ].join('; ')
     const script = `cd ${this.folder}; ${inner}`
     return {

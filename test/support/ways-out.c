@@ -227,7 +227,7 @@ static bool sees_the_gate(void)
 		snprintf(path, sizeof(path), "/proc/%s/cmdline", each->d_name);
 		int fd = open(path, O_RDONLY);
 		ssize_t got = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
-		if (got > 0 && memmem(line, (size_t)got, "main.ts", 7))
+		if (got > 0 && memmem(line, (size_t)got, "src/main.", 9))
 			return true;
 	}
 	strcpy(why, "no such process");
