@@ -102,11 +102,13 @@ export interface DnsConfig {
   /** Endpoints none of whose rules has DNS rules. */
   readonly withoutRules: 'allow' | 'deny'
   readonly hold: { readonly limitMs: number; readonly onLimit: 'servfail' | 'drop' | 'release' }
-  readonly onDegraded: 'release' | 'servfail'
+  readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'
   /** Which names of an answer selectors are matched with. */
   readonly cnameMatch: 'question' | 'chain'
   /** Address hints in SVCB and HTTPS records. */
-  readonly svcb: 'learn' | 'pass'
+  readonly svcb: 'learn' | 'strip' | 'pass'
+  /** Guarded addresses in answers. */
+  readonly guard: 'pass' | 'strip'
   readonly minTtlMs: number
   readonly maxTtlMs: number
   readonly graceAfterTtlMs: number

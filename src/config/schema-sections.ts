@@ -183,8 +183,7 @@ export const dns = group('What is answered', {
   }).prefault({}),
   'on-degraded': oneOf(['release', 'servfail', 'strip-addresses'], {
     default: 'release',
-    doc: 'answers some of whose addresses got fewer labels or none',
-    later: ['strip-addresses'],
+    doc: 'answers some of whose addresses got fewer labels or none: strip-addresses takes these out of the message',
   }),
   'min-ttl': duration({ ...TTL, default: '0s', doc: 'shortest time an address counts as live' }),
   'max-ttl': duration({ ...TTL, default: '24h', doc: 'longest time an address counts as live' }),
@@ -209,13 +208,11 @@ export const dns = group('What is answered', {
   }),
   svcb: oneOf(['learn', 'strip', 'pass'], {
     default: 'learn',
-    later: ['strip'],
-    doc: 'address hints in SVCB and HTTPS records: learn teaches them as A and AAAA are, pass passes them unlearned',
+    doc: 'address hints in SVCB and HTTPS records: learn teaches them as A and AAAA are, strip takes them out of the message, pass passes them unlearned',
   }),
   guard: oneOf(['pass', 'strip'], {
     default: 'pass',
-    later: ['strip'],
-    doc: 'guarded addresses in answers; they never get labels either way',
+    doc: 'guarded addresses in answers: strip takes them out of the message; they never get labels either way',
   }),
   'protected-prefixes': list(prefixItem(), {
     default: [],

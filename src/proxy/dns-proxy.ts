@@ -26,6 +26,7 @@ import type { Datagrams } from './datagrams.ts'
 import { openDatagrams } from './open-datagrams.ts'
 import { openStreams } from './open-streams.ts'
 import type { Streams } from './streams.ts'
+import { makeStripping, type Stripping } from './stripping.ts'
 import { UnknownClients } from './unknown-clients.ts'
 import { TurnClock } from './turn-clock.ts'
 import { Upstream } from './upstream.ts'
@@ -57,6 +58,8 @@ export class DnsProxy {
   readonly listeners: Listeners
   readonly responder: Responder
   readonly learner: Learner
+  /** Undefined when answers leave as they came. */
+  readonly stripping: Stripping | undefined
   readonly judge: Judge
   readonly unknown: UnknownClients
   readonly releases: ReleaseQueue
@@ -105,6 +108,7 @@ export class DnsProxy {
       },
     })
     this.learner = makeLearner(options)
+    this.stripping = makeStripping({ guard: core.guard, learner: this.learner, dns: config.dns })
     const { interfaces } = options
     this.#arrivals = interfaces === undefined ? undefined : new Arrivals({ clock, interfaces })
     const { ipcache, datapath } = core
@@ -235,6 +239,7 @@ export class DnsProxy {
       onLimit: config.dns.hold.onLimit,
       onDegraded: config.dns.onDegraded,
       svcb: config.dns.svcb,
+      stripping: this.stripping,
     })
   }
 }

@@ -6,11 +6,12 @@
 // Filled between `begin` and the commit, read after it. Nothing is allocated once the lists have grown.
 
 import { endpointId, type EndpointId } from '../core/ids.ts'
-import type { Family } from '../core/ip.ts'
+import { widthOf, type Family } from '../core/ip.ts'
 import { EMPTY_SET } from '../core/labels.ts'
 import type { Committer } from '../datapath/committer.ts'
 import type { AnswerView } from '../dns/answer.ts'
 import type { HashedQuestion, Question } from '../dns/query.ts'
+import { sameOctets } from '../dns/wire.ts'
 import { ROW_DEGRADED, type IpCache } from '../ipcache/ipcache.ts'
 import type { Guard } from '../names/guard.ts'
 import type { NameCache } from '../names/name-cache.ts'
@@ -165,6 +166,19 @@ export class Learner {
   /** Addresses that answer i taught. */
   countOf(i: number): number {
     return this.#ends[i]! - (i === 0 ? 0 : this.#ends[i - 1]!)
+  }
+
+  /** Whether answer i taught the address of 4 or 16 octets at `at`, and it has all its labels; after the commit. */
+  isFullyLabelled(i: number, family: Family, octets: Uint8Array, at: number): boolean {
+    const { prefixes } = this.#to.ipcache
+    const width = widthOf(family)
+    for (let end = this.#ends[i]!, k = end - this.countOf(i); k < end; k++) {
+      const row = this.#rows.items[k]!
+      if (prefixes.lengths[row] !== width) continue
+      if (!sameOctets(prefixes.octets, row * 16, octets, at, width >> 3)) continue
+      return (prefixes.flags[row]! & ROW_DEGRADED) === 0
+    }
+    return false
   }
 
   /** What became of answer i; after the commit. */

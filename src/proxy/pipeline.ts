@@ -24,6 +24,7 @@ import type { ReleaseQueue } from './release-queue.ts'
 import { Releaser } from './releaser.ts'
 import type { Responder } from './responder.ts'
 import { SlotView } from './slot-view.ts'
+import type { Stripping } from './stripping.ts'
 import type { UnknownClients } from './unknown-clients.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -47,8 +48,9 @@ export interface PipelineOptions {
   readonly seed: number
   readonly denyResponse: 'refused' | 'nxdomain' | 'nodata' | 'drop'
   readonly onLimit: 'servfail' | 'drop' | 'release'
-  readonly onDegraded: 'release' | 'servfail'
-  readonly svcb: 'learn' | 'pass'
+  readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'
+  readonly svcb: 'learn' | 'strip' | 'pass'
+  readonly stripping: Stripping | undefined
 }
 
 /** Whether answers come from upstream, were held and may be held on, or were held as long as they may be. */
@@ -266,10 +268,9 @@ export class Pipeline {
       const mustWait = turn !== 'last' && (isPending || releases.isBehind(slot))
       if (mustWait && releases.hold(slot, answers, i, isPending)) return
       this.#releaser.release(
+        i,
         isPending ? OUTCOME_HELD_OUT : outcome,
         slot,
-        learner.rcodeOf(i),
-        learner.countOf(i),
         answers.octets(i),
         answers.offset(i),
         answers.length(i),

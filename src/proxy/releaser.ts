@@ -1,10 +1,11 @@
-// An answer leaves by what became of it: as it came, or as a local answer, or not at all (`dns.hold.on-limit`,
-// `dns.on-degraded`; SEMANTICS 4). One flow and one counter an answer.
+// An answer leaves by what became of it: as it came, without some addresses (stripping.ts), as a local answer, or not at
+// all (`dns.hold.on-limit`, `dns.on-degraded`; SEMANTICS 4). One flow and one counter an answer.
 
 import { LOCAL } from '../dns/codes.ts'
-import { OUTCOME_DEGRADED, OUTCOME_EXACT, OUTCOME_HELD_OUT } from './learner.ts'
+import { OUTCOME_DEGRADED, OUTCOME_EXACT, OUTCOME_HELD_OUT, type Learner } from './learner.ts'
 import type { ProxyFlows } from './proxy-flows.ts'
 import type { Responder } from './responder.ts'
+import type { Stripping } from './stripping.ts'
 
 export interface ReleaseCounters {
   exact: number
@@ -18,9 +19,12 @@ export interface ReleaseCounters {
 
 export interface ReleaserOptions {
   readonly responder: Responder
+  readonly learner: Pick<Learner, 'rcodeOf' | 'countOf'>
+  /** Undefined when answers leave as they came. */
+  readonly stripping: Stripping | undefined
   readonly flows: ProxyFlows
   readonly onLimit: 'servfail' | 'drop' | 'release'
-  readonly onDegraded: 'release' | 'servfail'
+  readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'
 }
 
 export class Releaser {
@@ -32,27 +36,35 @@ export class Releaser {
     this.#counters = counters
   }
 
-  /** Answers the client of a slot. `rcode` and `addresses` are the answer's; its octets are copied. */
+  /** Answers the client of a slot with answer `index` of the learner's batch; its octets are copied. */
   release(
+    index: number,
     outcome: number,
     slot: number,
-    rcode: number,
-    addresses: number,
     octets: Uint8Array,
     offset: number,
     length: number,
     overTcp: boolean,
   ): void {
-    const { responder, flows, onDegraded } = this.#to
-    flows.answered(slot, outcome, rcode, addresses)
+    const { responder, learner, flows, onDegraded, stripping } = this.#to
+    const rcode = learner.rcodeOf(index)
+    flows.answered(slot, outcome, rcode, learner.countOf(index))
     if (outcome === OUTCOME_EXACT) this.#counters.exact++
     else if (outcome === OUTCOME_DEGRADED) this.#counters.degraded++
     else this.#counters.heldOut++
     if (outcome === OUTCOME_HELD_OUT && this.#holdOut(slot)) return
     if (outcome === OUTCOME_DEGRADED && onDegraded === 'servfail') {
-      responder.answerLocally(slot, LOCAL.degraded)
-    } else {
+      return responder.answerLocally(slot, LOCAL.degraded)
+    }
+    const stripped = stripping?.strip(index, outcome, octets, offset, length) ?? 'same'
+    if (stripping === undefined || stripped === 'same') {
       responder.answer(slot, octets, offset, length, overTcp, rcode)
+    } else if (stripped === 'bad') {
+      responder.answerLocally(slot, LOCAL.answerMalformed)
+    } else {
+      // Names written again can make it longer than what the client takes.
+      const isCut = overTcp || stripping.length > length
+      responder.answer(slot, stripping.octets, 0, stripping.length, isCut, rcode)
     }
   }
 

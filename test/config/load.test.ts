@@ -53,6 +53,7 @@ test('parseConfig of an empty file gives the defaults of DESIGN', () => {
       onDegraded: 'release',
       cnameMatch: 'question',
       svcb: 'learn',
+      guard: 'pass',
       minTtlMs: 0,
       maxTtlMs: 86_400_000,
       graceAfterTtlMs: 60_000,

@@ -29,8 +29,6 @@ const ROWS: readonly (readonly [text: string, message: string])[] = [
   ['flows: { max-size: 1GiB }', 'flows.max-size: "1GiB" ... 256MiB'],
   ['dns: { tcp-idle: 1h }', 'dns.tcp-idle: "1h" ... 6h'],
   ['dns: { udp-idle: 1h }', 'dns.udp-idle: "1h" ... 3m'],
-  ['dns: { svcb: strip }', 'dns.svcb: "strip" ... learn'],
-  ['dns: { guard: strip }', 'dns.guard: "strip" ... pass'],
   ['limits: { names-per-wildcard: 1 }', 'limits.names-per-wildcard: 1 ... 10000'],
   ['limits: { names-per-address: 1 }', 'limits.names-per-address: 1 ... 10000'],
   ['limits: { pairs-per-endpoint: 1 }', 'limits.pairs-per-endpoint: 1 ... 100000'],
@@ -84,7 +82,7 @@ datapath: { verify: 60s, adopt-existing: 10m }
 state: { restore-grace: 10m }
 sources: { max-age: 1d, then: keep }
 flows: { keep: 168h, max-size: 256MiB }
-dns: { tcp-idle: 6h, udp-idle: 3m, guard: pass, prewarm: false }
+dns: { tcp-idle: 6h, udp-idle: 3m, prewarm: false }
 limits: { reply-sockets: 1024, resources: 200000 }
 `
   const { file, ...config } = parseConfig(text, 'n', () => false)

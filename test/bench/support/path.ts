@@ -95,6 +95,7 @@ export function mkPath(): Path {
     onLimit: 'servfail',
     onDegraded: 'release',
     svcb: 'learn',
+    stripping: undefined,
   })
   return { addon, pipeline, world, stop: () => (upstream.stop(), datagrams.stop()) }
 }

@@ -8,6 +8,7 @@ import type { ResponderOptions } from '../../../src/proxy/responder.ts'
 import { mkQuery, opt } from '../../support/messages.ts'
 import { canonicalAddress, octetsOf } from './addresses.ts'
 import { RCODES } from './zone.ts'
+import { hintsOf } from '../../support/oracle-svcb.ts'
 
 export interface Reply {
   readonly rcode: string
@@ -96,9 +97,13 @@ function portOf(number: number): number {
 
 function read(octets: Uint8Array): Reply {
   const message = decode(Buffer.from(octets))
-  const addresses = (message.answers ?? []).flatMap((record) =>
-    record.type === 'A' || record.type === 'AAAA' ? [canonicalAddress(record.data)] : [],
-  )
+  const addresses = (message.answers ?? []).flatMap((record) => {
+    if (record.type === 'A' || record.type === 'AAAA') return [canonicalAddress(record.data)]
+    const isHttps = String(record.type) === 'UNKNOWN_65' && 'data' in record
+    return isHttps && record.data instanceof Uint8Array
+      ? hintsOf(record.data).map(canonicalAddress)
+      : []
+  })
   const options = (message.additionals ?? []).flatMap((record) =>
     record.type === 'OPT' ? record.options : [],
   )

@@ -22,6 +22,7 @@ import { Learner } from '../../../src/proxy/learner.ts'
 import { Pipeline } from '../../../src/proxy/pipeline.ts'
 import { ProxyFlows } from '../../../src/proxy/proxy-flows.ts'
 import { ReleaseQueue } from '../../../src/proxy/release-queue.ts'
+import { makeStripping, type Stripping } from '../../../src/proxy/stripping.ts'
 import { Responder } from '../../../src/proxy/responder.ts'
 import type { Endpoint } from '../../../src/endpoints/registry.ts'
 import type { Datapath } from '../../../src/datapath/datapath.ts'
@@ -54,6 +55,7 @@ export class World {
   readonly upstream: ScenarioUpstream
   readonly responder: Responder
   readonly learner: Learner
+  readonly stripping: Stripping | undefined
   readonly pipeline: Pipeline
   readonly unknown: UnknownClients
   readonly releases: ReleaseQueue
@@ -98,6 +100,7 @@ export class World {
       udpMessageMax: config.limits['udp-message'],
     })
     this.learner = makeLearner(config, core)
+    this.stripping = makeStripping({ guard: core.guard, learner: this.learner, dns: config.dns })
     const { registry } = this.endpoints
     const { ipcache } = core
     const isNodeAudited = (): boolean => this.kernel.readMode() !== 'enforce'
@@ -172,6 +175,7 @@ export class World {
       onLimit: config.dns.hold.onLimit,
       onDegraded: config.dns.onDegraded,
       svcb: config.dns.svcb,
+      stripping: this.stripping,
     })
   }
 }

@@ -1,10 +1,19 @@
 // What the server of a scenario answers: UPSTREAM's lines read, and messages made of them octet by octet.
 //   NAME TYPE: PART, PART ...
-// A part is `CNAME TARGET`, addresses, `POOL FIRST COUNT BY N` (each answer shows the next N of COUNT addresses), an
+// A part is `CNAME TARGET`, addresses, `HINTS ADDRESS ...` (an HTTPS record), `POOL FIRST COUNT BY N` (each answer shows the next N of COUNT addresses), an
 // RCODE, `SILENT`, `UNREACHABLE`, `MALFORMED` or `AFTER DURATION`. A part with records may end in `TTL SECONDS`.
 
 import { parseDuration } from '../../../src/core/quantity.ts'
-import { a, AAAA, cname, mkAnswer, opt, type MkRecord } from '../../support/messages.ts'
+import {
+  a,
+  AAAA,
+  cname,
+  https,
+  mkAnswer,
+  opt,
+  service,
+  type MkRecord,
+} from '../../support/messages.ts'
 import { addressAt } from '../../support/zones.ts'
 import { octetsOf } from './addresses.ts'
 import { blockLines, ScenarioFault, type Step } from './parse.ts'
@@ -35,7 +44,7 @@ export interface Answering {
 
 type Part =
   | { readonly kind: 'cname'; readonly target: string; readonly ttl: number }
-  | { readonly kind: 'addresses'; readonly list: readonly string[]; readonly ttl: number }
+  | { readonly kind: 'addresses' | 'hints'; readonly list: readonly string[]; readonly ttl: number }
   | { readonly kind: 'pool'; readonly pool: Pool; readonly ttl: number }
 
 interface Pool {
@@ -79,6 +88,10 @@ export function mkReply(labels: readonly string[], type: number, reply: Answerin
       owner = part.target.split('.')
       continue
     }
+    if (part.kind === 'hints') {
+      answers.push(https(owner, hints(part.list), part.ttl))
+      continue
+    }
     const list = part.kind === 'pool' ? nextOf(part.pool) : part.list
     for (const text of list) answers.push(addressRecord(owner, text, part.ttl))
   }
@@ -87,6 +100,23 @@ export function mkReply(labels: readonly string[], type: number, reply: Answerin
     additionals: [opt()],
     ...(reply.malformed ? { trailing: Uint8Array.of(1, 2, 3) } : {}),
   })
+}
+
+/** RDATA of an HTTPS record with these addresses, IPv4 and IPv6, as hints. */
+function hints(list: readonly string[]): Uint8Array {
+  const octets = list.map((text) => [...(octetsOf(text) ?? [])])
+  const four = octets.filter(({ length }) => length === 4).flat()
+  const six = octets.filter(({ length }) => length === 16).flat()
+  const params = [
+    [1, [2, 104, 50]],
+    [4, four],
+    [6, six],
+  ] as const
+  return service(
+    1,
+    '',
+    params.filter(([, value]) => value.length > 0),
+  )
 }
 
 function addressRecord(owner: readonly string[], text: string, ttl: number): MkRecord {
@@ -131,8 +161,12 @@ function readPart(place: Step, words: readonly string[]): Part {
       ttl,
     }
   }
-  if (given.some((text) => octetsOf(text) === undefined)) return fail(place, words.join(' '))
-  return { kind: 'addresses', list: given, ttl }
+  if (first === 'HINTS') return { kind: 'hints', list: readAddresses(place, given.slice(1)), ttl }
+  return { kind: 'addresses', list: readAddresses(place, given), ttl }
+}
+
+function readAddresses(place: Step, words: readonly string[]): readonly string[] {
+  return words.every((text) => octetsOf(text) !== undefined) ? words : fail(place, words.join(' '))
 }
 
 function fail(place: Step, text: string): never {
