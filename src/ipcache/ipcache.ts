@@ -73,12 +73,7 @@ export class IpCache {
     return row
   }
 
-  /** Holds a row that is there, so that its number stays this address's. */
-  holdRow(row: number): void {
-    this.prefixes.users[row]!++
-  }
-
-  /** Lets a row go that is held. */
+  /** Lets a row go that `holdAddress` gave. */
   dropRow(row: number): void {
     this.prefixes.users[row]!--
     this.freeIfIdle(row)
