@@ -15,6 +15,7 @@ import { resolveUpstreams } from './config/upstreams.ts'
 import type { DaemonOptions } from './daemon.ts'
 import type { Datapath, DatapathDump } from './datapath/datapath.ts'
 import type { OwnTraffic } from './datapath/own-traffic.ts'
+import { IdentityLabels } from './policy/identity-labels.ts'
 import { openConntrack } from './native/conntrack.ts'
 import { isBuilt } from './native/native.ts'
 import type { ServerAddress } from './proxy/server-pool.ts'
@@ -45,6 +46,7 @@ export function makeCore(
     learning,
     nodeAddresses: node,
     protectedPrefixes: dns.protectedPrefixes,
+    cidrMatchesEndpoints: config.policies.cidrMatchesEndpoints,
   })
 }
 
@@ -63,6 +65,7 @@ export function makePolicies(config: Config, core: CoreState): PolicyControl {
     defaultEgress: config.defaultEgress,
     withoutDnsRules: config.dns.withoutRules,
     staticIdentitiesMax: config.limits['static-identities'],
+    identityLabels: new IdentityLabels(config.endpoints.identityLabels),
   })
 }
 

@@ -9,13 +9,8 @@ import { Daemon } from './daemon.ts'
 import { openExecDatapath } from './open-exec-datapath.ts'
 import { systemResolvers } from './sources/system-resolvers.ts'
 import { SILENT } from './telemetry/log.ts'
-import {
-  allowPolicy,
-  EXEC_LABELS,
-  EXEC_NAME,
-  recordingPolicy,
-  type Allow,
-} from './sandbox/allow.ts'
+import type { Allow } from './policy/allow-line.ts'
+import { allowPolicy, EXEC_LABELS, EXEC_NAME, recordingPolicy } from './sandbox/allow.ts'
 import { redirectDns } from './sandbox/dns-redirect.ts'
 import type { InnerAddons } from './sandbox/inner-addons.ts'
 import type { InnerSockets } from './sandbox/launcher.ts'

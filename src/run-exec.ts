@@ -11,7 +11,7 @@ import type { SocketAddress } from './core/socket-address.ts'
 import type { Daemon } from './daemon.ts'
 import { runTool } from './intercept/tools.ts'
 import { loadConntrack, loadNetlink, loadPosix, type ConntrackAddon } from './native/native.ts'
-import type { Allow } from './sandbox/allow.ts'
+import type { Allow } from './policy/allow-line.ts'
 import { execFault } from './sandbox/faults.ts'
 import { callerNow, hiddenFrom } from './sandbox/hidden.ts'
 import { innerAddons } from './sandbox/inner-addons.ts'
@@ -93,7 +93,8 @@ async function runIn(folder: string, options: ExecOptions, undo: Undo): Promise<
   undo.push(async () => await uplink.stop())
   const { openExecGate } = await loading
   // The fence names the interface: it is there when the routes are.
-  await uplink.ready
+  const over = await Promise.race([uplink.ready, launcher.ended])
+  if (over !== undefined) return notRun(over, options)
   const outer = { netlink: loadNetlink(), conntrack: loadConntrack(), posix: loadPosix() }
   const addons = innerAddons(outer, sockets, launcher.pid)
   const { addresses } = uplink

@@ -8,7 +8,7 @@ import {
   SOCKET_ADDRESS_FORM,
   type SocketAddress,
 } from '../core/socket-address.ts'
-import { parseAllow, type Allow } from '../sandbox/allow.ts'
+import { parseAllow, type Allow } from '../policy/allow-line.ts'
 import { parsePublish, PUBLISH_FORM, type Publish } from '../sandbox/publish.ts'
 import { suggestPolicy } from '../sandbox/suggest.ts'
 import { summaryOf, summaryRows, type Summary } from '../sandbox/summary.ts'

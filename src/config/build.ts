@@ -66,8 +66,18 @@ class Builder {
       policies: {
         paths: this.#paths(keys.policies.paths, ['policies', 'paths']),
         watch: keys.policies.watch,
+        allowListEndpoints: this.#labels(keys.policies['allow-list-endpoints'], [
+          'policies',
+          'allow-list-endpoints',
+        ]),
+        ingress: keys.policies.ingress,
+        unsupportedFields: keys.policies['unsupported-fields'],
+        cidrMatchesEndpoints: keys.policies['cidr-matches-endpoints'],
       },
-      endpoints: { files: this.#paths(keys.endpoints.files, ['endpoints', 'files']) },
+      endpoints: {
+        files: this.#paths(keys.endpoints.files, ['endpoints', 'files']),
+        identityLabels: keys.endpoints['identity-labels'],
+      },
       resources: { files: this.#paths(keys.resources.files, ['resources', 'files']) },
       defaultEgress: keys['default-egress'],
       learning: keys.learning,
@@ -138,13 +148,32 @@ class Builder {
   }
 
   #selector(i: number): LabelSelector {
-    const matchLabels = new Map(Object.entries(this.#keys.audit.endpoints[i]?.matchLabels ?? {}))
-    for (const key of matchLabels.keys()) {
+    const path = ['audit', 'endpoints', i]
+    const keys = this.#keys.audit.endpoints[i]
+    const matchLabels = this.#labels(keys?.matchLabels ?? {}, [...path, 'matchLabels'])
+    const matchExpressions = keys?.matchExpressions ?? []
+    matchExpressions.forEach(({ key, operator, values }, n) => {
+      const at = [...path, 'matchExpressions', n]
       const expected = labelKeyFault(key)
-      const path = ['audit', 'endpoints', i, 'matchLabels', key]
-      if (expected !== undefined) this.#expected(path, key, expected)
+      if (expected !== undefined) this.#expected([...at, 'key'], key, expected)
+      const wants = operator === 'In' || operator === 'NotIn'
+      if (wants === values.length > 0) return
+      const found =
+        values.length === 0 ? 'no values, expected at least one' : 'values, expected none'
+      this.#fault(
+        [...at, 'values'],
+        `${formatPath([...at, 'values'])}: found ${found} for ${operator}`,
+      )
+    })
+    return matchExpressions.length === 0 ? { matchLabels } : { matchLabels, matchExpressions }
+  }
+
+  #labels(labels: Readonly<Record<string, string>>, path: SourcePath): ReadonlyMap<string, string> {
+    for (const key of Object.keys(labels)) {
+      const expected = labelKeyFault(key)
+      if (expected !== undefined) this.#expected([...path, key], key, expected)
     }
-    return { matchLabels }
+    return new Map(Object.entries(labels))
   }
 
   #dns(): DnsConfig {

@@ -16,8 +16,12 @@ export interface Config {
   readonly intercept: InterceptConfig
   readonly upstreams: UpstreamsConfig
   readonly unknownClients: UnknownClientsConfig
-  readonly policies: { readonly paths: readonly PlacedPath[]; readonly watch: boolean }
-  readonly endpoints: { readonly files: readonly PlacedPath[] }
+  readonly policies: PoliciesConfig
+  readonly endpoints: {
+    readonly files: readonly PlacedPath[]
+    /** Which labels make identities (policy/identity-labels.ts). */
+    readonly identityLabels: readonly string[]
+  }
   readonly resources: { readonly files: readonly PlacedPath[] }
   /** What an endpoint may do that no policy puts into default deny. */
   readonly defaultEgress: DefaultEgress
@@ -32,6 +36,17 @@ export interface Config {
   readonly dns: DnsConfig
   readonly limits: Limits
   readonly log: { readonly level: LogLevel; readonly format: 'pretty' | 'json' }
+}
+
+export interface PoliciesConfig {
+  readonly paths: readonly PlacedPath[]
+  readonly watch: boolean
+  /** Labels of the endpoints that allow-lists are for; empty: all. */
+  readonly allowListEndpoints: ReadonlyMap<string, string>
+  readonly ingress: 'error' | 'ignore'
+  readonly unsupportedFields: 'error' | 'warn'
+  /** CIDR rules also select known endpoints, resources and the node. */
+  readonly cidrMatchesEndpoints: boolean
 }
 
 /** A path and where it's written, for faults such as a path that isn't there. */

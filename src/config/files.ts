@@ -1,4 +1,4 @@
-// Which files a configured policy path stands for: itself, or in a folder every *.yaml, *.yml and *.json, in
+// Which files a configured policy path stands for: itself, or in a folder every *.yaml, *.yml, *.json and *.allow, in
 // folders below too. Names that begin with a dot are left out, so a mounted ConfigMap (`..data`) counts once.
 // Also the one way files with a person's text are read.
 
@@ -17,7 +17,7 @@ export interface PolicyFiles {
   readonly unread: readonly string[]
 }
 
-const POLICY_FILE = /\.(ya?ml|json)$/
+const POLICY_FILE = /\.(ya?ml|json|allow)$/
 
 /** The files of one path; a path that can't be read is a fault. */
 export function findPolicyFiles(path: string): PolicyFiles {
@@ -42,8 +42,7 @@ export function findPolicyFiles(path: string): PolicyFiles {
   }
   const visitEntry = (at: string, name: string, depth: number): void => {
     if (name.startsWith('.')) return
-    if (name.endsWith('.allow')) faults.push(faultOf(at, 'allow-lists (*.allow) are not built yet'))
-    else if (POLICY_FILE.test(name) || isFolder(at)) visit(at, depth + 1)
+    if (POLICY_FILE.test(name) || isFolder(at)) visit(at, depth + 1)
   }
   visit(path, 0)
   return { files, faults, unread }

@@ -4,6 +4,7 @@
 import { z } from 'zod'
 import { LIMITS, type Limit } from '../core/limits.ts'
 import { formatDuration } from '../core/quantity.ts'
+import { DEFAULT_IDENTITY_LABELS } from '../policy/identity-labels.ts'
 import {
   addressItem,
   duration,
@@ -22,15 +23,27 @@ const TTL = { max: 10 * 365 * 86_400_000 } as const
 
 const labelMap = z.record(z.string(), z.string({ error: 'a text' }))
 
+const expression = z.strictObject({
+  key: words('label key').meta({ description: 'Key of the label.' }),
+  operator: z
+    .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'], {
+      error: 'In, NotIn, Exists or DoesNotExist',
+    })
+    .meta({ description: 'What must hold: In, NotIn, Exists or DoesNotExist.' }),
+  values: z
+    .array(z.string({ error: 'a text' }))
+    .prefault([])
+    .meta({ description: 'Values for In and NotIn (default []).' }),
+})
+
 export const selector = group('Labels of endpoints', {
   matchLabels: labelMap
     .prefault({})
     .meta({ description: 'Each of these labels must be there (default {}).' }),
-  matchExpressions: list(z.unknown(), {
-    ...LATER,
+  matchExpressions: list(expression, {
     default: [],
-    doc: 'conditions on labels',
-    unit: 'list',
+    doc: 'conditions on labels, each of which must hold',
+    unit: 'list of { key, operator, values }',
   }),
 })
 
@@ -120,28 +133,18 @@ export const policies = group('Where policy comes from', {
     unit: 'paths, relative to the working directory',
   }),
   watch: flag({ default: true, doc: 'read a changed file again' }),
-  'allow-list-endpoints': labelMap
-    .refine((value) => Object.keys(value).length === 0, {
-      params: { notBuilt: true },
-      error: 'is not built yet; leave it at its default {}',
-    })
-    .prefault({})
-    .meta({
-      description:
-        'Labels of the endpoints that *.allow files apply to; empty = all (default {}). Not built yet: leave it at its default.',
-    }),
+  'allow-list-endpoints': labelMap.prefault({}).meta({
+    description: 'Labels of the endpoints that *.allow files apply to; empty = all (default {}).',
+  }),
   ingress: oneOf(['error', 'ignore'], {
-    ...LATER,
     default: 'error',
-    doc: 'policies that have an ingress half',
+    doc: 'policies that have an ingress half: refused, or their egress half alone is loaded',
   }),
   'unsupported-fields': oneOf(['error', 'warn'], {
-    ...LATER,
     default: 'error',
-    doc: 'fields of policies that are known but not supported',
+    doc: 'fields of policies that are known but not supported; with warn what they stand in allows nothing',
   }),
   'cidr-matches-endpoints': flag({
-    ...LATER,
     default: false,
     doc: 'CIDR rules also select known endpoints, resources and the node',
   }),
@@ -154,14 +157,9 @@ export const endpoints = group('Workloads that policy applies to', {
     unit: 'paths, relative to the working directory',
   }),
   'identity-labels': list(words('label key, with ! in front to leave it out'), {
-    ...LATER,
-    default: [
-      '!pod-template-hash',
-      '!statefulset.kubernetes.io/pod-name',
-      '!controller-revision-hash',
-    ],
-    doc: 'labels that make identities',
-    unit: 'label keys',
+    default: [...DEFAULT_IDENTITY_LABELS],
+    doc: 'labels that make identities, and that policies see; keys without ! are the only ones kept',
+    unit: 'label keys, or their beginnings such as team.*',
   }),
 })
 

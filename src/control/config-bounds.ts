@@ -5,6 +5,7 @@ import type { Fault, Position } from '../core/errors.ts'
 import { compilePolicies, type CompileOptions } from '../policy/compile.ts'
 import { defaultEgressOf } from '../policy/default-egress.ts'
 import { flatten } from '../policy/flatten.ts'
+import { IdentityLabels } from '../policy/identity-labels.ts'
 import { indexLabels, policySelects } from '../policy/labels.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { EndpointRecord } from './endpoint-control.ts'
@@ -43,6 +44,7 @@ export function boundFaults(
   { policies, endpoints, resources }: Configured,
   bounds: ConfigBounds,
   compile: Omit<CompileOptions, 'originOf'>,
+  identityLabels = new IdentityLabels([]),
 ): readonly Fault[] {
   const position = policies[0]?.position ?? { file: 'endpoints', line: 1, column: 1 }
   const faults: Fault[] = []
@@ -65,7 +67,7 @@ export function boundFaults(
   refuse(prefixes, bounds.prefixes, 'addresses and prefixes with labels', 'limits.selectors')
   const sizes = new Map<string, number>()
   for (const endpoint of endpoints) {
-    const selecting = selectingPolicies(policies, endpoint)
+    const selecting = selectingPolicies(policies, identityLabels.of(endpoint.labels))
     const defaultEgress = defaultEgressOf(endpoint.labels, compile.defaultEgress)
     const numbers = selecting.map((policy) => policies.indexOf(policy))
     const key = `${numbers.join(',')} ${defaultEgress}`
@@ -81,10 +83,10 @@ export function boundFaults(
 
 function selectingPolicies(
   policies: readonly Policy[],
-  endpoint: Pick<EndpointRecord, 'labels'>,
+  labels: readonly string[],
 ): readonly Policy[] {
-  const labels = indexLabels(endpoint.labels)
-  return policies.filter((policy) => policySelects(policy, labels))
+  const index = indexLabels(labels)
+  return policies.filter((policy) => policySelects(policy, index))
 }
 
 function countSelectors(policies: readonly Policy[]): number {

@@ -44,6 +44,8 @@ export interface CoreOptions {
   readonly learning: Learning
   readonly nodeAddresses: readonly Prefix[]
   readonly protectedPrefixes: readonly Prefix[]
+  /** `policies.cidr-matches-endpoints`. Default: false. */
+  readonly cidrMatchesEndpoints?: boolean
 }
 
 export class CoreState {
@@ -84,6 +86,7 @@ export class CoreState {
       capacity: limits.pairs + limits.configuredPrefixes,
       // A pair can hold one more, in its endpoint's own scope.
       scopedCapacity: limits.pairs,
+      knownHaveCidr: options.cidrMatchesEndpoints ?? false,
       ownerText: (kind, owner) =>
         kind === OWNER_NAME ? this.names.names.format(owner) : this.owners.text(owner),
     })

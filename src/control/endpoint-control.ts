@@ -168,8 +168,9 @@ export class EndpointControl {
       yield { prefix, kind: OWNER_NODE, owner: 'node', labels: ['reserved:host'] }
     }
     for (const endpoint of this.registry) {
+      const labels = this.#policies.identityLabels.of(endpoint.labels)
       for (const prefix of endpoint.addresses) {
-        yield { prefix, kind: OWNER_ENDPOINT, owner: endpoint.name, labels: endpoint.labels }
+        yield { prefix, kind: OWNER_ENDPOINT, owner: endpoint.name, labels }
       }
     }
   }

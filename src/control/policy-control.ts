@@ -10,24 +10,23 @@
 
 import type { EndpointId } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
-import { formatPrefix } from '../core/ip.ts'
 import { invariant } from '../core/invariant.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
-import { OWNER_POLICY } from '../ipcache/facts.ts'
 import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../identity/reserved.ts'
 import type { Selector } from '../identity/selector-cache.ts'
 import { compilePolicies, coversClass, type CompiledPolicy } from '../policy/compile.ts'
 import { defaultEgressOf, type DefaultEgress } from '../policy/default-egress.ts'
+import { IdentityLabels } from '../policy/identity-labels.ts'
 import { indexLabels, policySelects } from '../policy/labels.ts'
 import { serverRulesOf, type ServerRules } from '../policy/server-rules.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { EndpointRules } from '../datapath/policy-maps.ts'
 import type { Coverage } from '../policy/flatten.ts'
-import { ConfigFacts, type WantedFact } from './config-facts.ts'
+import { cidrFacts } from './cidr-facts.ts'
+import { ConfigFacts } from './config-facts.ts'
 import type { CoreState } from './core-state.ts'
 import { DnsVerdicts, type DnsServer } from './dns-verdicts.ts'
 import { Preallocation } from './preallocation.ts'
-import { qualifiedName } from './rule-origins.ts'
 
 export interface PolicyControlOptions {
   readonly core: CoreState
@@ -35,6 +34,8 @@ export interface PolicyControlOptions {
   readonly defaultEgress: DefaultEgress
   readonly withoutDnsRules: 'allow' | 'deny'
   readonly staticIdentitiesMax: number
+  /** `endpoints.identity-labels`. Default: every label counts. */
+  readonly identityLabels?: IdentityLabels
 }
 
 /** Rules of all endpoints that the same policies select. */
@@ -48,6 +49,8 @@ type Phase = 'widen' | 'switch' | 'narrow' | 'settled'
 
 export class PolicyControl {
   readonly dnsVerdicts = new DnsVerdicts()
+  /** Which labels of endpoints policy sees. */
+  readonly identityLabels: IdentityLabels
   readonly #core: CoreState
   readonly #options: PolicyControlOptions
   readonly #facts: ConfigFacts
@@ -70,6 +73,7 @@ export class PolicyControl {
   constructor(options: PolicyControlOptions) {
     this.#core = options.core
     this.#options = options
+    this.identityLabels = options.identityLabels ?? new IdentityLabels([])
     this.#facts = new ConfigFacts(options)
     this.#preallocation = new Preallocation(options)
   }
@@ -244,7 +248,7 @@ export class PolicyControl {
 
   #sharedFor(endpoint: Endpoint): SharedRules {
     const defaultEgress = this.#egressOf(endpoint)
-    const labels = indexLabels(endpoint.labels)
+    const labels = indexLabels(this.identityLabels.of(endpoint.labels))
     const numbers: number[] = []
     const selecting = this.#policies.filter((policy, i) => {
       const selects = policySelects(policy, labels)
@@ -278,21 +282,4 @@ export class PolicyControl {
 
 function sameItems<T>(a: readonly T[], b: readonly T[]): boolean {
   return a.length === b.length && a.every((item, i) => item === b[i])
-}
-
-/** Every prefix that a rule names, exceptions included (SEMANTICS 3 "CIDR fact"). */
-function cidrFacts(policy: Policy): readonly WantedFact[] {
-  const owner = qualifiedName(policy)
-  return policy.rules.flatMap((rule) => {
-    if (rule.peers.kind !== 'selectors') return []
-    return rule.peers.selectors.flatMap((peer) => {
-      if (peer.kind !== 'cidr') return []
-      return [peer.prefix, ...peer.except].map((prefix) => ({
-        prefix,
-        kind: OWNER_POLICY,
-        owner,
-        labels: [`cidr:${formatPrefix(prefix)}`],
-      }))
-    })
-  })
 }

@@ -7,7 +7,8 @@ import { containsPrefix, formatPrefix, type Prefix } from '../core/ip.ts'
 import { objectDocument } from '../core/object-source.ts'
 import { Reader, type FieldTable } from '../core/source-document.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
-import { readAddresses, readLabels, readName } from './read.ts'
+import type { PortName } from '../policy/named-ports.ts'
+import { readAddresses, readLabels, readName, readPortNames } from './read.ts'
 import type { EndpointHook } from './registry.ts'
 
 export interface EndpointRecord {
@@ -21,6 +22,8 @@ export interface EndpointRecord {
   readonly addressPositions: readonly Position[]
   /** `source:key=value`, sorted. */
   readonly labels: readonly string[]
+  /** Ports that policies may name; absent when there are none. */
+  readonly ports?: readonly PortName[]
   /**
    * Where the kernel sees its packets. Side `ingress`: the interface is the host side of its veth; `egress`:
    * the interface is inside the workload's own namespace. `none`: served and taught, but nothing fences it.
@@ -41,6 +44,7 @@ const ENDPOINT: FieldTable = new Map([
   ['name', true],
   ['addresses', true],
   ['labels', true],
+  ['ports', true],
   ['interface', true],
   ['hook', true],
   ['cgroup', true],
@@ -85,7 +89,10 @@ function readEndpoint(reader: Reader): EndpointRecord | undefined {
   const labels = readLabels(fields.get('labels'), 'endpoint')
   const audit = fields.get('audit')?.flag() ?? false
   if (name === undefined) return undefined
-  return { name, addresses, addressPositions, labels, hook, audit, position: reader.position }
+  const { position } = reader
+  const ports = readPortNames(fields.get('ports'))
+  const record = { name, addresses, addressPositions, labels, hook, audit, position }
+  return ports.length === 0 ? record : { ...record, ports }
 }
 
 function readHook(fields: ReadonlyMap<string, Reader>): EndpointHook {

@@ -2,6 +2,7 @@
 
 import type { Position } from '../core/errors.ts'
 import { parsePrefix, type Prefix } from '../core/ip.ts'
+import { SCTP, TCP, UDP } from '../core/protocol.ts'
 import type { Reader } from '../core/source-document.ts'
 import { DEFAULT_EGRESS, DEFAULT_EGRESS_KEY, isDefaultEgress } from '../policy/default-egress.ts'
 import {
@@ -12,6 +13,7 @@ import {
   NAMESPACE_KEY,
   splitKey,
 } from '../policy/labels.ts'
+import { isPortName, type PortName } from '../policy/named-ports.ts'
 
 export interface ReadAddresses {
   readonly addresses: readonly Prefix[]
@@ -78,6 +80,34 @@ export function readLabels(
     labels.set(`${source}:${key}`, formatLabel({ source, key, value: text }))
   }
   return [...labels.values()].sort()
+}
+
+const PORT_TEXT = /^([0-9]{1,5})(?:\/(TCP|UDP|SCTP))?$/i
+const PROTOCOLS: ReadonlyMap<string, number> = new Map([
+  ['TCP', TCP],
+  ['UDP', UDP],
+  ['SCTP', SCTP],
+])
+
+/** `ports`: names of ports, which policies may use instead of numbers. `web: 8080` is TCP, `dns: 53/UDP` UDP. */
+export function readPortNames(reader: Reader | undefined): readonly PortName[] {
+  const names: PortName[] = []
+  for (const [name, value] of reader?.entries() ?? []) {
+    if (!isPortName(name)) {
+      value.fault(`found ${JSON.stringify(name)}, expected a name of letters, digits and -`, 'key')
+    }
+    const what = 'a port and its protocol, such as 8080/TCP'
+    const text = typeof value.value === 'number' ? String(value.value) : value.text(what)
+    const [, digits = '', protocolText = 'TCP'] = PORT_TEXT.exec(text ?? '') ?? []
+    const protocol = PROTOCOLS.get(protocolText.toUpperCase())
+    const port = Number(digits)
+    if (protocol === undefined || port < 1 || port > 65_535) {
+      if (text !== undefined) value.expected(what)
+    } else {
+      names.push({ name: name.toLowerCase(), protocol, port })
+    }
+  }
+  return names
 }
 
 /** Labels that namegate itself gives, or that would silently not mean what they say. */

@@ -6,13 +6,16 @@ import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
 import { Reader, type FieldTable } from '../core/source-document.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
-import { readAddresses, readLabels, readName } from './read.ts'
+import type { PortName } from '../policy/named-ports.ts'
+import { readAddresses, readLabels, readName, readPortNames } from './read.ts'
 
 export interface ResourceRecord {
   readonly name: string
   readonly addresses: readonly Prefix[]
   /** `source:key=value`, sorted. */
   readonly labels: readonly string[]
+  /** Ports that policies may name; absent when there are none. */
+  readonly ports?: readonly PortName[]
   readonly position: Position
 }
 
@@ -27,6 +30,7 @@ const RESOURCE: FieldTable = new Map([
   ['name', true],
   ['addresses', true],
   ['labels', true],
+  ['ports', true],
 ])
 
 /** Loads one file. An empty file has no resources. Never throws on any text. */
@@ -54,7 +58,10 @@ function readResource(reader: Reader): ResourceRecord | undefined {
     nameReader === undefined ? reader.fault('found no name, expected one') : readName(nameReader)
   const { addresses } = readAddresses(reader, fields, false)
   const labels = readLabels(fields.get('labels'), 'resource')
-  return name === undefined ? undefined : { name, addresses, labels, position: reader.position }
+  const ports = readPortNames(fields.get('ports'))
+  if (name === undefined) return undefined
+  const record = { name, addresses, labels, position: reader.position }
+  return ports.length === 0 ? record : { ...record, ports }
 }
 
 /** Names that are there twice, in one file or in several: the later one is the fault. */

@@ -3,7 +3,7 @@
 //   - own labels win; labels of the containing prefix come along unless a key is already there;
 //   - of `cidr:` labels only the longest survives;
 //   - addresses of the node, of known endpoints and of external resources neither carry nor inherit
-//     `cidr:` labels; every other prefix carries `reserved:world` and `reserved:world-ipv4` or `-ipv6`.
+//     `cidr:` labels, unless `policies.cidr-matches-endpoints`; every other prefix carries `reserved:world` and `reserved:world-ipv4` or `-ipv6`.
 // Costs one probe of a direct-mapped cache for a combination seen before.
 
 import type { Identity } from '../core/ids.ts'
@@ -22,11 +22,13 @@ export class Deriver {
   readonly #sets: LabelSets
   readonly #keys = new Int32Array(CACHE * 3)
   readonly #results = new Int32Array(CACHE)
+  readonly #knownHaveCidr: boolean
   readonly #world: { readonly 4: number; readonly 6: number }
 
-  constructor(options: { readonly labelSets: LabelSets }) {
+  constructor(options: { readonly labelSets: LabelSets; readonly knownHaveCidr?: boolean }) {
     const sets = options.labelSets
     this.#sets = sets
+    this.#knownHaveCidr = options.knownHaveCidr ?? false
     this.#world = {
       4: sets.intern(['reserved:world', 'reserved:world-ipv4']),
       6: sets.intern(['reserved:world', 'reserved:world-ipv6']),
@@ -57,17 +59,25 @@ export class Deriver {
     return result
   }
 
+  /** Whether a label set is that of the node: one identity, unless CIDR rules are to tell its addresses apart. */
+  isHost(set: number, addressClass: Identity): boolean {
+    if (addressClass !== HOST) return false
+    return !this.#knownHaveCidr || this.#sets.get(set).cidr === undefined
+  }
+
   #compute(own: number, around: number, known: boolean, family: Family): number {
     const ownLabels = this.#sets.get(own).labels
     const keys = new Set(ownLabels.map((label) => label.key))
     const inherited = this.#sets.get(around).labels.filter((label) => !keys.has(label.key))
     const labels = [...ownLabels, ...inherited]
+    const longest = known && !this.#knownHaveCidr ? undefined : longestCidr(labels)
     if (known) {
       return this.#sets.internLabels(
-        labels.filter((label) => label.kind !== 'cidr' && !isWorldLabel(label)),
+        labels.filter(
+          (label) => (label.kind !== 'cidr' || label === longest) && !isWorldLabel(label),
+        ),
       )
     }
-    const longest = longestCidr(labels)
     const terminal = labels.filter((label) => label.kind !== 'cidr' || label === longest)
     const plain = this.#sets.internLabels(terminal)
     return plain === EMPTY_SET ? this.#world[family] : this.#sets.union(plain, this.#world[family])

@@ -34,6 +34,8 @@ export interface IpCacheOptions {
   readonly scopedCapacity: number
   /** Text of an owner, which decides when two owners of one kind claim the same key. */
   readonly ownerText: (kind: number, owner: number) => string
+  /** `policies.cidr-matches-endpoints`. Default: false. */
+  readonly knownHaveCidr?: boolean
 }
 
 export class IpCache {
@@ -58,7 +60,7 @@ export class IpCache {
     this.#ownerText = options.ownerText
     this.prefixes = new PrefixTable(options)
     this.facts = new Facts({ capacity: options.capacity + options.scopedCapacity })
-    this.deriver = new Deriver({ labelSets: options.labelSets })
+    this.deriver = new Deriver(options)
   }
 
   /** How often two owners claimed the same key of one prefix. */
@@ -260,7 +262,7 @@ export class IpCache {
     this.#degraded.delete(row)
     if (set === undefined) {
       prefixes.wanted[row] = 0
-    } else if (addressClass === HOST) {
+    } else if (this.deriver.isHost(set, addressClass)) {
       prefixes.wanted[row] = HOST
     } else {
       const acquired = this.#allocator.acquire(set)

@@ -13,8 +13,13 @@ export type Size = `${number}${'KiB' | 'MiB' | 'GiB'}`
 /** Labels by key, or by `source:key`; no source is any source. */
 export interface LabelSelectorKeys {
   matchLabels?: Readonly<Record<string, string>> | undefined
-  /** Not built yet. */
-  matchExpressions?: readonly unknown[] | undefined
+  matchExpressions?:
+    | readonly {
+        key: string
+        operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'
+        values?: readonly string[] | undefined
+      }[]
+    | undefined
 }
 
 /** Where queries are taken, over UDP and TCP. */

@@ -1,14 +1,18 @@
 // Policy files -> the internal rule type (rule.ts): CiliumNetworkPolicy and CiliumClusterwideNetworkPolicy of
-// cilium.io/v2. What Cilium knows and we don't do yet is a fault that names the field, never ignored, because
-// a rule half understood is another rule. Pure: text in, policies or faults out.
+// cilium.io/v2, NetworkPolicy of networking.k8s.io/v1, and allow-lists. What is known there and not done here is a
+// fault that names the field, because a rule half understood is another rule; or, where the config says so, a warning,
+// and what it stands in allows nothing. Pure: text in, policies or faults out.
 
 import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import { objectDocument } from '../core/object-source.ts'
 import { Reader, type FieldTable, type SourceDocument } from '../core/source-document.ts'
 import { parseYaml } from '../config/yaml-source.ts'
+import { DEFAULT_NAMESPACE } from './labels.ts'
+import { isAllowList, loadAllowList } from './load-allow-list.ts'
 import { readMetadata } from './load-metadata.ts'
+import { readNetworkSpec } from './load-network-policy.ts'
 import { readSpec } from './load-spec.ts'
-import type { Policy } from './rule.ts'
+import type { Policy, PolicyKind } from './rule.ts'
 
 export interface LoadOptions {
   /**
@@ -16,12 +20,23 @@ export interface LoadOptions {
    * that is there twice is a fault; the map is added to.
    */
   readonly seen?: Map<string, Position>
+  /** What an ingress half is: a fault, or left out; then its policy is `halfEnforced`. Default: error. */
+  readonly ingress?: 'error' | 'ignore'
+  /** What fields are that are known and not supported. Default: error. */
+  readonly unsupportedFields?: 'error' | 'warn'
+  /** The endpoints that allow-lists are for. Default: all. */
+  readonly allowListEndpoints?: ReadonlyMap<string, string>
 }
+
+/** Longest policy file in UTF-16 units: some ten thousand policies. */
+export const POLICY_TEXT_MAX = 8 * 2 ** 20
 
 /** With faults there are no policies: a file is taken whole or not at all. */
 export interface LoadedPolicies {
   readonly policies: readonly Policy[]
   readonly faults: readonly Fault[]
+  /** What is not supported and was left out (`unsupportedFields: warn`). */
+  readonly warnings: readonly Fault[]
 }
 
 const DOCUMENT: FieldTable = new Map([
@@ -34,8 +49,8 @@ const DOCUMENT: FieldTable = new Map([
 ])
 
 const API_VERSION = 'cilium.io/v2'
-const NOT_BUILT: ReadonlyMap<string, string> = new Map([
-  ['NetworkPolicy', 'is not built yet'],
+const NETWORK_API = 'networking.k8s.io/v1'
+const OTHER_KINDS: ReadonlyMap<string, string> = new Map([
   ['List', 'is not supported: write its items as documents of their own'],
   ['CiliumNetworkPolicyList', 'is not supported: write its items as documents of their own'],
   ['ClusterNetworkPolicy', 'is not supported'],
@@ -51,18 +66,33 @@ export function loadPolicies(
   file: string,
   options: LoadOptions = {},
 ): LoadedPolicies {
+  if (text.length > POLICY_TEXT_MAX) {
+    const message = `found ${text.length} characters, expected at most ${POLICY_TEXT_MAX}: write several files`
+    const fault = { position: { file, line: 1, column: 1 }, message }
+    return { policies: [], faults: [fault], warnings: [] }
+  }
+  if (isAllowList(file)) {
+    const selector = { matchLabels: options.allowListEndpoints ?? new Map<string, string>() }
+    return { ...loadAllowList(text, file, selector), warnings: [] }
+  }
   const { documents, faults } = parseYaml(text, file)
   const written = documents.filter(({ value }) => value !== null)
   return loadDocuments(written, faults, options)
 }
 
 /** The same of documents given as an object, or a list of them; `name` stands for the file in faults. */
-export function loadPolicyObjects(value: unknown, name: string): LoadedPolicies {
+export function loadPolicyObjects(
+  value: unknown,
+  name: string,
+  options: LoadOptions = {},
+): LoadedPolicies {
   const given: readonly unknown[] = Array.isArray(value) ? value : [value]
   const read = given.map((each) => objectDocument(each, name))
   const documents = read.map(({ document }) => document)
   const faults = read.flatMap((each) => each.faults)
-  return faults.length > 0 ? { policies: [], faults } : loadDocuments(documents, [], {})
+  return faults.length > 0
+    ? { policies: [], faults, warnings: [] }
+    : loadDocuments(documents, [], options)
 }
 
 function loadDocuments(
@@ -71,24 +101,33 @@ function loadDocuments(
   options: LoadOptions,
 ): LoadedPolicies {
   const faults = [...syntax]
+  const warnings: Fault[] = []
   const policies: Policy[] = []
   const seen = options.seen ?? new Map<string, Position>()
-  for (const document of documents) policies.push(...loadDocument(document, faults, seen))
-  faults.sort(({ position: a }, { position: b }) => a.line - b.line || a.column - b.column)
-  return { policies: faults.length > 0 ? [] : policies, faults }
+  for (const document of documents) {
+    const unsupported = options.unsupportedFields === 'warn' ? warnings : undefined
+    const reader = new Reader(document, faults, [], undefined, unsupported)
+    policies.push(...loadDocument(reader, seen, options.ingress ?? 'error'))
+  }
+  faults.sort(byPlace)
+  warnings.sort(byPlace)
+  return { policies: faults.length > 0 ? [] : policies, faults, warnings }
+}
+
+function byPlace({ position: a }: Fault, { position: b }: Fault): number {
+  return a.line - b.line || a.column - b.column
 }
 
 function loadDocument(
-  document: SourceDocument,
-  faults: Fault[],
+  reader: Reader,
   seen: Map<string, Position>,
+  ingress: 'error' | 'ignore',
 ): readonly Policy[] {
-  const reader = new Reader(document, faults)
   const kind = readKind(reader)
   if (kind === undefined) return []
   const fields = reader.fields(DOCUMENT)
   const metadata = readMetadata(fields?.get('metadata'), reader, kind)
-  const specs = fields === undefined ? [] : readSpecs(reader, fields)
+  const specs = fields === undefined ? [] : readSpecs(reader, fields, kind)
   if (metadata === undefined) return []
   const key = `${kind} ${metadata.namespace ?? ''}/${metadata.name}`
   const first = seen.get(key)
@@ -100,15 +139,27 @@ function loadDocument(
   }
   const { name, namespace } = metadata
   return specs.flatMap((spec) => {
-    const read = readSpec(spec, namespace)
+    const read =
+      kind === 'NetworkPolicy'
+        ? readNetworkSpec(spec, namespace ?? DEFAULT_NAMESPACE, ingress)
+        : readSpec(spec, namespace, ingress)
     return read === undefined ? [] : [{ name, namespace, kind, ...read }]
   })
 }
 
-/** `spec`, `specs` or both, as in Cilium. */
-function readSpecs(document: Reader, fields: ReadonlyMap<string, Reader>): readonly Reader[] {
+/** `spec`, `specs` or both, as in Cilium; of a NetworkPolicy `spec` alone. */
+function readSpecs(
+  document: Reader,
+  fields: ReadonlyMap<string, Reader>,
+  kind: PolicyKind,
+): readonly Reader[] {
   const spec = fields.get('spec')
   const specs = fields.get('specs')
+  if (kind === 'NetworkPolicy') {
+    specs?.fault('found specs, expected spec: this is a NetworkPolicy', 'key')
+    if (spec === undefined) document.fault('found no spec, expected one')
+    return spec === undefined ? [] : [spec]
+  }
   if (spec === undefined && specs === undefined) {
     document.fault('found no spec, expected spec or specs')
   }
@@ -116,20 +167,22 @@ function readSpecs(document: Reader, fields: ReadonlyMap<string, Reader>): reado
 }
 
 /** The kind, when it's one that is loaded; a document of another kind gets this one fault only. */
-function readKind(document: Reader): Policy['kind'] | undefined {
+function readKind(document: Reader): PolicyKind | undefined {
   const all = document.entries('a policy: a mapping with apiVersion, kind, metadata and spec')
   if (all === undefined) return undefined
   const fields = new Map(all)
   const kind = fields.get('kind')
-  const refused = typeof kind?.value === 'string' ? NOT_BUILT.get(kind.value) : undefined
+  const refused = typeof kind?.value === 'string' ? OTHER_KINDS.get(kind.value) : undefined
   if (kind !== undefined && refused !== undefined) return kind.fault(refused)
+  const isNetwork = kind?.value === 'NetworkPolicy'
+  const version = isNetwork ? NETWORK_API : API_VERSION
   const apiVersion = fields.get('apiVersion')
-  if (apiVersion === undefined)
-    return document.fault(`found no apiVersion, expected ${API_VERSION}`)
-  if (apiVersion.value !== API_VERSION) return apiVersion.expected(API_VERSION)
+  if (apiVersion === undefined) return document.fault(`found no apiVersion, expected ${version}`)
+  if (apiVersion.value !== version) return apiVersion.expected(version)
+  if (isNetwork) return 'NetworkPolicy'
   if (kind?.value === 'CiliumNetworkPolicy') return 'CiliumNetworkPolicy'
   if (kind?.value === 'CiliumClusterwideNetworkPolicy') return 'CiliumClusterwideNetworkPolicy'
-  const expected = 'CiliumNetworkPolicy or CiliumClusterwideNetworkPolicy'
+  const expected = 'CiliumNetworkPolicy, CiliumClusterwideNetworkPolicy or NetworkPolicy'
   return kind === undefined
     ? document.fault(`found no kind, expected ${expected}`)
     : kind.expected(expected)

@@ -18,11 +18,12 @@ import {
   type EndpointRecord as FileRecord,
 } from '../endpoints/file.ts'
 import { parseResources, repeatedNames, type ResourceRecord } from '../endpoints/resources.ts'
+import { PortResolver, portNamesOf } from '../policy/named-ports.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
 import { readGiven, type SourceEdit } from './given.ts'
 import { withInterfaceAddresses } from './interface-addresses.ts'
-import { parsePolicyFile, repeatedPolicies, type PolicyFile } from './policy-files.ts'
+import { parsePolicyFile, readingOf, repeatedPolicies, type PolicyFile } from './policy-files.ts'
 import { SourceFiles } from './source-files.ts'
 
 export interface ConfigSourcesOptions {
@@ -46,6 +47,7 @@ export class ConfigSources {
   readonly #endpoints: SourceFiles<FileRecord>
   readonly #resources: SourceFiles<ResourceRecord>
   readonly #to: ConfigSourcesOptions
+  readonly #ports = new PortResolver()
   #refusal: readonly Fault[] = []
   #records: ReadonlyMap<string, FileRecord> = new Map()
   #started = false
@@ -57,7 +59,14 @@ export class ConfigSources {
     this.#policies = new SourceFiles({
       paths: config.policies.paths,
       clock,
-      parse: parsePolicyFile,
+      parse: (text, file) => {
+        return parsePolicyFile(text, file, readingOf(config.policies), (warning) => {
+          options.log.warn(
+            { fault: formatFault(warning) },
+            'left out of a policy, which allows less',
+          )
+        })
+      },
       together: repeatedPolicies,
     })
     this.#endpoints = new SourceFiles({
@@ -111,7 +120,8 @@ export class ConfigSources {
     const changed = this.#all.map((files) => files.accept()).includes(true)
     this.#records = new Map(this.#endpoints.items.map((record) => [record.name, record]))
     resources.apply(this.#resources.items)
-    policies.setPolicies(this.#policies.items, endpoints.registry)
+    const named = [...this.#endpoints.items, ...this.#resources.items]
+    policies.setPolicies(this.#withPorts(this.#policies.items, named), endpoints.registry)
     endpoints.apply(this.#auditedRecords())
     onApplied()
     return changed
@@ -122,7 +132,7 @@ export class ConfigSources {
    * them. Throws InvalidInputError with everything that is wrong, and then nothing has changed.
    */
   edit(edit: SourceEdit): void {
-    const { policies, endpoints, faults } = readGiven(edit)
+    const { policies, endpoints, faults } = readGiven(edit, readingOf(this.#to.config.policies))
     if (faults.length > 0) throw new InvalidInputError(faults)
     const given = [this.#policies.give(policies), this.#endpoints.give(endpoints)]
     const found = given.flatMap((each) => each.faults)
@@ -206,13 +216,25 @@ export class ConfigSources {
     const compile = { defaultEgress, withoutDnsRules: dns.withoutRules }
     return boundFaults(
       {
-        policies: this.#policies.proposed,
+        policies: this.#withPorts(this.#policies.proposed, [
+          ...this.#endpoints.proposed,
+          ...this.#resources.proposed,
+        ]),
         endpoints: this.#endpoints.proposed,
         resources: this.#resources.proposed,
       },
       bounds,
       compile,
+      this.#to.policies.identityLabels,
     )
+  }
+
+  /** Policies with numbers for the names of ports. */
+  #withPorts(
+    policies: readonly Policy[],
+    named: readonly Pick<FileRecord, 'ports'>[],
+  ): readonly Policy[] {
+    return this.#ports.resolve(policies, portNamesOf(named.map(({ ports }) => ports ?? [])))
   }
 
   /** Endpoints as the files have them, but for what else decides on auditing. */

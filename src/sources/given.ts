@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { Fault } from '../core/errors.ts'
 import { parseEndpointObject, type EndpointRecord } from '../endpoints/file.ts'
-import { loadPolicies, loadPolicyObjects } from '../policy/load.ts'
+import { loadPolicies, loadPolicyObjects, type LoadOptions } from '../policy/load.ts'
 import type { Policy } from '../policy/rule.ts'
 import { withInterfaceAddresses } from './interface-addresses.ts'
 import type { GivenItems } from './source-files.ts'
@@ -27,7 +27,10 @@ export interface ReadEdit {
 }
 
 /** Reads everything that an edit gives, with all that is wrong in it. */
-export function readGiven({ policies, endpoints }: SourceEdit): ReadEdit {
+export function readGiven(
+  { policies, endpoints }: SourceEdit,
+  reading: LoadOptions = {},
+): ReadEdit {
   const faults: Fault[] = []
   const readAll = <Item>(
     given: ReadonlyMap<string, unknown> | undefined,
@@ -48,15 +51,17 @@ export function readGiven({ policies, endpoints }: SourceEdit): ReadEdit {
     return all
   }
   return {
-    policies: readAll(policies, 'policy', readPolicy),
+    policies: readAll(policies, 'policy', (value, file) => readPolicy(value, file, reading)),
     endpoints: readAll(endpoints, 'endpoint', readEndpoint),
     faults,
   }
 }
 
-function readPolicy(value: unknown, file: string) {
+function readPolicy(value: unknown, file: string, reading: LoadOptions) {
   const { policies: items, faults } =
-    typeof value === 'string' ? loadPolicies(value, file) : loadPolicyObjects(value, file)
+    typeof value === 'string'
+      ? loadPolicies(value, file, reading)
+      : loadPolicyObjects(value, file, reading)
   return { items, faults }
 }
 

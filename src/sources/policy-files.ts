@@ -1,7 +1,8 @@
 // Policies from files: a file is read by itself, and a policy that two files have is a fault of both together.
 
 import { formatPlace, type Fault, type Position } from '../core/errors.ts'
-import { loadPolicies } from '../policy/load.ts'
+import type { PoliciesConfig } from '../config/config.ts'
+import { loadPolicies, type LoadOptions } from '../policy/load.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { Parsed, SourceFile } from './source-files.ts'
 
@@ -11,8 +12,21 @@ export interface PolicyFile extends Pick<SourceFile<Policy>, 'path' | 'state' | 
   readonly policies: readonly Policy[]
 }
 
-export function parsePolicyFile(text: string, file: string): Parsed<Policy> {
-  const { policies, faults } = loadPolicies(text, file)
+/** How the config wants policies read. */
+export function readingOf(config: PoliciesConfig): LoadOptions {
+  const { ingress, unsupportedFields, allowListEndpoints } = config
+  return { ingress, unsupportedFields, allowListEndpoints }
+}
+
+/** Reads one file; `onWarning` is told of what is left out of it (`policies.unsupported-fields: warn`). */
+export function parsePolicyFile(
+  text: string,
+  file: string,
+  options: LoadOptions = {},
+  onWarning: (warning: Fault) => void = () => undefined,
+): Parsed<Policy> {
+  const { policies, faults, warnings } = loadPolicies(text, file, options)
+  for (const warning of warnings) onWarning(warning)
   return { items: policies, faults }
 }
 
@@ -20,6 +34,8 @@ export function parsePolicyFile(text: string, file: string): Parsed<Policy> {
 export function repeatedPolicies(policies: readonly Policy[]): readonly Fault[] {
   const first = new Map<string, Position>()
   return policies.flatMap(({ kind, namespace, name, position }) => {
+    // The name of an allow-list is its file's, and files in two folders may share it.
+    if (kind === 'AllowList') return []
     const key = `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`
     const before = first.get(key)
     if (before === undefined) first.set(key, position)

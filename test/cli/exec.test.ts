@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { execCommand, readExecArguments } from '../../src/cli/exec.ts'
-import { parseAllow } from '../../src/sandbox/allow.ts'
+import { parseAllow } from '../../src/policy/allow-line.ts'
 import { runCommand } from '../support/command.ts'
 
 test('readExecArguments takes options up to the command, and leaves the rest to it', () => {

@@ -6,21 +6,6 @@ import { keysOf } from '../support/config-keys.ts'
 
 /** A value other than the default for every key, or word of a key, whose feature isn't built. */
 const ROWS: readonly (readonly [text: string, message: string])[] = [
-  [
-    'policies: { allow-list-endpoints: { a: b } }',
-    'policies.allow-list-endpoints: a mapping ... {}',
-  ],
-  ['policies: { ingress: ignore }', 'policies.ingress: "ignore" ... error'],
-  ['policies: { unsupported-fields: warn }', 'policies.unsupported-fields: "warn" ... error'],
-  ['policies: { cidr-matches-endpoints: true }', 'policies.cidr-matches-endpoints: true ... false'],
-  [
-    'endpoints: { identity-labels: [] }',
-    'endpoints.identity-labels: an empty list ... ["!pod-template-hash","!statefulset.kubernetes.io/pod-name","!controller-revision-hash"]',
-  ],
-  [
-    'audit: { endpoints: [{ matchExpressions: [{}] }] }',
-    'audit.endpoints[0].matchExpressions: a list ... []',
-  ],
   ['datapath: { verify: 2m }', 'datapath.verify: "2m" ... 1m'],
   ['state: { restore-grace: 1m }', 'state.restore-grace: "1m" ... 10m'],
   ['sources: { max-age: 1h }', 'sources.max-age: "1h" ... 24h'],
@@ -59,7 +44,7 @@ test('the table above has every key that the schema calls not built', () => {
   const later = keysOf(configJsonSchema()).filter(({ description }) =>
     description.includes('Not built yet'),
   )
-  assert.ok(later.length > 15)
+  assert.ok(later.length > 5)
   const tested = ROWS.map(([, message]) => message.replaceAll('[0]', '[]').split(':')[0])
   assert.deepEqual(
     later.map(({ path }) => path).filter((path) => !tested.includes(path)),

@@ -23,17 +23,21 @@ const ROWS: readonly (readonly [why: string, text: string, faults: readonly stri
   [
     'no kind',
     API + META,
-    ['1:1: found no kind, expected CiliumNetworkPolicy or CiliumClusterwideNetworkPolicy'],
+    [
+      '1:1: found no kind, expected CiliumNetworkPolicy, CiliumClusterwideNetworkPolicy or NetworkPolicy',
+    ],
   ],
   [
     'another kind',
     `${API}kind: Pod\n`,
-    ['2:7: kind: found "Pod", expected CiliumNetworkPolicy or CiliumClusterwideNetworkPolicy'],
+    [
+      '2:7: kind: found "Pod", expected CiliumNetworkPolicy, CiliumClusterwideNetworkPolicy or NetworkPolicy',
+    ],
   ],
   [
-    'NetworkPolicy',
-    'apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\n',
-    ['2:7: kind: is not built yet'],
+    'a NetworkPolicy of another apiVersion',
+    'apiVersion: cilium.io/v2\nkind: NetworkPolicy\n',
+    ['1:13: apiVersion: found "cilium.io/v2", expected networking.k8s.io/v1'],
   ],
   [
     'a List',

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadPolicyObjects } from '../../src/policy/load.ts'
-import { allowPolicy, parseAllow, recordingPolicy, type Allow } from '../../src/sandbox/allow.ts'
+import { parseAllow, type Allow } from '../../src/policy/allow-line.ts'
+import { allowPolicy, recordingPolicy } from '../../src/sandbox/allow.ts'
 
 function mkAllow(text: string): Allow {
   const result = parseAllow(text)

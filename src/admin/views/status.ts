@@ -1,6 +1,7 @@
 // The state of the daemon in one object: what a person looks at first.
 
 import { formatSocketAddress } from '../../core/socket-address.ts'
+import { qualifiedName } from '../../control/rule-origins.ts'
 import { isNearBound } from '../../telemetry/limits.ts'
 import type { StatusShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
@@ -60,7 +61,13 @@ export function faultsOf(state: Pick<AdminState, 'policyFiles' | 'faults'>): Sta
 
 /** What is as configured and still may surprise: no fence where one was meant, no enforcement at all. */
 function warningsOf(state: AdminState): readonly string[] {
-  const idle = idlePolicies(state).map((name) => `policy ${name} selects no endpoint`)
+  const half = state.policies.policies
+    .filter(({ halfEnforced }) => halfEnforced === true)
+    .map(
+      (policy) => `policy ${qualifiedName(policy)} is half enforced: its ingress half is ignored`,
+    )
+  const none = idlePolicies(state).map((name) => `policy ${name} selects no endpoint`)
+  const idle = [...half, ...none]
   const mode = state.mode()
   if (mode === 'bypass') return [...idle, 'mode is bypass: nothing is judged']
   const open: string[] = []

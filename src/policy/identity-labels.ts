@@ -1,0 +1,62 @@
+// Which labels of an endpoint make its identity (`endpoints.identity-labels`), as Cilium's identity-relevant labels:
+// policy sees these and no others, both in who it applies to and in who a peer is. Leaving out what is different
+// in every copy of a workload keeps identities few.
+
+import { NAMESPACE_KEY, splitKey, splitLabel } from './labels.ts'
+
+interface Entry {
+  readonly source: string
+  /** Whole, or its beginning. */
+  readonly key: string
+  readonly isBeginning: boolean
+  readonly isKept: boolean
+}
+
+export class IdentityLabels {
+  readonly #entries: readonly Entry[]
+  /** What becomes of a label that no entry is about. */
+  readonly #keepsOthers: boolean
+
+  /**
+   * Entries are keys (`app`, `k8s:app`), with `*` at the end the beginning of keys, with `!` in front what is left out.
+   * The longest that fits decides; where an entry says what is kept, nothing else is. The namespace is always kept.
+   */
+  constructor(entries: readonly string[]) {
+    this.#entries = entries.map(entryOf)
+    this.#keepsOthers = !this.#entries.some(({ isKept }) => isKept)
+  }
+
+  /** The labels that count; the same array when all do. */
+  of(labels: readonly string[]): readonly string[] {
+    return labels.every((label) => this.#keeps(label))
+      ? labels
+      : labels.filter((label) => this.#keeps(label))
+  }
+
+  #keeps(label: string): boolean {
+    const { source, key } = splitLabel(label)
+    if (source === 'k8s' && key === NAMESPACE_KEY) return true
+    let best: Entry | undefined
+    for (const entry of this.#entries) {
+      const fitsSource = entry.source === 'any' || entry.source === source
+      const fits = entry.isBeginning ? key.startsWith(entry.key) : key === entry.key
+      const isLonger = best === undefined || entry.key.length > best.key.length
+      if (fitsSource && fits && isLonger) best = entry
+    }
+    return best?.isKept ?? this.#keepsOthers
+  }
+}
+
+function entryOf(text: string): Entry {
+  const isKept = !text.startsWith('!')
+  const { source, key } = splitKey(isKept ? text : text.slice(1), 'any')
+  const isBeginning = key.endsWith('*')
+  return { source, key: isBeginning ? key.slice(0, -1) : key, isBeginning, isKept }
+}
+
+/** The default of `endpoints.identity-labels`: what Kubernetes makes anew for every version or copy. */
+export const DEFAULT_IDENTITY_LABELS: readonly string[] = [
+  '!pod-template-hash',
+  '!statefulset.kubernetes.io/pod-name',
+  '!controller-revision-hash',
+]

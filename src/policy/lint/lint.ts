@@ -1,0 +1,33 @@
+// Doubtful policies: what is valid but hardly meant. Pure; a finding never stops a policy from being loaded.
+
+import type { Policy } from '../rule.ts'
+import { lintAliases, type Aliases } from './aliases.ts'
+import { compareFindings, type Finding } from './finding.ts'
+import { lintNames } from './names.ts'
+import { lintRulePeers, lintSelector } from './selection.ts'
+import { lintShadows } from './shadow.ts'
+import { lintSiblings } from './siblings.ts'
+import type { NameList } from './written-names.ts'
+
+export interface LintInput {
+  readonly policies: readonly Policy[]
+  /** Names of all their files as they were written. */
+  readonly names: readonly NameList[]
+  /** Labels of each endpoint; undefined: not known. */
+  readonly endpoints: readonly (readonly string[])[] | undefined
+  /** Recorded chains; undefined: not known. */
+  readonly aliases: Aliases | undefined
+  readonly portable: boolean
+}
+
+/** All findings in the order of the files. */
+export function lint(input: LintInput): readonly Finding[] {
+  const { policies, names, endpoints, aliases } = input
+  return [
+    ...names.flatMap((list) => [...lintNames(list, input), ...lintSiblings(list)]),
+    ...(aliases === undefined ? [] : lintAliases(names, aliases)),
+    ...policies.flatMap((policy) => lintSelector(policy, endpoints)),
+    ...policies.flatMap(({ rules }) => rules.flatMap(lintRulePeers)),
+    ...lintShadows(policies),
+  ].sort(compareFindings)
+}

@@ -1,0 +1,75 @@
+// Rules and policies that select nothing: prefixes that their exceptions use up, peers that are empty, selectors that
+// contradict themselves, and, where the endpoints are known, policies that are for none of them.
+
+import { containsPrefix, formatPrefix } from '../../core/ip.ts'
+import { indexLabels, policySelects } from '../labels.ts'
+import type { LabelSelector, Policy, Rule } from '../rule.ts'
+import type { Finding } from './finding.ts'
+
+export function lintRulePeers({ peers, position }: Rule): readonly Finding[] {
+  if (peers.kind === 'any') return []
+  const code = 'never-matches'
+  if (peers.selectors.length === 0) {
+    const message = 'the peers are empty: the rule selects nothing'
+    return [{ position, code, message, remedy: 'name a peer, or leave the field out for any peer' }]
+  }
+  return peers.selectors.flatMap((peer) => {
+    if (peer.kind === 'endpoints' && contradicts(peer.selector)) {
+      const message = 'a selector of toEndpoints contradicts itself: no labels fit'
+      return [{ position, code, message, remedy: 'leave one of the conditions out' }]
+    }
+    if (peer.kind !== 'cidr' || !peer.except.some((each) => containsPrefix(each, peer.prefix)))
+      return []
+    const prefix = formatPrefix(peer.prefix)
+    const message = `an exception takes all of ${prefix} away: nothing is selected`
+    return [
+      { position, code, message, remedy: 'make the exception narrower, or leave the prefix out' },
+    ]
+  })
+}
+
+/** `endpoints` are the labels of each; undefined when they are not known. */
+export function lintSelector(
+  policy: Policy,
+  endpoints: readonly (readonly string[])[] | undefined,
+): readonly Finding[] {
+  const { position } = policy
+  if (contradicts(policy.selector)) {
+    const message = 'endpointSelector contradicts itself: no labels fit'
+    const remedy = 'leave one of the conditions out'
+    return [{ position, code: 'never-matches', message, remedy }]
+  }
+  if (endpoints === undefined) return []
+  if (endpoints.some((labels) => policySelects(policy, indexLabels(labels)))) return []
+  const where = policy.namespace === undefined ? '' : ` in namespace ${policy.namespace}`
+  const message = `the policy selects none of the ${endpoints.length} endpoints${where}`
+  const remedy = 'compare its labels and namespace with those of the endpoints that are meant'
+  return [{ position, code: 'selects-nothing', message, remedy }]
+}
+
+/** Conditions on one key, written alike, that no value fulfils. */
+function contradicts({ matchLabels, matchExpressions = [] }: LabelSelector): boolean {
+  return matchExpressions.some((each) => {
+    const own = matchLabels.get(each.key)
+    const others = matchExpressions.filter((other) => other !== each && other.key === each.key)
+    switch (each.operator) {
+      case 'In':
+        return (
+          (own !== undefined && !each.values.includes(own)) ||
+          others.some(({ operator, values }) => {
+            if (operator === 'In') return !values.some((value) => each.values.includes(value))
+            return operator === 'NotIn' && each.values.every((value) => values.includes(value))
+          })
+        )
+      case 'NotIn':
+        return own !== undefined && each.values.includes(own)
+      case 'Exists':
+        return false
+      case 'DoesNotExist':
+        return (
+          own !== undefined ||
+          others.some(({ operator }) => operator === 'Exists' || operator === 'In')
+        )
+    }
+  })
+}
