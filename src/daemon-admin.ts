@@ -39,6 +39,7 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
     learner,
     releases,
     responder,
+    stripping: daemon.proxy.stripping,
     upstream,
     adoption: daemon.adoption,
     unknown,

@@ -46,6 +46,10 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
       times: { totalMs: 1500, readings: () => new Map([['1ms', 1]]) },
     },
     responder: { counters: ones('truncated') },
+    stripping: {
+      counters: ones('stripped', 'failed'),
+      taken: ones('addresses', 'hints', 'unreadable', 'signatures'),
+    },
     prewarm: { counters: ones('asked', 'answered', 'unanswered', 'leftOut') },
     adoption: { counters: ones('flows', 'notTaken') },
     unknown: {

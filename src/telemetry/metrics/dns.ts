@@ -12,6 +12,7 @@ export function addDnsMetrics(registry: Registry, sources: MetricsSources): void
   addPrewarmMetrics(registry, sources)
   addAnswerMetrics(registry, sources)
   addHoldMetrics(registry, sources)
+  addStripMetrics(registry, sources)
 }
 
 function addQueryMetrics(registry: Registry, sources: MetricsSources): void {
@@ -158,6 +159,30 @@ function addAnswerMetrics(
     name: 'dns_answers_truncated_total',
     help: 'Answers shortened to fit the size that the client takes over UDP',
     read: () => responder.counters.truncated,
+  })
+}
+
+/** All zero unless dns.svcb, dns.guard or dns.on-degraded says that something is taken out of answers. */
+function addStripMetrics(registry: Registry, { stripping }: MetricsSources): void {
+  addCounter(registry, {
+    name: 'dns_answers_stripped_total',
+    help: 'Answers out of which addresses were taken; failed ones could not be read and were answered as malformed',
+    label: 'result',
+    read: () => [
+      ['stripped', stripping?.counters.stripped ?? 0],
+      ['failed', stripping?.counters.failed ?? 0],
+    ],
+  })
+  addCounter(registry, {
+    name: 'dns_stripped_total',
+    help: 'What was taken out of answers: addresses, address hints, unreadable SVCB and HTTPS records, signatures over these',
+    label: 'part',
+    read: () => [
+      ['address', stripping?.taken.addresses ?? 0],
+      ['hint', stripping?.taken.hints ?? 0],
+      ['unreadable', stripping?.taken.unreadable ?? 0],
+      ['signature', stripping?.taken.signatures ?? 0],
+    ],
   })
 }
 

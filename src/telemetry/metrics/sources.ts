@@ -22,6 +22,13 @@ export interface MetricsSources {
   }
   readonly learner: { readonly counters: Counters<'addresses' | 'guarded' | 'overBound'> }
   readonly responder: { readonly counters: Counters<'truncated'> }
+  /** Undefined when nothing is ever taken out of answers. */
+  readonly stripping:
+    | {
+        readonly counters: Counters<'stripped' | 'failed'>
+        readonly taken: Counters<'addresses' | 'hints' | 'unreadable' | 'signatures'>
+      }
+    | undefined
   readonly unknown: {
     readonly waiting: number
     readonly counters: Counters<
