@@ -62,6 +62,7 @@ export class Launcher {
   readonly #inbox: number
   #text = ''
   #end: LaunchEnd | undefined
+  #going = false
   #gotSockets: (sockets: InnerSockets | undefined) => void = () => undefined
   #gotStart: () => void = () => undefined
 
@@ -108,11 +109,18 @@ export class Launcher {
 
   /** Everything is in force: the command may run. */
   go(): void {
+    this.#going = true
     this.#control.write('go\n')
   }
 
+  /** For the command; before there is one it ends the launcher, as it would end the command. */
   signal(number: number): void {
-    this.#control.write(`signal ${number}\n`)
+    if (this.#going) {
+      this.#control.write(`signal ${number}\n`)
+      return
+    }
+    this.#end ??= { kind: 'killed', signal: number }
+    this.kill()
   }
 
   /** After `onStopped`. */
