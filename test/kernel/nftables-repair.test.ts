@@ -147,6 +147,44 @@ describe('nftables table', { skip: nftablesMaker.unavailable ?? false }, () => {
     }
   })
 
+  test('start and commit split what is too long for one batch', () => {
+    const netlink = loadNetlink()
+    const room = 320_000
+    const sent: number[] = []
+    const bench = makeNftablesBench(
+      {},
+      {
+        netlink: {
+          ...netlink,
+          nlRoom: () => room,
+          nlRequest: (fd, octets, size, results) => {
+            sent.push(size)
+            return netlink.nlRequest(fd, octets, size, results)
+          },
+        },
+      },
+    )
+    try {
+      const rows = Array.from({ length: 8000 }, (_, i) => {
+        return [`100.64.${i >> 8}.${i & 255}/32`, LEARNED, WORLD_4] as const
+      })
+      const entries = Array.from({ length: 2000 }, (_, i) =>
+        policy({ identity: LEARNED + i, protocol: 6, port: i + 1 }),
+      )
+      settle(bench, [policy({ identity: LEARNED, protocol: 6, port: 443 })])
+      const changes = { prefixUpserts: batch(rows), policyUpserts: entries }
+      assert.deepEqual(commit(bench.datapath, changes), [])
+      bench.restart()
+      const { prefixes, policies } = bench.datapath.dump()
+      assert.deepEqual([prefixes.count, policies.length], [8002, 2001])
+      assert.ok(Math.max(...sent) <= room, `the longest had ${Math.max(...sent)} octets`)
+      assert.equal(bench.judge(POD, 'from', allowed), 'pass')
+      assert.equal(bench.judge(POD, 'from', denied), 'drop')
+    } finally {
+      bench.close()
+    }
+  })
+
   test('setTableMode and removeTable need no daemon, and a repair keeps the mode', () => {
     withClock((bench, look) => {
       setTableMode(loadNetlink(), 'bypass')

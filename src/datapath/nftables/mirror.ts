@@ -101,10 +101,13 @@ export class Mirror {
     this.#changes = new Map()
   }
 
-  /** Writes everything. */
-  encodeAll(to: Message, elements: Elements): void {
+  /** Writes everything; `onElement` after each. */
+  encodeAll(to: Message, elements: Elements, onElement: () => void): void {
     for (const [name, set] of this.#sets) {
-      for (const element of set.values()) encode(to, elements, NEW_ELEMENT, name, element)
+      for (const element of set.values()) {
+        encode(to, elements, NEW_ELEMENT, name, element)
+        onElement()
+      }
     }
     elements.flush()
     this.#changes = new Map()

@@ -94,8 +94,10 @@ export class Table {
       this.#encodeAll(new Map())
     } else if (!this.#encodeChanges()) return 'none'
     if (this.#message.size > this.socket.room) {
-      this.#isDoubtful = true
-      return this.flush() ?? 'none'
+      // Longer than one batch may be: the whole table in several, here and now.
+      const outcome = this.install()
+      this.#isDoubtful = outcome !== undefined
+      return outcome ?? 'none'
     }
     this.#isWhole = this.#isDoubtful
     return this.socket.submit(this.#message)
@@ -186,7 +188,7 @@ export class Table {
     return outcome ?? (this.#elements.last < 0 ? undefined : this.#apply())
   }
 
-  /** The whole table as one batch; `onElement` after each exact address. */
+  /** The whole table as one batch; `onElement` after each element that it has. */
   #encodeAll(
     more: ReadonlyMap<string, readonly Element[]>,
     onElement: () => void = () => undefined,
@@ -195,9 +197,12 @@ export class Table {
     this.#begin()
     const [to, elements] = [this.#message, this.#elements]
     encodeInstall(to, elements, this.#reports)
-    this.mirror.encodeAll(to, elements)
+    this.mirror.encodeAll(to, elements, onElement)
     for (const [name, list] of more) {
-      for (const each of list) encode(to, elements, NEW_ELEMENT, name, each)
+      for (const each of list) {
+        encode(to, elements, NEW_ELEMENT, name, each)
+        onElement()
+      }
     }
     elements.flush()
     this.prefixes.addresses.encodeAll(to, elements, onElement)
