@@ -3,10 +3,11 @@
 import { nearest } from '../core/nearest.ts'
 import { EXIT_OK, readArguments, usageError, type Command, type CommandOutput } from './command.ts'
 
-const HELP = `Usage: namegate policy check|explain|test ...
+const HELP = `Usage: namegate policy check|explain|lint|test ...
 
 check     validates policy files
 explain   may an endpoint ask a name or connect, and why
+lint      what is valid but hardly meant
 test      do policies do what a file expects of them
 'namegate policy VERB --help' tells more.
 
@@ -23,9 +24,10 @@ Examples:
 const VERBS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['check', async () => (await import('./policy-check.ts')).policyCheckCommand],
   ['explain', async () => (await import('./policy-explain.ts')).policyExplainCommand],
+  ['lint', async () => (await import('./policy-lint.ts')).policyLintCommand],
   ['test', async () => (await import('./policy-test.ts')).policyTestCommand],
 ])
-const NOT_BUILT: readonly string[] = ['suggest', 'lint', 'wait']
+const NOT_BUILT: readonly string[] = ['suggest', 'wait']
 
 export async function policyCommand(
   args: readonly string[],

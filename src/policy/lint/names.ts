@@ -69,7 +69,7 @@ function enginesDiffer(
   if (!portable || !text.includes('*')) return []
   if (pattern.kind === 'every') {
     return tell(
-      `${text} matches every name at any depth; NetworkPolicy API names need more`,
+      `${text} matches every name at any depth; where a star is one label it does not`,
       'name what is used',
     )
   }
@@ -79,7 +79,7 @@ function enginesDiffer(
   }
   return first === '**'
     ? tell(
-        `${text} matches any depth; Cilium before 1.19 reads it as *.${base}`,
+        `${text} matches any depth; a Cilium that does not know it yet reads *.${base}`,
         'keep it where namegate alone reads it',
       )
     : []

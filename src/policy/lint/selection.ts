@@ -41,8 +41,9 @@ export function lintSelector(
   }
   if (endpoints === undefined) return []
   if (endpoints.some((labels) => policySelects(policy, indexLabels(labels)))) return []
-  const where = policy.namespace === undefined ? '' : ` in namespace ${policy.namespace}`
-  const message = `the policy selects none of the ${endpoints.length} endpoints${where}`
+  const where =
+    policy.namespace === undefined ? '' : `; it selects in namespace ${policy.namespace}`
+  const message = `the policy selects none of the endpoints that are given${where}`
   const remedy = 'compare its labels and namespace with those of the endpoints that are meant'
   return [{ position, code: 'selects-nothing', message, remedy }]
 }
