@@ -13,7 +13,21 @@ async function run(...words: readonly string[]): Promise<Ran> {
   return await runCommand(command, ...args)
 }
 
-for (const { name } of COMMANDS.filter((each) => each.name !== 'help')) {
+/** Its options end where the command begins, and it needs no config file. */
+const OWN_OPTIONS = 'exec'
+
+test('exec shows usage, options and examples, and names an unknown option', async () => {
+  const { code, out, err } = await run(OWN_OPTIONS, '--help')
+  assert.deepEqual([code, err], [0, ''])
+  for (const part of [/^Usage: namegate exec/, /^Examples?:\n {2}/m, /-h, --help/]) {
+    assert.match(out, part)
+  }
+  const wrong = await run(OWN_OPTIONS, '--confg', 'x')
+  assert.deepEqual([wrong.code, wrong.out], [2, ''])
+  assert.match(wrong.err, /^namegate: unknown option "--confg".*\nUsage: /)
+})
+
+for (const { name } of COMMANDS.filter((each) => !['help', OWN_OPTIONS].includes(each.name))) {
   test(`${name} --help shows usage, options and examples and does nothing`, async () => {
     const { code, out, err } = await run(name, '--help')
     assert.deepEqual([code, err], [0, ''])
