@@ -7,7 +7,6 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   compileClient,
   parseAttempts,
@@ -18,7 +17,7 @@ import {
   type Attempt,
 } from '../support/first-packets.ts'
 import { podLab, type PodLab } from '../support/lab-pod.ts'
-import { canUseNamegate, Namegate } from '../support/lab-namegate.ts'
+import { canUseNamegate, Namegate, type StartOptions } from '../support/lab-namegate.ts'
 import { addressAt, type Zones } from '../support/zones.ts'
 
 const ZONE = { first4: '198.18.16.0', first6: '2001:db8:80:1::' }
@@ -64,10 +63,10 @@ class Run {
     return join(this.folder, 'first-packet')
   }
 
-  async start(commitDelayMs?: number): Promise<void> {
+  async start(options: StartOptions = {}): Promise<void> {
     await this.lab.startNameServer(ZONES)
     await this.lab.startWebServer()
-    await this.namegate.start(commitDelayMs === undefined ? {} : { commitDelayMs })
+    await this.namegate.start(options)
   }
 
   async close(): Promise<void> {
@@ -186,8 +185,7 @@ describe('first packet with commits 30 ms late', { skip }, () => {
   let run: Run
   before(async () => {
     run = new Run()
-    await run.start(30)
-    await sleep(600)
+    await run.start({ writer: { stalledMs: [30], isHeld: false } })
   })
   after(async () => await run.close())
 

@@ -22,7 +22,6 @@ import { DNS_4 } from './lab-pod.ts'
 import { run, type LabProcess, type Output } from './lab-process.ts'
 
 const COMMAND = fileURLToPath(new URL('../../bin/namegate', import.meta.url))
-const LATE = fileURLToPath(new URL('late-daemon.ts', import.meta.url))
 const HELD = fileURLToPath(new URL('held-daemon.ts', import.meta.url))
 const BPFFS = '/sys/fs/bpf'
 
@@ -54,10 +53,7 @@ export interface NamegateOptions {
 }
 
 export interface StartOptions {
-  /** Test-only: commits are acknowledged at once and applied so many milliseconds later. */
-  readonly commitDelayMs?: number
-  /** Test-only: the writer of the datapath is stalled for so many milliseconds with each commit, then for the next number
-   *  with each SIGUSR2; and whether answers wait for it (test/support/held-daemon.ts). */
+  /** Test-only: how long the datapath's writer is stalled, and whether answers wait for it (held-daemon.ts). */
   readonly writer?: { readonly stalledMs: readonly number[]; readonly isHeld: boolean }
   /** Interfaces of the node that must carry the programs before `start` returns; default: every pod's. */
   readonly attached?: readonly string[]
@@ -149,20 +145,15 @@ export class Namegate {
 
   /** Starts the daemon and waits until it is ready and the endpoints' hooks are attached. */
   async start(options: StartOptions = {}): Promise<void> {
-    const { commitDelayMs, writer, attached = this.#lab.pods.map((pod) => pod.interface) } = options
-    if (writer !== undefined) {
+    const { writer, attached = this.#lab.pods.map((pod) => pod.interface) } = options
+    if (writer === undefined) {
+      const args = ['run', '--config', this.configFile]
+      this.#daemon = this.#lab.node.start(COMMAND, args, { env: { NO_COLOR: '1' } })
+      await this.#untilReady()
+    } else {
       const how = [writer.isHeld ? 'held' : 'unheld', writer.stalledMs.join(',')]
       const args = ['--import', import.meta.resolve('tsx'), HELD, this.configFile, ...how]
       this.#daemon = this.#lab.node.start(process.execPath, args)
-      await this.#daemon.untilOutput(/^ready$/m)
-    } else if (commitDelayMs === undefined) {
-      this.#daemon = this.#lab.node.start(COMMAND, ['run', '--config', this.configFile], {
-        env: { NO_COLOR: '1' },
-      })
-      await this.#untilReady()
-    } else {
-      const args = ['--import', import.meta.resolve('tsx'), LATE, this.configFile]
-      this.#daemon = this.#lab.node.start(process.execPath, [...args, String(commitDelayMs)])
       await this.#daemon.untilOutput(/^ready$/m)
     }
     for (const name of attached) {
@@ -297,7 +288,7 @@ export class Namegate {
   }
 }
 
-/** Four octets in the machine's order, as bpftool's command line wants them. */
+/** Four octets in the machine's order, for bpftool's command line. */
 export function hexOf(value: number): string[] {
   return ['hex', ...(Buffer.from(Uint32Array.of(value).buffer).toString('hex').match(/../g) ?? [])]
 }
