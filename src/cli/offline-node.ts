@@ -15,13 +15,19 @@ import { invariant } from '../core/invariant.ts'
 import type { Prefix } from '../core/ip.ts'
 import { makeCore, makePolicies } from '../daemon-parts.ts'
 import { openDatapath } from '../open-datapath.ts'
+import { PortResolver, portNamesOf, type PortName } from '../policy/named-ports.ts'
 import type { Policy } from '../policy/rule.ts'
+
+/** With ports that policies may call by name. */
+interface Named {
+  readonly ports?: readonly PortName[]
+}
 
 export interface OfflineInput {
   readonly config: Config
   readonly policies: readonly Policy[]
-  readonly endpoints: readonly EndpointRecord[]
-  readonly resources: readonly Resource[]
+  readonly endpoints: readonly (EndpointRecord & Named)[]
+  readonly resources: readonly (Resource & Named)[]
   readonly nodeAddresses: readonly Prefix[]
   /** Labels of each endpoint that questions are about. */
   readonly askers: readonly (readonly string[])[]
@@ -34,7 +40,9 @@ export class OfflineNode {
   readonly policies: PolicyControl
   readonly endpoints: EndpointControl
 
-  constructor({ policies, endpoints, resources, nodeAddresses, ...rest }: OfflineInput) {
+  constructor({ endpoints, resources, nodeAddresses, ...rest }: OfflineInput) {
+    const names = portNamesOf([...endpoints, ...resources].map(({ ports }) => ports ?? []))
+    const policies = new PortResolver().resolve(rest.policies, names)
     const askers = [...new Map(rest.askers.map((labels) => [nameOf(labels), labels]))]
     const all = [...endpoints, ...askers.map(([name, labels], i) => askerOf(name, labels, i))]
     const config = withRoom(rest.config, policies, all, resources)

@@ -30,7 +30,7 @@ QUESTION is one of:
 
 Options:
   --policies PATH   policy files and folders; several may follow, and it may be repeated
-  --labels K=V,...  labels of the endpoint; SOURCE:K=V for those of a source, such as k8s
+  --labels K=V,...  labels of the endpoint; SOURCE:K=V where the source matters, else external and k8s are tried
   --endpoints FILE  known endpoints; may be repeated
   --resources FILE  external resources; may be repeated
   --node ADDRESS    an address of the node itself; may be repeated
@@ -96,9 +96,10 @@ export function readWorld(
   const wrong = nodeAddresses.find(({ prefix }) => prefix === undefined)
   if (wrong !== undefined) return `--node: found ${JSON.stringify(wrong.text)}, expected an address`
   const file = texts.get('config')
+  const config = file === undefined ? defaultConfig() : loadConfig(file)
   return {
-    config: file === undefined ? defaultConfig() : loadConfig(file),
-    policies: goodItems(readPolicies(paths)),
+    config,
+    policies: goodItems(readPolicies(paths, config.policies)),
     endpoints: goodItems(readEndpoints(lists.get('endpoints') ?? [])),
     resources: goodItems(readResources(lists.get('resources') ?? [])),
     nodeAddresses: nodeAddresses.flatMap(({ prefix }) => prefix ?? []),

@@ -1,6 +1,7 @@
 // `namegate policy lint`: what is valid in policy files but hardly meant. No daemon is asked.
 
 import { parseYamlDocument } from '../config/yaml-source.ts'
+import { defaultConfig, loadConfig } from '../config/load.ts'
 import { readTextFile } from '../config/files.ts'
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
 import { Reader } from '../core/source-document.ts'
@@ -29,7 +30,7 @@ Options:
   --chains FILE     names and where their aliases led, as YAML: { www.example.com: [edge.example.net] }
   --portable        tell every pattern that some other engine reads otherwise
   -o json           one JSON array of {file, line, column, code, message, remedy} on stdout
-  --config FILE     accepted, not used
+  --config FILE     config with policies.ingress and the like; else the built-in defaults hold
   -h, --help        this text
 
 Exit codes: 0 nothing found, 1 something found, 2 wrong use or files with faults.
@@ -49,7 +50,9 @@ export function policyLintCommand(args: readonly string[], output: CommandOutput
   if (read.positionals.length === 0) {
     return usageError('policy lint needs at least one PATH', HELP, output)
   }
-  const policies = goodItems(readPolicies(read.positionals))
+  const file = read.texts.get('config')
+  const config = file === undefined ? defaultConfig() : loadConfig(file)
+  const policies = goodItems(readPolicies(read.positionals, config.policies))
   const files = read.lists.get('endpoints')
   const chains = read.texts.get('chains')
   const findings = lint({

@@ -6,11 +6,13 @@ import type { ExplainedVerdict, Question } from '../control/explain/explanation.
 import { readQuestion, type QuestionTexts } from '../control/explain/read-question.ts'
 import type { Fault, Position } from '../core/errors.ts'
 import { Reader, type FieldTable } from '../core/source-document.ts'
-import { readLabels } from '../endpoints/read.ts'
+import { parseLabel } from '../policy/label-texts.ts'
 
 export interface Expectation {
   /** Sorted `source:key=value`. */
   readonly labels: readonly string[]
+  /** As they were written. */
+  readonly written: string
   readonly question: Question
   /** As it was written: `ask www.example.com`. */
   readonly asked: string
@@ -73,15 +75,31 @@ function readTest(reader: Reader): readonly Expectation[] {
   if (fields === undefined) return []
   const labels = fields.get('labels')
   if (labels === undefined) reader.fault('found no labels, expected those of an endpoint')
-  const texts = readLabels(labels, 'endpoint')
+  const texts = labels === undefined ? [] : labelsIn(labels)
   const items = fields.get('expect')?.items() ?? []
   if (items.length === 0) {
     ;(fields.get('expect') ?? reader).fault('found no expectation in expect, expected one')
   }
-  return items.flatMap((item) => readExpectation(item, texts) ?? [])
+  const written = (labels?.entries() ?? []).map(([key, value]) => `${key}=${String(value.value)}`)
+  return items.flatMap((item) => readExpectation(item, texts, written.join(',')) ?? [])
 }
 
-function readExpectation(reader: Reader, labels: readonly string[]): Expectation | undefined {
+/** A mapping of labels, each read as in `--labels`. */
+function labelsIn(reader: Reader): readonly string[] {
+  const labels = (reader.entries() ?? []).flatMap(([key, value]) => {
+    const text = value.text()
+    const read = text === undefined ? undefined : parseLabel(`${key}=${text}`)
+    if (read?.kind === 'bad') value.fault(read.reason, 'key')
+    return read?.kind === 'ok' ? read.labels : []
+  })
+  return [...new Set(labels)].sort()
+}
+
+function readExpectation(
+  reader: Reader,
+  labels: readonly string[],
+  written: string,
+): Expectation | undefined {
   const fields = reader.fields(EXPECTATION)
   if (fields === undefined) return undefined
   const texts = new Map<string, string>()
@@ -105,6 +123,7 @@ function readExpectation(reader: Reader, labels: readonly string[]): Expectation
   const asked = QUESTION.flatMap((key) => (texts.has(key) ? [`${key} ${texts.get(key)}`] : []))
   return {
     labels,
+    written,
     question: result.question,
     asked: asked.join(' '),
     verdict,

@@ -89,12 +89,12 @@ function check(node: OfflineNode, expectation: Expectation): Outcome {
 
 /** The place, what was asked by whom, and a diff. */
 function formatFailed({ expectation, found }: Outcome): string {
-  const { position, labels, asked, verdict, policy } = expectation
+  const { position, written, asked, verdict, policy } = expectation
   const place = `${position.file}:${position.line}:${position.column}`
   const rules = found.rules.map((rule) => `${rule.policy} ${rule.file}:${rule.line}`)
   const by = rules.length === 0 ? '' : ` by ${rules.join(', ')}`
   const lines = [
-    `${place}: ${labels.join(',') || 'no labels'}: ${asked}`,
+    `${place}: ${written || 'no labels'}: ${asked}`,
     `  - ${verdict}${policy === undefined ? '' : ` by ${policy}`}`,
     `  + ${found.verdict}${by}: ${found.reason}`,
     ...(found.nearest === null

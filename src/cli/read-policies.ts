@@ -1,23 +1,26 @@
 // Policy files, endpoints and resources that a command works on without a daemon. Read as the daemon reads them; with a
 // fault in any file there are none.
 
+import type { PoliciesConfig } from '../config/config.ts'
 import { findPolicyFiles, readTextFile } from '../config/files.ts'
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
 import { overlapFaults, parseEndpoints, type EndpointRecord } from '../endpoints/file.ts'
 import { parseResources, repeatedNames, type ResourceRecord } from '../endpoints/resources.ts'
 import type { Policy } from '../policy/rule.ts'
-import { parsePolicyFile, repeatedPolicies } from '../sources/policy-files.ts'
+import { parsePolicyFile, readingOf, repeatedPolicies } from '../sources/policy-files.ts'
 
 export interface Read<Item> {
   readonly items: readonly Item[]
   readonly faults: readonly Fault[]
 }
 
-/** Every policy of files and folders. */
-export function readPolicies(paths: readonly string[]): Read<Policy> {
+/** Every policy of files and folders, read as the config wants. */
+export function readPolicies(paths: readonly string[], config: PoliciesConfig): Read<Policy> {
+  const options = readingOf(config)
+  const parse = (text: string, file: string): Read<Policy> => parsePolicyFile(text, file, options)
   const found = paths.map(findPolicyFiles)
   const files = new Set(found.flatMap((each) => each.files))
-  const read = readAll(files, parsePolicyFile, repeatedPolicies)
+  const read = readAll(files, parse, repeatedPolicies)
   return { items: read.items, faults: [...found.flatMap((each) => each.faults), ...read.faults] }
 }
 

@@ -111,6 +111,39 @@ test('policyExplainCommand judges by every kind of question and option', async (
   }
 })
 
+test('policyExplainCommand knows endpoints by labels, ports by name, allow-lists and NetworkPolicies', async () => {
+  const endpoints = mkFile(
+    'dbs.yaml',
+    'endpoints: [ { name: db, addresses: [ 10.1.0.7 ], labels: { "k8s:app": db }, ports: { sql: 5432/TCP } }, { name: web, addresses: [ 10.1.0.8 ], labels: { "k8s:app": web } } ]\n',
+  )
+  const policy = mkFile(
+    'db.yaml',
+    `apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: { name: db }
+spec:
+  podSelector: { matchLabels: { app: shop } }
+  policyTypes: [ Egress ]
+  egress: [ { to: [ { podSelector: { matchLabels: { app: db } } } ], ports: [ { port: sql } ] } ]
+`,
+  )
+  const list = mkFile('names.allow', 'www.example.com:443/TCP\n')
+  const rows: readonly (readonly [args: string, code: number, words: RegExp, reason: string])[] = [
+    ['--address 10.1.0.7 --port 5432', 0, /default\/db db\.yaml:7/, 'the port by its name'],
+    ['--address 10.1.0.7 --port 5433', 1, /its ports are/, 'another port'],
+    ['--address 10.1.0.8 --port 5432', 1, /app=db.* does not select it/, 'another endpoint'],
+    ['--name www.example.com --port 443', 0, /names names\.allow:1/, 'a line of the list'],
+    ['--name www.example.org --port 443', 1, /does not match www\.example\.org/, 'another name'],
+    ['--ask www.example.com', 0, /a rule permits it/, 'what a list opens may be asked'],
+  ]
+  for (const [args, code, words, reason] of rows) {
+    const given = ['--policies', policy, list, '--endpoints', endpoints, '--labels', 'app=shop']
+    const found = await explainIt(...given, ...args.split(' '))
+    assert.equal(found.code, code, `${reason}: ${found.out}${found.err}`)
+    assert.match(found.out, words, reason)
+  }
+})
+
 test('policyExplainCommand goes by the defaults of the config for endpoints that no policy selects', async () => {
   const asked = [
     '--policies',

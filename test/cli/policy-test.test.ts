@@ -54,11 +54,11 @@ test('policyTestCommand shows what does not hold, with place, diff and the neare
   assert.equal(code, 1)
   assert.equal(
     out,
-    `a.yaml:4:9: external:app=laptop: name www.example.com port 22
+    `a.yaml:4:9: app=laptop: name www.example.com port 22
   - allow
   + deny: 22/TCP is denied: no rule allows it and a policy turns default deny on
     nearest: default/laptop config/policies/example.yaml:24: its ports are 443/TCP, 80/TCP, not 22/TCP
-a.yaml:5:9: external:app=laptop: name www.example.com port 443
+a.yaml:5:9: app=laptop: name www.example.com port 443
   - allow by default/other
   + allow by default/laptop config/policies/example.yaml:24: 443/TCP is allowed by a rule
 3 expectations: 2 not as expected

@@ -5,6 +5,7 @@
 import { formatName } from '../../core/name.ts'
 import { formatAddress } from '../../core/ip.ts'
 import { formatProtocol } from '../../core/protocol.ts'
+import { isKnownClass } from '../../ipcache/derive.ts'
 import type { Policy } from '../../policy/rule.ts'
 import type { CoreState } from '../core-state.ts'
 import type { SharedRules } from '../policy-control.ts'
@@ -95,6 +96,7 @@ function targetOf(core: CoreState, asker: Asker, question: Connect, peer: Peer):
     labels: asker.labels,
     name,
     address: peer.address,
+    isKnown: isKnownClass(peer.addressClass),
     protocol,
     port,
     includes: (selector) => includes(core, peer, selector),

@@ -19,6 +19,8 @@ export interface Target {
   /** Wire form; undefined when no name is asked about. */
   readonly name: Uint8Array | undefined
   readonly address: Prefix | undefined
+  /** Whether the address is a known endpoint's or resource's. */
+  readonly isKnown: boolean
   readonly protocol: number
   readonly port: number
   readonly includes: (selector: PeerSelector) => boolean
@@ -31,6 +33,7 @@ interface Part {
   readonly lacks: string
 }
 
+const FAR: Part = { near: 0, lacks: '' }
 const FITS: Part = { near: 1, lacks: '' }
 /** Below this a peer has nothing to do with the question. */
 const NEAR_MIN = 0.5
@@ -90,7 +93,8 @@ function closeness(selector: PeerSelector, target: Target): Part {
   if (selector.kind === 'cidr' && address !== undefined) {
     return { near: prefixCloseness(selector.prefix, address), lacks: outside(selector, target) }
   }
-  return { near: 0, lacks: '' }
+  const isNear = selector.kind === 'endpoints' && target.isKnown
+  return isNear ? { near: 0.6, lacks: `${target.textOf(selector)} does not select it` } : FAR
 }
 
 function outside(selector: PeerSelector, { address, textOf }: Target): string {
