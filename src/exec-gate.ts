@@ -108,13 +108,16 @@ function serversOf(given: readonly SocketAddress[]) {
   }))
 }
 
+const OWN: ReadonlySet<string> = new Set(['policy exec-allow', 'policy exec-record'])
+
 /** A policy file for somebody else would leave the command with nothing, and nobody would know why. */
 function mustSelect(daemon: Daemon, policyFile: string | undefined): void {
   if (policyFile === undefined) return
   const [endpoint] = daemon.endpoints.registry
   const policies =
     endpoint === undefined ? [] : (daemon.policies.compiledOf(endpoint.id)?.policies ?? [])
-  if (policies.some(({ position }) => position.file === policyFile)) return
+  // What is given here by name stands under `policy NAME`, not under a path.
+  if (policies.some(({ position }) => !OWN.has(position.file))) return
   throw new InvalidInputError([
     {
       position: { file: policyFile, line: 1, column: 1 },
