@@ -107,6 +107,7 @@ export class Daemon {
       transition: this.transition,
       onEvent: (event) => this.#onEvent(event),
       onHooks: (changed) => this.#onHooks(changed),
+      hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
     })
     this.audit = makeAudit(options)
     this.sources = this.#makeSources()

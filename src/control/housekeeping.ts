@@ -11,6 +11,8 @@ const SLICE_MS = 2
 /** Hooks are looked at this often, so that an endpoint is attached within 100 ms of appearing, also where the kernel's
  *  news of interfaces is not heard or not sent (cgroups). */
 const REFRESH_MS = 40
+/** As often where news of hooks is heard, and nothing was dropped of late that one would want to see at once. */
+const QUIET_REFRESH_MS = 500
 const EXPIRY_MS = 250
 /** Expiry between two commits: what it forgets costs as much again to take out of the datapath. */
 const EXPIRY_PART_MS = 0.25
@@ -23,11 +25,14 @@ export interface HousekeepingOptions {
   readonly onEvent: (event: DatapathEvent) => void
   /** Endpoints whose hook was attached or lost. */
   readonly onHooks: (endpoints: readonly number[]) => void
+  /** Whether there are hooks of which no news comes: cgroups. Absent: there are none. */
+  readonly hasSilentHooks?: () => boolean
 }
 
 export class Housekeeping {
   readonly #to: HousekeepingOptions
   #timers: Timer[] = []
+  #next: Timer | undefined
   #stopped = false
   #expiring = false
   #moving = false
@@ -38,11 +43,11 @@ export class Housekeeping {
 
   start(): void {
     const { clock, datapath } = this.#to.core
-    datapath.onLinkNews(() => {
+    const hasNews = datapath.onLinkNews(() => {
       if (!this.#stopped) this.#refresh()
     })
+    this.#look(hasNews)
     this.#timers = [
-      clock.every(REFRESH_MS, () => this.#refresh()),
       clock.every(EXPIRY_MS, () => this.#expire()),
       clock.every(RETRY_MS, () => this.#retry()),
     ]
@@ -50,6 +55,7 @@ export class Housekeeping {
 
   stop(): void {
     this.#stopped = true
+    this.#next?.cancel()
     for (const timer of this.#timers) timer.cancel()
   }
 
@@ -84,11 +90,26 @@ export class Housekeeping {
     if (this.#expiring) core.clock.soon(() => this.#expireSlice())
   }
 
-  #refresh(): void {
+  /** Looks at hooks and events, and again soon. */
+  #look(hasNews: boolean): void {
+    if (this.#stopped) return
+    const events = this.#refresh()
+    const isQuiet = hasNews && events === 0 && this.#to.hasSilentHooks?.() !== true
+    const pause = isQuiet ? QUIET_REFRESH_MS : REFRESH_MS
+    this.#next = this.#to.core.clock.after(pause, () => this.#look(hasNews))
+  }
+
+  /** Returns how many events there were. */
+  #refresh(): number {
     const { datapath } = this.#to.core
     const changed = datapath.refresh()
     if (changed.length > 0) this.#to.onHooks(changed)
-    datapath.drainEvents(EVENTS_PER_LOOK, this.#to.onEvent)
+    let events = 0
+    datapath.drainEvents(EVENTS_PER_LOOK, (event) => {
+      events++
+      this.#to.onEvent(event)
+    })
+    return events
   }
 
   #retry(): void {

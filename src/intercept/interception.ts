@@ -31,7 +31,10 @@ export interface InterceptionOptions {
   readonly log: Log
 }
 
+/** Where rules follow interfaces. */
 const WATCH_MS = 50
+/** Where only somebody's hand changes what is in force. */
+const SLOW_WATCH_MS = 1000
 
 export class Interception {
   readonly #options: InterceptionOptions
@@ -60,7 +63,8 @@ export class Interception {
     this.#endpoints = endpoints
     await alone(async () => await (onStart ? this.#up(plan) : this.#look(plan)))
     this.#tell()
-    this.#watch = clock.every(WATCH_MS, () => {
+    const watchMs = plan.tproxy.length > 0 ? WATCH_MS : SLOW_WATCH_MS
+    this.#watch = clock.every(watchMs, () => {
       if (this.#options.hasNews()) this.#begin()
     })
   }

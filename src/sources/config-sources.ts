@@ -2,7 +2,7 @@
 // nothing, later whenever a change has settled, and what the program gives at once. A file with a fault keeps its last good version, a configuration past a bound is
 // refused whole, and an endpoint that loses its last policy is told as a flow.
 
-import type { Clock, Timer } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
 import { boundFaults, configuredPrefixesMax } from '../control/config-bounds.ts'
 import type { Auditable, AuditControl } from '../control/audit-control.ts'
@@ -23,6 +23,7 @@ import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
 import { readGiven, type SourceEdit } from './given.ts'
 import { withInterfaceAddresses } from './interface-addresses.ts'
+import { LookTimer, type Looked } from './look-timer.ts'
 import { parsePolicyFile, readingOf, repeatedPolicies, type PolicyFile } from './policy-files.ts'
 import { SourceFiles } from './source-files.ts'
 
@@ -39,9 +40,6 @@ export interface ConfigSourcesOptions {
   readonly onApplied: () => void
 }
 
-/** Files are looked at this often. */
-const POLL_MS = 100
-
 export class ConfigSources {
   readonly #policies: SourceFiles<Policy>
   readonly #endpoints: SourceFiles<FileRecord>
@@ -51,11 +49,12 @@ export class ConfigSources {
   #refusal: readonly Fault[] = []
   #records: ReadonlyMap<string, FileRecord> = new Map()
   #started = false
-  #timer: Timer | undefined
+  readonly #timer: LookTimer
 
   constructor(options: ConfigSourcesOptions) {
     const { config, clock } = options
     this.#to = options
+    this.#timer = new LookTimer({ clock, look: () => this.#look() })
     this.#policies = new SourceFiles({
       paths: config.policies.paths,
       clock,
@@ -153,7 +152,7 @@ export class ConfigSources {
 
   stop(): void {
     this.#started = false
-    this.#timer?.cancel()
+    this.#timer.stop()
   }
 
   /** The record of an endpoint as its file has it. */
@@ -166,7 +165,7 @@ export class ConfigSources {
     if (!this.#started) return
     for (const files of this.#all) files.forget()
     this.#look()
-    if (this.#timer === undefined) this.#watch()
+    if (!this.#timer.isRunning) this.#watch()
   }
 
   get #all() {
@@ -174,16 +173,18 @@ export class ConfigSources {
   }
 
   #watch(): void {
-    this.#timer = this.#to.clock.every(POLL_MS, () => this.#look())
+    const { policies, endpoints, resources } = this.#to.config
+    const configured = [...policies.paths, ...endpoints.files, ...resources.files]
+    const known = this.#all.flatMap((sources) => sources.files.map(({ path }) => path))
+    this.#timer.start([...configured.map(({ path }) => path), ...known])
   }
 
-  #look(): void {
+  #look(): Looked {
     const changed = this.#all.map((files) => files.poll()).includes(true)
     if (changed) this.#applyChange()
     // Without watching, a look after SIGHUP goes on until every change has settled.
-    if (this.#to.config.policies.watch || this.#all.some(({ unsettled }) => unsettled)) return
-    this.#timer?.cancel()
-    this.#timer = undefined
+    if (changed || this.#all.some(({ unsettled }) => unsettled)) return 'changing'
+    return this.#to.config.policies.watch ? 'quiet' : 'done'
   }
 
   #applyChange(): void {

@@ -8,10 +8,9 @@ import { addCounter, addGauge } from './build.ts'
 const RESOLUTION_MS = 10
 const QUANTILES = [50, 99, 99.9, 100] as const
 
-/** Returns what ends the sampling. */
+/** Samples from the first scrape on, because sampling alone wakes the process a hundred times a second. Returns what ends it. */
 export function addProcessMetrics(registry: Registry): () => void {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
-  delay.enable()
   addGauge(registry, {
     name: 'process_event_loop_delay_seconds',
     help: 'How late the event loop was since the last scrape, by quantile; 1 is the worst',
@@ -21,6 +20,7 @@ export function addProcessMetrics(registry: Registry): () => void {
         const late = delay.percentile(percent) / 1e9 - RESOLUTION_MS / 1e3
         return [String(percent / 100), Math.max(0, late)]
       })
+      delay.enable()
       delay.reset()
       return rows
     },

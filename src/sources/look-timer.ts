@@ -1,0 +1,73 @@
+// When files are looked at: often while somebody is at work on them, seldom while nobody is, at once when a change is
+// heard. Looking costs a few system calls for every file, which is most of what an idle daemon does.
+
+import type { Clock, Timer } from '../core/clock.ts'
+import { FolderNews } from './folder-news.ts'
+
+/** While somebody may be at work on a file, */
+const AT_WORK_MS = 100
+/** when nothing has changed for so long, */
+const PATIENCE_MS = 10_000
+const QUIET_MS = 400
+/** and where a change would be heard. */
+const HEARD_MS = 2000
+
+/** What a look has shown; `done`: there is nothing to look at any more. */
+export type Looked = 'changing' | 'quiet' | 'done'
+
+export class LookTimer {
+  readonly #clock: Clock
+  readonly #look: () => Looked
+  #news: FolderNews | undefined
+  #timer: Timer | undefined
+  #changedAt = 0
+  /** Something changed since then. */
+  #hasNews = true
+  #isSlow = false
+
+  constructor(options: { readonly clock: Clock; readonly look: () => Looked }) {
+    this.#clock = options.clock
+    this.#look = options.look
+  }
+
+  get isRunning(): boolean {
+    return this.#timer !== undefined
+  }
+
+  /** `paths`: files and folders whose changes are listened for. */
+  start(paths: Iterable<string>): void {
+    this.stop()
+    this.#hasNews = true
+    this.#news = new FolderNews(paths, () => this.#hear())
+    this.#again()
+  }
+
+  stop(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+    this.#news?.close()
+  }
+
+  #again(): void {
+    const now = this.#clock.now()
+    if (this.#hasNews) this.#changedAt = now
+    this.#hasNews = false
+    this.#isSlow = now - this.#changedAt >= PATIENCE_MS
+    const slow = this.#news?.isHearing === true ? HEARD_MS : QUIET_MS
+    this.#timer = this.#clock.after(this.#isSlow ? slow : AT_WORK_MS, () => {
+      const looked = this.#look()
+      if (looked === 'changing') this.#hasNews = true
+      if (this.#timer === undefined) return
+      if (looked === 'done') this.stop()
+      else this.#again()
+    })
+  }
+
+  /** Somebody is at work on a file. */
+  #hear(): void {
+    this.#hasNews = true
+    if (!this.#isSlow || this.#timer === undefined) return
+    this.#timer.cancel()
+    this.#again()
+  }
+}
