@@ -69,9 +69,12 @@ export class SidecarPod {
   readonly #host: Host
   readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-sidecar-'))
 
-  /** `nameServer` stands in the pod's resolv.conf. */
-  constructor(host: Host, nameServer: string) {
+  readonly #program: string
+
+  /** `nameServer` stands in the pod's resolv.conf; `program` in the place of bin/namegate. */
+  constructor(host: Host, nameServer: string, program = PROGRAM) {
     this.#host = host
+    this.#program = program
     mkdirSync(join(this.#folder, 'etc', 'namegate'), { recursive: true })
     mkdirSync(join(this.#folder, 'run'))
     writeFileSync(join(this.#folder, 'etc', 'resolv.conf'), `nameserver ${nameServer}\n`)
@@ -136,7 +139,7 @@ export class SidecarPod {
         ...['--mount', 'sh', '-c', `${this.#mounts()}\nexec "$@"`, 'mounts'],
         ...['env', '-i', path, ...variables],
         ...['capsh', '--no-new-privs', `--drop=${drop.join(',')}`, '--', '-c', 'exec "$0" "$@"'],
-        ...[PROGRAM, ...(args ?? own)],
+        ...[this.#program, ...(args ?? own)],
       ],
     ]
   }

@@ -5,7 +5,7 @@
 export interface Figure {
   readonly name: string
   readonly value: number
-  readonly unit: 'us' | 'ms' | 's' | 'MB' | 'x' | 'B' | ''
+  readonly unit: 'us' | 'ms' | 's' | 'MB' | 'x' | 'B' | '%' | ''
   /** The most it may be. */
   readonly limit?: number
   /** Least and most over the rounds. */
