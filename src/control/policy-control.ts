@@ -14,6 +14,7 @@ import { invariant } from '../core/invariant.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../identity/reserved.ts'
 import type { Selector } from '../identity/selector-cache.ts'
+import type { AnswerRules } from '../policy/answer-rules.ts'
 import { compilePolicies, coversClass, type CompiledPolicy } from '../policy/compile.ts'
 import { defaultEgressOf, type DefaultEgress } from '../policy/default-egress.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
@@ -65,6 +66,7 @@ export class PolicyControl {
   #shared = new Map<string, SharedRules>()
   readonly #wanted = new Map<EndpointId, SharedRules>()
   readonly #inForce = new Map<EndpointId, SharedRules>()
+  readonly #answerRules = new Map<EndpointId, AnswerRules>()
   #endpoints: Iterable<Endpoint> = []
   #phase: Phase = 'settled'
   #revision = 0
@@ -102,6 +104,11 @@ export class PolicyControl {
     return this.#inForce.get(endpoint)
   }
 
+  /** What documents say about answers to the endpoint; undefined: nothing. */
+  answerRulesOf(endpoint: EndpointId): AnswerRules | undefined {
+    return this.#answerRules.get(endpoint)
+  }
+
   /** Whether the endpoint may get entries in a scope of its own, whatever policies come. */
   isScoped(endpoint: Pick<Endpoint, 'labels'>): boolean {
     return this.#core.scopes.learning === 'endpoint' || this.#egressOf(endpoint) === 'allow-named'
@@ -135,6 +142,7 @@ export class PolicyControl {
     this.#core.scopes.setNamed(id, false)
     this.#wanted.delete(id)
     this.#inForce.delete(id)
+    this.#answerRules.delete(id)
     this.#core.policyMaps.removeEndpoint(id)
     this.dnsVerdicts.remove(id)
   }
@@ -185,6 +193,9 @@ export class PolicyControl {
     if (shared === undefined || this.#inForce.get(id) === shared) return
     this.#inForce.set(id, shared)
     this.#core.policyMaps.setRules(id, shared.rules)
+    const { answers } = shared.compiled
+    if (answers === undefined) this.#answerRules.delete(id)
+    else this.#answerRules.set(id, answers)
     this.dnsVerdicts.set(id, shared.compiled.dns, (server) => this.#serverRules(shared, server))
   }
 

@@ -45,6 +45,8 @@ import {
 export type AnswerStatus = 'ok' | 'malformed'
 
 export class AnswerView {
+  /** Whether hints of SVCB and HTTPS records teach; for the reads to come. */
+  learnsHints = true
   id = 0
   /** The 16 bits behind the id, as they came. */
   flags = 0
@@ -60,7 +62,6 @@ export class AnswerView {
   links = 0
   /** Least TTL of the CNAMEs followed, seconds; 0xffffffff without any. */
   chainTtl = 0xffffffff
-  readonly #learnsHints: boolean
   readonly #taught: AddressSet
   readonly #records = new ChainRecords()
   readonly #chain: Chain
@@ -70,12 +71,8 @@ export class AnswerView {
   #pointer = -1
   #pointerHash = 0
 
-  /**
-   * `seed`: 32 random bits that senders can't know; against answers made to collide in hash tables. `learnsHints`:
-   * whether hints of SVCB and HTTPS records teach.
-   */
-  constructor(seed: number, learnsHints = true) {
-    this.#learnsHints = learnsHints
+  /** `seed`: 32 random bits that senders can't know; against answers made to collide in hash tables. */
+  constructor(seed: number) {
     this.#taught = new AddressSet(seed)
     this.#chain = new Chain(seed)
   }
@@ -205,7 +202,7 @@ export class AnswerView {
         return next - data === 16
       case TYPE_SVCB:
       case TYPE_HTTPS:
-        return this.#learnsHints && this.#service.read(buf, data, next) && this.#service.hasHints
+        return this.learnsHints && this.#service.read(buf, data, next) && this.#service.hasHints
       default:
         return false
     }

@@ -11,6 +11,7 @@ import {
   WORLD_IPV4,
   WORLD_IPV6,
 } from '../identity/reserved.ts'
+import { answerRulesOf, type AnswerRules } from './answer-rules.ts'
 import type { DefaultEgress } from './default-egress.ts'
 import { compileDnsRules, type DnsRules } from './dns-rules.ts'
 import type { Coverage } from './flatten.ts'
@@ -40,6 +41,8 @@ export interface CompiledPolicy {
   /** Whether `allow-named` applies: what the endpoint learns is to carry `reserved:named` in its own scope. */
   readonly named: boolean
   readonly dns: DnsRules
+  /** Undefined when the configuration holds for all answers. */
+  readonly answers: AnswerRules | undefined
 }
 
 export interface CompileOptions {
@@ -110,7 +113,8 @@ export function compilePolicies(
     withoutRules: options.withoutDnsRules,
     defaultDeny: egress !== 'allow' && egress !== 'audit',
   })
-  return { policies, defaultDeny, egress, levels, selectors, named, dns }
+  const answers = answerRulesOf(policies)
+  return { policies, defaultDeny, egress, levels, selectors, named, dns, answers }
 }
 
 /** The ports a rule opens or closes in the datapath; a `toPorts` entry with DNS rules opens nothing. */

@@ -2,14 +2,18 @@
 // (uid, managedFields and so on) may stand there and means nothing here, so that a dump can be loaded.
 
 import { suggestion, type FieldTable, type Reader } from '../core/source-document.ts'
+import { DURATION_FORM, parseDuration } from '../core/quantity.ts'
+import type { Mutable } from './answer-rules.ts'
 import { DEFAULT_NAMESPACE } from './labels.ts'
-import type { Policy } from './rule.ts'
+import type { AnswerOverrides, Policy } from './rule.ts'
 
 export interface Metadata {
   readonly name: string
   /** Undefined for a clusterwide policy. */
   readonly namespace: string | undefined
   readonly reader: Reader
+  /** Undefined when no annotation speaks of answers. */
+  readonly answers: AnswerOverrides | undefined
 }
 
 const METADATA: FieldTable = new Map(
@@ -33,15 +37,19 @@ const METADATA: FieldTable = new Map(
 )
 
 const OWN_ANNOTATION = 'namegate.io/'
-/** Annotations of ours and the value that is as good as none; undefined: every value needs what isn't built. */
-const ANNOTATIONS: ReadonlyMap<string, string | undefined> = new Map([
-  ['namegate.io/min-ttl', undefined],
+const MIN_TTL = 'namegate.io/min-ttl'
+const CNAME_MATCH = 'namegate.io/cname-match'
+const SVCB = 'namegate.io/svcb'
+/** Annotations that aren't built, and the value that is as good as none; undefined: there is no such value. */
+const NOT_BUILT: ReadonlyMap<string, string | undefined> = new Map([
   ['namegate.io/grace-after-ttl', undefined],
-  ['namegate.io/cname-match', 'question'],
-  ['namegate.io/svcb', 'pass'],
   ['namegate.io/audit', 'false'],
   ['namegate.io/allow-guarded', undefined],
 ])
+const ANNOTATIONS = new Set([MIN_TTL, CNAME_MATCH, SVCB, ...NOT_BUILT.keys()])
+const MS_PER_SECOND = 1000
+/** As the configuration's `dns.min-ttl`. */
+const TTL_MAX_MS = 10 * 365 * 86_400_000
 
 /** Reads the metadata; undefined when there is no usable name or namespace. */
 export function readMetadata(
@@ -52,7 +60,7 @@ export function readMetadata(
   if (reader === undefined) return document.fault('found no metadata, expected metadata.name')
   const fields = reader.fields(METADATA)
   if (fields === undefined) return undefined
-  readAnnotations(fields.get('annotations'))
+  const answers = readAnnotations(fields.get('annotations'))
   fields.get('labels')?.entries()
   const nameReader = fields.get('name')
   if (nameReader === undefined) return reader.fault('found no name, expected one')
@@ -60,14 +68,16 @@ export function readMetadata(
   const namespaceReader = fields.get('namespace')
   if (kind === 'CiliumClusterwideNetworkPolicy') {
     namespaceReader?.fault('found a namespace, expected none: the policy is clusterwide', 'key')
-    return name === undefined ? undefined : { name, namespace: undefined, reader: nameReader }
+    return name === undefined
+      ? undefined
+      : { name, namespace: undefined, reader: nameReader, answers }
   }
   const namespace =
     namespaceReader === undefined
       ? DEFAULT_NAMESPACE
       : readName(namespaceReader, 63, 'a namespace of letters a-z, digits and -')
   if (name === undefined || namespace === undefined) return undefined
-  return { name, namespace, reader: nameReader }
+  return { name, namespace, reader: nameReader, answers }
 }
 
 /** A Kubernetes object name (RFC 1123 subdomain; a namespace has no dots). */
@@ -78,13 +88,34 @@ function readName(reader: Reader, max: number, what: string): string | undefined
   return text.length <= max && form.test(text) ? text : reader.expected(what)
 }
 
-function readAnnotations(reader: Reader | undefined): void {
+/** What annotations of ours say about answers; those of others mean nothing here. */
+function readAnnotations(reader: Reader | undefined): AnswerOverrides | undefined {
+  const answers: Mutable<AnswerOverrides> = {}
   for (const [key, value] of reader?.entries() ?? []) {
     if (!key.startsWith(OWN_ANNOTATION)) continue
     if (!ANNOTATIONS.has(key)) {
-      value.fault(`unknown annotation${suggestion(key, ANNOTATIONS.keys())}`, 'key')
-    } else if (value.value !== ANNOTATIONS.get(key)) {
-      value.fault('is not built yet', 'key')
+      value.fault(`unknown annotation${suggestion(key, ANNOTATIONS)}`, 'key')
+    } else if (NOT_BUILT.has(key)) {
+      if (value.value !== NOT_BUILT.get(key)) value.fault('is not built yet', 'key')
+    } else {
+      readAnswer(key, value, answers)
     }
+  }
+  return Object.keys(answers).length === 0 ? undefined : answers
+}
+
+function readAnswer(key: string, reader: Reader, answers: Mutable<AnswerOverrides>): void {
+  const { value } = reader
+  if (key === MIN_TTL) {
+    const ms = typeof value === 'string' ? parseDuration(value) : undefined
+    if (ms === undefined || ms > TTL_MAX_MS) reader.expected(DURATION_FORM)
+    else answers.minTtl = Math.ceil(ms / MS_PER_SECOND)
+  } else if (key === CNAME_MATCH) {
+    if (value === 'question' || value === 'chain') answers.cnameMatch = value
+    else reader.expected('question or chain')
+  } else if (value === 'learn' || value === 'strip' || value === 'pass') {
+    answers.svcb = value
+  } else {
+    reader.expected('learn, strip or pass')
   }
 }

@@ -137,13 +137,15 @@ function loadDocument(
   } else {
     seen.set(key, metadata.reader.position)
   }
-  const { name, namespace } = metadata
+  const { name, namespace, answers } = metadata
   return specs.flatMap((spec) => {
     const read =
       kind === 'NetworkPolicy'
         ? readNetworkSpec(spec, namespace ?? DEFAULT_NAMESPACE, ingress)
         : readSpec(spec, namespace, ingress)
-    return read === undefined ? [] : [{ name, namespace, kind, ...read }]
+    return read === undefined
+      ? []
+      : [{ name, namespace, kind, ...read, ...(answers && { answers }) }]
   })
 }
 

@@ -66,6 +66,14 @@ export interface Rule {
 export type PolicyKind =
   'CiliumNetworkPolicy' | 'CiliumClusterwideNetworkPolicy' | 'NetworkPolicy' | 'AllowList'
 
+/** What a document says about answers for its names, in place of the configuration; absent: nothing. */
+export interface AnswerOverrides {
+  /** Seconds. */
+  readonly minTtl?: number
+  readonly cnameMatch?: 'question' | 'chain'
+  readonly svcb?: 'learn' | 'strip' | 'pass'
+}
+
 /** One policy document (or one entry of its `specs`), or one allow-list. */
 export interface Policy {
   /** Of an allow-list its file's name without `.allow`. */
@@ -79,5 +87,7 @@ export interface Policy {
   readonly defaultDeny: boolean
   /** The document has an ingress half, which nothing enforces (`policies.ingress: ignore`); absent: it has none. */
   readonly halfEnforced?: true
+  /** Its annotations about answers (answer-rules.ts); absent: it has none. */
+  readonly answers?: AnswerOverrides
   readonly position: Position
 }

@@ -11,6 +11,7 @@ import type { AnswerView } from '../dns/answer.ts'
 import { CHAIN_LINKS_MAX } from '../dns/chain.ts'
 import type { NameCache } from '../names/name-cache.ts'
 import type { SelectorLabels } from '../names/selector-labels.ts'
+import type { AnswerSettings } from './answer-settings.ts'
 
 export interface ChainLinksOptions {
   readonly names: NameCache
@@ -22,6 +23,7 @@ interface Link {
   wire: Uint8Array
   length: number
   hash: number
+  isMatched: boolean
 }
 
 export class ChainLinks {
@@ -38,14 +40,20 @@ export class ChainLinks {
     return this.#isLeftOut
   }
 
-  /** Takes the names of an answer's chain; they hold until the view reads another. */
-  read(answer: AnswerView): void {
+  /** Takes the names of an answer's chain, until the view reads another; false when none of them is matched. */
+  read(answer: AnswerView, settings: AnswerSettings): boolean {
+    if (answer.links === 0 || !settings.mayMatchLinks) return false
+    let isAny = false
     for (let i = 1; i <= answer.links; i++) {
       const link = this.#links[i]!
       link.wire = answer.linkName(i)
+      link.isMatched = settings.matchesLink(link.wire)
+      if (!link.isMatched) continue
+      isAny = true
       link.length = nameLength(link.wire)
       link.hash = hashOctets(link.wire, 0, link.length)
     }
+    return isAny
   }
 
   /**
@@ -65,6 +73,7 @@ export class ChainLinks {
     this.#isLeftOut = false
     for (let link = 1; link <= answer.owners[i]!; link++) {
       const name = this.#links[link]!
+      if (!name.isMatched) continue
       const learned = names.learn(endpoint, name, family, answer.octets, i * 16, ttl, now)
       if (learned !== 0) row = learned
       else if (this.#isSelected(link)) this.#isLeftOut = true
@@ -79,10 +88,11 @@ export class ChainLinks {
   }
 
   #isSelected(link: number): boolean {
-    return this.#to.selectorLabels.labelsOf(this.#links[link]!.wire, 0) !== EMPTY_SET
+    const { wire, isMatched } = this.#links[link]!
+    return isMatched && this.#to.selectorLabels.labelsOf(wire, 0) !== EMPTY_SET
   }
 }
 
 function mkLink(): Link {
-  return { wire: new Uint8Array(0), length: 0, hash: 0 }
+  return { wire: new Uint8Array(0), length: 0, hash: 0, isMatched: false }
 }

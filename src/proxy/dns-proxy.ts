@@ -8,6 +8,7 @@ import type { PolicyControl } from '../control/policy-control.ts'
 import { ServerIdentity } from '../control/server-identity.ts'
 import type { Config } from '../config/config.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
+import { AnswerSettings } from './answer-settings.ts'
 import { Arrivals, type Interfaces } from './arrivals.ts'
 import { Backlog } from './backlog.ts'
 import { ClientEndpoints } from './client-endpoints.ts'
@@ -26,7 +27,7 @@ import type { Datagrams } from './datagrams.ts'
 import { openDatagrams } from './open-datagrams.ts'
 import { openStreams } from './open-streams.ts'
 import type { Streams } from './streams.ts'
-import { makeStripping, type Stripping } from './stripping.ts'
+import { Stripping } from './stripping.ts'
 import { UnknownClients } from './unknown-clients.ts'
 import { TurnClock } from './turn-clock.ts'
 import { Upstream } from './upstream.ts'
@@ -58,8 +59,7 @@ export class DnsProxy {
   readonly listeners: Listeners
   readonly responder: Responder
   readonly learner: Learner
-  /** Undefined when answers leave as they came. */
-  readonly stripping: Stripping | undefined
+  readonly stripping: Stripping
   readonly judge: Judge
   readonly unknown: UnknownClients
   readonly releases: ReleaseQueue
@@ -108,7 +108,7 @@ export class DnsProxy {
       },
     })
     this.learner = makeLearner(options)
-    this.stripping = makeStripping({ guard: core.guard, learner: this.learner, dns: config.dns })
+    this.stripping = new Stripping({ guard: core.guard, learner: this.learner, dns: config.dns })
     const { interfaces } = options
     this.#arrivals = interfaces === undefined ? undefined : new Arrivals({ clock, interfaces })
     const { ipcache, datapath } = core
@@ -238,13 +238,12 @@ export class DnsProxy {
       denyResponse: config.dns.denyResponse,
       onLimit: config.dns.hold.onLimit,
       onDegraded: config.dns.onDegraded,
-      svcb: config.dns.svcb,
       stripping: this.stripping,
     })
   }
 }
 
-function makeLearner({ core, config: { dns } }: DnsProxyOptions): Learner {
+function makeLearner({ core, policies, config: { dns } }: DnsProxyOptions): Learner {
   const { names, ipcache, committer, guard, selectorLabels } = core
   return new Learner({
     names,
@@ -252,8 +251,14 @@ function makeLearner({ core, config: { dns } }: DnsProxyOptions): Learner {
     committer,
     guard,
     selectorLabels,
-    minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
     maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
-    cnameMatch: dns.cnameMatch,
+    settings: new AnswerSettings({
+      policies,
+      defaults: {
+        minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
+        cnameMatch: dns.cnameMatch,
+        svcb: dns.svcb,
+      },
+    }),
   })
 }

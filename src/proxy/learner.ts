@@ -18,6 +18,7 @@ import type { NameCache } from '../names/name-cache.ts'
 import type { SelectorLabels } from '../names/selector-labels.ts'
 import { IdList } from '../policy/id-list.ts'
 import { ANSWERS_CAPACITY } from './answer-batch.ts'
+import type { AnswerSettings } from './answer-settings.ts'
 import { ChainLinks } from './chain-links.ts'
 
 export const OUTCOME_EXACT = 1
@@ -37,11 +38,9 @@ export interface LearnerOptions {
   readonly committer: Committer
   readonly guard: Guard
   readonly selectorLabels: SelectorLabels
-  /** `dns.min-ttl` and `dns.max-ttl` in seconds. */
-  readonly minTtl: number
+  readonly settings: AnswerSettings
+  /** `dns.max-ttl` in seconds. */
   readonly maxTtl: number
-  /** `dns.cname-match`. */
-  readonly cnameMatch: 'question' | 'chain'
 }
 
 export class Learner {
@@ -60,8 +59,9 @@ export class Learner {
     length: 0,
     hash: 0,
   }
-  /** Undefined when the names inside chains are not matched. */
-  readonly #links: ChainLinks | undefined
+  readonly #links: ChainLinks
+  /** Whether an answer's hints are to be taken out. */
+  readonly #stripsHints = new Uint8Array(ANSWERS_CAPACITY)
   #count = 0
   /** Whether the batch was counted when it came first. */
   #isCounted = false
@@ -70,7 +70,7 @@ export class Learner {
 
   constructor(options: LearnerOptions) {
     this.#to = options
-    this.#links = options.cnameMatch === 'chain' ? new ChainLinks(options) : undefined
+    this.#links = new ChainLinks(options)
   }
 
   /** Whether something is to be committed. */
@@ -84,6 +84,13 @@ export class Learner {
     this.#isCounted = again
     this.#rows.clear()
     this.#now = this.#to.names.tick()
+  }
+
+  /** Looks up what holds for the next answer; whether hints in it teach. */
+  look(endpoint: EndpointId, name: Uint8Array): boolean {
+    const { settings } = this.#to
+    settings.look(endpoint, name)
+    return settings.svcb === 'learn'
   }
 
   /** The next answer is for an endpoint that is no more. */
@@ -103,13 +110,14 @@ export class Learner {
 
   /** Takes in what the next answer teaches its endpoint. */
   add(endpoint: EndpointId, question: HashedQuestion, answer: AnswerView): void {
-    const { names, minTtl, maxTtl } = this.#to
+    const { names, settings, maxTtl } = this.#to
+    const { minTtl } = settings
     const name = this.#name
     name.wire = question.name
     name.length = question.nameLength
     name.hash = question.nameHash
     const known = answer.count === 0 ? 0 : names.findCurrent(name)
-    this.#links?.read(answer)
+    const matchesLinks = this.#links.read(answer, settings)
     let degraded = 0
     for (let i = 0; i < answer.count; i++) {
       const family = answer.families[i] === 4 ? 4 : 6
@@ -120,7 +128,7 @@ export class Learner {
           : names.renew(endpoint, known, family, answer.octets, i * 16, this.#now + ttl)
       if (row === 0) row = this.#learn(endpoint, family, answer.octets, i * 16, ttl)
       if (row === 0 && this.#isSelected(endpoint, question)) degraded = 1
-      if (this.#links !== undefined && answer.owners[i] !== 0) {
+      if (matchesLinks && answer.owners[i] !== 0) {
         if (row !== 0) row = this.#links.learn(endpoint, answer, i, ttl, this.#now, row)
         if (row === 0 ? this.#links.isSelected(answer.owners[i]!) : this.#links.isLeftOut)
           degraded = 1
@@ -163,6 +171,10 @@ export class Learner {
     return this.#rcodes[i]!
   }
 
+  stripsHints(i: number): boolean {
+    return this.#stripsHints[i] === 1
+  }
+
   /** Addresses that answer i taught. */
   countOf(i: number): number {
     return this.#ends[i]! - (i === 0 ? 0 : this.#ends[i - 1]!)
@@ -201,6 +213,7 @@ export class Learner {
 
   #next(state: number, rcode: number): void {
     this.#states[this.#count] = state
+    this.#stripsHints[this.#count] = this.#to.settings.svcb === 'strip' ? 1 : 0
     this.#rcodes[this.#count] = rcode
     this.#ends[this.#count++] = this.#rows.count
   }

@@ -49,8 +49,7 @@ export interface PipelineOptions {
   readonly denyResponse: 'refused' | 'nxdomain' | 'nodata' | 'drop'
   readonly onLimit: 'servfail' | 'drop' | 'release'
   readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'
-  readonly svcb: 'learn' | 'strip' | 'pass'
-  readonly stripping: Stripping | undefined
+  readonly stripping: Stripping
 }
 
 /** Whether answers come from upstream, were held and may be held on, or were held as long as they may be. */
@@ -99,7 +98,7 @@ export class Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#to = options
-    this.#answer = new AnswerView(options.seed, options.svcb === 'learn')
+    this.#answer = new AnswerView(options.seed)
     this.#releaser = new Releaser(options, this.counters)
     this.#denied = DENIED[options.denyResponse]
   }
@@ -232,8 +231,9 @@ export class Pipeline {
     const slot = answers.slots[i]!
     const view = this.#answer
     this.#slot.read(inFlight, slot)
-    const status = view.read(answers.octets(i), answers.offset(i), answers.length(i), this.#slot)
     const endpoint = registry.byNumber(inFlight.endpoints[slot]!)
+    view.learnsHints = learner.look(endpoint?.id ?? UNMANAGED, this.#slot.name)
+    const status = view.read(answers.octets(i), answers.offset(i), answers.length(i), this.#slot)
     if (this.#isUnmanaged(slot) || !judge.mayTeach(inFlight, slot)) {
       if (status === 'malformed') learner.addMalformed()
       else learner.addUntaught(view.rcode)

@@ -20,8 +20,7 @@ export interface ReleaseCounters {
 export interface ReleaserOptions {
   readonly responder: Responder
   readonly learner: Pick<Learner, 'rcodeOf' | 'countOf'>
-  /** Undefined when answers leave as they came. */
-  readonly stripping: Stripping | undefined
+  readonly stripping: Stripping
   readonly flows: ProxyFlows
   readonly onLimit: 'servfail' | 'drop' | 'release'
   readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'
@@ -56,8 +55,8 @@ export class Releaser {
     if (outcome === OUTCOME_DEGRADED && onDegraded === 'servfail') {
       return responder.answerLocally(slot, LOCAL.degraded)
     }
-    const stripped = stripping?.strip(index, outcome, octets, offset, length) ?? 'same'
-    if (stripping === undefined || stripped === 'same') {
+    const stripped = stripping.strip(index, outcome, octets, offset, length)
+    if (stripped === 'same') {
       responder.answer(slot, octets, offset, length, overTcp, rcode)
     } else if (stripped === 'bad') {
       responder.answerLocally(slot, LOCAL.answerMalformed)

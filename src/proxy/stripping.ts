@@ -1,7 +1,7 @@
 // What is taken out of an answer before it leaves (`dns.svcb: strip`, `dns.guard: strip`, `dns.on-degraded:
-// strip-addresses`; SEMANTICS 4). Made only when one of them is asked for; else answers leave as they came. Called by the
-// releaser, after the commit: an address stays in a degraded answer only if the datapath has it with all its labels.
-// Cost: a pass over every answer; see dns/answer-strip.ts for those that lose something.
+// strip-addresses`; SEMANTICS 4). Called by the releaser, after the commit: an address stays in a degraded answer only if
+// the datapath has it with all its labels. Where none of them is asked for, answers are not looked at.
+// Cost: else a pass over every answer; see dns/answer-strip.ts for those that lose something.
 
 import type { Family } from '../core/ip.ts'
 import { AnswerStrip, type StripResult } from '../dns/answer-strip.ts'
@@ -11,19 +11,11 @@ import { OUTCOME_DEGRADED, type Learner } from './learner.ts'
 
 export interface StrippingOptions {
   readonly guard: Pick<Guard, 'isGuarded'>
-  readonly learner: Pick<Learner, 'isFullyLabelled'>
+  readonly learner: Pick<Learner, 'isFullyLabelled' | 'stripsHints'>
   readonly dns: {
-    readonly svcb: 'learn' | 'strip' | 'pass'
     readonly guard: 'pass' | 'strip'
     readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'
   }
-}
-
-/** Undefined when nothing is ever taken out. */
-export function makeStripping(options: StrippingOptions): Stripping | undefined {
-  const { svcb, guard, onDegraded } = options.dns
-  const isUsed = svcb === 'strip' || guard === 'strip' || onDegraded === 'strip-addresses'
-  return isUsed ? new Stripping(options) : undefined
 }
 
 export class Stripping implements UnwantedAddresses {
@@ -35,7 +27,6 @@ export class Stripping implements UnwantedAddresses {
   readonly taken: AnswerStrip['counters']
   readonly #to: StrippingOptions
   readonly #strip = new AnswerStrip()
-  readonly #stripsHints: boolean
   readonly #stripsGuarded: boolean
   readonly #stripsDegraded: boolean
   /** The answer at hand, and whether it is degraded. */
@@ -43,9 +34,8 @@ export class Stripping implements UnwantedAddresses {
   #isDegraded = false
 
   constructor(options: StrippingOptions) {
-    const { svcb, guard, onDegraded } = options.dns
+    const { guard, onDegraded } = options.dns
     this.#to = options
-    this.#stripsHints = svcb === 'strip'
     this.#stripsGuarded = guard === 'strip'
     this.#stripsDegraded = onDegraded === 'strip-addresses'
     this.taken = this.#strip.counters
@@ -70,9 +60,10 @@ export class Stripping implements UnwantedAddresses {
   ): StripResult {
     this.#index = index
     this.#isDegraded = this.#stripsDegraded && outcome === OUTCOME_DEGRADED
+    const stripsHints = this.#to.learner.stripsHints(index)
     const unwanted = this.#stripsGuarded || this.#isDegraded ? this : undefined
-    if (unwanted === undefined && !this.#stripsHints) return 'same'
-    const result = this.#strip.strip(octets, offset, length, this.#stripsHints, unwanted)
+    if (unwanted === undefined && !stripsHints) return 'same'
+    const result = this.#strip.strip(octets, offset, length, stripsHints, unwanted)
     if (result === 'gone') this.counters.stripped++
     else if (result === 'bad') this.counters.failed++
     return result

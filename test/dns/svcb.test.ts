@@ -173,7 +173,8 @@ test('AnswerView.read: 1.7: which SVCB and HTTPS records teach, by the view and 
 })
 
 test('AnswerView.read teaches no hint when it is told so, and addresses all the same', () => {
-  const view = new AnswerView(SEED, false)
+  const view = new AnswerView(SEED)
+  view.learnsHints = false
   const message = answer([https(www, hinted), a(www, '192.0.2.9', 7)])
   assert.equal(view.read(message, 0, message.length, ask(www)), 'ok')
   assert.deepEqual([view.count, view.ttls[0]], [1, 7])

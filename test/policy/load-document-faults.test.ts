@@ -71,11 +71,20 @@ const ROWS: readonly (readonly [why: string, text: string, faults: readonly stri
     ['3:22: metadata.namespace: found a namespace, expected none: the policy is clusterwide'],
   ],
   [
+    'values of annotations',
+    `${API + KIND}metadata:\n  name: a\n  annotations:\n    namegate.io/min-ttl: 5 s\n    namegate.io/cname-match: all\n    namegate.io/svcb: drop\n${SPEC}`,
+    [
+      '6:26: metadata.annotations["namegate.io/min-ttl"]: found "5 s", expected a duration: a whole number and ms, s, m, h or d, such as 30s',
+      '7:30: metadata.annotations["namegate.io/cname-match"]: found "all", expected question or chain',
+      '8:23: metadata.annotations["namegate.io/svcb"]: found "drop", expected learn, strip or pass',
+    ],
+  ],
+  [
     'annotations of ours',
-    `${API + KIND}metadata:\n  name: a\n  annotations:\n    namegate.io/audit: "true"\n    namegate.io/min-ttl: 5s\n    namegate.io/adit: x\n${SPEC}`,
+    `${API + KIND}metadata:\n  name: a\n  annotations:\n    namegate.io/audit: "true"\n    namegate.io/allow-guarded: x\n    namegate.io/adit: x\n${SPEC}`,
     [
       '6:5: metadata.annotations["namegate.io/audit"]: is not built yet',
-      '7:5: metadata.annotations["namegate.io/min-ttl"]: is not built yet',
+      '7:5: metadata.annotations["namegate.io/allow-guarded"]: is not built yet',
       '8:5: metadata.annotations["namegate.io/adit"]: unknown annotation; did you mean "namegate.io/audit"?',
     ],
   ],

@@ -43,7 +43,8 @@ function spoil(random: Random, number: number, laid: ReturnType<typeof randomAns
 
 test('AnswerView teaches exactly what the oracle says, for 20,000 mutated answers', () => {
   const view = new AnswerView(SEED)
-  const withoutHints = new AnswerView(SEED, false)
+  const withoutHints = new AnswerView(SEED)
+  withoutHints.learnsHints = false
   const random = new Random(SEED)
   const passed = { whole: 0, question: 0, taught: 0, addresses: 0, hints: 0 }
   for (let number = 0; number < MESSAGES; number++) {

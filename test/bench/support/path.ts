@@ -8,6 +8,8 @@ import { parseMatchPattern } from '../../../src/policy/pattern.ts'
 import type { Policy } from '../../../src/policy/rule.ts'
 import { Backlog } from '../../../src/proxy/backlog.ts'
 import { ClientEndpoints } from '../../../src/proxy/client-endpoints.ts'
+import { AnswerSettings } from '../../../src/proxy/answer-settings.ts'
+import { Stripping } from '../../../src/proxy/stripping.ts'
 import { BatchCollector } from '../../../src/proxy/collector.ts'
 import { Judge } from '../../../src/proxy/judge.ts'
 import { Learner, type LearnerOptions } from '../../../src/proxy/learner.ts'
@@ -56,6 +58,18 @@ export function mkPath(): Path {
     mode: 'explicit',
   })
   const tcp = { reply: unused, noReply: unused }
+  const learner = new MarkedLearner(addon, {
+    names: core.names,
+    ipcache: core.ipcache,
+    committer: core.committer,
+    guard: core.guard,
+    selectorLabels: core.selectorLabels,
+    settings: new AnswerSettings({
+      policies: world.policies,
+      defaults: { minTtl: 5, cnameMatch: 'question', svcb: 'learn' },
+    }),
+    maxTtl: 86_400,
+  })
   const pipeline = new Pipeline({
     registry,
     clients: new ClientEndpoints({
@@ -68,16 +82,7 @@ export function mkPath(): Path {
     unknown: { hold: () => 'no-wait' },
     onUnknown: 'refuse',
     judge: new Judge({ verdicts: world.policies.dnsVerdicts }),
-    learner: new MarkedLearner(addon, {
-      names: core.names,
-      ipcache: core.ipcache,
-      committer: core.committer,
-      guard: core.guard,
-      selectorLabels: core.selectorLabels,
-      minTtl: 5,
-      maxTtl: 86_400,
-      cnameMatch: 'question',
-    }),
+    learner,
     committer: core.committer,
     upstream,
     releases: new ReleaseQueue({
@@ -94,8 +99,11 @@ export function mkPath(): Path {
     denyResponse: 'refused',
     onLimit: 'servfail',
     onDegraded: 'release',
-    svcb: 'learn',
-    stripping: undefined,
+    stripping: new Stripping({
+      guard: core.guard,
+      learner,
+      dns: { guard: 'pass', onDegraded: 'release' },
+    }),
   })
   return { addon, pipeline, world, stop: () => (upstream.stop(), datagrams.stop()) }
 }

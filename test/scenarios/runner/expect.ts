@@ -81,7 +81,7 @@ export function countersOf(world: World): ReadonlyMap<string, number> {
   const groups = {
     pipeline: pipeline.counters,
     learner: learner.counters,
-    stripping: { ...world.stripping?.counters, ...world.stripping?.taken },
+    stripping: { ...world.stripping.counters, ...world.stripping.taken },
     releases: { ...releases.counters, waiting: releases.count },
     clients: world.clients.counters,
     responder: responder.counters,

@@ -14,6 +14,7 @@ import { Transition } from '../../../src/control/transition.ts'
 import type { Prefix } from '../../../src/core/ip.ts'
 import type { Policy } from '../../../src/policy/rule.ts'
 import { Backlog } from '../../../src/proxy/backlog.ts'
+import { AnswerSettings } from '../../../src/proxy/answer-settings.ts'
 import { BatchCollector } from '../../../src/proxy/collector.ts'
 import { ClientEndpoints } from '../../../src/proxy/client-endpoints.ts'
 import { UnknownClients } from '../../../src/proxy/unknown-clients.ts'
@@ -22,7 +23,7 @@ import { Learner } from '../../../src/proxy/learner.ts'
 import { Pipeline } from '../../../src/proxy/pipeline.ts'
 import { ProxyFlows } from '../../../src/proxy/proxy-flows.ts'
 import { ReleaseQueue } from '../../../src/proxy/release-queue.ts'
-import { makeStripping, type Stripping } from '../../../src/proxy/stripping.ts'
+import { Stripping } from '../../../src/proxy/stripping.ts'
 import { Responder } from '../../../src/proxy/responder.ts'
 import type { Endpoint } from '../../../src/endpoints/registry.ts'
 import type { Datapath } from '../../../src/datapath/datapath.ts'
@@ -55,7 +56,7 @@ export class World {
   readonly upstream: ScenarioUpstream
   readonly responder: Responder
   readonly learner: Learner
-  readonly stripping: Stripping | undefined
+  readonly stripping: Stripping
   readonly pipeline: Pipeline
   readonly unknown: UnknownClients
   readonly releases: ReleaseQueue
@@ -99,8 +100,8 @@ export class World {
       inFlight,
       udpMessageMax: config.limits['udp-message'],
     })
-    this.learner = makeLearner(config, core)
-    this.stripping = makeStripping({ guard: core.guard, learner: this.learner, dns: config.dns })
+    this.learner = makeLearner(config, core, policies)
+    this.stripping = new Stripping({ guard: core.guard, learner: this.learner, dns: config.dns })
     const { registry } = this.endpoints
     const { ipcache } = core
     const isNodeAudited = (): boolean => this.kernel.readMode() !== 'enforce'
@@ -174,7 +175,6 @@ export class World {
       denyResponse: config.dns.denyResponse,
       onLimit: config.dns.hold.onLimit,
       onDegraded: config.dns.onDegraded,
-      svcb: config.dns.svcb,
       stripping: this.stripping,
     })
   }
@@ -214,7 +214,7 @@ function makeCore(
   })
 }
 
-function makeLearner({ dns }: Config, core: CoreState): Learner {
+function makeLearner({ dns }: Config, core: CoreState, policies: PolicyControl): Learner {
   const { names, ipcache, committer, guard, selectorLabels } = core
   return new Learner({
     names,
@@ -222,8 +222,14 @@ function makeLearner({ dns }: Config, core: CoreState): Learner {
     committer,
     guard,
     selectorLabels,
-    minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
     maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
-    cnameMatch: dns.cnameMatch,
+    settings: new AnswerSettings({
+      policies,
+      defaults: {
+        minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
+        cnameMatch: dns.cnameMatch,
+        svcb: dns.svcb,
+      },
+    }),
   })
 }
