@@ -92,6 +92,7 @@ class Run {
     const world = {
       nodeAddresses: NODE_ADDRESSES.map(prefixOf),
       endpointAddresses: ENDPOINT_ADDRESSES.map(prefixOf),
+      labelled: ENDPOINT_ADDRESSES.map((each) => ({ prefix: prefixOf(each), labels: LABELS })),
       names: [...this.#taught, ...more],
     }
     const flow = { labels: LABELS, peer, protocol, port }

@@ -68,6 +68,9 @@ class Run {
     const world = {
       nodeAddresses: NODE_ADDRESSES.map(prefixOf),
       endpointAddresses: ENDPOINTS.flatMap(({ addresses }) => addresses),
+      labelled: ENDPOINTS.flatMap(({ addresses, labels }) =>
+        addresses.map((prefix) => ({ prefix, labels })),
+      ),
       names: this.#names,
     }
     return this.flows.map((flow) => {

@@ -5,8 +5,9 @@
 import { CoreState } from '../../src/control/core-state.ts'
 import { EndpointControl } from '../../src/control/endpoint-control.ts'
 import { PolicyControl } from '../../src/control/policy-control.ts'
+import { ResourceControl } from '../../src/control/resource-control.ts'
 import { Transition } from '../../src/control/transition.ts'
-import { formatPrefix, type Prefix } from '../../src/core/ip.ts'
+import { formatPrefix, widthOf, type Prefix } from '../../src/core/ip.ts'
 import { hashOctets } from '../../src/core/name.ts'
 import { PORT_PROTOCOLS, SCTP, TCP, UDP } from '../../src/core/protocol.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
@@ -18,6 +19,7 @@ import { prefixOf, wireOf } from './node.ts'
 import { frame, icmp, sctp, SYN, tcp, udp, type Segment } from './packets.ts'
 import type { Random } from './random.ts'
 import { NAMES, randomAddress, randomTargets, type Target } from './random-document.ts'
+import { RESOURCE_LABELS } from './random-selector.ts'
 
 /** A case is so many seconds after the one before; names live for some cases and half a one. */
 export const CASE_S = 100
@@ -29,7 +31,17 @@ const ENDPOINTS = [
   { name: 'a', addresses: ['198.18.0.9', '2001:db8::9'].map(prefixOf), labels: ['k8s:app=a'] },
   { name: 'b', addresses: ['198.18.1.1', '2001:db8::1:1'].map(prefixOf), labels: ['k8s:app=b'] },
 ]
-const ENDPOINT_ADDRESSES = ENDPOINTS.flatMap(({ addresses }) => addresses)
+/** One inside the other: what the inner one does not say it has from the outer one. */
+const RESOURCES = [
+  { name: 'r', addresses: ['198.18.0.16/28', '2001:db8::20/123'], labels: RESOURCE_LABELS[0] },
+  { name: 'q', addresses: ['198.18.0.20/30', '2001:db8::24/128'], labels: RESOURCE_LABELS[1] },
+].map(({ addresses, ...rest }) => ({ ...rest, addresses: addresses.map(prefixOf) }))
+const LABELLED = [...ENDPOINTS, ...RESOURCES].flatMap(({ addresses, labels }) =>
+  addresses.map((prefix) => ({ prefix, labels })),
+)
+const ENDPOINT_ADDRESSES = LABELLED.map(({ prefix }) => prefix)
+/** Packets go to single addresses. */
+const KNOWN = ENDPOINT_ADDRESSES.map((prefix) => ({ ...prefix, length: widthOf(prefix.family) }))
 /** Addresses that no prefix around the others has to do with. */
 const ELSEWHERE = ['203.0.113.5', '255.255.255.255', '2001:db9::1', 'ff02::77'].map(prefixOf)
 
@@ -89,6 +101,7 @@ export class KernelNode {
     this.endpoints = new EndpointControl({ core, policies, restored, nodeAddresses, endpointsMax })
     this.transition = new Transition({ core, policies, rowsPerLook: 16 })
     policies.setPolicies([], [])
+    new ResourceControl({ core }).apply(RESOURCES)
     this.endpoints.apply(
       ENDPOINTS.map(({ name, addresses, labels }, i) => {
         const hook = bench.interfaceHook(i + 1)
@@ -148,7 +161,7 @@ export class KernelNode {
 
   probes(policies: readonly Policy[], count: number): readonly Probe[] {
     const learned = [...this.#taught.values()].map(({ address }) => address)
-    const others = [...NODE_ADDRESSES, ...ENDPOINT_ADDRESSES, ...ELSEWHERE]
+    const others = [...NODE_ADDRESSES, ...KNOWN, ...ELSEWHERE]
     const known = [...learned, ...others, randomAddress(this.random), randomAddress(this.random)]
     const endpoints = [...this.endpoints.registry]
     const targets = randomTargets(this.random, policies, known, count)
@@ -162,6 +175,7 @@ export class KernelNode {
     const world = {
       nodeAddresses: NODE_ADDRESSES,
       endpointAddresses: ENDPOINT_ADDRESSES,
+      labelled: LABELLED,
       names: [...this.#taught.values()],
     }
     return naiveVerdict(world, policies, this.#default, { ...flow, labels: from.labels })

@@ -12,6 +12,9 @@ import { PORT_PROTOCOLS, SCTP, TCP, UDP, type PortRange } from '../../src/core/p
 import type { Entity, PeerSelector, Policy, PortRule, Rule } from '../../src/policy/rule.ts'
 import { patternOf, prefixOf } from './node.ts'
 import type { Random } from './random.ts'
+import { randomSelector } from './random-selector.ts'
+
+const NAMESPACE = 'k8s:io.kubernetes.pod.namespace'
 
 export const NAMES = ['a.x', 'b.x', 'c.x', 'd.y', 'e.y', 'a.b.x'] as const
 const PATTERNS = ['a.x', 'b.x', 'd.y', '*.x', '**.x', '*.y', '*', '*.b.x', 'a*.x'].map(patternOf)
@@ -48,12 +51,15 @@ export function randomAddress(random: Random, family: Family = random.oneIn(2) ?
 
 export function randomDocument(random: Random, name: string): Policy {
   const isClusterwide = random.oneIn(2)
-  const rules = Array.from({ length: random.below(4) }, () => randomRule(random))
+  const namespace = isClusterwide ? undefined : 'default'
+  const rules = Array.from({ length: random.below(4) }, () => randomRule(random, namespace))
   return {
     name,
-    namespace: isClusterwide ? undefined : 'default',
+    namespace,
     kind: isClusterwide ? 'CiliumClusterwideNetworkPolicy' : 'CiliumNetworkPolicy',
-    selector: { matchLabels: new Map(random.oneIn(2) ? [['app', random.pick(['a', 'b'])]] : []) },
+    selector: random.oneIn(4)
+      ? randomSelector(random)
+      : { matchLabels: new Map(random.oneIn(2) ? [['app', random.pick(['a', 'b'])]] : []) },
     // The document has them in two lists.
     rules: [...rules.filter(isAllow), ...rules.filter((rule) => !isAllow(rule))],
     defaultDeny: !random.oneIn(5),
@@ -65,7 +71,9 @@ function isAllow({ action }: Rule): boolean {
   return action === 'allow'
 }
 
-function randomRule(random: Random): Rule {
+function randomRule(random: Random, namespace: string | undefined): Rule {
+  // What the loader adds to a selector that says nothing about namespaces.
+  const own = namespace === undefined ? [] : [[NAMESPACE, namespace] as const]
   const action = random.oneIn(3) ? 'deny' : 'allow'
   const anyPeer = random.oneIn(10)
   const toPorts =
@@ -78,6 +86,7 @@ function randomRule(random: Random): Rule {
     (): PeerSelector => randomCidr(random),
     (): PeerSelector => randomCidr(random),
     (): PeerSelector => ({ kind: 'entity', entity: random.pick(ENTITIES) }),
+    (): PeerSelector => ({ kind: 'endpoints', selector: randomSelector(random, own) }),
     ...(action === 'deny'
       ? []
       : [1, 2, 3].map(() => (): PeerSelector => {

@@ -5,6 +5,7 @@ import { ANY_PROTOCOL, SCTP, TCP, UDP, type PortRange } from '../../src/core/pro
 import type { Entity, PeerSelector, Policy, PortRule, Rule } from '../../src/policy/rule.ts'
 import { patternOf, prefixOf } from './node.ts'
 import type { Random } from './random.ts'
+import { randomSelector } from './random-selector.ts'
 
 export const NAMES = ['a.x', 'b.x', 'c.x', 'd.y', 'e.y', 'a.b.x'] as const
 const PATTERNS = ['a.x', 'b.x', '*.x', '**.x', '*.y', 'e.y', '*']
@@ -58,7 +59,9 @@ export function randomPolicy(random: Random, i: number): Policy {
     name: `policy-${i}`,
     namespace: undefined,
     kind: 'CiliumClusterwideNetworkPolicy',
-    selector: { matchLabels: new Map(random.oneIn(3) ? [['app', random.pick(['a', 'b'])]] : []) },
+    selector: random.oneIn(5)
+      ? randomSelector(random)
+      : { matchLabels: new Map(random.oneIn(3) ? [['app', random.pick(['a', 'b'])]] : []) },
     rules,
     defaultDeny: !random.oneIn(4),
     position: { file: `policy-${i}.yaml`, line: 1, column: 1 },
@@ -86,7 +89,8 @@ function randomPorts(random: Random): PortRule {
 }
 
 function randomPeer(random: Random, action: Rule['action']): PeerSelector {
-  const kind = random.below(6)
+  const kind = random.below(7)
+  if (kind === 6) return { kind: 'endpoints', selector: randomSelector(random) }
   if (kind < 3 && action === 'allow')
     return { kind: 'fqdn', pattern: patternOf(random.pick(PATTERNS)) }
   if (kind === 5) return { kind: 'entity', entity: random.pick(ENTITIES) }
