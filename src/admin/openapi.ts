@@ -17,7 +17,11 @@ const READ: Readonly<Record<string, PathText>> = {
   '/v1/identities': { summary: 'Identities in use', list: 'Identity' },
   '/v1/resources': { summary: 'External resources', list: 'Resource' },
   '/v1/datapath': { summary: 'Entries that are enforced now', list: 'Entry' },
-  '/v1/status': { summary: 'State of the daemon', one: 'Status' },
+  '/v1/status': {
+    summary:
+      'State of the daemon; realized= waits until that policy revision (a number, or wanted) is, timeout= milliseconds',
+    one: 'Status',
+  },
   '/v1/verify': { summary: 'Desired state against the datapath', one: 'Verify' },
   '/v1/flows': {
     summary:

@@ -18,6 +18,7 @@ import type { Rows } from './views/rows.ts'
 import { selectorRows } from './views/selectors.ts'
 import { statusView } from './views/status.ts'
 import { differenceRows } from './views/verify.ts'
+import { waitRealized } from './wait.ts'
 
 export type Answer =
   /** A list, streamed. */
@@ -43,7 +44,7 @@ const GET: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ['/v1/identities', (state) => rows(identityRows(state))],
   ['/v1/resources', (state) => rows(resourceRows(state))],
   ['/v1/datapath', (state) => rows(datapathRows(state))],
-  ['/v1/status', (state) => object(statusView(state))],
+  ['/v1/status', (state, query) => status(state, query)],
   [
     '/v1/verify',
     (state) => ({ kind: 'gathered', name: 'differences', rows: differenceRows(state) }),
@@ -91,6 +92,12 @@ async function setAudit(state: AdminState, request: IncomingMessage): Promise<An
   if (result.kind === 'ok') return object({ on, mode: state.mode(), endpoints: result.endpoints })
   const name = scope.kind === 'endpoint' ? scope.name : ''
   return failure(404, `no endpoint is named ${JSON.stringify(name)}`)
+}
+
+async function status(state: AdminState, query: URLSearchParams): Promise<Answer> {
+  if (!query.has('realized')) return object(statusView(state))
+  const answer = await waitRealized(state, query)
+  return answer.kind === 'ok' ? object(answer.value) : failure(400, answer.reason)
 }
 
 async function explainOne(state: AdminState, request: IncomingMessage): Promise<Answer> {

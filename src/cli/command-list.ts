@@ -67,7 +67,7 @@ export const COMMANDS = [
     '--iptables',
   ),
   command('match', 'does a pattern match names'),
-  command('policy', 'check policy files, or explain what they do', 'check', 'explain', 'lint', 'test'),
+  command('policy', 'check policy files, or explain what they do', 'check', 'explain', 'lint', 'test', 'wait'),
   command('config', 'check the config file, or print its schema', 'check', 'schema'),
   command('version', 'version of this program'),
   command('completion', 'completion for bash'),

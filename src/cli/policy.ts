@@ -3,12 +3,13 @@
 import { nearest } from '../core/nearest.ts'
 import { EXIT_OK, readArguments, usageError, type Command, type CommandOutput } from './command.ts'
 
-const HELP = `Usage: namegate policy check|explain|lint|test ...
+const HELP = `Usage: namegate policy check|explain|lint|test|wait ...
 
 check     validates policy files
 explain   may an endpoint ask a name or connect, and why
 lint      what is valid but hardly meant
 test      do policies do what a file expects of them
+wait      until a revision of policies is enforced
 'namegate policy VERB --help' tells more.
 
 Options:
@@ -21,13 +22,14 @@ Examples:
 `
 
 /** Each is loaded when it is called: checking needs no core. */
-const VERBS: ReadonlyMap<string, () => Promise<Command>> = new Map([
+const VERBS: ReadonlyMap<string, () => Promise<Command>> = new Map<string, () => Promise<Command>>([
   ['check', async () => (await import('./policy-check.ts')).policyCheckCommand],
   ['explain', async () => (await import('./policy-explain.ts')).policyExplainCommand],
+  ['wait', async () => (await import('./policy-wait.ts')).policyWaitCommand],
   ['lint', async () => (await import('./policy-lint.ts')).policyLintCommand],
   ['test', async () => (await import('./policy-test.ts')).policyTestCommand],
 ])
-const NOT_BUILT: readonly string[] = ['suggest', 'wait']
+const NOT_BUILT: readonly string[] = ['suggest']
 
 export async function policyCommand(
   args: readonly string[],
