@@ -1,5 +1,5 @@
 // What goes and what stays when addresses are taken out, octet for octet: the message is compared with one that was laid
-// out without them. The random runs against a model are in test/property/strip-mutation.test.ts.
+// out without them. Hints: svcb-strip.test.ts; random runs against a model: test/property/strip-mutation.test.ts.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,30 +12,27 @@ import {
   cname,
   concat,
   https,
-  mkAnswer,
   opt,
   service,
   wireName,
-  type MkMessage,
   type MkRecord,
 } from '../support/messages.ts'
+import {
+  answer,
+  BAD,
+  BAD_OCTETS,
+  checkStrip,
+  GOOD,
+  loopback,
+  www,
+  type StripRow,
+} from '../support/strip.ts'
 
-const www = 'www.example'
-const BAD = '127.0.0.1'
-const BAD_OCTETS = [127, 0, 0, 1]
-const GOOD = [192, 0, 2, 1]
-const GOOD_6 = [0x20, 1, 0x0d, 0xb8, ...new Uint8Array(11), 1]
 const MAPPED = [...new Uint8Array(10), 255, 255, ...BAD_OCTETS]
 const RRSIG = 46
 const AD = 0x20
 const FLAG_DO = 0x8000
-const loopback = {
-  isUnwanted: (family: number, octets: Uint8Array, at: number) =>
-    family === 4 && octets[at] === 127,
-}
 
-const answer = (answers: readonly MkRecord[], change: MkMessage = {}): Uint8Array =>
-  mkAnswer(www, 1, answers, change)
 const rrsig = (owner: string, covered: number): MkRecord => ({
   owner,
   type: RRSIG,
@@ -52,12 +49,7 @@ const mx = (owner: string, name: string): MkRecord => ({
   data: { before: Uint8Array.of(0, 10), name },
 })
 
-const ROWS: readonly (readonly [
-  reason: string,
-  hints: 'each' | 'unwanted',
-  message: Uint8Array,
-  left: Uint8Array | 'same' | 'bad',
-])[] = [
+const ROWS: readonly StripRow[] = [
   ['nothing unwanted', 'unwanted', answer([a(www, '192.0.2.1'), aaaa(www, [0x2001])]), 'same'],
   [
     'one of two',
@@ -123,129 +115,6 @@ const ROWS: readonly (readonly [
     answer([a(www, '192.0.2.1'), rrsig(www, 1)], { flags: ANSWER_FLAGS | AD }),
     'same',
   ],
-  [
-    'every hint; alpn, port and ech stay',
-    'each',
-    answer([
-      https(
-        www,
-        service(1, '', [
-          [1, [2, 104, 50]],
-          [3, [1, 187]],
-          [4, GOOD],
-          [5, [9, 9]],
-          [6, GOOD_6],
-        ]),
-      ),
-    ]),
-    answer([
-      https(
-        www,
-        service(1, '', [
-          [1, [2, 104, 50]],
-          [3, [1, 187]],
-          [5, [9, 9]],
-        ]),
-      ),
-    ]),
-  ],
-  [
-    'a record without hints',
-    'each',
-    answer([https(www, service(1, '', [[1, [2, 104, 50]]]))]),
-    'same',
-  ],
-  [
-    'hints in AliasMode',
-    'each',
-    answer([https(www, service(0, 'x.example', [[4, GOOD]]))]),
-    answer([https(www, service(0, 'x.example'))]),
-  ],
-  [
-    'addresses stay when only hints go',
-    'each',
-    answer([a(www, '192.0.2.1'), https(www, service(1, '', [[4, GOOD]]))]),
-    answer([a(www, '192.0.2.1'), https(www, service(1, ''))]),
-  ],
-  [
-    'the unwanted one of two hints',
-    'unwanted',
-    answer([
-      https(
-        www,
-        service(1, '', [
-          [4, [...BAD_OCTETS, ...GOOD]],
-          [6, GOOD_6],
-        ]),
-      ),
-    ]),
-    answer([
-      https(
-        www,
-        service(1, '', [
-          [4, GOOD],
-          [6, GOOD_6],
-        ]),
-      ),
-    ]),
-  ],
-  [
-    'RFC 9460 8: a hint that is gone is not mandatory any more',
-    'unwanted',
-    answer([
-      https(
-        www,
-        service(1, '', [
-          [0, [0, 1, 0, 4, 0, 6]],
-          [1, [1, 104]],
-          [4, BAD_OCTETS],
-          [6, GOOD_6],
-        ]),
-      ),
-    ]),
-    answer([
-      https(
-        www,
-        service(1, '', [
-          [0, [0, 1, 0, 6]],
-          [1, [1, 104]],
-          [6, GOOD_6],
-        ]),
-      ),
-    ]),
-  ],
-  [
-    'RFC 9460 8: nor is an empty list of mandatory keys left',
-    'each',
-    answer([
-      https(
-        www,
-        service(1, '', [
-          [0, [0, 4]],
-          [4, GOOD],
-        ]),
-      ),
-    ]),
-    answer([https(www, service(1, ''))]),
-  ],
-  [
-    'S5: a record that no one can read goes whole, the others stay',
-    'each',
-    answer([https(www, service(1, '', [[4, []]])), a(www, '192.0.2.1')]),
-    answer([a(www, '192.0.2.1')]),
-  ],
-  [
-    'a name that points into the target of a record that changed',
-    'each',
-    answer([
-      https(www, service(1, 'far.test', [[4, GOOD]])),
-      a({ raw: Uint8Array.of(0xc0, 0x2b) }, '192.0.2.1'),
-    ]),
-    answer([
-      https(www, service(1, 'far.test')),
-      a({ raw: Uint8Array.of(0xc0, 0x2b) }, '192.0.2.1'),
-    ]),
-  ],
   ['octets behind the last record', 'each', concat(answer([a(www, BAD)]), Uint8Array.of(0)), 'bad'],
   ['a header that is cut', 'each', answer([]).subarray(0, 11), 'bad'],
   [
@@ -257,20 +126,7 @@ const ROWS: readonly (readonly [
 ]
 
 test('AnswerStrip.strip takes out what it is told to, and leaves the rest octet for octet', () => {
-  const strip = new AnswerStrip()
-  for (const [reason, hints, message, left] of ROWS) {
-    const slab = concat(Uint8Array.of(7, 7, 7), message, new Uint8Array(40).fill(127))
-    const result = strip.strip(slab, 3, message.length, hints === 'each', loopback)
-    if (typeof left === 'string') {
-      assert.equal(result, left, reason)
-      continue
-    }
-    assert.equal(result, 'gone', reason)
-    const got = strip.octets.slice(0, strip.length)
-    assert.equal(Buffer.from(got).toString('hex'), Buffer.from(left).toString('hex'), reason)
-    // A reader that knows nothing of us takes it.
-    assert.equal(packet.decode(Buffer.from(got)).questions?.[0]?.name, www, reason)
-  }
+  checkStrip(ROWS)
 })
 
 test('AnswerStrip counts what went', () => {

@@ -1,0 +1,137 @@
+// Which hints go out of SVCB and HTTPS records, and that everything else of them stays (CORRECTNESS S5, S6; RFC 9460 8).
+
+import { test } from 'node:test'
+import { a, https, service } from '../support/messages.ts'
+import { answer, BAD_OCTETS, checkStrip, GOOD, www, type StripRow } from '../support/strip.ts'
+
+const GOOD_6 = [0x20, 1, 0x0d, 0xb8, ...new Uint8Array(11), 1]
+
+const ROWS: readonly StripRow[] = [
+  [
+    'every hint; alpn, port and ech stay',
+    'each',
+    answer([
+      https(
+        www,
+        service(1, '', [
+          [1, [2, 104, 50]],
+          [3, [1, 187]],
+          [4, GOOD],
+          [5, [9, 9]],
+          [6, GOOD_6],
+        ]),
+      ),
+    ]),
+    answer([
+      https(
+        www,
+        service(1, '', [
+          [1, [2, 104, 50]],
+          [3, [1, 187]],
+          [5, [9, 9]],
+        ]),
+      ),
+    ]),
+  ],
+  [
+    'a record without hints',
+    'each',
+    answer([https(www, service(1, '', [[1, [2, 104, 50]]]))]),
+    'same',
+  ],
+  [
+    'hints in AliasMode',
+    'each',
+    answer([https(www, service(0, 'x.example', [[4, GOOD]]))]),
+    answer([https(www, service(0, 'x.example'))]),
+  ],
+  [
+    'addresses stay when only hints go',
+    'each',
+    answer([a(www, '192.0.2.1'), https(www, service(1, '', [[4, GOOD]]))]),
+    answer([a(www, '192.0.2.1'), https(www, service(1, ''))]),
+  ],
+  [
+    'the unwanted one of two hints',
+    'unwanted',
+    answer([
+      https(
+        www,
+        service(1, '', [
+          [4, [...BAD_OCTETS, ...GOOD]],
+          [6, GOOD_6],
+        ]),
+      ),
+    ]),
+    answer([
+      https(
+        www,
+        service(1, '', [
+          [4, GOOD],
+          [6, GOOD_6],
+        ]),
+      ),
+    ]),
+  ],
+  [
+    'RFC 9460 8: a hint that is gone is not mandatory any more',
+    'unwanted',
+    answer([
+      https(
+        www,
+        service(1, '', [
+          [0, [0, 1, 0, 4, 0, 6]],
+          [1, [1, 104]],
+          [4, BAD_OCTETS],
+          [6, GOOD_6],
+        ]),
+      ),
+    ]),
+    answer([
+      https(
+        www,
+        service(1, '', [
+          [0, [0, 1, 0, 6]],
+          [1, [1, 104]],
+          [6, GOOD_6],
+        ]),
+      ),
+    ]),
+  ],
+  [
+    'RFC 9460 8: nor is an empty list of mandatory keys left',
+    'each',
+    answer([
+      https(
+        www,
+        service(1, '', [
+          [0, [0, 4]],
+          [4, GOOD],
+        ]),
+      ),
+    ]),
+    answer([https(www, service(1, ''))]),
+  ],
+  [
+    'S5: a record that no one can read goes whole, the others stay',
+    'each',
+    answer([https(www, service(1, '', [[4, []]])), a(www, '192.0.2.1')]),
+    answer([a(www, '192.0.2.1')]),
+  ],
+  [
+    'a name that points into the target of a record that changed',
+    'each',
+    answer([
+      https(www, service(1, 'far.test', [[4, GOOD]])),
+      a({ raw: Uint8Array.of(0xc0, 0x2b) }, '192.0.2.1'),
+    ]),
+    answer([
+      https(www, service(1, 'far.test')),
+      a({ raw: Uint8Array.of(0xc0, 0x2b) }, '192.0.2.1'),
+    ]),
+  ],
+]
+
+test('AnswerStrip.strip takes hints out of a record, and leaves its other parameters octet for octet', () => {
+  checkStrip(ROWS)
+})
