@@ -63,6 +63,15 @@ export const ATTACKS: readonly Row[] = [
     what: 'addresses that no name may open pass and get no label',
     run: guarded,
   },
+  {
+    kind: 'tests',
+    id: 'A16',
+    what: 'with dns.guard: strip they do not even leave, as records or as hints',
+    tests: [
+      [SCENARIOS, 'guard-strip.scn'],
+      ['test/property/strip-mutation.test.ts', 'leaves what the model leaves'],
+    ],
+  },
   ...of('A17'),
   ...of('A18'),
   {

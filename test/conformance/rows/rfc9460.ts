@@ -17,6 +17,7 @@ import {
 } from '../../support/messages.ts'
 
 const TARGET = 'target.ok.test'
+const SCENARIOS = 'test/scenarios/scenarios.test.ts'
 /** Keys of RFC 9460 14.3.2. */
 const ALPN = 1
 const PORT = 3
@@ -142,6 +143,25 @@ export const RFC_9460: readonly Row[] = [
     ],
     allowed: 'passes',
     teaches: true,
+  },
+  {
+    kind: 'tests',
+    id: 'S2',
+    what: 'hints stripped or passed instead',
+    tests: [
+      [SCENARIOS, 'svcb-learn.scn'],
+      [SCENARIOS, 'svcb-strip.scn'],
+      [SCENARIOS, 'svcb-pass.scn'],
+    ],
+  },
+  {
+    kind: 'tests',
+    id: 'S6',
+    what: 'ech stays where hints are stripped, signatures over what changed go, whatever DO says',
+    tests: [
+      ['test/dns/svcb-strip.test.ts', 'every hint; alpn, port and ech stay'],
+      ['test/dns/answer-strip.test.ts', 'S6: signatures over what changed'],
+    ],
   },
   {
     kind: 'tests',
