@@ -194,7 +194,8 @@ const LAYOUT = {
 /** Frames by family and protocol, with addresses and port still to be filled in. */
 const FORMS = new Map<number, Uint8Array>()
 
-function packetTo(from: Endpoint, { peer, protocol, port }: Target): Uint8Array {
+/** A first packet of an endpoint, as an Ethernet frame. */
+export function packetTo(from: Endpoint, { peer, protocol, port }: Target): Uint8Array {
   const { family } = peer
   const key = family * 256 + protocol
   const zero = family === 4 ? '0.0.0.0' : '::'

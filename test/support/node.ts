@@ -13,6 +13,7 @@ import { hashOctets, parseName } from '../../src/core/name.ts'
 import type { DatapathDump } from '../../src/datapath/datapath.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
 import type { DefaultEgress } from '../../src/policy/default-egress.ts'
+import { IdentityLabels } from '../../src/policy/identity-labels.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
 import { parsePattern, type Pattern } from '../../src/policy/pattern.ts'
 import type { Policy } from '../../src/policy/rule.ts'
@@ -32,6 +33,8 @@ export interface NodeOptions {
   readonly withoutDnsRules?: 'allow' | 'deny'
   readonly nodeAddresses?: readonly string[]
   readonly protectedPrefixes?: readonly string[]
+  readonly cidrMatchesEndpoints?: boolean
+  readonly identityLabels?: IdentityLabels
   /** Rows that a transition moves between two looks at the clock. */
   readonly rowsPerLook?: number
   readonly clock?: FakeClock
@@ -67,6 +70,7 @@ export class Node {
       learning: options.learning ?? 'node',
       nodeAddresses,
       protectedPrefixes: (options.protectedPrefixes ?? []).map(prefixOf),
+      cidrMatchesEndpoints: options.cidrMatchesEndpoints ?? false,
     })
     const { core } = this
     this.policies = new PolicyControl({
@@ -74,6 +78,7 @@ export class Node {
       defaultEgress: options.defaultEgress ?? 'allow',
       withoutDnsRules: options.withoutDnsRules ?? 'allow',
       staticIdentitiesMax: options.staticIdentities ?? 1_000_000,
+      identityLabels: options.identityLabels ?? new IdentityLabels([]),
     })
     this.endpoints = new EndpointControl({
       core,
