@@ -10,7 +10,7 @@ const AT_WORK_MS = 100
 const PATIENCE_MS = 10_000
 const QUIET_MS = 400
 /** and where a change would be heard. */
-const HEARD_MS = 2000
+const HEARD_MS = 500
 
 /** What a look has shown; `done`: there is nothing to look at any more. */
 export type Looked = 'changing' | 'quiet' | 'done'
