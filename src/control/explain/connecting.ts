@@ -12,7 +12,7 @@ import type { SharedRules } from '../policy-control.ts'
 import { decide, type Decision } from './connect.ts'
 import type { Asker, Explanation, Question } from './explanation.ts'
 import { knownAddresses, namesOf } from './known-addresses.ts'
-import { nearestAllow, type Target } from './nearest.ts'
+import { nearestAllow, wordsOf, type Target } from './nearest.ts'
 import { peerAt, type Peer } from './peer.ts'
 import { includes, matchedBy, rulesOf, sorted, textOf } from './rules.ts'
 import { auditWords, defaultOf, deniedVerdict, numbersOf, peerOf, unselectedNote } from './words.ts'
@@ -56,7 +56,10 @@ export function explainConnecting(parts: Parts, asker: Asker, question: Connect)
     labels: peer.labels,
     default: defaultOf(shared),
     nearest: denied
-      ? nearestAllow(rulesOf(parts.all), targetOf(core, asker, question, peer))
+      ? nearestAllow(
+          { own: shared.compiled.policies, all: parts.all },
+          targetOf(core, asker, question, peer),
+        )
       : null,
     notes: [...unselectedNote(shared), ...notesOf(core, question, judged, hardest)],
   }
@@ -94,7 +97,7 @@ function targetOf(core: CoreState, asker: Asker, question: Connect, peer: Peer):
   const { name, protocol, port } = question
   return {
     labels: asker.labels,
-    name,
+    name: name === undefined ? undefined : wordsOf(name),
     address: peer.address,
     isKnown: isKnownClass(peer.addressClass),
     protocol,

@@ -9,7 +9,7 @@ import { decideAsking, reasonOfAsking } from './ask.ts'
 import { explainConnecting } from './connecting.ts'
 import type { Asker, Explanation, Question } from './explanation.ts'
 import { nearestAsking } from './nearest.ts'
-import { explained, rulesOf, sorted } from './rules.ts'
+import { explained, sorted } from './rules.ts'
 import { auditWords, defaultOf, deniedVerdict, numbersOf, peerOf, unselectedNote } from './words.ts'
 
 export interface ExplainParts {
@@ -50,7 +50,11 @@ function explainAsking(
     default: defaultOf(shared),
     nearest:
       decision.verdict === 'name-denied'
-        ? nearestAsking(rulesOf(policies.policies), asker.labels, name)
+        ? nearestAsking(
+            { own: shared.compiled.policies, all: policies.policies },
+            asker.labels,
+            name,
+          )
         : null,
     notes: unselectedNote(shared),
   }

@@ -1,23 +1,24 @@
 // The rule that would have allowed it if one thing were otherwise: its ports, its peers, or whom its policy selects.
-// Of several the one that lacks least, and of equals the first in the order of the policies. Words for people; nothing
-// is decided here.
+// Of several the one that lacks least, and of equals the first, the endpoint's own policies before others'. Words for
+// people; nothing is decided here. Of others' policies a bounded number of selectors is looked at, so that a node with a
+// hundred thousand answers as quickly as one with ten.
 
 import { formatName } from '../../core/name.ts'
 import { nearest } from '../../core/nearest.ts'
 import { commonBits, formatAddress, type Prefix } from '../../core/ip.ts'
 import { formatPortRange, formatProtocol } from '../../core/protocol.ts'
-import { indexLabels, namespaceOf, policySelects } from '../../policy/labels.ts'
+import { indexLabels, namespaceOf } from '../../policy/labels.ts'
 import { matches, type Pattern } from '../../policy/pattern.ts'
 import type { PeerSelector, Policy, PortRule, Rule } from '../../policy/rule.ts'
 import type { RuleOrigin } from '../../policy/compile.ts'
 import type { NearestRule } from './explanation.ts'
-import { explained } from './rules.ts'
+import { explained, rulesOf } from './rules.ts'
 
 /** What was asked, as far as rules can be near to it. */
 export interface Target {
   readonly labels: readonly string[]
   /** Wire form; undefined when no name is asked about. */
-  readonly name: Uint8Array | undefined
+  readonly name: Words | undefined
   readonly address: Prefix | undefined
   /** Whether the address is a known endpoint's or resource's. */
   readonly isKnown: boolean
@@ -38,14 +39,22 @@ const FITS: Part = { near: 1, lacks: '' }
 /** Below this a peer has nothing to do with the question. */
 const NEAR_MIN = 0.5
 
-export function nearestAllow(rules: readonly RuleOrigin[], target: Target): NearestRule | null {
-  const labels = indexLabels(target.labels)
+/** Selectors of policies for others that are looked at, about a millisecond. */
+const OTHERS_MAX = 1000
+
+/** Where to look: the policies in force for the endpoint, and all there are. */
+export interface Searched {
+  readonly own: readonly Policy[]
+  readonly all: readonly Policy[]
+}
+
+export function nearestAllow(searched: Searched, target: Target): NearestRule | null {
+  const namespace = namespaceOf(indexLabels(target.labels))
   let best: { readonly score: number; readonly rule: NearestRule } | undefined
-  for (const origin of rules) {
+  for (const { origin, isOwn } of candidates(searched)) {
     const { policy, rule } = origin
-    if (rule.action !== 'allow') continue
     const parts = [
-      policySelects(policy, labels) ? FITS : selection(policy, namespaceOf(labels)),
+      isOwn ? FITS : selection(policy, namespace),
       peersOf(rule, target),
       portsOf(rule.toPorts, target),
     ]
@@ -59,6 +68,28 @@ export function nearestAllow(rules: readonly RuleOrigin[], target: Target): Near
     best = { score, rule: { policy: name, file, line, missing } }
   }
   return best?.rule ?? null
+}
+
+interface Candidate {
+  readonly origin: RuleOrigin
+  readonly isOwn: boolean
+}
+
+/** Allow rules: all of the endpoint's, then others' as far as the bound. */
+function* candidates({ own, all }: Searched): Iterable<Candidate> {
+  for (const origin of rulesOf(own)) {
+    if (origin.rule.action === 'allow') yield { origin, isOwn: true }
+  }
+  const known = new Set(own)
+  let left = OTHERS_MAX
+  for (const policy of all) {
+    if (known.has(policy)) continue
+    for (const rule of policy.rules) {
+      if (rule.action === 'allow') yield { origin: { policy, rule }, isOwn: false }
+      left -= 1 + (rule.peers.kind === 'any' ? 0 : rule.peers.selectors.length)
+      if (left <= 0) return
+    }
+  }
 }
 
 function selection({ namespace, selector }: Policy, own: string): Part {
@@ -87,7 +118,7 @@ function closeness(selector: PeerSelector, target: Target): Part {
       const where = address === undefined ? 'it' : formatAddress(address.family, address.octets)
       return { near: 0.5, lacks: `no name that ${text} matches is known to have led to ${where}` }
     }
-    const lacks = `${text} does not match ${formatName(name)}`
+    const lacks = `${text} does not match ${name.text}`
     return { near: patternCloseness(selector.pattern, name), lacks }
   }
   if (selector.kind === 'cidr' && address !== undefined) {
@@ -102,16 +133,36 @@ function outside(selector: PeerSelector, { address, textOf }: Target): string {
   return `${where} is not in ${textOf(selector)}`
 }
 
-/** 1 would be the same; names with the same parent are near, and misspelt ones. */
-export function patternCloseness({ text, labels }: Pattern, wire: Uint8Array): number {
-  const name = formatName(wire)
-  const [own, other] = [[...labels].reverse(), name.split('.').reverse()]
-  if (own.length === other.length && nearest(name, [text]) !== undefined) return 0.9
+/** A name in parts, the last label first. */
+interface Words {
+  readonly wire: Uint8Array
+  readonly text: string
+  readonly labels: readonly string[]
+}
+
+export function wordsOf(wire: Uint8Array): Words {
+  const text = formatName(wire)
+  return { wire, text, labels: text.split('.').reverse() }
+}
+
+/** 1 would be the same; names with the same parent are near, and those of which one label is misspelt. */
+function patternCloseness({ text, labels }: Pattern, name: Words): number {
+  const [count, others] = [labels.length, name.labels]
   let same = 0
-  while (same < own.length && same < other.length && own[same] === other[same]) same++
+  while (same < count && same < others.length && labels[count - 1 - same] === others[same]) same++
+  if (count === others.length && differing(labels, others) === 1) {
+    if (nearest(name.text, [text]) !== undefined) return 0.9
+  }
   if (same < 2) return 0
-  const star = own[same]?.includes('*') === true ? 0.5 : 0
-  return 0.5 + (0.4 * (same + star)) / Math.max(own.length, other.length)
+  const star = labels[count - 1 - same]?.includes('*') === true ? 0.5 : 0
+  return 0.5 + (0.4 * (same + star)) / Math.max(count, others.length)
+}
+
+/** How many labels of two names with as many labels are not the same. */
+function differing(labels: readonly string[], reversed: readonly string[]): number {
+  let count = 0
+  for (const [i, label] of labels.entries()) if (label !== reversed[labels.length - 1 - i]) count++
+  return count
 }
 
 /** Near when as much as half of a prefix is the address's too. */
@@ -142,16 +193,16 @@ function portsOf(toPorts: readonly PortRule[] | undefined, { protocol, port }: T
 
 /** The same of a name that may not be asked. */
 export function nearestAsking(
-  rules: readonly RuleOrigin[],
+  searched: Searched,
   texts: readonly string[],
-  name: Uint8Array,
+  wire: Uint8Array,
 ): NearestRule | null {
-  const labels = indexLabels(texts)
+  const name = wordsOf(wire)
+  const namespace = namespaceOf(indexLabels(texts))
   let best: { readonly score: number; readonly rule: NearestRule } | undefined
-  for (const origin of rules) {
+  for (const { origin, isOwn } of candidates(searched)) {
     const { policy, rule } = origin
-    if (rule.action !== 'allow') continue
-    const whom = policySelects(policy, labels) ? FITS : selection(policy, namespaceOf(labels))
+    const whom = isOwn ? FITS : selection(policy, namespace)
     const what = askingOf(rule, name)
     if (what.near < NEAR_MIN) continue
     const score = whom.near + what.near
@@ -164,18 +215,18 @@ export function nearestAsking(
   return best?.rule ?? null
 }
 
-function askingOf({ peers, toPorts }: Rule, name: Uint8Array): Part {
+function askingOf({ peers, toPorts }: Rule, name: Words): Part {
   let best: Part = { near: 0, lacks: '' }
   const take = (part: Part): void => {
     if (part.near > best.near) best = part
   }
   for (const pattern of (toPorts ?? []).flatMap(({ dns }) => dns ?? [])) {
-    const near = matches(pattern, name) ? 1 : patternCloseness(pattern, name)
+    const near = matches(pattern, name.wire) ? 1 : patternCloseness(pattern, name)
     const lacks = near === 1 ? '' : `its rules.dns has ${pattern.text}, which does not match`
     take({ near, lacks })
   }
   for (const peer of peers.kind === 'any' ? [] : peers.selectors) {
-    if (peer.kind !== 'fqdn' || !matches(peer.pattern, name)) continue
+    if (peer.kind !== 'fqdn' || !matches(peer.pattern, name.wire)) continue
     take({ near: 0.95, lacks: 'toFQDNs permits no asking: a rule with rules.dns has to match too' })
   }
   return best
