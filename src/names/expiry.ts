@@ -79,12 +79,12 @@ export class Expiry {
 
   /** Takes due pairs out of the wheel; false when there were none. */
   #setAside(): boolean {
-    const { pairs, wheel, graceSeconds } = this.#names
+    const { pairs, wheel } = this.#names
     const now = this.#names.tick()
     for (let i = 0; i < PAIRS_PER_LOOK && this.#asideCount < ASIDE_MAX; i++) {
       const pair = wheel.takeDue(now)
       if (pair === 0) return i > 0
-      const due = pairs.liveUntil[pair]! + graceSeconds + 1
+      const due = pairs.liveUntil[pair]! + pairs.grace[pair]! + 1
       // Answers that prolong a pair leave it where it waits.
       if (due > now) wheel.place(pair, due)
       else this.#aside[this.#asideCount++] = pair
@@ -119,9 +119,9 @@ export class Expiry {
   }
 
   #decide(pair: number, now: number): void {
-    const { pairs, wheel, graceSeconds } = this.#names
+    const { pairs, wheel } = this.#names
     if (pairs.mapping[pair] === 0) return
-    const due = pairs.liveUntil[pair]! + graceSeconds + 1
+    const due = pairs.liveUntil[pair]! + pairs.grace[pair]! + 1
     if (due > now) {
       wheel.place(pair, due)
     } else if (pairs.seen[pair] === this.#scanNumber) {

@@ -43,6 +43,8 @@ export interface HashedName {
   readonly hash: number
 }
 
+/** Leaves a pair the grace that it has; at first that is `graceSeconds`. */
+export const GRACE_AS_IT_IS = -1
 /** Milliseconds of a clock tick of lifetimes. */
 const TICK_MS = 1000
 
@@ -102,7 +104,7 @@ export class NameCache {
 
   /**
    * Takes one address of an answer in: (endpoint, name, address) lives for `ttl` seconds (already clamped).
-   * Returns the row in the IPCache by which the endpoint sees the address, 0 when a bound left it out: then
+   * `grace`: seconds from then until it goes. Returns the row in the IPCache by which the endpoint sees the address, 0 when a bound left it out: then
    * nothing was changed.
    */
   learn(
@@ -113,6 +115,7 @@ export class NameCache {
     offset: number,
     ttl: number,
     now = this.tick(),
+    grace = GRACE_AS_IT_IS,
   ): number {
     const nameRow = this.#holdName(name.wire, name.length, name.hash)
     if (nameRow === 0) return this.#full()
@@ -126,7 +129,7 @@ export class NameCache {
       this.#dropIdleMapping(mapping)
       return this.#full()
     }
-    this.#prolong(pair, now + Math.ceil(ttl))
+    this.#prolong(pair, now + Math.ceil(ttl), grace)
     return this.#rowOf(pair, mapping)
   }
 
@@ -151,12 +154,13 @@ export class NameCache {
     octets: Uint8Array,
     offset: number,
     liveUntil: number,
+    grace = GRACE_AS_IT_IS,
   ): number {
     const pair = this.#known.find(name, endpoint, family, octets, offset)
     if (pair === 0) return 0
     const mapping = this.pairs.mapping[pair]!
     if (!this.labels.relabelMapping(mapping) || !this.labels.relabelPair(pair)) return 0
-    this.#prolong(pair, liveUntil)
+    this.#prolong(pair, liveUntil, grace)
     return this.#rowOf(pair, mapping)
   }
 
@@ -177,7 +181,7 @@ export class NameCache {
   stateOf(pair: number, scan: number): PairState {
     const now = this.tick()
     if (now <= this.pairs.liveUntil[pair]!) return 'live'
-    const past = now > this.pairs.liveUntil[pair]! + this.graceSeconds
+    const past = now > this.pairs.liveUntil[pair]! + this.pairs.grace[pair]!
     return past && this.pairs.seen[pair] === scan ? 'connected' : 'grace'
   }
 
@@ -192,10 +196,15 @@ export class NameCache {
   }
 
   /** A pair that lives longer stays where it waits: `Expiry` looks at it there, and puts it where it belongs then. */
-  #prolong(pair: number, liveUntil: number): void {
+  #prolong(pair: number, liveUntil: number, grace: number): void {
     if (liveUntil > this.pairs.liveUntil[pair]!) this.pairs.liveUntil[pair] = liveUntil
+    if (grace !== GRACE_AS_IT_IS) {
+      // Shorter than before: it must not wait where it does.
+      if (grace < this.pairs.grace[pair]!) this.wheel.remove(pair)
+      this.pairs.grace[pair] = grace
+    }
     if (this.wheel.has(pair)) return
-    this.wheel.place(pair, this.pairs.liveUntil[pair]! + this.graceSeconds + 1)
+    this.wheel.place(pair, this.pairs.liveUntil[pair]! + this.pairs.grace[pair]! + 1)
   }
 
   #holdName(wire: Uint8Array, length: number, hash: number): number {
@@ -241,6 +250,7 @@ export class NameCache {
     const row = this.pairs.add(mapping, endpoint, this.mappings.firstPair[mapping]!)
     if (row === 0) return 0
     this.pairs.liveUntil[row] = 0
+    this.pairs.grace[row] = this.graceSeconds
     this.mappings.firstPair[mapping] = row
     if (this.labels.relabelPair(row)) return row
     this.#removePair(row, mapping)

@@ -1,7 +1,7 @@
 // Pairs (mapping, endpoint): which endpoint learned which address by which name, and until when. Linked
 // twice: by mapping, to see whether anyone still has it, and by endpoint, so that an endpoint that goes
 // costs its own pairs and nobody else's. A pair whose endpoint has a view of its own holds the fact there.
-// Typed arrays, about 38 octets a pair.
+// Typed arrays, about 42 octets a pair.
 
 import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
 import { Slots } from '../core/slots.ts'
@@ -12,6 +12,8 @@ export class PairTable implements RowHasher {
   readonly endpoint: Int32Array
   /** End of the TTL in clock ticks. */
   readonly liveUntil: Int32Array
+  /** Ticks from then until it may go. */
+  readonly grace: Int32Array
   readonly nextOfMapping: Int32Array
   /** Fact in the endpoint's own scope, 0 when there is none. */
   readonly fact: Int32Array
@@ -30,6 +32,7 @@ export class PairTable implements RowHasher {
     this.endpoint = new Int32Array(rows)
     this.liveUntil = new Int32Array(rows)
     this.nextOfMapping = new Int32Array(rows)
+    this.grace = new Int32Array(rows)
     this.fact = new Int32Array(rows)
     this.seen = new Uint8Array(rows)
     this.#nextOfEndpoint = new Int32Array(rows)

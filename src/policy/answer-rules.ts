@@ -1,6 +1,6 @@
 // What policy documents say about answers in place of the configuration, by annotations (`namegate.io/min-ttl`,
-// `…/cname-match`, `…/svcb`): for the endpoints that a document selects and the names that its `toFQDNs` match. A document
-// without them stands for the configuration. Where documents that match a name differ: the longest `min-ttl`; names of a
+// `…/grace-after-ttl`, `…/cname-match`, `…/svcb`): for the endpoints that a document selects and the names that its `toFQDNs` match. A document
+// without them stands for the configuration. Where documents that match a name differ: the longest times; names of a
 // chain are matched when one of them wants it; of `svcb` strip before pass before learn, which gives the least.
 // Made for endpoints some of whose documents have such annotations; those of others cost nothing. `read` is on the packet
 // path: a match of the name, nothing allocated.
@@ -13,6 +13,7 @@ import type { AnswerOverrides, Policy } from './rule.ts'
 export interface AnswerDefaults {
   /** Seconds. */
   readonly minTtl: number
+  readonly grace: number
   readonly cnameMatch: 'question' | 'chain'
   readonly svcb: 'learn' | 'strip' | 'pass'
 }
@@ -45,11 +46,13 @@ export class AnswerRules {
     const count = this.#index.match(name, 0, this.#matched)
     const first = this.#at(0, count)
     out.minTtl = first.minTtl ?? defaults.minTtl
+    out.grace = first.grace ?? defaults.grace
     out.cnameMatch = first.cnameMatch ?? defaults.cnameMatch
     out.svcb = first.svcb ?? defaults.svcb
     for (let i = 1; i < count; i++) {
-      const { minTtl = defaults.minTtl, cnameMatch, svcb = defaults.svcb } = this.#at(i, count)
-      if (minTtl > out.minTtl) out.minTtl = minTtl
+      const { minTtl, grace, cnameMatch, svcb = defaults.svcb } = this.#at(i, count)
+      out.minTtl = Math.max(out.minTtl, minTtl ?? defaults.minTtl)
+      out.grace = Math.max(out.grace, grace ?? defaults.grace)
       if ((cnameMatch ?? defaults.cnameMatch) === 'chain') out.cnameMatch = 'chain'
       if (svcb === 'strip' || (svcb === 'pass' && out.svcb === 'learn')) out.svcb = svcb
     }

@@ -38,15 +38,15 @@ const METADATA: FieldTable = new Map(
 
 const OWN_ANNOTATION = 'namegate.io/'
 const MIN_TTL = 'namegate.io/min-ttl'
+const GRACE = 'namegate.io/grace-after-ttl'
 const CNAME_MATCH = 'namegate.io/cname-match'
 const SVCB = 'namegate.io/svcb'
 /** Annotations that aren't built, and the value that is as good as none; undefined: there is no such value. */
 const NOT_BUILT: ReadonlyMap<string, string | undefined> = new Map([
-  ['namegate.io/grace-after-ttl', undefined],
   ['namegate.io/audit', 'false'],
   ['namegate.io/allow-guarded', undefined],
 ])
-const ANNOTATIONS = new Set([MIN_TTL, CNAME_MATCH, SVCB, ...NOT_BUILT.keys()])
+const ANNOTATIONS = new Set([MIN_TTL, GRACE, CNAME_MATCH, SVCB, ...NOT_BUILT.keys()])
 const MS_PER_SECOND = 1000
 /** As the configuration's `dns.min-ttl`. */
 const TTL_MAX_MS = 10 * 365 * 86_400_000
@@ -106,10 +106,10 @@ function readAnnotations(reader: Reader | undefined): AnswerOverrides | undefine
 
 function readAnswer(key: string, reader: Reader, answers: Mutable<AnswerOverrides>): void {
   const { value } = reader
-  if (key === MIN_TTL) {
+  if (key === MIN_TTL || key === GRACE) {
     const ms = typeof value === 'string' ? parseDuration(value) : undefined
     if (ms === undefined || ms > TTL_MAX_MS) reader.expected(DURATION_FORM)
-    else answers.minTtl = Math.ceil(ms / MS_PER_SECOND)
+    else answers[key === GRACE ? 'grace' : 'minTtl'] = Math.ceil(ms / MS_PER_SECOND)
   } else if (key === CNAME_MATCH) {
     if (value === 'question' || value === 'chain') answers.cnameMatch = value
     else reader.expected('question or chain')

@@ -70,6 +70,7 @@ export type PolicyKind =
 export interface AnswerOverrides {
   /** Seconds. */
   readonly minTtl?: number
+  readonly grace?: number
   readonly cnameMatch?: 'question' | 'chain'
   readonly svcb?: 'learn' | 'strip' | 'pass'
 }

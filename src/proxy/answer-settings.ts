@@ -3,6 +3,7 @@
 // document says anything it costs one look into an empty map.
 
 import type { EndpointId } from '../core/ids.ts'
+import { GRACE_AS_IT_IS } from '../names/name-cache.ts'
 import type { AnswerDefaults, AnswerRules, Mutable } from '../policy/answer-rules.ts'
 
 export interface AnswerSettingsOptions {
@@ -15,6 +16,7 @@ export class AnswerSettings {
   readonly #now: Mutable<AnswerDefaults>
   readonly #ofLink: Mutable<AnswerDefaults>
   #rules: AnswerRules | undefined
+  #isPlain = true
 
   constructor(options: AnswerSettingsOptions) {
     this.#to = options
@@ -27,6 +29,11 @@ export class AnswerSettings {
     return this.#now.minTtl
   }
 
+  /** Seconds; GRACE_AS_IT_IS while no document ever said anything, so that pairs need not be written for it. */
+  get grace(): number {
+    return this.#isPlain ? GRACE_AS_IT_IS : this.#now.grace
+  }
+
   get svcb(): AnswerDefaults['svcb'] {
     return this.#now.svcb
   }
@@ -37,8 +44,10 @@ export class AnswerSettings {
     const rules = policies.answerRulesOf(endpoint)
     if (rules === undefined && this.#rules === undefined) return
     this.#rules = rules
+    this.#isPlain = false
     if (rules !== undefined) return rules.read(name, defaults, this.#now)
     this.#now.minTtl = defaults.minTtl
+    this.#now.grace = defaults.grace
     this.#now.svcb = defaults.svcb
   }
 

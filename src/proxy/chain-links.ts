@@ -67,6 +67,7 @@ export class ChainLinks {
     ttl: number,
     now: number,
     row: number,
+    grace: number,
   ): number {
     const { names } = this.#to
     const family = answer.families[i] === 4 ? 4 : 6
@@ -74,7 +75,7 @@ export class ChainLinks {
     for (let link = 1; link <= answer.owners[i]!; link++) {
       const name = this.#links[link]!
       if (!name.isMatched) continue
-      const learned = names.learn(endpoint, name, family, answer.octets, i * 16, ttl, now)
+      const learned = names.learn(endpoint, name, family, answer.octets, i * 16, ttl, now, grace)
       if (learned !== 0) row = learned
       else if (this.#isSelected(link)) this.#isLeftOut = true
     }

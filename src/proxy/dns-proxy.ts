@@ -256,6 +256,7 @@ function makeLearner({ core, policies, config: { dns } }: DnsProxyOptions): Lear
       policies,
       defaults: {
         minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
+        grace: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
         cnameMatch: dns.cnameMatch,
         svcb: dns.svcb,
       },

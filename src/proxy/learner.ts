@@ -111,7 +111,7 @@ export class Learner {
   /** Takes in what the next answer teaches its endpoint. */
   add(endpoint: EndpointId, question: HashedQuestion, answer: AnswerView): void {
     const { names, settings, maxTtl } = this.#to
-    const { minTtl } = settings
+    const { minTtl, grace } = settings
     const name = this.#name
     name.wire = question.name
     name.length = question.nameLength
@@ -125,11 +125,11 @@ export class Learner {
       let row =
         known === 0
           ? 0
-          : names.renew(endpoint, known, family, answer.octets, i * 16, this.#now + ttl)
+          : names.renew(endpoint, known, family, answer.octets, i * 16, this.#now + ttl, grace)
       if (row === 0) row = this.#learn(endpoint, family, answer.octets, i * 16, ttl)
       if (row === 0 && this.#isSelected(endpoint, question)) degraded = 1
       if (matchesLinks && answer.owners[i] !== 0) {
-        if (row !== 0) row = this.#links.learn(endpoint, answer, i, ttl, this.#now, row)
+        if (row !== 0) row = this.#links.learn(endpoint, answer, i, ttl, this.#now, row, grace)
         if (row === 0 ? this.#links.isSelected(answer.owners[i]!) : this.#links.isLeftOut)
           degraded = 1
       }
@@ -149,12 +149,13 @@ export class Learner {
     at: number,
     ttl: number,
   ): number {
-    const { names, guard } = this.#to
+    const { names, guard, settings } = this.#to
     if (guard.isGuarded(family, octets, at)) {
       if (!this.#isCounted) this.counters.guarded++
       return 0
     }
-    const row = names.learn(endpoint, this.#name, family, octets, at, ttl, this.#now)
+    const { grace } = settings
+    const row = names.learn(endpoint, this.#name, family, octets, at, ttl, this.#now, grace)
     if (row === 0 && !this.#isCounted) this.counters.overBound++
     return row
   }

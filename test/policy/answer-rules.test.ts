@@ -12,7 +12,7 @@ import { loadPolicies } from '../../src/policy/load.ts'
 import type { AnswerOverrides, Policy } from '../../src/policy/rule.ts'
 import { wireOf } from '../support/node.ts'
 
-const DEFAULTS: AnswerDefaults = { minTtl: 5, cnameMatch: 'question', svcb: 'learn' }
+const DEFAULTS: AnswerDefaults = { minTtl: 5, grace: 60, cnameMatch: 'question', svcb: 'learn' }
 
 function policy(patterns: readonly string[], answers?: AnswerOverrides): Policy {
   const toFQDNs = patterns.map((pattern) => `{ matchPattern: "${pattern}" }`).join(', ')
@@ -57,6 +57,13 @@ const ROWS: readonly (readonly [
     { minTtl: 90 },
   ],
   [
+    'the longest grace, or the configuration’s',
+    [policy(['*.example'], { grace: 5 }), policy(['b.example'], { minTtl: 9 })],
+    'b.example',
+    { grace: 60, minTtl: 9 },
+  ],
+  ['a shorter grace', [policy(['*.example'], { grace: 0 })], 'b.example', { grace: 0 }],
+  [
     'a document without annotations stands for the configuration',
     [policy(['*.example'], { minTtl: 1 }), policy(['b.example'])],
     'b.example',
@@ -94,7 +101,12 @@ const ROWS: readonly (readonly [
 test('AnswerRules.read says what documents say about a name, else what the configuration says', () => {
   for (const [reason, policies, name, want] of ROWS) {
     for (const list of [policies, policies.toReversed()]) {
-      const out: Mutable<AnswerDefaults> = { minTtl: -1, cnameMatch: 'chain', svcb: 'pass' }
+      const out: Mutable<AnswerDefaults> = {
+        minTtl: -1,
+        grace: -1,
+        cnameMatch: 'chain',
+        svcb: 'pass',
+      }
       new AnswerRules(list).read(wireOf(name), DEFAULTS, out)
       assert.deepEqual(out, { ...DEFAULTS, ...want }, reason)
     }

@@ -163,8 +163,9 @@ test('loadPolicies reads what annotations say about answers, of every spec of a 
       `apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: { name: p, annotations: {${annotations}} }\n` +
         'specs: [{ endpointSelector: {}, egress: [{}] }, { endpointSelector: {}, egress: [{}] }]\n',
     ).map(({ answers }) => answers)
-  const all = 'namegate.io/min-ttl: 1500ms, namegate.io/cname-match: chain, namegate.io/svcb: strip'
-  const want = { minTtl: 2, cnameMatch: 'chain', svcb: 'strip' }
+  const all =
+    'namegate.io/min-ttl: 1500ms, namegate.io/grace-after-ttl: 0s, namegate.io/cname-match: chain, namegate.io/svcb: strip'
+  const want = { minTtl: 2, grace: 0, cnameMatch: 'chain', svcb: 'strip' }
   assert.deepEqual(answersOf(all), [want, want])
   assert.deepEqual(answersOf('namegate.io/svcb: pass'), [{ svcb: 'pass' }, { svcb: 'pass' }])
   assert.deepEqual(answersOf('other.io/svcb: x'), [undefined, undefined])

@@ -66,7 +66,7 @@ export function mkPath(): Path {
     selectorLabels: core.selectorLabels,
     settings: new AnswerSettings({
       policies: world.policies,
-      defaults: { minTtl: 5, cnameMatch: 'question', svcb: 'learn' },
+      defaults: { minTtl: 5, grace: 60, cnameMatch: 'question', svcb: 'learn' },
     }),
     maxTtl: 86_400,
   })

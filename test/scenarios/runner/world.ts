@@ -227,6 +227,7 @@ function makeLearner({ dns }: Config, core: CoreState, policies: PolicyControl):
       policies,
       defaults: {
         minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
+        grace: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
         cnameMatch: dns.cnameMatch,
         svcb: dns.svcb,
       },
