@@ -69,6 +69,7 @@ const SCHEMAS = {
     file: TEXT,
     endpoints: NUMBER,
     selectors: TEXTS,
+    unseen: TEXTS,
     state: oneOf('in-force', 'last-good', 'rejected'),
     error: TEXT_OR_NULL,
   }),
@@ -77,6 +78,7 @@ const SCHEMAS = {
     kind: oneOf('fqdn', 'cidr', 'endpoints', 'named'),
     identities: { type: 'array', items: NUMBER },
     names: NUMBER,
+    seen: { type: ['boolean', 'null'] },
     policies: TEXTS,
   }),
   Name: fields({

@@ -36,6 +36,8 @@ export interface PolicyShape {
   /** How many it selects. */
   readonly endpoints: number
   readonly selectors: readonly string[]
+  /** Those of names that matched nothing that was asked and answered since they came into force. */
+  readonly unseen: readonly string[]
   readonly state: 'in-force' | 'last-good' | 'rejected'
   /** `file:line:column: message`, one a line. */
   readonly error: string | null
@@ -48,6 +50,8 @@ export interface SelectorShape {
   readonly identities: readonly number[]
   /** How many names known it matches; 0 for a CIDR. */
   readonly names: number
+  /** Whether it matched any name that was asked and answered since it came into force; null for what is no name. */
+  readonly seen: boolean | null
   readonly policies: readonly string[]
 }
 

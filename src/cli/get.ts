@@ -9,7 +9,7 @@ import { TableWriter } from './table.ts'
 const HELP = `Usage: namegate get RESOURCE [-o json] [--config FILE | --socket PATH]
 
 endpoints   workloads that policy applies to, and whether anything fences them
-policies    policies and the state of their files
+policies    policies, the state of their files, and which of their names nobody asked for
 selectors   what policies select by, and the identities that each selects now
 names       names that answers taught, with addresses and how long they hold
 ipcache     prefixes with identity, labels and who says so
@@ -53,6 +53,7 @@ const TABLES: Readonly<Record<string, readonly Column[]>> = {
     ['STATE', field('state')],
     ['ENDPOINTS', field('endpoints')],
     ['SELECTORS', field('selectors')],
+    ['UNSEEN', field('unseen')],
     ['FILE', field('file')],
     ['ERROR', field('error')],
   ],
@@ -60,6 +61,7 @@ const TABLES: Readonly<Record<string, readonly Column[]>> = {
     ['SELECTOR', field('selector')],
     ['KIND', field('kind')],
     ['NAMES', field('names')],
+    ['SEEN', (row) => (row['seen'] === null ? '-' : yesNo('seen')(row))],
     ['IDENTITIES', field('identities')],
     ['POLICIES', field('policies')],
   ],

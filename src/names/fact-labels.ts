@@ -15,6 +15,8 @@ export interface NameLabeller {
   /** Grows with every change of the selectors. */
   readonly epoch: number
   labelsOf(wire: Uint8Array, offset: number): number
+  /** Told of the labels of each name that is known, when it gets them. */
+  noteSeen(labels: number): void
 }
 
 export interface FactLabelsOptions {
@@ -44,6 +46,7 @@ export class FactLabels {
     labelSets.retain(labels)
     labelSets.release(names.labels[name]!)
     names.labels[name] = labels
+    labeller.noteSeen(labels)
     return true
   }
 

@@ -20,6 +20,8 @@ export class SelectorLabels implements NameLabeller {
   readonly #given = new Map<number, Given>()
   readonly #matched = new IdList()
   readonly #scratch: Label[] = []
+  /** Labels that a name which was asked has had. */
+  readonly #seen = new Set<string>()
   #epoch = 1
 
   constructor(options: { readonly labelSets: LabelSets }) {
@@ -54,7 +56,18 @@ export class SelectorLabels implements NameLabeller {
     this.#given.delete(selector.id)
     this.#index.remove(selector.pattern, selector.id)
     this.#sets.release(given.set)
+    this.#seen.delete(given.label.text)
     this.#epoch++
+  }
+
+  /** A name that somebody asked, and that an answer taught, has these labels. */
+  noteSeen(set: number): void {
+    for (const { text } of this.#sets.get(set).labels) this.#seen.add(text)
+  }
+
+  /** Whether the selector matched a name that was asked since it came into force, known still or not. */
+  hasSeen({ text }: Pick<FqdnSelector, 'text'>): boolean {
+    return this.#seen.has(`fqdn:${text}`)
   }
 
   /** The label set of the selectors that match the wire name at `offset`. */

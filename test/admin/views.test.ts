@@ -94,6 +94,7 @@ test('policyRows gives each document, and a rejected file as a row of its own', 
         kind: 'CiliumClusterwideNetworkPolicy',
         endpoints: 1,
         selectors: ['*.x.example', 'host', 'w.x.example'],
+        unseen: ['*.x.example', 'w.x.example'],
         ...shared,
       },
       {
@@ -102,6 +103,7 @@ test('policyRows gives each document, and a rejected file as a row of its own', 
         kind: 'CiliumNetworkPolicy',
         endpoints: 0,
         selectors: ['198.18.0.0/16'],
+        unseen: [],
         ...shared,
       },
       {
@@ -111,6 +113,7 @@ test('policyRows gives each document, and a rejected file as a row of its own', 
         file: 'bad.yaml',
         endpoints: 0,
         selectors: [],
+        unseen: [],
         state: 'rejected',
         error,
       },
@@ -126,16 +129,18 @@ test('selectorRows gives identities in order, names by label and the policies', 
   node.learn(id, 'other.example', ['198.51.100.3'])
   const rows = collect(selectorRows(mkAdmin(node).state))
   const star = node.selectedBy('*.x.example')
+  const shared = { kind: 'fqdn', identities: true, seen: true, policies: ['policy-0'] }
   assert.deepEqual(
     rows.map((row) => ({ ...row, identities: row.identities.length > 0 })),
     [
-      { selector: '*.x.example', kind: 'fqdn', identities: true, names: 2, policies: ['policy-0'] },
-      { selector: 'w.x.example', kind: 'fqdn', identities: true, names: 1, policies: ['policy-0'] },
+      { ...shared, selector: '*.x.example', names: 2 },
+      { ...shared, selector: 'w.x.example', names: 1 },
       {
         selector: '198.18.0.0/16',
         kind: 'cidr',
         identities: true,
         names: 0,
+        seen: null,
         policies: ['prod/idle'],
       },
     ],

@@ -48,8 +48,8 @@ test('getCommand prints each resource as an aligned table', async () => {
         /^1 {3}shop {2}10\.0\.0\.1 +no +no +1\/1 +policy-0/,
       ],
     ],
-    ['policies', [/^NAMESPACE {2}NAME/, /^- +policy-0 {2}in-force {2}1 +\*\.x +p\.yaml/]],
-    ['selectors', [/^SELECTOR {2}KIND/, /^\*\.x +fqdn {2}1 +1677\d+/]],
+    ['policies', [/^NAMESPACE {2}NAME/, /^- +policy-0 {2}in-force {2}1 +\*\.x +- +p\.yaml/]],
+    ['selectors', [/^SELECTOR {2}KIND/, /^\*\.x +fqdn {2}1 +yes +1677\d+/]],
     [
       'names',
       [/^NAME {2}ENDPOINT/, /^a\.x +shop +2001:db8::1 \(live, TTL to [\d:]{8}\), 192\.0\.2\.1/],

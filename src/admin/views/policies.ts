@@ -18,6 +18,7 @@ export function* policyRows(state: AdminState): Iterable<PolicyShape> {
         file: file.path,
         endpoints: counts.get(policy) ?? 0,
         selectors: selectorTexts(state, policy),
+        unseen: unseenTexts(state, policy),
         state: file.state,
         error,
       }
@@ -30,6 +31,7 @@ export function* policyRows(state: AdminState): Iterable<PolicyShape> {
       file: file.path,
       endpoints: 0,
       selectors: [],
+      unseen: [],
       state: file.state,
       error,
     }
@@ -63,5 +65,17 @@ function selectorTexts(state: AdminState, policy: Policy): readonly string[] {
     }
   }
   texts.delete('')
+  return [...texts].sort()
+}
+
+/** A name that nobody ever asked for is misspelt, or is not needed. */
+function unseenTexts({ core }: AdminState, policy: Policy): readonly string[] {
+  const texts = new Set<string>()
+  for (const { peers } of policy.rules) {
+    for (const peer of peers.kind === 'any' ? [] : peers.selectors) {
+      if (peer.kind !== 'fqdn' || core.selectorLabels.hasSeen(peer.pattern)) continue
+      texts.add(peer.pattern.text)
+    }
+  }
   return [...texts].sort()
 }

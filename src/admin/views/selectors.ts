@@ -17,6 +17,7 @@ export function* selectorRows(state: AdminState): Rows<SelectorShape> {
       kind: selector.kind,
       identities: [...selector.identities].sort((a, b) => a - b),
       names: selector.kind === 'fqdn' ? (names.get(`fqdn:${selector.text}`) ?? 0) : 0,
+      seen: selector.kind === 'fqdn' ? state.core.selectorLabels.hasSeen(selector) : null,
       policies: [...(users.get(selector) ?? [])].sort(),
     }
   }
