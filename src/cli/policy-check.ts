@@ -15,7 +15,7 @@ import {
 
 const HELP = `Usage: namegate policy check [-o json] PATH...
 
-Checks policy files; of a folder every *.yaml, *.yml and *.json in it and below. Each fault is one line on
+Checks policy files; of a folder every *.yaml, *.yml, *.json and *.allow in it and below. Each fault is one line on
 stdout: file:line:column: message. Nothing is loaded into a daemon.
 
 Options:

@@ -9,8 +9,22 @@ export interface NameSelector {
   readonly matchPattern?: string
 }
 
+/** One condition on a label; NotIn holds as well where the key is not there. */
+export interface LabelExpression {
+  readonly key: string
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'
+  /** For In and NotIn. */
+  readonly values?: readonly string[]
+}
+
+/** Labels by key, or by `source:key`; no source is any source. `{}` is everything. */
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>
+  readonly matchExpressions?: readonly LabelExpression[]
+}
+
 export interface PortSpec {
-  /** 0 is every port of the protocol. */
+  /** 0 is every port of the protocol; or the name of one. */
   readonly port: string | number
   readonly endPort?: number
   /** Left out, as ANY: TCP, UDP and SCTP. */
@@ -25,11 +39,13 @@ export interface PortRule {
 
 export type Entity = 'host' | 'cluster' | 'world' | 'world-ipv4' | 'world-ipv6' | 'all' | 'none'
 
-/** Peers by address; in `egressDeny` these are all there are. */
+/** Peers by address and label; in `egressDeny` these are all there are. */
 export interface EgressDenyRule {
   readonly toCIDR?: readonly string[]
   readonly toCIDRSet?: readonly { readonly cidr: string; readonly except?: readonly string[] }[]
   readonly toEntities?: readonly Entity[]
+  /** Known endpoints and resources; of the policy's own namespace when nothing is said of namespaces. */
+  readonly toEndpoints?: readonly LabelSelector[]
   readonly toPorts?: readonly PortRule[]
 }
 
@@ -39,7 +55,7 @@ export interface EgressRule extends EgressDenyRule {
 
 export interface PolicySpec {
   /** Endpoints that the policy applies to; `{}` is all of them. */
-  readonly endpointSelector: { readonly matchLabels?: Readonly<Record<string, string>> }
+  readonly endpointSelector: LabelSelector
   readonly egress?: readonly EgressRule[]
   readonly egressDeny?: readonly EgressDenyRule[]
   readonly enableDefaultDeny?: { readonly egress?: boolean }

@@ -66,7 +66,11 @@ export function readSpec(
     return reader.fault('found no endpointSelector, expected one; `{}` selects every endpoint')
   }
   const selector = readSelector(selectorReader, { ownNamespace: namespace })
-  if (selector === undefined || has('nodeSelector')) return undefined
+  if (has('nodeSelector')) {
+    // Refused in any case, as in Cilium: whom it puts into default deny is not known.
+    selectorReader.fault('can not stand beside nodeSelector', 'key')
+  }
+  if (selector === undefined) return undefined
   const spec = { selector, rules, defaultDeny: explicit ?? hasRules, position: reader.position }
   const isHalf = fields.has('ingress') || fields.has('ingressDeny')
   return isHalf ? { ...spec, halfEnforced: true } : spec

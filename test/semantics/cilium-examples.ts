@@ -2,39 +2,7 @@
 // Kubernetes constructs), written anew: what each title is about, a policy, and packets or questions with the verdict
 // that the text states. `from` is the endpoint that sends.
 
-export interface Example {
-  readonly title: string
-  /** YAML documents. */
-  readonly policies: string
-  readonly from: string
-  /** Names that `from` asked before, with their addresses. */
-  readonly learned?: Readonly<Record<string, readonly string[]>>
-  /** `PEER PORT/PROTOCOL`; at least one of each, or of the questions below. */
-  readonly allowed: readonly string[]
-  readonly denied: readonly string[]
-  readonly mayAsk?: readonly string[]
-  readonly mayNotAsk?: readonly string[]
-}
-
-function cnp(spec: string, namespace = 'default'): string {
-  const head = `apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: { name: p, namespace: ${namespace} }\n`
-  return `${head}spec:\n${indented(spec)}`
-}
-
-function ccnp(spec: string): string {
-  const head =
-    'apiVersion: cilium.io/v2\nkind: CiliumClusterwideNetworkPolicy\nmetadata: { name: p }\n'
-  return `${head}spec:\n${indented(spec)}`
-}
-
-function knp(spec: string): string {
-  const head = 'apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: { name: p }\n'
-  return `${head}spec:\n${indented(`policyTypes: [Egress]\n${spec}`)}`
-}
-
-function indented(text: string): string {
-  return `${text.trim().replace(/^/gm, '  ')}\n`
-}
+import { ccnp, cnp, knp, type Example } from './example.ts'
 
 const FRONT = 'endpointSelector: { matchLabels: { role: front } }\n'
 const ASK_ALL =
