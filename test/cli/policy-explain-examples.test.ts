@@ -8,7 +8,9 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { policyExplainCommand } from '../../src/cli/policy-explain.ts'
 import { runCommand } from '../support/command.ts'
-import { EXAMPLES, type Example } from '../semantics/cilium-examples.ts'
+import { EXAMPLES } from '../semantics/cilium-examples.ts'
+
+type Example = (typeof EXAMPLES)[number]
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-examples-'))
 after(() => rmSync(root, { recursive: true, force: true }))
