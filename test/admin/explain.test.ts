@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { explainBody } from '../../src/admin/explain.ts'
 import { openApi } from '../../src/admin/openapi.ts'
-import { mkAdmin } from '../support/admin.ts'
+import { AdminServer } from '../../src/admin/server.ts'
+import { http, mkAdmin } from '../support/admin.ts'
 import { mkPolicyNode } from '../support/policy-node.ts'
 
 const POLICY = `egress: [ { toFQDNs: [ { matchPattern: "*.cilium.io" } ], toPorts: [ { ports: [ { port: "443" } ] } ] } ]`
@@ -67,6 +71,33 @@ test('explainBody refuses what is no question with the field and what was expect
     assert.ok(answer.kind === 'refused', JSON.stringify(body))
     assert.equal(answer.status, status)
     assert.match(answer.reason, words)
+  }
+})
+
+test('AdminServer answers POST /v1/explain, and refuses with a status', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'namegate-admin-explain-'))
+  const socket = join(folder, 'admin.sock')
+  const { state } = mkAdmin(mkPolicyNode([POLICY]))
+  const server = new AdminServer({ state, socket, onError: (error) => assert.ifError(error) })
+  await server.start()
+  try {
+    const rows = [
+      [{ endpoint: 'a', ask: 'www.cilium.io' }, 200, /"verdict": ?"allow"/],
+      [{ endpoint: 'a', address: '203.0.113.5', port: '443' }, 200, /"verdict": ?"deny"/],
+      [{ endpoint: 'nobody', ask: 'a.b' }, 404, /no endpoint is named/],
+      [{ endpoint: 'a' }, 400, /name: found neither/],
+    ] as const
+    for (const [body, status, words] of rows) {
+      const answer = await http({ socketPath: socket }, '/v1/explain', {
+        method: 'POST',
+        body: JSON.stringify(body),
+      })
+      assert.equal(answer.status, status)
+      assert.match(answer.text, words)
+    }
+  } finally {
+    await server.stop()
+    rmSync(folder, { recursive: true })
   }
 })
 

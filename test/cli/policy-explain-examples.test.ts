@@ -9,8 +9,7 @@ import { after, test } from 'node:test'
 import { policyExplainCommand } from '../../src/cli/policy-explain.ts'
 import { runCommand } from '../support/command.ts'
 import { EXAMPLES } from '../semantics/cilium-examples.ts'
-
-type Example = (typeof EXAMPLES)[number]
+import type { Example } from '../semantics/example.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-examples-'))
 after(() => rmSync(root, { recursive: true, force: true }))
