@@ -37,7 +37,7 @@ export function explainBody(state: AdminState, body: unknown): ExplainAnswer {
   const found = explain(state, askerOf(state, endpoint), asked.question)
   return found === undefined
     ? refused(409, `no policy is in force for ${endpoint.name} yet`)
-    : { kind: 'ok', value: found }
+    : { kind: 'ok', value: { ...found, notes: [...found.notes, ...stateNotes(state, endpoint)] } }
 }
 
 /** With what makes its denied packets and queries pass. */
@@ -46,6 +46,16 @@ function askerOf(state: AdminState, endpoint: Endpoint): Asker {
   const origin = audit ? (state.auditOrigin(endpoint) ?? 'the endpoint') : undefined
   const audited = state.mode() === 'audit' ? 'the node' : origin
   return { id, labels, hook, audited }
+}
+
+/** What makes the datapath do something else than policy says. */
+function stateNotes(state: AdminState, { id }: Endpoint): readonly string[] {
+  const hook = state.core.datapath.hookState(id)
+  const isOff = hook.kind === 'waiting' || hook.kind === 'failed'
+  return [
+    ...(state.mode() === 'bypass' ? ['the mode is bypass: everything passes'] : []),
+    ...(isOff ? [`nothing fences the endpoint now: ${hook.reason}`] : []),
+  ]
 }
 
 function refused(status: 400 | 404 | 409, reason: string): ExplainAnswer {

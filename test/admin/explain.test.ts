@@ -50,6 +50,14 @@ test('explainBody says what audit lets pass, and who turned it on', () => {
   }
 })
 
+test('explainBody tells what makes the datapath do something else', () => {
+  const node = mkPolicyNode([POLICY])
+  const { state } = mkAdmin(node, { mode: () => 'bypass' })
+  const answer = explainBody(state, { endpoint: 'a', address: '203.0.113.9', port: '80' })
+  assert.ok(answer.kind === 'ok')
+  assert.deepEqual(answer.value.notes, ['the mode is bypass: everything passes'])
+})
+
 test('explainBody refuses what is no question with the field and what was expected', () => {
   const { state } = mkAdmin(mkPolicyNode([POLICY]))
   const rows: readonly (readonly [body: unknown, status: number, words: RegExp])[] = [
