@@ -28,6 +28,8 @@ export interface DaemonLabOptions {
   /** Path inside the folder -> text. */
   readonly files: Readonly<Record<string, string>>
   readonly policies?: readonly string[]
+  /** More keys of `policies`, such as `ingress: ignore`. */
+  readonly policyKeys?: string
   readonly endpoints?: readonly string[]
   readonly watch?: boolean
   /** More lines of the config. */
@@ -173,7 +175,7 @@ function configText(folder: string, port: number, options: DaemonLabOptions): st
     JSON.stringify(names.map((name) => join(folder, name)))
   return `listeners: [{ address: 127.0.0.1, port: 0, mode: explicit }]
 upstreams: { servers: ["127.0.0.1:${port}"] }
-policies: { paths: ${paths(policies)}, watch: ${options.watch ?? true} }
+policies: { paths: ${paths(policies)}, watch: ${options.watch ?? true}, ${options.policyKeys ?? ''} }
 endpoints: { files: ${paths(endpoints)} }
 state: { directory: ${join(folder, 'state')} }
 admin: { socket: ${join(folder, 'admin.sock')} }
