@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { peerAt } from '../../src/control/explain/peer.ts'
 import { ResourceControl } from '../../src/control/resource-control.ts'
 import { IdentityLabels } from '../../src/policy/identity-labels.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
@@ -67,6 +68,12 @@ test('policies.cidr-matches-endpoints makes CIDR rules select endpoints, resourc
   assert.equal(verdicts(mkNode(spec), ...peers), 'deny deny deny deny allow')
   const node = mkNode(spec, { cidrMatchesEndpoints: true })
   assert.equal(verdicts(node, ...peers), 'allow deny allow allow allow')
+  const host = peerAt(node.core, node.endpoint('a').id, 4, prefixOf(NODE), undefined)
+  assert.deepEqual(
+    [host.identity, host.addressClass, host.selectedBy.map(({ text }) => text)],
+    [node.identityOf(NODE), 1, ['192.0.2.0/24']],
+    'explain sees the same',
+  )
   assert.deepEqual(node.differences(), [])
 })
 

@@ -122,7 +122,7 @@ function numberOf(
   set: number,
   addressClass: Identity,
 ): Identity | undefined {
-  if (addressClass === HOST) return HOST
+  if (ipcache.deriver.isHost(set, addressClass)) return HOST
   // At the bound of identities a row carries fewer labels than it has: what is in force counts.
   const wanted =
     row !== 0 && ipcache.prefixes.derived[row] === set ? ipcache.prefixes.wanted[row]! : 0
