@@ -182,17 +182,26 @@ export class Conntrack {
   }
 }
 
-/** One listing in slices, by a socket of its own: it may be left at any time, and others may use the table meanwhile. */
+/**
+ * Listings in slices, one after the other, by one socket of its own: a listing may be left at any time, and others may use the
+ * table meanwhile. The socket is kept, since where it was given to us there is no other.
+ */
 export class FlowScan {
   readonly #addon: ConntrackAddon
   readonly #records = new Uint8Array(BATCH * FLOW_SIZE)
-  readonly #families: Family[] = [4, 6]
+  #families: Family[] = []
   #fd: number
   #isListing = false
 
   constructor(addon: ConntrackAddon) {
     this.#addon = addon
     this.#fd = addon.ctOpen()
+  }
+
+  /** Begins anew; what a listing that was left still has to say is passed over. */
+  begin(): void {
+    while (this.#isListing) this.#isListing = this.#addon.ctNext(this.#fd, this.#records) > 0
+    this.#families = [4, 6]
   }
 
   /** Visits about `limit` flows, those of TCP in one of these states; true at the end, or when the kernel refuses to go on. */
@@ -227,7 +236,6 @@ export class FlowScan {
       this.#isListing = false
       this.#families.shift()
     }
-    this.close()
     return 0
   }
 }

@@ -12,25 +12,22 @@ import type { PeerScan } from '../datapath.ts'
 const OPEN: readonly number[] = [3, 4, 5]
 
 export class Peers {
-  readonly #addon: ConntrackAddon
   readonly #table: Conntrack | undefined
-  #scan: FlowScan | undefined
+  readonly #scan: FlowScan
 
   constructor({ addon }: { readonly addon: ConntrackAddon; readonly idleMs: number }) {
-    this.#addon = addon
     const opened = openConntrack(addon)
     this.#table = opened.kind === 'open' ? opened.table : undefined
+    this.#scan = new FlowScan(addon)
   }
 
   /** A pass that is not at its end is given up by the next one. */
   scan(endpoints: Iterable<readonly [EndpointId, readonly Prefix[]]>): PeerScan {
     const owners = new Owners(endpoints)
-    this.#scan?.close()
-    const scan = new FlowScan(this.#addon)
-    this.#scan = scan
+    this.#scan.begin()
     return {
       next: (limit, visit) =>
-        scan.next(limit, OPEN, ({ family, original }) => {
+        this.#scan.next(limit, OPEN, ({ family, original }) => {
           const id = owners.find(family, original.source)
           if (id !== undefined) visit(id, family, original.target)
         }),
@@ -54,7 +51,7 @@ export class Peers {
 
   close(): void {
     this.#table?.close()
-    this.#scan?.close()
+    this.#scan.close()
   }
 }
 
