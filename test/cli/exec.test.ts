@@ -43,6 +43,13 @@ test('execCommand refuses wrong use with exit code 2, before anything is made', 
   }
 })
 
+test('execCommand runs nothing when the suggestion could not be written', async () => {
+  await assert.rejects(
+    runCommand(execCommand, '--suggest', '/nowhere/p.yaml', '--', 'true'),
+    /^UnavailableError: Cannot write the suggested policy: ENOENT.*--suggest/,
+  )
+})
+
 test('execCommand prints its help with examples', async () => {
   const { code, out } = await runCommand(execCommand, '--help')
   assert.equal(code, 0)
