@@ -1,7 +1,7 @@
 // `namegate exec`: runs a command that reaches the names it may use and nothing else. Reads the options, leaves the
 // work to run-exec.ts, and tells at the end what was asked and refused. What follows the command's name is the command's.
 
-import { writeFileSync } from 'node:fs'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { UnavailableError } from '../core/errors.ts'
 import {
   parseSocketAddress,
@@ -64,11 +64,15 @@ export async function execCommand(args: readonly string[], output: CommandOutput
   }
   const options = optionsOf(given, output)
   if (typeof options === 'number') return options
+  const [suggest] = given.texts.get('suggest') ?? []
+  // A command may run for hours: what cannot be written afterwards is said before.
+  if (suggest !== undefined) writeSuggestion(() => closeSync(openSync(suggest, 'a')))
   const { runExec } = await import('../run-exec.ts')
   const { code, recorder } = await runExec(options)
   if (recorder === undefined) return code
-  const [suggest] = given.texts.get('suggest') ?? []
-  if (suggest !== undefined) writeSuggestion(suggest, suggestPolicy(recorder))
+  if (suggest !== undefined) {
+    writeSuggestion(() => writeFileSync(suggest, suggestPolicy(recorder)))
+  }
   const summary = summaryOf(recorder)
   if (given.flags.has('json')) output.stderr(`${JSON.stringify({ code, ...summary })}\n`)
   else if (!given.flags.has('quiet')) output.stderr(formatSummary(summary))
@@ -139,12 +143,12 @@ function optionsOf({ texts, flags, command }: Given, output: CommandOutput): Exe
   return { allows, upstreams, publish, uplink, policyFile, audit, grace, command, say }
 }
 
-function writeSuggestion(file: string, text: string): void {
+function writeSuggestion(write: () => void): void {
   try {
-    writeFileSync(file, text)
+    write()
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    throw new UnavailableError(`Cannot write the suggested policy: ${reason}`)
+    throw new UnavailableError(`Cannot write the suggested policy: ${reason}: see --suggest`)
   }
 }
 
