@@ -140,7 +140,7 @@ export class QueryView implements HashedQuestion {
     if (next < 0) {
       next = readName(buf, start, end, at, this.name)
       if (next < 0) return next
-      this.#measure()
+      this.#plainName(this.name, NAME_OCTETS_MAX, 0)
     }
     if (next + 4 > end) return FAULT_BOUNDS
     // A name without pointers takes as many octets as it has.
@@ -152,8 +152,8 @@ export class QueryView implements HashedQuestion {
   }
 
   /**
-   * Reads a sound name without pointers, as nearly every one is, and measures it in the same pass. The offset behind it,
-   * or -1 for any other, which is left to `readName`.
+   * Reads a sound name without pointers, as nearly every one is, and measures it in the same pass: labels, length, hash and
+   * alphabet. The offset behind it, or -1 for any other, which is left to `readName`; what that made is one, too.
    */
   #plainName(buf: Uint8Array, end: number, start: number): number {
     const name = this.name
@@ -164,7 +164,9 @@ export class QueryView implements HashedQuestion {
     for (;;) {
       const size = at < end ? buf[at]! : POINTER
       const last = at + size
-      if (size >= POINTER || last >= end || last - start + 1 >= NAME_OCTETS_MAX) return -1
+      // Behind a label there is a zero at least.
+      const least = last - start + (size === 0 ? 1 : 2)
+      if (size >= POINTER || last >= end || least > NAME_OCTETS_MAX) return -1
       name[at - start] = size
       hash = Math.imul(hash ^ size, HASH_FACTOR)
       if (size === 0) break
@@ -179,33 +181,9 @@ export class QueryView implements HashedQuestion {
     this.nameLength = at + 1 - start
     this.labelCount = labels
     this.nameFits = fits === 1
+    // The final zero counts, as in `hashOctets`.
     this.nameHash = finishHash(hash)
     return at + 1
-  }
-
-  /** Labels, length, hash and alphabet of the name just read. */
-  #measure(): void {
-    const name = this.name
-    let at = 0
-    let labels = 0
-    let fits = 1
-    let hash: number = HASH_START
-    while (name[at]! !== 0) {
-      const last = at + name[at]!
-      hash = Math.imul(hash ^ name[at]!, HASH_FACTOR)
-      for (let i = at + 1; i <= last; i++) {
-        const octet = name[i]!
-        fits &= FITS[octet]!
-        hash = Math.imul(hash ^ octet, HASH_FACTOR)
-      }
-      labels++
-      at = last + 1
-    }
-    this.nameLength = at + 1
-    this.labelCount = labels
-    this.nameFits = fits === 1
-    // The final zero counts, as in `hashOctets`.
-    this.nameHash = finishHash(Math.imul(hash, HASH_FACTOR))
   }
 
   #record(buf: Uint8Array, start: number, end: number, at: number, additional: boolean): number {
