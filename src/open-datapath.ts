@@ -40,7 +40,6 @@ export function openDatapath(config: Config, clock: Clock): Datapath {
     case 'nftables':
       return new NftablesDatapath({
         ...bounds,
-        tcpIdleMs: TCP_IDLE_MS,
         netlink: loadNetlink(),
         posix: loadPosix(),
       })

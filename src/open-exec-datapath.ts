@@ -6,14 +6,10 @@ import type { Datapath } from './datapath/datapath.ts'
 import { NftablesDatapath } from './datapath/nftables/adapter.ts'
 import type { InnerAddons } from './sandbox/inner-addons.ts'
 
-/** `dns.tcp-idle`, whose other values are not built yet, in milliseconds. */
-const TCP_IDLE_MS = 6 * 3_600_000
-
 export function openExecDatapath({ limits }: Config, addons: InnerAddons): Datapath {
   return new NftablesDatapath({
     ...addons,
     prefixesMax: limits.pairs + configuredPrefixesMax(limits),
     policyEntriesMax: limits['policy-entries'],
-    tcpIdleMs: TCP_IDLE_MS,
   })
 }

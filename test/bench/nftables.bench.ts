@@ -33,7 +33,6 @@ class Writer {
       posix: loadPosix(),
       prefixesMax: PREFIXES_MAX,
       policyEntriesMax: 1024,
-      tcpIdleMs: 1,
     })
     this.datapath.start()
     this.datapath.onCommitted((result) => this.#ended(result))

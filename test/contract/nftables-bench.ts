@@ -41,7 +41,6 @@ export function makeNftablesBench(
       clock,
       prefixesMax: sizes.prefixes ?? 65_536,
       policyEntriesMax: sizes.policies ?? 65_536,
-      tcpIdleMs: sizes.tcpIdleMs ?? 6 * 3_600_000,
       adoptedMax: sizes.adopted ?? 1024,
     })
     datapath.start()

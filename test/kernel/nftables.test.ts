@@ -121,7 +121,7 @@ describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () =
     const program = `
       import { NftablesDatapath } from '${source}/datapath/nftables/adapter.ts'
       import { loadNetlink, loadPosix } from '${source}/native/native.ts'
-      const sizes = { prefixesMax: 8, policyEntriesMax: 8, tcpIdleMs: 1 }
+      const sizes = { prefixesMax: 8, policyEntriesMax: 8 }
       try {
         new NftablesDatapath({ netlink: loadNetlink(), posix: loadPosix(), ...sizes }).start()
       } catch (error) {

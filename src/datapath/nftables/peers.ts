@@ -15,7 +15,7 @@ export class Peers {
   readonly #table: Conntrack | undefined
   readonly #scan: FlowScan
 
-  constructor({ addon }: { readonly addon: ConntrackAddon; readonly idleMs: number }) {
+  constructor(addon: ConntrackAddon) {
     const opened = openConntrack(addon)
     this.#table = opened.kind === 'open' ? opened.table : undefined
     this.#scan = new FlowScan(addon)

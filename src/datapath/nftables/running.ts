@@ -30,7 +30,6 @@ export interface NftablesOptions {
   readonly prefixesMax: number
   /** Policy entries at most, of all endpoints. */
   readonly policyEntriesMax: number
-  readonly tcpIdleMs: number
   /** Adopted flows at most; default 65,536. */
   readonly adoptedMax?: number
 }
@@ -64,7 +63,7 @@ export interface Opened {
 
 /** Throws UnavailableError with the remedy. */
 export function open(options: NftablesOptions, { onDone, onCommitted }: Listeners): Opened {
-  const { netlink, posix, tcpIdleMs, adoptedMax = ADOPTED_MAX } = options
+  const { netlink, posix, adoptedMax = ADOPTED_MAX } = options
   const conntrack = options.conntrack ?? loadConntrack()
   const table = new Table({ ...options, onDone })
   let restored: DatapathDump
@@ -78,7 +77,7 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
     throw error
   }
   const dump = new DumpReader(table.socket, table.message)
-  const peers = new Peers({ addon: conntrack, idleMs: tcpIdleMs })
+  const peers = new Peers(conntrack)
   const adopted = new Adopted({ table, max: adoptedMax })
   const hooks = new Hooks({
     posix,
