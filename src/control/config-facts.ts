@@ -1,69 +1,155 @@
-// Facts that configuration makes, kept by key so that a new version of a source is applied as the
-// difference to the old one: what stays the same causes nothing (invariant 8).
+// Facts that configuration makes, kept by owner so that a new version of a source is applied as the
+// difference to the old one: what stays the same causes nothing (invariant 8). What comes is added before what
+// goes is removed, so that no prefix is without labels in between.
+//
+// Cost: `replace` looks at the facts of its owner alone, `apply` at all of them.
 
 import { formatPrefix, type Prefix } from '../core/ip.ts'
 import type { CoreState } from './core-state.ts'
 
-export interface WantedFact {
+/** What an owner says of a prefix. */
+export interface OwnedFact {
   readonly prefix: Prefix
-  readonly kind: number
-  readonly owner: string
   readonly labels: readonly string[]
 }
 
+export interface WantedFact extends OwnedFact {
+  readonly kind: number
+  readonly owner: string
+}
+
 interface HeldFact {
+  /** Text of the prefix. */
+  readonly prefix: string
   readonly fact: number
   readonly owner: number
 }
 
 export class ConfigFacts {
   readonly #core: CoreState
-  readonly #held = new Map<string, HeldFact>()
+  /** By kind and owner; an owner has each prefix once. */
+  readonly #held = new Map<string, readonly HeldFact[]>()
   #refused = 0
 
   constructor(options: { readonly core: CoreState }) {
     this.#core = options.core
   }
 
-  /** Facts that found no room. */
+  /** How often a fact found no room. */
   get refused(): number {
     return this.#refused
   }
 
   /** Makes the facts of this source exactly the wanted ones: additions first, then removals. */
   apply(wanted: Iterable<WantedFact>): void {
-    const { ipcache, owners } = this.#core
     const gone = new Map(this.#held)
-    for (const key of this.add(wanted)) gone.delete(key)
-    for (const [key, { fact, owner }] of gone) {
-      ipcache.removeFact(fact)
-      owners.release(owner)
+    const stale: HeldFact[] = []
+    for (const { kind, owner, facts } of byOwner(wanted)) {
+      const key = keyOf(kind, owner)
+      stale.push(...this.#merge(kind, owner, facts).stale)
+      this.#keepWanted(key, facts)
+      gone.delete(key)
+    }
+    for (const [key, facts] of gone) {
+      stale.push(...facts)
       this.#held.delete(key)
     }
+    this.#remove(stale)
   }
 
-  /** Adds what is wanted and not there, and leaves the rest; returns the keys of the wanted ones. */
-  add(wanted: Iterable<WantedFact>): ReadonlySet<string> {
-    const { ipcache, labelSets, owners } = this.#core
-    const keys = new Set<string>()
-    for (const fact of wanted) {
-      const key = `${fact.kind} ${fact.owner} ${formatPrefix(fact.prefix)}`
-      const set = labelSets.intern(fact.labels)
-      const known = this.#held.get(key)
-      keys.add(key)
+  /** Makes the facts of one owner exactly the wanted ones, and leaves those of others; false when one found no room. */
+  replace(kind: number, owner: string, wanted: Iterable<OwnedFact>): boolean {
+    const facts = [...wanted]
+    const { stale, complete } = this.#merge(kind, owner, facts)
+    this.#keepWanted(keyOf(kind, owner), facts)
+    this.#remove(stale)
+    return complete
+  }
+
+  /** Adds what is wanted and not there, and leaves the rest. */
+  add(wanted: Iterable<WantedFact>): void {
+    for (const { kind, owner, facts } of byOwner(wanted)) this.#merge(kind, owner, facts)
+  }
+
+  /** Adds or changes what is wanted of an owner; `stale` is what it has besides. */
+  #merge(
+    kind: number,
+    owner: string,
+    wanted: readonly OwnedFact[],
+  ): { readonly stale: readonly HeldFact[]; readonly complete: boolean } {
+    const { ipcache, labelSets } = this.#core
+    const key = keyOf(kind, owner)
+    const held = new Map((this.#held.get(key) ?? []).map((each) => [each.prefix, each]))
+    const stale = new Map(held)
+    let complete = true
+    for (const { prefix, labels } of wanted) {
+      const text = formatPrefix(prefix)
+      const set = labelSets.intern(labels)
+      const known = held.get(text)
+      stale.delete(text)
       if (known !== undefined) {
         ipcache.changeFact(known.fact, set)
         continue
       }
-      const owner = owners.hold(fact.owner)
-      const row = ipcache.addPrefixFact(fact.prefix, fact.kind, owner, set)
-      if (row === 0) {
-        this.#refused++
-        owners.release(owner)
-      } else {
-        this.#held.set(key, { fact: row, owner })
-      }
+      const added = this.#addFact(prefix, text, kind, owner, set)
+      if (added === undefined) complete = false
+      else held.set(text, added)
     }
-    return keys
+    if (held.size > 0) this.#held.set(key, [...held.values()])
+    return { stale: [...stale.values()], complete }
   }
+
+  #addFact(
+    prefix: Prefix,
+    text: string,
+    kind: number,
+    ownerText: string,
+    set: number,
+  ): HeldFact | undefined {
+    const { ipcache, owners } = this.#core
+    const owner = owners.hold(ownerText)
+    const fact = ipcache.addPrefixFact(prefix, kind, owner, set)
+    if (fact !== 0) return { prefix: text, fact, owner }
+    this.#refused++
+    owners.release(owner)
+    return undefined
+  }
+
+  /** Forgets what an owner has besides; the caller removes it. */
+  #keepWanted(key: string, wanted: readonly OwnedFact[]): void {
+    const texts = new Set(wanted.map(({ prefix }) => formatPrefix(prefix)))
+    const kept = (this.#held.get(key) ?? []).filter(({ prefix }) => texts.has(prefix))
+    if (kept.length === 0) this.#held.delete(key)
+    else this.#held.set(key, kept)
+  }
+
+  #remove(facts: readonly HeldFact[]): void {
+    const { ipcache, owners } = this.#core
+    for (const { fact, owner } of facts) {
+      ipcache.removeFact(fact)
+      owners.release(owner)
+    }
+  }
+}
+
+interface Owned {
+  readonly kind: number
+  readonly owner: string
+  readonly facts: OwnedFact[]
+}
+
+function byOwner(wanted: Iterable<WantedFact>): Iterable<Owned> {
+  const owners = new Map<string, Owned>()
+  for (const fact of wanted) {
+    const { kind, owner } = fact
+    const key = keyOf(kind, owner)
+    const known = owners.get(key)
+    if (known === undefined) owners.set(key, { kind, owner, facts: [fact] })
+    else known.facts.push(fact)
+  }
+  return owners.values()
+}
+
+function keyOf(kind: number, owner: string): string {
+  return `${kind} ${owner}`
 }
