@@ -63,16 +63,16 @@ test('ConfigFacts.replace makes the facts of one owner the wanted ones and leave
   const [first, second] = ['192.0.2.0/24', '198.51.100.0/24']
   facts.apply([fact(first, 'r', 'k8s:a=1'), fact(first, 's', 'k8s:b=1')])
   const steps = [
-    { owner: 'r', wanted: [fact(second, 'r', 'k8s:a=1')], then: [['k8s:b=1'], ['k8s:a=1']] },
-    { owner: 'r', wanted: [fact(second, 'r', 'k8s:a=2')], then: [['k8s:b=1'], ['k8s:a=2']] },
-    { owner: 's', wanted: [], then: [[], ['k8s:a=2']] },
-    { owner: 'nobody', wanted: [], then: [[], ['k8s:a=2']] },
-    { owner: 'r', wanted: [], then: [[], []] },
+    { owner: 'r', wanted: [fact(second, 'r', 'k8s:a=1')], after: [['k8s:b=1'], ['k8s:a=1']] },
+    { owner: 'r', wanted: [fact(second, 'r', 'k8s:a=2')], after: [['k8s:b=1'], ['k8s:a=2']] },
+    { owner: 's', wanted: [], after: [[], ['k8s:a=2']] },
+    { owner: 'nobody', wanted: [], after: [[], ['k8s:a=2']] },
+    { owner: 'r', wanted: [], after: [[], []] },
   ]
-  for (const { owner, wanted, then } of steps) {
+  for (const { owner, wanted, after } of steps) {
     assert.equal(facts.replace(OWNER_RESOURCE, owner, wanted), true)
     node.settle()
-    assert.deepEqual([node.labelsOf(first), node.labelsOf(second)], then)
+    assert.deepEqual([node.labelsOf(first), node.labelsOf(second)], after)
   }
   assert.equal(node.core.ipcache.facts.slots.used, 0)
 })
