@@ -17,6 +17,7 @@ import { KnownPairs } from './known-pairs.ts'
 import { MappingTable } from './mapping-table.ts'
 import type { NameScopes } from './name-scopes.ts'
 import { NameTable } from './name-table.ts'
+import type { PairLedger } from './pair-ledger.ts'
 import { PairTable } from './pair-table.ts'
 
 /** A pair is one (endpoint, name, address). */
@@ -34,6 +35,8 @@ export interface NameCacheOptions {
   /** `dns.grace-after-ttl` in seconds. */
   readonly graceSeconds: number
   readonly scopes: NameScopes
+  /** Notes which pairs' records are to be written. Absent: none is. */
+  readonly ledger?: PairLedger
 }
 
 /** A name as `learn` and `renew` want it: wire octets in lower case from 0, their number and `hashOctets` of them. */
@@ -62,6 +65,7 @@ export class NameCache {
   readonly #labeller: NameLabeller
   readonly #clock: Clock
   readonly #addressesMax: number
+  readonly #ledger: PairLedger | undefined
   #boundHits = 0
 
   constructor(options: NameCacheOptions) {
@@ -71,6 +75,7 @@ export class NameCache {
     this.#labeller = options.labeller
     this.#clock = options.clock
     this.#addressesMax = options.addressesPerNameMax
+    this.#ledger = options.ledger
     this.scopes = options.scopes
     this.graceSeconds = options.graceSeconds
     this.names = new NameTable({ capacity })
@@ -201,8 +206,10 @@ export class NameCache {
     if (grace !== GRACE_AS_IT_IS) {
       // Shorter than before: it must not wait where it does.
       if (grace < this.pairs.grace[pair]!) this.wheel.remove(pair)
+      if (grace !== this.pairs.grace[pair]!) this.#ledger?.changed(pair)
       this.pairs.grace[pair] = grace
     }
+    this.#ledger?.prolonged(pair, liveUntil)
     if (this.wheel.has(pair)) return
     this.wheel.place(pair, this.pairs.liveUntil[pair]! + this.pairs.grace[pair]! + 1)
   }
@@ -252,6 +259,7 @@ export class NameCache {
     this.pairs.liveUntil[row] = 0
     this.pairs.grace[row] = this.graceSeconds
     this.mappings.firstPair[mapping] = row
+    this.#ledger?.changed(row)
     if (this.labels.relabelPair(row)) return row
     this.#removePair(row, mapping)
     return 0
@@ -270,6 +278,7 @@ export class NameCache {
     const fact = this.pairs.fact[pair]!
     if (fact !== 0) this.labels.dropFact(pair, fact)
     this.wheel.remove(pair)
+    this.#ledger?.removed(pair)
     this.mappings.firstPair[mapping] = this.pairs.remove(pair, this.mappings.firstPair[mapping]!)
   }
 
