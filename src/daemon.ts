@@ -11,6 +11,7 @@ import type { CoreState } from './control/core-state.ts'
 import { EndpointControl } from './control/endpoint-control.ts'
 import { FlowRing } from './control/flow-ring.ts'
 import { Housekeeping } from './control/housekeeping.ts'
+import { packetFlowOf } from './control/packet-flow.ts'
 import type { PolicyControl } from './control/policy-control.ts'
 import { ResourceControl } from './control/resource-control.ts'
 import { removeLeftovers } from './control/takeover.ts'
@@ -253,8 +254,7 @@ export class Daemon {
   }
 
   #onEvent(event: DatapathEvent): void {
-    const kind = event.verdict === 'audit' ? 'audit' : 'drop'
-    this.flows.addPacket(this.clock.wall(), { ...event, kind })
+    this.flows.addPacket(this.clock.wall(), packetFlowOf(this, event))
   }
 
   /** Hooks came or went: whoever comes after another workload begins anew. */

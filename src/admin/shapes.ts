@@ -179,6 +179,16 @@ interface FlowBase {
   readonly verdict: FlowVerdict
   /** Null when nobody known sent it, or the endpoint is gone. */
   readonly endpoint: string | null
+  /** The endpoint's; empty where it is null. */
+  readonly endpointLabels: readonly string[]
+}
+
+/** A rule, or for what no rule allows a policy that turns default deny on. */
+export interface FlowRuleShape {
+  /** `namespace/name`, or the name alone of a clusterwide policy. */
+  readonly policy: string
+  readonly file: string
+  readonly line: number
 }
 
 export interface DnsFlowShape extends FlowBase {
@@ -194,6 +204,8 @@ export interface DnsFlowShape extends FlowBase {
   readonly addresses: number
   /** What was wrong with the query, which bound it met, or how the upstream failed; null when there is none. */
   readonly reason: string | null
+  /** What denied the name, or would have; empty for what was not denied, or by no policy. */
+  readonly rules: readonly FlowRuleShape[]
 }
 
 export interface PacketFlowShape extends FlowBase {
@@ -202,12 +214,12 @@ export interface PacketFlowShape extends FlowBase {
   readonly protocol: string
   readonly port: number
   readonly identity: number
+  /** The peer's. */
   readonly labels: readonly string[]
-  readonly rules: readonly {
-    readonly policy: string
-    readonly file: string
-    readonly line: number
-  }[]
+  /** Names that the peer was known by when the packet was sent, the first few. */
+  readonly names: readonly string[]
+  /** What denied the packet, or would have; empty where a default or another reason did. */
+  readonly rules: readonly FlowRuleShape[]
   readonly reason: string
 }
 

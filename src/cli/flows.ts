@@ -76,7 +76,7 @@ function detailsOf(flow: Fields): string {
     }
     default: {
       const why = typeof flow['reason'] === 'string' ? `: ${flow['reason']}` : ''
-      return `${question(flow)} ${textOf(flow['kind'])}${why}, client ${textOf(flow['client'])}`
+      return `${question(flow)} ${textOf(flow['kind'])}${why}${byWhom(flow)}, client ${textOf(flow['client'])}`
     }
   }
 }
@@ -89,8 +89,17 @@ function packetDetails(flow: Fields): string {
   const peer = textOf(flow['peer'])
   const to = peer.includes(':') ? `[${peer}]` : peer
   const what = flow['kind'] === 'drop' ? 'dropped' : 'would be dropped'
-  const rules = listOf(flow['rules']).map((rule) => textOf(fieldsOf(rule)['policy']))
-  const by = rules.length === 0 ? '' : ` by ${[...new Set(rules)].join(', ')}`
+  const names = listOf(flow['names']).map(textOf)
+  const named = names.length === 0 ? '' : ` (${names.join(', ')})`
   const who = `identity ${textOf(flow['identity'])} [${textOf(flow['labels'])}]`
-  return `${textOf(flow['protocol'])} ${to}:${textOf(flow['port'])} ${what}: ${textOf(flow['reason'])}${by}; ${who}`
+  return `${textOf(flow['protocol'])} ${to}:${textOf(flow['port'])}${named} ${what}: ${textOf(flow['reason'])}${byWhom(flow)}; ${who}`
+}
+
+/** ` by default/web (web.yaml:12)`: what denied it, or would have. */
+function byWhom(flow: Fields): string {
+  const rules = listOf(flow['rules']).map((rule) => {
+    const { policy, file, line } = fieldsOf(rule)
+    return `${textOf(policy)} (${textOf(file)}:${textOf(line)})`
+  })
+  return rules.length === 0 ? '' : ` by ${rules.join(', ')}`
 }

@@ -3,10 +3,13 @@
 // overwritten meanwhile has none. Written by the pipeline and by the reader of datapath events.
 // Costs about 5 MiB when full, nothing before; adding allocates nothing.
 
-import { formatName, lower } from '../core/name.ts'
+import { formatName, lower, NAME_OCTETS_MAX } from '../core/name.ts'
 
 export const FLOW_CAPACITY = 65_536
 const NAME_OCTETS = 1 << 22
+/** Words of `writeKey`. */
+export const FLOW_KEY_WORDS = 10
+const NO_NAMES: readonly string[] = []
 
 /** What a flow tells. The first group are DNS decisions, the second packets. */
 export const FLOW_KINDS = [
@@ -25,6 +28,9 @@ export const FLOW_KINDS = [
   'policy-lost',
 ] as const
 export type FlowKind = (typeof FLOW_KINDS)[number]
+
+const DROP = FLOW_KINDS.indexOf('drop')
+const AUDIT = FLOW_KINDS.indexOf('audit')
 
 export const OUTCOMES = ['none', 'exact', 'degraded', 'held-out'] as const
 export type Outcome = (typeof OUTCOMES)[number]
@@ -47,7 +53,10 @@ export interface FlowDetails {
   readonly protocol: number
   readonly port: number
   readonly identity: number
+  /** Number of the set of rules that denied it, or would have (RuleOrigins); 0: none did. */
   readonly rule: number
+  /** Packets: names that the peer's address was known by when it was sent, the first few. */
+  readonly names: readonly string[]
   /** Packets: why. DNS: what was wrong, which bound, or how the upstream failed; mostly empty. */
   readonly reason: string
 }
@@ -62,6 +71,7 @@ export interface PacketFlow {
   readonly port: number
   readonly identity: number
   readonly rule: number
+  readonly names: readonly string[]
   readonly reason: string
 }
 
@@ -81,6 +91,7 @@ export class FlowRing {
   readonly #identities = new Uint32Array(FLOW_CAPACITY)
   readonly #rules = new Uint32Array(FLOW_CAPACITY)
   readonly #reasons: string[] = []
+  readonly #names: (readonly string[])[] = []
   readonly #nameEnds = new Float64Array(FLOW_CAPACITY)
   readonly #nameLengths = new Uint8Array(FLOW_CAPACITY)
   readonly #octets = new Uint8Array(NAME_OCTETS)
@@ -116,6 +127,7 @@ export class FlowRing {
     clientAt: number,
     reason = '',
     nameOffset = 0,
+    rule = 0,
   ): void {
     const at = this.#begin(time, kind, endpoint, family)
     for (let i = 0; i < 4; i++) this.#peerWords[at * 4 + i] = clients[clientAt + i]!
@@ -125,6 +137,7 @@ export class FlowRing {
     this.#rcodes[at] = rcode
     this.#addresses[at] = addresses
     this.#protocols[at] = 0
+    this.#rules[at] = rule
     const to = this.#roomFor(nameLength)
     for (let i = 0; i < nameLength; i++) this.#octets[to + i] = name[nameOffset + i]!
     this.#nameEnds[at] = this.#octetsWritten
@@ -141,6 +154,7 @@ export class FlowRing {
     this.#ports[at] = flow.port
     this.#identities[at] = flow.identity
     this.#rules[at] = flow.rule
+    this.#names[at] = flow.names
     this.#reasons[at] = flow.reason
   }
 
@@ -172,8 +186,51 @@ export class FlowRing {
       port: this.#ports[at]!,
       identity: this.#identities[at]!,
       rule: this.#rules[at]!,
+      names: this.#names[at] ?? NO_NAMES,
       reason: this.#reasons[at] ?? '',
     }
+  }
+
+  timeOf(number: number): number {
+    return this.#times[number % FLOW_CAPACITY]!
+  }
+
+  /** The reason, and for packets the names of the peer. */
+  detailOf(number: number): string {
+    const at = number % FLOW_CAPACITY
+    const reason = this.#reasons[at] ?? ''
+    const names = this.#names[at] ?? NO_NAMES
+    return names.length === 0 ? reason : `${reason} ${names.join(' ')}`
+  }
+
+  /**
+   * Writes what makes two flows the same, but for name and detail: who, what, and the verdict. Of DNS flows the
+   * client's address counts only where no endpoint is known by it.
+   */
+  writeKey(number: number, words: Uint32Array): void {
+    const at = number % FLOW_CAPACITY
+    const kind = this.#kinds[at]!
+    const isPacket = kind === DROP || kind === AUDIT
+    const endpoint = this.#endpoints[at]!
+    const withPeer = isPacket || endpoint === 0
+    words[0] = kind | (this.#outcomes[at]! << 8) | ((withPeer ? this.#families[at]! : 0) << 16)
+    words[1] = endpoint
+    words[2] = isPacket ? this.#protocols[at]! : this.#qtypes[at]!
+    words[3] = isPacket ? this.#ports[at]! : this.#rcodes[at]!
+    words[4] = isPacket ? this.#identities[at]! : 0
+    words[5] = this.#rules[at]!
+    for (let i = 0; i < 4; i++) words[6 + i] = withPeer ? this.#peerWords[at * 4 + i]! : 0
+  }
+
+  /** Writes the name in lower case; gives its length, 0 without a name or when it was overwritten. */
+  copyName(number: number, into: Uint8Array): number {
+    const at = number % FLOW_CAPACITY
+    const length = this.#nameLengths[at]!
+    const start = this.#nameEnds[at]! - length
+    if (length === 0 || start < this.#octetsWritten - NAME_OCTETS) return 0
+    const from = start & (NAME_OCTETS - 1)
+    for (let i = 0; i < length; i++) into[i] = lower(this.#octets[from + i]!)
+    return length
   }
 
   #begin(time: number, kind: number, endpoint: number, family: number): number {
@@ -182,6 +239,7 @@ export class FlowRing {
     this.#kinds[at] = kind
     this.#endpoints[at] = endpoint
     this.#families[at] = family
+    if (this.#names[at] !== undefined) this.#names[at] = NO_NAMES
     return at
   }
 
@@ -194,10 +252,7 @@ export class FlowRing {
   }
 
   #nameOf(at: number): string | undefined {
-    const length = this.#nameLengths[at]!
-    const start = this.#nameEnds[at]! - length
-    if (length === 0 || start < this.#octetsWritten - NAME_OCTETS) return undefined
-    const from = start & (NAME_OCTETS - 1)
-    return formatName(this.#octets.slice(from, from + length).map(lower))
+    const name = new Uint8Array(NAME_OCTETS_MAX)
+    return this.copyName(at, name) === 0 ? undefined : formatName(name)
   }
 }

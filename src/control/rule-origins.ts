@@ -1,4 +1,4 @@
-// Numbers for where entries come from. A rule has a number by its place (policy, file and line), so that
+// Numbers for where entries come from. A rule, or a policy's default deny, has a number by its place (policy, file and line), so that
 // a file read again with nothing changed means the same numbers; a set of rules has one too, which is
 // what stands in the kernel's policy entries. Grows with the distinct places that were ever in force.
 
@@ -19,13 +19,14 @@ export class RuleOrigins {
   readonly #setNumbers = new Map<string, number>([['', 0]])
   readonly #sets: (readonly number[])[] = [[]]
 
-  /** The number of a rule. */
-  originOf(policy: Policy, rule: Rule): number {
+  /** The number of a rule; without one of the default deny that the policy turns on, whose place is the policy's. */
+  originOf(policy: Policy, rule?: Rule): number {
     const name = qualifiedName(policy)
-    const key = formatFault({ position: rule.position, message: name })
+    const { position } = rule ?? policy
+    const key = formatFault({ position, message: rule === undefined ? `default ${name}` : name })
     const known = this.#numbers.get(key)
     if (known !== undefined) return known
-    const { file, line } = rule.position
+    const { file, line } = position
     const number = this.#places.push({ policy: name, file, line }) - 1
     this.#numbers.set(key, number)
     return number

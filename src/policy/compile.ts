@@ -30,6 +30,8 @@ export const DEFAULT_ORIGIN = 0
 export interface CompiledPolicy {
   readonly policies: readonly Policy[]
   readonly defaultDeny: boolean
+  /** Origins of the policies that turn default deny on, ascending: what no rule allows is denied by them. */
+  readonly denying: readonly number[]
   /** What holds for what no rule speaks of; `deny` where a policy turns default deny on. */
   readonly egress: DefaultEgress
   /** Coverages of peers that are a whole class, at the class's number; identity 0 for any peer. */
@@ -48,8 +50,8 @@ export interface CompiledPolicy {
 export interface CompileOptions {
   readonly defaultEgress: DefaultEgress
   readonly withoutDnsRules: 'allow' | 'deny'
-  /** Number of a rule's origin; stable while the policy object lives. */
-  readonly originOf: (policy: Policy, rule: Rule) => number
+  /** Number of a rule's origin, without rule of the policy's default deny; stable while the policy object lives. */
+  readonly originOf: (policy: Policy, rule?: Rule) => number
 }
 
 /** The classes that an entity stands for; ANY_IDENTITY for all of them. */
@@ -85,7 +87,8 @@ export function compilePolicies(
 ): CompiledPolicy {
   const levels = new Map<Identity, Coverage[]>()
   const selectors: { readonly spec: SelectorSpec; readonly coverages: readonly Coverage[] }[] = []
-  const defaultDeny = policies.some((policy) => policy.defaultDeny)
+  const denying = policies.filter((policy) => policy.defaultDeny)
+  const defaultDeny = denying.length > 0
   const addLevel = (level: Identity, coverages: readonly Coverage[]): void => {
     levels.set(level, [...(levels.get(level) ?? []), ...coverages])
   }
@@ -114,7 +117,17 @@ export function compilePolicies(
     defaultDeny: egress !== 'allow' && egress !== 'audit',
   })
   const answers = answerRulesOf(policies)
-  return { policies, defaultDeny, egress, levels, selectors, named, dns, answers }
+  return {
+    policies,
+    defaultDeny,
+    denying: denying.map((policy) => options.originOf(policy)).toSorted((a, b) => a - b),
+    egress,
+    levels,
+    selectors,
+    named,
+    dns,
+    answers,
+  }
 }
 
 /** The ports a rule opens or closes in the datapath; a `toPorts` entry with DNS rules opens nothing. */

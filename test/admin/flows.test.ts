@@ -8,10 +8,11 @@ import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/node.
 
 const TIME = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const ISO = '2026-01-02T03:04:05.678Z'
+const SHOP_LABELS = ['external:tier=web', 'k8s:app=shop']
 
 function mkLab() {
   const node = new Node()
-  node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
+  node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'], ['k8s:app=shop', 'external:tier=web'])])
   node.setPolicies(mkPolicies('egressDeny: [{ toCIDR: [198.18.0.0/16] }]'))
   const { state } = mkAdmin(node)
   const dns = (kind: FlowKind, endpoint: number, name: string): void => {
@@ -40,13 +41,21 @@ test('flowView shows what was answered, and no rcode where no server was asked',
   const { state, dns } = mkLab()
   dns('answered', 1, 'a\\010b.example')
   dns('denied', 99, 'evil.test')
-  const shared = { time: ISO, client: '10.0.0.1', type: 'AAAA', addresses: 2, reason: null }
+  const shared = {
+    time: ISO,
+    client: '10.0.0.1',
+    type: 'AAAA',
+    addresses: 2,
+    reason: null,
+    rules: [],
+  }
   assert.deepEqual(flowView(state, 0, undefined), {
     ...shared,
     number: 0,
     kind: 'answered',
     verdict: 'allow',
     endpoint: 'shop',
+    endpointLabels: SHOP_LABELS,
     name: 'a\\010b.example',
     rcode: 'NXDOMAIN',
     outcome: 'exact',
@@ -57,6 +66,7 @@ test('flowView shows what was answered, and no rcode where no server was asked',
     kind: 'denied',
     verdict: 'deny',
     endpoint: null,
+    endpointLabels: [],
     name: 'evil.test',
     rcode: null,
     outcome: null,
@@ -69,10 +79,12 @@ test('flowView shows a dropped packet with the labels of its peer and the rules 
   const [entry] = [...node.recorder.policies.values()]
   const peer = prefixOf('198.18.0.9').octets
   const packet = { endpoint: 1, family: 4, peer, protocol: 6, port: 443, reason: 'policy' }
-  state.flows.addPacket(TIME, { ...packet, kind: 'drop', identity: id, rule: entry?.rule ?? 0 })
-  state.flows.addPacket(TIME, { ...packet, kind: 'audit', identity: 9, rule: 0 })
+  const names = ['a.test', 'b.test']
+  const rule = entry?.rule ?? 0
+  state.flows.addPacket(TIME, { ...packet, kind: 'drop', identity: id, rule, names })
+  state.flows.addPacket(TIME, { ...packet, kind: 'audit', identity: 9, rule: 0, names: [] })
   state.flows.addPolicyLost(TIME, 1, 'prod/web')
-  const base = { time: ISO, endpoint: 'shop' }
+  const base = { time: ISO, endpoint: 'shop', endpointLabels: SHOP_LABELS }
   const shown = { peer: '198.18.0.9', protocol: 'TCP', port: 443, reason: 'policy' }
   assert.deepEqual(flowView(state, 0, undefined), {
     ...base,
@@ -82,6 +94,7 @@ test('flowView shows a dropped packet with the labels of its peer and the rules 
     verdict: 'deny',
     identity: id,
     labels: ['cidr:198.18.0.0/16', 'reserved:world', 'reserved:world-ipv4'],
+    names,
     rules: [{ policy: 'policy-0', file: 'policy-0.yaml', line: 6 }],
   })
   assert.deepEqual(flowView(state, 1, undefined), {
@@ -92,6 +105,7 @@ test('flowView shows a dropped packet with the labels of its peer and the rules 
     verdict: 'audit',
     identity: 9,
     labels: ['reserved:world-ipv4'],
+    names: [],
     rules: [],
   })
   assert.deepEqual(flowView(state, 2, undefined), {

@@ -119,15 +119,19 @@ test('flowsCommand shows a line a flow, filtered by verdict', async () => {
   const { octets } = prefixOf('198.18.0.9')
   const denied = FLOW_KINDS.indexOf('denied')
   state.flows.addDns(0, denied, 0, 1, wire, wire.length, 1, 0, 0, 4, wordsOf(octets), 0)
-  const packet = { endpoint: 1, family: 4, protocol: 6, port: 443, identity: 9, rule: 0 }
-  state.flows.addPacket(0, { ...packet, kind: 'audit', peer: octets, reason: 'policy' })
+  const [policy] = node.policies.policies
+  assert.ok(policy !== undefined)
+  const rule = node.core.origins.setOf([node.core.origins.originOf(policy)])
+  const packet = { endpoint: 1, family: 4, protocol: 6, port: 443, identity: 9, rule }
+  const names = ['www.x', 'x']
+  state.flows.addPacket(0, { ...packet, kind: 'audit', peer: octets, reason: 'policy', names })
   const all = await runCommand(flowsCommand, '--socket', socket)
   assert.deepEqual(all, {
     code: 0,
     err: '',
     out:
       '1970-01-01T00:00:00.000Z deny  shop         A evil.test denied, client 198.18.0.9\n' +
-      '1970-01-01T00:00:00.000Z audit shop         TCP 198.18.0.9:443 would be dropped: policy; identity 9 [reserved:world-ipv4]\n',
+      '1970-01-01T00:00:00.000Z audit shop         TCP 198.18.0.9:443 (www.x, x) would be dropped: policy by policy-0 (policy-0.yaml:5); identity 9 [reserved:world-ipv4]\n',
   })
   const audit = await runCommand(
     flowsCommand,

@@ -14,7 +14,7 @@ function compile(
   return compilePolicies(policies, {
     defaultEgress,
     withoutDnsRules: 'allow',
-    originOf: (_, rule) => 1 + rules.indexOf(rule),
+    originOf: (_, rule) => (rule === undefined ? 1000 : 1 + rules.indexOf(rule)),
   })
 }
 

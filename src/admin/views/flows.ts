@@ -41,15 +41,17 @@ export function flowView(
   const verdict = VERDICTS[flow.kind]
   if (filter !== undefined && filter !== verdict && filter !== flow.kind) return undefined
   const { kind } = flow
-  const endpoint = state.endpoints.registry.get(endpointId(flow.endpoint))?.name ?? null
-  const [time, base] = [formatTime(flow.time), { verdict, endpoint }]
+  const endpoint = state.endpoints.registry.get(endpointId(flow.endpoint))
+  const endpointLabels = [...(endpoint?.labels ?? [])].sort()
+  const base = { verdict, endpoint: endpoint?.name ?? null, endpointLabels }
+  const time = formatTime(flow.time)
   if (kind === 'policy-lost') return { number, time, kind, ...base, policies: flow.reason }
   return kind === 'drop' || kind === 'audit'
     ? { number, time, kind, ...base, ...packetDetails(state, flow) }
-    : { number, time, kind, ...base, ...dnsDetails(flow) }
+    : { number, time, kind, ...base, ...dnsDetails(state, flow) }
 }
 
-function dnsDetails(flow: FlowDetails) {
+function dnsDetails({ core }: AdminState, flow: FlowDetails) {
   const answered = flow.kind === 'answered'
   return {
     client: addressOf(flow),
@@ -59,6 +61,7 @@ function dnsDetails(flow: FlowDetails) {
     outcome: answered ? flow.outcome : null,
     addresses: flow.addresses,
     reason: flow.reason === '' ? null : flow.reason,
+    rules: core.origins.places(flow.rule),
   }
 }
 
@@ -69,6 +72,7 @@ function packetDetails({ core }: AdminState, flow: FlowDetails) {
     port: flow.port,
     identity: flow.identity,
     labels: labelsOf(core, flow.identity),
+    names: flow.names,
     rules: core.origins.places(flow.rule),
     reason: flow.reason,
   }

@@ -9,6 +9,7 @@ import { CoreState } from '../../../src/control/core-state.ts'
 import { EndpointControl } from '../../../src/control/endpoint-control.ts'
 import { FlowRing } from '../../../src/control/flow-ring.ts'
 import { Housekeeping } from '../../../src/control/housekeeping.ts'
+import { packetFlowOf } from '../../../src/control/packet-flow.ts'
 import { PolicyControl } from '../../../src/control/policy-control.ts'
 import { Transition } from '../../../src/control/transition.ts'
 import type { Prefix } from '../../../src/core/ip.ts'
@@ -85,10 +86,7 @@ export class World {
     this.housekeeping = new Housekeeping({
       core,
       transition: this.transition,
-      onEvent: (event) => {
-        const kind = event.verdict === 'audit' ? 'audit' : 'drop'
-        this.flows.addPacket(clock.wall(), { ...event, kind })
-      },
+      onEvent: (event) => this.flows.addPacket(clock.wall(), packetFlowOf(this, event)),
       onHooks: () => assert.fail('the memory datapath has no hooks'),
     })
     this.upstream = this.#makeUpstream()
