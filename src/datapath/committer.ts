@@ -33,6 +33,8 @@ export interface CommitterOptions {
   readonly selectors: SelectorCache
   readonly policyMaps: PolicyMaps
   readonly labelSets: LabelSets
+  /** Told of identities that got their number, before any entry of the datapath carries it. */
+  readonly onNumbers?: (allocated: readonly Identity[]) => void
 }
 
 /** A commit that takes longer says that the datapath is stalled, in milliseconds. */
@@ -219,6 +221,8 @@ export class Committer {
 
   #gatherIdentities(): void {
     const { allocator, selectors, policyMaps, ipcache } = this.#to
+    const allocated = allocator.takeAllocated()
+    if (allocated.length > 0) this.#to.onNumbers?.(allocated)
     for (const id of allocator.takeFresh()) {
       const set = allocator.setOf(id)
       if (set === undefined) continue

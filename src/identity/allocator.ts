@@ -1,16 +1,15 @@
 // Label set -> numeric identity, counted. Equal sets have one number while anything refers to it, and for
 // a delay after, so that a name that comes and goes keeps its number. A number is handed to another set
-// only after the delay, and in practice only after all 2^24 numbers went round. Numbers that the kernel's
-// maps carried at the start are never handed out; the first one given is above the highest of them.
+// only after the delay, and in practice only after all 2^24 numbers went round; which one, numbers.ts says.
 //
 // A set with a `fqdn:` label that configuration did not pre-allocate is dynamic: answers make it, so its
 // count is bounded apart, and at the bound the set falls back to one with fewer fqdn labels (SEMANTICS 3).
 
 import type { Clock } from '../core/clock.ts'
-import { identity, type Identity } from '../core/ids.ts'
+import type { Identity } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
 import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
-import { FIRST_LOCAL, LAST_LOCAL } from './reserved.ts'
+import { Numbers, type NumbersOptions } from './numbers.ts'
 
 /** How long a number that nobody uses stays with its label set, in milliseconds. */
 const REUSE_DELAY_MS = 600_000
@@ -50,28 +49,25 @@ export class Allocator {
   /** Identities by their set without fqdn labels: where the fallback looks. */
   readonly #byBase = new Map<number, Set<Entry>>()
   readonly #cooling = new Set<Entry>()
-  readonly #carried: ReadonlySet<Identity>
+  readonly numbers: Numbers
+  #allocated: Identity[] = []
   #fresh: Identity[] = []
   #unused = new Set<Identity>()
-  #next: number
   #dynamic = 0
   #allocations = 0
   #fallbacks = 0
 
-  constructor(options: {
-    readonly labelSets: LabelSets
-    readonly clock: Clock
-    /** Numbers that kernel maps may still carry from an earlier daemon. */
-    readonly carried: ReadonlySet<Identity>
-    readonly dynamicMax: number
-  }) {
+  constructor(
+    options: NumbersOptions & {
+      readonly labelSets: LabelSets
+      readonly clock: Clock
+      readonly dynamicMax: number
+    },
+  ) {
     this.#sets = options.labelSets
     this.#clock = options.clock
     this.#dynamicMax = options.dynamicMax
-    this.#carried = options.carried
-    let highest: number = FIRST_LOCAL - 1
-    for (const id of options.carried) highest = Math.max(highest, id)
-    this.#next = highest >= LAST_LOCAL ? FIRST_LOCAL : highest + 1
+    this.numbers = new Numbers(options)
   }
 
   /** Identities in use by prefixes or pre-allocation. */
@@ -149,6 +145,13 @@ export class Allocator {
     if (entry.dynamic) this.#dynamic--
   }
 
+  /** Identities that got their number since the last call, from the daemon before or anew, in order. */
+  takeAllocated(): readonly Identity[] {
+    const allocated = this.#allocated
+    if (allocated.length > 0) this.#allocated = []
+    return allocated
+  }
+
   /** Identities that came into use since the last call, in order. */
   takeFresh(): readonly Identity[] {
     if (this.#fresh.length === 0) return this.#fresh
@@ -220,7 +223,10 @@ export class Allocator {
     this.#sets.retain(set)
     this.#sets.retain(baseSet)
     const entry: Entry = {
-      identity: this.#freeNumber(),
+      identity: this.numbers.take(
+        () => this.#sets.format(set),
+        (id) => this.#byNumber.has(id),
+      ),
       set,
       baseSet,
       references: 0,
@@ -234,16 +240,8 @@ export class Allocator {
     if (family === undefined) this.#byBase.set(baseSet, new Set([entry]))
     else family.add(entry)
     this.#allocations++
+    this.#allocated.push(entry.identity)
     return entry
-  }
-
-  #freeNumber(): Identity {
-    for (let tried: number = FIRST_LOCAL; tried <= LAST_LOCAL; tried++) {
-      const candidate = identity(this.#next)
-      this.#next = this.#next >= LAST_LOCAL ? FIRST_LOCAL : this.#next + 1
-      if (!this.#byNumber.has(candidate) && !this.#carried.has(candidate)) return candidate
-    }
-    throw new Error('Cannot allocate an identity: all 2^24 numbers are in use')
   }
 
   #baseOf(set: number): number {
