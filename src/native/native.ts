@@ -40,9 +40,29 @@ export interface Posix {
   socketPair(): readonly [number, number] | number
   /** The descriptors of one message that has come to such an end; -EAGAIN when none has. */
   receiveFds(fd: number): readonly number[] | number
+  /** A datagram socket connected to the UNIX socket at `path`; writes to it never wait. */
+  datagramsTo(path: string): number
   /** A network namespace of its own for this thread and what it starts. */
   unshareNetwork(): number
+  /** One datagram to a path, or to an abstract name (`@name`). */
+  localSend(path: string, octets: Uint8Array): number
+  /** A socket file (0600) that takes connections of messages; watch it with `linkWatch`. */
+  localListen(path: string): number
+  localConnect(path: string): number
+  /** -EAGAIN when nobody waits. */
+  localAccept(fd: number): number
+  /** Process id and user of who is at the other end. */
+  localPeer(fd: number): readonly [number, number] | number
+  /** One message of at least an octet with `count` descriptors; -EAGAIN when there is no room. */
+  messageSend(fd: number, octets: Uint8Array, descriptors: Int32Array, count: number): number
+  /** Octets of one message, 0 at the end; `descriptors[0]` says how many follow there (MESSAGE_FDS_MAX at most). */
+  messageReceive(fd: number, into: Uint8Array, descriptors: Int32Array): number
+  /** What a given descriptor is: family, SOCK_*, port, and whether it listens, is transparent, is for IPv6 alone. */
+  socketFacts(fd: number, address: Uint8Array): readonly number[] | number
 }
+
+/** Descriptors of one message. */
+export const MESSAGE_FDS_MAX = 253
 
 /** The connection table (conntrack.ts); records are of conntrack.c's layout. */
 export interface ConntrackAddon {

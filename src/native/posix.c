@@ -1,6 +1,6 @@
 /* The system calls that Node lacks and that need no libbpf: locks, interface numbers, news of interfaces,
- * cgroup ids, bpffs mounts. Every function returns at once. Failures are negative errno values. Without uv.h at
- * build time news of interfaces can't be watched, only drained. */
+ * cgroup ids, bpffs mounts, sockets of this machine (local-socket.h). Every function returns at once. Failures are
+ * negative errno values. Without uv.h at build time news of interfaces can't be watched, only drained. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,11 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "addon.h"
+#include "local-socket.h"
 #if __has_include(<uv.h>)
 #include "watch.h"
 #endif
@@ -300,6 +302,29 @@ static napi_value socket_pair(napi_env env, napi_callback_info info)
 	return list;
 }
 
+/* datagramsTo(path) -> fd, -errno. A datagram socket connected to the UNIX socket at `path`; writes to it never wait. */
+static napi_value datagrams_to(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	char path[PATH_SIZE];
+	text(&call, 0, path, sizeof(path));
+	if (call.bad)
+		return NULL;
+	if (strlen(path) >= sizeof(to.sun_path))
+		return number(env, -ENAMETOOLONG);
+	strcpy(to.sun_path, path);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return number(env, -errno);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
+		int error = errno;
+		close(fd);
+		return number(env, -error);
+	}
+	return number(env, fd);
+}
+
 /* receiveFds(fd) -> [fd, ...] of one message that has come, -EAGAIN when none has, -errno */
 static napi_value receive_fds(napi_env env, napi_callback_info info)
 {
@@ -348,7 +373,10 @@ NAPI_MODULE_INIT()
 		{ "closeFd", close_fd },       { "mountBpf", mount_bpf },   { "unmount", unmount },
 		{ "unshareNetwork", unshare_network }, { "ifList", if_list },
 		{ "linkWatch", link_watch },   { "linkUnwatch", link_unwatch },
-		{ "socketPair", socket_pair }, { "receiveFds", receive_fds }, { NULL, NULL },
+		{ "socketPair", socket_pair }, { "receiveFds", receive_fds }, { "datagramsTo", datagrams_to },
+		{ "localSend", local_send },   { "localListen", local_listen }, { "localConnect", local_connect },
+		{ "localAccept", local_accept }, { "localPeer", local_peer }, { "messageSend", message_send },
+		{ "messageReceive", message_receive }, { "socketFacts", socket_facts }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;
