@@ -4,9 +4,10 @@ import type { AdminState, AuditScope, AuditResult } from './admin/state.ts'
 import type { Endpoint } from './endpoints/registry.ts'
 import { indexLabels, selectorMatches } from './policy/labels.ts'
 import type { Daemon } from './daemon.ts'
+import type { KeptFlows } from './open-flows.ts'
 import { formatServer } from './proxy/server-pool.ts'
 import type { PolicyFile } from './sources/policy-files.ts'
-import { limitUses, type LimitUse } from './telemetry/limits.ts'
+import { limitUses } from './telemetry/limits.ts'
 import { describeInterception } from './intercept/describe.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { VERSION } from './version.ts'
@@ -17,19 +18,15 @@ export interface DaemonAdmin {
 }
 
 /** `detach` takes all enforcement away and ends the process; undefined where nothing enforces. */
-export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined): DaemonAdmin {
+export function makeDaemonAdmin(
+  daemon: Daemon,
+  detach: (() => void) | undefined,
+  keptFlows?: KeptFlows,
+): DaemonAdmin {
   const { clock, core, policies, endpoints, transition, flows, sources } = daemon
   const { upstream, responder, judge, pipeline, learner, listeners, unknown, releases } =
     daemon.proxy
-  const limits = (): readonly LimitUse[] =>
-    limitUses({
-      bounds: daemon.config.limits,
-      core,
-      endpoints,
-      upstream,
-      tcp: listeners.tcp,
-      responder,
-    })
+  const limits = limitsOf(daemon, keptFlows)
   const policyFiles = (): Iterable<PolicyFile> => sources.policyFiles
   const shared = { version: VERSION, core, policies, transition, policyFiles, limits }
   const metrics = new Metrics({
@@ -46,6 +43,7 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
     prewarm: daemon.proxy.prewarm,
     listeners,
     endpoints,
+    keptFlows,
     mode: () => daemon.mode,
   })
   const state: AdminState = {
@@ -53,6 +51,7 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
     clock,
     startedAt: clock.wall(),
     flows,
+    keptFlows,
     releases,
     endpoints,
     detach,
@@ -73,6 +72,15 @@ export function makeDaemonAdmin(daemon: Daemon, detach: (() => void) | undefined
 
 function upstreamStates(daemon: Daemon): ReturnType<AdminState['upstreams']> {
   const { pool } = daemon.proxy.upstream
+function limitsOf(daemon: Daemon, keptFlows: KeptFlows | undefined): AdminState['limits'] {
+  const { core, endpoints } = daemon
+  const { upstream, responder, listeners } = daemon.proxy
+  const bounds = daemon.config.limits
+  const flowFiles = keptFlows?.files
+  const { tcp } = listeners
+  return () => limitUses({ bounds, core, endpoints, upstream, tcp, responder, flowFiles })
+}
+
   return daemon.servers.map((server, i) => {
     const mean = pool.rtt.means[i]!
     return {

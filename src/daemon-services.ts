@@ -6,11 +6,13 @@ import { join, resolve } from 'node:path'
 import { AdminServer } from './admin/server.ts'
 import { MetricsServer } from './admin/metrics-server.ts'
 import type { AdminState } from './admin/state.ts'
+import { keptText } from './admin/views/flows.ts'
 import type { Config } from './config/config.ts'
 import { systemClock } from './core/clock.ts'
 import { Daemon } from './daemon.ts'
 import { makeDaemonAdmin } from './daemon-admin.ts'
 import { isBuilt, loadPosix } from './native/native.ts'
+import { KeptFlows } from './open-flows.ts'
 import { openDatapath } from './open-datapath.ts'
 import { lockOrFail, pinLockFile, tableLockFile } from './state/lock.ts'
 import { readSettings, writeSettings } from './state/settings-file.ts'
@@ -34,6 +36,7 @@ export class DaemonServices {
   readonly #admin: AdminServer | undefined
   readonly #scrape: MetricsServer | undefined
   readonly #unlock: () => void
+  readonly #flows: KeptFlows | undefined
 
   /** Takes the locks and the datapath; throws InvalidInputError or UnavailableError, and then holds nothing. */
   constructor({ config, log, outside, makeDetach }: ServicesOptions) {
@@ -45,7 +48,9 @@ export class DaemonServices {
       this.#unlock()
       throw error
     }
-    const { state, metrics } = makeDaemonAdmin(this.daemon, makeDetach?.(this.daemon))
+    this.#flows = outside.state ? this.#makeFlows(config, log) : undefined
+    const detach = makeDetach?.(this.daemon)
+    const { state, metrics } = makeDaemonAdmin(this.daemon, detach, this.#flows)
     this.state = state
     this.#metrics = metrics
     const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
@@ -56,6 +61,11 @@ export class DaemonServices {
   }
 
   /** The port of the metrics; undefined when there are none, or before the start. */
+  #makeFlows(config: Config, log: Log): KeptFlows {
+    const describe = (number: number): string => keptText(this.state, number)
+    return new KeptFlows({ config, log, ring: this.daemon.flows, clock: systemClock, describe })
+  }
+
   get metricsPort(): number | undefined {
     return this.#scrape?.port
   }
@@ -65,6 +75,7 @@ export class DaemonServices {
     await this.#scrape?.start()
     await this.#admin?.start()
     await this.daemon.start()
+    this.#flows?.keeper.start()
   }
 
   /** Everything down; what the kernel enforces stays in force. */
@@ -75,6 +86,7 @@ export class DaemonServices {
     await this.daemon.interception.stop()
     this.daemon.stop()
     this.#unlock()
+    await this.#flows?.keeper.stop()
     this.#log.flush()
   }
 }
@@ -90,6 +102,10 @@ function makeDaemon(config: Config, log: Log, keepsState: boolean): Daemon {
     auditSettings: settings.audit,
     saveAudit: (audit) => writeSettings(file, audit),
   })
+    resourceKeeper: new ResourceShards({
+      folder: join(config.state.directory, 'resources'),
+      onFault: (fault) => log.warn({ fault }, 'kept resources passed over'),
+    }),
 }
 
 /** One daemon per state folder and pin path or table; returns what gives it back. Without the native part there is no lock, and that is said. */

@@ -27,6 +27,9 @@ const READ: Readonly<Record<string, PathText>> = {
     summary:
       'JSON lines; follow=1 goes on, verdict= takes a verdict or kind, last= so many of the latest',
   },
+  '/v1/flows/kept': {
+    summary: 'JSON lines kept on disk, oldest first: flows of a kind with count, first and last',
+  },
   '/v1/openapi.json': { summary: 'This document' },
 }
 
@@ -39,6 +42,18 @@ const CHANGE: Readonly<Record<string, PathText>> = {
     one: 'Explanation',
   },
   '/v1/detach': { summary: 'Takes all enforcement away and ends the daemon' },
+}
+
+/** Paths with a name in them. */
+const NAMED: Readonly<Record<string, Readonly<Record<'put' | 'delete', PathText>>>> = {
+  '/v1/resources/{name}': {
+    put: {
+      summary: 'Adds an external resource or changes it; answers when it is in force and kept',
+      body: 'ResourceBody',
+      one: 'ResourceChange',
+    },
+    delete: { summary: 'Takes it away again', one: 'ResourceChange' },
+  },
 }
 
 const TEXT = { type: 'string' }

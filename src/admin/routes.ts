@@ -28,6 +28,8 @@ export type Answer =
   | { readonly kind: 'object'; readonly value: object }
   | { readonly kind: 'flows'; readonly query: FlowQuery }
   | { readonly kind: 'error'; readonly status: number; readonly error: string }
+  /** JSON lines as they are on disk. */
+  | { readonly kind: 'lines'; readonly lines: AsyncIterable<string> }
 
 type Handler = (
   state: AdminState,
@@ -51,6 +53,7 @@ const GET: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ],
   ['/v1/flows', (state, query) => flows(state, query)],
   ['/v1/openapi.json', (state) => object(openApi(state.version))],
+  ['/v1/flows/kept', (state) => keptFlows(state)],
 ])
 
 const POST: ReadonlyMap<string, Handler> = new Map<string, Handler>([
@@ -137,3 +140,9 @@ function object(value: object): Answer {
 function failure(status: number, error: string): Answer {
   return { kind: 'error', status, error }
 }
+function keptFlows({ keptFlows: kept }: AdminState): Answer {
+  return kept === undefined
+    ? failure(409, 'flows are not kept on disk here')
+    : { kind: 'lines', lines: kept.read() }
+}
+

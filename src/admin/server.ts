@@ -64,7 +64,8 @@ export class AdminServer {
 
 async function write(state: AdminState, answer: Answer, response: ServerResponse): Promise<void> {
   const status = answer.kind === 'error' ? answer.status : 200
-  const type = answer.kind === 'flows' ? 'application/x-ndjson' : JSON_TYPE
+  const isLines = answer.kind === 'flows' || answer.kind === 'lines'
+  const type = isLines ? 'application/x-ndjson' : JSON_TYPE
   switch (answer.kind) {
     case 'rows':
       response.writeHead(status, { 'content-type': type })
@@ -88,6 +89,16 @@ async function write(state: AdminState, answer: Answer, response: ServerResponse
       response.writeHead(status, { 'content-type': type })
       response.flushHeaders()
       return await writeFlows(response, state, answer.query)
+    case 'lines': {
+      response.writeHead(status, { 'content-type': type })
+      const writer = new SliceWriter(response, state.clock)
+      for await (const lines of answer.lines) {
+        if (!writer.open) return
+        writer.add(lines)
+        await writer.flush()
+      }
+      return
+    }
     case 'error':
       response.writeHead(status, { 'content-type': type })
       response.write(`${JSON.stringify({ error: answer.error })}\n`)

@@ -56,6 +56,8 @@ export interface AdminState {
   readonly policies: PolicyControl
   readonly transition: { readonly realizedRevision: number; readonly pending: boolean }
   readonly flows: FlowRing
+  /** Undefined where none are kept outside of the process. */
+  readonly keptFlows: { read(): AsyncIterable<string> } | undefined
   /** Answers that wait for the datapath. */
   readonly releases: { readonly count: number }
   readonly endpoints: {

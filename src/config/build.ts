@@ -18,12 +18,15 @@ import type {
   Config,
   DatapathConfig,
   DnsConfig,
+  FlowsConfig,
   ListenerConfig,
   PlacedPath,
   UpstreamServer,
   UpstreamsConfig,
 } from './config.ts'
 import type { ConfigKeys } from './schema.ts'
+
+const FLOWS_SIZE_MIN = 1_048_576
 
 /** The config, and what is wrong with it; with faults it must not be used. */
 export function buildConfig(
@@ -87,6 +90,7 @@ class Builder {
       },
       datapath: this.#datapath(),
       state: { directory: keys.state.directory },
+      flows: this.#flows(),
       admin: keys.admin,
       metrics: keys.metrics,
       dns: this.#dns(),
@@ -195,6 +199,15 @@ class Builder {
       protectedPrefixes: toPrefixes(dns['protected-prefixes']),
       prewarm: dns.prewarm,
     }
+  }
+
+  #flows(): FlowsConfig {
+    const { keep, output } = this.#keys.flows
+    const maxOctets = this.#keys.flows['max-size']
+    if (maxOctets < FLOWS_SIZE_MIN) {
+      this.#fault(['flows', 'max-size'], 'flows.max-size: found less than 1MiB')
+    }
+    return { keepMs: keep, maxOctets, outputs: [...new Set(output)] }
   }
 
   #expected(path: SourcePath, found: string, expected: string): void {

@@ -30,6 +30,7 @@ export interface Config {
   readonly audit: { readonly node: boolean; readonly endpoints: readonly LabelSelector[] }
   readonly datapath: DatapathConfig
   readonly state: { readonly directory: string }
+  readonly flows: FlowsConfig
   readonly admin: { readonly socket: string }
   /** `address` without port, as in RFC 5952; port 0 takes a free one. */
   readonly metrics: { readonly address: string; readonly port: number }
@@ -111,6 +112,14 @@ export type DatapathConfig = {
   | { readonly kind: 'ebpf'; readonly pinPath: string }
   | { readonly kind: 'nftables' }
 )
+
+/** Flows kept outside of the process. */
+export interface FlowsConfig {
+  readonly keepMs: number
+  /** Octets of all files. */
+  readonly maxOctets: number
+  readonly outputs: readonly ('file' | 'stdout' | 'syslog')[]
+}
 
 export interface DnsConfig {
   readonly denyResponse: 'refused' | 'nxdomain' | 'nodata' | 'drop'

@@ -86,8 +86,16 @@ export const configSchema = group('namegate configuration', {
     then: oneOf(['keep', 'audit', 'deny'], { ...LATER, default: 'keep', doc: 'what happens then' }),
   }).prefault({}),
   flows: group('Decisions and drops kept on disk', {
-    keep: duration({ ...LATER, default: '7d', doc: 'age at which they go' }),
-    'max-size': size({ ...LATER, default: '256MiB', doc: 'size at which the oldest go' }),
+    keep: duration({ default: '7d', min: 60_000, doc: 'age at which they go' }),
+    'max-size': size({
+      default: '256MiB',
+      doc: 'size of all at which the oldest go, at least 1MiB',
+    }),
+    output: list(oneOf(['file', 'stdout', 'syslog'], { default: 'file', doc: 'one place' }), {
+      default: ['file'],
+      doc: 'where they go: file is the folder flows in that of the state',
+      unit: 'list of file, stdout and syslog, empty for nowhere',
+    }),
   }).prefault({}),
   admin: group('The admin API', {
     socket: text({ default: 'var/run/admin.sock', doc: 'UNIX socket', unit: 'path' }),

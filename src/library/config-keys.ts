@@ -151,8 +151,14 @@ export interface GateConfig {
   /** Not built yet. */
   sources?:
     { 'max-age'?: Duration | undefined; then?: 'keep' | 'audit' | 'deny' | undefined } | undefined
-  /** Not built yet. */
-  flows?: { keep?: Duration | undefined; 'max-size'?: Size | undefined } | undefined
+  /** Flows kept outside of the program; only with `state`. */
+  flows?:
+    | {
+        keep?: Duration | undefined
+        'max-size'?: Size | undefined
+        output?: readonly ('file' | 'stdout' | 'syslog')[] | undefined
+      }
+    | undefined
   /** Left out: no socket for `namegate get`, `status` and the like. */
   admin?: { socket?: string | undefined } | undefined
   /** Left out: no metrics. Port 0 takes a free one, which `Gate.metricsPort` tells. */

@@ -46,11 +46,19 @@ export interface LimitSources {
     >
   }
   readonly responder: { readonly counters: Readonly<Record<'truncated', number>> }
+  /** Files of kept flows; undefined where none are kept. */
+  readonly flowFiles?:
+    | {
+        readonly octets: number
+        readonly maxOctets: number
+        readonly counters: Readonly<Record<'removedBySize', number>>
+      }
+    | undefined
 }
 
 /** Every bound that is enforced, in the order of SEMANTICS 6. */
 export function limitUses(sources: LimitSources): readonly LimitUse[] {
-  const { bounds, core, endpoints, upstream, tcp, responder } = sources
+  const { bounds, core, endpoints, upstream, tcp, responder, flowFiles } = sources
   const { names, allocator, selectors, policyMaps, datapath } = core
   const { registry } = endpoints
   const row = (limit: LimitKey, use: number | undefined, hits: number): LimitUse => {
@@ -75,5 +83,12 @@ export function limitUses(sources: LimitSources): readonly LimitUse[] {
     row('tcp-idle-timeout', undefined, tcp.counters.closedIdle),
     row('tcp-message-timeout', undefined, tcp.counters.closedIncomplete),
     row('udp-message', undefined, responder.counters.truncated),
+    ...(flowFiles === undefined ? [] : [flowFilesUse(flowFiles)]),
   ]
+}
+
+/** The one bound that is no key of `limits`; a hit is a file that went. */
+function flowFilesUse(files: NonNullable<LimitSources['flowFiles']>): LimitUse {
+  const { octets, maxOctets, counters } = files
+  return { limit: 'flows.max-size', use: octets, bound: maxOctets, hits: counters.removedBySize }
 }

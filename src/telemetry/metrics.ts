@@ -4,6 +4,7 @@ import { Registry } from 'prom-client'
 import { addGauge } from './metrics/build.ts'
 import { addDatapathMetrics } from './metrics/datapath.ts'
 import { addDnsMetrics } from './metrics/dns.ts'
+import { addFlowMetrics } from './metrics/flows.ts'
 import { addKnowledgeMetrics } from './metrics/knowledge.ts'
 import { addLimitMetrics } from './metrics/limits.ts'
 import { addPolicyMetrics } from './metrics/policy.ts'
@@ -24,6 +25,7 @@ export class Metrics {
     addPolicyMetrics(this.#registry, sources)
     addDatapathMetrics(this.#registry, sources)
     addLimitMetrics(this.#registry, sources)
+    addFlowMetrics(this.#registry, sources)
     this.#stop = addProcessMetrics(this.#registry)
     addGauge(this.#registry, {
       name: 'build_info',

@@ -10,8 +10,6 @@ const ROWS: readonly (readonly [text: string, message: string])[] = [
   ['state: { restore-grace: 1m }', 'state.restore-grace: "1m" ... 10m'],
   ['sources: { max-age: 1h }', 'sources.max-age: "1h" ... 24h'],
   ['sources: { then: deny }', 'sources.then: "deny" ... keep'],
-  ['flows: { keep: 1d }', 'flows.keep: "1d" ... 7d'],
-  ['flows: { max-size: 1GiB }', 'flows.max-size: "1GiB" ... 256MiB'],
   ['dns: { tcp-idle: 1h }', 'dns.tcp-idle: "1h" ... 6h'],
   ['dns: { udp-idle: 1h }', 'dns.udp-idle: "1h" ... 3m'],
   ['limits: { names-per-wildcard: 1 }', 'limits.names-per-wildcard: 1 ... 10000'],

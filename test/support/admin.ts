@@ -29,6 +29,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     policies: node.policies,
     transition: node.transition,
     flows: new FlowRing(),
+    keptFlows: undefined,
     releases: { count: 0 },
     endpoints: node.endpoints,
     resources: () => [],

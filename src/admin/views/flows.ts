@@ -51,6 +51,19 @@ export function flowView(
     : { number, time, kind, ...base, ...dnsDetails(state, flow) }
 }
 
+/** The same for a flow that is kept, which has no number and times of its own: members of the object, without braces. */
+export function keptText(state: AdminState, number: number): string {
+  const {
+    number: _number,
+    time: _time,
+    ...rest
+  } = flowView(state, number, undefined) ?? {
+    number,
+    time: '',
+  }
+  return JSON.stringify(rest).slice(1, -1)
+}
+
 function dnsDetails({ core }: AdminState, flow: FlowDetails) {
   const answered = flow.kind === 'answered'
   return {

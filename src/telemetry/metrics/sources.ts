@@ -46,6 +46,16 @@ export interface MetricsSources {
   readonly policies: { readonly revision: number; readonly policies: readonly Policy[] }
   readonly transition: { readonly realizedRevision: number }
   readonly endpoints: { readonly registry: { readonly size: number } }
+  /** Undefined where no flows are kept. */
+  readonly keptFlows?:
+    | {
+        readonly lost: number
+        readonly remembered: number
+        readonly failed: number
+        lines(): Iterable<readonly [output: string, lines: number]>
+        refused(): Iterable<readonly [output: string, lines: number]>
+      }
+    | undefined
   /** State of each policy file: `in-force`, `last-good`, `rejected`. */
   policyFiles(): Iterable<{ readonly state: string }>
   mode(): string

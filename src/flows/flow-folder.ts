@@ -1,0 +1,55 @@
+// The folder of kept flows: which files are in it, oldest first, and what is in them. Written by FlowFiles; read by the admin API
+// and the command line, also while it is written.
+
+import { createReadStream } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Under the state folder. */
+export const FLOW_FOLDER = 'flows'
+const NAME = /^flows-([0-9]{10})\.jsonl$/
+
+export interface FlowFile {
+  readonly name: string
+  /** The greater the younger. */
+  readonly number: number
+  octets: number
+  /** When it was last written to, wall-clock milliseconds. */
+  changed: number
+}
+
+export function flowFileName(number: number): string {
+  return `flows-${String(number).padStart(10, '0')}.jsonl`
+}
+
+/** Oldest first; what has another name is somebody else's. */
+export async function listFlowFiles(folder: string): Promise<FlowFile[]> {
+  const files: FlowFile[] = []
+  for (const name of (await readdir(folder)).toSorted()) {
+    const number = Number(NAME.exec(name)?.[1] ?? 0)
+    if (number === 0) continue
+    const found = await stat(join(folder, name)).catch(() => undefined)
+    if (found !== undefined)
+      files.push({ name, number, octets: found.size, changed: found.mtimeMs })
+  }
+  return files
+}
+
+/** The text of all files, oldest first, in pieces; a line that was cut short by a crash is left out. */
+export async function* readFlowFolder(folder: string): AsyncIterable<string> {
+  const files = await listFlowFiles(folder).catch(() => [])
+  for (const { name } of files) {
+    let rest = ''
+    try {
+      for await (const piece of createReadStream(join(folder, name), 'utf8')) {
+        const text = rest + String(piece)
+        const end = text.lastIndexOf('\n') + 1
+        rest = text.slice(end)
+        if (end > 0) yield text.slice(0, end)
+      }
+    } catch (error) {
+      // Removed meanwhile because it was the oldest.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+    }
+  }
+}

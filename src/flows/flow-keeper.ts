@@ -1,0 +1,154 @@
+// Keeps flows: looks at the ring ten times a second, counts what is new (FlowTally) and hands what is due to the outputs once a
+// second, as JSON lines `{first, last, count, node, ...flow}`. The ring has no listeners, so a flow costs the packet path nothing
+// for being kept; a look takes slices of about a millisecond. Nothing here waits for an output: what none has room for stays counted
+// and is told later, and what finds no row, or was overwritten in the ring before it was looked at, is counted as lost and told
+// as a line of kind `lost`.
+
+import type { FlowRing } from '../control/flow-ring.ts'
+import type { Clock, Timer } from '../core/clock.ts'
+import type { FlowOutput, FlowOutputName } from './flow-output.ts'
+import { FlowTally, type Counted } from './flow-tally.ts'
+
+const LOOK_MS = 100
+const DRAIN_MS = 1_000
+/** Flows of the ring and lines for the outputs that one slice takes. */
+const LOOK_SLICE = 4_096
+const DRAIN_SLICE = 512
+/** More than a line can have: names are short, lists of labels bounded by the endpoints file. */
+const LINE_MAX = 8_192
+/** A second in all for outputs that wait for a disk or a reader. */
+const FLUSH_ROUNDS = 100
+const FLUSH_ROUND_MS = 10
+
+export interface FlowKeeperOptions {
+  readonly ring: FlowRing
+  readonly clock: Clock
+  readonly outputs: readonly FlowOutput[]
+  /** The name of this node, in each line. */
+  readonly node: string
+  /** Members of the JSON object of a flow of the ring, without braces. */
+  readonly describe: (number: number) => string
+}
+
+export class FlowKeeper {
+  readonly tally: FlowTally
+  /** Flows that were overwritten in the ring before they were looked at. */
+  overrun = 0
+  /** Lines that an output took, and that it had no room for while another had. */
+  readonly taken = new Map<FlowOutputName, number>()
+  readonly refused = new Map<FlowOutputName, number>()
+  readonly #options: FlowKeeperOptions
+  readonly #node: string
+  #seen: number
+  #told = 0
+  #isLooking = false
+  #nextDrain = 0
+  #timer: Timer | undefined
+
+  constructor(options: FlowKeeperOptions) {
+    const { ring, describe } = options
+    this.#options = options
+    this.#node = JSON.stringify(options.node)
+    this.tally = new FlowTally({ ring, describe })
+    this.#seen = ring.count
+  }
+
+  /** Flows that are in no line. */
+  get lost(): number {
+    return this.overrun + this.tally.lost
+  }
+
+  start(): void {
+    this.#timer = this.#options.clock.every(LOOK_MS, () => this.#tick())
+  }
+
+  /** The last lines, and the end of the outputs. */
+  async stop(): Promise<void> {
+    this.#timer?.cancel()
+    await this.flush()
+    await Promise.all(this.#options.outputs.map(async (output) => await output.stop()))
+  }
+
+  /** Tells the outputs now what they would be told later, as far as they take it within a second. */
+  async flush(): Promise<void> {
+    const { clock } = this.#options
+    while (this.#look());
+    for (let i = 0; i < FLUSH_ROUNDS && this.#drain(true); i++) {
+      await new Promise<void>((resolve) => clock.after(FLUSH_ROUND_MS, resolve))
+    }
+  }
+
+  #tick(): void {
+    const { clock } = this.#options
+    if (!this.#isLooking) this.#lookOn()
+    const now = clock.now()
+    if (now < this.#nextDrain) return
+    for (const output of this.#options.outputs) output.tick()
+    this.#nextDrain = now + (this.#drain(false) ? LOOK_MS : DRAIN_MS)
+  }
+
+  #lookOn(): void {
+    this.#isLooking = this.#look()
+    if (this.#isLooking) this.#options.clock.soon(() => this.#lookOn())
+  }
+
+  /** One slice; whether there is more. */
+  #look(): boolean {
+    const { ring } = this.#options
+    if (this.#seen < ring.oldest) {
+      this.overrun += ring.oldest - this.#seen
+      this.#seen = ring.oldest
+    }
+    const until = Math.min(ring.count, this.#seen + LOOK_SLICE)
+    while (this.#seen < until) this.tally.add(this.#seen++)
+    return this.#seen < ring.count
+  }
+
+  /** One slice; whether something that is due was left. */
+  #drain(all: boolean): boolean {
+    const { clock, outputs } = this.#options
+    const now = clock.wall()
+    const room = Math.max(0, ...outputs.map((output) => output.room))
+    if (room < LINE_MAX) return true
+    let text = this.#lostLine(now)
+    let lines = text === '' ? 0 : 1
+    let left = false
+    const take = (counted: Counted): boolean => {
+      left = lines === DRAIN_SLICE || text.length + LINE_MAX > room
+      if (left) return false
+      text += this.#line(counted)
+      lines++
+      return true
+    }
+    this.tally.drain(now, take, all)
+    if (lines > 0) this.#hand(text, lines)
+    return left
+  }
+
+  #hand(text: string, lines: number): void {
+    const octets = Buffer.byteLength(text)
+    for (const output of this.#options.outputs) {
+      const fits = octets <= output.room
+      const counts = fits ? this.taken : this.refused
+      counts.set(output.name, (counts.get(output.name) ?? 0) + lines)
+      if (fits) output.write(text)
+    }
+  }
+
+  #line({ text, count, first, last }: Counted): string {
+    const times = `"first":"${formatTime(first)}","last":"${formatTime(last)}"`
+    return `{${times},"count":${count},"node":${this.#node},${text}}\n`
+  }
+
+  #lostLine(now: number): string {
+    const count = this.lost - this.#told
+    if (count === 0) return ''
+    this.#told = this.lost
+    const text = '"kind":"lost","verdict":"event","endpoint":null'
+    return this.#line({ text, count, first: now, last: now })
+  }
+}
+
+function formatTime(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,195 @@
+// Flows of the ring counted by what they are: who, what, verdict. What is new is due at once, what repeats after a minute, then
+// two, four and so on up to an hour, with how often and when first and last; what was silent for ten minutes is forgotten, so that
+// it is new when it comes again. So each thing that happened is told once soon, and none is told a thousand times.
+//
+// Bounded: an endpoint may have as many rows as are free, so that one that asks random names leaves room for all others. What
+// finds no row is counted in `lost`. Adding a known flow allocates nothing; a new one costs its text. Read off the packet path.
+
+import { FLOW_KEY_WORDS, type FlowRing } from '../control/flow-ring.ts'
+import { HASH_FACTOR, HASH_START, NAME_OCTETS_MAX, finishHash } from '../core/name.ts'
+import { HashIndex } from '../core/hash-index.ts'
+import { OctetArena } from '../core/octet-arena.ts'
+import { Slots } from '../core/slots.ts'
+
+/** About 500 octets each when all are in use: 32 MiB, which only a node with so many different flows in an hour pays. */
+export const TALLY_ROWS = 65_536
+const REPEAT_MS = 60_000
+const REPEAT_MAX_MS = 3_600_000
+const SILENT_MS = 600_000
+/** Word of the key that names the endpoint. */
+const ENDPOINT_WORD = 1
+
+/** One kind of flow since it was told last. Times are wall-clock milliseconds. */
+export interface Counted {
+  /** The members of a JSON object, without braces. */
+  readonly text: string
+  readonly count: number
+  readonly first: number
+  readonly last: number
+}
+
+export interface FlowTallyOptions {
+  readonly ring: FlowRing
+  /** Members of the JSON object of a flow, without braces. */
+  readonly describe: (number: number) => string
+  readonly rows?: number
+}
+
+export class FlowTally {
+  /** Flows that found no row. */
+  lost = 0
+  readonly #ring: FlowRing
+  readonly #describe: (number: number) => string
+  readonly #slots: Slots
+  readonly #index: HashIndex
+  readonly #names = new OctetArena()
+  readonly #keys: Uint32Array
+  readonly #hashes: Uint32Array
+  readonly #nameHandles: Int32Array
+  readonly #nameLengths: Uint8Array
+  readonly #counts: Float64Array
+  readonly #firsts: Float64Array
+  readonly #lasts: Float64Array
+  readonly #dues: Float64Array
+  readonly #waits: Float64Array
+  /** Undefined: a row that is not in use. */
+  readonly #texts: (string | undefined)[] = []
+  readonly #details: (string | undefined)[] = []
+  readonly #rowsOf = new Map<number, number>()
+  readonly #key = new Uint32Array(FLOW_KEY_WORDS)
+  readonly #name = new Uint8Array(NAME_OCTETS_MAX)
+  #nameLength = 0
+
+  constructor({ ring, describe, rows = TALLY_ROWS }: FlowTallyOptions) {
+    this.#ring = ring
+    this.#describe = describe
+    this.#slots = new Slots(rows)
+    this.#index = new HashIndex(rows, { hashOfRow: (row) => this.#hashes[row]! })
+    this.#keys = new Uint32Array((rows + 1) * FLOW_KEY_WORDS)
+    this.#hashes = new Uint32Array(rows + 1)
+    this.#nameHandles = new Int32Array(rows + 1)
+    this.#nameLengths = new Uint8Array(rows + 1)
+    this.#counts = new Float64Array(rows + 1)
+    this.#firsts = new Float64Array(rows + 1)
+    this.#lasts = new Float64Array(rows + 1)
+    this.#dues = new Float64Array(rows + 1)
+    this.#waits = new Float64Array(rows + 1)
+  }
+
+  /** Different flows that are remembered. */
+  get size(): number {
+    return this.#slots.used
+  }
+
+  /** Counts flow `number` of the ring, which still has it. */
+  add(number: number): void {
+    const ring = this.#ring
+    ring.writeKey(number, this.#key)
+    this.#nameLength = ring.copyName(number, this.#name)
+    const detail = ring.detailOf(number)
+    const hash = this.#hash()
+    const time = ring.timeOf(number)
+    const row = this.#find(hash, detail) || this.#make(number, hash, detail)
+    if (row === 0) {
+      this.lost++
+      return
+    }
+    if (this.#counts[row] === 0) this.#firsts[row] = time
+    this.#counts[row]!++
+    this.#lasts[row] = time
+  }
+
+  /**
+   * What is due at `now`, oldest row first, while `take` wants more; `all` makes everything due. What is taken counts from
+   * nothing again. Forgets what was silent.
+   */
+  drain(now: number, take: (counted: Counted) => boolean, all = false): void {
+    const { high } = this.#slots
+    for (let row = 1; row <= high; row++) {
+      const text = this.#texts[row]
+      if (text === undefined) continue
+      const count = this.#counts[row]!
+      if (count === 0) {
+        if (now - this.#lasts[row]! >= SILENT_MS) this.#forget(row)
+        continue
+      }
+      if (!all && this.#dues[row]! > now) continue
+      if (!take({ text, count, first: this.#firsts[row]!, last: this.#lasts[row]! })) return
+      this.#counts[row] = 0
+      const wait = Math.min(Math.max(REPEAT_MS, this.#waits[row]! * 2), REPEAT_MAX_MS)
+      this.#waits[row] = wait
+      this.#dues[row] = now + wait
+    }
+  }
+
+  #make(number: number, hash: number, detail: string): number {
+    const endpoint = this.#key[ENDPOINT_WORD]!
+    const own = this.#rowsOf.get(endpoint) ?? 0
+    if (own >= this.#slots.capacity - this.#slots.used) return 0
+    const row = this.#slots.take()
+    if (row === 0) return 0
+    this.#rowsOf.set(endpoint, own + 1)
+    this.#keys.set(this.#key, row * FLOW_KEY_WORDS)
+    this.#hashes[row] = hash
+    this.#nameLengths[row] = this.#nameLength
+    if (this.#nameLength > 0) {
+      this.#nameHandles[row] = this.#names.store(this.#name, 0, this.#nameLength)
+    }
+    this.#details[row] = detail
+    this.#texts[row] = this.#describe(number)
+    this.#counts[row] = 0
+    this.#dues[row] = 0
+    this.#waits[row] = 0
+    this.#index.insert(hash, row)
+    return row
+  }
+
+  #forget(row: number): void {
+    const endpoint = this.#keys[row * FLOW_KEY_WORDS + ENDPOINT_WORD]!
+    const own = (this.#rowsOf.get(endpoint) ?? 1) - 1
+    if (own === 0) this.#rowsOf.delete(endpoint)
+    else this.#rowsOf.set(endpoint, own)
+    this.#index.remove(row)
+    if (this.#nameLengths[row]! > 0) {
+      this.#names.free(this.#nameHandles[row]!, this.#nameLengths[row]!)
+    }
+    this.#texts[row] = undefined
+    this.#details[row] = undefined
+    this.#slots.free(row)
+  }
+
+  #find(hash: number, detail: string): number {
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
+      const row = this.#index.row(at)
+      if (row === 0 || (this.#hashes[row] === hash && this.#isRow(row, detail))) return row
+    }
+  }
+
+  #isRow(row: number, detail: string): boolean {
+    if (this.#nameLengths[row] !== this.#nameLength || this.#details[row] !== detail) return false
+    const base = row * FLOW_KEY_WORDS
+    for (let i = 0; i < FLOW_KEY_WORDS; i++) {
+      if (this.#keys[base + i] !== this.#key[i]) return false
+    }
+    if (this.#nameLength === 0) return true
+    const block = this.#names.blockOf(this.#nameHandles[row]!)
+    const offset = this.#names.offsetOf(this.#nameHandles[row]!)
+    for (let i = 0; i < this.#nameLength; i++) {
+      if (block[offset + i] !== this.#name[i]) return false
+    }
+    return true
+  }
+
+  #hash(): number {
+    let hash = HASH_START
+    for (let i = 0; i < FLOW_KEY_WORDS; i++) {
+      const word = this.#key[i]!
+      hash = Math.imul(hash ^ (word & 0xffff), HASH_FACTOR)
+      hash = Math.imul(hash ^ (word >>> 16), HASH_FACTOR)
+    }
+    for (let i = 0; i < this.#nameLength; i++) {
+      hash = Math.imul(hash ^ this.#name[i]!, HASH_FACTOR)
+    }
+    return finishHash(hash)
+  }
+}
