@@ -19,6 +19,15 @@ export interface Clock {
   soon(run: () => void): void
 }
 
+/** The kernel's clock since boot, which no one sets: the same for every process until the machine goes down. */
+export interface BootClock {
+  seconds(): number
+}
+
+export const systemBootClock: BootClock = {
+  seconds: () => Number(process.hrtime.bigint() / 1_000_000_000n),
+}
+
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
@@ -35,4 +44,9 @@ export const systemClock: Clock = {
   soon(run) {
     setImmediate(run)
   },
+}
+
+/** Seconds of the kernel's monotonic clock, which counts from boot and is the same for every process. */
+export function secondsSinceBoot(): number {
+  return Number(process.hrtime.bigint()) / 1e9
 }

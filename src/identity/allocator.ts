@@ -193,6 +193,11 @@ export class Allocator {
     return entry === undefined || entry.references === 0 ? undefined : entry.identity
   }
 
+  /** Every number that has a label set, in use or not, with the set. */
+  *numbered(): Iterable<Pick<IdentityView, 'id' | 'set'>> {
+    for (const { identity: id, set } of this.#byNumber.values()) yield { id, set }
+  }
+
   *views(): Iterable<IdentityView> {
     for (const entry of this.#byNumber.values()) {
       if (entry.references === 0) continue

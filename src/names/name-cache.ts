@@ -46,8 +46,16 @@ export interface HashedName {
   readonly hash: number
 }
 
+/** Pairs that a restart found and that are not back yet. */
+export interface PairsToRestore {
+  /** Learns all of them that are about an address. */
+  claim(family: Family, octets: Uint8Array, offset: number): void
+}
+
 /** Leaves a pair the grace that it has; at first that is `graceSeconds`. */
 export const GRACE_AS_IT_IS = -1
+/** Before any time: of a pair that has none yet. */
+const NEVER = -0x8000_0000
 /** Milliseconds of a clock tick of lifetimes. */
 const TICK_MS = 1000
 
@@ -66,6 +74,8 @@ export class NameCache {
   readonly #clock: Clock
   readonly #addressesMax: number
   readonly #ledger: PairLedger | undefined
+  /** Claimed before anything else is learned of an address: it has all its labels at once. Undefined: none is left. */
+  toRestore: PairsToRestore | undefined
   #boundHits = 0
 
   constructor(options: NameCacheOptions) {
@@ -122,6 +132,7 @@ export class NameCache {
     now = this.tick(),
     grace = GRACE_AS_IT_IS,
   ): number {
+    this.toRestore?.claim(family, octets, offset)
     const nameRow = this.#holdName(name.wire, name.length, name.hash)
     if (nameRow === 0) return this.#full()
     const mapping = this.#holdMapping(nameRow, family, octets, offset)
@@ -256,7 +267,7 @@ export class NameCache {
     if (known !== 0) return this.labels.relabelPair(known) ? known : 0
     const row = this.pairs.add(mapping, endpoint, this.mappings.firstPair[mapping]!)
     if (row === 0) return 0
-    this.pairs.liveUntil[row] = 0
+    this.pairs.liveUntil[row] = NEVER
     this.pairs.grace[row] = this.graceSeconds
     this.mappings.firstPair[mapping] = row
     this.#ledger?.changed(row)

@@ -68,6 +68,11 @@ export class NameTable {
     return this.#arena.offsetOf(this.#handles[row]!)
   }
 
+  /** Octets of the row's name in wire form, the final zero included. */
+  lengthOf(row: number): number {
+    return this.#lengths[row]!
+  }
+
   isUsed(row: number): boolean {
     return this.#handles[row] !== 0
   }

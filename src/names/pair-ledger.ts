@@ -20,6 +20,10 @@ export class PairLedger {
   readonly #covered: Int32Array
   readonly #flags: Uint8Array
   readonly #queue: Int32Array
+  /** Called when a pair waits and none did. */
+  onWaiting: () => void = () => undefined
+  /** While pairs come of which the records of the daemon before are good enough until the next image. */
+  isRestoring = false
   #first = 0
   #waiting = 0
 
@@ -37,12 +41,14 @@ export class PairLedger {
   /** A pair came, or something else than its time changed. */
   changed(pair: number): void {
     this.#flags[pair]! |= WANTS_WHOLE
-    this.#wait(pair)
+    if (!this.isRestoring) this.#wait(pair)
   }
 
   /** A pair lives until this tick. */
   prolonged(pair: number, until: number): void {
-    if (until > this.#covered[pair]!) this.#wait(pair)
+    if (until <= this.#covered[pair]!) return
+    if (this.isRestoring) this.#covered[pair] = until
+    else this.#wait(pair)
   }
 
   removed(pair: number): void {
@@ -88,6 +94,6 @@ export class PairLedger {
     if ((this.#flags[pair]! & IS_WAITING) !== 0) return
     this.#flags[pair]! |= IS_WAITING
     this.#queue[(this.#first + this.#waiting) % this.#queue.length] = pair
-    this.#waiting++
+    if (this.#waiting++ === 0) this.onWaiting()
   }
 }
