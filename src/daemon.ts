@@ -35,6 +35,7 @@ import type { GivenSockets } from './proxy/listeners.ts'
 import { systemRandom } from './proxy/random.ts'
 import { Readiness } from './proxy/readiness.ts'
 import type { ServerAddress } from './proxy/server-pool.ts'
+import type { ResourceKeeper } from './sources/api-resources.ts'
 import { ConfigSources } from './sources/config-sources.ts'
 import { nodeAddresses } from './sources/node-addresses.ts'
 import type { Log } from './telemetry/log.ts'
@@ -47,6 +48,8 @@ export interface DaemonOptions {
   /** Settings made at run time before, and where new ones are kept. */
   readonly auditSettings?: AuditSettings
   readonly saveAudit?: (settings: AuditSettings) => void
+  /** Resources of the admin API over restarts. */
+  readonly resourceKeeper?: ResourceKeeper
   /** In the place of those of the config. */
   readonly servers?: readonly ServerAddress[]
   /** Listening sockets of another network namespace. */
@@ -111,7 +114,7 @@ export class Daemon {
       hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
     })
     this.audit = makeAudit(options)
-    this.sources = this.#makeSources()
+    this.sources = this.#makeSources(options.resourceKeeper)
     this.proxy = this.#makeProxy(node, options.sockets)
     this.interception = openInterception({
       config,
@@ -123,7 +126,7 @@ export class Daemon {
     this.readiness = this.#makeReadiness()
   }
 
-  #makeSources(): ConfigSources {
+  #makeSources(resourceKeeper: ResourceKeeper | undefined): ConfigSources {
     const { config, clock, policies, endpoints, resources, audit, flows } = this
     const log = this.#log
     return new ConfigSources({
@@ -133,12 +136,14 @@ export class Daemon {
       policies,
       endpoints,
       resources,
+      resourceKeeper,
       audit,
       flows,
       onApplied: () => {
         this.housekeeping.beginTransition()
         this.#tellOfEndpoints()
       },
+      onResources: () => this.housekeeping.beginTransition(),
     })
   }
 

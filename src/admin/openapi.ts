@@ -28,7 +28,7 @@ const READ: Readonly<Record<string, PathText>> = {
       'JSON lines; follow=1 goes on, verdict= takes a verdict or kind, last= so many of the latest',
   },
   '/v1/flows/kept': {
-    summary: 'JSON lines kept on disk, oldest first: flows of a kind with count, first and last',
+    summary: 'JSON lines kept on disk, oldest first: flows of a kind with count, time of the first and last; older=1: only those that began before those of /v1/flows',
   },
   '/v1/openapi.json': { summary: 'This document' },
 }
@@ -62,6 +62,8 @@ const FLAG = { type: 'boolean' }
 const TEXTS = { type: 'array', items: TEXT }
 const TEXT_OR_NULL = { type: ['string', 'null'] }
 const TIME = { type: 'string', format: 'date-time' }
+const TIME_OR_NULL = { type: ['string', 'null'], format: 'date-time' }
+const MAPPING = { type: 'object', additionalProperties: TEXT }
 
 const SCHEMAS = {
   Endpoint: fields({
@@ -112,7 +114,21 @@ const SCHEMAS = {
     { endpoint: TEXT },
   ),
   Identity: fields({ id: NUMBER, labels: TEXTS, references: NUMBER, preallocated: FLAG }),
-  Resource: fields({ name: TEXT, addresses: TEXTS, labels: TEXTS }),
+  Resource: fields({
+    name: TEXT,
+    addresses: TEXTS,
+    labels: TEXTS,
+    origin: oneOf('file', 'api'),
+    expires: TIME_OR_NULL,
+  }),
+  ResourceBody: fields({ addresses: TEXTS }, { labels: MAPPING, ports: MAPPING, ttl: TEXT }),
+  ResourceChange: fields({
+    name: TEXT,
+    changed: FLAG,
+    expires: TIME_OR_NULL,
+    revision: NUMBER,
+    refused: NUMBER,
+  }),
   Entry: fields({ map: TEXT, key: TEXT, value: TEXT }),
   Verify: fields({
     differences: listOf({ map: TEXT, key: TEXT, want: TEXT_OR_NULL, have: TEXT_OR_NULL }),
@@ -176,7 +192,7 @@ const SCHEMAS = {
       scope: oneOf('node', 'endpoint', 'selector'),
       on: FLAG,
       name: TEXT,
-      matchLabels: { type: 'object', additionalProperties: TEXT },
+      matchLabels: MAPPING,
     },
     required: ['scope', 'on'],
   },
@@ -186,6 +202,11 @@ export function openApi(version: string): object {
   const paths = new Map<string, object>()
   for (const [path, text] of Object.entries(READ)) paths.set(path, { get: operation(text) })
   for (const [path, text] of Object.entries(CHANGE)) paths.set(path, { post: operation(text) })
+  for (const [path, methods] of Object.entries(NAMED)) {
+    const parameters = [{ name: 'name', in: 'path', required: true, schema: TEXT }]
+    const put = operation(methods.put)
+    paths.set(path, { parameters, put, delete: operation(methods.delete) })
+  }
   return {
     openapi: '3.1.0',
     info: { title: 'namegate admin API', version },

@@ -4,7 +4,8 @@ import type { IncomingMessage } from 'node:http'
 import { explainBody } from './explain.ts'
 import { openApi } from './openapi.ts'
 import { parseAudit, parseMode, readJson } from './requests.ts'
-import type { FlowQuery } from './flow-stream.ts'
+import { changeResource, RESOURCE_PATH } from './resources.ts'
+import { keptLines, type FlowQuery } from './flow-stream.ts'
 import type { AdminState } from './state.ts'
 import { datapathRows } from './views/datapath.ts'
 import { endpointRows } from './views/endpoints.ts'
@@ -27,9 +28,9 @@ export type Answer =
   | { readonly kind: 'gathered'; readonly name: string; readonly rows: Rows<object> }
   | { readonly kind: 'object'; readonly value: object }
   | { readonly kind: 'flows'; readonly query: FlowQuery }
-  | { readonly kind: 'error'; readonly status: number; readonly error: string }
   /** JSON lines as they are on disk. */
   | { readonly kind: 'lines'; readonly lines: AsyncIterable<string> }
+  | { readonly kind: 'error'; readonly status: number; readonly error: string }
 
 type Handler = (
   state: AdminState,
@@ -52,8 +53,8 @@ const GET: ReadonlyMap<string, Handler> = new Map<string, Handler>([
     (state) => ({ kind: 'gathered', name: 'differences', rows: differenceRows(state) }),
   ],
   ['/v1/flows', (state, query) => flows(state, query)],
+  ['/v1/flows/kept', (state, query) => keptFlows(state, query)],
   ['/v1/openapi.json', (state) => object(openApi(state.version))],
-  ['/v1/flows/kept', (state) => keptFlows(state)],
 ])
 
 const POST: ReadonlyMap<string, Handler> = new Map<string, Handler>([
@@ -66,6 +67,7 @@ const POST: ReadonlyMap<string, Handler> = new Map<string, Handler>([
 /** The answer to a request; unknown paths and methods are answers too. */
 export async function route(state: AdminState, request: IncomingMessage): Promise<Answer> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://admin')
+  if (pathname.startsWith(RESOURCE_PATH)) return await resource(state, pathname, request)
   const handlers = request.method === 'POST' ? POST : GET
   if (request.method !== 'GET' && request.method !== 'POST') {
     return failure(405, `method ${request.method ?? ''}: expected GET or POST`)
@@ -76,6 +78,18 @@ export async function route(state: AdminState, request: IncomingMessage): Promis
     return failure(405, `${pathname} takes ${GET.has(pathname) ? 'GET' : 'POST'}`)
   }
   return failure(404, `no such path: ${pathname}; /v1/openapi.json lists all`)
+}
+
+async function resource(
+  state: AdminState,
+  pathname: string,
+  request: IncomingMessage,
+): Promise<Answer> {
+  if (request.method !== 'PUT' && request.method !== 'DELETE') {
+    return failure(405, `${pathname} takes PUT or DELETE; GET /v1/resources lists all`)
+  }
+  const answer = await changeResource(state, pathname.slice(RESOURCE_PATH.length), request)
+  return answer.kind === 'ok' ? object(answer.value) : failure(answer.status, answer.reason)
 }
 
 async function setMode(state: AdminState, request: IncomingMessage): Promise<Answer> {
@@ -129,6 +143,12 @@ function flows({ flows: ring }: AdminState, query: URLSearchParams): Answer {
   return { kind: 'flows', query: { follow: query.get('follow') === '1', filter, since } }
 }
 
+function keptFlows(state: AdminState, query: URLSearchParams): Answer {
+  return state.keptFlows === undefined
+    ? failure(409, 'flows are not kept on disk here')
+    : { kind: 'lines', lines: keptLines(state, query.get('older') === '1') }
+}
+
 function rows(list: Rows<object>): Answer {
   return { kind: 'rows', rows: list }
 }
@@ -140,9 +160,3 @@ function object(value: object): Answer {
 function failure(status: number, error: string): Answer {
   return { kind: 'error', status, error }
 }
-function keptFlows({ keptFlows: kept }: AdminState): Answer {
-  return kept === undefined
-    ? failure(409, 'flows are not kept on disk here')
-    : { kind: 'lines', lines: kept.read() }
-}
-

@@ -24,6 +24,21 @@ export interface ResourceShape {
   readonly name: string
   readonly addresses: readonly string[]
   readonly labels: readonly string[]
+  readonly origin: 'file' | 'api'
+  /** Null when it has no end. */
+  readonly expires: string | null
+}
+
+export interface ResourceChangeShape {
+  readonly name: string
+  /** False: it was so before, but perhaps for its end. */
+  readonly changed: boolean
+  /** Null when it has no end, or is gone. */
+  readonly expires: string | null
+  /** Of the datapath, which enforces it. */
+  readonly revision: number
+  /** Entries that the datapath refuses at present. */
+  readonly refused: number
 }
 
 export interface PolicyShape {

@@ -6,7 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
 import type { CoreState } from '../control/core-state.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
-import type { Resource } from '../control/resource-control.ts'
+import type { ListedResource, ResourceOutcome } from '../control/resource-outcome.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
 import type { EndpointEntry, ListenerEntry, Mode } from '../datapath/datapath.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
@@ -65,7 +65,7 @@ export interface AdminState {
     /** What the datapath is to fence. */
     entries(): Iterable<EndpointEntry>
   }
-  resources(): readonly Resource[]
+  resources(): Iterable<ListedResource>
   policyFiles(): Iterable<PolicyFileState>
   /** Faults of files other than policies, such as endpoints. */
   faults(): readonly Fault[]
@@ -84,6 +84,9 @@ export interface AdminState {
   /** `pinned`: takes over what the datapath has by now. */
   setMode(mode: Mode | 'pinned'): void
   setAudit(scope: AuditScope, on: boolean): AuditResult
+  /** Adds an external resource or changes it, by the body of the request. */
+  setResource(name: string, body: unknown): ResourceOutcome
+  removeResource(name: string): ResourceOutcome
   /** Takes all enforcement away and ends; undefined where the datapath has nothing to take away. */
   readonly detach: (() => void) | undefined
 }

@@ -63,7 +63,7 @@ export function boundFaults(
   refuse(endpoints.length, bounds.endpoints, 'endpoints', 'limits.endpoints', oneTooMany)
   const excess = resources[bounds.resources]?.position
   refuse(resources.length, bounds.resources, 'resources', 'limits.resources', excess)
-  const prefixes = countPrefixes(policies) + countAddresses(endpoints) + countAddresses(resources)
+  const prefixes = countPrefixes({ policies, endpoints, resources })
   refuse(prefixes, bounds.prefixes, 'addresses and prefixes with labels', 'limits.selectors')
   const sizes = new Map<string, number>()
   for (const endpoint of endpoints) {
@@ -97,8 +97,9 @@ function countSelectors(policies: readonly Policy[]): number {
   )
 }
 
-function countPrefixes(policies: readonly Policy[]): number {
-  let count = 0
+/** Addresses and prefixes that get labels, each as often as it is named. */
+export function countPrefixes({ policies, endpoints, resources }: Configured): number {
+  let count = countAddresses(endpoints) + countAddresses(resources)
   for (const { rules } of policies) {
     for (const { peers } of rules) {
       if (peers.kind === 'any') continue

@@ -1,9 +1,12 @@
 // The resources file: addresses and prefixes outside that have labels but no client on them, such as a
 // database by its address. Labels only; policy selects them by `toEntities: cluster` and, through labels,
-// what stands inside their prefixes inherits. A file is taken whole or not at all.
+// what stands inside their prefixes inherits. A file is taken whole or not at all, and so is one resource given as an
+// object, which has its name beside it and may have a time to live.
 
 import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
+import { objectDocument } from '../core/object-source.ts'
+import { DURATION_FORM, parseDuration } from '../core/quantity.ts'
 import { Reader, type FieldTable } from '../core/source-document.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
 import type { PortName } from '../policy/named-ports.ts'
@@ -33,6 +36,46 @@ const RESOURCE: FieldTable = new Map([
   ['ports', true],
 ])
 
+/** The fields of a resource whose name stands beside it. */
+const BODY: FieldTable = new Map([
+  ['addresses', true],
+  ['labels', true],
+  ['ports', true],
+  ['ttl', true],
+])
+
+/** Longest time to live: ten years, in milliseconds. */
+export const RESOURCE_TTL_MAX = 3_650 * 86_400_000
+
+/** With faults there is no resource. */
+export interface ResourceBody {
+  readonly resource: ResourceRecord | undefined
+  /** Milliseconds from when it is given; undefined: until it is taken away. */
+  readonly ttl: number | undefined
+  readonly faults: readonly Fault[]
+}
+
+/** One resource given as an object; `from` stands for the file in faults. */
+export function parseResourceObject(name: string, value: unknown, from: string): ResourceBody {
+  const { document, faults: unread } = objectDocument(value, from)
+  const faults = [...unread]
+  const nameDocument = objectDocument({ name }, from).document
+  const nameReader = new Reader(nameDocument, faults, ['name'], name)
+  const reader = new Reader(document, faults)
+  const fields = unread.length > 0 ? undefined : reader.fields(BODY)
+  const resource = fields === undefined ? undefined : readRecord(reader, fields, nameReader)
+  const ttl = readTtl(fields?.get('ttl'))
+  return { resource: faults.length > 0 ? undefined : resource, ttl, faults }
+}
+
+function readTtl(reader: Reader | undefined): number | undefined {
+  const text = reader?.text(DURATION_FORM)
+  if (reader === undefined || text === undefined) return undefined
+  const ttl = parseDuration(text)
+  if (ttl !== undefined && ttl >= 1000 && ttl <= RESOURCE_TTL_MAX) return ttl
+  return reader.expected(ttl === undefined ? DURATION_FORM : 'a duration from 1s to 3650d')
+}
+
 /** Loads one file. An empty file has no resources. Never throws on any text. */
 export function parseResources(text: string, file: string): ResourcesFile {
   const { document, faults: syntax } = parseYamlDocument(text, file)
@@ -53,7 +96,14 @@ export function parseResources(text: string, file: string): ResourcesFile {
 function readResource(reader: Reader): ResourceRecord | undefined {
   const fields = reader.fields(RESOURCE)
   if (fields === undefined) return undefined
-  const nameReader = fields.get('name')
+  return readRecord(reader, fields, fields.get('name'))
+}
+
+function readRecord(
+  reader: Reader,
+  fields: ReadonlyMap<string, Reader>,
+  nameReader: Reader | undefined,
+): ResourceRecord | undefined {
   const name =
     nameReader === undefined ? reader.fault('found no name, expected one') : readName(nameReader)
   const { addresses } = readAddresses(reader, fields, false)

@@ -4,12 +4,11 @@
 
 import type { Clock } from '../core/clock.ts'
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
-import { boundFaults, configuredPrefixesMax } from '../control/config-bounds.ts'
+import { boundFaults, configuredPrefixesMax, countPrefixes } from '../control/config-bounds.ts'
 import type { Auditable, AuditControl } from '../control/audit-control.ts'
 import type { EndpointControl, EndpointRecord } from '../control/endpoint-control.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
-import { qualifiedName } from '../control/rule-origins.ts'
 import type { ResourceControl } from '../control/resource-control.ts'
 import type { Config } from '../config/config.ts'
 import {
@@ -17,14 +16,16 @@ import {
   parseEndpoints,
   type EndpointRecord as FileRecord,
 } from '../endpoints/file.ts'
-import { parseResources, repeatedNames, type ResourceRecord } from '../endpoints/resources.ts'
 import { PortResolver, portNamesOf } from '../policy/named-ports.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { ApiResources, ResourceKeeper, ResourceNews } from './api-resources.ts'
 import { readGiven, type SourceEdit } from './given.ts'
 import { withInterfaceAddresses } from './interface-addresses.ts'
+import { tellLostPolicies } from './lost-policies.ts'
 import { LookTimer, type Looked } from './look-timer.ts'
 import { parsePolicyFile, readingOf, repeatedPolicies, type PolicyFile } from './policy-files.ts'
+import { ResourceSources } from './resource-sources.ts'
 import { SourceFiles } from './source-files.ts'
 
 export interface ConfigSourcesOptions {
@@ -34,21 +35,27 @@ export interface ConfigSourcesOptions {
   readonly policies: PolicyControl
   readonly endpoints: EndpointControl
   readonly resources: ResourceControl
+  /** Keeps what the admin API gives over restarts. */
+  readonly resourceKeeper?: ResourceKeeper | undefined
   readonly audit: AuditControl
   readonly flows: FlowRing
   /** Something was put in force: labels are to be moved. */
   readonly onApplied: () => void
+  /** The same, when it was external resources alone. */
+  readonly onResources: () => void
 }
 
 export class ConfigSources {
   readonly #policies: SourceFiles<Policy>
   readonly #endpoints: SourceFiles<FileRecord>
-  readonly #resources: SourceFiles<ResourceRecord>
+  readonly #resources: ResourceSources
   readonly #to: ConfigSourcesOptions
   readonly #ports = new PortResolver()
   #refusal: readonly Fault[] = []
   #records: ReadonlyMap<string, FileRecord> = new Map()
   #started = false
+  /** Addresses that resources of the API may have beside all that is configured. */
+  #addressRoom = 0
   readonly #timer: LookTimer
 
   constructor(options: ConfigSourcesOptions) {
@@ -76,15 +83,20 @@ export class ConfigSources {
       },
       together: overlapFaults,
     })
-    this.#resources = new SourceFiles({
+    this.#resources = new ResourceSources({
       paths: config.resources.files,
       clock,
-      parse: (text, file) => {
-        const { resources: items, faults } = parseResources(text, file)
-        return { items, faults }
-      },
-      together: repeatedNames,
+      log: options.log,
+      control: options.resources,
+      keeper: options.resourceKeeper,
+      countMax: config.limits.resources,
+      addressesMax: () => this.#addressRoom,
+      onChanged: (news) => this.#resourcesChanged(news),
     })
+  }
+
+  get apiResources(): ApiResources {
+    return this.#resources.api
   }
 
   /** Policy files as they are shown: those that a refusal keeps out say why. */
@@ -98,7 +110,12 @@ export class ConfigSources {
   /** Of folders, of endpoints and resources, and of everything together. */
   get recordFaults(): readonly Fault[] {
     const folders = this.#all.flatMap(({ folderFaults }) => folderFaults)
-    return [...folders, ...this.#endpoints.faults, ...this.#resources.faults, ...this.#refusal]
+    return [
+      ...folders,
+      ...this.#endpoints.faults,
+      ...this.#resources.files.faults,
+      ...this.#refusal,
+    ]
   }
 
   /** Whether what the files ask for passes a bound, so that what was in force before still is. */
@@ -111,16 +128,18 @@ export class ConfigSources {
     const found = this.#all.flatMap((files) => files.loadAll())
     const faults = found.length > 0 ? found : this.#boundFaults()
     if (faults.length > 0) throw new InvalidInputError(faults)
+    this.#measureRoom()
+    this.apiResources.restore()
   }
 
   /** Puts what was read in force; whether that is another configuration than before. */
   apply(): boolean {
-    const { policies, endpoints, resources, onApplied } = this.#to
+    const { endpoints, onApplied } = this.#to
     const changed = this.#all.map((files) => files.accept()).includes(true)
     this.#records = new Map(this.#endpoints.items.map((record) => [record.name, record]))
-    resources.apply(this.#resources.items)
-    const named = [...this.#endpoints.items, ...this.#resources.items]
-    policies.setPolicies(this.#withPorts(this.#policies.items, named), endpoints.registry)
+    this.#resources.apply()
+    this.#measureRoom()
+    this.#setPolicies()
     endpoints.apply(this.#auditedRecords())
     onApplied()
     return changed
@@ -153,6 +172,7 @@ export class ConfigSources {
   stop(): void {
     this.#started = false
     this.#timer.stop()
+    this.apiResources.stop()
   }
 
   /** The record of an endpoint as its file has it. */
@@ -169,7 +189,7 @@ export class ConfigSources {
   }
 
   get #all() {
-    return [this.#policies, this.#endpoints, this.#resources] as const
+    return [this.#policies, this.#endpoints, this.#resources.files] as const
   }
 
   #watch(): void {
@@ -199,9 +219,7 @@ export class ConfigSources {
   /** Puts in force what is proposed, and says what that took from endpoints. */
   #applyTold(): void {
     const { log, policies } = this.#to
-    const before = this.#selected()
-    if (!this.apply()) return
-    this.#reportLost(before)
+    if (!tellLostPolicies(this.#to, () => this.apply())) return
     log.info({ revision: policies.revision }, 'configuration changed')
   }
 
@@ -215,27 +233,50 @@ export class ConfigSources {
       prefixes: configuredPrefixesMax(limits),
     }
     const compile = { defaultEgress, withoutDnsRules: dns.withoutRules }
+    const [endpoints, resources] = [this.#endpoints.proposed, this.#resources.proposed]
+    const policies = this.#withPorts(this.#policies.proposed, [endpoints, resources])
     return boundFaults(
-      {
-        policies: this.#withPorts(this.#policies.proposed, [
-          ...this.#endpoints.proposed,
-          ...this.#resources.proposed,
-        ]),
-        endpoints: this.#endpoints.proposed,
-        resources: this.#resources.proposed,
-      },
+      { policies, endpoints, resources },
       bounds,
       compile,
       this.#to.policies.identityLabels,
     )
   }
 
+  #measureRoom(): void {
+    const configured = {
+      policies: this.#policies.proposed,
+      endpoints: this.#endpoints.proposed,
+      resources: this.#resources.files.proposed,
+    }
+    this.#addressRoom = configuredPrefixesMax(this.#to.config.limits) - countPrefixes(configured)
+  }
+
+  #setPolicies(): void {
+    const { policies, endpoints } = this.#to
+    const named = [this.#endpoints.items, this.#resources.items]
+    policies.setPolicies(this.#withPorts(this.#policies.items, named), endpoints.registry)
+  }
+
+  /** A resource of the API came, changed or went. */
+  #resourcesChanged({ ports, freed }: ResourceNews): void {
+    if (ports) this.#setPolicies()
+    if (freed && this.#resources.files.hasHeld) {
+      this.#resources.files.proposeAgain()
+      this.#applyChange()
+    }
+    this.#to.onResources()
+  }
+
   /** Policies with numbers for the names of ports. */
   #withPorts(
     policies: readonly Policy[],
-    named: readonly Pick<FileRecord, 'ports'>[],
+    named: readonly (readonly Pick<FileRecord, 'ports'>[])[],
   ): readonly Policy[] {
-    return this.#ports.resolve(policies, portNamesOf(named.map(({ ports }) => ports ?? [])))
+    const all = named.flatMap((records) =>
+      records.flatMap(({ ports }) => (ports === undefined ? [] : [ports])),
+    )
+    return this.#ports.resolve(policies, portNamesOf(all))
   }
 
   /** Endpoints as the files have them, but for what else decides on auditing. */
@@ -244,27 +285,5 @@ export class ConfigSources {
       const { on } = this.#to.audit.decide({ name, labels, audit })
       return { name, addresses, labels, hook, audit: on }
     })
-  }
-
-  /** Endpoints that policies select, with those policies' names. */
-  #selected(): ReadonlyMap<number, string> {
-    const { endpoints, policies } = this.#to
-    const selected = new Map<number, string>()
-    for (const { id } of endpoints.registry) {
-      const names = (policies.compiledOf(id)?.policies ?? []).map(qualifiedName)
-      if (names.length > 0) selected.set(id, names.join(', '))
-    }
-    return selected
-  }
-
-  #reportLost(before: ReadonlyMap<number, string>): void {
-    const { endpoints, flows, clock, log } = this.#to
-    const after = this.#selected()
-    for (const [id, names] of before) {
-      const endpoint = endpoints.registry.byNumber(id)
-      if (after.has(id) || endpoint === undefined) continue
-      flows.addPolicyLost(clock.wall(), id, names)
-      log.warn({ endpoint: endpoint.name, policies: names }, 'endpoint lost its last policy')
-    }
   }
 }

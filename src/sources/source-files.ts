@@ -154,6 +154,16 @@ export class SourceFiles<Item> {
     return { faults: names.flatMap((name) => this.#held.get(name) ?? []), undo }
   }
 
+  /** Whether files contradict others, or what `together` knows besides. */
+  get hasHeld(): boolean {
+    return this.#held.size > 0
+  }
+
+  /** Looks again at what contradicts what. */
+  proposeAgain(): void {
+    this.#propose()
+  }
+
   /** From the next `poll` on all files are read again, whether they look changed or not. */
   forget(): void {
     this.#settled.forget()

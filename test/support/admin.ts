@@ -67,6 +67,8 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
         ? { kind: 'unknown-endpoint' }
         : { kind: 'ok', endpoints: ['a'] }
     },
+    setResource: () => ({ kind: 'conflict', reason: 'not of this node' }),
+    removeResource: () => ({ kind: 'conflict', reason: 'not of this node' }),
     detach: undefined,
     ...given,
   }

@@ -1,0 +1,89 @@
+// `PUT` and `DELETE /v1/resources/NAME`: an external resource comes, changes or goes. The answer comes when the datapath
+// enforces it and the disk has it. What was accepted and takes longer than WAIT_MS, or cannot be kept, is in force or will
+// be, and the error says so: asking the same again waits again.
+
+import type { IncomingMessage } from 'node:http'
+import type { ResourceOutcome } from '../control/resource-outcome.ts'
+import { readJson } from './requests.ts'
+import type { ResourceChangeShape } from './shapes.ts'
+import type { AdminState } from './state.ts'
+import { formatTime } from './views/rows.ts'
+
+export type ResourceAnswer =
+  | { readonly kind: 'ok'; readonly value: ResourceChangeShape }
+  | { readonly kind: 'bad'; readonly status: number; readonly reason: string }
+
+export const RESOURCE_PATH = '/v1/resources/'
+
+const LOOK_MS = 1
+const WAIT_MS = 10_000
+
+/** `name` as it stands in the path. */
+export async function changeResource(
+  state: AdminState,
+  encodedName: string,
+  request: IncomingMessage,
+): Promise<ResourceAnswer> {
+  const name = decode(encodedName)
+  if (name === undefined) return bad(400, `path: found ${encodedName}, expected an encoded name`)
+  if (request.method === 'DELETE') return await answer(state, name, state.removeResource(name))
+  const body = await readJson(request)
+  if (body.kind === 'bad') return bad(400, body.reason)
+  return await answer(state, name, state.setResource(name, body.value))
+}
+
+async function answer(
+  state: AdminState,
+  name: string,
+  outcome: ResourceOutcome,
+): Promise<ResourceAnswer> {
+  switch (outcome.kind) {
+    case 'invalid':
+      return bad(400, outcome.reasons.join('\n'))
+    case 'conflict':
+      return bad(409, outcome.reason)
+    case 'unknown':
+      return bad(404, outcome.reason)
+    case 'ok': {
+      const [inForce, kept] = await Promise.all([untilRealized(state), untilKept(outcome.kept)])
+      const what = `${name}: accepted, `
+      if (!inForce) return bad(503, `${what}but not in force yet: the datapath is behind`)
+      if (kept !== undefined) return bad(500, `${what}in force until a restart: not kept: ${kept}`)
+      const { revision, refused } = state.core.committer
+      const expires = outcome.expires === undefined ? null : formatTime(outcome.expires)
+      return { kind: 'ok', value: { name, changed: outcome.changed, expires, revision, refused } }
+    }
+  }
+}
+
+/** Whether the datapath has everything of now before the time is over. */
+async function untilRealized({ clock, transition }: AdminState): Promise<boolean> {
+  const until = clock.now() + WAIT_MS
+  while (transition.pending) {
+    if (clock.now() > until) return false
+    await new Promise<void>((resolve) => void clock.after(LOOK_MS, resolve))
+  }
+  return true
+}
+
+/** Why it cannot be kept; undefined: it is. */
+async function untilKept(kept: Promise<void>): Promise<string | undefined> {
+  try {
+    await kept
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+function bad(status: number, reason: string): ResourceAnswer {
+  return { kind: 'bad', status, reason }
+}

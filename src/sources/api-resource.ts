@@ -1,0 +1,98 @@
+// One resource of the admin API, as it is in force, as it is kept, and as it was kept. What is kept is the body that
+// would make it again, with the wall-clock time of its end; it is read by the same reader as a body is, so that a file
+// that somebody changed can say no more than the API could.
+
+import { formatPrefix } from '../core/ip.ts'
+import { isMapping } from '../core/source-document.ts'
+import { formatDuration } from '../core/quantity.ts'
+import { SCTP, TCP, UDP } from '../core/protocol.ts'
+import { parseResourceObject, type ResourceRecord } from '../endpoints/resources.ts'
+import { splitLabel } from '../policy/labels.ts'
+
+/** Stands for the file of what came by the API. */
+export const API_PLACE = 'admin API'
+
+export interface ApiResource {
+  readonly record: ResourceRecord
+  /** The record as text: equal for equal ones. */
+  readonly text: string
+  /** Milliseconds that it was given; undefined: no end. */
+  readonly ttl: number | undefined
+  /** When it ends on the daemon's clock; Infinity: never. */
+  readonly due: number
+  /** The same as wall-clock milliseconds; undefined: never. */
+  readonly expires: number | undefined
+}
+
+export interface Moment {
+  now(): number
+  wall(): number
+}
+
+export function toApiResource(
+  record: ResourceRecord,
+  ttl: number | undefined,
+  clock: Moment,
+  left = ttl,
+): ApiResource {
+  const text = JSON.stringify(bodyOf(record))
+  if (ttl === undefined || left === undefined) {
+    return { record, text, ttl: undefined, due: Number.POSITIVE_INFINITY, expires: undefined }
+  }
+  return { record, text, ttl, due: clock.now() + left, expires: clock.wall() + left }
+}
+
+/** What is kept of it: one line of JSON. */
+export function formatKept({ record, ttl, expires }: ApiResource): string {
+  const body = { name: record.name, ...bodyOf(record) }
+  if (ttl === undefined || expires === undefined) return JSON.stringify(body)
+  const until = new Date(expires).toISOString()
+  return JSON.stringify({ ...body, ttl: formatDuration(ttl), expires: until })
+}
+
+export type KeptResource =
+  | { readonly kind: 'ok'; readonly resource: ApiResource }
+  | { readonly kind: 'over'; readonly name: string }
+  | { readonly kind: 'bad'; readonly reason: string }
+
+/** Reads what was kept. It lives no longer than its TTL from now, whatever became of the wall clock meanwhile. */
+export function parseKept(kept: unknown, clock: Moment): KeptResource {
+  if (!isMapping(kept)) return { kind: 'bad', reason: 'found no resource, expected one' }
+  const { name, expires, ...body } = kept
+  if (typeof name !== 'string') return { kind: 'bad', reason: 'found no name, expected one' }
+  const { resource: record, ttl, faults } = parseResourceObject(name, body, API_PLACE)
+  if (record === undefined) return { kind: 'bad', reason: `${name}: ${faults[0]?.message ?? ''}` }
+  if (ttl === undefined && expires === undefined) {
+    return { kind: 'ok', resource: toApiResource(record, undefined, clock) }
+  }
+  const until = typeof expires === 'string' ? Date.parse(expires) : Number.NaN
+  if (ttl === undefined || Number.isNaN(until)) {
+    return { kind: 'bad', reason: `${name}: expected ttl and expires, a time, together` }
+  }
+  const left = Math.min(ttl, until - clock.wall())
+  if (left <= 0) return { kind: 'over', name }
+  return { kind: 'ok', resource: toApiResource(record, ttl, clock, left) }
+}
+
+const PROTOCOLS: ReadonlyMap<number, string> = new Map([
+  [TCP, 'TCP'],
+  [UDP, 'UDP'],
+  [SCTP, 'SCTP'],
+])
+
+function bodyOf({ addresses, labels, ports = [] }: ResourceRecord): object {
+  const body = {
+    addresses: addresses.map(formatPrefix).sort(),
+    labels: Object.fromEntries(labels.map(labelEntry)),
+  }
+  if (ports.length === 0) return body
+  const texts = ports.map(({ name, port, protocol }) => {
+    return [name, `${port}/${PROTOCOLS.get(protocol) ?? ''}`] as const
+  })
+  return { ...body, ports: Object.fromEntries(texts.sort(([a], [b]) => (a < b ? -1 : 1))) }
+}
+
+function labelEntry(text: string): readonly [key: string, value: string] {
+  const { source, key, value } = splitLabel(text)
+  return [`${source}:${key}`, value]
+}

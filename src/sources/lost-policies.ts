@@ -1,0 +1,41 @@
+// What a change of configuration takes from endpoints: one that had policies and has none afterwards is open by its
+// default, which is told as a flow and in the log.
+
+import type { Clock } from '../core/clock.ts'
+import type { EndpointControl } from '../control/endpoint-control.ts'
+import type { FlowRing } from '../control/flow-ring.ts'
+import type { PolicyControl } from '../control/policy-control.ts'
+import { qualifiedName } from '../control/rule-origins.ts'
+import type { Log } from '../telemetry/log.ts'
+
+export interface LostPoliciesOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly policies: PolicyControl
+  readonly endpoints: EndpointControl
+  readonly flows: FlowRing
+}
+
+/** Makes the change and tells of endpoints that lost their last policy by it; returns what `change` does. */
+export function tellLostPolicies(to: LostPoliciesOptions, change: () => boolean): boolean {
+  const before = selected(to)
+  const changed = change()
+  const after = changed ? selected(to) : before
+  for (const [id, names] of before) {
+    const endpoint = to.endpoints.registry.byNumber(id)
+    if (after.has(id) || endpoint === undefined) continue
+    to.flows.addPolicyLost(to.clock.wall(), id, names)
+    to.log.warn({ endpoint: endpoint.name, policies: names }, 'endpoint lost its last policy')
+  }
+  return changed
+}
+
+/** Endpoints that policies select, with those policies' names. */
+function selected({ endpoints, policies }: LostPoliciesOptions): ReadonlyMap<number, string> {
+  const all = new Map<number, string>()
+  for (const { id } of endpoints.registry) {
+    const names = (policies.compiledOf(id)?.policies ?? []).map(qualifiedName)
+    if (names.length > 0) all.set(id, names.join(', '))
+  }
+  return all
+}

@@ -1,0 +1,234 @@
+// External resources over the admin socket of a running daemon: what comes back, what stays over a restart, what is refused.
+
+import assert from 'node:assert/strict'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { after, before, describe, test } from 'node:test'
+import { http, type HttpAnswer } from '../support/admin.ts'
+import { endpointsText, policyText } from '../support/daemon-files.ts'
+import { objectIn } from '../support/command.ts'
+import { DaemonFolder, type RunningDaemon } from '../support/daemon-process.ts'
+import { FakeUpstream } from '../support/upstream.ts'
+
+const FILE = 'resources: [ { name: from-file, addresses: [192.0.2.1], labels: { app: old } } ]\n'
+
+let upstream: FakeUpstream
+let folder: DaemonFolder
+let daemon: RunningDaemon
+
+async function put(name: string, body: unknown): Promise<HttpAnswer> {
+  const options = { method: 'PUT', body: typeof body === 'string' ? body : JSON.stringify(body) }
+  return await http({ socketPath: folder.in('admin.sock') }, `/v1/resources/${name}`, options)
+}
+
+async function remove(name: string): Promise<HttpAnswer> {
+  const options = { method: 'DELETE' }
+  return await http({ socketPath: folder.in('admin.sock') }, `/v1/resources/${name}`, options)
+}
+
+async function listed(): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const rows: unknown = JSON.parse((await daemon.get('/v1/resources')).text)
+  assert.ok(Array.isArray(rows))
+  return rows.map((row) => objectIn(JSON.stringify(row)))
+}
+
+async function names(): Promise<readonly unknown[]> {
+  return (await listed()).map(({ name }) => name).sort()
+}
+
+before(async () => {
+  upstream = await FakeUpstream.start()
+  folder = new DaemonFolder({
+    files: {
+      'policy.yaml': policyText('web', ['www.example']),
+      'endpoints.yaml': endpointsText({ me: '127.0.0.1' }),
+      'resources.yaml': FILE,
+    },
+    config: {
+      upstreams: `{ servers: ["127.0.0.1:${upstream.port}"] }`,
+      resources: '{ files: [resources.yaml] }',
+      limits: '{ resources: 4 }',
+    },
+  })
+  daemon = await folder.serve()
+})
+
+after(async () => {
+  await daemon.process.stop()
+  await upstream.stop()
+  folder.remove()
+})
+
+describe('/v1/resources/NAME', () => {
+  test('PUT answers with the revision that has it, and the same again changes nothing', async () => {
+    const body = { addresses: ['198.51.100.7', '2001:db8:7::/48'], labels: { 'k8s:app': 'db' } }
+    const first = await put('db', body)
+    assert.equal(first.status, 200, first.text)
+    const { revision, ...rest } = objectIn(first.text)
+    assert.deepEqual(rest, { name: 'db', changed: true, expires: null, refused: 0 })
+    const again = objectIn(
+      (await put('db', { ...body, addresses: body.addresses.toReversed() })).text,
+    )
+    assert.deepEqual([again['changed'], again['revision']], [false, revision])
+    const row = (await listed()).find(({ name }) => name === 'db')
+    assert.deepEqual(row, {
+      name: 'db',
+      addresses: ['198.51.100.7', '2001:db8:7::/48'],
+      labels: ['k8s:app=db'],
+      origin: 'api',
+      expires: null,
+    })
+    const ipcache = (await daemon.get('/v1/ipcache')).text
+    assert.match(ipcache, /"prefix":"198\.51\.100\.7\/32",[^\n]*"k8s:app=db"[^\n]*"resource"/)
+  })
+
+  test('Restarted daemons have what was put, and what has a TTL keeps its end', async () => {
+    const until = objectIn((await put('short', { addresses: ['198.51.100.8'], ttl: '1h' })).text)
+    await put('a/b:c', { addresses: ['198.51.100.9'] })
+    await daemon.process.stop('SIGKILL')
+    daemon = await folder.serve()
+    assert.deepEqual(await names(), ['a/b:c', 'db', 'from-file', 'short'])
+    const row = (await listed()).find(({ name }) => name === 'short')
+    const ends = [row?.['expires'], until['expires']].map((time) => Date.parse(String(time)))
+    const [kept = 0, given = 1] = ends
+    assert.ok(Math.abs(kept - given) < 1000, `${kept} and ${given}`)
+    assert.equal((await remove('a%2Fb:c')).status, 200)
+  })
+
+  test('DELETE answers with the revision, then knows nothing of it, over a restart too', async () => {
+    const gone = await remove('short')
+    assert.equal(gone.status, 200)
+    assert.equal(objectIn(gone.text)['changed'], true)
+    assert.deepEqual(
+      [(await remove('short')).status, objectIn((await remove('short')).text)['error']],
+      [404, 'no resource is named "short"'],
+    )
+    await daemon.process.stop()
+    daemon = await folder.serve()
+    assert.deepEqual(await names(), ['db', 'from-file'])
+  })
+
+  const refused: readonly (readonly [
+    reason: string,
+    name: string,
+    body: unknown,
+    status: number,
+    error: string,
+  ])[] = [
+    ['no JSON', 'x', '{', 400, 'body: expected JSON'],
+    ['a list', 'x', [], 400, 'found an empty list, expected a mapping'],
+    ['no address', 'x', {}, 400, 'found no address, expected at least one'],
+    [
+      'host bits',
+      'x',
+      { addresses: ['192.0.2.1', '10.0.0.1/8'] },
+      400,
+      'addresses[1]: host bits must be zero: write 10.0.0.0/8, not 10.0.0.1/8',
+    ],
+    [
+      'a name that is none',
+      'x%20y',
+      { addresses: ['192.0.2.7'] },
+      400,
+      'name: found "x y", expected a name of letters, digits, - _ . / and :',
+    ],
+    ['a path that is none', '%zz', {}, 400, 'path: found %zz, expected an encoded name'],
+    [
+      'a key that is none',
+      'x',
+      { addresses: ['192.0.2.7'], label: {} },
+      400,
+      'unknown field label; did you mean "labels"?',
+    ],
+    [
+      'a TTL without a unit',
+      'x',
+      { addresses: ['192.0.2.7'], ttl: 5 },
+      400,
+      'ttl: found 5, expected a duration: a whole number and ms, s, m, h or d, such as 30s (write it in quotes)',
+    ],
+    [
+      'a TTL too short',
+      'x',
+      { addresses: ['192.0.2.7'], ttl: '10ms' },
+      400,
+      'ttl: found "10ms", expected a duration from 1s to 3650d',
+    ],
+    [
+      'a label of our own',
+      'x',
+      { addresses: ['192.0.2.7'], labels: { 'fqdn:x': '' } },
+      400,
+      'labels["fqdn:x"]: found the source fqdn, which is not for endpoints, expected k8s, external or one of your own',
+    ],
+    [
+      'the name of a file’s',
+      'from-file',
+      { addresses: ['192.0.2.7'] },
+      409,
+      'from-file is a resource of the file resources.yaml:1: change it there',
+    ],
+  ]
+  for (const [reason, name, body, status, error] of refused) {
+    test(`PUT refuses ${reason}`, async () => {
+      const answer = await put(name, body)
+      assert.deepEqual([answer.status, objectIn(answer.text)['error']], [status, error])
+      assert.deepEqual(await names(), ['db', 'from-file'])
+    })
+  }
+
+  test('PUT past limits.resources is refused, what is there can be changed', async () => {
+    for (const name of ['c', 'd']) await put(name, { addresses: ['198.51.100.20'] })
+    const full = await put('e', { addresses: ['198.51.100.21'] })
+    assert.deepEqual(
+      [full.status, objectIn(full.text)['error']],
+      [409, 'found 5 resources, limits.resources allows 4'],
+    )
+    assert.equal((await put('d', { addresses: ['198.51.100.22'] })).status, 200)
+    for (const name of ['c', 'd']) await remove(name)
+  })
+
+  test('A file that brings the name of an API resource is refused until that is gone', async () => {
+    folder.write('resources.yaml', FILE.replace('from-file', 'db'))
+    await daemon.process.untilOutput(
+      /resources\.yaml:1:\d+: found the name db, which is that/,
+      10_000,
+    )
+    assert.deepEqual(await names(), ['db', 'from-file'])
+    assert.equal((await remove('db')).status, 200)
+    assert.deepEqual(await names(), ['db'])
+    folder.write('resources.yaml', FILE)
+    while ((await names()).join() !== 'from-file') await new Promise((done) => setTimeout(done, 20))
+  })
+
+  test('What is kept and broken is said and left out, and does not stop the start', async () => {
+    await put('good', { addresses: ['198.51.100.30'] })
+    await daemon.process.stop()
+    const kept = folder.in('state/resources')
+    assert.equal(readdirSync(kept).length, 1)
+    writeFileSync(`${kept}/zz.json`, 'not looked at')
+    writeFileSync(`${kept}/00.json`, '{"version":1,"resources":[')
+    writeFileSync(`${kept}/01.json`, '{"version":2,"resources":[]}')
+    const open = { name: 'open', addresses: ['0.0.0.0/0'], labels: { 'reserved:host': '' } }
+    const file = { name: 'from-file', addresses: ['198.51.100.31'] }
+    const late = {
+      name: 'late',
+      addresses: ['198.51.100.32'],
+      ttl: '1s',
+      expires: '2020-01-01T00:00:00Z',
+    }
+    const resources = [open, file, late, 7]
+    writeFileSync(`${kept}/02.json`, JSON.stringify({ version: 1, resources }))
+    daemon = await folder.serve()
+    assert.deepEqual(await names(), ['from-file', 'good'])
+    const told = daemon.process.stderr
+    for (const text of [
+      '00.json: found no resources',
+      '01.json: found no resources',
+      'open: labels',
+      'from-file is a resource of the file',
+      'found no resource, expected one',
+    ]) {
+      assert.ok(told.includes(text), `${text} in ${told}`)
+    }
+  })
+})
