@@ -36,8 +36,8 @@ export class DaemonServices {
   readonly #metrics: Metrics
   readonly #admin: AdminServer | undefined
   readonly #scrape: MetricsServer | undefined
-  readonly #unlock: () => void
   readonly #flows: KeptFlows | undefined
+  readonly #unlock: () => void
 
   /** Takes the locks and the datapath; throws InvalidInputError or UnavailableError, and then holds nothing. */
   constructor({ config, log, outside, makeDetach }: ServicesOptions) {
@@ -61,12 +61,12 @@ export class DaemonServices {
     this.#scrape = outside.metrics ? new MetricsServer(scrape) : undefined
   }
 
-  /** The port of the metrics; undefined when there are none, or before the start. */
   #makeFlows(config: Config, log: Log): KeptFlows {
     const describe = (number: number): string => keptText(this.state, number)
     return new KeptFlows({ config, log, ring: this.daemon.flows, clock: systemClock, describe })
   }
 
+  /** The port of the metrics; undefined when there are none, or before the start. */
   get metricsPort(): number | undefined {
     return this.#scrape?.port
   }
@@ -75,8 +75,8 @@ export class DaemonServices {
   async start(): Promise<void> {
     await this.#scrape?.start()
     await this.#admin?.start()
-    await this.daemon.start()
     this.#flows?.keeper.start()
+    await this.daemon.start()
   }
 
   /** Everything down; what the kernel enforces stays in force. */
@@ -86,8 +86,8 @@ export class DaemonServices {
     this.#metrics.stop()
     await this.daemon.interception.stop()
     this.daemon.stop()
-    this.#unlock()
     await this.#flows?.keeper.stop()
+    this.#unlock()
     this.#log.flush()
   }
 }
@@ -102,11 +102,11 @@ function makeDaemon(config: Config, log: Log, keepsState: boolean): Daemon {
     ...shared,
     auditSettings: settings.audit,
     saveAudit: (audit) => writeSettings(file, audit),
-  })
     resourceKeeper: new ResourceShards({
       folder: join(config.state.directory, 'resources'),
       onFault: (fault) => log.warn({ fault }, 'kept resources passed over'),
     }),
+  })
 }
 
 /** One daemon per state folder and pin path or table; returns what gives it back. Without the native part there is no lock, and that is said. */
