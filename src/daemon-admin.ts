@@ -51,7 +51,7 @@ export function makeDaemonAdmin(
     clock,
     startedAt: clock.wall(),
     flows,
-    keptFlows,
+    keptFlows: keptFlows?.files === undefined ? undefined : keptFlows,
     releases,
     endpoints,
     detach,
@@ -72,8 +72,6 @@ export function makeDaemonAdmin(
   return { state, metrics }
 }
 
-function upstreamStates(daemon: Daemon): ReturnType<AdminState['upstreams']> {
-  const { pool } = daemon.proxy.upstream
 function limitsOf(daemon: Daemon, keptFlows: KeptFlows | undefined): AdminState['limits'] {
   const { core, endpoints } = daemon
   const { upstream, responder, listeners } = daemon.proxy
@@ -83,6 +81,8 @@ function limitsOf(daemon: Daemon, keptFlows: KeptFlows | undefined): AdminState[
   return () => limitUses({ bounds, core, endpoints, upstream, tcp, responder, flowFiles })
 }
 
+function upstreamStates(daemon: Daemon): ReturnType<AdminState['upstreams']> {
+  const { pool } = daemon.proxy.upstream
   return daemon.servers.map((server, i) => {
     const mean = pool.rtt.means[i]!
     return {

@@ -55,7 +55,7 @@ export class KeptFlows {
   async *read(): AsyncIterable<string> {
     await this.keeper.flush()
     await this.files?.settled()
-    if (this.files !== undefined) yield* readFlowFolder(this.#folder)
+    yield* readFlowFolder(this.#folder)
   }
 
   get remembered(): number {

@@ -1,5 +1,5 @@
-// Flows as JSON lines: those kept, then, for who follows, those that come. The ring has no listeners, so that
-// adding a flow costs the packet path nothing; who follows looks at it every 50 ms.
+// Flows as JSON lines: those of the ring, then, for who follows, those that come; and those kept on disk. The ring has no
+// listeners, so that adding a flow costs the packet path nothing; who follows looks at it every 50 ms.
 
 import type { ServerResponse } from 'node:http'
 import { SliceWriter } from './json-stream.ts'
@@ -35,4 +35,25 @@ export async function writeFlows(
     await writer.flush()
     if (follow) await new Promise<void>((resolve) => state.clock.after(LOOK_MS, resolve))
   } while (follow && writer.open)
+}
+
+/** Where a line that is kept has its time: `{"time":"2026-01-02T03:04:05.678Z",...`. */
+const TIME_AT = '{"time":"'.length
+const TIME_LENGTH = 24
+
+/** What is kept on disk; `older`: only what began before the flows that the ring still has. */
+export async function* keptLines(
+  { keptFlows, flows, clock }: AdminState,
+  older: boolean,
+): AsyncIterable<string> {
+  const { oldest, count } = flows
+  const began = oldest === count ? clock.wall() : flows.timeOf(oldest)
+  const until = new Date(began).toISOString()
+  for await (const lines of keptFlows?.read() ?? []) {
+    if (older) yield lines.split('\n').filter(isOlder).join('\n')
+    else yield lines
+  }
+  function isOlder(line: string): boolean {
+    return line === '' || line.slice(TIME_AT, TIME_AT + TIME_LENGTH) < until
+  }
 }

@@ -144,9 +144,10 @@ function flows({ flows: ring }: AdminState, query: URLSearchParams): Answer {
 }
 
 function keptFlows(state: AdminState, query: URLSearchParams): Answer {
-  return state.keptFlows === undefined
-    ? failure(409, 'flows are not kept on disk here')
-    : { kind: 'lines', lines: keptLines(state, query.get('older') === '1') }
+  const older = query.get('older') === '1'
+  return state.keptFlows === undefined && !older
+    ? failure(409, 'flows are not kept on disk here: flows.output has no file')
+    : { kind: 'lines', lines: keptLines(state, older) }
 }
 
 function rows(list: Rows<object>): Answer {

@@ -36,7 +36,15 @@ export const COMMANDS = [
     'resources',
     'datapath',
   ),
-  command('flows', 'DNS decisions and drops as they happen', '--follow', '--verdict', '--last'),
+  command(
+    'flows',
+    'DNS decisions and drops as they happen, and those kept',
+    '--follow',
+    '--kept',
+    '--since',
+    '--verdict',
+    '--last',
+  ),
   command('ask', 'ask a name through the proxy', '--server', '--tcp'),
   command(
     'audit',

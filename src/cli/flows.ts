@@ -1,18 +1,23 @@
 // `namegate flows`: DNS decisions and datapath drops, those kept and those that come, a line each.
 
-import { openClient } from './client.ts'
+import { openClient, type Client } from './client.ts'
+import { DURATION_FORM, parseDuration } from '../core/quantity.ts'
+import { systemClock } from '../core/clock.ts'
 import { EXIT_OK, readArguments, usageError, type CommandOutput } from './command.ts'
 import { fieldsOf, listOf, rowsIn, textOf, type Fields } from './fields.ts'
 import { cleanCell } from './table.ts'
 
-const HELP = `Usage: namegate flows [--follow] [--verdict VERDICT] [--last N] [-o json] [--config FILE | --socket PATH]
+const HELP = `Usage: namegate flows [--follow] [--kept] [--since DURATION] [--verdict VERDICT] [--last N] [-o json] [--config FILE | --socket PATH]
 
-DNS decisions, packets that were dropped or would have been, and events: the last 65,536, oldest first.
+DNS decisions, packets that were dropped or would have been, and events, oldest first: those kept on disk, then the last 65,536
+one by one. On disk repetitions are one flow with a count and the time of the last.
 
 Options:
-  -f, --follow      go on with what comes
+  -f, --follow      go on with what comes; without those on disk unless --kept is given
+  --kept            all those kept on disk, and without --follow nothing else
+  --since DURATION  only what was seen in this time, such as 10m, 24h, 7d
   --verdict VERDICT only those: allow, deny, audit, error, event; or one kind: answered, denied, drop ...
-  --last N          of those kept only the last N
+  --last N          only the last N of the 65,536
   -o json           one JSON object a line
   --config FILE     config that names the daemon's socket
   --socket PATH     the daemon's socket
@@ -22,6 +27,7 @@ Exit codes: 0 ok, 2 wrong use, 3 no daemon.
 
 Examples:
   namegate flows --follow --verdict deny
+  namegate flows --kept --since 24h --verdict audit
   namegate flows -o json | jq -r 'select(.kind == "denied") | .name' | sort | uniq -c
 `
 
@@ -31,25 +37,65 @@ export async function flowsCommand(
 ): Promise<number> {
   const read = readArguments(args, HELP, output, {
     follow: { type: 'boolean', short: 'f' },
+    kept: { type: 'boolean' },
+    since: { type: 'string' },
     verdict: { type: 'string' },
     last: { type: 'string' },
     socket: { type: 'string' },
   })
   if (typeof read === 'number') return read
   if (read.positionals.length > 0) return usageError('flows takes no argument', HELP, output)
-  const query = new URLSearchParams()
-  if (read.flags.has('follow')) query.set('follow', '1')
+  const { flags, texts } = read
+  const since = texts.get('since')
+  const age = since === undefined ? undefined : parseDuration(since)
+  if (since !== undefined && age === undefined) {
+    const found = JSON.stringify(since)
+    return usageError(`--since: found ${found}, expected ${DURATION_FORM}`, HELP, output)
+  }
+  const wanted: Wanted = {
+    verdict: texts.get('verdict'),
+    from: age === undefined ? '' : new Date(systemClock.wall() - age).toISOString(),
+  }
+  const print = (flow: Fields): void => {
+    if (!isWanted(flow, wanted)) return
+    output.stdout(texts.has('output') ? `${JSON.stringify(flow)}\n` : `${formatFlow(flow)}\n`)
+  }
+  const client = await openClient(read)
+  const [kept, follow] = [flags.has('kept'), flags.has('follow')]
+  if (kept || (!follow && !texts.has('last'))) {
+    if (wanted.verdict !== undefined) await checkVerdict(client, wanted.verdict)
+    const parts = await client.open(kept && !follow ? '/v1/flows/kept' : '/v1/flows/kept?older=1')
+    for await (const flow of rowsIn(parts)) print(flow)
+  }
+  if (kept && !follow) return EXIT_OK
+  const query = new URLSearchParams(follow ? { follow: '1' } : {})
   for (const name of ['verdict', 'last']) {
-    const value = read.texts.get(name)
+    const value = texts.get(name)
     if (value !== undefined) query.set(name, value)
   }
-  const parts = await (await openClient(read)).open(`/v1/flows?${query.toString()}`)
-  if (read.texts.has('output')) {
-    for await (const part of parts) output.stdout(part)
-  } else {
-    for await (const flow of rowsIn(parts)) output.stdout(`${formatFlow(flow)}\n`)
-  }
+  const parts = await client.open(`/v1/flows?${query.toString()}`)
+  for await (const flow of rowsIn(parts)) print(flow)
   return EXIT_OK
+}
+
+/** The daemon knows which there are. */
+async function checkVerdict(client: Client, verdict: string): Promise<void> {
+  const query = new URLSearchParams({ last: '0', verdict })
+  for await (const _ of await client.open(`/v1/flows?${query.toString()}`));
+}
+
+interface Wanted {
+  readonly verdict: string | undefined
+  /** RFC 3339; empty: since ever. */
+  readonly from: string
+}
+
+function isWanted(flow: Fields, { verdict, from }: Wanted): boolean {
+  const last = textOf(flow['last'] ?? flow['time'])
+  return (
+    last >= from &&
+    (verdict === undefined || flow['verdict'] === verdict || flow['kind'] === verdict)
+  )
 }
 
 /** `2026-01-02T03:04:05.678Z deny   shop  TCP 198.51.100.9:443 dropped: policy; identity 9 [...]` */
@@ -59,7 +105,12 @@ export function formatFlow(flow: Fields): string {
     textOf(flow['verdict']).padEnd(5),
     textOf(flow['endpoint']).padEnd(12),
   ]
-  return cleanCell([...head, detailsOf(flow)].join(' '))
+  return cleanCell([...head, detailsOf(flow) + repeated(flow)].join(' '))
+}
+
+/** `, 12 times until 2026-01-02T03:04:05.678Z` of flows that are kept together. */
+function repeated({ count, last }: Fields): string {
+  return typeof count === 'number' && count > 1 ? `, ${count} times until ${textOf(last)}` : ''
 }
 
 function detailsOf(flow: Fields): string {
@@ -67,6 +118,8 @@ function detailsOf(flow: Fields): string {
     case 'drop':
     case 'audit':
       return packetDetails(flow)
+    case 'lost':
+      return `${textOf(flow['count'])} flows were not kept: too many at once`
     case 'policy-lost':
       return `lost its last policy: ${textOf(flow['policies'])}`
     case 'answered': {

@@ -1,5 +1,5 @@
 // Keeps flows: looks at the ring ten times a second, counts what is new (FlowTally) and hands what is due to the outputs once a
-// second, as JSON lines `{first, last, count, node, ...flow}`. The ring has no listeners, so a flow costs the packet path nothing
+// second, as JSON lines `{time, last, count, node, ...flow}`, time being the first. The ring has no listeners, so a flow costs the packet path nothing
 // for being kept; a look takes slices of about a millisecond. Nothing here waits for an output: what none has room for stays counted
 // and is told later, and what finds no row, or was overwritten in the ring before it was looked at, is counted as lost and told
 // as a line of kind `lost`.
@@ -136,7 +136,7 @@ export class FlowKeeper {
   }
 
   #line({ text, count, first, last }: Counted): string {
-    const times = `"first":"${formatTime(first)}","last":"${formatTime(last)}"`
+    const times = `"time":"${formatTime(first)}","last":"${formatTime(last)}"`
     return `{${times},"count":${count},"node":${this.#node},${text}}\n`
   }
 

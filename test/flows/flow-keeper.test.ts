@@ -81,7 +81,7 @@ test('FlowKeeper writes what is new within a second, with times, count and the n
   lab.ask('a.example')
   lab.clock.advance(1000)
   assert.deepEqual(sink.lines, [
-    '{"first":"2026-01-02T00:00:00.000Z","last":"2026-01-02T00:00:00.050Z","count":2,"node":"n1","name":"a.example"}',
+    '{"time":"2026-01-02T00:00:00.000Z","last":"2026-01-02T00:00:00.050Z","count":2,"node":"n1","name":"a.example"}',
   ])
   lab.ask('a.example')
   lab.clock.advance(30_000)

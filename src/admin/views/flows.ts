@@ -51,7 +51,7 @@ export function flowView(
     : { number, time, kind, ...base, ...dnsDetails(state, flow) }
 }
 
-/** The same for a flow that is kept, which has no number and times of its own: members of the object, without braces. */
+/** The same for a flow that is kept, whose time is that of many, and which has no number: members of the object, without braces. */
 export function keptText(state: AdminState, number: number): string {
   const {
     number: _number,
