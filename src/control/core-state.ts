@@ -8,8 +8,10 @@ import type { Prefix } from '../core/ip.ts'
 import { LabelSets } from '../core/labels.ts'
 import { Committer } from '../datapath/committer.ts'
 import type { Datapath, DatapathDump } from '../datapath/datapath.ts'
+import { InheritedEntries } from '../datapath/inherited-entries.ts'
 import { PolicyMaps } from '../datapath/policy-maps.ts'
 import { Allocator } from '../identity/allocator.ts'
+import type { WithheldNumber } from '../identity/numbers.ts'
 import { SelectorCache } from '../identity/selector-cache.ts'
 import { OWNER_NAME } from '../ipcache/facts.ts'
 import { IpCache } from '../ipcache/ipcache.ts'
@@ -19,6 +21,7 @@ import { Expiry } from '../names/expiry.ts'
 import { Guard } from '../names/guard.ts'
 import { NameCache } from '../names/name-cache.ts'
 import { NameScopes, type Learning } from '../names/name-scopes.ts'
+import type { PairLedger } from '../names/pair-ledger.ts'
 import { Relabel } from '../names/relabel.ts'
 import { SelectorLabels } from '../names/selector-labels.ts'
 import { OwnerNames } from './owner-names.ts'
@@ -39,6 +42,12 @@ export interface CoreOptions {
   readonly datapath: Datapath
   /** What the datapath holds from before. */
   readonly restored: DatapathDump
+  /** Numbers that the daemon before gave. Default: none. */
+  readonly withheld?: readonly WithheldNumber[] | undefined
+  /** Notes which pairs' records are to be written. Absent: none is. */
+  readonly ledger?: PairLedger | undefined
+  /** Told of identities that got their number, before any entry of the datapath carries it. */
+  readonly onNumbers?: ((allocated: readonly Identity[]) => void) | undefined
   readonly limits: CoreLimits
   readonly graceSeconds: number
   readonly learning: Learning
@@ -67,6 +76,8 @@ export class CoreState {
   readonly guard: Guard
   readonly policyMaps: PolicyMaps
   readonly committer: Committer
+  /** Prefix entries that the datapath has from an earlier daemon. */
+  readonly inherited: InheritedEntries
 
   constructor(options: CoreOptions) {
     const { clock, datapath, limits } = options
@@ -77,6 +88,7 @@ export class CoreState {
       labelSets,
       clock,
       carried: carriedNumbers(options.restored),
+      withheld: options.withheld,
       dynamicMax: limits.dynamicIdentities,
     })
     this.selectors = new SelectorCache({ labelSets })
@@ -102,6 +114,7 @@ export class CoreState {
       addressesPerNameMax: limits.addressesPerName,
       graceSeconds: options.graceSeconds,
       scopes: this.scopes,
+      ledger: options.ledger,
     })
     this.relabel = new Relabel({
       names: this.names,
@@ -117,8 +130,11 @@ export class CoreState {
       isSpare: (id) => this.allocator.isSpare(id),
       ruleOf: (origins) => this.origins.setOf(origins),
     })
+    this.inherited = new InheritedEntries(options.restored.prefixes)
     this.committer = new Committer({
       clock,
+      inherited: this.inherited,
+      onNumbers: options.onNumbers,
       datapath,
       ipcache: this.ipcache,
       allocator: this.allocator,

@@ -1,4 +1,4 @@
-// Where what must outlive the process goes: a port, written by `Recorder`, kept on disk by src/state. Everything is a
+// Where what must outlive the process goes: a port, written by `StateRecorder`, kept on disk by src/state. Everything is a
 // record about a key, and the last record about a key holds, so a record may be written twice, and an image of everything
 // may be taken while records go on. The key of a pair is the row that it had in the table of pairs: it means nothing but
 // "the same record" to whoever reads it.

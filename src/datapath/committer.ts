@@ -20,6 +20,7 @@ import { ANY_IDENTITY } from '../identity/reserved.ts'
 import { ROW_CHANGED, ROW_UNDER_WAY, type IpCache } from '../ipcache/ipcache.ts'
 import type { Changes, CommitFailure, CommitResult, Datapath, EndpointEntry } from './datapath.ts'
 import { EndpointChanges } from './endpoint-changes.ts'
+import type { InheritedEntries } from './inherited-entries.ts'
 import { pairNumber, pairOf, type PolicyTurn } from './policy-changes.ts'
 import type { PolicyMaps } from './policy-maps.ts'
 import { PrefixChanges } from './prefix-changes.ts'
@@ -33,8 +34,10 @@ export interface CommitterOptions {
   readonly selectors: SelectorCache
   readonly policyMaps: PolicyMaps
   readonly labelSets: LabelSets
+  /** Prefix entries that the datapath has from an earlier daemon. Absent: none. */
+  readonly inherited?: InheritedEntries
   /** Told of identities that got their number, before any entry of the datapath carries it. */
-  readonly onNumbers?: (allocated: readonly Identity[]) => void
+  readonly onNumbers?: ((allocated: readonly Identity[]) => void) | undefined
 }
 
 /** A commit that takes longer says that the datapath is stalled, in milliseconds. */

@@ -10,9 +10,17 @@ import type { Allocator } from '../identity/allocator.ts'
 import { HOST } from '../identity/reserved.ts'
 import { ROW_CHANGED, ROW_REFUSED, ROW_UNDER_WAY, type IpCache } from '../ipcache/ipcache.ts'
 import type { CommitFailure } from './datapath.ts'
+import type { InheritedEntries } from './inherited-entries.ts'
 import { PrefixBatch } from './prefix-batch.ts'
 
 const NONE: ReadonlySet<number> = new Set()
+
+export interface PrefixChangesOptions {
+  readonly ipcache: IpCache
+  readonly allocator: Allocator
+  /** What the datapath has from an earlier daemon. Absent: nothing. */
+  readonly inherited?: InheritedEntries
+}
 
 export class PrefixChanges {
   readonly upserts = new PrefixBatch()
@@ -22,10 +30,12 @@ export class PrefixChanges {
   readonly #upsertRows: number[] = []
   readonly #removalRows: number[] = []
   readonly #refused = new Set<number>()
+  readonly #inherited: InheritedEntries | undefined
 
-  constructor(options: { readonly ipcache: IpCache; readonly allocator: Allocator }) {
+  constructor(options: PrefixChangesOptions) {
     this.#ipcache = options.ipcache
     this.#allocator = options.allocator
+    this.#inherited = options.inherited
   }
 
   get count(): number {
@@ -58,6 +68,7 @@ export class PrefixChanges {
       prefixes.flags[row]! &= ~ROW_CHANGED
       const wanted = identity(prefixes.wanted[row]!)
       const addressClass = identity(prefixes.addressClass[row]!)
+      if (wanted !== 0 && prefixes.applied[row] === 0) this.#inherit(row, wanted, addressClass)
       const inForce =
         prefixes.applied[row] === wanted && prefixes.appliedClass[row] === addressClass
       if (inForce || (wanted === 0 && prefixes.applied[row] === 0)) {
@@ -80,6 +91,21 @@ export class PrefixChanges {
       else this.#upsertRows.push(row)
       if (isCounted(wanted)) this.#allocator.retain(wanted)
     }
+  }
+
+  /** Notes as confirmed what the datapath has of a row from before, when that is what is wanted. */
+  #inherit(row: number, wanted: Identity, addressClass: Identity): void {
+    const inherited = this.#inherited
+    if (inherited === undefined || inherited.left === 0) return
+    const { prefixes } = this.#ipcache
+    const { octets, lengths, scoped } = prefixes
+    const scope = scoped.scope[row]!
+    const family = prefixes.family(row)
+    if (!inherited.take(scope, family, octets, row * 16, lengths[row]!, wanted, addressClass))
+      return
+    prefixes.applied[row] = wanted
+    prefixes.appliedClass[row] = addressClass
+    if (isCounted(wanted)) this.#allocator.retain(wanted)
   }
 
   /** The datapath took the rows and is not done. */

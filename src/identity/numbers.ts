@@ -15,7 +15,7 @@ export interface NumbersOptions {
   /** Numbers that kernel maps may still carry from an earlier daemon. */
   readonly carried: ReadonlySet<Identity>
   /** Default: none. */
-  readonly withheld?: readonly WithheldNumber[]
+  readonly withheld?: readonly WithheldNumber[] | undefined
 }
 
 export class Numbers {

@@ -13,6 +13,7 @@ export const OWNER_ENDPOINT = 1
 export const OWNER_RESOURCE = 2
 export const OWNER_NAME = 3
 export const OWNER_POLICY = 4
+export const OWNER_RESTORED = 5
 
 export class Facts {
   readonly slots: Slots

@@ -36,7 +36,7 @@ export interface NameCacheOptions {
   readonly graceSeconds: number
   readonly scopes: NameScopes
   /** Notes which pairs' records are to be written. Absent: none is. */
-  readonly ledger?: PairLedger
+  readonly ledger?: PairLedger | undefined
 }
 
 /** A name as `learn` and `renew` want it: wire octets in lower case from 0, their number and `hashOctets` of them. */

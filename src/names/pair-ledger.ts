@@ -1,4 +1,4 @@
-// Which pairs changed since their last record was written (control/recorder.ts): each waits once, in the order in which it
+// Which pairs changed since their last record was written (control/state-recorder.ts): each waits once, in the order in which it
 // changed. A record may say that a pair lives a little longer than it does, by a sixteenth of its time, so that a name that is
 // asked every second is not written every second; never shorter. Written by the name cache on the packet path: one compare for
 // an answer that the record covers. Typed arrays, 9 octets a pair.

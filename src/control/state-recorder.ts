@@ -18,7 +18,7 @@ const FULL_MS = 20
 /** How often a running daemon looks whether an image is due while things change. */
 const IMAGE_LOOK_MS = 10_000
 
-export interface RecorderOptions {
+export interface StateRecorderOptions {
   readonly core: CoreState
   readonly ledger: PairLedger
   readonly sink: StateSink
@@ -30,8 +30,8 @@ export interface RecorderOptions {
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 
-export class Recorder {
-  readonly #to: RecorderOptions
+export class StateRecorder {
+  readonly #to: StateRecorderOptions
   readonly #record: Writable<PairRecord>
   #timer: Timer | undefined
   #image: ImageSink | undefined
@@ -42,7 +42,7 @@ export class Recorder {
   #lookedAt = Number.NEGATIVE_INFINITY
   #stopped = false
 
-  constructor(options: RecorderOptions) {
+  constructor(options: StateRecorderOptions) {
     this.#to = options
     const { names } = options.core.names
     this.#record = {

@@ -1,0 +1,73 @@
+// Prefix entries that the kernel carries from an earlier daemon, found by their key until someone takes them: whoever
+// wants the very entry has it without a write, whoever wants another one for that prefix writes over it. What nobody took
+// is what the configuration and the names of now do not ask for (control/restart.ts).
+
+import { HashIndex } from '../core/hash-index.ts'
+import type { Identity } from '../core/ids.ts'
+import type { Family } from '../core/ip.ts'
+import { hashOctets } from '../core/name.ts'
+import type { PrefixBatch } from './prefix-batch.ts'
+
+export class InheritedEntries {
+  readonly batch: PrefixBatch
+  readonly #index: HashIndex
+  readonly #isTaken: Uint8Array
+  #left: number
+
+  constructor(batch: PrefixBatch) {
+    this.batch = batch
+    this.#left = batch.count
+    this.#isTaken = new Uint8Array(batch.count)
+    this.#index = new HashIndex(batch.count, {
+      hashOfRow: (row) => hashOctets(batch.octets(row - 1), 0, 16),
+    })
+    for (let i = 0; i < batch.count; i++) {
+      this.#index.insert(hashOctets(batch.octets(i), 0, 16), i + 1)
+    }
+  }
+
+  /** Entries that nobody took. */
+  get left(): number {
+    return this.#left
+  }
+
+  isTaken(entry: number): boolean {
+    return this.#isTaken[entry] === 1
+  }
+
+  /**
+   * Takes the entry of a prefix whose 16 octets stand at `offset`; scope 0 is the node's. True: the kernel has it with
+   * this identity and class. A prefix is asked for once: what became of it afterwards is not known here.
+   */
+  take(
+    scope: number,
+    family: Family,
+    octets: Uint8Array,
+    offset: number,
+    length: number,
+    id: Identity,
+    addressClass: Identity,
+  ): boolean {
+    if (this.#left === 0) return false
+    const entry = this.#find(scope, family, octets, offset, length)
+    if (entry < 0) return false
+    this.#isTaken[entry] = 1
+    this.#left--
+    return this.batch.identity(entry) === id && this.batch.addressClass(entry) === addressClass
+  }
+
+  #find(scope: number, family: Family, octets: Uint8Array, offset: number, length: number): number {
+    const { batch } = this
+    const hash = hashOctets(octets, offset, 16)
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
+      const entry = this.#index.row(at) - 1
+      if (entry < 0) return -1
+      if (this.#isTaken[entry] === 1 || batch.length(entry) !== length) continue
+      if (batch.scope(entry) !== scope || batch.family(entry) !== family) continue
+      const known = batch.octets(entry)
+      let same = 0
+      while (same < 16 && known[same] === octets[offset + same]) same++
+      if (same === 16) return entry
+    }
+  }
+}
