@@ -78,7 +78,11 @@ function limitsOf(daemon: Daemon, keptFlows: KeptFlows | undefined): AdminState[
   const bounds = daemon.config.limits
   const flowFiles = keptFlows?.files
   const { tcp } = listeners
-  return () => limitUses({ bounds, core, endpoints, upstream, tcp, responder, flowFiles })
+  const { resources: control, sources } = daemon
+  return () => {
+    const resources = { count: control.count, refusals: sources.apiResources.refusals }
+    return limitUses({ bounds, core, endpoints, resources, upstream, tcp, responder, flowFiles })
+  }
 }
 
 function upstreamStates(daemon: Daemon): ReturnType<AdminState['upstreams']> {

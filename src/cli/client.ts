@@ -6,8 +6,10 @@ import { UnavailableError, UsageError } from '../core/errors.ts'
 import type { ParsedArguments } from './command.ts'
 
 export interface RequestOptions {
-  /** Sent as JSON by POST; without it the request is a GET. */
-  readonly body?: object
+  /** Sent as JSON; without it the request has no body. */
+  readonly body?: object | undefined
+  /** POST with a body, else GET. */
+  readonly method?: 'PUT' | 'DELETE'
   /** Milliseconds without a first octet of the answer; none: wait as long as it takes. */
   readonly timeoutMs?: number
 }
@@ -32,13 +34,24 @@ export class Client {
     return body
   }
 
-  async #send(path: string, { body, timeoutMs }: RequestOptions): Promise<IncomingMessage> {
+  /** Puts a body in the place of what is there, or takes it away; undefined: there was nothing. */
+  async change(path: string, body: object | undefined): Promise<unknown> {
+    const method = body === undefined ? 'DELETE' : 'PUT'
+    const response = await this.#send(path, { body, method })
+    const text = await gather(texts(response, this.socket))
+    if (response.statusCode === 404 && body === undefined) return undefined
+    if (response.statusCode !== 200) throw refusal(response.statusCode ?? 0, text)
+    const answer: unknown = JSON.parse(text)
+    return answer
+  }
+
+  async #send(path: string, { body, method, timeoutMs }: RequestOptions): Promise<IncomingMessage> {
     return await new Promise((resolve, reject) => {
       const sent = request({
         socketPath: this.socket,
         path,
         agent: false,
-        method: body === undefined ? 'GET' : 'POST',
+        method: method ?? (body === undefined ? 'GET' : 'POST'),
         ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
       })
       sent.once('response', (response) => {

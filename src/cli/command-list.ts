@@ -56,6 +56,16 @@ export const COMMANDS = [
     '--selector',
   ),
   command(
+    'resource',
+    'labels for addresses outside, at run time',
+    'set',
+    'remove',
+    '--address',
+    '--label',
+    '--port',
+    '--ttl',
+  ),
+  command(
     'datapath',
     'verify, detach, close or set the mode of enforcement',
     'verify',

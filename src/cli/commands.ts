@@ -14,6 +14,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   flows: async () => (await import('./flows.ts')).flowsCommand,
   ask: async () => (await import('./ask.ts')).askCommand,
   audit: async () => (await import('./audit.ts')).auditCommand,
+  resource: async () => (await import('./resource.ts')).resourceCommand,
   datapath: async () => (await import('./datapath.ts')).datapathCommand,
   intercept: async () => (await import('./intercept.ts')).interceptCommand,
   match: async () => (await import('./match.ts')).matchCommand,

@@ -86,6 +86,8 @@ const TABLES: Readonly<Record<string, readonly Column[]>> = {
   ],
   resources: [
     ['NAME', field('name')],
+    ['ORIGIN', field('origin')],
+    ['EXPIRES', field('expires')],
     ['ADDRESSES', field('addresses')],
     ['LABELS', field('labels')],
   ],

@@ -27,6 +27,8 @@ export interface LimitSources {
   readonly bounds: Limits
   readonly core: CoreState
   readonly endpoints: { readonly registry: EndpointRegistry }
+  /** In force, and how often the API was refused one; of files a refusal is a fault. */
+  readonly resources: { readonly count: number; readonly refusals: number }
   readonly upstream: {
     readonly inFlight: { readonly count: number }
     readonly counters: Readonly<Record<'refusedFull' | 'refusedClientFull', number>>
@@ -58,7 +60,7 @@ export interface LimitSources {
 
 /** Every bound that is enforced, in the order of SEMANTICS 6. */
 export function limitUses(sources: LimitSources): readonly LimitUse[] {
-  const { bounds, core, endpoints, upstream, tcp, responder, flowFiles } = sources
+  const { bounds, core, endpoints, upstream, tcp, responder, resources, flowFiles } = sources
   const { names, allocator, selectors, policyMaps, datapath } = core
   const { registry } = endpoints
   const row = (limit: LimitKey, use: number | undefined, hits: number): LimitUse => {
@@ -73,6 +75,7 @@ export function limitUses(sources: LimitSources): readonly LimitUse[] {
     row('static-identities', allocator.inUse - allocator.dynamicInUse, 0),
     row('selectors', selectors.size, 0),
     row('endpoints', registry.size, 0),
+    row('resources', resources.count, resources.refusals),
     row('policy-entries', entries, policyMaps.overflows),
     row('connections-per-endpoint', undefined, datapath.counters()['connections_over_limit'] ?? 0),
     row('queries-in-flight', upstream.inFlight.count, upstream.counters.refusedFull),

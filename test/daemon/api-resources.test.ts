@@ -84,7 +84,8 @@ describe('/v1/resources/NAME', () => {
   test('Restarted daemons have what was put, and what has a TTL keeps its end', async () => {
     const until = objectIn((await put('short', { addresses: ['198.51.100.8'], ttl: '1h' })).text)
     await put('a/b:c', { addresses: ['198.51.100.9'] })
-    await daemon.process.stop('SIGKILL')
+    daemon.process.kill('SIGKILL')
+    await daemon.process.stop()
     daemon = await folder.serve()
     assert.deepEqual(await names(), ['a/b:c', 'db', 'from-file', 'short'])
     const row = (await listed()).find(({ name }) => name === 'short')
@@ -185,6 +186,39 @@ describe('/v1/resources/NAME', () => {
     )
     assert.equal((await put('d', { addresses: ['198.51.100.22'] })).status, 200)
     for (const name of ['c', 'd']) await remove(name)
+  })
+
+  const commands: readonly (readonly [args: string, code: number, output: RegExp])[] = [
+    [
+      'set vm --address 198.51.100.40 --label app=vm --label k8s:a=b=c --port web=80/TCP --ttl 1d',
+      0,
+      /^vm: set, until \d{4}-[^ ]*Z; in force with revision \d+\n$/,
+    ],
+    ['set vm --address 198.51.100.40', 0, /^vm: set; in force/],
+    ['set vm --address 198.51.100.40', 0, /^vm: was so before; in force/],
+    ['set vm --address 198.51.100.40 -o json', 0, /^\{\n {2}"name": "vm",\n {2}"changed": false/],
+    ['set vm --address nowhere', 2, /addresses\[0\]: /],
+    ['set vm', 2, /resource set needs --address\nUsage: /],
+    ['set vm --address 198.51.100.40 --label app', 2, /--label: found "app", expected KEY=VALUE/],
+    ['set from-file --address 198.51.100.40', 3, /from-file is a resource of the file/],
+    ['remove vm', 0, /^vm: removed; in force/],
+    ['remove vm', 1, /no resource is named "vm"/],
+    ['remove vm --ttl 1s', 2, /resource remove takes no --ttl/],
+    ['remove from-file', 3, /change it there/],
+    ['unset vm', 2, /resource needs set or remove, and a name/],
+  ]
+  test('namegate resource sets and removes, and says what it did', async () => {
+    for (const [args, code, output] of commands) {
+      const ran = await folder.namegate('resource', ...args.split(' '))
+      assert.equal(ran.code, code, `${args}: ${ran.stderr}`)
+      assert.match(code === 0 ? ran.stdout : ran.stderr, output, args)
+    }
+    await put('last', { addresses: ['198.51.100.41'], ttl: '1d' })
+    const table = await folder.namegate('get', 'resources')
+    assert.match(table.stdout, /^NAME +ORIGIN +EXPIRES +ADDRESSES +LABELS\n/)
+    assert.match(table.stdout, /\nlast +api +\d{4}-\d\d-\S+Z +198\.51\.100\.41 +-\n/)
+    assert.match(table.stdout, /\nfrom-file +file +- +192\.0\.2\.1 +external:app=old\n/)
+    await remove('last')
   })
 
   test('A file that brings the name of an API resource is refused until that is gone', async () => {

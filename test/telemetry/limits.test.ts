@@ -27,6 +27,7 @@ test('limitUses reads use, bound and hits of what is enforced', () => {
     bounds: makeLimits({ pairs: 3 }),
     core: node.core,
     endpoints: node.endpoints,
+    resources: { count: 7, refusals: 2 },
     upstream,
     tcp: listeners.tcp,
     responder,
@@ -34,6 +35,7 @@ test('limitUses reads use, bound and hits of what is enforced', () => {
   const of = (limit: string) => uses.find((each) => each.limit === limit)
   assert.deepEqual(of('pairs'), { limit: 'pairs', use: 3, bound: 3, hits: 1 })
   assert.deepEqual(of('endpoints'), { limit: 'endpoints', use: 1, bound: 10_000, hits: 0 })
+  assert.deepEqual(of('resources'), { limit: 'resources', use: 7, bound: 200_000, hits: 2 })
   assert.deepEqual(of('queries-in-flight'), {
     limit: 'queries-in-flight',
     use: 5,
