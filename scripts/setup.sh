@@ -140,17 +140,18 @@ native() {
   failed=1
 }
 
-# dist/ from src/; kept as it was when the sources have type errors.
+# dist/ from src/, with what `namegate exec` starts from; kept as it was when the sources have type errors.
 typescript() {
   stamp=dist/src/.built
   if [ ! -f src/main.ts ]; then return 0; fi
-  if [ -f $stamp ] && [ -z "$(find src tsconfig.json tsconfig.build.json package-lock.json \
-    \( -name '*.ts' -o -name '*.json' -o -type d \) -newer $stamp -print -quit)" ]; then return 0; fi
+  if [ -f $stamp ] && [ -z "$(find src tsconfig.json tsconfig.build.json package-lock.json scripts/bundle.mjs \
+    \( -name '*.ts' -o -name '*.json' -o -name '*.mjs' -o -type d \) -newer $stamp -print -quit)" ]; then return 0; fi
   say 'compiling src/ to dist/'
   rm -rf build/dist
   mkdir -p build/dist
   : >build/.typescript.started
-  if quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir build/dist; then
+  if quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir build/dist &&
+    quietly node scripts/bundle.mjs build/dist; then
     touch -r build/.typescript.started build/dist/src/.built
     rm -rf dist && mv build/dist dist
     return 0

@@ -14,7 +14,7 @@ import { PrefixBatch } from './datapath/prefix-batch.ts'
 import { parseEndpoints, type EndpointRecord } from './endpoints/file.ts'
 import { openDatapath } from './open-datapath.ts'
 import { withInterfaceAddresses } from './sources/interface-addresses.ts'
-import { SILENT } from './telemetry/log.ts'
+import { SILENT } from './telemetry/silent.ts'
 
 export interface Closed {
   /** Names of those that are closed now. */

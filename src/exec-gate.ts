@@ -4,11 +4,11 @@
 import { InvalidInputError, UnavailableError } from './core/errors.ts'
 import { formatAddress } from './core/ip.ts'
 import type { SocketAddress } from './core/socket-address.ts'
-import { configFromObject } from './config/load.ts'
+import { execConfig } from './config/exec-config.ts'
 import { Daemon } from './daemon.ts'
 import { openExecDatapath } from './open-exec-datapath.ts'
 import { systemResolvers } from './sources/system-resolvers.ts'
-import { SILENT } from './telemetry/log.ts'
+import { SILENT } from './telemetry/silent.ts'
 import type { Allow } from './policy/allow-line.ts'
 import { allowPolicy, EXEC_LABELS, EXEC_NAME, recordingPolicy } from './sandbox/allow.ts'
 import { redirectDns } from './sandbox/dns-redirect.ts'
@@ -24,45 +24,16 @@ export interface ExecGateOptions {
   /** Empty: those of resolv.conf. */
   readonly upstreams: readonly SocketAddress[]
   readonly audit: boolean
-  readonly grace: string
+  readonly graceMs: number
   /** What the command sends from. */
   readonly addresses: readonly string[]
 }
 
-/** One command's: smaller tables are made sooner. What happens at a bound is the same (SEMANTICS 6). */
-const LIMITS = {
-  pairs: 50_000,
-  'dynamic-identities': 20_000,
-  'static-identities': 20_000,
-  'policy-entries': 16_384,
-  endpoints: 16,
-  resources: 16,
-  'queries-in-flight': 4096,
-  'tcp-connections': 512,
-} as const
-
-/** Started, and enforcing; throws InvalidInputError or UnavailableError. */
-export async function openExecGate(options: ExecGateOptions): Promise<Daemon> {
-  const { sockets, allows, policyFile, audit } = options
-  const config = configFromObject(
-    {
-      listeners: sockets.listeners.map(({ family }) => ({
-        address: family === 4 ? '127.0.0.1' : '::1',
-        port: 53,
-      })),
-      'default-egress': 'deny',
-      // A policy file is read as the daemon reads it; without one nothing is allowed that --allow does not say.
-      dns: {
-        'without-rules': policyFile === undefined ? 'deny' : 'allow',
-        'grace-after-ttl': options.grace,
-      },
-      policies: { paths: policyFile === undefined ? [] : [policyFile], watch: false },
-      endpoints: { files: [] },
-      datapath: { kind: 'nftables', 'adopt-existing': '0ms' },
-      limits: LIMITS,
-    },
-    'exec',
-  )
+/** Made, with its rules in the command's network namespace; throws InvalidInputError or UnavailableError. */
+export function makeExecGate(options: ExecGateOptions): Daemon {
+  const { sockets, allows, policyFile, audit, graceMs } = options
+  const families = sockets.listeners.map(({ family }) => family)
+  const config = execConfig({ families, policyFile, graceMs })
   const daemon = new Daemon({
     config,
     log: SILENT,
@@ -83,15 +54,14 @@ export async function openExecGate(options: ExecGateOptions): Promise<Daemon> {
   }
   redirectDns(options.addons.netlink)
   daemon.sources.edit({ policies, endpoints: new Map([[EXEC_NAME, endpoint]]) })
-  try {
-    await daemon.start()
-    mustSelect(daemon, policyFile)
-    mustEnforce(daemon)
-  } catch (error) {
-    daemon.stop()
-    throw error
-  }
   return daemon
+}
+
+/** Until it enforces; the uplink's interface is there by now. Throws as making it does. */
+export async function startExecGate(daemon: Daemon, policyFile: string | undefined): Promise<void> {
+  await daemon.start()
+  mustSelect(daemon, policyFile)
+  mustEnforce(daemon)
 }
 
 function serversOf(given: readonly SocketAddress[]) {

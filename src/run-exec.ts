@@ -1,5 +1,5 @@
 // `namegate exec` put together: launcher, uplink, gate, command, and what is told at the end. What takes time runs side
-// by side: while the launcher makes its namespaces and the uplink comes up, the gate's modules are loaded. The
+// by side: while the launcher makes its namespaces and the uplink comes up, the gate is loaded and made. The
 // command is started last, when the kernel has confirmed the fence; any failure before ends everything.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -28,8 +28,8 @@ export interface ExecOptions {
   readonly policyFile: string | undefined
   readonly upstreams: readonly SocketAddress[]
   readonly audit: boolean
-  /** A duration as the config has it. */
-  readonly grace: string
+  /** How long an address stays usable after its answer's time is over. */
+  readonly graceMs: number
   readonly publish: readonly Publish[]
   readonly uplink: UserUplink | 'veth' | undefined
   readonly command: readonly string[]
@@ -91,15 +91,16 @@ async function runIn(folder: string, options: ExecOptions, undo: Undo): Promise<
   const uplink = openUplink(options, launcher.pid, privileged)
   uplink.ready.catch(() => undefined)
   undo.push(async () => await uplink.stop())
-  const { openExecGate } = await loading
-  // The fence names the interface: it is there when the routes are.
-  const over = await Promise.race([uplink.ready, launcher.ended])
-  if (over !== undefined) return notRun(over, options)
+  const { makeExecGate, startExecGate } = await loading
   const outer = { netlink: loadNetlink(), conntrack: loadConntrack(), posix: loadPosix() }
   const addons = innerAddons(outer, sockets, launcher.pid)
   const { addresses } = uplink
-  const daemon = await openExecGate({ ...options, sockets, addons, addresses })
+  const daemon = makeExecGate({ ...options, sockets, addons, addresses })
   undo.push(() => daemon.stop())
+  // The fence names the interface: it is there when the routes are.
+  const over = await Promise.race([uplink.ready, launcher.ended])
+  if (over !== undefined) return notRun(over, options)
+  await startExecGate(daemon, options.policyFile)
   const recorder = await record(daemon, addons.conntrack, undo)
   launcher.go()
   // The command's mounts hold what they need of it: nothing stays behind, whatever ends us from here on.

@@ -3,6 +3,7 @@
 
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { UnavailableError } from '../core/errors.ts'
+import { DURATION_FORM, LONGEST_MS, parseDuration } from '../core/quantity.ts'
 import {
   parseSocketAddress,
   SOCKET_ADDRESS_FORM,
@@ -132,15 +133,20 @@ function optionsOf({ texts, flags, command }: Given, output: CommandOutput): Exe
   if (wanted !== undefined && uplink === undefined) {
     faults.push(`--uplink ${JSON.stringify(wanted)}: expected pasta, slirp4netns or veth`)
   }
-  if (faults.length > 0) {
+  const [grace = '60s'] = texts.get('grace') ?? []
+  const graceMs = parseDuration(grace)
+  if (graceMs === undefined || graceMs > LONGEST_MS) {
+    const most = graceMs === undefined ? '' : ', at most 3650d'
+    faults.push(`--grace ${JSON.stringify(grace)}: expected ${DURATION_FORM}${most}`)
+  }
+  if (faults.length > 0 || graceMs === undefined) {
     output.stderr(faults.map((fault) => `namegate: ${fault}\n`).join(''))
     return EXIT_USAGE
   }
   const say = (text: string): void => output.stderr(`namegate: ${text}\n`)
   const [policyFile] = texts.get('policy') ?? []
-  const [grace = '60s'] = texts.get('grace') ?? []
   const audit = flags.has('audit')
-  return { allows, upstreams, publish, uplink, policyFile, audit, grace, command, say }
+  return { allows, upstreams, publish, uplink, policyFile, audit, graceMs, command, say }
 }
 
 function writeSuggestion(write: () => void): void {

@@ -1,18 +1,18 @@
 // The config file -> Config. Every fault of the file is found and told at once, each with its place; nothing
 // of a faulty file is used. The result is frozen: it is published to every part of the program.
 
-import { networkInterfaces } from 'node:os'
 import { z } from 'zod'
 import { InvalidInputError, type Fault } from '../core/errors.ts'
-import { formatAddress, parseAddress, type Prefix } from '../core/ip.ts'
+import { formatAddress } from '../core/ip.ts'
 import { objectDocument } from '../core/object-source.ts'
 import type { SourceDocument } from '../core/source-document.ts'
 import { buildConfig } from './build.ts'
 import type { Config, ListenerConfig } from './config.ts'
 import { byPlace, toFaults } from './faults.ts'
 import { readTextFile } from './files.ts'
+import { ownAddresses } from './own-addresses.ts'
 import { configSchema } from './schema.ts'
-import { isLoopback, resolveUpstreams, sameOctets, type IsOwnAddress } from './upstreams.ts'
+import { resolveUpstreams, type IsOwnAddress } from './upstreams.ts'
 import { parseYamlDocument } from './yaml-source.ts'
 
 export const DEFAULT_CONFIG_FILE = 'config/namegate.yaml'
@@ -70,20 +70,6 @@ export function defaultConfig(): Config {
 /** JSON Schema (draft 2020-12) of the file. */
 export function configJsonSchema(): unknown {
   return z.toJSONSchema(configSchema, { io: 'input' })
-}
-
-/** Loopback and the addresses that the node's interfaces have now. */
-export function ownAddresses(): IsOwnAddress {
-  const own: Prefix[] = []
-  for (const addresses of Object.values(networkInterfaces())) {
-    for (const { address } of addresses ?? []) {
-      const parsed = parseAddress(address)
-      if (parsed !== undefined) own.push(parsed)
-    }
-  }
-  return (family, octets) =>
-    isLoopback(family, octets) ||
-    own.some((each) => each.family === family && sameOctets(each.octets, octets))
 }
 
 /** Two listeners of one address and port; the second is the fault. Port 0 is another one each time. */

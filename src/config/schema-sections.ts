@@ -3,7 +3,7 @@
 
 import { z } from 'zod'
 import { LIMITS, type Limit } from '../core/limits.ts'
-import { formatDuration } from '../core/quantity.ts'
+import { formatDuration, LONGEST_MS } from '../core/quantity.ts'
 import { DEFAULT_IDENTITY_LABELS } from '../policy/identity-labels.ts'
 import {
   addressItem,
@@ -19,7 +19,7 @@ import {
 } from './schema-values.ts'
 
 const LATER = { built: false } as const
-const TTL = { max: 10 * 365 * 86_400_000 } as const
+const TTL = { max: LONGEST_MS } as const
 
 const labelMap = z.record(z.string(), z.string({ error: 'a text' }))
 

@@ -15,6 +15,9 @@ const SIZE_UNITS: ReadonlyMap<string, number> = new Map([
   ['GiB', 2 ** 30],
 ])
 
+/** Longest time that an address may be made to live for: ten years. */
+export const LONGEST_MS = 10 * 365 * 86_400_000
+
 export const DURATION_FORM = 'a duration: a whole number and ms, s, m, h or d, such as 30s'
 export const SIZE_FORM = 'a size: a whole number and KiB, MiB or GiB, such as 64MiB'
 /** The same forms for JSON Schema. */

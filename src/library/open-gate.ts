@@ -12,7 +12,8 @@ import { systemClock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
 import { isMapping } from '../core/source-document.ts'
 import { DaemonServices } from '../daemon-services.ts'
-import { openLog, SILENT } from '../telemetry/log.ts'
+import { openLog } from '../telemetry/log.ts'
+import { SILENT } from '../telemetry/silent.ts'
 import { FlowReader } from './flow-reader.ts'
 import type {
   EndpointSpec,

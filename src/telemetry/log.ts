@@ -99,16 +99,6 @@ export async function openLog(options: LogOptions): Promise<Log> {
   }
 }
 
-/** A log that nobody reads. */
-export const SILENT: Log = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-  limited: () => undefined,
-  flush: () => undefined,
-}
-
 function plain(line: string): string {
   return line
 }

@@ -7,7 +7,6 @@ import {
   configJsonSchema,
   defaultConfig,
   loadConfig,
-  ownAddresses,
   parseConfig,
 } from '../../src/config/load.ts'
 import { isLoopback } from '../../src/config/upstreams.ts'
@@ -172,12 +171,6 @@ test('parseConfig freezes what it gives', () => {
   for (const part of [config, config.dns.hold, config.limits, config.listeners, config.log]) {
     assert.ok(Object.isFrozen(part))
   }
-})
-
-test('ownAddresses knows loopback and not the rest of the world', () => {
-  const isOwn = ownAddresses()
-  assert.ok(isOwn(4, Uint8Array.of(127, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
-  assert.ok(!isOwn(4, Uint8Array.of(192, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
 })
 
 test('configJsonSchema has every key of the contract with a doc line and a default', () => {

@@ -15,7 +15,7 @@ import {
   type Datapath,
 } from '../../src/datapath/datapath.ts'
 import { openDatapath } from '../../src/open-datapath.ts'
-import { SILENT } from '../../src/telemetry/log.ts'
+import { SILENT } from '../../src/telemetry/silent.ts'
 import { copyChanges } from './changes.ts'
 import { DatapathWrapper } from './datapath-wrapper.ts'
 

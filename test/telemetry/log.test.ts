@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openLog, SILENT, type LogOptions } from '../../src/telemetry/log.ts'
+import { openLog, type LogOptions } from '../../src/telemetry/log.ts'
+import { SILENT } from '../../src/telemetry/silent.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 async function mkLog(given: Partial<LogOptions> = {}) {

@@ -8,7 +8,7 @@ import { parseConfig } from '../../../src/config/load.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { Daemon } from '../../../src/daemon.ts'
 import { openDatapath } from '../../../src/open-datapath.ts'
-import { SILENT } from '../../../src/telemetry/log.ts'
+import { SILENT } from '../../../src/telemetry/silent.ts'
 import { PROTECTED } from './guarded.ts'
 
 /** `open` may ask anything, `walled` only what its DNS rules name, `nobody` is no endpoint. */

@@ -1,0 +1,95 @@
+// The config of `namegate exec`: that of the daemon with these values, which no person writes and no text can be wrong in,
+// so it is put together without the schema, whose package takes longer to load than a sandbox to make. A test
+// holds every value that is not exec's own to what the schema gives.
+
+import type { Position } from '../core/errors.ts'
+import { invariant } from '../core/invariant.ts'
+import { parseAddress, type Family } from '../core/ip.ts'
+import { makeLimits, type Limits } from '../core/limits.ts'
+import { DEFAULT_IDENTITY_LABELS } from '../policy/identity-labels.ts'
+import type { Config, ListenerConfig, PlacedPath } from './config.ts'
+
+export interface ExecConfigOptions {
+  readonly families: readonly Family[]
+  readonly policyFile: string | undefined
+  readonly graceMs: number
+}
+
+/** One command's: smaller tables are made sooner. What happens at a bound is the same (SEMANTICS 6). */
+export const EXEC_LIMITS: Partial<Limits> = {
+  pairs: 50_000,
+  'dynamic-identities': 20_000,
+  'static-identities': 20_000,
+  'policy-entries': 16_384,
+  endpoints: 16,
+  resources: 16,
+  'queries-in-flight': 4096,
+  'tcp-connections': 512,
+}
+
+const DNS_PORT = 53
+/** Stands where a file's name would. */
+const NOWHERE: Position = { file: 'exec', line: 0, column: 0 }
+const POLICY_OPTION: Position = { file: '--policy', line: 0, column: 0 }
+
+export function execConfig({ families, policyFile, graceMs }: ExecConfigOptions): Config {
+  return {
+    file: NOWHERE.file,
+    listeners: families.map(listenerOf),
+    intercept: { onStart: false, onExit: 'closed', mark: 0x4e47, table: 20_039 },
+    upstreams: {
+      servers: [{ kind: 'system', position: NOWHERE }],
+      originalDestination: false,
+      trusted: [],
+      untrusted: 'refuse',
+      timeoutMs: 4000,
+      attempts: 3,
+    },
+    unknownClients: { waitMs: 2000, onTimeout: 'refuse' },
+    policies: {
+      paths: pathsOf(policyFile),
+      watch: false,
+      allowListEndpoints: new Map(),
+      ingress: 'error',
+      unsupportedFields: 'error',
+      cidrMatchesEndpoints: false,
+    },
+    endpoints: { files: [], identityLabels: DEFAULT_IDENTITY_LABELS },
+    resources: { files: [] },
+    defaultEgress: 'deny',
+    learning: 'node',
+    audit: { node: false, endpoints: [] },
+    datapath: { kind: 'nftables', adoptExistingMs: 0 },
+    state: { directory: 'var/state' },
+    flows: { keepMs: 7 * 86_400_000, maxOctets: 256 * 2 ** 20, outputs: ['file'] },
+    admin: { socket: 'var/run/admin.sock' },
+    metrics: { address: '127.0.0.1', port: 9465 },
+    dns: {
+      denyResponse: 'refused',
+      // A policy file is read as the daemon reads it; without one nothing is allowed that --allow does not say.
+      withoutRules: policyFile === undefined ? 'deny' : 'allow',
+      hold: { limitMs: 100, onLimit: 'servfail' },
+      onDegraded: 'release',
+      cnameMatch: 'question',
+      svcb: 'learn',
+      guard: 'pass',
+      minTtlMs: 0,
+      maxTtlMs: 86_400_000,
+      graceAfterTtlMs: graceMs,
+      protectedPrefixes: [],
+      prewarm: false,
+    },
+    limits: makeLimits(EXEC_LIMITS),
+    log: { level: 'info', format: 'pretty' },
+  }
+}
+
+function pathsOf(file: string | undefined): readonly PlacedPath[] {
+  return file === undefined ? [] : [{ path: file, position: POLICY_OPTION }]
+}
+
+function listenerOf(family: Family): ListenerConfig {
+  const address = parseAddress(family === 4 ? '127.0.0.1' : '::1')
+  invariant(address !== undefined, 'loopback is an address')
+  return { address, port: DNS_PORT, mode: 'explicit', interfaces: [], position: NOWHERE }
+}
