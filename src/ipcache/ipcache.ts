@@ -51,7 +51,8 @@ export class IpCache {
   readonly #retired = new Set<number>()
   /** Rows whose identity lacks fqdn labels because there was no number for the whole set. */
   readonly #degraded = new Set<number>()
-  #containersChanged = false
+  /** Containers whose labels changed since the last pass. */
+  #changedContainers: number[] = []
   #conflicts = 0
 
   constructor(options: IpCacheOptions) {
@@ -141,15 +142,25 @@ export class IpCache {
     if (this.prefixes.firstFact[row] !== 0) this.#derive(row)
   }
 
-  /** Whether a container changed since the last call: rows inside it are to be derived again. */
-  takeContainersChanged(): boolean {
-    const changed = this.#containersChanged
-    this.#containersChanged = false
+  /** Containers that changed since the last call: rows inside them are to be derived again. Each is kept until then. */
+  takeChangedContainers(): readonly number[] {
+    const changed = this.#changedContainers
+    if (changed.length > 0) this.#changedContainers = []
     return changed
   }
 
+  /** How many they are, those that changed twice counted twice. */
+  get changedContainers(): number {
+    return this.#changedContainers.length
+  }
+
   get hasContainersChanged(): boolean {
-    return this.#containersChanged
+    return this.#changedContainers.length > 0
+  }
+
+  /** Forgets all but the first `count` of them: who made the others change passes over what is inside them anyway. */
+  keepChangedContainers(count: number): void {
+    this.#changedContainers.length = count
   }
 
   /**
@@ -249,7 +260,7 @@ export class IpCache {
     prefixes.derived[row] = derived
     prefixes.addressClass[row] = addressClass
     this.#want(row, has ? derived : undefined, addressClass)
-    if (prefixes.canContain(row)) this.#containersChanged = true
+    if (prefixes.canContain(row)) this.#changedContainers.push(row)
     const { first, next } = prefixes.scoped
     for (let own = first[row]!; own !== 0; own = next[own]!) this.rederiveRow(own)
   }

@@ -141,6 +141,18 @@ export class PrefixTable {
     return this.lengths[row]! < widthOf(this.family(row))
   }
 
+  /** Whether a row is inside another one's prefix, or has the same. */
+  isInside(row: number, outer: number): boolean {
+    const length = this.lengths[outer]!
+    if (this.lengths[row]! < length || this.family(row) !== this.family(outer)) return false
+    const { octets } = this
+    const [own, around] = [row * 16, outer * 16]
+    const whole = length >> 3
+    for (let i = 0; i < whole; i++) if (octets[own + i] !== octets[around + i]) return false
+    const rest = 8 - (length & 7)
+    return rest === 8 || octets[own + whole]! >> rest === octets[around + whole]! >> rest
+  }
+
   /** The row that a row inherits from, 0 without one: the longest container; of a scoped row first its base. */
   findContainer(row: number): number {
     const base = this.scoped.base[row]!

@@ -1,12 +1,18 @@
-// One pass over all prefixes after a container changed: first the containers, shortest first, because
+// One pass over the prefixes after containers changed: first the containers inside them, shortest first, because
 // labels flow down through them, then every host. Runs in slices so that a million prefixes never stop
 // the event loop; rows made or changed meanwhile are right already, since they look for their container
-// themselves. A change during the pass starts it again.
+// themselves. A change during the pass makes another one. Where few containers changed, a row outside of them costs a
+// comparison of prefixes and no more.
 
 import type { IpCache } from './ipcache.ts'
 
+/** With more changed containers than this every row is derived: comparing it with all of them costs as much. */
+const ROOTS_MAX = 8
+
 export class Rederive {
   readonly #ipcache: IpCache
+  /** The containers that changed; empty: too many to look at. */
+  #roots: readonly number[] = []
   #containers: number[] = []
   #nextContainer = 0
   #nextRow = 0
@@ -20,11 +26,12 @@ export class Rederive {
     return this.#active || this.#ipcache.hasContainersChanged
   }
 
-  /** Derives at most `rows` rows; true when everything is up to date. */
+  /** Looks at `rows` rows at most; true when everything is up to date. */
   step(rows: number): boolean {
     if (!this.#active) {
-      if (!this.#ipcache.takeContainersChanged()) return true
-      this.#begin()
+      const changed = this.#ipcache.takeChangedContainers()
+      if (changed.length === 0) return true
+      this.#begin(changed)
     }
     let left = rows
     while (left > 0 && this.#nextContainer < this.#containers.length) {
@@ -35,7 +42,8 @@ export class Rederive {
     const { prefixes } = this.#ipcache
     for (; left > 0 && this.#nextRow <= prefixes.slots.high; left--) {
       const row = this.#nextRow++
-      if (prefixes.users[row] !== 0 && !prefixes.canContain(row)) this.#ipcache.rederiveRow(row)
+      if (prefixes.users[row] === 0 || prefixes.canContain(row)) continue
+      if (this.#isTouched(row)) this.#ipcache.rederiveRow(row)
     }
     if (this.#nextRow <= prefixes.slots.high) return false
     this.#active = false
@@ -46,17 +54,28 @@ export class Rederive {
 
   /** What a container changes here, this very pass carries on; only a change from outside asks for another. */
   #rederiveContainer(row: number): void {
-    const changedBefore = this.#ipcache.hasContainersChanged
+    const changedBefore = this.#ipcache.changedContainers
     this.#ipcache.rederiveRow(row)
-    if (!changedBefore) this.#ipcache.takeContainersChanged()
+    this.#ipcache.keepChangedContainers(changedBefore)
   }
 
-  #begin(): void {
+  #begin(changed: readonly number[]): void {
     const { prefixes } = this.#ipcache
-    this.#containers = [...prefixes.containers]
+    const roots = new Set(changed)
+    this.#roots = roots.size > ROOTS_MAX ? [] : [...roots]
+    this.#containers = []
+    for (const row of prefixes.containers) if (this.#isTouched(row)) this.#containers.push(row)
     this.#containers.sort((a, b) => prefixes.lengths[a]! - prefixes.lengths[b]!)
     this.#nextContainer = 0
     this.#nextRow = 1
     this.#active = true
+  }
+
+  #isTouched(row: number): boolean {
+    const roots = this.#roots
+    if (roots.length === 0) return true
+    const { prefixes } = this.#ipcache
+    for (const root of roots) if (prefixes.isInside(row, root)) return true
+    return false
   }
 }

@@ -74,3 +74,26 @@ test('A container that goes leaves no row behind once the transition is through'
   ])
   assert.deepEqual(node.differences(), [])
 })
+
+test('Rederive derives only what is inside the containers that changed, where they are few', () => {
+  const { node, facts } = mkNode(40)
+  const wide = [resource('198.18.0.0/16', 'k8s:wide=1')]
+  facts.apply(wide)
+  node.settle()
+  node.recorder.takeWrites()
+  const { ipcache } = node.core
+  const derived: string[] = []
+  const derive = ipcache.deriver.derive.bind(ipcache.deriver)
+  ipcache.deriver.derive = (...args) => {
+    derived.push('derived')
+    return derive(...args)
+  }
+  facts.apply([...wide, resource('198.18.0.0/30', 'k8s:narrow=1'), resource('2001:db8::/64')])
+  node.settle()
+  assert.equal(derived.length, 4 + 2 + 2, 'four addresses, two new prefixes twice')
+  assert.equal(node.recorder.takeWrites().prefixUpserts, 4 + 2)
+  facts.apply(wide)
+  node.settle()
+  assert.deepEqual(node.labelsOf('198.18.0.3'), ['fqdn:*.x', 'k8s:wide=1'])
+  assert.deepEqual([node.rowOf('198.18.0.0/30'), node.differences()], [0, []])
+})
