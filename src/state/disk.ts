@@ -1,0 +1,101 @@
+// The state folder as a port: only what is needed to append, to sync and to rename. Tests make one that fails or ends
+// at any call, or that forgets what was not synced. Calls that may take long give promises; the two that do not,
+// `create` and `appendNow`, reach the page cache and come back.
+
+import {
+  close,
+  closeSync,
+  constants,
+  fdatasync,
+  fstatSync,
+  fsync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  write,
+  writeSync,
+} from 'node:fs'
+import { open, rename, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+export interface Disk {
+  /** Names of all files; throws when the folder can't be read, none when it isn't there. */
+  names(): readonly string[]
+  /** Octets of a file; throws, also when it is longer than `octetsMax`. */
+  read(name: string, octetsMax: number): Uint8Array
+  /** A new file; throws when there is one, or it can't be made. The folder is made when it is missing. */
+  create(name: string): DiskFile
+  rename(from: string, to: string): Promise<void>
+  remove(name: string): Promise<void>
+  /** Names of files reach the disk. */
+  sync(): Promise<void>
+}
+
+export interface DiskFile {
+  /** Octets that were written, which may be fewer. Throws. */
+  appendNow(octets: Uint8Array): number
+  /** The same, later; `octets` must stay as they are until then. */
+  append(octets: Uint8Array): Promise<number>
+  /** What was appended reaches the disk. */
+  sync(): Promise<void>
+  close(): Promise<void>
+}
+
+const CREATE = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_EXCL
+const writeLater = promisify(write)
+const closeLater = promisify(close)
+const dataSyncLater = promisify(fdatasync)
+const syncLater = promisify(fsync)
+
+export function openDisk(folder: string): Disk {
+  return {
+    names: () => namesIn(folder),
+    read: (name, octetsMax) => readFile(join(folder, name), octetsMax),
+    create(name) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      return appender(openSync(join(folder, name), CREATE, 0o600))
+    },
+    rename: async (from, to) => await rename(join(folder, from), join(folder, to)),
+    remove: async (name) => await unlink(join(folder, name)),
+    async sync() {
+      const handle = await open(folder, 'r')
+      try {
+        await syncLater(handle.fd)
+      } finally {
+        await handle.close()
+      }
+    },
+  }
+}
+
+/** Octets of a file of the state, without a descriptor left open; throws when it is longer than `octetsMax`. */
+export function readFile(path: string, octetsMax: number): Uint8Array {
+  const fd = openSync(path, 'r')
+  try {
+    const { size } = fstatSync(fd)
+    if (size > octetsMax) throw new Error(`found ${size} octets, expected at most ${octetsMax}`)
+    return readFileSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    throw error
+  }
+}
+
+function appender(fd: number): DiskFile {
+  return {
+    appendNow: (octets) => writeSync(fd, octets),
+    append: async (octets) => (await writeLater(fd, octets)).bytesWritten,
+    sync: async () => await dataSyncLater(fd),
+    close: async () => await closeLater(fd),
+  }
+}

@@ -1,0 +1,114 @@
+// Puts together what records say, the last about each key. A row is a key within one run of records only (see
+// file-header.ts): where the sequence is broken, or another process goes on, pairs known until then stay as they were,
+// and a record about a row counts only behind a whole record of its pair. So nothing is shown that was never written.
+
+import type { SavedPairs, SavedState } from '../control/saved-state.ts'
+import type { SavedDocument, SavedNumber } from '../control/state-sink.ts'
+import { readRecords, type ScannedFile } from './file-reader.ts'
+import { PairColumns } from './pair-columns.ts'
+import type { PairPlace, RecordFault, RecordVisitor } from './record-visitor.ts'
+import { elapsedSeconds, isSameBoot, shiftOf, type Moment } from './stamp.ts'
+
+/** Pairs that are read, in bounds of those that are given: some may be told twice, by two runs. */
+const READ_PER_GIVEN = 2
+const INT32_MIN = -(2 ** 31)
+const INT32_MAX = 2 ** 31 - 1
+
+export class StateBuilder implements RecordVisitor {
+  /** Pairs that had no room. */
+  leftOut = 0
+  /** Records about rows whose pair is not known here. */
+  strays = 0
+  /** Records of pairs and of changes to them. */
+  readonly counts = { pair: 0, until: 0, gone: 0, number: 0, document: 0 }
+  /** What the last image needs of its own journal; undefined before its last record. */
+  imageNeeds: number | undefined
+  readonly #pairsMax: number
+  readonly #now: Moment
+  readonly #columns = new PairColumns()
+  readonly #numbers = new Map<number, readonly string[]>()
+  readonly #documents: Readonly<Record<SavedDocument['kind'], Map<string, string>>> = {
+    endpoint: new Map(),
+    'policy-file': new Map(),
+  }
+  #shift = 0
+  #labelRules = Infinity
+  #age = Infinity
+  #isThisBoot = false
+
+  constructor(options: { readonly pairsMax: number; readonly now: Moment }) {
+    this.#pairsMax = options.pairsMax
+    this.#now = options.now
+  }
+
+  /** Reads a file; `isNewRun`: its rows are not those of the files before. */
+  add(file: ScannedFile, isNewRun: boolean): RecordFault | undefined {
+    const { header, octets, last } = file
+    const isThisBoot = isSameBoot(header.bootId, this.#now.bootId)
+    this.#columns.beginFile(octets)
+    if (isNewRun) this.#columns.beginRun()
+    this.imageNeeds = undefined
+    this.#labelRules = Math.min(this.#labelRules, header.labelRules)
+    this.#age = elapsedSeconds(last, isThisBoot, this.#now)
+    this.#isThisBoot = isThisBoot
+    return readRecords(file, this, (stamp) => {
+      this.#shift = shiftOf(stamp, isThisBoot, this.#now)
+    })
+  }
+
+  pair(place: PairPlace): void {
+    this.counts.pair++
+    const bound = this.#pairsMax * READ_PER_GIVEN
+    if (!this.#columns.set(place, this.#translate(place.until), bound)) this.leftOut++
+  }
+
+  until(row: number, until: number): void {
+    this.counts.until++
+    if (!this.#columns.setUntil(row, this.#translate(until))) this.strays++
+  }
+
+  gone(row: number): void {
+    this.counts.gone++
+    if (!this.#columns.remove(row)) this.strays++
+  }
+
+  number(id: number, labels: readonly string[]): void {
+    this.counts.number++
+    this.#numbers.set(id, labels)
+  }
+
+  document({ kind, key, text }: SavedDocument): void {
+    this.counts.document++
+    if (text === undefined) this.#documents[kind].delete(key)
+    else this.#documents[kind].set(key, text)
+  }
+
+  imageEnd(journalOctets: number): void {
+    this.imageNeeds = journalOctets
+  }
+
+  finish(): SavedState {
+    const numbers: SavedNumber[] = []
+    for (const [id, labels] of this.#numbers) numbers.push({ id, labels })
+    return {
+      isThisBoot: this.#isThisBoot,
+      labelRules: this.#labelRules,
+      numbers,
+      endpoints: this.#documents.endpoint,
+      policyFiles: this.#documents['policy-file'],
+      pairs: this.#finishPairs(),
+      age: this.#age,
+    }
+  }
+
+  #finishPairs(): SavedPairs {
+    const pairs = this.#columns.pairs(this.#pairsMax * READ_PER_GIVEN)
+    if (pairs.count <= this.#pairsMax) return pairs
+    this.leftOut += pairs.count - this.#pairsMax
+    return { ...pairs, count: this.#pairsMax }
+  }
+
+  #translate(until: number): number {
+    return Math.max(INT32_MIN, Math.min(INT32_MAX, until + this.#shift))
+  }
+}
