@@ -10,6 +10,7 @@ import {
   type SocketAddress,
 } from '../core/socket-address.ts'
 import { parseAllow, type Allow } from '../policy/allow-line.ts'
+import { whyNotAName } from '../sandbox/not-a-name.ts'
 import { parsePublish, PUBLISH_FORM, type Publish } from '../sandbox/publish.ts'
 import { suggestPolicy } from '../sandbox/suggest.ts'
 import { summaryOf, summaryRows, type Summary } from '../sandbox/summary.ts'
@@ -117,6 +118,8 @@ function optionsOf({ texts, flags, command }: Given, output: CommandOutput): Exe
       return []
     })
   const allows = readAll<Allow>('allow', (text) => {
+    const why = whyNotAName(text)
+    if (why !== undefined) return why
     const result = parseAllow(text)
     return result.kind === 'ok' ? result.allow : `, column ${result.column}: ${result.reason}`
   })
