@@ -135,7 +135,10 @@ export class StateStore implements StateSink {
 
   document(document: SavedDocument): void {
     const journal = this.#journal ?? this.#resume()
-    if (journal !== undefined && !journal.filling.document(document)) journal.refuse()
+    if (journal === undefined) return
+    if (!journal.filling.document(document)) journal.refuse()
+    // It may be large: what follows has room while it is written.
+    journal.mustWait()
   }
 
   flush(): void {

@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ImageSink, RecordSink } from '../../src/control/state-sink.ts'
+import { MemoryDisk } from '../support/memory-disk.ts'
+import { mkPair, pairsOf, StateNode, textOfPair } from '../support/state-files.ts'
+
+const NUMBER = { id: 2 ** 24 + 1, labels: ['fqdn:*.a.test', 'reserved:world'] }
+const DOCUMENT = { kind: 'policy-file', key: 'p.yaml', text: 'kind: é\n' } as const
+const ENDPOINT = { kind: 'endpoint', key: 'shop-1', text: '{"id":7}' } as const
+
+/** What most tests keep: a number, a document of each kind, pairs 1 to 3. */
+function writeAll(sink: RecordSink): void {
+  sink.numbers([NUMBER])
+  sink.document(DOCUMENT)
+  sink.document(ENDPOINT)
+  for (const row of [1, 2, 3]) sink.pair(mkPair(row, row))
+}
+
+/** An image of that, finished. */
+async function writeImage(disk: MemoryDisk, image: ImageSink | undefined): Promise<void> {
+  assert.ok(image !== undefined)
+  writeAll(image)
+  image.end()
+  await disk.settle()
+}
+
+const ALL = [1, 2, 3].map((row): [string, number] => [textOfPair(mkPair(row, row)), 500])
+
+test('StateStore gives back from journal and image what it was given', async () => {
+  for (const how of ['journal', 'image'] as const) {
+    const [node, disk] = [new StateNode(), new MemoryDisk()]
+    const store = node.store(disk)
+    if (how === 'image') await writeImage(disk, store.beginImage())
+    else writeAll(store)
+    store.flush()
+    await disk.settle()
+    const { state, passedOver } = node.read(disk)
+    assert.deepEqual(passedOver, [], how)
+    assert.deepEqual(state?.numbers, [NUMBER], how)
+    assert.deepEqual([...state.policyFiles], [['p.yaml', 'kind: é\n']], how)
+    assert.deepEqual([...state.endpoints], [['shop-1', '{"id":7}']], how)
+    assert.deepEqual(pairsOf(node.read(disk)), ALL, how)
+    assert.deepEqual([state.isThisBoot, state.labelRules, state.age], [true, 1, 0], how)
+  }
+})
+
+test('StateStore lets the last record about a key hold', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  writeAll(store)
+  store.until(1, 900)
+  store.gone(2)
+  store.pair(mkPair(3, 33))
+  store.document({ ...DOCUMENT, text: undefined })
+  store.numbers([{ ...NUMBER, labels: ['other'] }])
+  store.flush()
+  await disk.settle()
+  const read = node.read(disk)
+  assert.deepEqual(pairsOf(read), [
+    [textOfPair(mkPair(1, 1)), 900],
+    [textOfPair(mkPair(3, 33)), 500],
+  ])
+  assert.deepEqual(read.state?.numbers, [{ ...NUMBER, labels: ['other'] }])
+  assert.equal(read.state.policyFiles.size, 0)
+})
+
+test('StateStore has numbers on disk before it returns, and other records when they are flushed', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  store.pair(mkPair(1, 1))
+  store.numbers([NUMBER])
+  assert.deepEqual(node.read(disk).state?.numbers, [NUMBER])
+  assert.deepEqual(pairsOf(node.read(disk)), [])
+  store.flush()
+  store.numbers([{ ...NUMBER, id: NUMBER.id + 1 }])
+  assert.equal(node.read(disk).state?.numbers.length, 2, 'in front of a write under way')
+  await disk.settle()
+  assert.equal(pairsOf(node.read(disk)).length, 1)
+})
+
+test('StateStore keeps an image and the one before with all journals since, and no older file', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  writeAll(store)
+  const names = (): readonly string[] => disk.names().toSorted()
+  for (let round = 0; round < 3; round++) await writeImage(disk, store.beginImage())
+  assert.deepEqual(names(), ['checkpoint.3', 'checkpoint.4', 'journal.3', 'journal.4'])
+  assert.equal(store.use.generation, 4)
+  const abandoned = store.beginImage()
+  abandoned?.pair(mkPair(9, 9))
+  abandoned?.abandon()
+  await disk.settle()
+  assert.deepEqual(names(), ['checkpoint.3', 'checkpoint.4', 'journal.3', 'journal.4', 'journal.5'])
+  assert.deepEqual(pairsOf(node.read(disk)), ALL)
+})
+
+test('StateStore lets an image count only together with what changed while it was written', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  writeAll(store)
+  store.flush()
+  await disk.settle()
+  const image = store.beginImage()
+  assert.equal(store.beginImage(), undefined, 'one at a time')
+  image?.pair(mkPair(1, 1))
+  store.gone(1)
+  store.pair(mkPair(2, 22))
+  image?.pair(mkPair(2, 22))
+  const expected = [
+    [textOfPair(mkPair(2, 22)), 500],
+    [textOfPair(mkPair(3, 3)), 500],
+  ]
+  image?.pair(mkPair(3, 3))
+  image?.end()
+  await disk.settle()
+  const read = node.read(disk)
+  assert.equal(read.image, 2)
+  assert.deepEqual(pairsOf(read), expected, 'although nobody flushed the journal')
+})
+
+test('StateStore wants an image at first, after a journal larger than the last one, and after a fault', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  assert.equal(store.wantsImage, true, 'none was written')
+  const image = store.beginImage()
+  assert.equal(store.wantsImage, false, 'one is being written')
+  await writeImage(disk, image)
+  assert.equal(store.wantsImage, false)
+  const big = 'x'.repeat(2 ** 20)
+  for (let i = 0; i < 4; i++) {
+    assert.equal(store.wantsImage, false, `${i} MiB`)
+    store.document({ ...DOCUMENT, text: big })
+    store.flush()
+    await disk.settle()
+  }
+  assert.equal(store.wantsImage, true, 'more than 4 MiB')
+  await writeImage(disk, store.beginImage())
+  assert.equal(store.wantsImage, false)
+  disk.upset({ after: 0, kind: 'EIO', times: 1 })
+  store.numbers([NUMBER])
+  assert.equal(store.wantsImage, false, 'not at once')
+  node.clock.advance(1000)
+  assert.equal(store.wantsImage, true)
+  await writeImage(disk, store.beginImage())
+  assert.equal(store.wantsImage, false)
+})
+
+test('StateStore counts what the disk refuses, tells each cause once and goes on when it takes again', async () => {
+  const rows = [
+    ['ENOSPC', 'no-space'],
+    ['EROFS', 'read-only'],
+    ['EIO', 'io-error'],
+    ['short', 'short-write'],
+  ] as const
+  for (const [kind, cause] of rows) {
+    const [node, disk] = [new StateNode(), new MemoryDisk()]
+    const store = node.store(disk)
+    await writeImage(disk, store.beginImage())
+    disk.upset({ after: 0, kind })
+    for (let round = 0; round < 6; round++) {
+      store.numbers([NUMBER])
+      store.pair(mkPair(4, 4))
+      store.flush()
+      await disk.settle()
+      node.clock.advance(10_000)
+      store.beginImage()?.end()
+      await disk.settle()
+      node.clock.advance(10_000)
+    }
+    assert.ok(store.use.faults[cause] > 1, kind)
+    assert.equal(node.faults.filter((fault) => fault.cause === cause).length, 1, kind)
+    assert.deepEqual(pairsOf(node.read(disk)), ALL, kind)
+    disk.upset(undefined)
+    node.clock.advance(60_000)
+    assert.equal(store.wantsImage, true, kind)
+    await writeImage(disk, store.beginImage())
+    assert.equal(store.wantsImage, false, kind)
+    store.pair(mkPair(4, 4))
+    store.flush()
+    await disk.settle()
+    assert.equal(pairsOf(node.read(disk)).length, 4, kind)
+    disk.upset({ after: 0, kind, times: 1 })
+    store.numbers([NUMBER])
+    assert.equal(node.faults.filter((each) => each.cause === cause).length, 2, 'told again')
+  }
+})
+
+test('StateStore waits for the disk by isFull, and gives a journal up rather than grow without bound', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  const write = (): void => store.pair(mkPair(1, 1))
+  for (let i = 0; i < 100_000 && !store.isFull; i++) write()
+  assert.equal(store.isFull, true)
+  await disk.settle()
+  assert.equal(store.isFull, false)
+  const text = 'x'.repeat(20 * 2 ** 20)
+  store.document({ ...DOCUMENT, text })
+  store.document({ ...ENDPOINT, text })
+  assert.equal(node.faults.length, 0, 'the second waits behind the first, which is on its way')
+  store.document({ ...ENDPOINT, text })
+  assert.deepEqual(
+    node.faults.map(({ cause }) => cause),
+    ['overflow'],
+  )
+  await disk.settle()
+  assert.notEqual(node.read(disk).state, undefined)
+})
+
+test('StateStore leaves out a record that no frame takes, and counts it', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  store.document({ ...DOCUMENT, text: 'x'.repeat(33 * 2 ** 20) })
+  store.numbers([{ id: NUMBER.id, labels: ['x'.repeat(70_000)] }, NUMBER])
+  assert.equal(store.use.faults['too-large'], 2)
+  writeAll(store)
+  store.flush()
+  await disk.settle()
+  assert.deepEqual(pairsOf(node.read(disk)), ALL)
+})
+
+test('StateStore syncs the journal within a second of a flush, and all when it closes', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  writeAll(store)
+  store.flush()
+  await disk.settle()
+  const unsynced = (): number => {
+    const [file] = disk.files.values()
+    return (file?.octets.length ?? 0) - (file?.synced ?? 0)
+  }
+  assert.ok(unsynced() > 0)
+  node.clock.advance(1000)
+  await disk.settle()
+  assert.equal(unsynced(), 0)
+  store.pair(mkPair(4, 4))
+  const closed = store.close()
+  await disk.settle()
+  await closed
+  assert.equal(unsynced(), 0)
+  assert.equal(pairsOf(node.read(disk)).length, 4)
+  store.numbers([NUMBER])
+  store.flush()
+  assert.equal(store.beginImage(), undefined, 'after its end')
+})
+
+test('StateStore of the next process goes on behind the files that it found', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const first = node.store(disk)
+  await writeImage(disk, first.beginImage())
+  first.beginImage()?.pair(mkPair(4, 4))
+  await disk.settle()
+  const second = node.store(disk)
+  second.pair(mkPair(1, 77))
+  second.until(2, 900)
+  second.gone(3)
+  second.flush()
+  await disk.settle()
+  const read = node.read(disk)
+  assert.deepEqual(pairsOf(read), [...ALL, [textOfPair(mkPair(1, 77)), 500]], 'rows of its own')
+  assert.deepEqual(
+    disk.names().filter((name) => name.endsWith('.new')),
+    [],
+    'an image that was not finished goes',
+  )
+})
+
+test('StateStore says what there is: generation, octets, age', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  assert.deepEqual(
+    [store.use.generation, store.use.imageOctets, store.use.journalOctets, store.use.age],
+    [0, 0, 0, undefined],
+  )
+  await writeImage(disk, store.beginImage())
+  node.clock.advance(5000)
+  const { generation, imageOctets, journalOctets, age } = store.use
+  assert.deepEqual([generation, age], [1, 5])
+  assert.equal(imageOctets, disk.get('checkpoint.1').length)
+  assert.equal(journalOctets, disk.get('journal.1').length)
+})
