@@ -22,6 +22,7 @@ function mkConnection(given: Partial<ConnectionRecord>): ConnectionRecord {
     packets: 1,
     verdict: 'made',
     names,
+    isGuarded: false,
     ...given,
   }
 }
@@ -42,6 +43,7 @@ const SEEN = mkRecords(
       names: new Set(['www.example.com']),
     }),
     mkConnection({ address: '2001:db8::9', port: 80, verdict: 'refused' }),
+    mkConnection({ address: '169.254.169.254', port: 80, verdict: 'refused', isGuarded: true }),
     mkConnection({ address: '192.0.2.9', protocol: '1', port: 0, verdict: 'refused' }),
   ],
 )
@@ -53,6 +55,12 @@ test('summaryRows say what was refused and which option would allow it', () => {
     ['tracker.example', 'denied', '3', '--allow tracker.example'],
     ['www.example.com', 'allowed', '2', ''],
     ['192.0.2.1:8080/tcp', 'refused', '4', '--allow www.example.com:8080/tcp'],
+    [
+      '169.254.169.254:80/tcp',
+      'refused',
+      '1',
+      'guarded, so no name opens it; a file for --policy may (toCIDR, or toEntities: host)',
+    ],
     ['192.0.2.9 1', 'refused', '1', 'no name was answered with this address'],
     ['[2001:db8::9]:80/tcp', 'refused', '1', 'no name was answered with this address'],
   ])
@@ -70,7 +78,7 @@ test('suggestPolicy is a policy that the loader takes, and allows what was seen 
       ),
     ),
     [
-      ['tracker.example', 'www.example.com'],
+      ['www.example.com', 'tracker.example'],
       ['443', '8080'],
     ],
   )
