@@ -24,13 +24,24 @@ export interface ConnectionRecord {
   readonly verdict: 'made' | 'refused' | 'audited'
   /** Names that the address was answered for. */
   readonly names: ReadonlySet<string>
+  /** No answer opens it (names/guard.ts). */
+  readonly isGuarded: boolean
 }
 
 export interface RecorderOptions {
-  readonly core: Pick<CoreState, 'names' | 'ipcache'>
+  readonly core: Pick<CoreState, 'names' | 'ipcache' | 'guard'>
   readonly flows: FlowRing
   /** Lists the connection table of the command's network namespace. */
   readonly dump: (family: Family, visit: (flow: Flow) => void) => number
+}
+
+/** Where a connection goes to. */
+interface Place {
+  readonly family: Family
+  /** 16 octets. */
+  readonly address: Uint8Array
+  readonly protocol: number
+  readonly port: number
 }
 
 /** Of names, of addresses and of connections each. */
@@ -74,9 +85,9 @@ export class Recorder {
     switch (flow.kind) {
       case 'drop':
       case 'audit': {
-        const address = formatAddress(flow.family === 4 ? 4 : 6, flow.peer)
+        const family = flow.family === 4 ? 4 : 6
         const verdict = flow.kind === 'drop' ? 'refused' : 'audited'
-        this.#takeConnection(address, flow.protocol, flow.port, verdict)
+        this.#takeConnection({ ...flow, family, address: flow.peer }, verdict)
         break
       }
       case 'denied':
@@ -117,19 +128,16 @@ export class Recorder {
   }
 
   #takeMade({ family, protocol, original }: Flow): void {
-    const address = formatAddress(family, original.target)
-    const isOurs = OWN.test(address) || original.targetPort === DNS_PORT
+    const { target: address, targetPort: port } = original
+    const isOurs = OWN.test(formatAddress(family, address)) || port === DNS_PORT
     if (!isOurs && (protocol === TCP || protocol === UDP)) {
-      this.#takeConnection(address, protocol, original.targetPort, 'made')
+      this.#takeConnection({ family, address, protocol, port }, 'made')
     }
   }
 
-  #takeConnection(
-    address: string,
-    protocol: number,
-    port: number,
-    verdict: ConnectionRecord['verdict'],
-  ): void {
+  #takeConnection(place: Place, verdict: ConnectionRecord['verdict']): void {
+    const { family, protocol, port } = place
+    const address = formatAddress(family, place.address)
     const key = `${verdict} ${address} ${protocol} ${port}`
     const known = this.connections.get(key)
     if (known !== undefined) {
@@ -141,8 +149,16 @@ export class Recorder {
       return
     }
     const names = this.#holdNames(address)
-    const text = formatProtocol(protocol)
-    this.connections.set(key, { address, protocol: text, port, packets: 1, verdict, names })
+    const isGuarded = this.#options.core.guard.isGuarded(family, place.address, 0)
+    this.connections.set(key, {
+      address,
+      protocol: formatProtocol(protocol),
+      port,
+      packets: 1,
+      verdict,
+      names,
+      isGuarded,
+    })
   }
 
   #holdNames(address: string): Set<string> {

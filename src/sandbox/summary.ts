@@ -28,6 +28,8 @@ export interface RefusedConnection {
   readonly packets: number
   readonly verdict: 'refused' | 'audited'
   readonly names: readonly string[]
+  /** No answer opens it, whatever name it is for (SEMANTICS 4). */
+  readonly guarded: boolean
   /** Options, each of which would allow it; none for an address that no name was answered with. */
   readonly allow: readonly string[]
 }
@@ -59,13 +61,13 @@ export function summaryOf({
 }
 
 function refusedOf(record: ConnectionRecord, verdict: 'refused' | 'audited'): RefusedConnection {
-  const { address, port, protocol, packets } = record
+  const { address, port, protocol, packets, isGuarded: guarded } = record
   const names = [...record.names].sort()
-  const usable = protocol === 'TCP' || protocol === 'UDP'
+  const usable = !guarded && (protocol === 'TCP' || protocol === 'UDP')
   const allow = usable
     ? names.map((name) => `--allow ${name}:${port}/${protocol.toLowerCase()}`)
     : []
-  return { address, port, protocol, packets, verdict, names, allow }
+  return { address, port, protocol, packets, verdict, names, guarded, allow }
 }
 
 function byName(a: NameRecord, b: NameRecord): number {
@@ -90,9 +92,15 @@ export function summaryRows({ names, refused }: Summary): readonly (readonly str
         each.port === 0
           ? `${host} ${each.protocol}`
           : `${host}:${each.port}/${each.protocol.toLowerCase()}`
-      const allow =
-        each.allow.length > 0 ? each.allow.join(' or ') : 'no name was answered with this address'
-      return [place, each.verdict, String(each.packets), allow]
+      return [place, each.verdict, String(each.packets), remedyOf(each)]
     }),
   ]
 }
+
+function remedyOf({ guarded, allow }: RefusedConnection): string {
+  if (guarded) return GUARDED
+  return allow.length > 0 ? allow.join(' or ') : 'no name was answered with this address'
+}
+
+const GUARDED =
+  'guarded, so no name opens it; a file for --policy may (toCIDR, or toEntities: host)'
