@@ -17,7 +17,7 @@ const LAYERS: readonly (readonly [path: RegExp, layer: number])[] = [
   [/^src\/datapath\/[^/]+\.ts$/, 2],
   [/^src\/control\//, 2.5], // puts L0 to L2 together, still without I/O
   [
-    /^src\/(datapath|proxy|intercept|native|config|telemetry|admin|state|endpoints|sources|sandbox|flows)\//,
+    /^src\/(datapath|proxy|intercept|native|config|telemetry|admin|state|endpoints|sources|sandbox|flows|systemd|handover)\//,
     3,
   ],
   [/^src\/(cli|daemon|library)\//, 4],

@@ -80,4 +80,6 @@ export const LOCAL = {
   queryMalformed: mkLocalAnswer(RCODE_FORMERR),
   badVersion: mkLocalAnswer(RCODE_BADVERS),
   notImplemented: mkLocalAnswer(RCODE_NOTIMP),
+  /** To a query of our own that went the whole way (proxy/self-check.ts). */
+  alive: mkLocalAnswer(RCODE_NOERROR),
 } as const

@@ -75,6 +75,7 @@ struct listener {
 	uint32_t flags;
 	int family;
 	bool parked;
+	bool off; /* accepts nothing until JavaScript says so */
 	bool ready;
 };
 
@@ -181,6 +182,8 @@ static int64_t take_slot(struct engine *engine, int fd)
 static void drop_link(struct engine *engine, uint32_t slot)
 {
 	struct link *link = &engine->links[slot];
+	/* Another process may have the same connection, and then it stays in the set after we have closed ours. */
+	epoll_ctl(engine->epoll, EPOLL_CTL_DEL, link->fd, NULL);
 	close(link->fd);
 	free(link->pending);
 	link->fd = -1;
@@ -610,7 +613,7 @@ static napi_value next(napi_env env, napi_callback_info info)
 		if (!listener->ready)
 			continue;
 		listener->ready = false;
-		if (listener->fd >= 0 && !listener->parked) {
+		if (listener->fd >= 0 && !listener->parked && !listener->off) {
 			uint32_t tries = accept_from(engine, i, budget);
 			budget -= tries < budget ? tries : budget;
 		}
@@ -669,6 +672,20 @@ static int prepare_listener(int fd, int family, uint32_t flags)
 	return 0;
 }
 
+/* What connections inherit, for a socket that somebody else bound. */
+static int prepare_given(int fd, int family, uint32_t flags)
+{
+	bool ipv4 = family == AF_INET;
+	int level = ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
+	if (set_flag(fd, IPPROTO_TCP, TCP_NODELAY) < 0)
+		return -errno;
+	if ((flags & LISTEN_TRANSPARENT) && set_flag(fd, level, ipv4 ? IP_TRANSPARENT : IPV6_TRANSPARENT) < 0)
+		return -errno;
+	if ((flags & LISTEN_WANT_INTERFACE) && set_flag(fd, level, ipv4 ? IP_PKTINFO : IPV6_RECVPKTINFO) < 0)
+		return -errno;
+	return 0;
+}
+
 static int open_listener(struct engine *engine, uint32_t index, int family, const uint8_t *octets16, uint32_t port,
 			 uint32_t flags, uint32_t backlog, int given)
 {
@@ -678,7 +695,7 @@ static int open_listener(struct engine *engine, uint32_t index, int family, cons
 	int fd = given >= 0 ? given : socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	int result = given >= 0 ? 0 : prepare_listener(fd, family, flags);
+	int result = given >= 0 ? prepare_given(fd, family, flags) : prepare_listener(fd, family, flags);
 	if (result == 0 && ((given < 0 && bind(fd, (struct sockaddr *)&address, length) < 0) || listen(fd, (int)backlog) < 0 ||
 			    epoll_ctl(engine->epoll, EPOLL_CTL_ADD, fd, &event) < 0))
 		result = -errno;
@@ -748,10 +765,104 @@ static napi_value unlisten(napi_env env, napi_callback_info info)
 		return NULL;
 	if (index >= LISTENERS_MAX || engine->listeners[index].fd < 0)
 		return number(env, -EBADF);
+	epoll_ctl(engine->epoll, EPOLL_CTL_DEL, engine->listeners[index].fd, NULL);
 	close(engine->listeners[index].fd);
 	engine->listeners[index].fd = -1;
 	socket_closed(engine);
 	return number(env, 0);
+}
+
+/* accepting(engine, listener, on) -> 0, -EBADF: off, connections wait in the kernel */
+static napi_value accepting(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct engine *engine = engine_of(&call);
+	uint32_t index = unsigned_integer(&call, 1), on = unsigned_integer(&call, 2);
+	if (call.bad)
+		return NULL;
+	if (index >= LISTENERS_MAX || engine->listeners[index].fd < 0)
+		return number(env, -EBADF);
+	struct listener *listener = &engine->listeners[index];
+	struct epoll_event event = { .events = on ? EPOLLIN : 0, .data.u64 = LISTENER_BIT | index };
+	listener->off = !on;
+	listener->ready = false;
+	return number(env, epoll_ctl(engine->epoll, EPOLL_CTL_MOD, listener->fd, &event) < 0 ? -errno : 0);
+}
+
+/* listenerDescriptor(engine, listener), linkDescriptor(engine, slot) -> the descriptor, which stays the engine's, -EBADF */
+static napi_value listener_descriptor(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct engine *engine = engine_of(&call);
+	uint32_t index = unsigned_integer(&call, 1);
+	if (call.bad)
+		return NULL;
+	bool open = index < LISTENERS_MAX && engine->listeners[index].fd >= 0;
+	return number(env, open ? engine->listeners[index].fd : -EBADF);
+}
+
+static napi_value link_descriptor(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct engine *engine = engine_of(&call);
+	uint32_t slot = unsigned_integer(&call, 1);
+	if (call.bad)
+		return NULL;
+	struct link *link = link_of(engine, slot);
+	return number(env, link ? link->fd : -EBADF);
+}
+
+/* unsentOctets(engine, slot, into) -> octets that wait for the kernel, copied as far as there is room; -EBADF */
+static napi_value unsent_octets(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct engine *engine = engine_of(&call);
+	uint32_t slot = unsigned_integer(&call, 1);
+	size_t size = 0;
+	uint8_t *into = octets(&call, 2, 0, &size);
+	if (call.bad)
+		return NULL;
+	struct link *link = link_of(engine, slot);
+	if (!link)
+		return number(env, -EBADF);
+	size_t waits = link->end - link->start;
+	if (waits > 0)
+		memcpy(into, link->pending + link->start, waits < size ? waits : size);
+	return number(env, (double)waits);
+}
+
+/* adopt(engine, fd, unsent: octets) -> slot, -errno: a connection that somebody else accepted, which is not read yet
+ * (`reading`); the octets are sent first. The descriptor is the engine's, also when that fails. */
+static napi_value adopt(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct engine *engine = engine_of(&call);
+	size_t size = 0;
+	int fd = integer(&call, 1);
+	uint8_t *unsent = octets(&call, 2, 0, &size);
+	if (call.bad)
+		return NULL;
+	int64_t slot = take_slot(engine, fd);
+	int result = slot < 0 ? -EMFILE : socket_opened(engine);
+	if (result < 0) {
+		if (slot >= 0)
+			drop_link(engine, (uint32_t)slot);
+		else
+			close(fd);
+		return number(env, result);
+	}
+	struct link *link = &engine->links[slot];
+	link->reading = false;
+	result = size > 0 ? keep(link, unsent, size) : 0;
+	if (result == 0)
+		result = watch_link(engine, (uint32_t)slot, size > 0);
+	if (result < 0) {
+		drop_link(engine, (uint32_t)slot);
+		socket_closed(engine);
+		return number(env, result);
+	}
+	((uint32_t *)engine->columns[COLUMN_UNSENT])[slot] = (uint32_t)size;
+	return number(env, (double)slot);
 }
 
 /* rearm(engine) -> how many listeners accept again after a shortage */
@@ -764,7 +875,7 @@ static napi_value rearm(napi_env env, napi_callback_info info)
 		return NULL;
 	for (uint32_t i = 0; i < LISTENERS_MAX; i++) {
 		struct listener *listener = &engine->listeners[i];
-		struct epoll_event event = { .events = EPOLLIN, .data.u64 = LISTENER_BIT | i };
+		struct epoll_event event = { .events = listener->off ? 0 : EPOLLIN, .data.u64 = LISTENER_BIT | i };
 		if (listener->fd < 0 || !listener->parked)
 			continue;
 		if (epoll_ctl(engine->epoll, EPOLL_CTL_MOD, listener->fd, &event) < 0)
@@ -995,7 +1106,9 @@ NAPI_MODULE_INIT()
 		{ "create", create },     { "next", next },          { "listen", listen_on },
 		{ "portOf", port_of },    { "unlisten", unlisten },  { "rearm", rearm },
 		{ "connect", connect_to }, { "send", send_frames },  { "close", close_link },
-		{ "reading", set_reading }, { "mayMark", may_mark },  { NULL, NULL },
+		{ "reading", set_reading }, { "mayMark", may_mark },  { "accepting", accepting },
+		{ "listenerDescriptor", listener_descriptor }, { "linkDescriptor", link_descriptor },
+		{ "unsentOctets", unsent_octets }, { "adopt", adopt }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

@@ -72,4 +72,13 @@ export interface TcpAddon {
   close(engine: object, slot: number, reset: number): number
   /** 1 when `next` has something of that connection at once. */
   reading(engine: object, slot: number, on: number): number
+  /** 0: connections wait in the kernel. */
+  accepting(engine: object, listener: number, on: number): number
+  /** Descriptors, which stay the engine's. */
+  listenerDescriptor(engine: object, listener: number): number
+  linkDescriptor(engine: object, slot: number): number
+  /** How many octets wait for the kernel; copied as far as there is room. */
+  unsentOctets(engine: object, slot: number, into: Uint8Array): number
+  /** The slot of a connection that somebody else accepted, not read before `reading`; `unsent` leaves first. */
+  adopt(engine: object, fd: number, unsent: Uint8Array): number
 }

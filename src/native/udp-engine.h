@@ -58,6 +58,7 @@ struct udp_socket {
 	uint16_t generation, port;
 	uint8_t family;
 	bool ready, watches_out;
+	bool quiet; /* what comes stays in the kernel */
 	bool apart; /* runs of datagrams can't leave in one piece here */
 	uint32_t flags, channel;
 	/* Rows of the flush under way. */
@@ -155,7 +156,7 @@ static inline void tell(struct engine *engine, struct udp_socket *socket, int er
 
 static inline void watch_socket(struct engine *engine, struct udp_socket *socket, int operation)
 {
-	bool reads = !(socket->flags & UDP_SEND_ONLY);
+	bool reads = !(socket->flags & UDP_SEND_ONLY) && !socket->quiet;
 	struct epoll_event event = {
 		.events = (reads ? EPOLLIN : 0) | (socket->watches_out ? EPOLLOUT : 0),
 		.data.u32 = handle_of(engine, socket),

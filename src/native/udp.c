@@ -200,9 +200,14 @@ static bool set_option(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-/* More than rmem_max or wmem_max needs CAP_NET_ADMIN; without it the kernel gives what it may. */
+/* More than rmem_max or wmem_max needs CAP_NET_ADMIN; without it the kernel gives what it may. Nobody's buffer shrinks:
+ * the kernel says twice what was asked of it. */
 static void set_buffer(int fd, int force, int plain, int value)
 {
+	int now = 0;
+	socklen_t size = sizeof(now);
+	if (plain == SO_RCVBUF && value > 1 && getsockopt(fd, SOL_SOCKET, plain, &now, &size) == 0 && now / 2 >= value)
+		return;
 	if (value > 0 && !set_option(fd, SOL_SOCKET, force, value))
 		set_option(fd, SOL_SOCKET, plain, value);
 }
@@ -328,6 +333,8 @@ static void close_socket(struct engine *engine, struct udp_socket *socket)
 {
 	while (socket->first_kept)
 		drop_first_kept(socket);
+	/* Another process may have the same socket, and then it stays in the set after we have closed ours. */
+	epoll_ctl(engine->epoll, EPOLL_CTL_DEL, socket->fd, NULL);
 	close(socket->fd);
 	socket->fd = -1;
 	socket->ready = false;
@@ -363,6 +370,34 @@ static napi_value port_bound(napi_env env, napi_callback_info info)
 	if (call.bad)
 		return NULL;
 	return number(env, socket ? socket->port : -EBADF);
+}
+
+/* descriptor(engine, handle) -> the descriptor, which stays the engine's, -EBADF */
+static napi_value descriptor(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct engine *engine = engine_at(&call);
+	struct udp_socket *socket = call.bad ? NULL : socket_at(&call, engine, 1);
+	if (call.bad)
+		return NULL;
+	return number(env, socket ? socket->fd : -EBADF);
+}
+
+/* reading(engine, handle, on) -> 0, -EBADF: off, what comes stays in the kernel */
+static napi_value reading(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct engine *engine = engine_at(&call);
+	struct udp_socket *socket = call.bad ? NULL : socket_at(&call, engine, 1);
+	uint32_t on = unsigned_integer(&call, 2);
+	if (call.bad)
+		return NULL;
+	if (!socket)
+		return number(env, -EBADF);
+	socket->quiet = !on;
+	socket->ready = false;
+	watch_socket(engine, socket, EPOLL_CTL_MOD);
+	return number(env, 0);
 }
 
 /* stats(engine, handle, into: Float64Array) -> 0, -EBADF: received, sent, ignored, oversized, dropped, errors, kept, kernel drops */
@@ -491,6 +526,8 @@ NAPI_MODULE_INIT()
 		{ "socket", open_socket },
 		{ "close", close_handle },
 		{ "port", port_bound },
+		{ "descriptor", descriptor },
+		{ "reading", reading },
 		{ "stats", stats },
 		{ "poll", poll_sockets },
 		{ "receiveQueries", receive_queries_call },

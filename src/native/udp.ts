@@ -104,6 +104,10 @@ export interface UdpAddon {
   socket(engine: object, spec: Int32Array, address: Uint8Array, peer: Uint8Array): number
   close(engine: object, handle: number): number
   port(engine: object, handle: number): number
+  /** The descriptor, which stays the engine's. */
+  descriptor(engine: object, handle: number): number
+  /** 0: what comes stays in the kernel. */
+  reading(engine: object, handle: number, on: number): number
   stats(engine: object, handle: number, into: Float64Array): number
   /** Looks which sockets have something, and sends what full ones kept back. */
   poll(engine: object): void

@@ -45,6 +45,10 @@ export interface UdpListener {
   /** The port bound. */
   readonly port: number
   readonly counters: UdpCounters
+  /** The socket, which stays the listener's, for who takes over; undefined where it is Node's. */
+  readonly descriptor: number | undefined
+  /** Off: what comes stays in the kernel, as long as it has room. Node's sockets read on. */
+  reading(on: boolean): void
   /** Sends a copy, with `id` as its first octets, to the client of a row, from the server that it asked. */
   send(
     clients: ClientColumns,

@@ -16,10 +16,12 @@ import { Judge } from './judge.ts'
 import { Learner } from './learner.ts'
 import { Listeners, type GivenSockets } from './listeners.ts'
 import { Pipeline } from './pipeline.ts'
+import { Drain } from './drain.ts'
 import { exactNames, Prewarm } from './prewarm.ts'
 import { ProxyFlows } from './proxy-flows.ts'
 import { RandomPool, type RandomSource } from './random.ts'
 import { Responder } from './responder.ts'
+import { SelfCheck } from './self-check.ts'
 import { ReleaseQueue } from './release-queue.ts'
 import type { ServerAddress } from './server-pool.ts'
 import { AskedServers } from './asked-servers.ts'
@@ -48,6 +50,8 @@ export interface DnsProxyOptions {
   readonly isNodeAudited: () => boolean
   /** Listening sockets of another network namespace. */
   readonly sockets?: readonly GivenSockets[] | undefined
+  /** Those of our own that were bound before we started. */
+  readonly passed?: readonly GivenSockets[] | undefined
 }
 
 const SECOND_MS = 1000
@@ -64,6 +68,8 @@ export class DnsProxy {
   readonly unknown: UnknownClients
   readonly releases: ReleaseQueue
   readonly pipeline: Pipeline
+  readonly selfCheck: SelfCheck
+  readonly drain: Drain
   /** Undefined when nothing is asked of our own accord. */
   readonly prewarm: Prewarm | undefined
   readonly #clients: ClientEndpoints
@@ -95,7 +101,7 @@ export class DnsProxy {
       streams: this.streams,
       datagrams: this.datagrams,
       onBatch: (batch) => this.pipeline.admit(batch),
-      given: options.sockets,
+      given: options.sockets ?? options.passed,
     })
     this.responder = new Responder({
       udp: this.listeners.udp,
@@ -122,8 +128,12 @@ export class DnsProxy {
       onEnd: (batch) => this.pipeline.admitWaited(batch),
     })
     this.releases = this.#makeReleases(options)
+    const { random } = options
+    this.selfCheck = new SelfCheck({ random, committer: core.committer, responder: this.responder })
     this.pipeline = this.#makePipeline(options)
     this.prewarm = this.#makePrewarm(options)
+    const { listeners, upstream, unknown, releases, responder } = this
+    this.drain = new Drain({ clock, listeners, upstream, unknown, releases, responder })
   }
 
   /** Endpoints or their hooks changed: who was unknown may be known now. */
@@ -233,12 +243,13 @@ export class DnsProxy {
       responder,
       releases,
       flows: new ProxyFlows({ ring: options.flows, clock, inFlight: upstream.inFlight }),
-      isReady: () => policies.loaded,
+      isReady: () => policies.loaded && !this.drain.refuses,
       seed: draws.uint16() * 65_536 + draws.uint16(),
       denyResponse: config.dns.denyResponse,
       onLimit: config.dns.hold.onLimit,
       onDegraded: config.dns.onDegraded,
       stripping: this.stripping,
+      selfCheck: this.selfCheck,
     })
   }
 }

@@ -26,12 +26,15 @@ export interface ListenersOptions {
   readonly given?: readonly GivenSockets[] | undefined
 }
 
-/** A UDP and a TCP socket bound to the port of one listener, perhaps in another network namespace. */
+/** UDP and TCP sockets bound to the port of one listener, perhaps in another network namespace. */
 export interface GivenSockets {
   readonly family: Family
-  /** Descriptors; they are ours from now on. */
-  readonly udp: number
-  readonly tcp: number
+  /** Which listener takes them; absent: whichever is the first of the family. */
+  readonly octets?: Uint8Array
+  readonly port?: number
+  /** Descriptors; they are ours from now on. Undefined: the listener binds it. */
+  readonly udp: number | undefined
+  readonly tcp: number | undefined
 }
 
 interface Bound {
@@ -113,6 +116,12 @@ export class Listeners {
     }
   }
 
+  /** Off: what comes waits in the kernel, as long as it has room; TCP connections that are open go on. */
+  reading(on: boolean): void {
+    for (const listener of this.udp) listener.reading(on)
+    this.tcp.accepting(on)
+  }
+
   stop(): void {
     for (const listener of this.udp) listener.stop()
     this.tcp.stop()
@@ -136,7 +145,7 @@ export class Listeners {
     mode: ListenerMode,
   ): Promise<number> {
     const channel = this.udp.length
-    const given = this.#options.given?.find((each) => each.family === family)
+    const given = this.#options.given?.find((each) => isFor(each, family, octets, port))
     const where = { family, octets, mode }
     const { datagrams } = this.#options
     const listener = datagrams.listen({ ...where, channel, port, descriptor: given?.udp })
@@ -145,4 +154,9 @@ export class Listeners {
     this.#bound.push({ family, octets, port: listener.port, mode })
     return listener.port
   }
+}
+
+function isFor(given: GivenSockets, family: Family, octets: Uint8Array, port: number): boolean {
+  if (given.family !== family || (given.port ?? port) !== port) return false
+  return given.octets?.every((octet, i) => octet === octets[i]) ?? true
 }

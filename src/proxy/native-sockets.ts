@@ -7,6 +7,15 @@ import { errnoName } from '../native/native.ts'
 import {
   HANDLE_PLACE,
   NEWS_WORDS,
+  SPEC_CHANNEL,
+  SPEC_DESCRIPTOR,
+  SPEC_FAMILY,
+  SPEC_FLAGS,
+  SPEC_MARK,
+  SPEC_PEER_PORT,
+  SPEC_PORT,
+  SPEC_RECEIVE_BUFFER,
+  SPEC_SEND_BUFFER,
   STAT_DROPPED,
   STAT_ERRORS,
   STAT_IGNORED,
@@ -49,6 +58,24 @@ export interface SocketSpec {
   readonly descriptor?: number | undefined
 }
 
+/** A spec as the words that the addon reads; only what we begin carries the mark. */
+export function writeSpec(
+  words: Int32Array,
+  spec: SocketSpec,
+  mark: number,
+  sendBuffer: number,
+): void {
+  words[SPEC_FAMILY] = spec.family
+  words[SPEC_FLAGS] = spec.flags
+  words[SPEC_PORT] = spec.port
+  words[SPEC_PEER_PORT] = spec.peerPort ?? 0
+  words[SPEC_MARK] = spec.peerPort === undefined ? 0 : mark
+  words[SPEC_RECEIVE_BUFFER] = spec.receiveBuffer
+  words[SPEC_SEND_BUFFER] = sendBuffer
+  words[SPEC_CHANNEL] = spec.channel ?? 0
+  words[SPEC_DESCRIPTOR] = (spec.descriptor ?? -1) + 1
+}
+
 /** What sockets need of the engine that has them. */
 export interface SocketEngine {
   readonly sends: SendRows
@@ -58,6 +85,8 @@ export interface SocketEngine {
   portOf(handle: number): number
   /** Counts of one socket (STAT_*); false, and nothing is written, when it has closed. */
   readStats(handle: number, into: Float64Array): boolean
+  descriptorOf(handle: number): number
+  reading(handle: number, on: boolean): void
   /** Makes room for a row of so many octets, and sees to it that it leaves. */
   prepare(length: number): void
   /** Sends what waits. */
@@ -108,6 +137,14 @@ export class NativeListener implements UdpListener {
       sendsDropped: stats[STAT_DROPPED]!,
       kernelDrops: stats[STAT_KERNEL_DROPS]!,
     }
+  }
+
+  get descriptor(): number {
+    return this.#engine.descriptorOf(this.#handle)
+  }
+
+  reading(on: boolean): void {
+    this.#engine.reading(this.#handle, on)
   }
 
   send(

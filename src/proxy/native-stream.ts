@@ -96,6 +96,22 @@ export class NativeStream implements Stream {
     this.owner = undefined
   }
 
+  get descriptor(): number | undefined {
+    return this.#open
+      ? this.#engine.addon.linkDescriptor(this.#engine.handle, this.slot)
+      : undefined
+  }
+
+  unsentOctets(): Uint8Array {
+    const octets = new Uint8Array(this.waiting)
+    if (this.#open) this.#engine.addon.unsentOctets(this.#engine.handle, this.slot, octets)
+    return octets
+  }
+
+  letGo(): void {
+    if (this.#open) this.#close(false)
+  }
+
   /** The kernel took octets that had waited. */
   taken(): void {
     if (this.#finishing && this.waiting === 0) this.broken(false)

@@ -6,51 +6,18 @@
 
 import { endpointId, generation, type EndpointId, type Generation } from '../core/ids.ts'
 import { MAY_ASK, NAME_DENIED } from '../control/dns-verdicts.ts'
-import type { Committer } from '../datapath/committer.ts'
 import { LOCAL, type LocalAnswer } from '../dns/codes.ts'
 import { AnswerView } from '../dns/answer.ts'
 import { QueryView, type QueryStatus } from '../dns/query.ts'
-import type { EndpointRegistry } from '../endpoints/registry.ts'
 import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from './answer-batch.ts'
-import type { Backlog } from './backlog.ts'
 import type { MessageBatch } from './batch.ts'
 import { OVER_UDP } from './client-columns.ts'
-import type { ClientEndpoints } from './client-endpoints.ts'
-import { OUTCOME_HELD_OUT, OUTCOME_PENDING, type Learner } from './learner.ts'
-import { SERVER_UNTRUSTED, type Judge } from './judge.ts'
-import type { ProxyFlows } from './proxy-flows.ts'
+import { OUTCOME_HELD_OUT, OUTCOME_PENDING } from './learner.ts'
+import { SERVER_UNTRUSTED } from './judge.ts'
+import type { PipelineOptions } from './pipeline-options.ts'
 import { BOUNDS, DENIED, localAnswerTo } from './refusals.ts'
-import type { ReleaseQueue } from './release-queue.ts'
 import { Releaser } from './releaser.ts'
-import type { Responder } from './responder.ts'
 import { SlotView } from './slot-view.ts'
-import type { Stripping } from './stripping.ts'
-import type { UnknownClients } from './unknown-clients.ts'
-import type { Upstream } from './upstream.ts'
-
-export interface PipelineOptions {
-  readonly registry: EndpointRegistry
-  readonly clients: ClientEndpoints
-  readonly judge: Judge
-  readonly learner: Learner
-  readonly committer: Committer
-  readonly upstream: Pick<Upstream, 'forward' | 'release' | 'inFlight'>
-  readonly responder: Responder
-  readonly releases: ReleaseQueue
-  readonly flows: ProxyFlows
-  readonly backlog: Backlog
-  readonly unknown: Pick<UnknownClients, 'hold'>
-  /** What becomes of a query whose client is still unknown: `unknown-clients.then`. */
-  readonly onUnknown: 'refuse' | 'allow-unmanaged'
-  /** Whether policy is loaded. */
-  readonly isReady: () => boolean
-  /** 32 random bits against answers made to collide in tables. */
-  readonly seed: number
-  readonly denyResponse: 'refused' | 'nxdomain' | 'nodata' | 'drop'
-  readonly onLimit: 'servfail' | 'drop' | 'release'
-  readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'
-  readonly stripping: Stripping
-}
 
 /** Whether answers come from upstream, were held and may be held on, or were held as long as they may be. */
 type Turn = 'first' | 'again' | 'last'
@@ -126,7 +93,7 @@ export class Pipeline {
   }
 
   #admitOne(batch: MessageBatch, i: number, waited: boolean): void {
-    const { responder, judge, clients, flows } = this.#to
+    const { responder, judge, clients, flows, selfCheck } = this.#to
     const query = this.#query
     const status = query.read(batch.octets(i), batch.offset(i), batch.length(i))
     if (status !== 'ok' || batch.oversized[i] === 1) return this.#malformed(batch, i, status)
@@ -134,6 +101,7 @@ export class Pipeline {
       this.counters.notReady++
       return responder.refuse(batch, i, query, LOCAL.notReady)
     }
+    if (selfCheck?.isOurs(query) === true) return selfCheck.take(batch, i)
     const endpoint = clients.of(batch, i)
     if (endpoint === undefined) return this.#unknown(batch, i, waited)
     if (!clients.arrivesRightly(endpoint, batch, i)) {

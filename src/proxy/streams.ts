@@ -58,6 +58,12 @@ export interface Stream {
   finish(): boolean
   /** Closes at once; what is unsent is lost, and the peer gets RST when there is any. */
   destroy(): void
+  /** The connection, which stays the stream's, for who takes over; undefined where it is Node's. */
+  readonly descriptor: number | undefined
+  /** What the kernel was offered and has not taken, copied; who takes over sends it. After `flush`. */
+  unsentOctets(): Uint8Array
+  /** Gives the connection up: whoever has it too goes on with it, and the peer notices nothing. */
+  letGo(): void
 }
 
 export interface StreamAcceptor {
@@ -69,6 +75,10 @@ export interface StreamAcceptor {
 
 export interface StreamListener {
   readonly port: number
+  /** The socket, which stays the listener's, for who takes over; undefined where it is Node's. */
+  readonly descriptor: number | undefined
+  /** Off: connections wait in the kernel. Node's listeners go on. */
+  accepting(on: boolean): void
   close(): void
 }
 
@@ -77,6 +87,16 @@ export interface Streams {
   readonly native: boolean
   /** Rejects with UnavailableError and the remedy when that listener can't be had. */
   listen(options: StreamListen, acceptor: StreamAcceptor): Promise<StreamListener>
+  /**
+   * Goes on with a connection that somebody else accepted, after sending what he could not; `resume` begins to read.
+   * Undefined when it can't, and then it is closed.
+   */
+  adopt(
+    descriptor: number,
+    unsent: Uint8Array,
+    arrival: Arrival,
+    to: StreamAcceptor,
+  ): Stream | undefined
   /** Begins to connect; frames may be queued at once. A fault comes as `closed`. */
   connect(server: ServerAddress, owner: StreamOwner): Stream
 }

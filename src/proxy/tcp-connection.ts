@@ -39,6 +39,8 @@ export class TcpConnection implements StreamOwner {
   lastMessageAt: number
   /** Since when a message has been incomplete; -1 when none is. */
   partialSince = NEVER
+  /** A whole message has come. */
+  hasAsked = false
   /** The client sent FIN: it gets its answers, then the connection is closed. */
   halfClosed = false
   /** Reading has stopped because of a bound; whole messages may lie in `reader`. */

@@ -140,11 +140,29 @@ export class NativeStreams implements Streams, StreamEngine {
     this.#acceptors[index] = acceptor
     return {
       port: addon.portOf(handle, index),
+      descriptor: addon.listenerDescriptor(handle, index),
+      accepting: (on) => void addon.accepting(handle, index, on ? 1 : 0),
       close: () => {
         this.#acceptors[index] = undefined
         addon.unlisten(handle, index)
       },
     }
+  }
+
+  adopt(
+    descriptor: number,
+    unsent: Uint8Array,
+    arrival: Arrival,
+    to: StreamAcceptor,
+  ): Stream | undefined {
+    const slot = this.addon.adopt(this.handle, descriptor, unsent)
+    if (slot < 0) return undefined
+    const stream = new NativeStream(this, slot, undefined)
+    this.#streams[slot] = stream
+    stream.owner = to.accept(stream, arrival)
+    if (stream.owner !== undefined) return stream
+    stream.destroy()
+    return undefined
   }
 
   connect(server: ServerAddress, owner: StreamOwner): Stream {

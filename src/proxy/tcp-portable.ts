@@ -41,6 +41,11 @@ export class PortableStreams implements Streams {
     return new PortableListener(server)
   }
 
+  adopt(): undefined {
+    // Descriptors are for the addon; nobody gives them to Node's sockets.
+    return undefined
+  }
+
   connect(server: ServerAddress, owner: StreamOwner): Stream {
     const stream = new PortableStream(
       connect({ host: server.address, port: server.port, noDelay: true }),
@@ -62,11 +67,16 @@ export class PortableStreams implements Streams {
 
 class PortableListener implements StreamListener {
   readonly port: number
+  readonly descriptor = undefined
   readonly #server: Server
 
   constructor(server: Server) {
     this.#server = server
     this.port = portOf(server)
+  }
+
+  accepting(): void {
+    // Node accepts as long as it listens.
   }
 
   close(): void {
@@ -75,6 +85,7 @@ class PortableListener implements StreamListener {
 }
 
 class PortableStream implements Stream {
+  readonly descriptor = undefined
   readonly #socket: Socket
   readonly #writer = new FrameWriter()
   readonly #written = (error?: Error | null): void => {
@@ -129,6 +140,14 @@ class PortableStream implements Stream {
     this.flush()
     this.#socket.end()
     return false
+  }
+
+  unsentOctets(): Uint8Array {
+    return new Uint8Array(0)
+  }
+
+  letGo(): void {
+    this.destroy()
   }
 
   destroy(): void {

@@ -9,6 +9,7 @@
 import type { Clock, Timer } from '../core/clock.ts'
 import type { BatchCollector } from './collector.ts'
 import { ConnectionTable } from './connection-table.ts'
+import { DEFAULT_TCP_LIMITS, TcpCounters, type TcpServerLimits } from './tcp-limits.ts'
 import type {
   Arrival,
   Stream,
@@ -18,25 +19,6 @@ import type {
   Streams,
 } from './streams.ts'
 import { type ConnectionHost, TcpConnection } from './tcp-connection.ts'
-
-export interface TcpServerLimits {
-  /** `limits.tcp-connections` and `limits.tcp-connections-per-client`. */
-  readonly connections: number
-  readonly connectionsPerClient: number
-  /** `limits.queries-per-tcp-connection`. */
-  readonly queriesPerConnection: number
-  /** `limits.tcp-idle-timeout` and `limits.tcp-message-timeout`, in milliseconds. */
-  readonly idleTimeout: number
-  readonly messageTimeout: number
-}
-
-export const DEFAULT_TCP_LIMITS: TcpServerLimits = {
-  connections: 4096,
-  connectionsPerClient: 64,
-  queriesPerConnection: 256,
-  idleTimeout: 10_000,
-  messageTimeout: 5_000,
-}
 
 export interface TcpServerOptions {
   readonly clock: Clock
@@ -49,29 +31,7 @@ export interface TcpServerOptions {
 const SWEEP_MS = 250
 
 export class TcpServer implements StreamAcceptor, ConnectionHost {
-  readonly counters = {
-    accepted: 0,
-    /** Open now. */
-    open: 0,
-    received: 0,
-    sent: 0,
-    /** Refused because all connections were busy, in all or of that client. */
-    refusedFull: 0,
-    refusedClientFull: 0,
-    /** Idle ones closed to make room. */
-    evicted: 0,
-    closedIdle: 0,
-    /** A message was begun and not completed in time. */
-    closedIncomplete: 0,
-    /** The client didn't take its answers. */
-    closedSlowReader: 0,
-    /** Times that reading stopped at the bound of unanswered queries. */
-    readsPaused: 0,
-    /** Answers whose connection was gone. */
-    answersDropped: 0,
-    /** Errors of connections (resets) and of accepting. */
-    socketErrors: 0,
-  }
+  readonly counters = new TcpCounters()
   readonly #clock: Clock
   readonly #collector: BatchCollector
   readonly #streams: Streams
@@ -141,6 +101,22 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     for (const connection of this.#table.all()) this.#close(connection)
   }
 
+  /** Off: connections wait in the kernel, as long as it has room; those that are open go on. */
+  accepting(on: boolean): void {
+    for (const listener of this.#listeners) listener.accepting(on)
+  }
+
+  /** Closes connections that owe nothing and were asked something, or nothing for so long; how many are left. */
+  closeIdle(quietMs: number): number {
+    const now = this.#clock.now()
+    for (const connection of this.#table.all()) {
+      const { idle, lastMessageAt, hasAsked } = connection
+      if (!idle || connection.reader.pending > 0) continue
+      if (hasAsked || now - lastMessageAt >= quietMs) this.#close(connection)
+    }
+    return this.#table.count
+  }
+
   now(): number {
     return this.#clock.now()
   }
@@ -204,6 +180,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
       const batch = this.#collector.room()
       this.counters.received++
       connection.inFlight++
+      connection.hasAsked = true
       connection.addTo(batch)
     }
     if (this.#table.find(connection.number) !== connection) return

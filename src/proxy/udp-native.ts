@@ -10,22 +10,7 @@ import { UnavailableError } from '../core/errors.ts'
 import { parseAddress } from '../core/ip.ts'
 import { invariant } from '../core/invariant.ts'
 import { errnoName } from '../native/native.ts'
-import {
-  HANDLE_PLACE,
-  NEWS_WORDS,
-  SPEC_CHANNEL,
-  SPEC_DESCRIPTOR,
-  SPEC_FAMILY,
-  SPEC_FLAGS,
-  SPEC_MARK,
-  SPEC_PEER_PORT,
-  SPEC_PORT,
-  SPEC_RECEIVE_BUFFER,
-  SPEC_SEND_BUFFER,
-  SPEC_WORDS,
-  STAT_WORDS,
-  type UdpAddon,
-} from '../native/udp.ts'
+import { HANDLE_PLACE, NEWS_WORDS, SPEC_WORDS, STAT_WORDS, type UdpAddon } from '../native/udp.ts'
 import type { BatchCollector } from './collector.ts'
 import type {
   ConnectedSocket,
@@ -42,6 +27,7 @@ import {
   type SocketEngine,
   tellNews,
   type SocketSpec,
+  writeSpec,
 } from './native-sockets.ts'
 import { ReplySockets } from './reply-sockets.ts'
 import { SendRows } from './send-rows.ts'
@@ -168,15 +154,7 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
 
   open(spec: SocketSpec): number {
     const words = this.#spec
-    words[SPEC_FAMILY] = spec.family
-    words[SPEC_FLAGS] = spec.flags
-    words[SPEC_PORT] = spec.port
-    words[SPEC_PEER_PORT] = spec.peerPort ?? 0
-    words[SPEC_MARK] = spec.peerPort === undefined ? 0 : this.#mark
-    words[SPEC_RECEIVE_BUFFER] = spec.receiveBuffer
-    words[SPEC_SEND_BUFFER] = this.#sendBuffer
-    words[SPEC_CHANNEL] = spec.channel ?? 0
-    words[SPEC_DESCRIPTOR] = (spec.descriptor ?? -1) + 1
+    writeSpec(words, spec, this.#mark, this.#sendBuffer)
     return this.#addon.socket(this.#engine, words, spec.octets, spec.peer ?? NOWHERE)
   }
 
@@ -194,6 +172,14 @@ export class NativeDatagrams implements Datagrams, SocketEngine {
   readStats(handle: number, into: Float64Array): boolean {
     invariant(into.length >= STAT_WORDS, 'there is room for what is counted')
     return !this.#stopped && this.#addon.stats(this.#engine, handle, into) === 0
+  }
+
+  descriptorOf(handle: number): number {
+    return this.#addon.descriptor(this.#engine, handle)
+  }
+
+  reading(handle: number, on: boolean): void {
+    if (!this.#stopped) this.#addon.reading(this.#engine, handle, on ? 1 : 0)
   }
 
   prepare(length: number): void {

@@ -87,6 +87,7 @@ class PortableListener implements UdpListener {
     sendsDropped: 0,
     kernelDrops: 0,
   }
+  readonly descriptor = undefined
   readonly #book: AddressBook
   readonly #collector: BatchCollector
   readonly #socket: DatagramSocket
@@ -113,6 +114,10 @@ class PortableListener implements UdpListener {
 
   get port(): number {
     return this.#socket.port
+  }
+
+  reading(): void {
+    // Node reads as long as the socket is open.
   }
 
   /** The socket's own address is the one that was asked. */

@@ -19,7 +19,8 @@ import { Responder } from '../../src/proxy/responder.ts'
 import type { ServerAddress } from '../../src/proxy/server-pool.ts'
 import type { Streams } from '../../src/proxy/streams.ts'
 import { PortableStreams } from '../../src/proxy/tcp-portable.ts'
-import { DEFAULT_TCP_LIMITS, TcpServer, type TcpServerLimits } from '../../src/proxy/tcp-server.ts'
+import { DEFAULT_TCP_LIMITS, type TcpServerLimits } from '../../src/proxy/tcp-limits.ts'
+import { TcpServer } from '../../src/proxy/tcp-server.ts'
 import { PortableDatagrams } from '../../src/proxy/udp-portable.ts'
 import {
   DEFAULT_UPSTREAM_LIMITS,

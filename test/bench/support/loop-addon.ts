@@ -123,6 +123,14 @@ export class LoopAddon implements UdpAddon {
     return 53
   }
 
+  descriptor(): number {
+    return -1
+  }
+
+  reading(): number {
+    return 0
+  }
+
   stats(): number {
     return -1
   }

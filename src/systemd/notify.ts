@@ -1,0 +1,71 @@
+// What systemd is told of the service, by datagrams to the socket that it named (sd_notify(3)): one per call, lost in
+// silence when nobody takes it, so the daemon never depends on who supervises it. The socket and the watchdog's
+// interval are taken out of the environment, so that no program that we start speaks in our name.
+
+import { loadPosix, isBuilt, errnoName, type Posix } from '../native/native.ts'
+
+/** Names and values as in sd_notify(3). */
+export interface Notice {
+  readonly READY?: 1
+  readonly STOPPING?: 1
+  readonly RELOADING?: 1
+  /** CLOCK_MONOTONIC in microseconds; with RELOADING. */
+  readonly MONOTONIC_USEC?: number
+  readonly MAINPID?: number
+  readonly WATCHDOG?: 1
+  readonly EXTEND_TIMEOUT_USEC?: number
+  /** One line for people. */
+  readonly STATUS?: string
+}
+
+/** Where notices go, as an environment says it or a predecessor hands it on. */
+export interface Supervisor {
+  /** A path, or `@` and an abstract name. */
+  readonly socket: string
+  /** Milliseconds within which the watchdog wants to hear of us; 0: there is none. */
+  readonly watchdogMs: number
+}
+
+type Environment = Record<string, string | undefined>
+
+/** Reads and removes what systemd put there; undefined when nobody wants to hear of us. */
+export function takeSupervisor(environment: Environment, pid: number): Supervisor | undefined {
+  const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: interval, WATCHDOG_PID: watched } = environment
+  for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete environment[name]
+  if (socket === undefined || !/^[/@]./.test(socket)) return undefined
+  const isMeant = watched === undefined || watched === String(pid)
+  const usec = isMeant && interval !== undefined && /^\d{1,15}$/.test(interval) ? interval : 0
+  return { socket, watchdogMs: Math.floor(Number(usec) / 1000) }
+}
+
+export class Notifier {
+  readonly supervisor: Supervisor
+  readonly #posix: Posix
+  readonly #encoder = new TextEncoder()
+  #lastFault = ''
+
+  constructor(posix: Posix, supervisor: Supervisor) {
+    this.#posix = posix
+    this.supervisor = supervisor
+  }
+
+  /** Why the last notice did not arrive; empty when it did. */
+  get fault(): string {
+    return this.#lastFault
+  }
+
+  tell(notice: Notice): void {
+    const lines = Object.entries(notice).map(([name, value]) => {
+      return `${name}=${String(value).replaceAll('\n', ' ')}`
+    })
+    const octets = this.#encoder.encode(lines.join('\n'))
+    const result = this.#posix.localSend(this.supervisor.socket, octets)
+    this.#lastFault = result < 0 ? errnoName(result) : ''
+  }
+}
+
+/** Undefined when nobody wants to hear of us, or without the native part. */
+export function openNotifier(supervisor: Supervisor | undefined): Notifier | undefined {
+  if (supervisor === undefined || !isBuilt('posix')) return undefined
+  return new Notifier(loadPosix(), supervisor)
+}
