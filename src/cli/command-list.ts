@@ -87,10 +87,11 @@ export const COMMANDS = [
   command('match', 'does a pattern match names'),
   command(
     'policy',
-    'check policy files, or explain what they do',
+    'check policy files, explain what they do, or suggest them',
     'check',
     'explain',
     'lint',
+    'suggest',
     'test',
     'wait',
   ),

@@ -3,11 +3,12 @@
 import { nearest } from '../core/nearest.ts'
 import { EXIT_OK, readArguments, usageError, type Command, type CommandOutput } from './command.ts'
 
-const HELP = `Usage: namegate policy check|explain|lint|test|wait ...
+const HELP = `Usage: namegate policy check|explain|lint|suggest|test|wait ...
 
 check     validates policy files
 explain   may an endpoint ask a name or connect, and why
 lint      what is valid but hardly meant
+suggest   a policy from recorded flows
 test      do policies do what a file expects of them
 wait      until a revision of policies is enforced
 'namegate policy VERB --help' tells more.
@@ -25,11 +26,11 @@ Examples:
 const VERBS: ReadonlyMap<string, () => Promise<Command>> = new Map<string, () => Promise<Command>>([
   ['check', async () => (await import('./policy-check.ts')).policyCheckCommand],
   ['explain', async () => (await import('./policy-explain.ts')).policyExplainCommand],
+  ['suggest', async () => (await import('./policy-suggest.ts')).policySuggestCommand],
   ['wait', async () => (await import('./policy-wait.ts')).policyWaitCommand],
   ['lint', async () => (await import('./policy-lint.ts')).policyLintCommand],
   ['test', async () => (await import('./policy-test.ts')).policyTestCommand],
 ])
-const NOT_BUILT: readonly string[] = ['suggest']
 
 export async function policyCommand(
   args: readonly string[],
@@ -38,12 +39,11 @@ export async function policyCommand(
   const [verb = '', ...rest] = args
   const load = VERBS.get(verb)
   if (load !== undefined) return await (await load())(rest, output)
-  if (NOT_BUILT.includes(verb)) return usageError(`policy ${verb} is not built yet`, HELP, output)
   if (verb.startsWith('-')) {
     const read = readArguments(args, HELP, output)
     return read === EXIT_OK ? EXIT_OK : usageError('policy needs a verb', HELP, output)
   }
-  const meant = nearest(verb, [...VERBS.keys(), ...NOT_BUILT])
+  const meant = nearest(verb, [...VERBS.keys()])
   const hint = meant === undefined ? '' : `; did you mean ${meant}?`
   return usageError(
     verb === '' ? 'policy needs a verb' : `policy: unknown verb ${JSON.stringify(verb)}${hint}`,

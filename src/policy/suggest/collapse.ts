@@ -1,0 +1,41 @@
+// Names to fewer patterns, only as told: siblings (names that differ in their first label alone) become `*.PARENT` from a number of
+// them on. A pattern allows more than was seen, so who uses it says so; never above two labels, `*.com` is no workload's parent.
+
+export interface Collapsed {
+  /** Names and patterns, sorted by what stands behind the first label. */
+  readonly texts: readonly string[]
+  /** `*.example.com` -> names that it stands for. */
+  readonly patterns: ReadonlyMap<string, number>
+}
+
+const PARENT_LABELS_MIN = 2
+
+/** `from`: so many siblings make a pattern. */
+export function collapse(names: Iterable<string>, from: number): Collapsed {
+  const texts: string[] = []
+  const siblings = new Map<string, string[]>()
+  for (const name of names) {
+    const parent = name.slice(name.indexOf('.') + 1)
+    if (!name.includes('.') || parent.split('.').length < PARENT_LABELS_MIN) texts.push(name)
+    else siblings.set(parent, [...(siblings.get(parent) ?? []), name])
+  }
+  const patterns = new Map<string, number>()
+  for (const [parent, those] of siblings) {
+    if (those.length < from) texts.push(...those)
+    else {
+      patterns.set(`*.${parent}`, those.length)
+      texts.push(`*.${parent}`)
+    }
+  }
+  return { texts: texts.sort(byDomain), patterns }
+}
+
+/** Names of one domain stand together: compared from the last label. */
+export function byDomain(a: string, b: string): number {
+  const [one, other] = [a, b].map((name) => name.split('.').reverse().join(' '))
+  return compare(one ?? '', other ?? '')
+}
+
+export function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
