@@ -114,18 +114,23 @@ class FolderReader {
   }
 
   #readJournalsAlone({ journals, images }: Generations): SavedState | undefined {
-    const isStart = (each: number): boolean =>
-      this.#scan(journalName(each), 'journal', each)?.header.startsEmpty === true
+    let readable = images.length
+    const isStart = (each: number): boolean => {
+      const file = this.#scan(journalName(each), 'journal', each)
+      if (file !== undefined) readable++
+      return file?.header.startsEmpty === true
+    }
     const said = this.#passedOver.length
     const start = journals.findLastIndex(isStart)
-    // What was wrong with these is said when they are read.
-    if (start >= 0) this.#passedOver.length = said
     if (start < 0) {
-      if (journals.length > 0 || images.length > 0) {
+      // A process that ended before its first record leaves nothing to miss.
+      if (readable > 0 || this.#passedOver.some(({ isNormal }) => !isNormal)) {
         this.#pass('.', 0, 'no good image, and the journals do not reach back to the beginning')
       }
       return undefined
     }
+    // What was wrong with these is said when they are read.
+    this.#passedOver.length = said
     return this.#readJournals(new StateBuilder(this.#options), journals.slice(start), undefined, 0)
   }
 
