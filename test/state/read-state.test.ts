@@ -145,6 +145,28 @@ test('readState lets no record about a row hold behind a hole, because the row m
   assert.deepEqual(pairsOf(node.read(disk)), [rowOf(2, 777)])
 })
 
+test('readState lets no row of an image change by its own journal when the end of that is missing', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  store.pair(mkPair(1, 1))
+  store.flush()
+  await disk.settle()
+  const image = store.beginImage()
+  store.until(1, 9999)
+  store.flush()
+  await disk.settle()
+  const cut = disk.get('journal.2').length
+  store.gone(1)
+  store.pair(mkPair(1, 11))
+  image?.pair(mkPair(1, 11))
+  image?.end()
+  await disk.settle()
+  disk.put('journal.2', disk.get('journal.2').slice(0, cut))
+  const read = node.read(disk)
+  assert.equal(read.image, 2)
+  assert.deepEqual(pairsOf(read), [rowOf(11)], 'not prolonged by a record about pair 1')
+})
+
 test('readState has nothing where neither an image nor the beginning is left, and says so', async () => {
   const node = new StateNode()
   const disk = await twoGenerations(node)

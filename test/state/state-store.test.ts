@@ -118,6 +118,23 @@ test('StateStore lets an image count only together with what changed while it wa
   assert.deepEqual(pairsOf(read), expected, 'although nobody flushed the journal')
 })
 
+test('StateStore goes on in a new journal where the one before ends, records that wait with it', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  store.pair(mkPair(1, 1))
+  store.flush()
+  store.pair(mkPair(2, 2))
+  store.beginImage()
+  store.until(1, 700)
+  store.until(2, 800)
+  store.flush()
+  await disk.settle()
+  assert.deepEqual(pairsOf(node.read(disk)), [
+    [textOfPair(mkPair(1, 1)), 700],
+    [textOfPair(mkPair(2, 2)), 800],
+  ])
+})
+
 test('StateStore wants an image at first, after a journal larger than the last one, and after a fault', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
