@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process'
 import { UnavailableError } from '../core/errors.ts'
 
-export type Tool = 'nft' | 'ip' | 'nsenter'
+export type Tool = 'nft' | 'ip' | 'sh'
 
 export interface ToolResult {
   /** -1: it could not be started, or a signal ended it. */
@@ -21,7 +21,7 @@ const MORE_PATHS = '/usr/local/sbin:/usr/sbin:/sbin'
 const PACKAGES: Readonly<Record<Tool, string>> = {
   nft: 'nftables',
   ip: 'iproute2',
-  nsenter: 'util-linux',
+  sh: 'dash',
 }
 
 export const runTool: RunTool = async (tool, args, input = '') =>

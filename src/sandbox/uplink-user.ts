@@ -2,10 +2,9 @@
 // of their own in the caller's network namespace. Neither lets the command reach the caller's loopback.
 
 import { UnavailableError } from '../core/errors.ts'
+import { Helper, isInstalled } from './helper.ts'
 import {
   expectsIpv6,
-  Helper,
-  isInstalled,
   mustHaveTun,
   UPLINK_INTERFACE,
   waitForRoutes,

@@ -1,11 +1,10 @@
-// The port to what connects the command's network namespace with the caller's, and what its ways have in common: a
-// helper that ends with us, and waiting until the kernel has the routes. All give the interface the same name.
+// The port to what connects the command's network namespace with the caller's, and what its ways have in common:
+// waiting until the kernel has the routes. All give the interface the same name.
 
-import { spawn, type ChildProcess } from 'node:child_process'
 import { accessSync, constants, readFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
+import type { Helper } from './helper.ts'
 
 /** In the command's network namespace; what is fenced. */
 export const UPLINK_INTERFACE = 'eth0'
@@ -30,55 +29,6 @@ const LOOK_MS = 2
 const WAIT_MS = 10_000
 /** What else than IPv4 there is may follow so much later, before the command starts without. */
 const IPV6_WAIT_MS = 300
-
-/** A helper that runs until `stop`, or until this process ends in whatever way. */
-export class Helper {
-  readonly ended: Promise<void>
-  readonly #child: ChildProcess
-  #said = ''
-  #over = false
-
-  /** Ends when its input does; `input` is what it reads before. */
-  constructor([program = '', ...args]: readonly string[], input = '') {
-    this.#child = spawn(program, args, {
-      // Signals to our process group are not for it.
-      detached: true,
-      stdio: ['pipe', 'ignore', 'pipe'],
-      env: { PATH: searchPath(), LC_ALL: 'C' },
-    })
-    this.#child.stdin?.on('error', () => undefined)
-    this.#child.stdin?.write(input)
-    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.#said = (this.#said + text).slice(-MESSAGE_MAX)
-    })
-    this.ended = new Promise((done) => {
-      const end = (): void => {
-        this.#over = true
-        done()
-      }
-      this.#child.on('error', end)
-      this.#child.on('close', end)
-    })
-  }
-
-  get isOver(): boolean {
-    return this.#over
-  }
-
-  /** The last line it wrote that is no noise. */
-  get said(): string {
-    const lines = this.#said.split('\n').filter((line) => line.trim() !== '' && !NOISE.test(line))
-    return lines.at(-1)?.trim() ?? 'it says nothing'
-  }
-
-  async stop(): Promise<void> {
-    this.#child.stdin?.end()
-    await this.ended
-  }
-}
-
-const MESSAGE_MAX = 4096
-const NOISE = /^Failed to send \d+ bytes to syslog$/
 
 /** Waits until the namespace has default routes; IPv6 a little, IPv4 for long. */
 export async function waitForRoutes(
@@ -124,26 +74,6 @@ function read(file: string): string {
     return readFileSync(file, 'utf8')
   } catch {
     return ''
-  }
-}
-
-/** Tools of the administrator are not on every user's path. */
-export function searchPath(): string {
-  return `${process.env['PATH'] ?? ''}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin`
-}
-
-export function isInstalled(program: string): boolean {
-  return searchPath()
-    .split(delimiter)
-    .some((folder) => folder !== '' && isExecutable(join(folder, program)))
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    return false
   }
 }
 

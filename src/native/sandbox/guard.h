@@ -3,7 +3,6 @@
 #ifndef NAMEGATE_SANDBOX_GUARD_H
 #define NAMEGATE_SANDBOX_GUARD_H
 
-#include <dirent.h>
 #include <sys/signalfd.h>
 
 #include "sandbox.h"
@@ -46,42 +45,6 @@ static int run_guard(char **command)
 	}
 	kill(child, SIGKILL);
 	return 1;
-}
-
-/* `sandbox restore INTERFACES FILE=VALUE...`: waits for the end of its input, which is the end of the gate, and writes the
- * values, unless interfaces whose names begin so are still there but for those of the gate: OWN. */
-static bool are_there(const char *begin, const char *own)
-{
-	DIR *folder = opendir("/sys/class/net");
-	bool found = false;
-	for (struct dirent *each; folder && !found && (each = readdir(folder));)
-		found = strncmp(each->d_name, begin, strlen(begin)) == 0 && strcmp(each->d_name, own) != 0;
-	if (folder)
-		closedir(folder);
-	return found;
-}
-
-/* settings: BEGIN OWN FILE=VALUE... */
-static int run_restore(int count, char **settings)
-{
-	char octet;
-	sigset_t all;
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	ssize_t got;
-	do
-		got = read(0, &octet, 1);
-	while (got > 0 || (got < 0 && errno == EINTR));
-	if (count < 2 || are_there(settings[0], settings[1]))
-		return 0;
-	for (int i = 2; i < count; i++) {
-		char *value = strchr(settings[i], '=');
-		if (!value)
-			continue;
-		*value = 0;
-		write_file(settings[i], value + 1);
-	}
-	return 0;
 }
 
 #endif

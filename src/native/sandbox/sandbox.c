@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "files.h"
+#include "forwarding.h"
 #include "guard.h"
 #include "namespaces.h"
 #include "publish.h"
@@ -107,8 +108,8 @@ int main(int argc, char **argv)
 	pid_t gate = getppid();
 	if (argc > 2 && strcmp(argv[1], "guard") == 0)
 		return run_guard(argv + 2);
-	if (argc > 2 && strcmp(argv[1], "restore") == 0)
-		return run_restore(argc - 2, argv + 2);
+	if (argc > 2 && strcmp(argv[1], "forward") == 0)
+		return run_forward(argc - 2, argv + 2);
 	read_options(argc, argv, &options);
 	syscall(SYS_close_range, SOCKETS + 1, ~0u, 0);
 	die_with(gate);
