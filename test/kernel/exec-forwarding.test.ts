@@ -30,6 +30,7 @@ describe('namegate exec', { skip }, () => {
     assert.deepEqual(forwarding(), ['1', '1'])
     await ended(first)
     assert.deepEqual(forwarding(), ['1', '1'], 'the second still runs')
+    assert.equal(first.stderr, '', '--quiet says nothing')
     const third = await running()
     await ended(second)
     assert.deepEqual(forwarding(), ['1', '1'], 'the third still runs')
