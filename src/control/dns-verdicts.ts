@@ -2,19 +2,31 @@
 // set of patterns that permit. One look at the name answers for any endpoint; cost does not grow with the
 // number of exact and leading-star patterns. Where clients choose their server, each endpoint has one such set for each
 // kind of server that it asked, made when it is needed first: rules tell servers apart by identity, class and port.
-// Read on the packet path: nothing is allocated for a server that was asked before.
+// What policy denies is asked again of what holds without audited policies, where there are any: who may ask by that is
+// audited. Read on the packet path: nothing is allocated for a server that was asked before.
 
 import type { EndpointId, Identity } from '../core/ids.ts'
-import type { DnsRules } from '../policy/dns-rules.ts'
 import { IdList } from '../policy/id-list.ts'
 import type { Pattern } from '../policy/pattern.ts'
 import { PatternIndex } from '../policy/pattern-index.ts'
 import type { ServerRules } from '../policy/server-rules.ts'
 
-/** Verdicts: it may; not this name; not this server. */
+/** Verdicts: it may; not this name; not this server; it may, because the policies that deny it are audited. */
 export const MAY_ASK = 0
 export const NAME_DENIED = 1
 export const SERVER_DENIED = 2
+export const AUDITED = 4
+
+/** What an endpoint may ask, of the configured servers or of one that it chose. */
+export interface AskingRules {
+  /** As if no policy were audited. */
+  readonly rules: ServerRules
+  /** Without what audited policies take away; undefined: none is audited. */
+  readonly audited: ServerRules | undefined
+  /** Numbers of what denies, and of what would if it were not audited (RuleOrigins). */
+  readonly deniedBy: number
+  readonly auditedBy: number
+}
 
 /** A server as policy sees it. */
 export interface DnsServer {
@@ -45,10 +57,15 @@ type Permission =
       readonly patterns: readonly Counted[]
     }
 
+interface Asking extends Pick<AskingRules, 'deniedBy' | 'auditedBy'> {
+  readonly rules: Permission
+  readonly audited: Permission | undefined
+}
+
 interface Asker {
-  readonly ofPool: Permission
-  readonly rulesAt: (server: DnsServer) => ServerRules
-  readonly byServer: Map<number, Permission>
+  readonly ofPool: Asking
+  readonly rulesAt: (server: DnsServer) => AskingRules
+  readonly byServer: Map<number, Asking>
 }
 
 export class DnsVerdicts {
@@ -57,15 +74,17 @@ export class DnsVerdicts {
   readonly #askers = new Map<EndpointId, Asker>()
   readonly #matched = new IdList()
   #nextId = 0
+  #deniedBy = 0
 
-  /** `rulesAt`: what it may ask of a server that it chose itself; none is admitted without. */
-  set(
-    endpoint: EndpointId,
-    rules: DnsRules,
-    rulesAt: (server: DnsServer) => ServerRules = () => ({ kind: 'not-admitted' }),
-  ): void {
+  /** Number of what denied the question that was judged last, or would have; 0 for nothing, and where none was denied. */
+  get deniedBy(): number {
+    return this.#deniedBy
+  }
+
+  /** `rulesAt`: what it may ask of a server that it chose itself. */
+  set(endpoint: EndpointId, rules: AskingRules, rulesAt: (server: DnsServer) => AskingRules): void {
     const before = this.#askers.get(endpoint)
-    const ofPool = this.#permit(rules)
+    const ofPool = this.#hold(rules)
     this.#askers.set(endpoint, { ofPool, rulesAt, byServer: new Map() })
     this.#forget(before)
   }
@@ -78,16 +97,17 @@ export class DnsVerdicts {
 
   /** Whether the endpoint may ask the lower-case wire name at `offset`; false for an endpoint without rules. */
   mayAsk(endpoint: EndpointId, wire: Uint8Array, offset: number): boolean {
-    return this.judge(endpoint, wire, offset) === MAY_ASK
+    return this.judge(endpoint, wire, offset) !== NAME_DENIED
   }
 
-  /** MAY_ASK or NAME_DENIED, where the configured servers are asked. */
+  /** MAY_ASK, AUDITED or NAME_DENIED, where the configured servers are asked. */
   judge(endpoint: EndpointId, wire: Uint8Array, offset: number): number {
     const asker = this.#askers.get(endpoint)
+    this.#deniedBy = 0
     return asker === undefined ? NAME_DENIED : this.#verdict(asker.ofPool, wire, offset)
   }
 
-  /** MAY_ASK, NAME_DENIED or SERVER_DENIED, where the client chose that server at that port. */
+  /** MAY_ASK, AUDITED, NAME_DENIED or SERVER_DENIED, where the client chose that server at that port. */
   judgeAt(
     endpoint: EndpointId,
     server: Omit<DnsServer, 'port'>,
@@ -96,15 +116,25 @@ export class DnsVerdicts {
     offset: number,
   ): number {
     const asker = this.#askers.get(endpoint)
+    this.#deniedBy = 0
     if (asker === undefined) return SERVER_DENIED
     const { identity, addressClass } = server
     const key = (identity * CLASSES + addressClass) * PORTS + port
-    const permission =
-      asker.byServer.get(key) ?? this.#permitAt(asker, key, { identity, addressClass, port })
-    return this.#verdict(permission, wire, offset)
+    const asking =
+      asker.byServer.get(key) ?? this.#holdAt(asker, key, { identity, addressClass, port })
+    return this.#verdict(asking, wire, offset)
   }
 
-  #verdict(permission: Permission, wire: Uint8Array, offset: number): number {
+  #verdict(asking: Asking, wire: Uint8Array, offset: number): number {
+    const { audited } = asking
+    const verdict = this.#look(asking.rules, wire, offset)
+    if (verdict === MAY_ASK) return MAY_ASK
+    const without = audited === undefined ? verdict : this.#look(audited, wire, offset)
+    this.#deniedBy = without === MAY_ASK ? asking.auditedBy : asking.deniedBy
+    return without === MAY_ASK ? AUDITED : without
+  }
+
+  #look(permission: Permission, wire: Uint8Array, offset: number): number {
     if (permission.kind === 'not-admitted') return SERVER_DENIED
     if (permission.kind === 'no-name') return NAME_DENIED
     if (permission.kind === 'every-name') return MAY_ASK
@@ -115,26 +145,35 @@ export class DnsVerdicts {
     return NAME_DENIED
   }
 
-  #permitAt(asker: Asker, key: number, server: DnsServer): Permission {
+  #holdAt(asker: Asker, key: number, server: DnsServer): Asking {
     const { byServer } = asker
     if (byServer.size === SERVERS_MAX) {
       const all = [...byServer.values()]
       byServer.clear()
-      for (const permission of all) this.#release(permission)
+      for (const asking of all) this.#release(asking)
     }
-    const permission = this.#permit(asker.rulesAt(server))
-    byServer.set(key, permission)
-    return permission
+    const asking = this.#hold(asker.rulesAt(server))
+    byServer.set(key, asking)
+    return asking
+  }
+
+  #hold({ rules, audited, deniedBy, auditedBy }: AskingRules): Asking {
+    return {
+      rules: this.#permit(rules),
+      audited: audited === undefined ? undefined : this.#permit(audited),
+      deniedBy,
+      auditedBy,
+    }
   }
 
   #permit(rules: ServerRules): Permission {
     if (rules.kind !== 'names') return rules
     const texts = new Map(rules.patterns.map((pattern) => [pattern.text, pattern]))
-    const patterns = [...texts.values()].map((pattern) => this.#hold(pattern))
+    const patterns = [...texts.values()].map((pattern) => this.#count(pattern))
     return { kind: 'names', ids: new Set(patterns.map(({ id }) => id)), patterns }
   }
 
-  #hold(pattern: Pattern): Counted {
+  #count(pattern: Pattern): Counted {
     const known = this.#byText.get(pattern.text)
     if (known !== undefined) {
       known.users++
@@ -149,10 +188,15 @@ export class DnsVerdicts {
   #forget(asker: Asker | undefined): void {
     if (asker === undefined) return
     this.#release(asker.ofPool)
-    for (const permission of asker.byServer.values()) this.#release(permission)
+    for (const asking of asker.byServer.values()) this.#release(asking)
   }
 
-  #release(permission: Permission): void {
+  #release({ rules, audited }: Asking): void {
+    this.#drop(rules)
+    if (audited !== undefined) this.#drop(audited)
+  }
+
+  #drop(permission: Permission): void {
     if (permission.kind !== 'names') return
     for (const counted of permission.patterns) {
       counted.users--

@@ -12,21 +12,20 @@ import type { EndpointId } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import { invariant } from '../core/invariant.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
-import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../identity/reserved.ts'
 import type { Selector } from '../identity/selector-cache.ts'
 import type { AnswerRules } from '../policy/answer-rules.ts'
-import { compilePolicies, coversClass, type CompiledPolicy } from '../policy/compile.ts'
+import { compilePolicies, type CompiledPolicy } from '../policy/compile.ts'
 import { defaultEgressOf, type DefaultEgress } from '../policy/default-egress.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
 import { indexLabels, policySelects } from '../policy/labels.ts'
-import { serverRulesOf, type ServerRules } from '../policy/server-rules.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { EndpointRules } from '../datapath/policy-maps.ts'
 import type { Coverage } from '../policy/flatten.ts'
+import { askingAt, askingOf } from './asking.ts'
 import { cidrFacts } from './cidr-facts.ts'
 import { ConfigFacts } from './config-facts.ts'
 import type { CoreState } from './core-state.ts'
-import { DnsVerdicts, type DnsServer } from './dns-verdicts.ts'
+import { DnsVerdicts } from './dns-verdicts.ts'
 import { Preallocation } from './preallocation.ts'
 
 export interface PolicyControlOptions {
@@ -196,23 +195,8 @@ export class PolicyControl {
     const { answers } = shared.compiled
     if (answers === undefined) this.#answerRules.delete(id)
     else this.#answerRules.set(id, answers)
-    this.dnsVerdicts.set(id, shared.compiled.dns, (server) => this.#serverRules(shared, server))
-  }
-
-  /** What an endpoint with those rules may ask of a server that it chose itself. */
-  #serverRules({ compiled }: SharedRules, server: DnsServer): ServerRules {
-    const { selectors } = this.#core
-    const { addressClass, identity, port } = server
-    return serverRulesOf(compiled.policies, {
-      withoutRules: this.#options.withoutDnsRules,
-      egress: compiled.egress,
-      port,
-      isKnown: addressClass === ENDPOINT_CLASS || addressClass === RESOURCE_CLASS,
-      includes: (peer) => {
-        if (peer.kind === 'entity') return coversClass(peer.entity, addressClass)
-        return selectors.find(peer)?.identities.has(identity) === true
-      },
-    })
+    const asking = { core: this.#core, ...shared, withoutRules: this.#options.withoutDnsRules }
+    this.dnsVerdicts.set(id, askingOf(asking), (server) => askingAt(asking, server))
   }
 
   #preallocate(): void {

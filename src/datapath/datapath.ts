@@ -11,7 +11,8 @@
 //   5. a reply in a connection that the peer began: pass.
 //   6. look up three keys, each by longest match on (protocol, port): the destination's identity, its
 //      class, identity 0. Both come from the longest prefix around it, of a scoped endpoint first of all in
-//      the endpoint's own scope, else in the node's. Any deny: deny. Else any allow: pass. Else any audit: pass and report.
+//      the endpoint's own scope, else in the node's. Any deny: deny. Else, where any of them lets pass (allow, audit,
+//      audit-pass): pass, and report it unless there is an allow and neither audit-deny nor audit-pass.
 //   7. a flow that is older than the endpoint's enforcement and was adopted (`adopt`): pass.
 //   8. else drop; or, when the mode, the endpoint's audit flag or its absent enforcing flag says so, pass
 //      (the first two are reported as `audit`).
@@ -25,7 +26,11 @@ import type { PrefixBatch } from './prefix-batch.ts'
 
 export type DatapathKind = 'memory' | 'ebpf' | 'nftables'
 export type Mode = 'enforce' | 'audit' | 'bypass'
-export type PolicyVerdict = 'allow' | 'deny' | 'audit'
+/**
+ * `audit` lets pass and reports, unless a rule allows. `audit-deny` is what rules of audited policies deny: it takes nothing
+ * away and gives nothing, but what passes is reported. `audit-pass` is both at one key.
+ */
+export type PolicyVerdict = 'allow' | 'deny' | 'audit' | 'audit-deny' | 'audit-pass'
 
 /** (endpoint, identity, protocol, port prefix) -> verdict. Identity 0: whatever the identity. */
 export interface PolicyKey {

@@ -1,6 +1,6 @@
 // Policy entries to write and to take out, until a commit takes them: by endpoint and identity, then by protocol
 // and port, the latest word on a key wins. Written by the policy maps; handed over by `take`, new denies before
-// new allows, old allows before old denies. What a commit could not place comes back by `putBack`.
+// new allows, old allows before old denies, what audited rules deny last and first. What a commit could not place comes back by `putBack`.
 //
 // Costs nothing while nothing changes: learning under known label sets never comes here.
 
@@ -39,10 +39,8 @@ export class PolicyChanges {
     const upserts = takeAll(this.#upserts)
     const removals = takeAll(this.#removals)
     return {
-      upserts:
-        upserts.length < 2 ? upserts : [...upserts.filter(isDeny), ...upserts.filter(isNoDeny)],
-      removals:
-        removals.length < 2 ? removals : [...removals.filter(isNoDeny), ...removals.filter(isDeny)],
+      upserts: upserts.length < 2 ? upserts : upserts.toSorted((a, b) => turnOf(a) - turnOf(b)),
+      removals: removals.length < 2 ? removals : removals.toSorted((a, b) => turnOf(b) - turnOf(a)),
     }
   }
 
@@ -97,10 +95,10 @@ function takeAll(entries: Entries): readonly PolicyEntry[] {
   return all
 }
 
-function isDeny(entry: PolicyEntry): boolean {
-  return entry.verdict === 'deny'
-}
-
-function isNoDeny(entry: PolicyEntry): boolean {
-  return entry.verdict !== 'deny'
+/**
+ * When an entry is written: denies first, then what lets pass. What audited rules deny comes last and goes first: it lets
+ * nothing pass, but hides a wider entry that does.
+ */
+function turnOf({ verdict }: PolicyEntry): number {
+  return verdict === 'deny' ? 0 : verdict === 'audit-deny' ? 2 : 1
 }

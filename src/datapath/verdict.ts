@@ -7,12 +7,25 @@ import type { PolicyKey, PolicyVerdict } from './datapath.ts'
 /** Protocol and ports of an entry. */
 export type PortKey = Pick<PolicyKey, 'protocol' | 'port' | 'portBits'>
 
-/** Which of two answers wins: the higher. */
-const RANK = { none: 0, audit: 1, allow: 2, deny: 3 } as const
+/** What the keys' answers come to. */
+export interface Outcome {
+  /** `none`: no rule speaks of it; `audit` passes and is reported. */
+  readonly verdict: 'allow' | 'deny' | 'audit' | 'none'
+  /** The answer whose rules made it so. */
+  readonly by: PolicyVerdict | 'none'
+}
 
-/** Whether the first answer beats the second. */
-export function beats(a: PolicyVerdict, b: PolicyVerdict | 'none'): boolean {
-  return RANK[a] > RANK[b]
+/** The strongest first; what audited rules deny counts only where something lets pass. */
+const STRENGTH = ['deny', 'audit-pass', 'audit-deny', 'allow', 'audit'] as const
+
+/** Several answers together, in whatever order. */
+export function outcomeOf(answers: readonly (PolicyVerdict | 'none')[]): Outcome {
+  const passes = answers.some(
+    (each) => each === 'allow' || each === 'audit' || each === 'audit-pass',
+  )
+  const by = STRENGTH.find((each) => answers.includes(each) && (passes || each !== 'audit-deny'))
+  if (by === undefined) return { verdict: 'none', by: 'none' }
+  return { verdict: by === 'deny' || by === 'allow' ? by : 'audit', by }
 }
 
 /** How specific an entry is: an exact port before a wider port prefix before any port before any protocol. */

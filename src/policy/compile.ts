@@ -30,7 +30,7 @@ export const DEFAULT_ORIGIN = 0
 export interface CompiledPolicy {
   readonly policies: readonly Policy[]
   readonly defaultDeny: boolean
-  /** Origins of the policies that turn default deny on, ascending: what no rule allows is denied by them. */
+  /** Origins of the policies that turn default deny on and are not audited, ascending. */
   readonly denying: readonly number[]
   /** What holds for what no rule speaks of; `deny` where a policy turns default deny on. */
   readonly egress: DefaultEgress
@@ -42,7 +42,10 @@ export interface CompiledPolicy {
   }[]
   /** Whether `allow-named` applies: what the endpoint learns is to carry `reserved:named` in its own scope. */
   readonly named: boolean
+  /** What may be asked if no policy were audited. */
   readonly dns: DnsRules
+  /** What may be asked without what audited policies take away; undefined when none is audited. */
+  readonly auditedDns: DnsRules | undefined
   /** Undefined when the configuration holds for all answers. */
   readonly answers: AnswerRules | undefined
 }
@@ -87,14 +90,14 @@ export function compilePolicies(
 ): CompiledPolicy {
   const levels = new Map<Identity, Coverage[]>()
   const selectors: { readonly spec: SelectorSpec; readonly coverages: readonly Coverage[] }[] = []
-  const denying = policies.filter((policy) => policy.defaultDeny)
+  const denying = policies.filter((policy) => policy.defaultDeny && policy.audited !== true)
   const defaultDeny = denying.length > 0
   const addLevel = (level: Identity, coverages: readonly Coverage[]): void => {
     levels.set(level, [...(levels.get(level) ?? []), ...coverages])
   }
   for (const policy of policies) {
     for (const rule of policy.rules) {
-      const coverages = coveragesOf(rule, options.originOf(policy, rule))
+      const coverages = coveragesOf(policy, rule, options.originOf(policy, rule))
       if (coverages.length === 0) continue
       if (rule.peers.kind === 'any') {
         if (rule.toPorts !== undefined) addLevel(ANY_IDENTITY, coverages)
@@ -106,16 +109,17 @@ export function compilePolicies(
       }
     }
   }
-  const egress = defaultDeny ? 'deny' : options.defaultEgress
-  const action = egress === 'audit' ? 'audit' : 'allow'
-  const everything = [{ action, range: EVERYTHING, origin: DEFAULT_ORIGIN }] as const
+  const egress = egressAs(denying, options.defaultEgress)
+  const everything = defaultCoverages(policies, egress, options)
   for (const level of DEFAULT_LEVELS[egress]) addLevel(level, everything)
   const named = egress === 'allow-named'
   if (named) selectors.push({ spec: { kind: 'named' }, coverages: everything })
-  const dns = compileDnsRules(policies, {
-    withoutRules: options.withoutDnsRules,
-    defaultDeny: egress !== 'allow' && egress !== 'audit',
-  })
+  const dnsAs = (taking: readonly Policy[]): DnsRules =>
+    compileDnsRules(policies, taking, {
+      withoutRules: options.withoutDnsRules,
+      egress: egressAs(taking, options.defaultEgress),
+    })
+  const enforced = policies.filter(({ audited }) => audited !== true)
   const answers = answerRulesOf(policies)
   return {
     policies,
@@ -125,14 +129,32 @@ export function compilePolicies(
     levels,
     selectors,
     named,
-    dns,
+    dns: dnsAs(policies),
+    auditedDns: enforced.length < policies.length ? dnsAs(enforced) : undefined,
     answers,
   }
 }
 
+/** What holds for what no rule speaks of, where those policies can take away. */
+export function egressAs(taking: readonly Policy[], otherwise: DefaultEgress): DefaultEgress {
+  return taking.some((policy) => policy.defaultDeny) ? 'deny' : otherwise
+}
+
+/** What a default lets pass; reported as what audited policies that turn default deny on would have denied. */
+function defaultCoverages(
+  policies: readonly Policy[],
+  egress: DefaultEgress,
+  { originOf }: CompileOptions,
+): readonly Coverage[] {
+  const auditing = policies.filter((policy) => policy.defaultDeny && policy.audited === true)
+  const action = egress === 'audit' || auditing.length > 0 ? 'audit' : 'allow'
+  const origins = auditing.length === 0 ? [DEFAULT_ORIGIN] : auditing.map((each) => originOf(each))
+  return origins.map((origin) => ({ action, range: EVERYTHING, origin }))
+}
+
 /** The ports a rule opens or closes in the datapath; a `toPorts` entry with DNS rules opens nothing. */
-function coveragesOf(rule: Rule, origin: number): readonly Coverage[] {
-  const action = rule.action
+function coveragesOf(policy: Policy, rule: Rule, origin: number): readonly Coverage[] {
+  const action = rule.action === 'deny' && policy.audited === true ? 'audit-deny' : rule.action
   if (rule.toPorts === undefined) return [{ action, range: EVERYTHING, origin }]
   return rule.toPorts
     .filter((entry) => entry.dns === undefined)

@@ -7,9 +7,12 @@
 //   - an endpoint none of whose rules has `rules.dns` asks anything, or with `dns.without-rules: deny` only
 //     what the rule above permits;
 //   - a deny rule for any peer that covers port 53 denies every name: deny beats allow.
+// An audited policy takes nothing away: `taking` are the policies that may, and only their deny rules, their default deny and
+// their having `rules.dns` count. What all of them permit, audited or not, counts in any case.
 // The transport makes no difference: the same name gets the same verdict over UDP and TCP.
 
 import { ANY_PROTOCOL, TCP, UDP, type PortRange } from '../core/protocol.ts'
+import type { DefaultEgress } from './default-egress.ts'
 import type { Pattern } from './pattern.ts'
 import type { Peers, Policy, PortRule, Rule } from './rule.ts'
 
@@ -24,19 +27,24 @@ export const DNS_PORT = 53
 
 export function compileDnsRules(
   policies: readonly Policy[],
-  options: { readonly withoutRules: 'allow' | 'deny'; readonly defaultDeny: boolean },
+  taking: readonly Policy[],
+  options: { readonly withoutRules: 'allow' | 'deny'; readonly egress: DefaultEgress },
 ): DnsRules {
   const rules = policies.flatMap((policy) => policy.rules)
-  if (rules.some(deniesAsking)) return { kind: 'no-name' }
-  const hasDns = rules.some((rule) => rule.toPorts?.some((entry) => entry.dns !== undefined))
+  if (taking.some((policy) => policy.rules.some(deniesAsking))) return { kind: 'no-name' }
+  const hasDns = taking.some(hasDnsRules)
   if (!hasDns && options.withoutRules === 'allow') return { kind: 'every-name' }
   if (rules.some(permitsEveryName)) return { kind: 'every-name' }
   if (!hasDns) return { kind: 'no-name' }
-  if (!options.defaultDeny) return { kind: 'every-name' }
+  if (options.egress === 'allow' || options.egress === 'audit') return { kind: 'every-name' }
   const patterns = rules
     .filter(({ peers }) => mayBeServer(peers))
     .flatMap((rule) => (rule.toPorts ?? []).flatMap(patternsOf))
   return { kind: 'names', patterns }
+}
+
+export function hasDnsRules({ rules }: Policy): boolean {
+  return rules.some((rule) => rule.toPorts?.some((entry) => entry.dns !== undefined))
 }
 
 export function patternsOf(entry: PortRule): readonly Pattern[] {

@@ -1,11 +1,16 @@
 // What several rules say about ports, made into entries for a longest-match table. The table sees only
 // its longest match, so a narrow allow would hide a broad deny: an allow inside a deny is left out, one
 // that overlaps is split. Result: for any (protocol, port) the longest match is deny if any rule denies,
-// else allow if any allows, else audit if any audits, else there is no match.
+// else allow if any allows, else audit if any audits, else there is no match. What a rule of an audited policy denies
+// (`audit-deny`) it neither takes away nor gives: where something lets pass beside it the result is `audit-pass`.
 
 import { ANY_PROTOCOL, PORT_PROTOCOLS, type PortRange } from '../core/protocol.ts'
 
-export type Action = 'deny' | 'allow' | 'audit'
+/** `audit` lets pass and reports where nothing allows; `audit-deny` is what an audited policy's deny rule says. */
+export type Action = 'deny' | 'allow' | 'audit' | 'audit-deny'
+
+/** `audit-pass`: lets pass and reports, whatever allows. */
+export type FlatAction = Action | 'audit-pass'
 
 /** What one rule says about a range of ports. */
 export interface Coverage {
@@ -20,7 +25,7 @@ export interface FlatEntry {
   readonly protocol: number
   readonly port: number
   readonly portBits: number
-  readonly action: Action
+  readonly action: FlatAction
   /** Every rule that the entry came from, ascending. */
   readonly origins: readonly number[]
 }
@@ -28,12 +33,12 @@ export interface FlatEntry {
 interface Segment {
   readonly low: number
   high: number
-  readonly action: Action
+  readonly action: FlatAction
   readonly origins: readonly number[]
 }
 
 const LAST_PORT = 65_535
-const STRENGTH: readonly Action[] = ['deny', 'allow', 'audit']
+const STRENGTH: readonly Action[] = ['deny', 'audit-deny', 'allow', 'audit']
 
 /** Flattens coverages of one level (one identity, one class, or any peer). */
 export function flatten(coverages: readonly Coverage[]): readonly FlatEntry[] {
@@ -77,16 +82,23 @@ function segmentsOf(coverages: readonly Coverage[]): readonly Segment[] {
 }
 
 interface Verdict {
-  readonly action: Action
+  readonly action: FlatAction
   readonly origins: readonly number[]
 }
 
 function strongest(coverages: readonly Coverage[]): Verdict | undefined {
   for (const action of STRENGTH) {
-    const origins = coverages.filter((c) => c.action === action).map((c) => c.origin)
-    if (origins.length > 0) return { action, origins: [...new Set(origins)].sort((a, b) => a - b) }
+    const found = coverages.filter((each) => each.action === action)
+    if (found.length === 0) continue
+    const origins = [...new Set(found.map(({ origin }) => origin))].sort((a, b) => a - b)
+    const passes = action === 'audit-deny' && coverages.some(isPass)
+    return { action: passes ? 'audit-pass' : action, origins }
   }
   return undefined
+}
+
+function isPass({ action }: Coverage): boolean {
+  return action === 'allow' || action === 'audit'
 }
 
 function sameVerdict(a: Verdict, b: Verdict): boolean {

@@ -12,8 +12,15 @@ export interface Metadata {
   /** Undefined for a clusterwide policy. */
   readonly namespace: string | undefined
   readonly reader: Reader
-  /** Undefined when no annotation speaks of answers. */
+  readonly annotations: Annotations
+}
+
+/** What the document's annotations of ours say. */
+export interface Annotations {
+  /** Undefined when none speaks of answers. */
   readonly answers: AnswerOverrides | undefined
+  /** `namegate.io/audit: "true"`. */
+  readonly audited: boolean
 }
 
 const METADATA: FieldTable = new Map(
@@ -41,12 +48,12 @@ const MIN_TTL = 'namegate.io/min-ttl'
 const GRACE = 'namegate.io/grace-after-ttl'
 const CNAME_MATCH = 'namegate.io/cname-match'
 const SVCB = 'namegate.io/svcb'
+const AUDIT = 'namegate.io/audit'
 /** Annotations that aren't built, and the value that is as good as none; undefined: there is no such value. */
 const NOT_BUILT: ReadonlyMap<string, string | undefined> = new Map([
-  ['namegate.io/audit', 'false'],
   ['namegate.io/allow-guarded', undefined],
 ])
-const ANNOTATIONS = new Set([MIN_TTL, GRACE, CNAME_MATCH, SVCB, ...NOT_BUILT.keys()])
+const ANNOTATIONS = new Set([MIN_TTL, GRACE, CNAME_MATCH, SVCB, AUDIT, ...NOT_BUILT.keys()])
 const MS_PER_SECOND = 1000
 /** As the configuration's `dns.min-ttl`. */
 const TTL_MAX_MS = 10 * 365 * 86_400_000
@@ -60,7 +67,7 @@ export function readMetadata(
   if (reader === undefined) return document.fault('found no metadata, expected metadata.name')
   const fields = reader.fields(METADATA)
   if (fields === undefined) return undefined
-  const answers = readAnnotations(fields.get('annotations'))
+  const annotations = readAnnotations(fields.get('annotations'))
   fields.get('labels')?.entries()
   const nameReader = fields.get('name')
   if (nameReader === undefined) return reader.fault('found no name, expected one')
@@ -70,14 +77,14 @@ export function readMetadata(
     namespaceReader?.fault('found a namespace, expected none: the policy is clusterwide', 'key')
     return name === undefined
       ? undefined
-      : { name, namespace: undefined, reader: nameReader, answers }
+      : { name, namespace: undefined, reader: nameReader, annotations }
   }
   const namespace =
     namespaceReader === undefined
       ? DEFAULT_NAMESPACE
       : readName(namespaceReader, 63, 'a namespace of letters a-z, digits and -')
   if (name === undefined || namespace === undefined) return undefined
-  return { name, namespace, reader: nameReader, answers }
+  return { name, namespace, reader: nameReader, annotations }
 }
 
 /** A Kubernetes object name (RFC 1123 subdomain; a namespace has no dots). */
@@ -88,8 +95,9 @@ function readName(reader: Reader, max: number, what: string): string | undefined
   return text.length <= max && form.test(text) ? text : reader.expected(what)
 }
 
-/** What annotations of ours say about answers; those of others mean nothing here. */
-function readAnnotations(reader: Reader | undefined): AnswerOverrides | undefined {
+/** Annotations of others mean nothing here. */
+function readAnnotations(reader: Reader | undefined): Annotations {
+  let audited = false
   const answers: Mutable<AnswerOverrides> = {}
   for (const [key, value] of reader?.entries() ?? []) {
     if (!key.startsWith(OWN_ANNOTATION)) continue
@@ -97,11 +105,20 @@ function readAnnotations(reader: Reader | undefined): AnswerOverrides | undefine
       value.fault(`unknown annotation${suggestion(key, ANNOTATIONS)}`, 'key')
     } else if (NOT_BUILT.has(key)) {
       if (value.value !== NOT_BUILT.get(key)) value.fault('is not built yet', 'key')
+    } else if (key === AUDIT) {
+      audited = readFlag(value)
     } else {
       readAnswer(key, value, answers)
     }
   }
-  return Object.keys(answers).length === 0 ? undefined : answers
+  return { answers: Object.keys(answers).length === 0 ? undefined : answers, audited }
+}
+
+/** Annotations are texts, in Kubernetes too. */
+function readFlag(reader: Reader): boolean {
+  const { value } = reader
+  if (value !== 'true' && value !== 'false') reader.expected('"true" or "false", in quotes')
+  return value === 'true'
 }
 
 function readAnswer(key: string, reader: Reader, answers: Mutable<AnswerOverrides>): void {

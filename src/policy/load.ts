@@ -137,7 +137,8 @@ function loadDocument(
   } else {
     seen.set(key, metadata.reader.position)
   }
-  const { name, namespace, answers } = metadata
+  const { name, namespace } = metadata
+  const { answers, audited } = metadata.annotations
   return specs.flatMap((spec) => {
     const read =
       kind === 'NetworkPolicy'
@@ -145,7 +146,16 @@ function loadDocument(
         : readSpec(spec, namespace, ingress)
     return read === undefined
       ? []
-      : [{ name, namespace, kind, ...read, ...(answers && { answers }) }]
+      : [
+          {
+            name,
+            namespace,
+            kind,
+            ...read,
+            ...(audited && { audited }),
+            ...(answers && { answers }),
+          },
+        ]
   })
 }
 

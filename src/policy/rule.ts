@@ -86,6 +86,8 @@ export interface Policy {
   readonly rules: readonly Rule[]
   /** Whether it turns default deny on for the endpoints it selects (SEMANTICS 2). */
   readonly defaultDeny: boolean
+  /** It takes nothing away, neither by default deny nor by deny rules: what it would deny passes and is reported. Absent: no. */
+  readonly audited?: true
   /** The document has an ingress half, which nothing enforces (`policies.ingress: ignore`); absent: it has none. */
   readonly halfEnforced?: true
   /** Its annotations about answers (answer-rules.ts); absent: it has none. */

@@ -10,7 +10,7 @@
 
 import { ANY_PROTOCOL, TCP, UDP, type PortRange } from '../core/protocol.ts'
 import type { DefaultEgress } from './default-egress.ts'
-import type { DnsRules } from './dns-rules.ts'
+import { hasDnsRules, type DnsRules } from './dns-rules.ts'
 import type { PeerSelector, Policy, PortRule, Rule } from './rule.ts'
 
 /** What may be asked of one server, or that it isn't admitted at all. */
@@ -31,14 +31,20 @@ export interface ServerRulesOptions {
 /** A rule without `toPorts`, as an entry. */
 const EVERY_PORT: PortRule = { ports: [], dns: undefined }
 
-export function serverRulesOf(policies: readonly Policy[], to: ServerRulesOptions): ServerRules {
-  const rules = policies.flatMap((policy) => policy.rules)
-  const entriesFor = (action: Rule['action']): readonly PortRule[] =>
-    rules.filter((rule) => rule.action === action).flatMap((rule) => entriesOf(rule, to))
-  if (entriesFor('deny').length > 0) return { kind: 'not-admitted' }
-  const entries = entriesFor('allow')
+/** `taking` are those of the policies that take away: all of them, or those that are not audited (dns-rules.ts). */
+export function serverRulesOf(
+  policies: readonly Policy[],
+  taking: readonly Policy[],
+  to: ServerRulesOptions,
+): ServerRules {
+  const entriesFor = (of: readonly Policy[], action: Rule['action']): readonly PortRule[] =>
+    of
+      .flatMap(({ rules }) => rules.filter((rule) => rule.action === action))
+      .flatMap((rule) => entriesOf(rule, to))
+  if (entriesFor(taking, 'deny').length > 0) return { kind: 'not-admitted' }
+  const entries = entriesFor(policies, 'allow')
   if (entries.length === 0 && !isOpen(to)) return { kind: 'not-admitted' }
-  const hasDns = rules.some((rule) => rule.toPorts?.some((entry) => entry.dns !== undefined))
+  const hasDns = taking.some(hasDnsRules)
   if (!hasDns && to.withoutRules === 'allow') return { kind: 'every-name' }
   if (entries.some((entry) => entry.dns === undefined)) return { kind: 'every-name' }
   if (!hasDns) return { kind: 'no-name' }

@@ -29,7 +29,12 @@ export class Judge {
     this.#options = options
   }
 
-  /** MAY_ASK, NAME_DENIED, SERVER_DENIED or SERVER_UNTRUSTED for the lower-case wire name asked in a row. */
+  /** Number of what denied the question that was judged last by policy, or would have (DnsVerdicts). */
+  get deniedBy(): number {
+    return this.#options.verdicts.deniedBy
+  }
+
+  /** MAY_ASK, AUDITED, NAME_DENIED, SERVER_DENIED or SERVER_UNTRUSTED for the lower-case wire name asked in a row. */
   judge(endpoint: EndpointId, clients: ClientColumns, row: number, wire: Uint8Array): number {
     const { verdicts, asked } = this.#options
     const server = this.#serverOf(clients, row)

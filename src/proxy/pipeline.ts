@@ -5,7 +5,7 @@
 // waits in the release queue and is settled again.
 
 import { endpointId, generation, type EndpointId, type Generation } from '../core/ids.ts'
-import { MAY_ASK, NAME_DENIED } from '../control/dns-verdicts.ts'
+import { AUDITED, MAY_ASK, NAME_DENIED } from '../control/dns-verdicts.ts'
 import { LOCAL, type LocalAnswer } from '../dns/codes.ts'
 import { AnswerView } from '../dns/answer.ts'
 import { QueryView, type QueryStatus } from '../dns/query.ts'
@@ -111,10 +111,10 @@ export class Pipeline {
     }
     const verdict = judge.judge(endpoint.id, batch, i, query.name)
     if (verdict !== MAY_ASK) {
-      const mayPass = clients.isAudited(endpoint) && verdict !== SERVER_UNTRUSTED
-      if (!mayPass) return this.#deny(batch, i, endpoint.id, verdict)
+      const isLenient = clients.isAudited(endpoint) && verdict !== SERVER_UNTRUSTED
+      if (verdict !== AUDITED && !isLenient) return this.#deny(batch, i, endpoint.id, verdict)
       this.counters.audited++
-      flows.refused('audited', endpoint.id, query, batch, i)
+      flows.refused('audited', endpoint.id, query, batch, i, '', judge.deniedBy)
     }
     this.#forward(batch, i, endpoint.id, endpoint.generation)
   }
@@ -165,10 +165,11 @@ export class Pipeline {
   }
 
   #deny(batch: MessageBatch, i: number, endpoint: EndpointId, verdict: number): void {
-    const { responder, flows } = this.#to
+    const { responder, flows, judge } = this.#to
     const isServer = verdict !== NAME_DENIED
+    const by = verdict === SERVER_UNTRUSTED ? 0 : judge.deniedBy
     this.counters.denied++
-    flows.refused('denied', endpoint, this.#query, batch, i, isServer ? 'server' : '')
+    flows.refused('denied', endpoint, this.#query, batch, i, isServer ? 'server' : '', by)
     if (isServer) responder.refuse(batch, i, this.#query, LOCAL.serverProhibited)
     else if (this.#denied === undefined) responder.ignore(batch, i)
     else responder.refuse(batch, i, this.#query, this.#denied)

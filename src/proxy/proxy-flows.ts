@@ -35,6 +35,7 @@ export class ProxyFlows {
     batch: MessageBatch,
     i: number,
     reason = '',
+    deniedBy = 0,
   ): void {
     this.#ring.addDns(
       this.#clock.wall(),
@@ -50,6 +51,8 @@ export class ProxyFlows {
       batch.addressWords,
       i * 4,
       reason,
+      0,
+      deniedBy,
     )
   }
 

@@ -97,7 +97,9 @@ function run(): readonly Figure[] {
   return SIZES.flatMap((size) => {
     const patterns = mkSelectors(random, size)
     const verdicts = new DnsVerdicts()
-    verdicts.set(ENDPOINT, { kind: 'names', patterns })
+    const rules = { kind: 'names', patterns } as const
+    const asking = { rules, audited: undefined, deniedBy: 0, auditedBy: 0 }
+    verdicts.set(ENDPOINT, asking, () => asking)
     const texts = mkNames(random, { selectors: patterns, count: NAMES, matching: 50 })
     const names = mkNameSlab(new PacketSlab(texts.map((name, i) => mkQuery(i, name))))
     const cache = new Cache(verdicts)

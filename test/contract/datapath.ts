@@ -1,6 +1,7 @@
 // One suite over every datapath adapter: what any of them must do with commits and with packets.
 
 import { contractOfAdoption } from './adoption.ts'
+import { contractOfAuditedRules } from './audited.ts'
 import type { BenchMaker } from './bench.ts'
 import { contractOfCommits } from './commits.ts'
 import { contractOfConnections } from './connections.ts'
@@ -14,6 +15,7 @@ import { contractOfVerdicts } from './verdicts.ts'
 export function datapathContract(maker: BenchMaker): void {
   contractOfCommits(maker)
   contractOfVerdicts(maker)
+  contractOfAuditedRules(maker)
   contractOfExceptions(maker)
   contractOfConnections(maker)
   contractOfInterception(maker)

@@ -16,6 +16,7 @@ import { withBench } from './commits.ts'
 const ROUNDS = 40
 const PACKETS = 60
 const FIRST = 2 ** 24
+const PASSES = ['allow', 'audit', 'audit-pass'] as const
 
 interface Known {
   readonly prefix: Prefix
@@ -82,7 +83,7 @@ function naive(
     return matching[0]?.verdict
   })
   if (verdicts.includes('deny')) return 'drop'
-  return verdicts.includes('allow') || verdicts.includes('audit') ? 'pass' : 'drop'
+  return verdicts.some((each) => PASSES.some((one) => one === each)) ? 'pass' : 'drop'
 }
 
 /** How many (protocol, port) pairs an entry covers. */
@@ -129,7 +130,15 @@ function someEntries(random: Random, known: readonly Known[]): readonly PolicyEn
       protocol,
       port,
       portBits,
-      verdict: random.pick(['allow', 'allow', 'allow', 'deny', 'audit']),
+      verdict: random.pick([
+        'allow',
+        'allow',
+        'allow',
+        'deny',
+        'audit',
+        'audit-deny',
+        'audit-pass',
+      ]),
     })
     entries.set([entry.identity, protocol, port, portBits].join(' '), entry)
   }

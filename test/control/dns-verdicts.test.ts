@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DnsVerdicts } from '../../src/control/dns-verdicts.ts'
+import { DnsVerdicts, type AskingRules } from '../../src/control/dns-verdicts.ts'
 import { endpointId } from '../../src/core/ids.ts'
 import type { DnsRules } from '../../src/policy/dns-rules.ts'
 import { matches } from '../../src/policy/pattern.ts'
@@ -11,6 +11,10 @@ import { Random } from '../support/random.ts'
 
 const PATTERNS = ['a.x', '*.x', '**.x', '*', 'a*.x', '*.*.x'].map(patternOf)
 const NAMES = ['a.x', 'b.x', 'ab.x', 'a.b.x', 'x', 'y'].map(wireOf)
+
+function askingAs(rules: DnsRules): AskingRules {
+  return { rules, audited: undefined, deniedBy: 0, auditedBy: 0 }
+}
 
 function decide(rules: DnsRules | undefined, wire: Uint8Array): boolean {
   if (rules === undefined || rules.kind === 'no-name') return false
@@ -34,7 +38,7 @@ test('DnsVerdicts.mayAsk says what the endpoint’s own patterns say, through ra
         { kind: 'names', patterns },
         { kind: 'names', patterns },
       ])
-      verdicts.set(id, rules)
+      verdicts.set(id, askingAs(rules), () => askingAs({ kind: 'no-name' }))
       model.set(id, rules)
     }
     for (let endpoint = 1; endpoint <= 5; endpoint++) {

@@ -107,8 +107,8 @@ const ROWS: readonly (readonly [spec: string, expected: Expected, reason: string
 ]
 
 function decide(policies: readonly Policy[], withoutRules: 'allow' | 'deny' = 'allow'): Expected {
-  const defaultDeny = policies.some((policy) => policy.defaultDeny)
-  const rules = compileDnsRules(policies, { withoutRules, defaultDeny })
+  const egress = policies.some((policy) => policy.defaultDeny) ? 'deny' : 'allow'
+  const rules = compileDnsRules(policies, policies, { withoutRules, egress })
   return rules.kind === 'names' ? rules.patterns.map(({ text }) => text) : rules.kind
 }
 

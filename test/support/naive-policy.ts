@@ -27,7 +27,8 @@ export interface NaiveFlow {
 
 export type NaiveVerdict = 'allow' | 'deny' | 'audit'
 
-/** Deny beats allow; what no rule allows is denied if any policy says so, else the default decides. */
+/** Deny beats allow; what no rule allows is denied if any policy says so, else the default decides. Audited policies take nothing
+ *  away: what passes only because they do not is `audit`. */
 export function naiveVerdict(
   world: NaiveWorld,
   policies: readonly Policy[],
@@ -39,12 +40,30 @@ export function naiveVerdict(
     const inside = namespace === undefined || labels.includes(`${NAMESPACE}=${namespace}`)
     return inside && fits(selector, labels)
   })
+  const enforced = judge(world, selecting, defaultEgress, flow)
+  if (enforced !== 'deny') return enforced
+  const lenient = selecting.map((policy) => (policy.audited === true ? harmless(policy) : policy))
+  return judge(world, lenient, defaultEgress, flow) === 'deny' ? 'deny' : 'audit'
+}
+
+function judge(
+  world: NaiveWorld,
+  selecting: readonly Policy[],
+  defaultEgress: NaiveVerdict,
+  flow: NaiveFlow,
+): NaiveVerdict {
   const covering = selecting
     .flatMap((policy) => policy.rules)
     .filter((rule) => peersInclude(rule, world, flow.peer) && portsInclude(rule, flow))
   if (covering.some((rule) => rule.action === 'deny')) return 'deny'
   if (covering.length > 0) return 'allow'
   return selecting.some((policy) => policy.defaultDeny) ? 'deny' : defaultEgress
+}
+
+/** What an audited policy gives, without what it takes. */
+function harmless(policy: Policy): Policy {
+  const rules = policy.rules.filter(({ action }) => action === 'allow')
+  return { ...policy, rules, defaultDeny: false }
 }
 
 function peersInclude(rule: Rule, world: NaiveWorld, peer: Prefix): boolean {

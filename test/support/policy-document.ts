@@ -6,7 +6,8 @@ import { formatProtocol, PORT_PROTOCOLS, type PortRange } from '../../src/core/p
 import type { LabelSelector, PeerSelector, Policy, PortRule, Rule } from '../../src/policy/rule.ts'
 
 export function formatPolicy(policy: Policy): string {
-  const { kind, name, namespace } = policy
+  const { kind, name, namespace, audited } = policy
+  const annotations = audited === true ? { annotations: { 'namegate.io/audit': 'true' } } : {}
   const ruleOf = (action: Rule['action']): readonly object[] =>
     policy.rules.filter((rule) => rule.action === action).map(ruleDocument)
   const deny = ruleOf('deny')
@@ -16,7 +17,7 @@ export function formatPolicy(policy: Policy): string {
   return JSON.stringify({
     apiVersion: 'cilium.io/v2',
     kind,
-    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }), ...annotations },
     spec: {
       endpointSelector: selectorDocument(policy.selector),
       ...(egress.length === 0 ? {} : { egress }),

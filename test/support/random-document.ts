@@ -63,6 +63,7 @@ export function randomDocument(random: Random, name: string): Policy {
     // The document has them in two lists.
     rules: [...rules.filter(isAllow), ...rules.filter((rule) => !isAllow(rule))],
     defaultDeny: !random.oneIn(5),
+    ...(random.oneIn(3) && { audited: true }),
     position: { file: 'policy.yaml', line: 1, column: 1 },
   }
 }

@@ -64,6 +64,7 @@ export function randomPolicy(random: Random, i: number): Policy {
       : { matchLabels: new Map(random.oneIn(3) ? [['app', random.pick(['a', 'b'])]] : []) },
     rules,
     defaultDeny: !random.oneIn(4),
+    ...(random.oneIn(3) && { audited: true }),
     position: { file: `policy-${i}.yaml`, line: 1, column: 1 },
   }
 }

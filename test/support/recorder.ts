@@ -116,8 +116,9 @@ export class Recorder implements Datapath {
       (key) => this.#lookup(endpoint, key, protocol, port)?.verdict,
     )
     if (found.includes('deny')) return 'deny'
-    if (found.includes('allow')) return 'allow'
-    return found.includes('audit') ? 'audit' : 'deny'
+    const isNoted = found.includes('audit-deny') || found.includes('audit-pass')
+    if (found.includes('allow')) return isNoted ? 'audit' : 'allow'
+    return found.includes('audit') || found.includes('audit-pass') ? 'audit' : 'deny'
   }
 
   /** Identity and class of an address by longest match; for a scoped endpoint its own host entries come first. */

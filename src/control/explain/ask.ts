@@ -9,14 +9,15 @@ import { matches, type Pattern } from '../../policy/pattern.ts'
 import type { PortRule } from '../../policy/rule.ts'
 import { entriesOf } from '../../policy/server-rules.ts'
 import type { CoreState } from '../core-state.ts'
-import { MAY_ASK, SERVER_DENIED, type DnsVerdicts } from '../dns-verdicts.ts'
+import { AUDITED, MAY_ASK, SERVER_DENIED, type DnsVerdicts } from '../dns-verdicts.ts'
 import type { SharedRules } from '../policy-control.ts'
 import type { Asker, Question } from './explanation.ts'
 import { keyOf, type Peer } from './peer.ts'
 import { includes, rulesOf } from './rules.ts'
 
 export interface AskDecision {
-  readonly verdict: 'allow' | 'name-denied' | 'server-denied'
+  /** `audit`: only audited policies deny it. */
+  readonly verdict: 'allow' | 'audit' | 'name-denied' | 'server-denied'
   readonly rules: readonly RuleOrigin[]
   /** Texts of the patterns that match the name. */
   readonly patterns: readonly string[]
@@ -63,17 +64,26 @@ export function decideAsking(
   const permitting = rules.filter(
     ({ rule }) => rule.action === 'allow' && entries(rule).some((entry) => permits(entry, name)),
   )
-  const verdict =
-    judged === MAY_ASK ? 'allow' : judged === SERVER_DENIED ? 'server-denied' : 'name-denied'
+  const verdict = verdictOf(judged)
+  const isAudited = verdict === 'audit'
   const patterns = permitting.flatMap(({ rule }) =>
     entries(rule).flatMap(({ dns }) => (dns ?? []).filter((each) => matches(each, name))),
   )
   return {
     verdict,
-    rules: verdict === 'allow' ? permitting : denying,
+    rules:
+      verdict === 'allow'
+        ? permitting
+        : denying.filter(({ policy: { audited = false } }) => audited === isAudited),
     patterns: patterns.map(({ text }) => text),
     hasDns: rules.some(({ rule }) => rule.toPorts?.some(({ dns }) => dns !== undefined)),
   }
+}
+
+function verdictOf(judged: number): AskDecision['verdict'] {
+  if (judged === MAY_ASK) return 'allow'
+  if (judged === AUDITED) return 'audit'
+  return judged === SERVER_DENIED ? 'server-denied' : 'name-denied'
 }
 
 /** What a rule says of the configured servers. */
@@ -101,6 +111,11 @@ export function reasonOfAsking(
     if (rules.length > 0) return `${text} may be asked: a rule permits it`
     if (!hasDns) return `${text} may be asked: no rule has rules.dns (dns.without-rules: allow)`
     return `${text} may be asked: no policy turns default deny on (default-egress: ${compiled.egress})`
+  }
+  if (verdict === 'audit') {
+    return rules.length > 0
+      ? `${text} may be asked, but an audited policy has a rule that denies it`
+      : `${text} may be asked, but no rule permits it and an audited policy would deny it`
   }
   if (verdict === 'server-denied') {
     return rules.length > 0

@@ -4,10 +4,10 @@
 
 import type { Identity } from '../../core/ids.ts'
 import { coveragesOf } from '../../datapath/policy-maps.ts'
-import { beats, longestMatch } from '../../datapath/verdict.ts'
+import { longestMatch, outcomeOf, type Outcome } from '../../datapath/verdict.ts'
 import { ANY_IDENTITY } from '../../identity/reserved.ts'
 import { DEFAULT_ORIGIN } from '../../policy/compile.ts'
-import { flatten, type Action, type Coverage } from '../../policy/flatten.ts'
+import { flatten, type Coverage } from '../../policy/flatten.ts'
 import type { CoreState } from '../core-state.ts'
 import type { SharedRules } from '../policy-control.ts'
 import type { ExplainedRule } from './explanation.ts'
@@ -15,10 +15,12 @@ import { keyOf, type Peer } from './peer.ts'
 import { explained, rulesOf } from './rules.ts'
 
 export interface Decision {
-  readonly verdict: Action | 'none'
+  readonly verdict: Outcome['verdict']
   readonly rules: readonly ExplainedRule[]
   /** Whether a default is among what made the verdict. */
   readonly byDefault: boolean
+  /** Whether what would be denied passes because the policies that deny it are audited. */
+  readonly byAudit: boolean
 }
 
 export function decide(
@@ -30,21 +32,20 @@ export function decide(
 ): Decision {
   const keys = new Set<Identity>([keyOf(peer), peer.addressClass, ANY_IDENTITY])
   const coverages = [...keys].map((key) => coveragesOf(shared.rules, key, peer.selectedBy))
-  let verdict: Action | 'none' = 'none'
-  for (const each of coverages) {
-    const found = longestMatch(flatten(each), protocol, port)
-    if (found !== undefined && beats(found.action, verdict)) verdict = found.action
-  }
+  const answers = coverages.map((each) => longestMatch(flatten(each), protocol, port)?.action)
+  const { verdict, by } = outcomeOf(answers.map((each) => each ?? 'none'))
+  const made = by === 'audit-pass' ? 'audit-deny' : by
   const origins = new Set(
     coverages
       .flat()
-      .filter((each) => each.action === verdict && isIn(each, protocol, port))
+      .filter((each) => each.action === made && isIn(each, protocol, port))
       .map(({ origin }) => origin),
   )
   const rules = rulesOf(shared.compiled.policies)
     .filter(({ policy, rule }) => origins.has(core.origins.originOf(policy, rule)))
     .map(explained)
-  return { verdict, rules, byDefault: origins.has(DEFAULT_ORIGIN) }
+  const byDefault = origins.has(DEFAULT_ORIGIN)
+  return { verdict, rules, byDefault, byAudit: verdict === 'audit' && !byDefault }
 }
 
 function isIn({ range }: Coverage, protocol: number, port: number): boolean {

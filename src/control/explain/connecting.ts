@@ -55,12 +55,13 @@ export function explainConnecting(parts: Parts, asker: Asker, question: Connect)
     identities: numbersOf(counted.map((each) => each.peer)),
     labels: peer.labels,
     default: defaultOf(shared),
-    nearest: denied
-      ? nearestAllow(
-          { own: shared.compiled.policies, all: parts.all },
-          targetOf(core, asker, question, peer),
-        )
-      : null,
+    nearest:
+      denied || decision.byAudit
+        ? nearestAllow(
+            { own: shared.compiled.policies, all: parts.all },
+            targetOf(core, asker, question, peer),
+          )
+        : null,
     notes: [...unselectedNote(shared), ...notesOf(core, question, judged, hardest)],
   }
 }
@@ -78,10 +79,15 @@ function isDenied({ decision: { verdict } }: Judged): boolean {
 
 function reasonOf(
   { compiled }: SharedRules,
-  { verdict, rules, byDefault }: Decision,
+  { verdict, rules, byDefault, byAudit }: Decision,
   { protocol, port }: Connect,
 ): string {
   const what = `${port}/${formatProtocol(protocol)}`
+  if (byAudit) {
+    return rules.length > 0
+      ? `${what} passes, but an audited policy has a rule that denies it`
+      : `${what} passes, but no rule allows it and an audited policy would turn default deny on`
+  }
   if (verdict === 'deny') return `${what} is denied by a rule; deny beats allow`
   if (verdict === 'none') {
     return compiled.defaultDeny

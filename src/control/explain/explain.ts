@@ -39,9 +39,10 @@ function explainAsking(
   const { server, name } = question
   const peer = server === undefined ? undefined : peerOf(core, asker, server.address, undefined)
   const decision = decideAsking(core, policies.dnsVerdicts, asker, shared, question, peer)
-  const denied = decision.verdict !== 'allow'
+  const isAudited = decision.verdict === 'audit'
+  const denied = decision.verdict !== 'allow' && !isAudited
   return {
-    verdict: denied ? deniedVerdict(asker) : 'allow',
+    verdict: denied ? deniedVerdict(asker) : isAudited ? 'audit' : 'allow',
     reason: reasonOfAsking(decision, shared, name) + auditWords(asker, denied),
     rules: decision.rules.map(explained),
     selectors: sorted(decision.patterns),
@@ -49,7 +50,7 @@ function explainAsking(
     labels: peer?.labels ?? [],
     default: defaultOf(shared),
     nearest:
-      decision.verdict === 'name-denied'
+      decision.verdict === 'name-denied' || isAudited
         ? nearestAsking(
             { own: shared.compiled.policies, all: policies.policies },
             asker.labels,

@@ -52,7 +52,7 @@ export interface Explanation {
   readonly verdict: ExplainedVerdict
   /** One sentence without full stop. */
   readonly reason: string
-  /** Every rule that made the verdict; none: a default did. */
+  /** Every rule that made the verdict, of `audit` those that would deny; none: a default did. */
   readonly rules: readonly ExplainedRule[]
   /** What of the endpoint's policies selects the peer, or matches the name asked; whatever the port. */
   readonly selectors: readonly string[]
@@ -60,9 +60,13 @@ export interface Explanation {
   readonly identities: readonly number[]
   /** Labels of the peer. */
   readonly labels: readonly string[]
-  /** What holds for what no rule speaks of, and the policies that turned default deny on. */
-  readonly default: { readonly egress: DefaultEgress; readonly policies: readonly string[] }
-  /** Null when it is allowed, and when no rule is near. */
+  /** What holds for what no rule speaks of, the policies that turned default deny on, and those that would were they not audited. */
+  readonly default: {
+    readonly egress: DefaultEgress
+    readonly policies: readonly string[]
+    readonly audited: readonly string[]
+  }
+  /** What lets pass what no rule allows, or is denied; null when it is allowed, and when no rule is near. */
   readonly nearest: NearestRule | null
   /** What else one should know. */
   readonly notes: readonly string[]

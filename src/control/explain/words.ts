@@ -30,7 +30,9 @@ function isLoopback({ family, octets }: Prefix): boolean {
 /** What holds for what no rule speaks of. */
 export function defaultOf({ compiled }: SharedRules): Explanation['default'] {
   const denying = compiled.policies.filter((policy) => policy.defaultDeny)
-  return { egress: compiled.egress, policies: sorted(denying.map(qualifiedName)) }
+  const named = (isAudited: boolean): readonly string[] =>
+    sorted(denying.filter(({ audited = false }) => audited === isAudited).map(qualifiedName))
+  return { egress: compiled.egress, policies: named(false), audited: named(true) }
 }
 
 export function numbersOf(peers: readonly (Peer | undefined)[]): readonly number[] {

@@ -31,6 +31,10 @@
 #define POLICY_ALLOW 1
 #define POLICY_DENY 2
 #define POLICY_AUDIT 3
+#define POLICY_AUDIT_DENY 4
+#define POLICY_AUDIT_PASS 5
+/* How strong each is, four bits from the lowest on: a higher one wins. */
+#define POLICY_STRENGTHS 0x431520u
 #define POLICY_BITS_PORT 88     /* endpoint, identity, protocol, port */
 #define POLICY_BITS_PROTOCOL 72 /* endpoint, identity, protocol */
 

@@ -63,7 +63,7 @@ export const STAT_NAMES = [
 ] as const
 
 const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']
-const VERDICTS: readonly PolicyVerdict[] = ['allow', 'deny', 'audit']
+const VERDICTS: readonly PolicyVerdict[] = ['allow', 'deny', 'audit', 'audit-deny', 'audit-pass']
 
 const LITTLE = endianness() === 'LE'
 

@@ -151,7 +151,27 @@ static __always_inline int is_listener(const struct packet *p, const __u32 *addr
 	return bpf_map_lookup_elem(&ng_listeners, &key) != 0;
 }
 
-/* One of the three lookups. Deny wins over allow over audit; the rule is the winner's. */
+static __always_inline __u32 strength(__u32 verdict)
+{
+	return POLICY_STRENGTHS >> (verdict & 7) * 4 & 15;
+}
+
+/* The stronger of what was found and what is found now; the rule is the winner's. What an audited rule denies passes
+ * where another entry lets pass, and is reported. */
+static __always_inline void merge(const struct policy_value *value, struct judgement *j)
+{
+	__u32 other = value->verdict;
+
+	if (strength(other) > strength(j->verdict)) {
+		other = j->verdict;
+		j->verdict = value->verdict;
+		j->rule = value->rule;
+	}
+	if (j->verdict == POLICY_AUDIT_DENY && (other == POLICY_ALLOW || other == POLICY_AUDIT))
+		j->verdict = POLICY_AUDIT_PASS;
+}
+
+/* One of the three lookups. */
 static __always_inline void consult(const struct endpoint_value *e, const struct packet *p, __u32 identity,
 				    struct judgement *j)
 {
@@ -166,14 +186,8 @@ static __always_inline void consult(const struct endpoint_value *e, const struct
 	if (has_ports)
 		__builtin_memcpy(key.port, &p->target_port, 2);
 	struct policy_value *value = bpf_map_lookup_elem(&ng_policy, &key);
-	if (!value || j->verdict == POLICY_DENY)
-		return;
-	if (value->verdict == POLICY_DENY || j->verdict == 0 || value->verdict == POLICY_ALLOW) {
-		if (j->verdict == POLICY_ALLOW && value->verdict != POLICY_DENY)
-			return;
-		j->verdict = value->verdict;
-		j->rule = value->rule;
-	}
+	if (value)
+		merge(value, j);
 }
 
 static __always_inline void judge(const struct endpoint_value *e, const struct packet *p, struct judgement *j)
@@ -182,6 +196,11 @@ static __always_inline void judge(const struct endpoint_value *e, const struct p
 	if (j->class != j->identity)
 		consult(e, p, j->class, j);
 	consult(e, p, 0, j);
+	if (j->verdict == POLICY_AUDIT_PASS)
+		j->verdict = POLICY_AUDIT;
+	/* Nothing lets it pass: as if no entry matched. */
+	if (j->verdict == POLICY_AUDIT_DENY)
+		j->verdict = j->rule = 0;
 }
 
 static __always_inline int refuse(const struct endpoint_value *e, const struct packet *p,

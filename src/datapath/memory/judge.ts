@@ -5,8 +5,8 @@ import { identity, ruleId, type EndpointId, type Identity, type RuleId } from '.
 import { containsPrefix, type Family } from '../../core/ip.ts'
 import { TCP, UDP } from '../../core/protocol.ts'
 import { ANY_IDENTITY, HOST, worldOf } from '../../identity/reserved.ts'
-import type { DatapathEvent, DropReason, EndpointEntry, Mode, PolicyVerdict } from '../datapath.ts'
-import { beats } from '../verdict.ts'
+import type { DatapathEvent, DropReason, EndpointEntry, Mode } from '../datapath.ts'
+import { outcomeOf, type Outcome } from '../verdict.ts'
 import type { Connections } from './connections.ts'
 import type { CounterName } from './counters.ts'
 import { isHousekeeping, neighboursIn } from './neighbour.ts'
@@ -39,12 +39,11 @@ interface Place {
 }
 
 interface Found {
-  readonly verdict: PolicyVerdict | 'none'
+  readonly verdict: Outcome['verdict']
   readonly rule: RuleId
 }
 
 const NOWHERE: Place = { identity: ANY_IDENTITY, addressClass: ANY_IDENTITY }
-const NOTHING: Found = { verdict: 'none', rule: ruleId(0) }
 const ANY_ADDRESS = new Uint8Array(16)
 
 export class Judge {
@@ -161,12 +160,10 @@ export class Judge {
     const { policies } = this.#options
     const { protocol, laterFragment } = packet
     const port = laterFragment ? undefined : isFollowed(packet) ? packet.targetPort : 0
-    let best = NOTHING
-    for (const key of new Set([place.identity, place.addressClass, ANY_IDENTITY])) {
-      const found = policies.find(endpoint, key, protocol, port)
-      if (found !== undefined && beats(found.verdict, best.verdict)) best = found
-    }
-    return best
+    const keys = [place.identity, place.addressClass, ANY_IDENTITY]
+    const found = keys.flatMap((key) => policies.find(endpoint, key, protocol, port) ?? [])
+    const { verdict, by } = outcomeOf(found.map((each) => each.verdict))
+    return { verdict, rule: found.find((each) => each.verdict === by)?.rule ?? ruleId(0) }
   }
 
   #isListener(packet: Packet, address: Uint8Array, port: number, place: Place): boolean {

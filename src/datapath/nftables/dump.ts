@@ -11,7 +11,7 @@ import type {
 } from '../datapath.ts'
 import { PrefixBatch } from '../prefix-batch.ts'
 import { shortAt, wordAt } from './keys.ts'
-import { MODE_NUMBER, shapeOf, TABLE, VERDICT_NUMBER } from './layout.ts'
+import { MODE_NUMBER, shapeOf, TABLE, VERDICTS } from './layout.ts'
 import { FAMILY_INET, type Message } from './message.ts'
 import type { Element } from './mirror.ts'
 import type { Reader } from './reader.ts'
@@ -251,8 +251,8 @@ export function prefixOf(family: Family, first: Uint8Array, last: Uint8Array): P
 }
 
 function verdictOf(number: number): PolicyVerdict {
-  if (number === VERDICT_NUMBER.deny) return 'deny'
-  return number === VERDICT_NUMBER.allow ? 'allow' : 'audit'
+  const verdict = VERDICTS[number]
+  return verdict === undefined || verdict === 'none' ? 'deny' : verdict
 }
 
 /** Sets whose elements are kept through a start as they are. */

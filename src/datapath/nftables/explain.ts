@@ -3,6 +3,7 @@
 import { identity, type EndpointId } from '../../core/ids.ts'
 import type { Family } from '../../core/ip.ts'
 import { worldOf } from '../../identity/reserved.ts'
+import { outcomeOf } from '../verdict.ts'
 import type { Table } from './table.ts'
 
 export interface Explanation {
@@ -27,11 +28,9 @@ export function explain(
     .map((scope) => prefixes.longest(scope, family, target))
     .find(([id]) => id !== 0)
   const [id, addressClass] = known ?? [worldOf(family), worldOf(family)]
-  const found = [id, addressClass, 0].map((key) =>
-    policies.find(endpoint, identity(key), protocol, targetPort),
+  const found = [id, addressClass, 0].flatMap(
+    (key) => policies.find(endpoint, identity(key), protocol, targetPort) ?? [],
   )
-  const best = (['deny', 'allow', 'audit'] as const)
-    .map((verdict) => found.find((entry) => entry?.verdict === verdict))
-    .find((entry) => entry !== undefined)
-  return { identity: id, rule: best?.rule ?? 0 }
+  const { by } = outcomeOf(found.map(({ verdict }) => verdict))
+  return { identity: id, rule: found.find(({ verdict }) => verdict === by)?.rule ?? 0 }
 }

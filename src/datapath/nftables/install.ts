@@ -1,7 +1,7 @@
 // The whole table as one batch: away with what is there, then table, counters, sets, chains, rules, and the elements that
 // never change. Whoever calls adds all other elements to the same batch, so that one transaction takes the old table's place.
 
-import { COUNTERS, LAYOUT, SETS, SIDES, TABLE, VERDICT_NUMBER } from './layout.ts'
+import { COUNTERS, LAYOUT, SETS, SIDES, TABLE, VERDICTS } from './layout.ts'
 import { APPEND, CREATE, type Message } from './message.ts'
 import { endOf } from './rules-end.ts'
 import { chainsOf, CHAINS, makeRules } from './rules.ts'
@@ -95,7 +95,7 @@ function encodeRule(to: Message, { chain, expressions }: Rule): void {
 
 /** Every three verdicts that there can be lead somewhere. */
 function encodeVerdicts(to: Message, elements: Elements): void {
-  const numbers = [0, ...Object.values(VERDICT_NUMBER)]
+  const numbers = [...VERDICTS.keys()]
   for (const side of SIDES) {
     for (const family of [4, 6] as const) {
       for (const a of numbers)
@@ -103,12 +103,16 @@ function encodeVerdicts(to: Message, elements: Elements): void {
           for (const c of numbers) {
             const at = elements.begin(NEW_ELEMENT, `verdicts_${side}${family}`, 12)
             ;[a, b, c].forEach((number, i) => to.putWord(at + i * 4, number))
-            elements.verdict(endOf([a, b, c], side, family))
+            elements.verdict(endOf([a, b, c].map(verdictOf), side, family))
             elements.end()
           }
     }
   }
   elements.flush()
+}
+
+function verdictOf(number: number): (typeof VERDICTS)[number] {
+  return VERDICTS[number] ?? 'none'
 }
 
 function comment(text: string): Uint8Array {

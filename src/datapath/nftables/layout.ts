@@ -6,7 +6,7 @@
 // interface inside the workload's own network namespace).
 
 export const TABLE = 'namegate'
-export const LAYOUT = 1
+export const LAYOUT = 2
 
 export type Side = 'in' | 'out'
 export const SIDES: readonly Side[] = ['in', 'out']
@@ -160,8 +160,16 @@ export const COUNTERS = [
   'drop_no_endpoint',
 ] as const
 
-/** Numbers of verdicts in `ports` and of modes in `mode`; the higher verdict wins. */
-export const VERDICT_NUMBER = { audit: 1, allow: 2, deny: 3 } as const
+/** Verdicts in `ports` by their number. */
+export const VERDICTS = ['none', 'audit', 'allow', 'deny', 'audit-deny', 'audit-pass'] as const
+export const VERDICT_NUMBER = {
+  audit: 1,
+  allow: 2,
+  deny: 3,
+  'audit-deny': 4,
+  'audit-pass': 5,
+} as const
+/** Numbers of modes in `mode`. */
 export const MODE_NUMBER = { audit: 1, bypass: 2 } as const
 
 /** Group of nflog that drops and audits are reported to. */

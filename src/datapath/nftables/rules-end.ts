@@ -1,6 +1,8 @@
 // Where packets end: each chain counts and then passes or drops, and what is dropped or would be is reported.
 
 import type { Family } from '../../core/ip.ts'
+import type { PolicyVerdict } from '../datapath.ts'
+import { outcomeOf } from '../verdict.ts'
 import {
   compare,
   contains,
@@ -32,7 +34,6 @@ import {
   LOG_OCTETS,
   MODE_NUMBER,
   SIDES,
-  VERDICT_NUMBER,
   type Side,
 } from './layout.ts'
 import { address, endpoint, TCP, words, type Rule } from './rule.ts'
@@ -59,16 +60,20 @@ export function endRules(reports: boolean): readonly Rule[] {
   ]
 }
 
-/** The chain that three verdicts (identity, class, any) lead to: the highest of them decides. */
-export function endOf(verdicts: readonly number[], side: Side, family: Family): string {
-  switch (Math.max(...verdicts)) {
-    case VERDICT_NUMBER.deny:
+/** The chain that three verdicts (identity, class, any) lead to. */
+export function endOf(
+  verdicts: readonly (PolicyVerdict | 'none')[],
+  side: Side,
+  family: Family,
+): string {
+  switch (outcomeOf(verdicts).verdict) {
+    case 'deny':
       return `${side}_denied${family}`
-    case VERDICT_NUMBER.allow:
+    case 'allow':
       return 'allowed'
-    case VERDICT_NUMBER.audit:
+    case 'audit':
       return 'audit'
-    default:
+    case 'none':
       return `${side}_unnamed${family}`
   }
 }

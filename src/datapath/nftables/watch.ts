@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { eachElement } from './dump.ts'
-import { SETS, TABLE, type SetShape } from './layout.ts'
+import { SETS, TABLE, VERDICTS, type SetShape } from './layout.ts'
 import { FAMILY_INET, type Message } from './message.ts'
 import type { Table } from './table.ts'
 
@@ -17,8 +17,8 @@ const RULE_EXPRESSIONS = 4
 const EVERY_MS = 1000
 /** Exact addresses that are looked at. */
 const SAMPLE = 64
-/** Elements of a map of verdicts: three verdicts of four kinds. */
-const VERDICTS = 64
+/** Elements of a map of verdicts. */
+const TRIPLES = VERDICTS.length ** 3
 /** Break glass changes it. */
 const MODE = 'mode'
 
@@ -74,7 +74,7 @@ export class Watch {
       count++
       if (data !== 'verdict') isSame &&= mirror.has(name, element)
     })
-    return isSame && count === (data === 'verdict' ? VERDICTS : mirror.count(name))
+    return isSame && count === (data === 'verdict' ? TRIPLES : mirror.count(name))
   }
 
   #hasAddress(name: string, key: Uint8Array): boolean {

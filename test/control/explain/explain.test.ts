@@ -139,7 +139,7 @@ test('explain tells verdict, rules, selectors and the nearest rule', () => {
     assert.deepEqual(found.selectors, selectors, reason)
     if (nearest === null) assert.equal(found.nearest, null, reason)
     else assert.match(found.nearest?.missing ?? '', nearest, reason)
-    assert.deepEqual(found.default, { egress: 'deny', policies: ['policy-0'] }, reason)
+    assert.deepEqual(found.default, { egress: 'deny', policies: ['policy-0'], audited: [] }, reason)
     for (const rule of found.rules) assert.equal(rule.file, 'policy-0.yaml')
   }
 })
@@ -170,7 +170,7 @@ test('explain tells which default made the verdict', () => {
     const found = explainOn(node, world)
     assert.equal(found.verdict, verdict, reason)
     assert.match(found.reason, words, reason)
-    assert.deepEqual(found.default, { egress: defaultEgress, policies: [] }, reason)
+    assert.deepEqual(found.default, { egress: defaultEgress, policies: [], audited: [] }, reason)
   }
   const known = mkPolicyNode([], { defaultEgress: 'allow-known' })
   assert.equal(explainOn(known, connect({ address: '10.200.0.2' })).verdict, 'allow')
