@@ -1,32 +1,34 @@
-// From policies and endpoints to selectors, facts and rules. A new set of policies is put in force in three
-// steps, each of which `Transition` carries through to the datapath before the next:
-//   widen   selectors and CIDR facts of the new policies come, those of the old ones stay. More labels
-//           change no verdict: a CIDR selector goes by the longest label around an address, whose prefix is
-//           inside every selected prefix or exception that the address is inside of.
-//   switch  every endpoint gets its new rules, on identities whose labels both sets of rules understand.
-//   narrow  labels and facts that only the old policies needed go.
+// From policies and endpoints to selectors, facts and rules. A new set of policies is put in force in steps, by
+// its difference to the one before, each of which `Transition` carries through to the datapath before the next:
+//   hold     what the new policies need comes: selectors, their labels, CIDR facts, pre-allocated identities. That of the
+//            old ones stays. More labels change no verdict: a CIDR selector goes by the longest label around an address,
+//            whose prefix is inside every selected prefix or exception that the address is inside of.
+//   switch   endpoint by endpoint the new rules come into force, on identities whose labels both sets of rules understand.
+//   narrow   labels and facts that only the old policies needed go; when nothing carries them, their selectors.
 // So a flow that is allowed before and after is never dropped on the way. What an endpoint may ask changes
 // with its rules: an answer is never released for a name that the rules in force do not know yet.
+//
+// Cost: a look at each policy and each endpoint; beyond that what came, what went, and the endpoints it selects.
+// All of it but the look in slices.
 
 import type { EndpointId } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
-import { invariant } from '../core/invariant.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
-import type { Selector } from '../identity/selector-cache.ts'
 import type { AnswerRules } from '../policy/answer-rules.ts'
-import { compilePolicies, type CompiledPolicy } from '../policy/compile.ts'
+import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../identity/reserved.ts'
+import { coversClass, type CompiledPolicy } from '../policy/compile.ts'
 import { defaultEgressOf, type DefaultEgress } from '../policy/default-egress.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
-import { indexLabels, policySelects } from '../policy/labels.ts'
+import { PolicyMatcher } from '../policy/policy-matcher.ts'
 import type { Policy } from '../policy/rule.ts'
-import type { EndpointRules } from '../datapath/policy-maps.ts'
-import type { Coverage } from '../policy/flatten.ts'
-import { askingAt, askingOf } from './asking.ts'
-import { cidrFacts } from './cidr-facts.ts'
-import { ConfigFacts } from './config-facts.ts'
+import { serverRulesOf, type ServerRules } from '../policy/server-rules.ts'
 import type { CoreState } from './core-state.ts'
-import { DnsVerdicts } from './dns-verdicts.ts'
+import { DnsVerdicts, type DnsServer } from './dns-verdicts.ts'
+import { PolicyHolds } from './policy-holds.ts'
 import { Preallocation } from './preallocation.ts'
+import { SharedRulesCache, type SharedRules, type Wanted } from './shared-rules.ts'
+
+export type { SharedRules } from './shared-rules.ts'
 
 export interface PolicyControlOptions {
   readonly core: CoreState
@@ -38,14 +40,11 @@ export interface PolicyControlOptions {
   readonly identityLabels?: IdentityLabels
 }
 
-/** Rules of all endpoints that the same policies select. */
-export interface SharedRules {
-  readonly compiled: CompiledPolicy
-  readonly rules: EndpointRules
-}
-
 /** What stands between the policies that were set and the datapath. */
-type Phase = 'widen' | 'switch' | 'narrow' | 'settled'
+type Phase = 'hold' | 'widen' | 'switch' | 'narrow' | 'release' | 'settled'
+
+/** What is done at once when policies or endpoints are set; the rest is left to the transition. */
+const SLICE_MS = 2
 
 export class PolicyControl {
   readonly dnsVerdicts = new DnsVerdicts()
@@ -53,30 +52,33 @@ export class PolicyControl {
   readonly identityLabels: IdentityLabels
   readonly #core: CoreState
   readonly #options: PolicyControlOptions
-  readonly #facts: ConfigFacts
+  readonly #matcher = new PolicyMatcher()
+  readonly #shared: SharedRulesCache
+  readonly #holds: PolicyHolds
   readonly #preallocation: Preallocation
   #policies: readonly Policy[] = []
-  /** Selectors of the policies in force, each held once a use. */
-  #held: Selector[] = []
-  /** Held by policies that went, until nothing carries their labels any more. */
-  #leaving: Selector[] = []
-  /** Selects what endpoints under `allow-named` learned; held while compiled rules have it. */
-  #named: Selector | undefined
-  #shared = new Map<string, SharedRules>()
-  readonly #wanted = new Map<EndpointId, SharedRules>()
+  readonly #wanted = new Map<EndpointId, Wanted>()
   readonly #inForce = new Map<EndpointId, SharedRules>()
   readonly #answerRules = new Map<EndpointId, AnswerRules>()
+  /** Endpoints that still have to get their rules in the switch that is under way. */
+  readonly #switching = new Set<EndpointId>()
   #endpoints: Iterable<Endpoint> = []
+  #families: ReadonlySet<Family> = new Set()
   #phase: Phase = 'settled'
   #revision = 0
   #loaded = false
 
   constructor(options: PolicyControlOptions) {
-    this.#core = options.core
+    const { core } = options
+    this.#core = core
     this.#options = options
     this.identityLabels = options.identityLabels ?? new IdentityLabels([])
-    this.#facts = new ConfigFacts(options)
+    this.#shared = new SharedRulesCache(options)
     this.#preallocation = new Preallocation(options)
+    this.#holds = new PolicyHolds({
+      core,
+      onChange: (selector) => this.#preallocation.note(selector),
+    })
   }
 
   get policies(): readonly Policy[] {
@@ -93,9 +95,15 @@ export class PolicyControl {
     return this.#loaded
   }
 
+  /** The policies that select an endpoint, as they are wanted. */
+  policiesOf(endpoint: EndpointId): readonly Policy[] {
+    return this.#wanted.get(endpoint)?.selecting.policies ?? []
+  }
+
   /** The compiled policy of an endpoint, as it is wanted. */
   compiledOf(endpoint: EndpointId): CompiledPolicy | undefined {
-    return this.#wanted.get(endpoint)?.compiled
+    const wanted = this.#wanted.get(endpoint)
+    return wanted === undefined ? undefined : this.#compiled(wanted).compiled
   }
 
   /** What is in force for an endpoint: its policies compiled, and the rules that its policy map is made of. */
@@ -119,22 +127,18 @@ export class PolicyControl {
     this.#policies = policies
     this.#revision++
     this.#loaded = true
-    this.#leaving.push(...this.#held)
-    this.#held = policies.flatMap((policy) => this.#acquireSelectors(policy))
-    this.#facts.add(policies.flatMap(cidrFacts))
-    this.#shared = new Map()
-    this.#phase = 'widen'
-    this.setEndpoints(endpoints)
+    this.#holds.change(this.#matcher.set(policies))
+    this.#phase = 'hold'
+    this.#lookAt(endpoints)
+    this.#hold(this.#core.clock.now() + SLICE_MS)
+    this.#enforceUnhindered()
   }
 
   /** The endpoints there are now. Those without rules get them at once, others when no switch is awaited. */
   setEndpoints(endpoints: Iterable<Endpoint>): void {
-    this.#endpoints = endpoints
-    for (const endpoint of endpoints) this.#want(endpoint)
-    for (const endpoint of endpoints) {
-      if (this.#phase !== 'widen' || !this.#inForce.has(endpoint.id)) this.#enforce(endpoint.id)
-    }
-    this.#preallocate()
+    this.#lookAt(endpoints)
+    this.#enforceUnhindered()
+    if (this.#phase !== 'hold') this.#preallocate(this.#core.clock.now() + SLICE_MS)
   }
 
   removeEndpoint(id: EndpointId): void {
@@ -142,136 +146,145 @@ export class PolicyControl {
     this.#wanted.delete(id)
     this.#inForce.delete(id)
     this.#answerRules.delete(id)
+    this.#switching.delete(id)
     this.#core.policyMaps.removeEndpoint(id)
     this.dnsVerdicts.remove(id)
   }
 
-  /** The next step, called when all labels are up to date and committed; false when there is none. */
-  advance(): boolean {
+  /**
+   * The next step, or as much of it as there is time for, called when all labels are up to date and committed; false
+   * when there is none.
+   */
+  advance(until = Number.POSITIVE_INFINITY): boolean {
     switch (this.#phase) {
+      case 'hold':
+        this.#hold(until)
+        return true
       case 'widen':
+        for (const { id } of this.#endpoints) this.#switching.add(id)
         this.#phase = 'switch'
-        for (const { id } of this.#endpoints) this.#enforce(id)
+        this.#switch(until)
         return true
       case 'switch':
-        this.#phase = 'narrow'
-        this.#dropUnusedLabels()
-        for (const { id } of this.#endpoints) {
-          if (this.#wanted.get(id)?.compiled.named !== true) this.#core.names.setNamed(id, false)
-        }
-        this.#facts.apply(this.#policies.flatMap(cidrFacts))
-        this.#preallocate()
+        this.#switch(until)
         return true
       case 'narrow':
-        this.#phase = 'settled'
-        for (const selector of this.#leaving) this.#core.selectors.release(selector)
-        this.#leaving = []
-        this.#releaseNamed()
+        this.#narrow(until)
+        return true
+      case 'release':
+        this.#release(until)
         return true
       case 'settled':
-        return false
+        if (!this.#preallocation.pending) return false
+        this.#preallocate(until)
+        return true
     }
   }
 
+  #hold(until: number): void {
+    if (this.#holds.hold(until) && this.#preallocate(until)) this.#phase = 'widen'
+  }
+
+  #switch(until: number): void {
+    for (const id of this.#switching) {
+      this.#switching.delete(id)
+      this.#enforce(id)
+      if (this.#core.clock.now() >= until) return
+    }
+    this.#shared.keep(this.#wanted.values())
+    this.#phase = 'narrow'
+  }
+
+  #narrow(until: number): void {
+    if (!this.#holds.dropLabels(until)) return
+    for (const { id } of this.#endpoints) {
+      if (this.#inForce.get(id)?.compiled.named !== true) this.#core.names.setNamed(id, false)
+    }
+    if (this.#holds.takeFacts(until) && this.#preallocate(until)) this.#phase = 'release'
+  }
+
+  #release(until: number): void {
+    if (!this.#holds.release(until) || !this.#preallocate(until)) return
+    this.#shared.releaseNamed()
+    this.#phase = 'settled'
+  }
+
+  /** Notes which policies each endpoint is to have, and what families there are. */
+  #lookAt(endpoints: Iterable<Endpoint>): void {
+    this.#endpoints = endpoints
+    const families = new Set<Family>()
+    for (const endpoint of endpoints) {
+      this.#want(endpoint)
+      for (const { family } of endpoint.addresses) families.add(family)
+    }
+    this.#families = families
+  }
+
   /**
-   * Notes the rules that an endpoint is to have. What it learned gets its label before rules select by that, and
+   * Notes what an endpoint is to have. What it learned gets its label before rules select by that, and
    * loses it after they do: the endpoint's default then changes in the steps of a new policy.
    */
   #want(endpoint: Endpoint): void {
-    const shared = this.#sharedFor(endpoint)
-    const { named } = shared.compiled
-    const inForce = this.#inForce.get(endpoint.id)
-    this.#wanted.set(endpoint.id, shared)
+    const defaultEgress = this.#egressOf(endpoint)
+    const selecting = this.#matcher.selecting(this.identityLabels.of(endpoint.labels))
+    const wanted = { selecting, defaultEgress }
+    this.#wanted.set(endpoint.id, wanted)
+    const named = defaultEgress === 'allow-named' && this.#compiled(wanted).compiled.named
     if (named) this.#core.names.setNamed(endpoint.id, true)
-    if (inForce !== undefined && inForce.compiled.named !== named) this.#phase = 'widen'
+    const before = this.#inForce.get(endpoint.id)
+    if (before === undefined || before.compiled.named === named) return
+    if (this.#phase !== 'hold') this.#phase = 'widen'
+  }
+
+  /** Gives endpoints their rules that need not wait for those that are coming. */
+  #enforceUnhindered(): void {
+    const isAwaited = this.#phase === 'hold' || this.#phase === 'widen'
+    for (const { id } of this.#endpoints) {
+      if (!isAwaited || !this.#inForce.has(id)) this.#enforce(id)
+    }
   }
 
   /** Makes the rules of an endpoint the wanted ones. */
   #enforce(id: EndpointId): void {
-    const shared = this.#wanted.get(id)
-    if (shared === undefined || this.#inForce.get(id) === shared) return
+    const wanted = this.#wanted.get(id)
+    if (wanted === undefined) return
+    const shared = this.#compiled(wanted)
+    if (this.#inForce.get(id) === shared) return
     this.#inForce.set(id, shared)
     this.#core.policyMaps.setRules(id, shared.rules)
     const { answers } = shared.compiled
     if (answers === undefined) this.#answerRules.delete(id)
     else this.#answerRules.set(id, answers)
-    const asking = { core: this.#core, ...shared, withoutRules: this.#options.withoutDnsRules }
-    this.dnsVerdicts.set(id, askingOf(asking), (server) => askingAt(asking, server))
+    this.dnsVerdicts.set(id, shared.compiled.dns, (server) => this.#serverRules(shared, server))
   }
 
-  #preallocate(): void {
-    const families = new Set<Family>()
-    for (const { addresses } of this.#endpoints) {
-      for (const { family } of addresses) families.add(family)
-    }
-    this.#preallocation.refresh(families)
+  /** What an endpoint with those rules may ask of a server that it chose itself. */
+  #serverRules({ compiled }: SharedRules, server: DnsServer): ServerRules {
+    const { selectors } = this.#core
+    const { addressClass, identity, port } = server
+    return serverRulesOf(compiled.policies, {
+      withoutRules: this.#options.withoutDnsRules,
+      egress: compiled.egress,
+      port,
+      isKnown: addressClass === ENDPOINT_CLASS || addressClass === RESOURCE_CLASS,
+      includes: (peer) => {
+        if (peer.kind === 'entity') return coversClass(peer.entity, addressClass)
+        return selectors.find(peer)?.identities.has(identity) === true
+      },
+    })
   }
 
-  #acquireSelectors(policy: Policy): readonly Selector[] {
-    const { selectors, selectorLabels } = this.#core
-    const acquired: Selector[] = []
-    for (const rule of policy.rules) {
-      if (rule.peers.kind !== 'selectors') continue
-      for (const peer of rule.peers.selectors) {
-        if (peer.kind === 'entity') continue
-        const { selector } = selectors.acquire(peer)
-        if (selector.kind === 'fqdn') selectorLabels.ensure(selector)
-        acquired.push(selector)
-      }
-    }
-    return acquired
+  #compiled(wanted: Wanted): SharedRules {
+    for (const policy of wanted.selecting.policies) this.#holds.holdOne(policy)
+    return this.#shared.get(wanted)
   }
 
-  /** Names stop getting the labels of FQDN selectors that no policy in force has. */
-  #dropUnusedLabels(): void {
-    const kept = new Set(this.#held)
-    for (const selector of this.#leaving) {
-      if (selector.kind === 'fqdn' && !kept.has(selector)) this.#core.selectorLabels.drop(selector)
-    }
+  #preallocate(until: number): boolean {
+    return this.#preallocation.refresh(this.#families, until)
   }
 
   #egressOf({ labels }: Pick<Endpoint, 'labels'>): DefaultEgress {
     return defaultEgressOf(labels, this.#options.defaultEgress)
-  }
-
-  #releaseNamed(): void {
-    if (this.#named === undefined) return
-    for (const { compiled } of this.#shared.values()) if (compiled.named) return
-    this.#core.selectors.release(this.#named)
-    this.#named = undefined
-  }
-
-  #sharedFor(endpoint: Endpoint): SharedRules {
-    const defaultEgress = this.#egressOf(endpoint)
-    const labels = indexLabels(this.identityLabels.of(endpoint.labels))
-    const numbers: number[] = []
-    const selecting = this.#policies.filter((policy, i) => {
-      const selects = policySelects(policy, labels)
-      if (selects) numbers.push(i)
-      return selects
-    })
-    const key = `${numbers.join(',')} ${defaultEgress}`
-    const known = this.#shared.get(key)
-    if (known !== undefined) return known
-    const compiled = compilePolicies(selecting, {
-      defaultEgress,
-      withoutDnsRules: this.#options.withoutDnsRules,
-      originOf: (policy, rule) => this.#core.origins.originOf(policy, rule),
-    })
-    if (compiled.named) this.#named ??= this.#core.selectors.acquire({ kind: 'named' }).selector
-    const shared = { compiled, rules: this.#resolve(compiled) }
-    this.#shared.set(key, shared)
-    return shared
-  }
-
-  #resolve(compiled: CompiledPolicy): EndpointRules {
-    const selectors = new Map<Selector, readonly Coverage[]>()
-    for (const { spec, coverages } of compiled.selectors) {
-      const selector = this.#core.selectors.find(spec)
-      invariant(selector !== undefined, 'selectors of policies in force are known')
-      selectors.set(selector, [...(selectors.get(selector) ?? []), ...coverages])
-    }
-    return { levels: compiled.levels, selectors }
   }
 }
 

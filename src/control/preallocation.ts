@@ -4,23 +4,59 @@
 // use and with what selected prefixes of length 0-8 pass down; all of it once more with `reserved:named`
 // while an endpoint has `default-egress: allow-named`. Best effort: stops at half of
 // `limits.static-identities`.
+//
+// Follows changes: a selector that came or went is noted, and with a pattern the `matchName`s under it; families, wide
+// prefixes or `allow-named` that came or went concern all. `refresh` does it, in slices.
 
 import { identity, type Identity } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import { EMPTY_SET } from '../core/labels.ts'
 import { parseName } from '../core/name.ts'
-import type { FqdnSelector } from '../identity/selector-cache.ts'
+import type { FqdnSelector, Selector } from '../identity/selector-cache.ts'
 import { NAMED_LABEL, worldOf } from '../identity/reserved.ts'
 import { isKnownClass } from '../ipcache/derive.ts'
+import { matches } from '../policy/pattern.ts'
 import type { CoreState } from './core-state.ts'
+import { ExactNames } from './exact-names.ts'
 
 /** Prefixes up to this length are thought to pass labels down to most of the world. */
 const PASSED_DOWN_LENGTH_MAX = 8
+/** Names compared with patterns that came or went, before it is cheaper to look at every selector. */
+const COMPARED_MAX = 8192
+/** Selectors between two looks at the clock. */
+const PER_LOOK = 16
+
+/** What every pre-allocated set has besides the selectors' labels; its sets live as long as nothing is committed. */
+interface Around {
+  readonly named: number
+  /** By family, sets that prefixes pass down. */
+  readonly sets: ReadonlyMap<Family, readonly number[]>
+  /** Equal for equal ones. */
+  readonly key: string
+}
+
+interface Held {
+  readonly set: number
+  readonly identity: Identity
+}
+
+const NOTHING_AROUND: Around = { named: EMPTY_SET, sets: new Map(), key: '' }
 
 export class Preallocation {
   readonly #core: CoreState
   readonly #max: number
-  #held = new Map<number, Identity>()
+  readonly #exact = new ExactNames()
+  readonly #bySelector = new Map<FqdnSelector, readonly Held[]>()
+  /** The set of `reserved:named` alone. */
+  #named: readonly Held[] = []
+  /** Selectors to be looked at. */
+  #noted = new Set<FqdnSelector>()
+  /** Patterns that came or went, for the names under them. */
+  #patterns: FqdnSelector[] = []
+  #around: Around = NOTHING_AROUND
+  #count = 0
+  /** Something found no room. */
+  #isFull = false
 
   constructor(options: { readonly core: CoreState; readonly staticIdentitiesMax: number }) {
     this.#core = options.core
@@ -28,46 +64,129 @@ export class Preallocation {
   }
 
   get count(): number {
-    return this.#held.size
+    return this.#count
   }
 
-  /** Makes the pre-allocated sets fit the selectors, containers and families in use now. */
-  refresh(families: ReadonlySet<Family>): void {
-    const { allocator } = this.#core
-    const before = this.#held
-    this.#held = new Map()
-    for (const set of this.#wantedSets(families)) {
-      if (this.#held.has(set)) continue
-      if (this.#held.size >= this.#max) break
-      const known = before.get(set)
-      before.delete(set)
-      this.#held.set(set, known ?? allocator.preallocate(set))
+  get pending(): boolean {
+    return this.#noted.size > 0 || this.#patterns.length > 0
+  }
+
+  /** A selector came, stopped giving its label, or went. */
+  note(selector: Selector): void {
+    if (selector.kind !== 'fqdn') return
+    this.#noted.add(selector)
+    if (selector.pattern.kind !== 'exact') this.#patterns.push(selector)
+    else if (this.#isThere(selector)) this.#exact.add(selector)
+    else this.#exact.remove(selector)
+  }
+
+  /** Makes the pre-allocated sets fit selectors, prefixes and the families in use, until the time is over; true when all do. */
+  refresh(families: ReadonlySet<Family>, until: number): boolean {
+    this.#noteConcerned(this.#lookAround(families))
+    let n = 0
+    for (const selector of this.#noted) {
+      if (++n % PER_LOOK === 0 && this.#core.clock.now() >= until) return false
+      this.#noted.delete(selector)
+      const own = this.#isThere(selector) ? this.#ownSets(selector) : []
+      const held = this.#hold(this.#bySelector.get(selector) ?? [], this.#wantedSets(own))
+      if (held.length === 0) this.#bySelector.delete(selector)
+      else this.#bySelector.set(selector, held)
     }
-    for (const id of before.values()) allocator.unpreallocate(id)
+    return true
   }
 
-  *#wantedSets(families: ReadonlySet<Family>): Iterable<number> {
-    const around = new Map<Family, readonly number[]>()
-    for (const family of families) around.set(family, this.#passedDown(family))
-    for (const own of this.#ownSets()) {
-      for (const [family, sets] of around) {
+  /** Notes the selectors that what changed concerns. */
+  #noteConcerned(around: Around): void {
+    const isOther = around.key !== this.#around.key
+    this.#around = around
+    const hasRoom = this.#isFull && this.#count < this.#max
+    if (isOther || hasRoom || !this.#noteUnderPatterns()) this.#noteAll()
+    this.#patterns = []
+    if (isOther) this.#named = this.#hold(this.#named, this.#wantedSets([around.named]))
+  }
+
+  #isThere(selector: FqdnSelector): boolean {
+    return this.#core.selectors.get(selector.id) === selector
+  }
+
+  #noteAll(): void {
+    this.#isFull = false
+    for (const selector of this.#bySelector.keys()) this.#noted.add(selector)
+    for (const selector of this.#core.selectors) {
+      if (selector.kind === 'fqdn') this.#noted.add(selector)
+    }
+  }
+
+  /** Notes the exact names that a noted pattern matches; false when that would take too long. */
+  #noteUnderPatterns(): boolean {
+    let compared = 0
+    for (const { pattern } of this.#patterns) {
+      for (const candidates of this.#exact.under(pattern)) {
+        compared += candidates.size
+        if (compared > COMPARED_MAX) return false
+        for (const selector of candidates) {
+          const parsed = parseName(selector.pattern.text)
+          if (parsed.kind === 'ok' && matches(pattern, parsed.name)) this.#noted.add(selector)
+        }
+      }
+    }
+    return true
+  }
+
+  /** Takes and gives back, so that the wanted sets are held. */
+  #hold(before: readonly Held[], wanted: Iterable<number>): readonly Held[] {
+    const { allocator } = this.#core
+    const old = new Map(before.map((each) => [each.set, each]))
+    const held = new Map<number, Held>()
+    for (const set of wanted) {
+      if (held.has(set)) continue
+      const known = old.get(set)
+      old.delete(set)
+      if (known === undefined && this.#count >= this.#max) {
+        this.#isFull = true
+        continue
+      }
+      held.set(set, known ?? { set, identity: allocator.preallocate(set) })
+      if (known === undefined) this.#count++
+    }
+    for (const gone of old.values()) allocator.unpreallocate(gone.identity)
+    this.#count -= old.size
+    return [...held.values()]
+  }
+
+  *#wantedSets(own: readonly number[]): Iterable<number> {
+    for (const each of own) {
+      if (each === EMPTY_SET) continue
+      for (const [family, sets] of this.#around.sets) {
         for (const set of sets) {
-          yield this.#core.ipcache.deriver.derive(own, set, worldOf(family), family)
+          yield this.#core.ipcache.deriver.derive(each, set, worldOf(family), family)
         }
       }
     }
   }
 
-  *#ownSets(): Iterable<number> {
-    const { selectors, scopes, labelSets } = this.#core
-    const named = scopes.hasNamed ? labelSets.intern([NAMED_LABEL]) : EMPTY_SET
-    if (named !== EMPTY_SET) yield named
-    for (const selector of selectors) {
-      if (selector.kind !== 'fqdn') continue
-      const own = this.#ownSet(selector)
-      yield own
-      if (named !== EMPTY_SET) yield labelSets.union(own, named)
+  #ownSets(selector: FqdnSelector): readonly number[] {
+    const own = this.#ownSet(selector)
+    const { named } = this.#around
+    return named === EMPTY_SET ? [own] : [own, this.#core.labelSets.union(own, named)]
+  }
+
+  #ownSet(selector: FqdnSelector): number {
+    const { labelSets, selectorLabels } = this.#core
+    if (selector.pattern.kind === 'exact') {
+      const parsed = parseName(selector.pattern.text)
+      if (parsed.kind === 'ok') return selectorLabels.labelsOf(parsed.name, 0)
     }
+    return labelSets.intern([`fqdn:${selector.text}`])
+  }
+
+  #lookAround(families: ReadonlySet<Family>): Around {
+    const { scopes, labelSets } = this.#core
+    const named = scopes.hasNamed ? labelSets.intern([NAMED_LABEL]) : EMPTY_SET
+    const sets = new Map<Family, readonly number[]>()
+    for (const family of families) sets.set(family, this.#passedDown(family))
+    const texts = [...sets].map(([family, passed]) => `${family} ${passed.join(',')}`)
+    return { named, sets, key: [named, ...texts].join('; ') }
   }
 
   /** Label sets of selected prefixes so wide that most addresses are inside, and of the world without any. */
@@ -82,14 +201,5 @@ export class Preallocation {
       sets.add(prefixes.derived[row]!)
     }
     return [...sets]
-  }
-
-  #ownSet(selector: FqdnSelector): number {
-    const { labelSets, selectorLabels } = this.#core
-    if (selector.pattern.kind === 'exact') {
-      const parsed = parseName(selector.pattern.text)
-      if (parsed.kind === 'ok') return selectorLabels.labelsOf(parsed.name, 0)
-    }
-    return labelSets.intern([`fqdn:${selector.text}`])
   }
 }

@@ -74,7 +74,7 @@ export class Transition {
       if (this.#stage === 'label' && !this.#label(until)) return false
       if (this.isWaiting) return false
       if (this.#stage === 'advance') {
-        const isMore = this.#isStale || this.#policies.advance() || !this.#forgotten
+        const isMore = this.#isStale || this.#policies.advance(until) || !this.#forgotten
         if (isMore) {
           this.#stage = 'label'
           continue

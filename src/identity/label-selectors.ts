@@ -7,15 +7,13 @@
 
 import type { Identity } from '../core/ids.ts'
 import type { LabelSet } from '../core/labels.ts'
-import { indexLabels, selectorMatches, splitKey, type LabelIndex } from '../policy/labels.ts'
+import { addTo, ANY_LABEL, bucketOf, bucketsOf, removeFrom } from '../policy/label-buckets.ts'
+import { indexLabels, selectorMatches, type LabelIndex } from '../policy/labels.ts'
 import type { LabelSelector } from '../policy/rule.ts'
 
 interface Holder {
   readonly selector: LabelSelector
 }
-
-/** Bucket of selectors that want no one label in particular. */
-const ANY_LABEL = ''
 
 export class LabelSelectors<Kept extends Holder> {
   /** Selectors by one `key=value`, whatever its source, without which they match nothing. */
@@ -78,28 +76,4 @@ function isKnown({ labels }: LabelSet): boolean {
 
 function plainTexts({ labels }: LabelSet): readonly string[] {
   return labels.flatMap(({ kind, text }) => (kind === 'plain' ? [text] : []))
-}
-
-function bucketOf({ matchLabels }: LabelSelector): string {
-  // The last one: the namespace, which many share, is put in front of what the author wrote.
-  const last = [...matchLabels].at(-1)
-  return last === undefined ? ANY_LABEL : `${splitKey(last[0], '').key}=${last[1]}`
-}
-
-function bucketsOf({ byKey }: LabelIndex): Iterable<string> {
-  const buckets = new Set<string>()
-  for (const [key, values] of byKey) for (const value of values) buckets.add(`${key}=${value}`)
-  return buckets
-}
-
-function addTo<Item>(map: Map<string, Set<Item>>, key: string, item: Item): void {
-  const items = map.get(key)
-  if (items === undefined) map.set(key, new Set([item]))
-  else items.add(item)
-}
-
-function removeFrom<Item>(map: Map<string, Set<Item>>, key: string, item: Item): void {
-  const items = map.get(key)
-  items?.delete(item)
-  if (items?.size === 0) map.delete(key)
 }
