@@ -33,8 +33,10 @@ export interface ExecOptions {
   readonly publish: readonly Publish[]
   readonly uplink: UserUplink | 'veth' | undefined
   readonly command: readonly string[]
-  /** A line for the person who waits. */
+  /** Why the command was not run. */
   readonly say: (text: string) => void
+  /** What else may be of interest. */
+  readonly note: (text: string) => void
 }
 
 export interface ExecResult {
@@ -112,12 +114,12 @@ async function runIn(folder: string, options: ExecOptions, undo: Undo): Promise<
 
 function openUplink(options: ExecOptions, pid: number, privileged: boolean): Uplink {
   const shared = { clock: systemClock, pid, program: launcherProgram() }
-  const { uplink, say } = options
+  const { uplink, note } = options
   if (privileged) {
     if (uplink !== undefined && uplink !== 'veth') {
       throw new UnavailableError(`Cannot connect by ${uplink} as root: root has veth`)
     }
-    return openVeth({ ...shared, run: runTool, number: process.pid % BLOCKS, say })
+    return openVeth({ ...shared, run: runTool, number: process.pid % BLOCKS, say: note })
   }
   if (uplink === 'veth') throw new UnavailableError('Cannot connect by veth: it takes root')
   return openUserUplink(chooseUserUplink(uplink), shared)

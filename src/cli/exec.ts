@@ -35,7 +35,7 @@ Options:
   --grace TIME      an address stays usable for so long after its answer's time is over; default 60s
   --uplink NAME     pasta or slirp4netns without root; default: the first that is installed
   --json            what is told at the end as one line of JSON on stderr
-  --quiet           tell nothing at the end
+  --quiet           tell nothing but why the command was not run
   -h, --help        this text
 
 Exit codes: the command's own; 128 + N when signal N ended it; 127 it is not found, 126 it cannot be executed;
@@ -147,9 +147,11 @@ function optionsOf({ texts, flags, command }: Given, output: CommandOutput): Exe
     return EXIT_USAGE
   }
   const say = (text: string): void => output.stderr(`namegate: ${text}\n`)
+  const note = flags.has('quiet') ? () => undefined : say
   const [policyFile] = texts.get('policy') ?? []
   const audit = flags.has('audit')
-  return { allows, upstreams, publish, uplink, policyFile, audit, graceMs, command, say }
+  const shared = { allows, upstreams, publish, uplink, policyFile, audit, graceMs, command }
+  return { ...shared, say, note }
 }
 
 function writeSuggestion(write: () => void): void {
