@@ -15,15 +15,14 @@ import type { EndpointId } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import type { AnswerRules } from '../policy/answer-rules.ts'
-import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../identity/reserved.ts'
-import { coversClass, type CompiledPolicy } from '../policy/compile.ts'
+import type { CompiledPolicy } from '../policy/compile.ts'
 import { defaultEgressOf, type DefaultEgress } from '../policy/default-egress.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
 import { PolicyMatcher } from '../policy/policy-matcher.ts'
 import type { Policy } from '../policy/rule.ts'
-import { serverRulesOf, type ServerRules } from '../policy/server-rules.ts'
+import { askingAt, askingOf } from './asking.ts'
 import type { CoreState } from './core-state.ts'
-import { DnsVerdicts, type DnsServer } from './dns-verdicts.ts'
+import { DnsVerdicts } from './dns-verdicts.ts'
 import { PolicyHolds } from './policy-holds.ts'
 import { Preallocation } from './preallocation.ts'
 import { SharedRulesCache, type SharedRules, type Wanted } from './shared-rules.ts'
@@ -255,23 +254,8 @@ export class PolicyControl {
     const { answers } = shared.compiled
     if (answers === undefined) this.#answerRules.delete(id)
     else this.#answerRules.set(id, answers)
-    this.dnsVerdicts.set(id, shared.compiled.dns, (server) => this.#serverRules(shared, server))
-  }
-
-  /** What an endpoint with those rules may ask of a server that it chose itself. */
-  #serverRules({ compiled }: SharedRules, server: DnsServer): ServerRules {
-    const { selectors } = this.#core
-    const { addressClass, identity, port } = server
-    return serverRulesOf(compiled.policies, {
-      withoutRules: this.#options.withoutDnsRules,
-      egress: compiled.egress,
-      port,
-      isKnown: addressClass === ENDPOINT_CLASS || addressClass === RESOURCE_CLASS,
-      includes: (peer) => {
-        if (peer.kind === 'entity') return coversClass(peer.entity, addressClass)
-        return selectors.find(peer)?.identities.has(identity) === true
-      },
-    })
+    const asking = { core: this.#core, ...shared, withoutRules: this.#options.withoutDnsRules }
+    this.dnsVerdicts.set(id, askingOf(asking), (server) => askingAt(asking, server))
   }
 
   #compiled(wanted: Wanted): SharedRules {
