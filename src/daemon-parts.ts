@@ -36,8 +36,7 @@ export function makeCore(
     datapath,
     restored,
     limits: {
-      pairs: limits.pairs,
-      addressesPerName: limits['addresses-per-name'],
+      names: limits,
       dynamicIdentities: limits['dynamic-identities'],
       policyEntries: limits['policy-entries'],
       configuredPrefixes: configuredPrefixesMax(limits),

@@ -20,6 +20,7 @@ import { Departures } from '../names/departures.ts'
 import { Expiry } from '../names/expiry.ts'
 import { Guard } from '../names/guard.ts'
 import { NameCache } from '../names/name-cache.ts'
+import type { NameBounds } from '../names/room.ts'
 import { NameScopes, type Learning } from '../names/name-scopes.ts'
 import type { PairLedger } from '../names/pair-ledger.ts'
 import { Relabel } from '../names/relabel.ts'
@@ -28,9 +29,7 @@ import { OwnerNames } from './owner-names.ts'
 import { RuleOrigins } from './rule-origins.ts'
 
 export interface CoreLimits {
-  /** `limits.pairs`. */
-  readonly pairs: number
-  readonly addressesPerName: number
+  readonly names: NameBounds
   readonly dynamicIdentities: number
   readonly policyEntries: number
   /** Prefixes that configuration may name, over and above the pairs. */
@@ -95,9 +94,9 @@ export class CoreState {
     this.ipcache = new IpCache({
       labelSets,
       allocator: this.allocator,
-      capacity: limits.pairs + limits.configuredPrefixes,
+      capacity: limits.names.pairs + limits.configuredPrefixes,
       // A pair can hold one more, in its endpoint's own scope.
-      scopedCapacity: limits.pairs,
+      scopedCapacity: limits.names.pairs,
       knownHaveCidr: options.cidrMatchesEndpoints ?? false,
       ownerText: (kind, owner) =>
         kind === OWNER_NAME ? this.names.names.format(owner) : this.owners.text(owner),
@@ -110,8 +109,7 @@ export class CoreState {
       labelSets,
       labeller: this.selectorLabels,
       clock,
-      pairsMax: limits.pairs,
-      addressesPerNameMax: limits.addressesPerName,
+      bounds: limits.names,
       graceSeconds: options.graceSeconds,
       scopes: this.scopes,
       ledger: options.ledger,

@@ -55,19 +55,16 @@ export const LIMITS = {
     10_000,
     'names per wildcard selector per endpoint',
     'the least recently asked name without open connections goes; exact names are exempt',
-    LATER,
   ),
   'names-per-address': count(
     10_000,
     'names per address',
     'the least recently asked idle name goes',
-    LATER,
   ),
   'pairs-per-endpoint': count(
     100_000,
     '(name, address) pairs per endpoint',
     'the least recently connected, not connected, soonest to expire goes',
-    LATER,
   ),
   pairs: count(
     1_000_000,

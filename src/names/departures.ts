@@ -26,7 +26,7 @@ export class Departures {
     for (let left = pairs; left > 0;) {
       const endpoint = this.#waiting.at(-1)
       if (endpoint === undefined) return true
-      const pair = this.#names.pairs.firstOf(endpoint)
+      const pair = this.#names.rows.orders.firstOf(endpoint)
       if (pair === 0) {
         this.#waiting.pop()
         continue

@@ -1,58 +1,58 @@
 // Forgetting: pairs whose TTL and grace are over go, unless the datapath still sees an open connection of
 // that endpoint to that address (SEMANTICS 5). Works in bounded steps: first due pairs are set aside, then
-// one pass over the connection table marks what is in use, then the unmarked ones are forgotten. A pair
-// that an answer revived meanwhile is left alone: the answer always wins.
+// one pass over the connection table finds what is in use (connection-looks.ts), then those not in use are forgotten. A pair
+// that an answer revived meanwhile is left alone: the answer always wins. A pair that a connection keeps waits
+// nowhere and costs nothing until a later look finds that the connection ended.
 
 import type { Clock } from '../core/clock.ts'
-import type { Datapath, PeerScan } from '../datapath/datapath.ts'
+import type { Datapath } from '../datapath/datapath.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
+import { ConnectionLooks } from './connection-looks.ts'
 import type { NameCache } from './name-cache.ts'
 
-/** After how many seconds a pair that a connection keeps is looked at again. */
-const RECHECK_SECONDS = 5
+/** How often connections are looked at while anything depends on it, in seconds. */
+const LOOK_SECONDS = 5
 /** Due pairs set aside for one pass over the connection table. */
 const ASIDE_MAX = 65_536
-/** Connections looked at in one go. */
-const CONNECTIONS_PER_STEP = 1024
 /** Pairs looked at between two looks at the clock. */
 const PAIRS_PER_LOOK = 32
 
+export interface ExpiryOptions {
+  readonly names: NameCache
+  readonly ipcache: IpCache
+  readonly datapath: Pick<Datapath, 'scanPeers'>
+  readonly clock: Clock
+}
+
 export class Expiry {
   readonly #names: NameCache
-  readonly #ipcache: IpCache
-  readonly #datapath: Pick<Datapath, 'scanPeers'>
   readonly #clock: Clock
+  readonly #looks: ConnectionLooks
   /** Rows of pairs whose time is over. */
   readonly #aside = new Int32Array(ASIDE_MAX)
   #asideCount = 0
-  #scan: PeerScan | undefined
-  #scanNumber = 0
+  /** Second of the last look. */
+  #lookedAt = Number.NEGATIVE_INFINITY
   #sweeping = false
   #forgotten = 0
   #kept = 0
 
-  constructor(options: {
-    readonly names: NameCache
-    readonly ipcache: IpCache
-    readonly datapath: Pick<Datapath, 'scanPeers'>
-    readonly clock: Clock
-  }) {
+  constructor(options: ExpiryOptions) {
     this.#names = options.names
-    this.#ipcache = options.ipcache
-    this.#datapath = options.datapath
     this.#clock = options.clock
+    this.#looks = new ConnectionLooks({ ...options, onEnd: (pair) => this.#connectionEnded(pair) })
   }
 
-  /** Number of the last complete pass, for `NameCache.stateOf`. */
-  get scanNumber(): number {
-    return this.#scanNumber
+  /** Looks at the connection table since the start. */
+  get looks(): number {
+    return this.#looks.count
   }
 
   get forgotten(): number {
     return this.#forgotten
   }
 
-  /** How often an open connection kept a pair. */
+  /** How often an open connection kept a pair whose time was over. */
   get kept(): number {
     return this.#kept
   }
@@ -69,12 +69,21 @@ export class Expiry {
   /** One small piece of work; false when there is none. */
   #advance(): boolean {
     if (this.#sweeping) return this.#sweep()
-    if (this.#scan !== undefined) return this.#look(this.#scan)
+    if (this.#looks.isUnderWay) {
+      this.#sweeping = this.#looks.step()
+      return true
+    }
     if (this.#setAside() && this.#asideCount < ASIDE_MAX) return true
-    if (this.#asideCount === 0) return false
-    this.#scanNumber = (this.#scanNumber % 255) + 1
-    this.#scan = this.#datapath.scanPeers()
+    if (this.#asideCount === 0 && !this.#wantsLook()) return false
+    this.#lookedAt = this.#names.tick()
+    this.#looks.begin()
     return true
+  }
+
+  /** Whether connections that are known may have ended, or a bound may soon ask which pairs are in use. */
+  #wantsLook(): boolean {
+    if (this.#names.tick() < this.#lookedAt + LOOK_SECONDS) return false
+    return this.#names.rows.contacts.slots.used > 0 || this.#names.room.isNear
   }
 
   /** Takes due pairs out of the wheel; false when there were none. */
@@ -92,23 +101,6 @@ export class Expiry {
     return true
   }
 
-  #look(scan: PeerScan): boolean {
-    const { mappings, pairs } = this.#names
-    const done = scan.next(CONNECTIONS_PER_STEP, (endpoint, family, peer) => {
-      const row = this.#ipcache.prefixes.find(family, peer, 0, family === 4 ? 32 : 128)
-      if (row === 0) return
-      for (let m = mappings.firstOfPrefix[row]!; m !== 0; m = mappings.nextOfPrefix[m]!) {
-        const pair = pairs.find(m, endpoint)
-        if (pair !== 0) pairs.seen[pair] = this.#scanNumber
-      }
-    })
-    if (done) {
-      this.#scan = undefined
-      this.#sweeping = true
-    }
-    return true
-  }
-
   #sweep(): boolean {
     const now = this.#names.tick()
     for (let i = 0; i < PAIRS_PER_LOOK && this.#asideCount > 0; i++) {
@@ -120,16 +112,25 @@ export class Expiry {
 
   #decide(pair: number, now: number): void {
     const { pairs, wheel } = this.#names
-    if (pairs.mapping[pair] === 0) return
+    if (pairs.mapping[pair] === 0 || wheel.has(pair)) return
     const due = pairs.liveUntil[pair]! + pairs.grace[pair]! + 1
     if (due > now) {
       wheel.place(pair, due)
-    } else if (pairs.seen[pair] === this.#scanNumber) {
+    } else if (pairs.connected[pair] !== 0) {
       this.#kept++
-      wheel.place(pair, now + RECHECK_SECONDS)
+    } else if (this.#looks.isBlind) {
+      wheel.place(pair, now + LOOK_SECONDS)
     } else {
       this.#forgotten++
       this.#names.forget(pair)
     }
+  }
+
+  /** What the connection kept is due again. */
+  #connectionEnded(pair: number): void {
+    const { pairs, wheel } = this.#names
+    if (wheel.has(pair)) return
+    const due = pairs.liveUntil[pair]! + pairs.grace[pair]! + 1
+    wheel.place(pair, Math.max(due, this.#names.tick()))
   }
 }

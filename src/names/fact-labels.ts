@@ -9,6 +9,8 @@ import type { MappingTable } from './mapping-table.ts'
 import type { NameScopes } from './name-scopes.ts'
 import type { NameTable } from './name-table.ts'
 import type { PairTable } from './pair-table.ts'
+import type { UseTable } from './use-table.ts'
+import type { WildcardNames } from './wildcard-names.ts'
 
 /** Which labels a name carries: all FQDN selectors that match it. */
 export interface NameLabeller {
@@ -27,6 +29,8 @@ export interface FactLabelsOptions {
   readonly names: NameTable
   readonly mappings: MappingTable
   readonly pairs: PairTable
+  readonly uses: UseTable
+  readonly wildcards: WildcardNames
 }
 
 export class FactLabels {
@@ -38,7 +42,7 @@ export class FactLabels {
 
   /** Makes a name's labels agree with the selectors in force; true when they changed. */
   relabelName(name: number): boolean {
-    const { names, labeller, labelSets } = this.#in
+    const { names, labeller, labelSets, uses, wildcards } = this.#in
     if (names.epoch[name] === labeller.epoch) return false
     const labels = labeller.labelsOf(names.octetsOf(name), names.offsetOf(name))
     names.epoch[name] = labeller.epoch
@@ -47,6 +51,10 @@ export class FactLabels {
     labelSets.release(names.labels[name]!)
     names.labels[name] = labels
     labeller.noteSeen(labels)
+    for (let use = names.firstUse[name]!; use !== 0; use = uses.nextOfName[use]!) {
+      wildcards.leave(use)
+      wildcards.join(use, labels)
+    }
     return true
   }
 

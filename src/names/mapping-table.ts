@@ -19,6 +19,8 @@ export class MappingTable implements RowHasher {
   readonly previousOfPrefix: Int32Array
   /** First mapping of each IPCache row. */
   readonly firstOfPrefix: Int32Array
+  /** How many names each IPCache row has. */
+  readonly countOfPrefix: Int32Array
   readonly #index: HashIndex
 
   constructor(options: { readonly capacity: number; readonly prefixCapacity: number }) {
@@ -33,6 +35,7 @@ export class MappingTable implements RowHasher {
     this.nextOfPrefix = new Int32Array(rows)
     this.previousOfPrefix = new Int32Array(rows)
     this.firstOfPrefix = new Int32Array(options.prefixCapacity + 1)
+    this.countOfPrefix = new Int32Array(options.prefixCapacity + 1)
     this.#index = new HashIndex(options.capacity, this)
   }
 
@@ -60,6 +63,7 @@ export class MappingTable implements RowHasher {
     this.previousOfPrefix[row] = 0
     if (firstOfPrefix !== 0) this.previousOfPrefix[firstOfPrefix] = row
     this.firstOfPrefix[prefix] = row
+    this.countOfPrefix[prefix]!++
     this.#index.insert(hashPair(name, prefix), row)
     return row
   }
@@ -72,6 +76,7 @@ export class MappingTable implements RowHasher {
     if (next !== 0) this.previousOfPrefix[next] = previous
     if (previous !== 0) this.nextOfPrefix[previous] = next
     else this.firstOfPrefix[this.prefix[row]!] = next
+    this.countOfPrefix[this.prefix[row]!]!--
     const nextOfName = this.nextOfName[row]!
     const previousOfName = this.previousOfName[row]!
     if (nextOfName !== 0) this.previousOfName[nextOfName] = previousOfName

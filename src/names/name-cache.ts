@@ -4,21 +4,24 @@
 // when no selector matches yet, so that a selector added later applies to it.
 //
 // Written by the pipeline (`renew`, `learn`), by expiry (`forget`) and by relabelling; all in one thread. Cost of
-// an answer known already: one table probe, for the name; from there to address and pair by their lists.
+// an answer known already: one table probe, for the name; from there to address and pair by their lists. At a bound
+// something else goes first (room.ts), never what the same batch of answers taught.
 
 import type { Clock } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
-import type { Family } from '../core/ip.ts'
+import { widthOf, type Family } from '../core/ip.ts'
 import type { LabelSets } from '../core/labels.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
 import { ExpiryWheel } from './expiry-wheel.ts'
-import { FactLabels, type NameLabeller } from './fact-labels.ts'
+import type { FactLabels, NameLabeller } from './fact-labels.ts'
 import { KnownPairs } from './known-pairs.ts'
-import { MappingTable } from './mapping-table.ts'
+import type { MappingTable } from './mapping-table.ts'
 import type { NameScopes } from './name-scopes.ts'
-import { NameTable } from './name-table.ts'
+import type { NameTable } from './name-table.ts'
 import type { PairLedger } from './pair-ledger.ts'
-import { PairTable } from './pair-table.ts'
+import { PairRows } from './pair-rows.ts'
+import type { PairTable } from './pair-table.ts'
+import { Room, type NameBounds } from './room.ts'
 
 /** A pair is one (endpoint, name, address). */
 export type PairState = 'live' | 'grace' | 'connected'
@@ -28,10 +31,7 @@ export interface NameCacheOptions {
   readonly labelSets: LabelSets
   readonly labeller: NameLabeller
   readonly clock: Clock
-  /** `limits.pairs`. */
-  readonly pairsMax: number
-  /** `limits.addresses-per-name`, counted over all endpoints. */
-  readonly addressesPerNameMax: number
+  readonly bounds: NameBounds
   /** `dns.grace-after-ttl` in seconds. */
   readonly graceSeconds: number
   readonly scopes: NameScopes
@@ -54,12 +54,11 @@ export interface PairsToRestore {
 
 /** Leaves a pair the grace that it has; at first that is `graceSeconds`. */
 export const GRACE_AS_IT_IS = -1
-/** Before any time: of a pair that has none yet. */
-const NEVER = -0x8000_0000
 /** Milliseconds of a clock tick of lifetimes. */
 const TICK_MS = 1000
 
 export class NameCache {
+  readonly rows: PairRows
   readonly names: NameTable
   readonly mappings: MappingTable
   readonly pairs: PairTable
@@ -67,44 +66,41 @@ export class NameCache {
   readonly graceSeconds: number
   readonly scopes: NameScopes
   readonly labels: FactLabels
+  readonly room: Room
   readonly #known: KnownPairs
   readonly #ipcache: IpCache
-  readonly #sets: LabelSets
   readonly #labeller: NameLabeller
   readonly #clock: Clock
-  readonly #addressesMax: number
   readonly #ledger: PairLedger | undefined
   /** Claimed before anything else is learned of an address: it has all its labels at once. Undefined: none is left. */
   toRestore: PairsToRestore | undefined
   #boundHits = 0
 
   constructor(options: NameCacheOptions) {
-    const capacity = options.pairsMax
-    this.#ipcache = options.ipcache
-    this.#sets = options.labelSets
+    const { bounds, ipcache } = options
+    const capacity = bounds.pairs
+    this.#ipcache = ipcache
     this.#labeller = options.labeller
     this.#clock = options.clock
-    this.#addressesMax = options.addressesPerNameMax
     this.#ledger = options.ledger
     this.scopes = options.scopes
     this.graceSeconds = options.graceSeconds
-    this.names = new NameTable({ capacity })
-    const prefixCapacity = options.ipcache.prefixes.slots.capacity
-    this.mappings = new MappingTable({ capacity, prefixCapacity })
-    this.pairs = new PairTable({ capacity })
+    const namesPerWildcard = bounds['names-per-wildcard']
+    const rows = new PairRows({ ...options, capacity, namesPerWildcard })
+    this.rows = rows
+    this.names = rows.names
+    this.mappings = rows.mappings
+    this.pairs = rows.pairs
+    this.labels = rows.labels
     this.wheel = new ExpiryWheel({ capacity, tick: this.tick() })
-    this.labels = new FactLabels({
-      ...options,
-      names: this.names,
-      mappings: this.mappings,
-      pairs: this.pairs,
-    })
-    this.#known = new KnownPairs({
-      names: this.names,
-      mappings: this.mappings,
-      pairs: this.pairs,
-      prefixes: options.ipcache.prefixes,
-    })
+    this.room = new Room({ rows, bounds, forget: (pair) => this.forget(pair) })
+    const { names, mappings, pairs } = rows
+    this.#known = new KnownPairs({ names, mappings, pairs, prefixes: ipcache.prefixes })
+  }
+
+  /** The next batch of answers. What was learned since the last call is not evicted before the next one. */
+  begin(): void {
+    this.rows.begin()
   }
 
   /** The present second. */
@@ -133,19 +129,22 @@ export class NameCache {
     grace = GRACE_AS_IT_IS,
   ): number {
     this.toRestore?.claim(family, octets, offset)
-    const nameRow = this.#holdName(name.wire, name.length, name.hash)
+    const known = this.#pairOf(endpoint, name, family, octets, offset)
+    if (known === 0 && !this.#makeRoom(endpoint, name, family, octets, offset)) return this.#full()
+    const nameRow = this.rows.holdName(name.wire, name.length, name.hash)
     if (nameRow === 0) return this.#full()
-    const mapping = this.#holdMapping(nameRow, family, octets, offset)
+    const mapping = this.rows.holdMapping(nameRow, family, octets, offset)
     if (mapping === 0) {
-      this.#dropIdleName(nameRow)
+      this.rows.dropIdleName(nameRow)
       return this.#full()
     }
-    const pair = this.#holdPair(mapping, endpoint)
+    const pair = this.#holdPair(mapping, endpoint, known, now)
     if (pair === 0) {
-      this.#dropIdleMapping(mapping)
+      this.rows.dropIdleMapping(mapping)
       return this.#full()
     }
-    this.#prolong(pair, now + Math.ceil(ttl), grace)
+    this.#prolong(pair, now + Math.ceil(ttl), grace, now)
+    this.room.trim()
     return this.#rowOf(pair, mapping)
   }
 
@@ -170,35 +169,38 @@ export class NameCache {
     octets: Uint8Array,
     offset: number,
     liveUntil: number,
+    now: number,
     grace = GRACE_AS_IT_IS,
   ): number {
     const pair = this.#known.find(name, endpoint, family, octets, offset)
     if (pair === 0) return 0
     const mapping = this.pairs.mapping[pair]!
     if (!this.labels.relabelMapping(mapping) || !this.labels.relabelPair(pair)) return 0
-    this.#prolong(pair, liveUntil, grace)
+    this.#prolong(pair, liveUntil, grace, now)
     return this.#rowOf(pair, mapping)
   }
 
   /** Forgets one pair, and with the last one its mapping, fact and name. */
   forget(pair: number): void {
     const mapping = this.pairs.mapping[pair]!
-    this.#removePair(pair, mapping)
-    this.#dropIdleMapping(mapping)
+    this.wheel.remove(pair)
+    this.#ledger?.removed(pair)
+    this.rows.removePair(pair)
+    this.rows.dropIdleMapping(mapping)
   }
 
   /** Says whether what the endpoint learns is labelled as named; what it learned already follows in `Relabel`. */
   setNamed(endpoint: EndpointId, named: boolean): void {
-    if (this.scopes.setNamed(endpoint, named) && this.pairs.firstOf(endpoint) !== 0) {
+    if (this.scopes.setNamed(endpoint, named) && this.rows.orders.firstOf(endpoint) !== 0) {
       this.scopes.begin()
     }
   }
 
-  stateOf(pair: number, scan: number): PairState {
+  stateOf(pair: number): PairState {
     const now = this.tick()
     if (now <= this.pairs.liveUntil[pair]!) return 'live'
     const past = now > this.pairs.liveUntil[pair]! + this.pairs.grace[pair]!
-    return past && this.pairs.seen[pair] === scan ? 'connected' : 'grace'
+    return past && this.pairs.connected[pair] !== 0 ? 'connected' : 'grace'
   }
 
   /** A name's address stays without its labels, for want of room. */
@@ -212,68 +214,70 @@ export class NameCache {
   }
 
   /** A pair that lives longer stays where it waits: `Expiry` looks at it there, and puts it where it belongs then. */
-  #prolong(pair: number, liveUntil: number, grace: number): void {
+  #prolong(pair: number, liveUntil: number, grace: number, now: number): void {
+    this.rows.touch(pair, now)
     if (liveUntil > this.pairs.liveUntil[pair]!) this.pairs.liveUntil[pair] = liveUntil
     if (grace !== GRACE_AS_IT_IS) {
-      // Shorter than before: it must not wait where it does.
-      if (grace < this.pairs.grace[pair]!) this.wheel.remove(pair)
-      if (grace !== this.pairs.grace[pair]!) this.#ledger?.changed(pair)
+      const before = this.pairs.grace[pair]!
       this.pairs.grace[pair] = grace
+      if (grace !== before) this.#ledger?.changed(pair)
+      // Shorter than before: it must not wait where it does.
+      if (grace < before) {
+        this.wheel.remove(pair)
+        this.rows.orders.changed(pair)
+      }
     }
     this.#ledger?.prolonged(pair, liveUntil)
     if (this.wheel.has(pair)) return
     this.wheel.place(pair, this.pairs.liveUntil[pair]! + this.pairs.grace[pair]! + 1)
   }
 
-  #holdName(wire: Uint8Array, length: number, hash: number): number {
-    const known = this.names.find(wire, 0, length, hash)
-    const row = known === 0 ? this.names.add(wire, 0, length, hash) : known
-    if (row === 0) return 0
-    if (known === 0) this.names.epoch[row] = -1
-    this.labels.relabelName(row)
-    return row
+  /** By the tables; 0 when it is not known. */
+  #pairOf(
+    endpoint: EndpointId,
+    name: HashedName,
+    family: Family,
+    octets: Uint8Array,
+    offset: number,
+  ): number {
+    const nameRow = this.names.find(name.wire, 0, name.length, name.hash)
+    if (nameRow === 0) return 0
+    const prefix = this.#ipcache.prefixes.find(family, octets, offset, widthOf(family))
+    const mapping = prefix === 0 ? 0 : this.mappings.find(nameRow, prefix)
+    return mapping === 0 ? 0 : this.pairs.find(mapping, endpoint)
   }
 
-  #holdMapping(name: number, family: Family, octets: Uint8Array, offset: number): number {
-    if (this.names.mappings[name]! >= this.#addressesMax)
-      return this.#knownMapping(name, family, octets, offset)
-    const prefix = this.#ipcache.holdAddress(family, octets, offset)
-    if (prefix === 0) return 0
-    const known = this.mappings.find(name, prefix)
-    if (known !== 0) {
-      this.#ipcache.dropRow(prefix)
-      return this.labels.relabelMapping(known) ? known : 0
-    }
-    const row = this.mappings.add(name, prefix, this.names.firstMapping[name]!)
-    if (row === 0) {
-      this.#ipcache.dropRow(prefix)
-      return 0
-    }
-    this.names.firstMapping[name] = row
-    this.names.mappings[name]!++
-    if (this.labels.relabelMapping(row)) return row
-    this.#dropIdleMapping(row)
-    return 0
+  /** Before a pair that is not known. What goes may be the last of a name or an address: each row is looked up anew. */
+  #makeRoom(
+    endpoint: EndpointId,
+    name: HashedName,
+    family: Family,
+    octets: Uint8Array,
+    offset: number,
+  ): boolean {
+    const { room } = this
+    if (!this.#makeRoomForName(endpoint, name)) return false
+    const nameRow = this.names.find(name.wire, 0, name.length, name.hash)
+    const use = nameRow === 0 ? 0 : this.rows.uses.find(endpoint, nameRow)
+    if (!room.forAddress(use)) return false
+    const prefix = this.#ipcache.prefixes.find(family, octets, offset, widthOf(family))
+    const isNew = nameRow === 0 || this.mappings.find(nameRow, prefix) === 0
+    if (prefix !== 0 && isNew && !room.onAddress(prefix)) return false
+    return room.forPair(endpoint)
   }
 
-  #knownMapping(name: number, family: Family, octets: Uint8Array, offset: number): number {
-    const prefix = this.#ipcache.prefixes.find(family, octets, offset, family === 4 ? 32 : 128)
-    const known = prefix === 0 ? 0 : this.mappings.find(name, prefix)
-    return known !== 0 && this.labels.relabelMapping(known) ? known : 0
+  #makeRoomForName(endpoint: EndpointId, name: HashedName): boolean {
+    if (!this.rows.wildcards.isNear) return true
+    const row = this.names.find(name.wire, 0, name.length, name.hash)
+    if (row !== 0 && this.rows.uses.find(endpoint, row) !== 0) return true
+    return this.room.forName(endpoint, this.#labeller.labelsOf(name.wire, 0))
   }
 
-  #holdPair(mapping: number, endpoint: EndpointId): number {
-    const known = this.pairs.find(mapping, endpoint)
+  #holdPair(mapping: number, endpoint: EndpointId, known: number, now: number): number {
     if (known !== 0) return this.labels.relabelPair(known) ? known : 0
-    const row = this.pairs.add(mapping, endpoint, this.mappings.firstPair[mapping]!)
-    if (row === 0) return 0
-    this.pairs.liveUntil[row] = NEVER
-    this.pairs.grace[row] = this.graceSeconds
-    this.mappings.firstPair[mapping] = row
-    this.#ledger?.changed(row)
-    if (this.labels.relabelPair(row)) return row
-    this.#removePair(row, mapping)
-    return 0
+    const row = this.rows.addPair(mapping, endpoint, now, this.graceSeconds)
+    if (row !== 0) this.#ledger?.changed(row)
+    return row
   }
 
   /** The endpoint's own view of the address when it has one, else the node's. */
@@ -283,32 +287,5 @@ export class NameCache {
     if (scoped.count === 0) return base
     const own = scoped.find(this.pairs.endpoint[pair]!, base)
     return own === 0 ? base : own
-  }
-
-  #removePair(pair: number, mapping: number): void {
-    const fact = this.pairs.fact[pair]!
-    if (fact !== 0) this.labels.dropFact(pair, fact)
-    this.wheel.remove(pair)
-    this.#ledger?.removed(pair)
-    this.mappings.firstPair[mapping] = this.pairs.remove(pair, this.mappings.firstPair[mapping]!)
-  }
-
-  #dropIdleMapping(mapping: number): void {
-    if (this.mappings.firstPair[mapping] !== 0) return
-    const name = this.mappings.name[mapping]!
-    const fact = this.mappings.fact[mapping]!
-    const prefix = this.mappings.prefix[mapping]!
-    if (fact !== 0) this.#ipcache.removeFact(fact)
-    this.mappings.fact[mapping] = 0
-    this.names.firstMapping[name] = this.mappings.remove(mapping, this.names.firstMapping[name]!)
-    this.names.mappings[name]!--
-    this.#ipcache.dropRow(prefix)
-    this.#dropIdleName(name)
-  }
-
-  #dropIdleName(name: number): void {
-    if (this.names.mappings[name] !== 0 || !this.names.isUsed(name)) return
-    this.#sets.release(this.names.labels[name]!)
-    this.names.remove(name)
   }
 }

@@ -15,6 +15,8 @@ export class NameTable {
   readonly epoch: Int32Array
   readonly firstMapping: Int32Array
   readonly mappings: Int32Array
+  /** Endpoints that asked it (use-table.ts). */
+  readonly firstUse: Int32Array
   readonly #handles: Int32Array
   readonly #lengths: Uint8Array
   readonly #arena = new OctetArena()
@@ -27,6 +29,7 @@ export class NameTable {
     this.epoch = new Int32Array(rows)
     this.firstMapping = new Int32Array(rows)
     this.mappings = new Int32Array(rows)
+    this.firstUse = new Int32Array(rows)
     this.#handles = new Int32Array(rows)
     this.#lengths = new Uint8Array(rows)
     this.#index = new HashIndex(options.capacity, this)

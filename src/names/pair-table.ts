@@ -1,7 +1,7 @@
 // Pairs (mapping, endpoint): which endpoint learned which address by which name, and until when. Linked
-// twice: by mapping, to see whether anyone still has it, and by endpoint, so that an endpoint that goes
-// costs its own pairs and nobody else's. A pair whose endpoint has a view of its own holds the fact there.
-// Typed arrays, about 42 octets a pair.
+// twice: by mapping, to see whether anyone still has it, and by use (endpoint, name), so that a name that an endpoint
+// forgets costs its own pairs and nobody else's. A pair whose endpoint has a view of its own holds the fact there.
+// Typed arrays, about 50 octets a pair.
 
 import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
 import { Slots } from '../core/slots.ts'
@@ -17,12 +17,14 @@ export class PairTable implements RowHasher {
   readonly nextOfMapping: Int32Array
   /** Fact in the endpoint's own scope, 0 when there is none. */
   readonly fact: Int32Array
-  /** Number of the last scan that saw an open connection, modulo 256; 0 never. */
-  readonly seen: Uint8Array
-  readonly #nextOfEndpoint: Int32Array
-  readonly #previousOfEndpoint: Int32Array
-  /** First pair of each endpoint that has any. */
-  readonly #firstOfEndpoint = new Map<number, number>()
+  /** 1 while the endpoint has an open connection to the address, as far as is known. */
+  readonly connected: Uint8Array
+  /** Tick at which the last connection was found to have ended, 0 when none was open. */
+  readonly lastConnected: Int32Array
+  /** (endpoint, name) of the pair. */
+  readonly use: Int32Array
+  readonly nextOfUse: Int32Array
+  readonly #previousOfUse: Int32Array
   readonly #index: HashIndex
 
   constructor(options: { readonly capacity: number }) {
@@ -34,9 +36,11 @@ export class PairTable implements RowHasher {
     this.nextOfMapping = new Int32Array(rows)
     this.grace = new Int32Array(rows)
     this.fact = new Int32Array(rows)
-    this.seen = new Uint8Array(rows)
-    this.#nextOfEndpoint = new Int32Array(rows)
-    this.#previousOfEndpoint = new Int32Array(rows)
+    this.connected = new Uint8Array(rows)
+    this.lastConnected = new Int32Array(rows)
+    this.use = new Int32Array(rows)
+    this.nextOfUse = new Int32Array(rows)
+    this.#previousOfUse = new Int32Array(rows)
     this.#index = new HashIndex(options.capacity, this)
   }
 
@@ -56,8 +60,8 @@ export class PairTable implements RowHasher {
     this.mapping[row] = mapping
     this.endpoint[row] = endpoint
     this.nextOfMapping[row] = firstOfMapping
-    this.seen[row] = 0
-    this.#linkToEndpoint(row, endpoint)
+    this.connected[row] = 0
+    if (this.lastConnected[row] !== 0) this.lastConnected[row] = 0
     this.#index.insert(hashPair(mapping, endpoint), row)
     return row
   }
@@ -65,7 +69,6 @@ export class PairTable implements RowHasher {
   /** Removes a pair; returns the first of its mapping's list afterwards. */
   remove(row: number, firstOfMapping: number): number {
     this.#index.remove(row)
-    this.#unlinkFromEndpoint(row)
     const next = this.nextOfMapping[row]!
     this.mapping[row] = 0
     this.slots.free(row)
@@ -80,37 +83,25 @@ export class PairTable implements RowHasher {
     return this.mapping[row] !== 0
   }
 
-  /** A pair of the endpoint, 0 when it has none. */
-  firstOf(endpoint: number): number {
-    return this.#firstOfEndpoint.get(endpoint) ?? 0
+  /** Puts a pair in front of its use's list; returns the first of the list. */
+  linkToUse(row: number, use: number, firstOfUse: number): number {
+    this.use[row] = use
+    this.nextOfUse[row] = firstOfUse
+    this.#previousOfUse[row] = 0
+    if (firstOfUse !== 0) this.#previousOfUse[firstOfUse] = row
+    return row
   }
 
-  /** The next pair of the same endpoint, 0 behind the last. */
-  nextOf(row: number): number {
-    return this.#nextOfEndpoint[row]!
+  /** Takes a pair out of its use's list; returns the first of the list afterwards. */
+  unlinkFromUse(row: number, firstOfUse: number): number {
+    const next = this.nextOfUse[row]!
+    const previous = this.#previousOfUse[row]!
+    if (next !== 0) this.#previousOfUse[next] = previous
+    if (previous !== 0) this.nextOfUse[previous] = next
+    return previous === 0 ? next : firstOfUse
   }
 
   hashOfRow(row: number): number {
     return hashPair(this.mapping[row]!, this.endpoint[row]!)
-  }
-
-  /** Behind the first, so that only an endpoint's first pair writes to the map. */
-  #linkToEndpoint(row: number, endpoint: number): void {
-    const first = this.#firstOfEndpoint.get(endpoint)
-    if (first === undefined) this.#firstOfEndpoint.set(endpoint, row)
-    const next = first === undefined ? 0 : this.#nextOfEndpoint[first]!
-    this.#nextOfEndpoint[row] = next
-    this.#previousOfEndpoint[row] = first ?? 0
-    if (next !== 0) this.#previousOfEndpoint[next] = row
-    if (first !== undefined) this.#nextOfEndpoint[first] = row
-  }
-
-  #unlinkFromEndpoint(row: number): void {
-    const next = this.#nextOfEndpoint[row]!
-    const previous = this.#previousOfEndpoint[row]!
-    if (next !== 0) this.#previousOfEndpoint[next] = previous
-    if (previous !== 0) this.#nextOfEndpoint[previous] = next
-    else if (next !== 0) this.#firstOfEndpoint.set(this.endpoint[row]!, next)
-    else this.#firstOfEndpoint.delete(this.endpoint[row]!)
   }
 }

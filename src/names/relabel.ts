@@ -48,6 +48,7 @@ export class Relabel {
     for (; left > 0 && this.#nextName <= names.slots.high; left--) {
       const name = this.#nextName++
       if (names.isUsed(name)) this.#names.labels.relabelName(name)
+      this.#names.room.trim()
     }
     for (; left > 0 && this.#nextMapping <= mappings.slots.high; left--) {
       const mapping = this.#nextMapping++

@@ -84,6 +84,7 @@ export class Learner {
     this.#isCounted = again
     this.#rows.clear()
     this.#now = this.#to.names.tick()
+    this.#to.names.begin()
   }
 
   /** Looks up what holds for the next answer; whether hints in it teach. */
@@ -125,7 +126,16 @@ export class Learner {
       let row =
         known === 0
           ? 0
-          : names.renew(endpoint, known, family, answer.octets, i * 16, this.#now + ttl, grace)
+          : names.renew(
+              endpoint,
+              known,
+              family,
+              answer.octets,
+              i * 16,
+              this.#now + ttl,
+              this.#now,
+              grace,
+            )
       if (row === 0) row = this.#learn(endpoint, family, answer.octets, i * 16, ttl)
       if (row === 0 && this.#isSelected(endpoint, question)) degraded = 1
       if (matchesLinks && answer.owners[i] !== 0) {

@@ -58,6 +58,14 @@ export interface LimitSources {
     | undefined
 }
 
+const NAME_BOUNDS = [
+  'addresses-per-name',
+  'names-per-wildcard',
+  'names-per-address',
+  'pairs-per-endpoint',
+  'pairs',
+] as const
+
 /** Every bound that is enforced, in the order of SEMANTICS 6. */
 export function limitUses(sources: LimitSources): readonly LimitUse[] {
   const { bounds, core, endpoints, upstream, tcp, responder, resources, flowFiles } = sources
@@ -66,11 +74,11 @@ export function limitUses(sources: LimitSources): readonly LimitUse[] {
   const row = (limit: LimitKey, use: number | undefined, hits: number): LimitUse => {
     return { limit, use, bound: bounds[limit], hits }
   }
+  const inUse = names.room.uses()
   let entries = 0
   for (const { id } of registry) entries = Math.max(entries, policyMaps.sizeOf(id))
   return [
-    row('addresses-per-name', undefined, names.boundHits),
-    row('pairs', names.pairs.slots.used, names.boundHits),
+    ...NAME_BOUNDS.map((bound) => row(bound, inUse[bound], names.room.hits[bound])),
     row('dynamic-identities', allocator.dynamicInUse, allocator.fallbacks),
     row('static-identities', allocator.inUse - allocator.dynamicInUse, 0),
     row('selectors', selectors.size, 0),

@@ -12,9 +12,6 @@ const ROWS: readonly (readonly [text: string, message: string])[] = [
   ['sources: { then: deny }', 'sources.then: "deny" ... keep'],
   ['dns: { tcp-idle: 1h }', 'dns.tcp-idle: "1h" ... 6h'],
   ['dns: { udp-idle: 1h }', 'dns.udp-idle: "1h" ... 3m'],
-  ['limits: { names-per-wildcard: 1 }', 'limits.names-per-wildcard: 1 ... 10000'],
-  ['limits: { names-per-address: 1 }', 'limits.names-per-address: 1 ... 10000'],
-  ['limits: { pairs-per-endpoint: 1 }', 'limits.pairs-per-endpoint: 1 ... 100000'],
   [
     'limits: { dynamic-identities-per-endpoint: 1 }',
     'limits.dynamic-identities-per-endpoint: 1 ... 512',

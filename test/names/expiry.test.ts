@@ -24,7 +24,7 @@ function stateOf(node: Node, name: string, address: string): string {
   const row = node.rowOf(address)
   if (row === 0) return 'gone'
   const pair = pairs.find(mappings.firstOfPrefix[row] ?? 0, idOf(node, name))
-  return pair === 0 ? 'gone' : node.core.names.stateOf(pair, node.core.expiry.scanNumber)
+  return pair === 0 ? 'gone' : node.core.names.stateOf(pair)
 }
 
 function wait(node: Node, seconds: number): void {

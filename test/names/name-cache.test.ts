@@ -107,7 +107,7 @@ test('NameCache keeps the later end of life when a later answer has a smaller TT
 
 test('NameCache leaves an address out at a bound, says so and keeps what was there', () => {
   const rows: readonly (readonly [options: NodeOptions, reason: string])[] = [
-    [{ addressesPerName: 2 }, 'addresses per name'],
+    [{ bounds: { 'addresses-per-name': 2 } }, 'addresses per name'],
     [{ pairs: 2 }, 'pairs'],
   ]
   for (const [options, reason] of rows) {

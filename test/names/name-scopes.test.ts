@@ -24,11 +24,7 @@ function mkNode(options: NodeOptions = {}, ...specs: readonly string[]): Node {
 
 function forgetAll(node: Node, endpoint: typeof E1): void {
   const { names } = node.core
-  for (let pair = names.pairs.firstOf(endpoint); pair !== 0;) {
-    const next = names.pairs.nextOf(pair)
-    names.forget(pair)
-    pair = next
-  }
+  for (let pair = 0; (pair = names.rows.orders.firstOf(endpoint)) !== 0;) names.forget(pair)
   node.core.committer.commit()
 }
 

@@ -32,7 +32,7 @@ function renew(node: Node, endpoint: typeof E1, name: string, address: string, t
   if (row === 0) return 0
   const { names } = node.core
   const { family, octets } = prefixOf(address)
-  return names.renew(endpoint, row, family, octets, 0, names.tick() + ttl)
+  return names.renew(endpoint, row, family, octets, 0, names.tick() + ttl, names.tick())
 }
 
 function wait(node: Node, seconds: number): void {
@@ -80,10 +80,10 @@ test('NameCache.renew prolongs a life, never shortens it, and what was prolonged
   wait(node, TTL)
   renew(node, E1, 'a.x', '192.0.2.1', TTL)
   renew(node, E1, 'a.x', '192.0.2.1', 1)
-  const { scanNumber } = node.core.expiry
+  const { looks } = node.core.expiry
   wait(node, GRACE + 1)
   assert.notEqual(node.rowOf('192.0.2.1'), 0, 'due by its first TTL, which was prolonged')
-  assert.equal(node.core.expiry.scanNumber, scanNumber, 'and no connection was looked at for it')
+  assert.equal(node.core.expiry.looks, looks, 'and no connection was looked at for it')
   wait(node, TTL - 1)
   assert.notEqual(node.rowOf('192.0.2.1'), 0, 'the last second of grace')
   wait(node, 1)

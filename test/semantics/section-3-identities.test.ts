@@ -46,7 +46,7 @@ test('With *.x, a.x and toCIDR 0.0.0.0/0 the first answer for a.x costs one pref
 })
 
 test('10,000 addresses of one name with 50 endpoints selected: one identity, no policy write, one prefix write each', () => {
-  const node = new Node({ pairs: 20_000, addressesPerName: 10_000 })
+  const node = new Node({ pairs: 20_000 })
   node.setEndpoints(
     Array.from({ length: 50 }, (_, i) => mkEndpoint(`e${i}`, [`10.200.0.${i + 1}`])),
   )

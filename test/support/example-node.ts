@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { CoreState } from '../../src/control/core-state.ts'
+import { makeLimits } from '../../src/core/limits.ts'
 import { EndpointControl } from '../../src/control/endpoint-control.ts'
 import { PolicyControl } from '../../src/control/policy-control.ts'
 import { ResourceControl } from '../../src/control/resource-control.ts'
@@ -58,8 +59,7 @@ export class ExampleNode {
     const { datapath } = bench
     const restored = datapath.dump()
     const limits = {
-      pairs: 256,
-      addressesPerName: 100,
+      names: makeLimits({ pairs: 256 }),
       dynamicIdentities: 256,
       policyEntries: 4096,
       configuredPrefixes: 256,

@@ -3,6 +3,7 @@
 // be judged by both. Two endpoints, fake time.
 
 import { CoreState } from '../../src/control/core-state.ts'
+import { makeLimits } from '../../src/core/limits.ts'
 import { EndpointControl } from '../../src/control/endpoint-control.ts'
 import { PolicyControl } from '../../src/control/policy-control.ts'
 import { ResourceControl } from '../../src/control/resource-control.ts'
@@ -83,8 +84,7 @@ export class KernelNode {
       datapath,
       restored,
       limits: {
-        pairs: 4096,
-        addressesPerName: 1000,
+        names: makeLimits({ pairs: 4096 }),
         dynamicIdentities: 4096,
         policyEntries: 16_384,
         configuredPrefixes: 1024,

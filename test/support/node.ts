@@ -9,8 +9,10 @@ import { Transition } from '../../src/control/transition.ts'
 import { formatFault } from '../../src/core/errors.ts'
 import type { EndpointId, Identity } from '../../src/core/ids.ts'
 import { formatPrefix, parsePrefix, widthOf, type Prefix } from '../../src/core/ip.ts'
+import { makeLimits } from '../../src/core/limits.ts'
 import { hashOctets, parseName } from '../../src/core/name.ts'
 import type { DatapathDump } from '../../src/datapath/datapath.ts'
+import type { NameBounds } from '../../src/names/room.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
 import type { DefaultEgress } from '../../src/policy/default-egress.ts'
 import { IdentityLabels } from '../../src/policy/identity-labels.ts'
@@ -22,7 +24,8 @@ import { keyOfPrefix, Recorder, type Verdict } from './recorder.ts'
 
 export interface NodeOptions {
   readonly pairs?: number
-  readonly addressesPerName?: number
+  /** The other bounds of what names teach. */
+  readonly bounds?: Partial<NameBounds>
   readonly dynamicIdentities?: number
   readonly policyEntries?: number
   readonly configuredPrefixes?: number
@@ -60,8 +63,7 @@ export class Node {
       datapath: this.recorder,
       restored: this.restored,
       limits: {
-        pairs: options.pairs ?? 4096,
-        addressesPerName: options.addressesPerName ?? 10_000,
+        names: makeLimits({ ...options.bounds, pairs: options.pairs ?? 4096 }),
         dynamicIdentities: options.dynamicIdentities ?? 4096,
         policyEntries: options.policyEntries ?? 16_384,
         configuredPrefixes: options.configuredPrefixes ?? 1024,
@@ -124,6 +126,7 @@ export class Node {
   ): readonly number[] {
     const wire = wireOf(name)
     const question = { wire, length: wire.length, hash: hashOctets(wire, 0, wire.length) }
+    this.core.names.begin()
     const rows = addresses.map((text) => {
       const { family, octets } = prefixOf(text)
       return this.core.names.learn(endpoint, question, family, octets, 0, ttl)

@@ -48,7 +48,7 @@ function addMapping(state: AdminState, mapping: number, byEndpoint: Map<number, 
     const entry = {
       address,
       expires: formatTime(wallAtZero + pairs.liveUntil[pair]! * SECOND_MS),
-      state: core.names.stateOf(pair, core.expiry.scanNumber),
+      state: core.names.stateOf(pair),
     }
     const known = byEndpoint.get(pairs.endpoint[pair]!)
     if (known === undefined) byEndpoint.set(pairs.endpoint[pair]!, [entry])

@@ -8,6 +8,7 @@ import { Transition } from '../../../src/control/transition.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import type { EndpointId } from '../../../src/core/ids.ts'
 import { parsePrefix, type Prefix } from '../../../src/core/ip.ts'
+import { makeLimits } from '../../../src/core/limits.ts'
 import { hashOctets, parseName } from '../../../src/core/name.ts'
 import type { Datapath } from '../../../src/datapath/datapath.ts'
 import { EbpfDatapath } from '../../../src/datapath/ebpf/adapter.ts'
@@ -56,8 +57,13 @@ export function mkWorld(datapath: Datapath, policies: readonly Policy[], endpoin
     datapath,
     restored,
     limits: {
-      pairs: PAIRS,
-      addressesPerName: PAIRS,
+      names: makeLimits({
+        pairs: PAIRS,
+        'addresses-per-name': PAIRS,
+        'names-per-wildcard': PAIRS,
+        'names-per-address': PAIRS,
+        'pairs-per-endpoint': PAIRS,
+      }),
       dynamicIdentities: 4096,
       policyEntries: 16_384,
       configuredPrefixes: 400_000,

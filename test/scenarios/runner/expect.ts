@@ -63,7 +63,7 @@ function taught({ core, kernel }: World): readonly number[] {
 }
 
 function stateOf(world: World, endpoint: string, name: string, address: string): string {
-  const { names, expiry, ipcache } = world.core
+  const { names, ipcache } = world.core
   const wire = wireOf(name)
   const nameRow = names.names.find(wire, 0, wire.length, hashOctets(wire, 0, wire.length))
   const { family, octets } = prefixOf(address)
@@ -71,7 +71,7 @@ function stateOf(world: World, endpoint: string, name: string, address: string):
   if (nameRow === 0 || prefix === 0) return 'gone'
   const mapping = names.mappings.find(nameRow, prefix)
   const pair = mapping === 0 ? 0 : names.pairs.find(mapping, world.endpoint(endpoint).id)
-  return pair === 0 ? 'gone' : names.stateOf(pair, expiry.scanNumber)
+  return pair === 0 ? 'gone' : names.stateOf(pair)
 }
 
 /** Every number that a scenario can look at, `part.name`. */

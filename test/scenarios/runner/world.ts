@@ -199,8 +199,7 @@ function makeCore(
     datapath,
     restored: datapath.dump(),
     limits: {
-      pairs: Math.min(PAIRS_MAX, limits.pairs),
-      addressesPerName: limits['addresses-per-name'],
+      names: { ...limits, pairs: Math.min(PAIRS_MAX, limits.pairs) },
       dynamicIdentities: limits['dynamic-identities'],
       policyEntries: limits['policy-entries'],
       configuredPrefixes: CONFIGURED_PREFIXES_MAX,

@@ -1,0 +1,136 @@
+// Makes room before an endpoint learns an address that it does not know by that name yet: at each bound of SEMANTICS 6 one
+// pair or name goes in the stated order, an endpoint's own before anybody else's; of `pairs` one of the endpoint that has
+// most. What the batch at hand taught stays, so it can happen that nothing may go: then the new one is refused.
+
+import type { LimitKey } from '../core/limits.ts'
+import type { PairRows } from './pair-rows.ts'
+
+export type NameBound = Extract<
+  LimitKey,
+  'addresses-per-name' | 'names-per-wildcard' | 'names-per-address' | 'pairs-per-endpoint' | 'pairs'
+>
+
+export type NameBounds = Readonly<Record<NameBound, number>>
+
+export interface RoomOptions {
+  readonly bounds: NameBounds
+  readonly rows: PairRows
+  readonly forget: (pair: number) => void
+}
+
+const NEAR = 0.8
+/** Pairs evicted for one name on an address; more share the address with others who keep the name there. */
+const TRIES_MAX = 16
+
+export class Room {
+  readonly #in: RoomOptions
+  /** Evictions and refusals at each bound. */
+  readonly hits: Record<NameBound, number> = {
+    'addresses-per-name': 0,
+    'names-per-wildcard': 0,
+    'names-per-address': 0,
+    'pairs-per-endpoint': 0,
+    pairs: 0,
+  }
+
+  constructor(options: RoomOptions) {
+    this.#in = options
+  }
+
+  /** How much of each bound is used, where it is used most. */
+  uses(): Readonly<Record<NameBound, number>> {
+    const { orders, pairs, wildcards } = this.#in.rows
+    return {
+      'addresses-per-name': orders.largestUse,
+      'names-per-wildcard': wildcards.largest,
+      'names-per-address': orders.largestAddress,
+      'pairs-per-endpoint': orders.count(orders.largestEndpoint),
+      pairs: pairs.slots.used,
+    }
+  }
+
+  /** Whether a bound of pairs is so near that it matters which ones are in use. */
+  get isNear(): boolean {
+    const { bounds, rows } = this.#in
+    const { orders, pairs, wildcards } = rows
+    if (pairs.slots.used > pairs.slots.capacity * NEAR || wildcards.isNear || orders.hasLarge)
+      return true
+    const largest = orders.count(orders.largestEndpoint)
+    return largest > bounds['pairs-per-endpoint'] * NEAR
+  }
+
+  /** For one more name of an endpoint, with these labels. False: nothing may go. */
+  forName(endpoint: number, labels: number): boolean {
+    const { wildcards, orders } = this.#in.rows
+    for (;;) {
+      const use = wildcards.victimFor(endpoint, labels)
+      if (use === 0) break
+      this.hits['names-per-wildcard']++
+      if (use === undefined) return false
+      this.#forgetUse(use)
+    }
+    for (let tries = 0; !wildcards.hasRows(labels); tries++) {
+      const pair = tries < TRIES_MAX ? orders.victimOfEndpoint(orders.largestEndpoint) : 0
+      if (!this.#evict(pair, 'pairs')) return false
+    }
+    return true
+  }
+
+  /** For one more address of a use, 0 when the endpoint does not know the name. */
+  forAddress(use: number): boolean {
+    const { bounds, rows } = this.#in
+    const { uses, orders } = rows
+    if (use === 0 || uses.pairs[use]! < bounds['addresses-per-name']) return true
+    return this.#evict(orders.victimOfUse(use), 'addresses-per-name')
+  }
+
+  /** For one more name on an address. */
+  onAddress(prefix: number): boolean {
+    const { bounds, rows } = this.#in
+    const { orders } = rows
+    const { countOfPrefix } = rows.mappings
+    for (let tries = 0; countOfPrefix[prefix]! >= bounds['names-per-address']; tries++) {
+      const pair = tries < TRIES_MAX ? orders.victimOfAddress(prefix) : 0
+      if (!this.#evict(pair, 'names-per-address')) return false
+    }
+    return true
+  }
+
+  /** For one more pair of an endpoint. */
+  forPair(endpoint: number): boolean {
+    const { bounds, rows } = this.#in
+    const { orders, pairs } = rows
+    if (orders.count(endpoint) >= bounds['pairs-per-endpoint']) {
+      return this.#evict(orders.victimOfEndpoint(endpoint), 'pairs-per-endpoint')
+    }
+    if (pairs.slots.used < pairs.slots.capacity) return true
+    return this.#evict(orders.victimOfEndpoint(orders.largestEndpoint), 'pairs')
+  }
+
+  /** Selectors changed: a wildcard that has too many names now loses what goes first. */
+  trim(): void {
+    const { wildcards } = this.#in.rows
+    for (let use = wildcards.takeOverfull(); use !== 0;) {
+      this.hits['names-per-wildcard']++
+      this.#forgetUse(use)
+      use = wildcards.takeOverfull()
+    }
+  }
+
+  #forgetUse(use: number): void {
+    const { rows, forget } = this.#in
+    const { uses, pairs } = rows
+    for (let pair = uses.firstPair[use]!; pair !== 0;) {
+      const next = pairs.nextOfUse[pair]!
+      forget(pair)
+      pair = next
+    }
+  }
+
+  #evict(pair: number, bound: NameBound): boolean {
+    this.hits[bound]++
+    if (pair === 0) return false
+    this.#in.forget(pair)
+    return true
+  }
+}
