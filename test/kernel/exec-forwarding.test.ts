@@ -50,7 +50,7 @@ describe('namegate exec', { skip }, () => {
   }
 
   async function running(): Promise<LabProcess> {
-    const args = ['--quiet', '--', 'sh', '-c', 'echo up; read line']
+    const args = ['--quiet', '--', 'sh', '-c', 'echo up; sleep 300']
     const run = lab.start({ who: 'root', args })
     await run.until(() => (run.stdout.includes('up') ? true : undefined), 'up', 30_000)
     return run
