@@ -95,6 +95,7 @@ export const COMMANDS = [
     'test',
     'wait',
   ),
+  command('state', 'look into a file of the state folder', 'show', 'check'),
   command('config', 'check the config file, or print its schema', 'check', 'schema'),
   command('version', 'version of this program'),
   command('completion', 'completion for bash'),
@@ -104,7 +105,7 @@ export const COMMANDS = [
 export type CommandName = (typeof COMMANDS)[number]['name']
 
 /** Commands of the contract whose time has not come. */
-export const NOT_BUILT: readonly string[] = ['state']
+export const NOT_BUILT: readonly string[] = []
 
 function command<Name extends string>(
   name: Name,

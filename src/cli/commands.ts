@@ -19,6 +19,7 @@ const LOADERS: Readonly<Record<CommandName, () => Promise<Command>>> = {
   intercept: async () => (await import('./intercept.ts')).interceptCommand,
   match: async () => (await import('./match.ts')).matchCommand,
   policy: async () => (await import('./policy.ts')).policyCommand,
+  state: async () => (await import('./state.ts')).stateCommand,
   config: async () => (await import('./config.ts')).configCommand,
   version: async () => (await import('./version.ts')).versionCommand,
   completion: async () => (await import('./completion.ts')).completionCommand,

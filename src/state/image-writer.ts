@@ -43,7 +43,11 @@ export class ImageWriter implements ImageSink {
   }
 
   numbers(numbers: readonly SavedNumber[]): void {
-    for (const number of numbers) this.#file.add((to) => to.number(number))
+    for (const number of numbers) {
+      // There may be a million, given at once.
+      if (this.#file.mustWait()) this.#file.writeNow(this.#file.filling)
+      this.#file.add((to) => to.number(number))
+    }
   }
 
   pair(record: PairRecord): void {

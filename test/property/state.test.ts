@@ -40,7 +40,10 @@ async function runAll(run: StateRun, disk: MemoryDisk, all: readonly Step[]): Pr
 
 /** As text, in a fixed order. */
 function textOf({ pairs, documents }: Snapshot): string {
-  return JSON.stringify([[...pairs].toSorted(), [...documents].toSorted()])
+  return [...pairs, ...documents]
+    .map((entry) => entry.join(' = '))
+    .toSorted((a, b) => (a < b ? -1 : 1))
+    .join('\n')
 }
 
 function snapshotOf(read: ReadState): Snapshot {

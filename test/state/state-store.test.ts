@@ -223,6 +223,19 @@ test('StateStore waits for the disk by isFull, and gives a journal up rather tha
   assert.notEqual(node.read(disk).state, undefined)
 })
 
+test('StateStore takes as many numbers for an image as there are at once', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  const numbers = Array.from({ length: 50_000 }, (_, i) => ({ id: i, labels: ['x'.repeat(60)] }))
+  const image = store.beginImage()
+  image?.numbers(numbers)
+  image?.end()
+  assert.ok(disk.get('checkpoint.1.new').length > 3_000_000, 'what has no room does not wait')
+  await disk.settle()
+  const found = node.read(disk).state?.numbers ?? []
+  assert.deepEqual(new Set(found.map(({ id }) => id)), new Set(numbers.map(({ id }) => id)))
+})
+
 test('StateStore leaves out a record that no frame takes, and counts it', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
