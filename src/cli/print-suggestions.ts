@@ -1,12 +1,13 @@
 // Suggested policies as `policy suggest` prints them: policy documents, an allow-list, or JSON. The same suggestions give the same
 // text, whenever it is printed.
 
-import type { Collapsed } from '../policy/suggest/collapse.ts'
+import type { NamesAndPatterns } from '../policy/suggest/collapse.ts'
 import { allOf, type Evidence } from '../policy/suggest/evidence.ts'
 import { formatAllowList } from '../policy/suggest/format-allow-list.ts'
 import { formatPolicy, namespaceOf, selectorOf } from '../policy/suggest/format-policy.ts'
 import type { Group } from '../policy/suggest/label-groups.ts'
-import type { SuggestedPeer, Suggestion } from '../policy/suggest/suggest.ts'
+import type { SuggestedPeer } from '../policy/suggest/peers.ts'
+import type { Suggestion } from '../policy/suggest/suggest.ts'
 import { toJson, type CommandOutput } from './command.ts'
 
 export interface Suggested {
@@ -100,7 +101,7 @@ function peerRow(peer: SuggestedPeer): object {
   }
 }
 
-function namesRow({ texts, patterns }: Collapsed): object {
+function namesRow({ texts, patterns }: NamesAndPatterns): object {
   return patterns.size === 0
     ? { names: texts }
     : { names: texts, patterns: Object.fromEntries(patterns) }

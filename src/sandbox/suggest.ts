@@ -17,13 +17,15 @@ export function suggestPolicy({
   for (const { name, asked, verdict } of names.values()) {
     if (verdict !== 'failed') needs.addAsked(name, { ...seen, count: asked })
   }
-  for (const { packets, names: known, ...rest } of connections.values()) {
+  const guarded = new Set<string>()
+  for (const { packets, names: known, isGuarded, ...rest } of connections.values()) {
+    if (isGuarded) guarded.add(rest.address)
     needs.addReached({ ...rest, names: [...known], labels: [] }, { ...seen, count: packets })
   }
   const suggestion = suggest(needs, {
     collapseFrom: Number.POSITIVE_INFINITY,
     nameless: 'leave-out',
-    isGuarded: () => false,
+    isGuarded: (address) => guarded.has(address),
     judgeAsked: () => 'wanted',
     judgeReached: () => 'wanted',
   })

@@ -242,7 +242,7 @@ describe('policySuggestCommand', () => {
     )
     assert.match(out, /    # \*\.cdn\.example stands for 3 names\.\n    - toPorts:/)
     assert.match(out, /              - matchPattern: '\*\.cdn\.example'\n/)
-    assert.doesNotMatch(out, /example\.com.*\*/)
+    assert.doesNotMatch(out, /toFQDNs:\n +- matchPattern/, 'two were reached at 443, one at 80')
     const many = Array.from({ length: 64 }, (_, i) => mkLine({ name: `n${i}.many.example` }))
     assert.match(
       (await suggest('--flows', put('many.jsonl', many))).out,
@@ -250,6 +250,29 @@ describe('policySuggestCommand', () => {
     )
     const fewer = await suggest('--flows', put('many.jsonl', many.slice(1)))
     assert.doesNotMatch(fewer.out, /\*/)
+  })
+
+  it('makes a pattern at the port that siblings share, and leaves the others what else they were reached at', async () => {
+    const reached = (label: string, port: number): string =>
+      mkLine({ peer: '192.0.2.1', port, names: [`${label}.cdn.example`] })
+    const file = put('ports.jsonl', [
+      reached('a', 443),
+      reached('b', 443),
+      reached('c', 443),
+      reached('a', 80),
+    ])
+    const { out } = await suggest('--flows', file, '--collapse', '3')
+    const rules = out.split('\n').filter((line) => /match(?:Name|Pattern)|port:/.test(line))
+    assert.deepEqual(
+      rules.map((line) => line.trim()),
+      [
+        '- matchName: a.cdn.example',
+        "- { port: '80', protocol: TCP }",
+        "- matchPattern: '*.cdn.example'",
+        "- { port: '443', protocol: TCP }",
+      ],
+    )
+    assert.match(out, /# 3 flows of shop-1, .*\n    # \*\.cdn\.example stands for 3 names\./)
   })
 
   it('prints an allow-list that says less, and says what it leaves out', async () => {

@@ -85,7 +85,14 @@ test('suggestPolicy is a policy that the loader takes, and allows what was seen 
   assert.match(text, /^# Left out, because no policy can name it: "a b\.example"$/m)
   assert.match(
     text,
-    /^# Left out, because no name was answered with the address: 2001:db8::9 80\/TCP$/m,
+    /^# Left out, because no name was answered with the address: \[2001:db8::9\]:80\/TCP$/m,
+  )
+})
+
+test('suggestPolicy tells guarded addresses from those that no name led to', () => {
+  assert.match(
+    suggestPolicy(SEEN),
+    /^# Left out, because its address is guarded: 169\.254\.169\.254:80\/TCP$/m,
   )
 })
 

@@ -5,6 +5,13 @@ export interface Collapsed {
   /** Names and patterns, sorted by what stands behind the first label. */
   readonly texts: readonly string[]
   /** `*.example.com` -> names that it stands for. */
+  readonly patterns: ReadonlyMap<string, readonly string[]>
+}
+
+/** The same, as it is told. */
+export interface NamesAndPatterns {
+  readonly texts: readonly string[]
+  /** `*.example.com` -> how many names it stands for. */
   readonly patterns: ReadonlyMap<string, number>
 }
 
@@ -19,11 +26,11 @@ export function collapse(names: Iterable<string>, from: number): Collapsed {
     if (!name.includes('.') || parent.split('.').length < PARENT_LABELS_MIN) texts.push(name)
     else siblings.set(parent, [...(siblings.get(parent) ?? []), name])
   }
-  const patterns = new Map<string, number>()
+  const patterns = new Map<string, readonly string[]>()
   for (const [parent, those] of siblings) {
     if (those.length < from) texts.push(...those)
     else {
-      patterns.set(`*.${parent}`, those.length)
+      patterns.set(`*.${parent}`, those)
       texts.push(`*.${parent}`)
     }
   }

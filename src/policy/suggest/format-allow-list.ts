@@ -2,7 +2,8 @@
 // names that were asked and never reached stand in comments. Pure.
 
 import { namespaceOf, leftOutWords, selectorOf } from './format-policy.ts'
-import type { Suggestion, SuggestedRule } from './suggest.ts'
+import type { SuggestedRule } from './peers.ts'
+import type { Suggestion } from './suggest.ts'
 
 /** Without any name it is comments only. */
 export function formatAllowList(suggestion: Suggestion, heading: readonly string[]): string {

@@ -2,8 +2,9 @@
 // programs' parsers and our own loader take it. Pure.
 
 import { DEFAULT_NAMESPACE, DEFAULT_SOURCE, NAMESPACE_KEY, splitLabel } from '../labels.ts'
-import type { Collapsed } from './collapse.ts'
-import { isEmpty, type LeftOut, type SuggestedPeer, type Suggestion } from './suggest.ts'
+import type { NamesAndPatterns } from './collapse.ts'
+import type { SuggestedPeer } from './peers.ts'
+import { isEmpty, type LeftOut, type Suggestion } from './suggest.ts'
 
 export interface PolicyText {
   readonly name: string
@@ -111,7 +112,7 @@ function selectorLines(head: string, selector: ReadonlyMap<string, string>): rea
   return [head, '    matchLabels:', ...pairs]
 }
 
-function patternWords({ patterns }: Collapsed): readonly string[] {
+function patternWords({ patterns }: NamesAndPatterns): readonly string[] {
   return [...patterns].map(([pattern, names]) => `    # ${pattern} stands for ${names} names.`)
 }
 

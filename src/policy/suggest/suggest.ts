@@ -4,26 +4,10 @@
 
 import { parseMatchName } from '../pattern.ts'
 import { splitLabel } from '../labels.ts'
-import { collapse, compare, type Collapsed } from './collapse.ts'
-import { allOf, Evidence } from './evidence.ts'
+import { collapse, compare, type NamesAndPatterns } from './collapse.ts'
+import { allOf, type Evidence } from './evidence.ts'
 import type { Needs, Reached } from './needs.ts'
-
-export type SuggestedPeer =
-  | { readonly kind: 'names'; readonly names: Collapsed }
-  | { readonly kind: 'addresses'; readonly prefixes: readonly string[] }
-  /** Labels of one kind of known endpoints or resources. */
-  | { readonly kind: 'endpoints'; readonly labels: readonly string[] }
-
-export interface SuggestedRule {
-  readonly peer: SuggestedPeer
-  readonly ports: readonly Port[]
-  readonly evidence: Evidence
-}
-
-export interface Port {
-  readonly port: number
-  readonly protocol: string
-}
+import { Peers, type PeerText, type SuggestedRule } from './peers.ts'
 
 export interface LeftOut {
   readonly what: string
@@ -34,7 +18,7 @@ export interface LeftOut {
 export interface Suggestion {
   readonly labels: readonly string[]
   /** Names to ask for; undefined when none has to be. */
-  readonly asked: { readonly names: Collapsed; readonly evidence: Evidence } | undefined
+  readonly asked: { readonly names: NamesAndPatterns; readonly evidence: Evidence } | undefined
   readonly rules: readonly SuggestedRule[]
   readonly leftOut: readonly LeftOut[]
 }
@@ -70,47 +54,31 @@ export function suggest(needs: Needs, options: SuggestOptions): Suggestion {
     if (judged === 'wanted') asked.set(name, evidence)
     if (judged === 'denied') leftOut.push({ what: name, why: 'a rule denies asking', evidence })
   }
-  const peers = new Map<string, Found>()
+  const peers = new Peers()
   for (const reached of needs.reached) {
     const why = whyNot(labels, reached, options)
     if (why === 'allowed') continue
     if (why !== undefined) leftOut.push({ what: placeOf(reached), why, evidence: reached.evidence })
-    else for (const peer of peersOf(reached, needs.asked)) note(peers, peer, reached)
+    else for (const peer of peersOf(reached, needs.asked)) peers.add(peer, reached)
   }
-  const names = collapse(asked.keys(), options.collapseFrom)
   return {
     labels,
-    asked: asked.size === 0 ? undefined : { names, evidence: allOf(asked.values()) },
-    rules: rulesOf([...peers.values()], options.collapseFrom),
+    asked: askedOf(asked, options.collapseFrom),
+    rules: peers.rules(options.collapseFrom),
     leftOut: leftOut.sort((a, b) => compare(a.why, b.why) || compare(a.what, b.what)),
   }
+}
+
+function askedOf(asked: ReadonlyMap<string, Evidence>, collapseFrom: number): Suggestion['asked'] {
+  if (asked.size === 0) return undefined
+  const { texts, patterns } = collapse(asked.keys(), collapseFrom)
+  const counts = [...patterns].map(([text, names]): [string, number] => [text, names.length])
+  return { names: { texts, patterns: new Map(counts) }, evidence: allOf(asked.values()) }
 }
 
 /** Whether there is anything to allow. */
 export function isEmpty({ asked, rules }: Suggestion): boolean {
   return asked === undefined && rules.length === 0
-}
-
-/** One thing that was reached, with all ports of it. */
-interface Found {
-  readonly kind: SuggestedPeer['kind']
-  /** A name, a prefix, or labels as JSON. */
-  readonly text: string
-  readonly ports: Map<string, Port>
-  readonly evidence: Evidence
-}
-
-function note(
-  peers: Map<string, Found>,
-  peer: Pick<Found, 'kind' | 'text'>,
-  reached: Reached,
-): void {
-  const key = `${peer.kind} ${peer.text}`
-  const found = peers.get(key) ?? { ...peer, ports: new Map(), evidence: new Evidence() }
-  const { port, protocol, evidence } = reached
-  found.ports.set(portKey({ port, protocol }), { port, protocol })
-  found.evidence.merge(evidence)
-  peers.set(key, found)
 }
 
 /** Why it is no part of a policy; undefined when it is. */
@@ -133,10 +101,7 @@ function whyNot(
  * By what a policy can allow it: labels of a known peer, else the names that the endpoints themselves asked, else
  * all that the address was answered for, else the address.
  */
-function peersOf(
-  reached: Reached,
-  asked: ReadonlyMap<string, Evidence>,
-): readonly Pick<Found, 'kind' | 'text'>[] {
+function peersOf(reached: Reached, asked: ReadonlyMap<string, Evidence>): readonly PeerText[] {
   const labels = peerLabels(reached)
   if (labels.length > 0) return [{ kind: 'endpoints', text: JSON.stringify(labels) }]
   const names = reached.names.filter(isPlain)
@@ -152,52 +117,8 @@ export function peerLabels({ labels }: Pick<Reached, 'labels'>): readonly string
   return labels.filter((label) => !DERIVED.includes(splitLabel(label).source))
 }
 
-/** Names, then peers, then addresses; of those at the same ports one rule. */
-function rulesOf(found: readonly Found[], collapseFrom: number): readonly SuggestedRule[] {
-  const groups = new Map<string, Found[]>()
-  for (const each of found) {
-    const ports = [...each.ports.keys()].sort().join(' ')
-    const alone = each.kind === 'endpoints' ? each.text : ''
-    const key = `${ORDER.indexOf(each.kind)} ${ports} ${alone}`
-    groups.set(key, [...(groups.get(key) ?? []), each])
-  }
-  return [...groups]
-    .sort(([a], [b]) => compare(a, b))
-    .map(([, those]) => {
-      const [one] = those
-      const ports = [...(one?.ports.values() ?? [])].sort((a, b) => compare(portKey(a), portKey(b)))
-      const evidence = allOf(those.map((each) => each.evidence))
-      return { peer: peerOf(one?.kind ?? 'names', those, collapseFrom), ports, evidence }
-    })
-}
-
-const ORDER: readonly SuggestedPeer['kind'][] = ['names', 'endpoints', 'addresses']
-
-function peerOf(
-  kind: SuggestedPeer['kind'],
-  those: readonly Found[],
-  collapseFrom: number,
-): SuggestedPeer {
-  const texts = those.map(({ text }) => text)
-  switch (kind) {
-    case 'names':
-      return { kind, names: collapse(texts, collapseFrom) }
-    case 'addresses':
-      return { kind, prefixes: texts.sort() }
-    case 'endpoints': {
-      const labels: unknown = JSON.parse(texts[0] ?? '[]')
-      return { kind, labels: Array.isArray(labels) ? labels.map(String) : [] }
-    }
-  }
-}
-
 function isPlain(name: string): boolean {
   return parseMatchName(name).kind === 'ok'
-}
-
-/** Sorts by number, then protocol. */
-function portKey({ port, protocol }: Port): string {
-  return `${String(port).padStart(5, '0')}/${protocol}`
 }
 
 /** `[2001:db8::9]:443/TCP`, for protocols without ports `192.0.2.1 ICMP`. */
