@@ -211,7 +211,7 @@ export class Daemon {
   async start(): Promise<void> {
     this.sources.load()
     // A bypass that was set by hand stays until it is taken back by hand.
-    const configured = this.audit.node ? 'audit' : 'enforce'
+    const configured = this.audit.node.on ? 'audit' : 'enforce'
     this.setMode(this.#restored.mode === 'bypass' ? 'bypass' : configured)
     // What the proxy sends from another network namespace passes no fence.
     if (!this.#isOutside) this.datapath.setOwnTraffic?.(ownTraffic(this.config, this.servers))

@@ -43,7 +43,7 @@ export function explainBody(state: AdminState, body: unknown): ExplainAnswer {
 /** With what makes its denied packets and queries pass. */
 function askerOf(state: AdminState, endpoint: Endpoint): Asker {
   const { id, labels, hook, audit } = endpoint
-  const origin = audit ? (state.auditOrigin(endpoint) ?? 'the endpoint') : undefined
+  const origin = audit ? (state.auditOf(endpoint).origin ?? 'the endpoint') : undefined
   const audited = state.mode() === 'audit' ? 'the node' : origin
   return { id, labels, hook, audited }
 }

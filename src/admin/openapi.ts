@@ -28,7 +28,8 @@ const READ: Readonly<Record<string, PathText>> = {
       'JSON lines; follow=1 goes on, verdict= takes a verdict or kind, last= so many of the latest',
   },
   '/v1/flows/kept': {
-    summary: 'JSON lines kept on disk, oldest first: flows of a kind with count, time of the first and last; older=1: only those that began before those of /v1/flows',
+    summary:
+      'JSON lines kept on disk, oldest first: flows of a kind with count, time of the first and last; older=1: only those that began before those of /v1/flows',
   },
   '/v1/openapi.json': { summary: 'This document' },
 }
@@ -87,6 +88,7 @@ const SCHEMAS = {
     endpoints: NUMBER,
     selectors: TEXTS,
     unseen: TEXTS,
+    audited: FLAG,
     state: oneOf('in-force', 'last-good', 'rejected'),
     error: TEXT_OR_NULL,
   }),
@@ -179,7 +181,7 @@ const SCHEMAS = {
     selectors: TEXTS,
     identities: { type: 'array', items: NUMBER },
     labels: TEXTS,
-    default: fields({ egress: TEXT, policies: TEXTS }),
+    default: fields({ egress: TEXT, policies: TEXTS, audited: TEXTS }),
     nearest: {
       anyOf: [fields({ policy: TEXT, file: TEXT, line: NUMBER, missing: TEXT }), { type: 'null' }],
     },
@@ -189,8 +191,8 @@ const SCHEMAS = {
   Audit: {
     type: 'object',
     properties: {
-      scope: oneOf('node', 'endpoint', 'selector'),
-      on: FLAG,
+      scope: oneOf('node', 'endpoint', 'selector', 'all'),
+      on: { type: ['boolean', 'null'] },
       name: TEXT,
       matchLabels: MAPPING,
     },

@@ -40,26 +40,30 @@ export function parseMode(body: unknown): Parsed<Mode | 'pinned'> {
 
 export interface AuditRequest {
   readonly scope: AuditScope
-  readonly on: boolean
+  /** Undefined: as if nothing had been said at run time. */
+  readonly on: boolean | undefined
 }
 
 const AUDIT_FORM =
-  'body: expected {"on": true | false} with {"scope": "node"}, {"scope": "endpoint", "name": TEXT} or {"scope": "selector", "matchLabels": {KEY: VALUE}}'
+  'body: expected {"on": true | false} with {"scope": "node"}, {"scope": "endpoint", "name": TEXT} or {"scope": "selector", "matchLabels": {KEY: VALUE}}; {"on": null} takes that back, of {"scope": "all"} everything'
 
 export function parseAudit(body: unknown): Parsed<AuditRequest> {
   const fields = fieldsOf(body, ['scope', 'on', 'name', 'matchLabels'])
   const on = fields?.get('on')
   const scope = fields === undefined ? undefined : scopeOf(fields)
-  if (scope === undefined || typeof on !== 'boolean') return bad(AUDIT_FORM)
-  return { kind: 'ok', value: { scope, on } }
+  if (scope === undefined || (typeof on !== 'boolean' && on !== null)) return bad(AUDIT_FORM)
+  if (scope.kind === 'all' && on !== null) return bad(AUDIT_FORM)
+  return { kind: 'ok', value: { scope, on: on ?? undefined } }
 }
 
 function scopeOf(fields: ReadonlyMap<string, unknown>): AuditScope | undefined {
   const name = fields.get('name')
   const matchLabels = fields.get('matchLabels')
-  switch (fields.get('scope')) {
+  const which = fields.get('scope')
+  switch (which) {
     case 'node':
-      return name === undefined && matchLabels === undefined ? { kind: 'node' } : undefined
+    case 'all':
+      return name === undefined && matchLabels === undefined ? { kind: which } : undefined
     case 'endpoint':
       return typeof name === 'string' && matchLabels === undefined
         ? { kind: 'endpoint', name }

@@ -106,7 +106,8 @@ async function setAudit(state: AdminState, request: IncomingMessage): Promise<An
   if (audit.kind === 'bad') return failure(400, audit.reason)
   const { scope, on } = audit.value
   const result = state.setAudit(scope, on)
-  if (result.kind === 'ok') return object({ on, mode: state.mode(), endpoints: result.endpoints })
+  if (result.kind === 'ok')
+    return object({ on: on ?? null, mode: state.mode(), endpoints: result.endpoints })
   const name = scope.kind === 'endpoint' ? scope.name : ''
   return failure(404, `no endpoint is named ${JSON.stringify(name)}`)
 }

@@ -10,7 +10,7 @@ export interface EndpointShape {
   readonly addresses: readonly string[]
   readonly labels: readonly string[]
   readonly enforcing: boolean
-  /** Why it isn't enforcing, or where its audit was turned on; empty when there is nothing to say. */
+  /** Why it isn't enforcing, and what was said of its audit, the node's and its policies', and where; mostly empty. */
   readonly reason: string
   readonly audit: boolean
   readonly policies: readonly string[]
@@ -53,6 +53,8 @@ export interface PolicyShape {
   readonly selectors: readonly string[]
   /** Those of names that matched nothing that was asked and answered since they came into force. */
   readonly unseen: readonly string[]
+  /** It takes nothing away (`namegate.io/audit`). */
+  readonly audited: boolean
   readonly state: 'in-force' | 'last-good' | 'rejected'
   /** `file:line:column: message`, one a line. */
   readonly error: string | null

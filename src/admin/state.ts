@@ -4,6 +4,7 @@
 
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
+import type { AuditDecision } from '../control/audit-control.ts'
 import type { CoreState } from '../control/core-state.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
 import type { ListedResource, ResourceOutcome } from '../control/resource-outcome.ts'
@@ -41,6 +42,8 @@ export type AuditScope =
   | { readonly kind: 'node' }
   | { readonly kind: 'endpoint'; readonly name: string }
   | { readonly kind: 'selector'; readonly selector: LabelSelector }
+  /** Everything that was said at run time; only to take it back. */
+  | { readonly kind: 'all' }
 
 export type AuditResult =
   | { readonly kind: 'ok'; readonly endpoints: readonly string[] }
@@ -76,14 +79,17 @@ export interface AdminState {
   /** What keeps the daemon from being ready; empty when it is. */
   notReady(): readonly string[]
   mode(): Mode
-  /** Where an endpoint's audit was turned on (`endpoints file`, `run time`, ...); undefined when it isn't. */
-  auditOrigin(endpoint: Endpoint): string | undefined
+  /** Whether an endpoint itself is audited, and where that was said (`endpoints file`, `run time`, ...). */
+  auditOf(endpoint: Endpoint): AuditDecision
+  /** Whether the whole node is, likewise. */
+  nodeAudit(): AuditDecision
   limits(): readonly LimitUse[]
   /** The text of `GET /metrics`, in the exposition format. */
   metrics(): Promise<string>
   /** `pinned`: takes over what the datapath has by now. */
   setMode(mode: Mode | 'pinned'): void
-  setAudit(scope: AuditScope, on: boolean): AuditResult
+  /** Undefined: what was said at run time is taken back. */
+  setAudit(scope: AuditScope, on: boolean | undefined): AuditResult
   /** Adds an external resource or changes it, by the body of the request. */
   setResource(name: string, body: unknown): ResourceOutcome
   removeResource(name: string): ResourceOutcome

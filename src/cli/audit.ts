@@ -1,4 +1,4 @@
-// `namegate audit on|off`: at run time, for the node, one endpoint or those with certain labels.
+// `namegate audit on|off|reset`: at run time, for the node, one endpoint or those with certain labels.
 
 import { openClient } from './client.ts'
 import {
@@ -11,15 +11,17 @@ import {
 } from './command.ts'
 import { fieldsOf, listOf, textOf } from './fields.ts'
 
-const HELP = `Usage: namegate audit on|off [--node | --endpoint NAME | --selector KEY=VALUE,...] [--config FILE | --socket PATH]
+const HELP = `Usage: namegate audit on|off|reset [--node | --endpoint NAME | --selector KEY=VALUE,...] [--config FILE | --socket PATH]
 
 In audit, what policy denies passes and is counted and reported ('namegate flows --verdict audit'). The setting holds
-until it is changed, also over restarts.
+until it is changed, also over restarts, and wins over config and endpoints file; reset takes it back, so that these
+decide again. A policy is audited by its annotation namegate.io/audit: "true". 'get endpoints' says what holds and why.
 
 Options:
   --node            the whole node (the default)
   --endpoint NAME   one endpoint
   --selector ...    every endpoint with these labels, also those that come later
+  --all             with reset: everything that was ever set
   -o json           what was set, as one JSON object on stdout
   --config FILE     config that names the daemon's socket
   --socket PATH     the daemon's socket
@@ -30,7 +32,13 @@ Exit codes: 0 ok, 2 wrong use or no such endpoint, 3 no daemon.
 Examples:
   namegate audit on --endpoint shop-1
   namegate audit off --selector app=shop,k8s:io.kubernetes.pod.namespace=prod
+  namegate audit reset --all
 `
+const SETTINGS: ReadonlyMap<string | undefined, boolean | null> = new Map([
+  ['on', true],
+  ['off', false],
+  ['reset', null],
+])
 
 export async function auditCommand(
   args: readonly string[],
@@ -38,25 +46,28 @@ export async function auditCommand(
 ): Promise<number> {
   const read = readArguments(args, HELP, output, {
     node: { type: 'boolean' },
+    all: { type: 'boolean' },
     endpoint: { type: 'string' },
     selector: { type: 'string' },
     socket: { type: 'string' },
   })
   if (typeof read === 'number') return read
   const [setting, ...rest] = read.positionals
-  if ((setting !== 'on' && setting !== 'off') || rest.length > 0) {
-    return usageError('audit needs on or off', HELP, output)
+  const on = SETTINGS.get(setting)
+  if (setting === undefined || on === undefined || rest.length > 0) {
+    return usageError('audit needs on, off or reset', HELP, output)
   }
   const scope = scopeOf(read)
   if (typeof scope === 'string') return usageError(scope, HELP, output)
-  const body = { ...scope, on: setting === 'on' }
+  if (scope.scope === 'all' && on !== null) return usageError('--all is for reset', HELP, output)
+  const body = { ...scope, on }
   const answer = fieldsOf(await (await openClient(read)).get('/v1/audit', { body }))
   output.stdout(read.texts.has('output') ? toJson(answer) : formatResult(setting, scope, answer))
   return EXIT_OK
 }
 
 type Scope =
-  | { readonly scope: 'node' }
+  | { readonly scope: 'node' | 'all' }
   | { readonly scope: 'endpoint'; readonly name: string }
   | { readonly scope: 'selector'; readonly matchLabels: Readonly<Record<string, string>> }
 
@@ -64,12 +75,13 @@ type Scope =
 function scopeOf({ texts, flags }: ParsedArguments): Scope | string {
   const endpoint = texts.get('endpoint')
   const selector = texts.get('selector')
-  const given = [endpoint, selector, flags.has('node') ? '' : undefined]
-  if (given.filter((each) => each !== undefined).length > 1) {
-    return 'audit takes one of --node, --endpoint and --selector'
+  const whole = (['node', 'all'] as const).filter((flag) => flags.has(flag))
+  const given = [endpoint, selector].filter((each) => each !== undefined)
+  if (given.length + whole.length > 1) {
+    return 'audit takes one of --node, --endpoint, --selector and --all'
   }
   if (endpoint !== undefined) return { scope: 'endpoint', name: endpoint }
-  if (selector === undefined) return { scope: 'node' }
+  if (selector === undefined) return { scope: whole[0] ?? 'node' }
   const matchLabels = new Map<string, string>()
   for (const part of selector.split(',')) {
     const equals = part.indexOf('=')
@@ -87,6 +99,7 @@ function formatResult(
   if (scope.scope === 'node') {
     return `audit ${setting} for the node; mode is ${textOf(answer['mode'])}\n`
   }
+  if (scope.scope === 'all') return `audit reset for all; mode is ${textOf(answer['mode'])}\n`
   const names = listOf(answer['endpoints']).map(textOf)
   const whom = names.length === 0 ? 'no endpoint that is known now' : names.join(', ')
   return `audit ${setting} for ${whom}\n`

@@ -20,9 +20,13 @@ export const NO_AUDIT_SETTINGS: AuditSettings = { node: undefined, endpoints: {}
 
 export interface AuditDecision {
   readonly on: boolean
-  /** What turned it on; undefined when it is off. */
+  /** Where that was said; undefined when nobody said anything. */
   readonly origin: string | undefined
 }
+
+const RUN_TIME = 'run time'
+const CONFIG = 'config'
+const UNSAID: AuditDecision = { on: false, origin: undefined }
 
 /** What is known of an endpoint from its source. */
 export interface Auditable {
@@ -50,51 +54,56 @@ export class AuditControl {
   }
 
   /** Whether the whole node is audited. */
-  get node(): boolean {
-    return this.#settings.node ?? this.#node
+  get node(): AuditDecision {
+    const { node } = this.#settings
+    if (node !== undefined) return { on: node, origin: RUN_TIME }
+    return this.#node ? { on: true, origin: CONFIG } : UNSAID
   }
 
-  setNode(on: boolean): void {
+  /** Undefined takes back what was said before; so in what follows. */
+  setNode(on: boolean | undefined): void {
     this.#change({ ...this.#settings, node: on })
   }
 
-  setEndpoint(name: string, on: boolean): void {
-    this.#change({ ...this.#settings, endpoints: { ...this.#settings.endpoints, [name]: on } })
+  setEndpoint(name: string, on: boolean | undefined): void {
+    const others = Object.entries(this.#settings.endpoints).filter(([each]) => each !== name)
+    const endpoints = Object.fromEntries(on === undefined ? others : [...others, [name, on]])
+    this.#change({ ...this.#settings, endpoints })
   }
 
-  setSelector(selector: LabelSelector, on: boolean): void {
+  setSelector(selector: LabelSelector, on: boolean | undefined): void {
     const matchLabels = Object.fromEntries(selector.matchLabels)
     const key = JSON.stringify(matchLabels)
     const others = this.#settings.selectors.filter(
       (each) => JSON.stringify(each.matchLabels) !== key,
     )
-    this.#change({ ...this.#settings, selectors: [...others, { matchLabels, on }] })
+    const selectors = on === undefined ? others : [...others, { matchLabels, on }]
+    this.#change({ ...this.#settings, selectors })
+  }
+
+  /** Takes back everything that was said at run time. */
+  reset(): void {
+    this.#change(NO_AUDIT_SETTINGS)
   }
 
   decide(endpoint: Auditable): AuditDecision {
     const { endpoints } = this.#settings
     // An endpoint may have the name of something that every object has.
     const said = Object.hasOwn(endpoints, endpoint.name) ? endpoints[endpoint.name] : undefined
-    if (said !== undefined) return decision(said, 'run time')
+    if (said !== undefined) return { on: said, origin: RUN_TIME }
     const labels = indexLabels(endpoint.labels)
     const matching = this.#settings.selectors.filter(({ matchLabels }) =>
       selectorMatches({ matchLabels: new Map(Object.entries(matchLabels)) }, labels),
     )
     const last = matching.at(-1)
-    if (last !== undefined) return decision(last.on, 'run time, by selector')
-    if (endpoint.audit) return decision(true, 'endpoints file')
-    return decision(
-      this.#selectors.some((each) => selectorMatches(each, labels)),
-      'config',
-    )
+    if (last !== undefined) return { on: last.on, origin: `${RUN_TIME}, by selector` }
+    if (endpoint.audit) return { on: true, origin: 'endpoints file' }
+    const isSelected = this.#selectors.some((each) => selectorMatches(each, labels))
+    return isSelected ? { on: true, origin: CONFIG } : UNSAID
   }
 
   #change(settings: AuditSettings): void {
     this.#settings = settings
     this.#save(settings)
   }
-}
-
-function decision(on: boolean, origin: string): AuditDecision {
-  return { on, origin: on ? origin : undefined }
 }

@@ -9,6 +9,7 @@ import { AdminServer } from '../../src/admin/server.ts'
 import { http, mkAdmin } from '../support/admin.ts'
 import { mkPolicyNode } from '../support/policy-node.ts'
 
+const RUN_TIME = { on: true, origin: 'run time' }
 const POLICY = `egress: [ { toFQDNs: [ { matchPattern: "*.cilium.io" } ], toPorts: [ { ports: [ { port: "443" } ] } ] } ]`
 
 test('explainBody answers about an endpoint of the node, from what is in force', () => {
@@ -42,7 +43,7 @@ test('explainBody says what audit lets pass, and who turned it on', () => {
   ] as const
   for (const [mode, audited, verdict, words] of rows) {
     node.endpoints.setAudit(node.endpoint('a'), audited)
-    const { state } = mkAdmin(node, { mode: () => mode, auditOrigin: () => 'run time' })
+    const { state } = mkAdmin(node, { mode: () => mode, auditOf: () => RUN_TIME })
     const answer = explainBody(state, question)
     assert.ok(answer.kind === 'ok')
     assert.equal(answer.value.verdict, verdict)

@@ -62,15 +62,23 @@ test('endpointRows gives the contract shape, with why nothing fences it', () => 
   assert.deepEqual([...endpointRows(state)], [{ ...row, enforcing: false, reason: 'mode bypass' }])
 })
 
-test('endpointRows says where audit was turned on', () => {
+test('endpointRows says at which level audit was turned on or off, and where', () => {
   const node = mkNode()
   node.recorder.hook = { kind: 'attached' }
-  const { state } = mkAdmin(node, { auditOrigin: () => 'run time' })
-  const [row] = [...endpointRows(state)]
-  assert.deepEqual([row?.audit, row?.reason], [true, 'audit: run time'])
+  const shown = (on: boolean, origin: string | undefined): unknown => {
+    const { state } = mkAdmin(node, { auditOf: () => ({ on, origin }) })
+    const [row] = [...endpointRows(state)]
+    return [row?.audit, row?.reason]
+  }
+  assert.deepEqual(shown(false, undefined), [false, ''])
+  assert.deepEqual(shown(true, 'run time'), [true, 'audit: run time'])
+  assert.deepEqual(shown(false, 'run time'), [false, 'audit off: run time'])
+  node.setPolicies(POLICIES.map((policy) => ({ ...policy, audited: true })))
+  const ofPolicy = 'audit: policies policy-0'
+  assert.deepEqual(shown(false, undefined), [false, ofPolicy], 'the endpoint is not as a whole')
   node.recorder.setMode('audit')
-  const [other] = [...endpointRows(mkAdmin(node).state)]
-  assert.deepEqual([other?.audit, other?.reason], [true, 'audit: node'])
+  const all = `audit: endpoints file; audit: node, config; ${ofPolicy}`
+  assert.deepEqual(shown(true, 'endpoints file'), [true, all])
 })
 
 test('policyRows gives each document, and a rejected file as a row of its own', () => {
@@ -95,6 +103,7 @@ test('policyRows gives each document, and a rejected file as a row of its own', 
         endpoints: 1,
         selectors: ['*.x.example', 'host', 'w.x.example'],
         unseen: ['*.x.example', 'w.x.example'],
+        audited: false,
         ...shared,
       },
       {
@@ -104,6 +113,7 @@ test('policyRows gives each document, and a rejected file as a row of its own', 
         endpoints: 0,
         selectors: ['198.18.0.0/16'],
         unseen: [],
+        audited: false,
         ...shared,
       },
       {
@@ -114,6 +124,7 @@ test('policyRows gives each document, and a rejected file as a row of its own', 
         endpoints: 0,
         selectors: [],
         unseen: [],
+        audited: false,
         state: 'rejected',
         error,
       },

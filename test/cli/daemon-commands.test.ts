@@ -152,6 +152,8 @@ test('auditCommand asks for one scope, the node by default', async () => {
     [['on'], 'audit on for the node; mode is enforce\n'],
     [['off', '--node'], 'audit off for the node; mode is enforce\n'],
     [['on', '--endpoint', 'shop'], 'audit on for a\n'],
+    [['reset', '--all'], 'audit reset for all; mode is enforce\n'],
+    [['reset', '--endpoint', 'shop'], 'audit reset for a\n'],
     [['off', '--selector', 'app=shop,k8s:a=b=c'], 'audit off for a\n'],
   ]
   for (const [args, out] of rows) {
@@ -171,6 +173,8 @@ test('auditCommand asks for one scope, the node by default', async () => {
     ['maybe'],
     ['on', '--node', '--endpoint', 'a'],
     ['on', '--selector', 'a'],
+    ['on', '--all'],
+    ['reset', '--all', '--node'],
   ]) {
     assert.equal((await runCommand(auditCommand, ...args)).code, 2, args.join(' '))
   }

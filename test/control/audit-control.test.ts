@@ -24,24 +24,38 @@ function mkEndpoint(name: string, audit = false) {
   return { name, labels: ['external:app=shop'], audit }
 }
 
+function nodeOf(audit: AuditControl): boolean {
+  const { on, origin } = audit.node
+  assert.equal(origin, on ? 'run time' : undefined)
+  return on
+}
+
 const SHOP = { matchLabels: { app: 'shop' } }
 
 const ROWS: readonly (readonly [
   why: string,
   given: Given,
   file: boolean,
+  on: boolean,
   origin: string | undefined,
 ])[] = [
-  ['nobody said anything', {}, false, undefined],
-  ['its file says so', {}, true, 'endpoints file'],
-  ['a selector of the config matches', { selectors: [{ app: 'shop' }] }, false, 'config'],
-  ['one that does not match', { selectors: [{ app: 'other' }] }, false, undefined],
-  ['run time wins over its file', { settings: { endpoints: { e: false } } }, true, undefined],
-  ['run time says so', { settings: { endpoints: { e: true } } }, false, 'run time'],
+  ['nobody said anything', {}, false, false, undefined],
+  ['its file says so', {}, true, true, 'endpoints file'],
+  ['a selector of the config matches', { selectors: [{ app: 'shop' }] }, false, true, 'config'],
+  ['one that does not match', { selectors: [{ app: 'other' }] }, false, false, undefined],
+  [
+    'run time wins over its file',
+    { settings: { endpoints: { e: false } } },
+    true,
+    false,
+    'run time',
+  ],
+  ['run time says so', { settings: { endpoints: { e: true } } }, false, true, 'run time'],
   [
     'a selector of run time',
     { settings: { selectors: [{ ...SHOP, on: true }] } },
     false,
+    true,
     'run time, by selector',
   ],
   [
@@ -55,20 +69,21 @@ const ROWS: readonly (readonly [
       },
     },
     true,
-    undefined,
+    false,
+    'run time, by selector',
   ],
   [
     'its name wins over a selector',
     { settings: { endpoints: { e: true }, selectors: [{ ...SHOP, on: false }] } },
     false,
+    true,
     'run time',
   ],
 ]
 
-for (const [why, given, file, origin] of ROWS) {
-  test(`AuditControl decides ${origin === undefined ? 'off' : origin}: ${why}`, () => {
-    const decision = mkAudit(given).decide(mkEndpoint('e', file))
-    assert.deepEqual(decision, { on: origin !== undefined, origin })
+for (const [why, given, file, on, origin] of ROWS) {
+  test(`AuditControl decides ${on ? 'on' : 'off'}: ${why}`, () => {
+    assert.deepEqual(mkAudit(given).decide(mkEndpoint('e', file)), { on, origin })
   })
 }
 
@@ -97,4 +112,30 @@ test('AuditControl saves one setting per selector, the newest last', () => {
     { matchLabels: { app: 'b' }, on: true },
     { matchLabels: { app: 'a' }, on: false },
   ])
+})
+
+test('AuditControl goes by the files again after what was said at run time is taken back', () => {
+  const saved: AuditSettings[] = []
+  const audit = mkAudit({ selectors: [{ app: 'shop' }] }, saved)
+  const byConfig = { on: true, origin: 'config' }
+  const shop = { matchLabels: new Map([['app', 'shop']]) }
+  const decide = () => audit.decide(mkEndpoint('e'))
+  audit.setEndpoint('e', false)
+  audit.setSelector(shop, false)
+  assert.deepEqual(decide(), { on: false, origin: 'run time' })
+  audit.setEndpoint('e', undefined)
+  assert.deepEqual(decide(), { on: false, origin: 'run time, by selector' })
+  audit.setSelector(shop, undefined)
+  assert.deepEqual(decide(), byConfig)
+  audit.setNode(true)
+  assert.equal(nodeOf(audit), true)
+  audit.setNode(undefined)
+  assert.equal(nodeOf(audit), false)
+  assert.deepEqual(saved.at(-1), NO_AUDIT_SETTINGS)
+  audit.setNode(true)
+  audit.setEndpoint('e', false)
+  audit.reset()
+  assert.deepEqual(decide(), byConfig)
+  assert.equal(nodeOf(audit), false)
+  assert.deepEqual(saved.at(-1), NO_AUDIT_SETTINGS)
 })

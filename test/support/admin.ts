@@ -9,7 +9,7 @@ import type { Node } from './node.ts'
 /** What was asked of the state, beside the state itself. */
 export interface AdminLab {
   readonly state: AdminState
-  readonly audits: { readonly scope: AuditScope; readonly on: boolean }[]
+  readonly audits: { readonly scope: AuditScope; readonly on: boolean | undefined }[]
 }
 
 const LIMITS: readonly LimitUse[] = [
@@ -20,7 +20,7 @@ const LIMITS: readonly LimitUse[] = [
 
 /** Everything is as the node has it; policy files and the rest can be given. */
 export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
-  const audits: { readonly scope: AuditScope; readonly on: boolean }[] = []
+  const audits: { readonly scope: AuditScope; readonly on: boolean | undefined }[] = []
   const state: AdminState = {
     clock: node.clock,
     version: '1.2.3',
@@ -57,7 +57,8 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     interception: () => undefined,
     notReady: () => [],
     mode: () => node.recorder.mode,
-    auditOrigin: () => undefined,
+    auditOf: () => ({ on: false, origin: undefined }),
+    nodeAudit: () => ({ on: node.recorder.mode === 'audit', origin: 'config' }),
     limits: () => LIMITS,
     metrics: () => Promise.resolve('namegate_x 1\n'),
     setMode: (mode) => mode !== 'pinned' && node.recorder.setMode(mode),

@@ -36,21 +36,33 @@ export function unfencedReason(state: AdminState, endpoint: Endpoint): string | 
 
 function endpointRow(state: AdminState, endpoint: Endpoint, adoptedFlows: number): EndpointShape {
   const unfenced = unfencedReason(state, endpoint)
-  const origin = state.auditOrigin(endpoint) ?? (state.mode() === 'audit' ? 'node' : undefined)
-  const audited = origin === undefined ? '' : `audit: ${origin}`
   return {
     id: endpoint.id,
     name: endpoint.name,
     addresses: endpoint.addresses.map(formatAddressOrPrefix),
     labels: [...endpoint.labels].sort(),
     enforcing: unfenced === undefined,
-    reason: [unfenced ?? '', audited].filter((text) => text !== '').join('; '),
-    audit: origin !== undefined,
-    policies: (state.policies.compiledOf(endpoint.id)?.policies ?? []).map(qualifiedName).sort(),
+    reason: [...(unfenced === undefined ? [] : [unfenced]), ...audits(state, endpoint)].join('; '),
+    audit: state.auditOf(endpoint).on || state.mode() === 'audit',
+    policies: state.policies.policiesOf(endpoint.id).map(qualifiedName).sort(),
     policyRevision: state.policies.revision,
     realizedRevision: state.transition.realizedRevision,
     adoptedFlows,
   }
+}
+
+/** What was said of its audit at each level, and where. */
+function audits(state: AdminState, endpoint: Endpoint): readonly string[] {
+  const [own, node] = [state.auditOf(endpoint), state.nodeAudit()]
+  const audited = state.policies.policiesOf(endpoint.id).filter((each) => each.audited === true)
+  return [
+    ...(own.on ? [`audit: ${own.origin ?? 'endpoint'}`] : []),
+    ...(!own.on && own.origin !== undefined ? [`audit off: ${own.origin}`] : []),
+    ...(node.on ? [`audit: node, ${node.origin ?? 'config'}`] : []),
+    ...(audited.length > 0
+      ? [`audit: policies ${audited.map(qualifiedName).sort().join(', ')}`]
+      : []),
+  ]
 }
 
 /** An address stands without length, a prefix with it. */

@@ -19,6 +19,7 @@ export function* policyRows(state: AdminState): Iterable<PolicyShape> {
         endpoints: counts.get(policy) ?? 0,
         selectors: selectorTexts(state, policy),
         unseen: unseenTexts(state, policy),
+        audited: policy.audited === true,
         state: file.state,
         error,
       }
@@ -32,6 +33,7 @@ export function* policyRows(state: AdminState): Iterable<PolicyShape> {
       endpoints: 0,
       selectors: [],
       unseen: [],
+      audited: false,
       state: file.state,
       error,
     }
@@ -48,7 +50,7 @@ export function idlePolicies(state: AdminState): readonly string[] {
 function endpointCounts(state: AdminState): ReadonlyMap<Policy, number> {
   const counts = new Map<Policy, number>()
   for (const { id } of state.endpoints.registry) {
-    for (const policy of state.policies.compiledOf(id)?.policies ?? []) {
+    for (const policy of state.policies.policiesOf(id)) {
       counts.set(policy, (counts.get(policy) ?? 0) + 1)
     }
   }
