@@ -77,7 +77,7 @@ export function makeDaemonAdmin(
     listeners: () => listeners.entries,
     interception: () => describeInterception(daemon.interception.state),
     upstreams: () => upstreamStates(daemon),
-    notReady: () => daemon.notReady,
+    notReady: () => [...daemon.notReady, ...(daemon.proxy.drain.isUnderWay ? ['it stops'] : [])],
     mode: () => daemon.mode,
     auditOf: (endpoint) => auditOf(daemon, endpoint),
     nodeAudit: () => nodeAuditOf(daemon),

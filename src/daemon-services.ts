@@ -17,6 +17,7 @@ import { openDatapath } from './open-datapath.ts'
 import { lockOrFail, pinLockFile, tableLockFile } from './state/lock.ts'
 import { ResourceShards } from './state/resource-shards.ts'
 import { readSettings, writeSettings } from './state/settings-file.ts'
+import type { GivenSockets } from './proxy/listeners.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 import type { Log } from './telemetry/log.ts'
 
@@ -27,7 +28,12 @@ export interface ServicesOptions {
   readonly outside: Readonly<Record<'state' | 'admin' | 'metrics', boolean>>
   /** Makes what takes all enforcement away and ends; gives undefined where nothing enforces. */
   readonly makeDetach?: (daemon: Daemon) => (() => void) | undefined
+  /** Sockets that were bound before we started. */
+  readonly passed?: readonly GivenSockets[] | undefined
 }
+
+/** Queries in flight at the end get no more than this, however long the config lets them take. */
+const DRAIN_MAX_MS = 5000
 
 export class DaemonServices {
   readonly daemon: Daemon
@@ -38,13 +44,16 @@ export class DaemonServices {
   readonly #scrape: MetricsServer | undefined
   readonly #flows: KeptFlows | undefined
   readonly #unlock: () => void
+  /** Whether our listening sockets live on without us. */
+  readonly #outlives: boolean
 
   /** Takes the locks and the datapath; throws InvalidInputError or UnavailableError, and then holds nothing. */
-  constructor({ config, log, outside, makeDetach }: ServicesOptions) {
+  constructor({ config, log, outside, makeDetach, passed }: ServicesOptions) {
     this.#log = log
+    this.#outlives = passed !== undefined
     this.#unlock = takeLocks(config, log, outside.state)
     try {
-      this.daemon = makeDaemon(config, log, outside.state)
+      this.daemon = makeDaemon(config, log, outside.state, passed)
     } catch (error) {
       this.#unlock()
       throw error
@@ -79,6 +88,17 @@ export class DaemonServices {
     await this.daemon.start()
   }
 
+  /** Takes on nothing new and answers what is in flight; resolves when that is done, or `cut` says so. */
+  async drain(cut: Promise<void>): Promise<void> {
+    const { config, interception, proxy } = this.daemon
+    // Where it opens DNS again, what comes from now on goes its own way.
+    await interception.stop()
+    void cut.then(() => proxy.drain.cut())
+    const limitMs = Math.min(config.upstreams.timeoutMs, DRAIN_MAX_MS)
+    const count = await proxy.drain.run(limitMs, this.#outlives)
+    if (count > 0) this.#log.warn({ count }, 'queries in flight were refused at the end')
+  }
+
   /** Everything down; what the kernel enforces stays in force. */
   async stop(): Promise<void> {
     await this.#admin?.stop()
@@ -92,8 +112,13 @@ export class DaemonServices {
   }
 }
 
-function makeDaemon(config: Config, log: Log, keepsState: boolean): Daemon {
-  const shared = { config, log, datapath: openDatapath(config, systemClock) }
+function makeDaemon(
+  config: Config,
+  log: Log,
+  keepsState: boolean,
+  passed: ServicesOptions['passed'],
+): Daemon {
+  const shared = { config, log, passed, datapath: openDatapath(config, systemClock) }
   if (!keepsState) return new Daemon(shared)
   const file = join(config.state.directory, 'settings.json')
   const settings = readSettings(file)

@@ -54,6 +54,8 @@ export interface DaemonOptions {
   readonly servers?: readonly ServerAddress[]
   /** Listening sockets of another network namespace. */
   readonly sockets?: readonly GivenSockets[]
+  /** Those of our own that were bound before we started. */
+  readonly passed?: readonly GivenSockets[] | undefined
 }
 
 export class Daemon {
@@ -115,7 +117,7 @@ export class Daemon {
     })
     this.audit = makeAudit(options)
     this.sources = this.#makeSources(options.resourceKeeper)
-    this.proxy = this.#makeProxy(node, options.sockets)
+    this.proxy = this.#makeProxy(node, options)
     this.interception = openInterception({
       config,
       clock,
@@ -147,7 +149,7 @@ export class Daemon {
     })
   }
 
-  #makeProxy(node: readonly Prefix[], sockets: DaemonOptions['sockets']): DnsProxy {
+  #makeProxy(node: readonly Prefix[], { sockets, passed }: DaemonOptions): DnsProxy {
     const { config, clock, core, policies, endpoints, flows, servers } = this
     return new DnsProxy({
       config,
@@ -162,6 +164,7 @@ export class Daemon {
       interfaces: isBuilt('posix') ? loadPosix() : undefined,
       isNodeAudited: () => this.#mode !== 'enforce',
       sockets,
+      passed,
     })
   }
 

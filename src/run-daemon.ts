@@ -1,15 +1,21 @@
-// The daemon as a process: signals, and its end. Resolves with the exit code when
-// the daemon has ended. SIGTERM and SIGINT stop it, the kernel goes on enforcing; SIGHUP reads files again.
+// The daemon as a process: signals, its supervisor, and its end. Resolves with the exit code when the daemon has
+// ended. SIGTERM and SIGINT stop it when what is in flight is answered, or at once when they come again; the kernel goes
+// on enforcing. SIGHUP reads files again.
 
 import type { Config } from './config/config.ts'
 import { systemClock } from './core/clock.ts'
 import type { Daemon } from './daemon.ts'
 import { DaemonServices } from './daemon-services.ts'
+import { Supervised } from './daemon-supervised.ts'
 import { pinDirectory } from './datapath/ebpf/bpffs.ts'
 import { detachAll } from './datapath/ebpf/pins.ts'
 import { removeTable } from './datapath/nftables/remove.ts'
+import { Ending } from './ending.ts'
 import { loadBpf, loadNetlink } from './native/native.ts'
+import type { PassedSocket } from './native/passed-socket.ts'
+import { matchSockets } from './proxy/passed-sockets.ts'
 import { notePins } from './state/pin-note.ts'
+import { openNotifier, type Supervisor } from './systemd/notify.ts'
 import type { Log } from './telemetry/log.ts'
 import { VERSION } from './version.ts'
 
@@ -20,27 +26,39 @@ const ANSWER_MS = 100
 export interface RunOptions {
   readonly config: Config
   readonly log: Log
+  /** Sockets that were bound before we started. */
+  readonly passed?: readonly PassedSocket[]
+  /** Who wants to hear of us. */
+  readonly supervisor?: Supervisor | undefined
 }
 
 /** Runs until it is told to stop. Throws InvalidInputError or UnavailableError when it cannot start. */
-export async function runDaemon({ config, log }: RunOptions): Promise<number> {
-  let end = (): void => undefined
-  const ended = new Promise<void>((done) => (end = done))
+export async function runDaemon(options: RunOptions): Promise<number> {
+  const { config, log, passed = [], supervisor } = options
+  const ending = new Ending()
   const services = new DaemonServices({
     config,
     log,
     outside: { state: true, admin: true, metrics: true },
-    makeDetach: (daemon) => makeDetach(config, daemon, log, () => end()),
+    makeDetach: (daemon) => makeDetach(config, daemon, log, () => ending.end('detached')),
+    passed: passed.length > 0 ? matchSockets(passed, config.listeners) : undefined,
   })
   const { daemon } = services
+  const notifier = openNotifier(supervisor)
+  const supervised = notifier && new Supervised({ daemon, notifier, clock: systemClock })
   try {
     // Before anything is open to others: a signal that comes while it starts is taken, too.
-    listenToSignals(daemon, log, () => end())
+    listenToSignals(daemon, log, ending, supervised)
     await services.start()
+    supervised?.start()
     noteDatapath(config, log)
     announce(daemon, log)
-    await ended
+    if ((await ending.asked) === 'stop') {
+      supervised?.stopping()
+      await services.drain(ending.hurried)
+    }
   } finally {
+    supervised?.stop()
     await services.stop()
   }
   return OK
@@ -94,19 +112,25 @@ function announce(daemon: Daemon, log: Log): void {
   }
 }
 
-function listenToSignals(daemon: Daemon, log: Log, end: () => void): void {
+function listenToSignals(
+  daemon: Daemon,
+  log: Log,
+  ending: Ending,
+  supervised: Supervised | undefined,
+): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
+    process.on(signal, () => {
+      if (!ending.end('stop')) return
       const { kind } = daemon.datapath
       log.info(
         { signal, datapath: kind, mode: daemon.mode },
         'stopping; what the kernel enforces stays in force',
       )
-      end()
     })
   }
   process.on('SIGHUP', () => {
     log.info({ signal: 'SIGHUP' }, 'reading configuration files again')
+    supervised?.reloading()
     daemon.sources.reload()
   })
 }

@@ -2,6 +2,8 @@
 
 import { systemClock } from '../core/clock.ts'
 import { runDaemon } from '../run-daemon.ts'
+import { takePassedSockets } from '../systemd/activation.ts'
+import { takeSupervisor } from '../systemd/notify.ts'
 import { openLog } from '../telemetry/log.ts'
 import { readArguments, usageError, type CommandOutput } from './command.ts'
 import { readConfig } from './read-config.ts'
@@ -27,8 +29,10 @@ export async function runCommand(args: readonly string[], output: CommandOutput)
   if (typeof read === 'number') return read
   if (read.positionals.length > 0) return usageError('run takes no argument', HELP, output)
   if (read.flags.has('take-over')) return usageError('--take-over is not built yet', HELP, output)
+  const supervisor = takeSupervisor(process.env, process.pid)
+  const passed = takePassedSockets(process.env, process.pid)
   const config = readConfig(read.texts.get('config'))
   const colours = process.stderr.isTTY && process.env['NO_COLOR'] === undefined
   const log = await openLog({ ...config.log, clock: systemClock, colours })
-  return await runDaemon({ config, log })
+  return await runDaemon({ config, log, passed, supervisor })
 }

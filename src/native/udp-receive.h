@@ -86,6 +86,16 @@ static bool is_answerable(const struct sockaddr_in6 *name)
 	return address != 0 && !IN_MULTICAST(address) && address != INADDR_BROADCAST;
 }
 
+/* Whether a datagram was sent to one host: the kernel then names the address twice. It names it once where the socket was
+ * bound by somebody else and the datagram came before we asked for this; then multicast alone is told apart. */
+static bool is_single(const struct in_pktinfo *info)
+{
+	uint32_t address = ntohl(info->ipi_addr.s_addr);
+	if (info->ipi_spec_dst.s_addr == 0)
+		return !IN_MULTICAST(address) && address != INADDR_BROADCAST;
+	return info->ipi_addr.s_addr == info->ipi_spec_dst.s_addr;
+}
+
 /* Reads interface and asked address of entry `at`; false when it was sent to more than one host. */
 static bool read_control(struct udp_socket *socket, struct clients *clients, uint32_t at, struct msghdr *header)
 {
@@ -96,7 +106,7 @@ static bool read_control(struct udp_socket *socket, struct clients *clients, uin
 			struct in_pktinfo info;
 			memcpy(&info, CMSG_DATA(c), sizeof(info));
 			clients->interfaces[at] = (uint32_t)info.ipi_ifindex;
-			single = single && info.ipi_addr.s_addr == info.ipi_spec_dst.s_addr;
+			single = single && is_single(&info);
 			if (!(socket->flags & UDP_WANT_ASKED))
 				continue;
 			memcpy(asked, &info.ipi_addr, 4);

@@ -35,6 +35,11 @@ export class Drain {
     this.#to = options
   }
 
+  /** Whether the end has begun. */
+  get isUnderWay(): boolean {
+    return this.#timer !== undefined
+  }
+
   /** Whether new queries are refused. */
   get refuses(): boolean {
     return this.#isOwn

@@ -82,6 +82,11 @@ export class Listeners {
     return this.#bound.filter(({ mode }) => mode !== 'tproxy')
   }
 
+  /** All of them; after `start`. */
+  get bound(): readonly ListenerEntry[] {
+    return this.#bound
+  }
+
   /** Whether what is sent to an address, the node's own or not, arrives at a listener without interception. */
   receives(octets: Uint8Array, port: number, isNode: boolean): boolean {
     return this.entries.some((entry) => {

@@ -9,8 +9,6 @@ export interface Notice {
   readonly READY?: 1
   readonly STOPPING?: 1
   readonly RELOADING?: 1
-  /** CLOCK_MONOTONIC in microseconds; with RELOADING. */
-  readonly MONOTONIC_USEC?: number
   readonly MAINPID?: number
   readonly WATCHDOG?: 1
   readonly EXTEND_TIMEOUT_USEC?: number

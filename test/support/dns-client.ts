@@ -30,6 +30,11 @@ export class DnsClient {
     return readAnswer(await this.#exchange(name))
   }
 
+  /** As `ask`, of one that has to start first. */
+  async askSlowly(name: string): Promise<Told> {
+    return readAnswer(await this.#exchange(name, 60_000))
+  }
+
   /** Sends a query and doesn't wait; `answered` says how many came. */
   send(name: string): void {
     this.#client.send(queryFor(name, { id: ++this.#id & 0xffff, udpSize: UDP_SIZE }))
@@ -43,12 +48,12 @@ export class DnsClient {
     this.#client.close()
   }
 
-  async #exchange(name: string): Promise<Buffer> {
+  async #exchange(name: string, limitMs = 10_000): Promise<Buffer> {
     const id = ++this.#id & 0xffff
     const from = this.#client.received.length
     this.#client.send(queryFor(name, { id, udpSize: UDP_SIZE }))
     const find = () => this.#client.received.slice(from).find((each) => each.readUInt16BE(0) === id)
-    await until(`an answer to ${name}`, () => find() !== undefined)
+    await until(`an answer to ${name}`, () => find() !== undefined, limitMs)
     const found = find()
     if (found === undefined) throw new Error('it was there')
     return found
