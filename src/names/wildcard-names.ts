@@ -106,7 +106,7 @@ export class WildcardNames {
   /** A use came under an open connection, or is no longer. */
   connectedChanged(use: number): void {
     for (let row = this.#in.uses.firstMember[use]!; row !== 0; row = this.#nextOfUse[row]!) {
-      this.#groups[this.#group[row]!]?.members.set(row, this.#keyOf(row))
+      this.#groups[this.#group[row]!]?.members.set(row, this.#askedKey(use))
     }
   }
 
@@ -146,9 +146,12 @@ export class WildcardNames {
   }
 
   #keyOf(row: number): number {
-    const { uses, isHeld } = this.#in
     const use = this.#use[row]!
-    if (isHeld(use)) return HELD
+    return this.#in.isHeld(use) ? HELD : this.#askedKey(use)
+  }
+
+  #askedKey(use: number): number {
+    const { uses } = this.#in
     return uses.asked[use]! + (uses.connected[use] === 0 ? 0 : CONNECTED)
   }
 
@@ -173,7 +176,7 @@ export class WildcardNames {
     this.#group[row] = number
     this.#nextOfUse[row] = uses.firstMember[use]!
     uses.firstMember[use] = row
-    group.members.add(row, uses.asked[use]! + (uses.connected[use] === 0 ? 0 : CONNECTED))
+    group.members.add(row, this.#askedKey(use))
     if (group.members.count === max) this.#full++
     if (group.members.count > max) this.#over.add(number)
   }
