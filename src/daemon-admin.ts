@@ -1,19 +1,19 @@
 // The daemon as the admin API, `status` and metrics see it. Wiring only: every field reads a part.
 
-import type { AdminState } from "./admin/state.ts";
-import { auditOf, nodeAuditOf, setAudit } from "./daemon-audit.ts";
-import type { Daemon } from "./daemon.ts";
-import type { KeptFlows } from "./open-flows.ts";
-import { formatServer } from "./proxy/server-pool.ts";
-import type { PolicyFile } from "./sources/policy-files.ts";
-import { limitUses } from "./telemetry/limits.ts";
-import { describeInterception } from "./intercept/describe.ts";
-import { Metrics } from "./telemetry/metrics.ts";
-import { VERSION } from "./version.ts";
+import type { AdminState } from './admin/state.ts'
+import { auditOf, nodeAuditOf, setAudit } from './daemon-audit.ts'
+import type { Daemon } from './daemon.ts'
+import type { KeptFlows } from './open-flows.ts'
+import { formatServer } from './proxy/server-pool.ts'
+import type { PolicyFile } from './sources/policy-files.ts'
+import { limitUses } from './telemetry/limits.ts'
+import { describeInterception } from './intercept/describe.ts'
+import { Metrics } from './telemetry/metrics.ts'
+import { VERSION } from './version.ts'
 
 export interface DaemonAdmin {
-  readonly state: AdminState;
-  readonly metrics: Metrics;
+  readonly state: AdminState
+  readonly metrics: Metrics
 }
 
 /** `detach` takes all enforcement away and ends the process; undefined where nothing enforces. */
@@ -22,28 +22,12 @@ export function makeDaemonAdmin(
   detach: (() => void) | undefined,
   keptFlows?: KeptFlows,
 ): DaemonAdmin {
-  const { clock, core, policies, endpoints, transition, flows, sources } =
-    daemon;
-  const {
-    upstream,
-    responder,
-    judge,
-    pipeline,
-    learner,
-    listeners,
-    unknown,
-    releases,
-  } = daemon.proxy;
-  const limits = limitsOf(daemon, keptFlows);
-  const policyFiles = (): Iterable<PolicyFile> => sources.policyFiles;
-  const shared = {
-    version: VERSION,
-    core,
-    policies,
-    transition,
-    policyFiles,
-    limits,
-  };
+  const { clock, core, policies, endpoints, transition, flows, sources } = daemon
+  const { upstream, responder, judge, pipeline, learner, listeners, unknown, releases } =
+    daemon.proxy
+  const limits = limitsOf(daemon, keptFlows)
+  const policyFiles = (): Iterable<PolicyFile> => sources.policyFiles
+  const shared = { version: VERSION, core, policies, transition, policyFiles, limits }
   const metrics = new Metrics({
     ...shared,
     judge,
@@ -60,7 +44,7 @@ export function makeDaemonAdmin(
     endpoints,
     keptFlows,
     mode: () => daemon.mode,
-  });
+  })
   const state: AdminState = {
     ...shared,
     clock,
@@ -84,42 +68,27 @@ export function makeDaemonAdmin(
     metrics: async () => await metrics.expose(),
     setMode: (mode) => daemon.setMode(mode),
     setAudit: (scope, on) => setAudit(daemon, scope, on),
-  };
-  return { state, metrics };
+  }
+  return { state, metrics }
 }
 
-function limitsOf(
-  daemon: Daemon,
-  keptFlows: KeptFlows | undefined,
-): AdminState["limits"] {
-  const { core, endpoints } = daemon;
-  const { upstream, responder, listeners } = daemon.proxy;
-  const bounds = daemon.config.limits;
-  const flowFiles = keptFlows?.files;
-  const { tcp } = listeners;
-  const { resources: control, sources } = daemon;
+function limitsOf(daemon: Daemon, keptFlows: KeptFlows | undefined): AdminState['limits'] {
+  const { core, endpoints } = daemon
+  const { upstream, responder, listeners } = daemon.proxy
+  const bounds = daemon.config.limits
+  const flowFiles = keptFlows?.files
+  const { tcp } = listeners
+  const { resources: control, sources } = daemon
   return () => {
-    const resources = {
-      count: control.count,
-      refusals: sources.apiResources.refusals,
-    };
-    return limitUses({
-      bounds,
-      core,
-      endpoints,
-      resources,
-      upstream,
-      tcp,
-      responder,
-      flowFiles,
-    });
-  };
+    const resources = { count: control.count, refusals: sources.apiResources.refusals }
+    return limitUses({ bounds, core, endpoints, resources, upstream, tcp, responder, flowFiles })
+  }
 }
 
-function upstreamStates(daemon: Daemon): ReturnType<AdminState["upstreams"]> {
-  const { pool } = daemon.proxy.upstream;
+function upstreamStates(daemon: Daemon): ReturnType<AdminState['upstreams']> {
+  const { pool } = daemon.proxy.upstream
   return daemon.servers.map((server, i) => {
-    const mean = pool.rtt.means[i]!;
+    const mean = pool.rtt.means[i]!
     return {
       address: formatServer(server),
       answered: daemon.readiness.answered(i),
@@ -127,6 +96,6 @@ function upstreamStates(daemon: Daemon): ReturnType<AdminState["upstreams"]> {
       first: i === pool.first,
       rttMs: mean < 0 ? undefined : Math.round(mean * 1000) / 1000,
       failures: pool.failures[i]!,
-    };
-  });
+    }
+  })
 }
