@@ -60,6 +60,9 @@ export class ConfigFacts {
   /** Makes the facts of one owner exactly the wanted ones, and leaves those of others; false when one found no room. */
   replace(kind: number, owner: string, wanted: Iterable<OwnedFact>): boolean {
     const facts = [...wanted]
+    const [only] = facts
+    const isNew = !this.#held.has(keyOf(kind, owner))
+    if (isNew && only !== undefined && facts.length === 1) return this.#addOnly(kind, owner, only)
     const { stale, complete } = this.#merge(kind, owner, facts)
     this.#keepWanted(keyOf(kind, owner), facts)
     this.#remove(stale)
@@ -97,6 +100,14 @@ export class ConfigFacts {
     }
     if (held.size > 0) this.#held.set(key, [...held.values()])
     return { stale: [...stale.values()], complete }
+  }
+
+  /** The one fact of an owner that has none: what most owners come with, a hundred thousand at a start. */
+  #addOnly(kind: number, owner: string, { prefix, labels }: OwnedFact): boolean {
+    const set = this.#core.labelSets.intern(labels)
+    const added = this.#addFact(prefix, formatPrefix(prefix), kind, owner, set)
+    if (added !== undefined) this.#held.set(keyOf(kind, owner), [added])
+    return added !== undefined
   }
 
   #addFact(

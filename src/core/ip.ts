@@ -2,8 +2,8 @@
 // program an address is 16 octets (IPv4 in the first 4, the rest zero) and a family, so that it can be
 // compared, hashed and written to the kernel without text. IPv4-mapped IPv6 (::ffff:0:0/96) is IPv4.
 
-import { IPv4, IPv4CidrRange, IPv6, IPv6CidrRange } from 'ip-num'
-import { formatAddress, formatPrefix } from './ip-text.ts'
+import { IPv4, IPv6 } from 'ip-num'
+import { formatPrefix } from './ip-text.ts'
 
 export { formatAddress, formatPrefix } from './ip-text.ts'
 
@@ -21,10 +21,15 @@ export function widthOf(family: Family): number {
   return family === 4 ? 32 : 128
 }
 
+const DOT = 0x2e
+const ZERO = 0x30
+
 /** Parses an address, or undefined when the text is not one. Zone ids and short IPv4 forms are not addresses. */
 export function parseAddress(text: string): Prefix | undefined {
   if (text.includes(':')) return parseAddress6(text)
   if (!/^\d{1,3}(\.\d{1,3}){3}$/.test(text)) return undefined
+  const plain = plainQuad(text)
+  if (plain !== undefined) return { family: 4, octets: plain, length: 32 }
   try {
     const octets = new Uint8Array(16)
     new IPv4(text).getOctets().forEach((octet, i) => (octets[i] = octet.getValue()))
@@ -32,6 +37,25 @@ export function parseAddress(text: string): Prefix | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The octets of a dotted quad without leading zeros, as nearly all are; whatever else there is is left to ip-num. */
+function plainQuad(text: string): Uint8Array | undefined {
+  const octets = new Uint8Array(16)
+  let [at, value, digits] = [0, 0, 0]
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === DOT) {
+      octets[at++] = value
+      value = digits = 0
+      continue
+    }
+    if (digits++ > 0 && value === 0) return undefined
+    value = value * 10 + code - ZERO
+    if (value > 255) return undefined
+  }
+  octets[at] = value
+  return octets
 }
 
 function parseAddress6(text: string): Prefix | undefined {
@@ -94,7 +118,7 @@ export function parsePrefix(text: string): PrefixResult {
       `expected a prefix length of 0 to ${widthOf(address.family)}, found ${JSON.stringify(lengthText)}`,
     )
   }
-  const prefix = { family: address.family, octets: firstAddress(address, length), length }
+  const prefix = truncatePrefix(address, length)
   if (!prefix.octets.every((octet, i) => octet === address.octets[i])) {
     return bad(`host bits must be zero: write ${formatPrefix(prefix)}, not ${text}`)
   }
@@ -103,19 +127,6 @@ export function parsePrefix(text: string): PrefixResult {
 
 function bad(reason: string): PrefixResult {
   return { kind: 'bad', reason }
-}
-
-/** The lowest address of the prefix of that length around an address, by ip-num's ranges. */
-function firstAddress(address: Prefix, length: number): Uint8Array {
-  const octets = new Uint8Array(16)
-  const text = `${formatAddress(address.family, address.octets, 0)}/${length}`
-  const range = address.family === 4 ? IPv4CidrRange.fromCidr(text) : IPv6CidrRange.fromCidr(text)
-  let value = range.getFirst().getValue()
-  for (let i = widthOf(address.family) / 8 - 1; i >= 0; i--) {
-    octets[i] = Number(value & 0xffn)
-    value >>= 8n
-  }
-  return octets
 }
 
 /** `prefix` with everything behind `length` bits cleared. */

@@ -93,7 +93,8 @@ export function parseResources(text: string, file: string): ResourcesFile {
   return { resources: faults.length > 0 ? [] : resources, faults }
 }
 
-function readResource(reader: Reader): ResourceRecord | undefined {
+/** One entry of the list. */
+export function readResource(reader: Reader): ResourceRecord | undefined {
   const fields = reader.fields(RESOURCE)
   if (fields === undefined) return undefined
   return readRecord(reader, fields, fields.get('name'))

@@ -7,7 +7,7 @@
 // no tree: what changes downwards is found by one pass over the rows (CFP-28427 "Lifecycle" weighs the two).
 
 import { identity, type Identity } from '../core/ids.ts'
-import { formatPrefix, widthOf, type Family, type Prefix } from '../core/ip.ts'
+import { commonBits, formatPrefix, widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { PrefixIndex } from '../core/prefix-index.ts'
 import type { Slots } from '../core/slots.ts'
 import { ScopedRows } from './scoped-rows.ts'
@@ -146,11 +146,7 @@ export class PrefixTable {
     const length = this.lengths[outer]!
     if (this.lengths[row]! < length || this.family(row) !== this.family(outer)) return false
     const { octets } = this
-    const [own, around] = [row * 16, outer * 16]
-    const whole = length >> 3
-    for (let i = 0; i < whole; i++) if (octets[own + i] !== octets[around + i]) return false
-    const rest = 8 - (length & 7)
-    return rest === 8 || octets[own + whole]! >> rest === octets[around + whole]! >> rest
+    return commonBits(octets, row * 16, octets, outer * 16, length) === length
   }
 
   /** The row that a row inherits from, 0 without one: the longest container; of a scoped row first its base. */

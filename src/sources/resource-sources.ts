@@ -4,7 +4,8 @@
 import type { Clock } from '../core/clock.ts'
 import type { PlacedPath } from '../config/config.ts'
 import type { ResourceControl } from '../control/resource-control.ts'
-import { parseResources, type ResourceRecord } from '../endpoints/resources.ts'
+import { ResourceItems } from '../endpoints/resource-items.ts'
+import type { ResourceRecord } from '../endpoints/resources.ts'
 import type { Log } from '../telemetry/log.ts'
 import { ApiResources, type ResourceKeeper, type ResourceNews } from './api-resources.ts'
 import { ResourceNames } from './resource-names.ts'
@@ -32,11 +33,14 @@ export class ResourceSources {
     const { paths, clock, control } = options
     this.#control = control
     const names: ResourceNames = new ResourceNames({ isTaken: (name) => this.api.has(name) })
+    const readers = new Map<string, ResourceItems>()
     this.files = new SourceFiles({
       paths,
       clock,
       parse: (text, file) => {
-        const { resources: items, faults } = parseResources(text, file)
+        const reader = readers.get(file) ?? new ResourceItems(file)
+        readers.set(file, reader)
+        const { resources: items, faults } = reader.parse(text)
         return { items, faults }
       },
       together: (records) => names.check(records),

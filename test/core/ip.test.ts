@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { BlockList, isIP } from 'node:net'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { IPv4 } from 'ip-num'
 import {
   commonBits,
   containsPrefix,
@@ -261,4 +262,21 @@ test('isMapped looks at the first 96 bits at an offset', () => {
     other[i]! ^= 1
     assert.ok(!isMapped(other, 0), `octet ${i} differs`)
   }
+})
+
+test('parseAddress takes plain dotted quads apart as ip-num does', () => {
+  const part = fc.oneof(fc.nat(300).map(String), fc.constantFrom('0', '00', '01', '255', '256', '999'))
+  fc.assert(
+    fc.property(fc.array(part, { minLength: 4, maxLength: 4 }), (parts) => {
+      const text = parts.join('.')
+      let octets: readonly number[] | undefined
+      try {
+        octets = new IPv4(text).getOctets().map((octet) => octet.getValue())
+      } catch {
+        octets = undefined
+      }
+      const parsed = parseAddress(text)
+      assert.deepEqual(parsed === undefined ? undefined : [...parsed.octets.subarray(0, 4)], octets)
+    }),
+  )
 })
