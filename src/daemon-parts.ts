@@ -8,6 +8,7 @@ import { AdoptionControl, type TrackedFlow } from './control/adoption-control.ts
 import { AuditControl, NO_AUDIT_SETTINGS } from './control/audit-control.ts'
 import { configuredPrefixesMax } from './control/config-bounds.ts'
 import { CoreState } from './control/core-state.ts'
+import type { Keeping } from './control/keeping.ts'
 import { PolicyControl } from './control/policy-control.ts'
 import type { Config } from './config/config.ts'
 import { ownAddresses } from './config/own-addresses.ts'
@@ -29,9 +30,13 @@ export function makeCore(
   datapath: Datapath,
   restored: DatapathDump,
   node: readonly Prefix[],
+  keeping?: Keeping,
 ): CoreState {
   const { limits, dns, learning } = config
   return new CoreState({
+    ledger: keeping?.ledger,
+    withheld: keeping?.withheld,
+    onNumbers: keeping?.onNumbers,
     clock,
     datapath,
     restored,

@@ -8,15 +8,18 @@ import { MetricsServer } from './admin/metrics-server.ts'
 import type { AdminState } from './admin/state.ts'
 import { keptText } from './admin/views/flows.ts'
 import type { Config } from './config/config.ts'
+import type { KeptState } from './control/keeping.ts'
 import { systemClock } from './core/clock.ts'
 import { Daemon } from './daemon.ts'
 import { makeDaemonAdmin } from './daemon-admin.ts'
 import { isBuilt, loadPosix } from './native/native.ts'
 import { KeptFlows } from './open-flows.ts'
 import { openDatapath } from './open-datapath.ts'
+import { openKeptState } from './open-kept-state.ts'
 import { lockOrFail, pinLockFile, tableLockFile } from './state/lock.ts'
 import { ResourceShards } from './state/resource-shards.ts'
 import { readSettings, writeSettings } from './state/settings-file.ts'
+import type { StateStore } from './state/state-store.ts'
 import type { GivenSockets } from './proxy/listeners.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 import type { Log } from './telemetry/log.ts'
@@ -43,6 +46,7 @@ export class DaemonServices {
   readonly #admin: AdminServer | undefined
   readonly #scrape: MetricsServer | undefined
   readonly #flows: KeptFlows | undefined
+  readonly #store: StateStore | undefined
   readonly #unlock: () => void
   /** Whether our listening sockets live on without us. */
   readonly #outlives: boolean
@@ -53,7 +57,9 @@ export class DaemonServices {
     this.#outlives = passed !== undefined
     this.#unlock = takeLocks(config, log, outside.state)
     try {
-      this.daemon = makeDaemon(config, log, outside.state, passed)
+      const opened = outside.state ? openKeptState(config, log) : undefined
+      this.#store = opened?.store
+      this.daemon = makeDaemon(config, log, opened?.kept, passed)
     } catch (error) {
       this.#unlock()
       throw error
@@ -107,6 +113,7 @@ export class DaemonServices {
     await this.daemon.interception.stop()
     this.daemon.stop()
     await this.#flows?.keeper.stop()
+    await this.#store?.close()
     this.#unlock()
     this.#log.flush()
   }
@@ -115,11 +122,11 @@ export class DaemonServices {
 function makeDaemon(
   config: Config,
   log: Log,
-  keepsState: boolean,
+  kept: KeptState | undefined,
   passed: ServicesOptions['passed'],
 ): Daemon {
-  const shared = { config, log, passed, datapath: openDatapath(config, systemClock) }
-  if (!keepsState) return new Daemon(shared)
+  const shared = { config, log, kept, passed, datapath: openDatapath(config, systemClock) }
+  if (kept === undefined) return new Daemon(shared)
   const file = join(config.state.directory, 'settings.json')
   const settings = readSettings(file)
   if (settings.fault !== undefined) log.warn({ fault: settings.fault }, 'settings passed over')

@@ -13,8 +13,9 @@ import { FlowRing } from './control/flow-ring.ts'
 import { Housekeeping } from './control/housekeeping.ts'
 import { packetFlowOf } from './control/packet-flow.ts'
 import type { PolicyControl } from './control/policy-control.ts'
+import { Keeping, type KeptState } from './control/keeping.ts'
 import { ResourceControl } from './control/resource-control.ts'
-import { removeLeftovers } from './control/takeover.ts'
+import { Restart } from './control/restart.ts'
 import { Transition } from './control/transition.ts'
 import type { Config } from './config/config.ts'
 import {
@@ -50,6 +51,8 @@ export interface DaemonOptions {
   readonly saveAudit?: (settings: AuditSettings) => void
   /** Resources of the admin API over restarts. */
   readonly resourceKeeper?: ResourceKeeper
+  /** What outlives the process. Absent: nothing does but what the kernel has. */
+  readonly kept?: KeptState | undefined
   /** In the place of those of the config. */
   readonly servers?: readonly ServerAddress[]
   /** Listening sockets of another network namespace. */
@@ -71,6 +74,7 @@ export class Daemon {
   readonly resources: ResourceControl
   readonly transition: Transition
   readonly housekeeping: Housekeeping
+  readonly restart: Restart
   readonly audit: AuditControl
   readonly sources: ConfigSources
   readonly proxy: DnsProxy
@@ -79,6 +83,7 @@ export class Daemon {
   readonly #log: Log
   readonly #isOutside: boolean
   readonly #restored: DatapathDump
+  readonly #keeping: Keeping
   #mode: Mode = 'enforce'
   #bound = false
   #stopped = false
@@ -94,7 +99,9 @@ export class Daemon {
     this.servers = options.servers ?? serversOf(config)
     this.#restored = datapath.start()
     const node = nodeAddresses()
-    const core = makeCore(config, clock, datapath, this.#restored, node)
+    this.#keeping = new Keeping(options.kept, config.limits.pairs)
+    const keeping = this.#keeping
+    const core = makeCore(config, clock, datapath, this.#restored, node, keeping)
     this.core = core
     this.policies = makePolicies(config, core)
     this.adoption = makeAdoption(config, datapath, node)
@@ -105,6 +112,16 @@ export class Daemon {
       nodeAddresses: node,
       endpointsMax: config.limits.endpoints,
       onPresent: (endpoint) => this.adoption.adopt(endpoint),
+      saved: keeping.endpoints,
+      onDocument: keeping.onDocument,
+    })
+    keeping.begin(core, () => this.endpoints.documents())
+    this.restart = new Restart({
+      core,
+      restored: this.#restored,
+      parked: keeping.park(core, this.endpoints.registry),
+      graceMs: config.state.restoreGraceMs,
+      endpoints: () => this.#endpointIds(),
     })
     this.resources = new ResourceControl({ core })
     this.transition = new Transition(this)
@@ -224,12 +241,11 @@ export class Daemon {
     this.sources.apply()
     this.#endAdoption()
     await this.transition.finished()
-    const known = (): Set<EndpointId> => new Set([...this.endpoints.registry].map(({ id }) => id))
-    removeLeftovers(this.core, this.#restored, known)
-    this.#tellHooks(known())
+    this.#tellHooks(this.#endpointIds())
     this.datapath.fence(fencedPatterns(this.config))
     await this.interception.start(interfacesOf(this.endpoints.registry))
     this.housekeeping.start()
+    this.restart.start()
     this.sources.start()
     this.readiness.start()
   }
@@ -240,10 +256,16 @@ export class Daemon {
     this.#stopped = true
     this.readiness.stop()
     this.sources.stop()
+    this.restart.stop()
     this.housekeeping.stop()
     void this.interception.stop()
     this.proxy.stop()
+    this.#keeping.finish()
     this.datapath.stop({ leaveEnforcing: true })
+  }
+
+  #endpointIds(): Set<EndpointId> {
+    return new Set([...this.endpoints.registry].map(({ id }) => id))
   }
 
   /** Whoever comes from now on is judged from its first packet. */

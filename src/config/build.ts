@@ -89,7 +89,7 @@ class Builder {
         endpoints: keys.audit.endpoints.map((_, i) => this.#selector(i)),
       },
       datapath: this.#datapath(),
-      state: { directory: keys.state.directory },
+      state: { directory: keys.state.directory, restoreGraceMs: keys.state['restore-grace'] },
       flows: this.#flows(),
       admin: keys.admin,
       metrics: keys.metrics,

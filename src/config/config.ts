@@ -29,7 +29,7 @@ export interface Config {
   readonly learning: 'node' | 'endpoint'
   readonly audit: { readonly node: boolean; readonly endpoints: readonly LabelSelector[] }
   readonly datapath: DatapathConfig
-  readonly state: { readonly directory: string }
+  readonly state: { readonly directory: string; readonly restoreGraceMs: number }
   readonly flows: FlowsConfig
   readonly admin: { readonly socket: string }
   /** `address` without port, as in RFC 5952; port 0 takes a free one. */

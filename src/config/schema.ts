@@ -75,7 +75,6 @@ export const configSchema = group('namegate configuration', {
   state: group('What outlives the process', {
     directory: text({ default: 'var/state', doc: 'folder of the state', unit: 'path' }),
     'restore-grace': duration({
-      ...LATER,
       default: '10m',
       doc: 'restored entries that nobody claims go after so long',
     }),

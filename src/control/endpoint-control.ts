@@ -11,6 +11,8 @@ import { OWNER_ENDPOINT, OWNER_NODE } from '../ipcache/facts.ts'
 import { ConfigFacts, type WantedFact } from './config-facts.ts'
 import type { CoreState } from './core-state.ts'
 import type { PolicyControl } from './policy-control.ts'
+import { endpointDocument, endpointGone, type SavedEndpoints } from './saved-endpoints.ts'
+import type { SavedDocument } from './state-sink.ts'
 
 /** An endpoint as a source knows it. */
 export interface EndpointRecord {
@@ -29,6 +31,10 @@ export interface EndpointControlOptions {
   readonly endpointsMax: number
   /** Told of each endpoint whose hook is there when endpoints are applied first, and that no pinned state knows. */
   readonly onPresent?: (endpoint: Endpoint) => void
+  /** Those of the daemon before. Absent: none is known. */
+  readonly saved?: SavedEndpoints | undefined
+  /** Told what is to be written down of an endpoint that came, changed or went. */
+  readonly onDocument?: ((document: SavedDocument) => void) | undefined
 }
 
 /** Addresses per endpoint that the table has room for, on average. */
@@ -48,6 +54,8 @@ export class EndpointControl {
   /** What the kernel knew each endpoint's hook by when it was last there. */
   readonly #hookKeys = new Map<EndpointId, string>()
   readonly #onPresent: (endpoint: Endpoint) => void
+  readonly #saved: SavedEndpoints | undefined
+  readonly #onDocument: (document: SavedDocument) => void
   /** Until endpoints were applied once: those that were there before enforcement. */
   #isFirst = true
   #nextId: number
@@ -57,13 +65,15 @@ export class EndpointControl {
     this.#policies = options.policies
     this.#nodeAddresses = options.nodeAddresses
     this.#onPresent = options.onPresent ?? (() => undefined)
+    this.#saved = options.saved
+    this.#onDocument = options.onDocument ?? (() => undefined)
     this.#facts = new ConfigFacts(options)
     const addressesMax = options.endpointsMax * ADDRESSES_PER_ENDPOINT
     this.registry = new EndpointRegistry({ addressesMax })
     for (const endpoint of options.restored.endpoints) {
       if (endpoint.hookKey !== '') this.#adoptable.set(endpoint.hookKey, endpoint)
     }
-    this.#nextId = 1 + highestId(options.restored)
+    this.#nextId = 1 + Math.max(highestId(options.restored), options.saved?.highest ?? 0)
   }
 
   /** Makes the endpoints exactly these; the caller then runs the transition. */
@@ -124,6 +134,13 @@ export class EndpointControl {
     return this.#entries.values()
   }
 
+  /** What is written down of all of them. */
+  documents(): readonly SavedDocument[] {
+    return [...this.registry].map((endpoint) => {
+      return endpointDocument(endpoint, this.#hookKeys.get(endpoint.id))
+    })
+  }
+
   #make(record: EndpointRecord): Endpoint {
     const key = this.#core.datapath.hookKey(record.hook)
     const adopted = key === undefined ? undefined : this.#adoptable.get(key)
@@ -131,6 +148,8 @@ export class EndpointControl {
     if (adopted !== undefined && samePrefixes(adopted.sources, record.addresses)) {
       return { ...record, id: adopted.id, generation: adopted.generation }
     }
+    const known = adopted === undefined ? this.#saved?.take(record, key) : undefined
+    if (known !== undefined) return { ...record, ...known }
     const id = endpointId(this.#nextId++)
     const endpoint = { ...record, id, generation: generation(id) }
     const isPresent = record.hook.kind !== 'none' && key !== undefined
@@ -148,9 +167,11 @@ export class EndpointControl {
     this.#core.committer.upsertEndpoint(entry)
   }
 
-  #noteHook({ id, hook }: Endpoint): string | undefined {
+  #noteHook(endpoint: Endpoint): string | undefined {
+    const { id, hook } = endpoint
     const key = this.#core.datapath.hookKey(hook)
     if (key !== undefined) this.#hookKeys.set(id, key)
+    this.#onDocument(endpointDocument(endpoint, key))
     return key
   }
 
@@ -161,6 +182,7 @@ export class EndpointControl {
     this.#core.committer.removeEndpoint(endpoint.id)
     this.#policies.removeEndpoint(endpoint.id)
     this.#core.departures.add(endpoint.id)
+    this.#onDocument(endpointGone(endpoint.id))
   }
 
   *#wantedFacts(): Iterable<WantedFact> {

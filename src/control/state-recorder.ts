@@ -44,7 +44,6 @@ export class StateRecorder {
 
   constructor(options: StateRecorderOptions) {
     this.#to = options
-    const { names } = options.core.names
     this.#record = {
       row: 0,
       endpoint: 0,
@@ -53,7 +52,7 @@ export class StateRecorder {
       family: 4,
       octets: options.core.ipcache.prefixes.octets,
       addressAt: 0,
-      wire: names.octetsOf(0),
+      wire: options.core.ipcache.prefixes.octets,
       nameAt: 0,
       nameLength: 0,
     }

@@ -45,8 +45,3 @@ export const systemClock: Clock = {
     setImmediate(run)
   },
 }
-
-/** Seconds of the kernel's monotonic clock, which counts from boot and is the same for every process. */
-export function secondsSinceBoot(): number {
-  return Number(process.hrtime.bigint()) / 1e9
-}

@@ -35,6 +35,12 @@ export class InheritedEntries {
     return this.#isTaken[entry] === 1
   }
 
+  /** An entry that nobody took is removed. */
+  drop(entry: number): void {
+    this.#isTaken[entry] = 1
+    this.#left--
+  }
+
   /**
    * Takes the entry of a prefix whose 16 octets stand at `offset`; scope 0 is the node's. True: the kernel has it with
    * this identity and class. A prefix is asked for once: what became of it afterwards is not known here.

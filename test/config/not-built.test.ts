@@ -7,7 +7,6 @@ import { keysOf } from '../support/config-keys.ts'
 /** A value other than the default for every key, or word of a key, whose feature isn't built. */
 const ROWS: readonly (readonly [text: string, message: string])[] = [
   ['datapath: { verify: 2m }', 'datapath.verify: "2m" ... 1m'],
-  ['state: { restore-grace: 1m }', 'state.restore-grace: "1m" ... 10m'],
   ['sources: { max-age: 1h }', 'sources.max-age: "1h" ... 24h'],
   ['sources: { then: deny }', 'sources.then: "deny" ... keep'],
   ['dns: { tcp-idle: 1h }', 'dns.tcp-idle: "1h" ... 6h'],

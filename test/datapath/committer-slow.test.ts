@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Committer } from '../../src/datapath/committer.ts'
-import { removeLeftovers } from '../../src/control/takeover.ts'
+import { stalePolicies } from '../../src/control/leftovers.ts'
 import { mkPolicies } from '../support/node.ts'
 import { finish, learn, mkSlow, WILD } from '../support/slow-node.ts'
 
@@ -196,7 +196,7 @@ test('Committer.commitExtra makes its changes when the datapath is free, as thin
     made++
     return new Set()
   }
-  removeLeftovers(node.core, restored, ids)
+  node.core.committer.commitExtra(() => stalePolicies(node.core, restored, ids(), new Set()))
   assert.equal(made, 0)
   slow.end()
   assert.equal(made, 1)

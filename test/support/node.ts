@@ -4,10 +4,16 @@
 import assert from 'node:assert/strict'
 import { EndpointControl, type EndpointRecord } from '../../src/control/endpoint-control.ts'
 import { CoreState } from '../../src/control/core-state.ts'
+import { ParkedPairs } from '../../src/control/parked-pairs.ts'
 import { PolicyControl } from '../../src/control/policy-control.ts'
+import { Restart } from '../../src/control/restart.ts'
+import { SavedEndpoints } from '../../src/control/saved-endpoints.ts'
+import type { SavedState } from '../../src/control/saved-state.ts'
+import { StateRecorder } from '../../src/control/state-recorder.ts'
+import type { SavedDocument, StateSink } from '../../src/control/state-sink.ts'
 import { Transition } from '../../src/control/transition.ts'
 import { formatFault } from '../../src/core/errors.ts'
-import type { EndpointId, Identity } from '../../src/core/ids.ts'
+import { identity, type EndpointId, type Identity } from '../../src/core/ids.ts'
 import { formatPrefix, parsePrefix, widthOf, type Prefix } from '../../src/core/ip.ts'
 import { makeLimits } from '../../src/core/limits.ts'
 import { hashOctets, parseName } from '../../src/core/name.ts'
@@ -15,6 +21,7 @@ import type { DatapathDump } from '../../src/datapath/datapath.ts'
 import type { NameBounds } from '../../src/names/room.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
 import type { DefaultEgress } from '../../src/policy/default-egress.ts'
+import { PairLedger } from '../../src/names/pair-ledger.ts'
 import { IdentityLabels } from '../../src/policy/identity-labels.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
 import { parsePattern, type Pattern } from '../../src/policy/pattern.ts'
@@ -42,6 +49,10 @@ export interface NodeOptions {
   readonly rowsPerLook?: number
   readonly clock?: FakeClock
   readonly recorder?: Recorder | undefined
+  /** What an earlier daemon wrote down, besides what it left in the datapath. */
+  readonly saved?: SavedState
+  /** Writes down what outlives this node. */
+  readonly sink?: StateSink
 }
 
 export class Node {
@@ -52,18 +63,26 @@ export class Node {
   readonly policies: PolicyControl
   readonly endpoints: EndpointControl
   readonly transition: Transition
+  readonly restart: Restart
+  readonly stateRecorder: StateRecorder | undefined
 
   constructor(options: NodeOptions = {}) {
     this.clock = options.clock ?? new FakeClock()
     this.recorder = options.recorder ?? new Recorder()
     this.restored = this.recorder.start()
     const nodeAddresses = (options.nodeAddresses ?? []).map(prefixOf)
+    const { saved, sink } = options
+    const pairs = options.pairs ?? 4096
+    const ledger = sink === undefined ? undefined : new PairLedger({ capacity: pairs })
     this.core = new CoreState({
       clock: this.clock,
       datapath: this.recorder,
       restored: this.restored,
+      withheld: saved?.numbers.map(({ id, labels }) => ({ id: identity(id), labels })),
+      ledger,
+      onNumbers: (allocated) => this.stateRecorder?.numbers(allocated),
       limits: {
-        names: makeLimits({ ...options.bounds, pairs: options.pairs ?? 4096 }),
+        names: makeLimits({ ...options.bounds, pairs }),
         dynamicIdentities: options.dynamicIdentities ?? 4096,
         policyEntries: options.policyEntries ?? 16_384,
         configuredPrefixes: options.configuredPrefixes ?? 1024,
@@ -88,9 +107,44 @@ export class Node {
       restored: this.restored,
       nodeAddresses,
       endpointsMax: 1024,
+      saved: saved && new SavedEndpoints(saved),
+      onDocument: (document) => this.stateRecorder?.document(document),
     })
     const rowsPerLook = options.rowsPerLook ?? 64
     this.transition = new Transition({ core, policies: this.policies, rowsPerLook })
+    const endpoints = (): Set<EndpointId> => {
+      return new Set([...this.endpoints.registry].map(({ id }) => id))
+    }
+    if (sink !== undefined && ledger !== undefined) {
+      const documents = (): readonly SavedDocument[] => this.endpoints.documents()
+      this.stateRecorder = new StateRecorder({ core, ledger, sink, bootAtZero: 0, documents })
+    }
+    this.restart = new Restart({
+      core,
+      restored: this.restored,
+      parked:
+        saved &&
+        new ParkedPairs({
+          saved: saved.pairs,
+          names: core.names,
+          ledger,
+          bootAtZero: 0,
+          isKnown: (endpoint) => this.endpoints.registry.byNumber(endpoint) !== undefined,
+        }),
+      graceMs: 600_000,
+      endpoints,
+    })
+  }
+
+  /** Everything that an earlier daemon knew and enforced is taken over on return, up to the grace or beyond it. */
+  takeOver(until: 'grace' | 'done' = 'done'): void {
+    while (this.restart.step(Infinity)) continue
+    assert.equal(this.restart.phase, 'grace')
+    if (until === 'grace') return
+    this.restart.leave()
+    while (this.restart.step(Infinity)) continue
+    assert.equal(this.restart.phase, 'done')
+    assert.equal(this.core.committer.failures, 0)
   }
 
   /** Endpoints by name to addresses and labels; all is in force on return. */

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { policyKeyText, removeLeftovers } from '../../src/control/takeover.ts'
+import { policyKeyText } from '../../src/control/leftovers.ts'
 import { endpointId, identity } from '../../src/core/ids.ts'
 import { addressNumber, mkEndpoint, mkPolicies, Node } from '../support/node.ts'
 
@@ -24,13 +24,7 @@ function start(specs: readonly string[], recorder?: Node['recorder'], records = 
   return node
 }
 
-function takeOver(node: Node): void {
-  const ids = () => new Set([...node.endpoints.registry].map(({ id }) => id))
-  removeLeftovers(node.core, node.restored, ids)
-  assert.equal(node.core.committer.failures, 0)
-}
-
-test('removeLeftovers leaves exactly what the new daemon wants, whatever the old one had in force', () => {
+test('Restart leaves exactly what the new daemon wants, whatever the old one had in force', () => {
   const old = start(SPECS)
   old.learn(old.endpoint('a').id, 'a.x', ['192.0.2.1', '2001:db8:9::1'])
   const next = start([SPECS[2] ?? '', SPECS[0] ?? ''], old.recorder)
@@ -38,7 +32,7 @@ test('removeLeftovers leaves exactly what the new daemon wants, whatever the old
     next.differences().every((each) => each.startsWith('too much')),
     'additions only, before',
   )
-  takeOver(next)
+  next.takeOver()
   assert.deepEqual(next.differences(), [])
   assert.equal(next.recorder.prefixes.has('192.0.2.1/32'), false)
 })
@@ -60,7 +54,7 @@ test('A CIDR allowed on one port only stays so through a start with the policies
     seen.add(`203.0.113.7:80 ${old.verdict('a', '203.0.113.7', 80)}`)
   }
   const next = start([...SPECS].reverse(), old.recorder)
-  takeOver(next)
+  next.takeOver()
   assert.equal(next.endpoint('a').id, endpoint.id, 'adopted by its hook, with its connections')
   assert.deepEqual([...seen].sort(), [
     '198.51.100.7 allow',
@@ -70,17 +64,17 @@ test('A CIDR allowed on one port only stays so through a start with the policies
   assert.deepEqual(verdicts(next), before)
 })
 
-test('removeLeftovers removes endpoints that are no more, and an endpoint at another place is another one', () => {
+test('Restart removes endpoints that are no more, and an endpoint at another place is another one', () => {
   const old = start(SPECS)
   const moved = [mkEndpoint('a', ['10.200.0.9'])]
   const next = start(SPECS, old.recorder, moved)
   assert.ok(next.endpoint('a').id > 2, 'above every number that is in force')
-  takeOver(next)
+  next.takeOver()
   assert.deepEqual([...next.recorder.endpoints.keys()], [next.endpoint('a').id])
   assert.deepEqual(next.differences(), [])
 })
 
-test('removeLeftovers leaves nothing in the scopes of endpoints, adopted or not, that was not learned anew', () => {
+test('Restart leaves nothing in the scopes of endpoints, adopted or not, that was not learned anew', () => {
   const scoped = { learning: 'endpoint' } as const
   const old = new Node(scoped)
   old.policies.setPolicies(mkPolicies(...SPECS), old.endpoints.registry)
@@ -94,7 +88,7 @@ test('removeLeftovers leaves nothing in the scopes of endpoints, adopted or not,
   next.setEndpoints(RECORDS.slice(0, 1))
   assert.equal(next.endpoint('a').id, a, 'adopted')
   next.learn(next.endpoint('a').id, 'a.x', ['192.0.2.1'])
-  takeOver(next)
+  next.takeOver()
   assert.deepEqual(next.differences(), [])
   assert.deepEqual(
     [...next.recorder.prefixes.keys()].filter((key) => key.includes('@')),
@@ -113,7 +107,7 @@ test('Numbers stay apart over many starts', () => {
     const next = start(SPECS, recorder)
     next.learn(next.endpoint('a').id, 'a.x', [addressNumber(4, i)])
     for (const { id } of next.core.allocator.views()) assert.ok(!carried.has(id))
-    takeOver(next)
+    next.takeOver()
     assert.deepEqual(next.differences(), [])
     recorder = next.recorder
   }

@@ -1,0 +1,70 @@
+// What a daemon keeps over restarts, put together: who notes changes, who writes them, and what is made of that by the
+// next one. With nothing to keep it in, all of it is absent.
+
+import type { Identity } from '../core/ids.ts'
+import { identity } from '../core/ids.ts'
+import type { EndpointRegistry } from '../endpoints/registry.ts'
+import type { WithheldNumber } from '../identity/numbers.ts'
+import { PairLedger } from '../names/pair-ledger.ts'
+import type { CoreState } from './core-state.ts'
+import { ParkedPairs } from './parked-pairs.ts'
+import { SavedEndpoints } from './saved-endpoints.ts'
+import type { SavedState } from './saved-state.ts'
+import { StateRecorder } from './state-recorder.ts'
+import type { SavedDocument, StateSink } from './state-sink.ts'
+
+/** What a daemon is given to outlive itself by. */
+export interface KeptState {
+  /** What the one before knew. Undefined: nothing that could be read. */
+  readonly saved: SavedState | undefined
+  readonly sink: StateSink
+  /** Seconds since boot when the clock showed 0. */
+  readonly bootAtZero: number
+}
+
+export class Keeping {
+  /** For the core: which pairs change, which numbers wait, and who is told of new ones. */
+  readonly ledger: PairLedger | undefined
+  readonly withheld: readonly WithheldNumber[] | undefined
+  readonly endpoints: SavedEndpoints | undefined
+  readonly #kept: KeptState | undefined
+  #recorder: StateRecorder | undefined
+
+  /** `pairs`: as many as the name cache holds. */
+  constructor(kept: KeptState | undefined, pairs: number) {
+    this.#kept = kept
+    this.ledger = kept && new PairLedger({ capacity: pairs })
+    this.withheld = kept?.saved?.numbers.map(({ id, labels }) => ({ id: identity(id), labels }))
+    this.endpoints = kept?.saved && new SavedEndpoints(kept.saved)
+  }
+
+  /** Identities got their numbers, and no entry of the datapath carries them yet. */
+  readonly onNumbers = (allocated: readonly Identity[]): void => {
+    this.#recorder?.numbers(allocated)
+  }
+
+  readonly onDocument = (document: SavedDocument): void => {
+    this.#recorder?.document(document)
+  }
+
+  /** Begins to write down; `documents`: all of them as they are now. */
+  begin(core: CoreState, documents: () => Iterable<SavedDocument>): void {
+    const { ledger } = this
+    if (this.#kept === undefined || ledger === undefined) return
+    this.#recorder = new StateRecorder({ ...this.#kept, core, ledger, documents })
+  }
+
+  /** What was learned before, on its way back. */
+  park({ names }: CoreState, registry: EndpointRegistry): ParkedPairs | undefined {
+    const { ledger } = this
+    const { saved, bootAtZero = 0 } = this.#kept ?? {}
+    if (saved === undefined) return undefined
+    const isKnown = (endpoint: number): boolean => registry.byNumber(endpoint) !== undefined
+    return new ParkedPairs({ saved: saved.pairs, names, ledger, bootAtZero, isKnown })
+  }
+
+  /** Writes everything that has no record yet. */
+  finish(): void {
+    this.#recorder?.finish()
+  }
+}

@@ -1,0 +1,99 @@
+// Endpoints as they are written down, so that after a restart the same workload at the same place is the same endpoint,
+// with everything it learned: also where no kernel's maps say so. Who stands behind an interface or a cgroup is the same one
+// as long as the kernel knows the hook by the same number, and never across a reboot.
+
+import { endpointId, generation, type EndpointId, type Generation } from '../core/ids.ts'
+import { formatPrefix, type Prefix } from '../core/ip.ts'
+import type { Endpoint, EndpointHook } from '../endpoints/registry.ts'
+import type { SavedState } from './saved-state.ts'
+import type { SavedDocument } from './state-sink.ts'
+
+/** What decides who an endpoint is. */
+export interface EndpointPlace {
+  readonly addresses: readonly Prefix[]
+  readonly hook: EndpointHook
+}
+
+interface Written {
+  readonly place: string
+  /** What the kernel knew the hook by; empty where there is none or it was not there. */
+  readonly hookKey: string
+}
+
+export interface NumberedEndpoint {
+  readonly id: EndpointId
+  readonly generation: Generation
+}
+
+/** The document of an endpoint; `hookKey` as of `Datapath.hookKey`. */
+export function endpointDocument(endpoint: Endpoint, hookKey: string | undefined): SavedDocument {
+  const { id, name } = endpoint
+  const written = { name, place: placeText(endpoint), hookKey: hookKey ?? '' }
+  return { kind: 'endpoint', key: String(id), text: JSON.stringify(written) }
+}
+
+export function endpointGone(id: EndpointId): SavedDocument {
+  return { kind: 'endpoint', key: String(id), text: undefined }
+}
+
+export class SavedEndpoints {
+  /** Those that nobody took, by place and hook. */
+  readonly #byPlace = new Map<string, EndpointId>()
+  readonly #isThisBoot: boolean
+  #highest = 0
+
+  /** What cannot be understood is as if it were not there: its workload begins anew. */
+  constructor(saved: Pick<SavedState, 'endpoints' | 'isThisBoot'>) {
+    this.#isThisBoot = saved.isThisBoot
+    for (const [key, text] of saved.endpoints) {
+      const id = Number(key)
+      const written = parseWritten(text)
+      if (!Number.isSafeInteger(id) || id < 1 || written === undefined) continue
+      this.#highest = Math.max(this.#highest, id)
+      this.#byPlace.set(`${written.place} ${written.hookKey}`, endpointId(id))
+    }
+  }
+
+  /** The highest number that was given. */
+  get highest(): number {
+    return this.#highest
+  }
+
+  /** The number of the endpoint at this place, given once; undefined when it is another one or none. */
+  take(place: EndpointPlace, hookKey: string | undefined): NumberedEndpoint | undefined {
+    if (place.hook.kind !== 'none' && (!this.#isThisBoot || hookKey === undefined)) return undefined
+    const key = `${placeText(place)} ${hookKey ?? ''}`
+    const id = this.#byPlace.get(key)
+    if (id === undefined) return undefined
+    this.#byPlace.delete(key)
+    return { id, generation: generation(id) }
+  }
+}
+
+function placeText({ addresses, hook }: EndpointPlace): string {
+  return [hookText(hook), ...addresses.map(formatPrefix).sort()].join(' ')
+}
+
+function hookText(hook: EndpointHook): string {
+  switch (hook.kind) {
+    case 'interface':
+      return `interface:${hook.name}:${hook.side}`
+    case 'cgroup':
+      return `cgroup:${hook.path}`
+    case 'none':
+      return 'none'
+  }
+}
+
+function parseWritten(text: string): Written | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  if (!('place' in value) || !('hookKey' in value)) return undefined
+  const { place, hookKey } = value
+  return typeof place === 'string' && typeof hookKey === 'string' ? { place, hookKey } : undefined
+}

@@ -1,0 +1,227 @@
+// A start with what the daemon before wrote down: equal label sets keep their numbers, what is known is known again, and
+// the kernel is not written where it says the same already.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { EndpointRecord } from '../../src/control/endpoint-control.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { MemoryState } from '../support/memory-state.ts'
+import { addressNumber, mkEndpoint, mkPolicies, Node, type NodeOptions } from '../support/node.ts'
+import { Random } from '../support/random.ts'
+
+const RECORDS = [
+  mkEndpoint('a', ['10.200.0.1', 'fd00::1'], ['k8s:app=a']),
+  mkEndpoint('b', ['10.200.0.2']),
+]
+const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
+const ONE = 'egress: [ { toFQDNs: [ { matchName: one.x } ] } ]'
+const CIDR =
+  'egress: [ { toCIDR: [ 192.0.2.0/24 ], toPorts: [ { ports: [ { port: "443", protocol: TCP } ] } ] } ]'
+
+interface Before {
+  readonly clock?: FakeClock
+  readonly records?: readonly EndpointRecord[]
+  readonly options?: Partial<NodeOptions>
+}
+
+function start(specs: readonly string[], disk: MemoryState, before: Before & { old?: Node } = {}) {
+  const { clock, old, records = RECORDS, options = {} } = before
+  const node = new Node({
+    ...options,
+    sink: disk,
+    saved: disk.read(),
+    ...(clock === undefined ? {} : { clock }),
+    recorder: old?.recorder,
+  })
+  node.policies.setPolicies(mkPolicies(...specs), node.endpoints.registry)
+  node.setEndpoints(records)
+  return node
+}
+
+/** What is known of every pair, as text; times apart. */
+function known(node: Node): readonly string[] {
+  const { names, ipcache, labelSets } = node.core
+  const lines: string[] = []
+  for (let pair = 1; pair <= names.pairs.slots.high; pair++) {
+    if (!names.pairs.isUsed(pair)) continue
+    const mapping = names.pairs.mapping[pair]!
+    const row = names.mappings.prefix[mapping]!
+    const labels = labelSets.format(ipcache.prefixes.derived[row]!)
+    const endpoint = node.endpoints.registry.byNumber(names.pairs.endpoint[pair]!)?.name
+    const name = names.names.format(names.mappings.name[mapping]!)
+    const id = ipcache.prefixes.wanted[row]!
+    lines.push(`${endpoint} ${name} ${ipcache.prefixes.format(row)} ${id} ${labels.join(' ')}`)
+  }
+  return lines.sort()
+}
+
+test('A node that starts again knows what it knew, under the same numbers, and writes nothing', () => {
+  const disk = new MemoryState()
+  const clock = new FakeClock()
+  const old = start([WILD, ONE], disk, { clock })
+  old.learn(old.endpoint('a').id, 'one.x', ['192.0.2.1', '2001:db8::1'])
+  old.learn(old.endpoint('b').id, 'two.x', ['192.0.2.1', '192.0.2.2'])
+  old.learn(old.endpoint('a').id, 'unselected.y', ['192.0.2.3'])
+  old.takeOver()
+  clock.advance(1000)
+  const before = known(old)
+  assert.equal(before.length, 5)
+  const next = start([WILD, ONE], disk, { clock, old })
+  let writes = 0
+  next.recorder.onWrite = () => writes++
+  next.takeOver('grace')
+  assert.deepEqual(known(next), before)
+  assert.equal(writes, 0, 'the kernel says the same already')
+  next.takeOver('done')
+  assert.equal(writes, 0)
+  assert.deepEqual(next.differences(), [])
+})
+
+test('A selector that went while the daemon was down leaves its addresses reachable all along (CFP-28427, restart)', () => {
+  const disk = new MemoryState()
+  const clock = new FakeClock()
+  const old = start(['egress: [ { toFQDNs: [ { matchPattern: "*" } ] } ]', ONE], disk, { clock })
+  old.learn(old.endpoint('a').id, 'one.x', ['192.0.2.1'])
+  clock.advance(1000)
+  const seen = new Set([old.verdict('a', '192.0.2.1')])
+  const next = start(['egress: [ { toFQDNs: [ { matchPattern: "*" } ] } ]'], disk, { clock, old })
+  next.recorder.onWrite = () => seen.add(next.verdict('a', '192.0.2.1'))
+  next.takeOver()
+  assert.deepEqual([...seen], ['allow'])
+  assert.deepEqual(next.labelsOf('192.0.2.1'), ['fqdn:*', 'reserved:world', 'reserved:world-ipv4'])
+  assert.deepEqual(next.differences(), [])
+})
+
+test('An answer to one name of an address brings back all that was known of the address', () => {
+  const disk = new MemoryState()
+  const clock = new FakeClock()
+  const old = start([WILD, ONE], disk, { clock })
+  const number = (node: Node): number => node.identityOf('192.0.2.1')
+  old.learn(old.endpoint('a').id, 'one.x', ['192.0.2.1'])
+  old.learn(old.endpoint('a').id, 'two.x', ['192.0.2.1'])
+  clock.advance(1000)
+  const before = number(old)
+  const next = start([WILD, ONE], disk, { clock, old })
+  assert.equal(next.rowOf('192.0.2.1'), 0, 'not brought back yet')
+  next.learn(next.endpoint('a').id, 'two.x', ['192.0.2.1'])
+  assert.equal(number(next), before, 'with the label of the other name')
+  assert.equal(known(next).length, 2)
+})
+
+test('An address that was learned too late to be written down keeps its number and its labels for the grace', () => {
+  const disk = new MemoryState()
+  const clock = new FakeClock()
+  const old = start([WILD, CIDR], disk, { clock })
+  clock.advance(1000)
+  old.learn(old.endpoint('a').id, 'late.x', ['192.0.2.1', '198.51.100.1'])
+  const numbers = ['192.0.2.1', '198.51.100.1'].map((text) => old.identityOf(text))
+  const seen = new Set([old.verdict('a', '198.51.100.1')])
+  assert.deepEqual([...seen], ['allow'], 'numbers are written at once, pairs a little later')
+  const next = start([WILD, CIDR], disk, { clock, old })
+  next.recorder.onWrite = () => seen.add(next.verdict('a', '198.51.100.1'))
+  next.takeOver('grace')
+  assert.deepEqual(known(next), [])
+  assert.equal(next.restart.counters.claimed, 2)
+  assert.deepEqual(
+    ['192.0.2.1', '198.51.100.1'].map((text) => next.identityOf(text)),
+    numbers,
+  )
+  assert.deepEqual([...seen], ['allow'])
+  next.learn(next.endpoint('a').id, 'late.x', ['198.51.100.1'])
+  next.restart.leave()
+  while (next.restart.step(Infinity)) continue
+  assert.equal(next.verdict('a', '198.51.100.1'), 'allow', 'asked again in time')
+  assert.equal(next.rowOf('192.0.2.1'), 0, 'not asked again')
+  assert.deepEqual(next.differences(), [])
+})
+
+test('Without anything written down addresses keep their entries for the grace, and no number is given twice', () => {
+  const old = start([WILD], new MemoryState())
+  old.learn(old.endpoint('a').id, 'one.x', ['198.51.100.1'])
+  const number = old.identityOf('198.51.100.1')
+  const seen = new Set([old.verdict('a', '198.51.100.1')])
+  const next = start([WILD], new MemoryState(), { old })
+  next.recorder.onWrite = () => seen.add(next.verdict('a', '198.51.100.1'))
+  next.takeOver('grace')
+  assert.deepEqual([...seen], ['allow'])
+  assert.equal(next.restart.counters.kept, 1)
+  next.learn(next.endpoint('a').id, 'two.x', ['198.51.100.2'])
+  assert.notEqual(next.identityOf('198.51.100.2'), number)
+  next.takeOver('done')
+  assert.deepEqual([...seen], ['allow', 'deny'], 'nobody asked again')
+  assert.equal(next.verdict('a', '198.51.100.2'), 'allow')
+  assert.deepEqual(next.differences(), [])
+})
+
+test('What policy forbids by now is forbidden from the start, whatever was learned', () => {
+  const disk = new MemoryState()
+  const clock = new FakeClock()
+  const old = start([WILD], disk, { clock })
+  old.learn(old.endpoint('a').id, 'one.x', ['192.0.2.1'])
+  old.learn(old.endpoint('a').id, 'late.x', ['198.51.100.1'])
+  clock.advance(1000)
+  const next = start([WILD, 'egressDeny: [ { toCIDR: [ 192.0.2.0/24 ] } ]'], disk, { clock, old })
+  next.takeOver('grace')
+  assert.deepEqual(
+    ['192.0.2.1', '198.51.100.1'].map((to) => next.verdict('a', to)),
+    ['deny', 'allow'],
+  )
+})
+
+test('Pairs of endpoints that are gone do not come back, and time that passed meanwhile counts', () => {
+  const disk = new MemoryState()
+  const clock = new FakeClock()
+  const old = start([WILD], disk, { clock })
+  old.learn(old.endpoint('a').id, 'short.x', ['192.0.2.1'], 30)
+  old.learn(old.endpoint('a').id, 'long.x', ['192.0.2.2'], 3000)
+  old.learn(old.endpoint('b').id, 'long.x', ['192.0.2.3'], 3000)
+  clock.advance(1000)
+  clock.advance(300_000)
+  const next = start([WILD], disk, { clock, old, records: RECORDS.slice(0, 1) })
+  next.takeOver('grace')
+  assert.deepEqual(
+    known(next).map((line) => line.split(' ').slice(0, 3).join(' ')),
+    ['a long.x 192.0.2.2/32', 'a short.x 192.0.2.1/32'],
+  )
+  while (!next.core.expiry.step(Infinity)) continue
+  next.core.committer.commit()
+  assert.deepEqual(
+    known(next).map((line) => line.split(' ').slice(0, 3).join(' ')),
+    ['a long.x 192.0.2.2/32'],
+    'TTL and grace of the other are over',
+  )
+})
+
+test('Whatever happened and whenever it ends, a start brings back what was written down', () => {
+  const random = new Random(29)
+  for (let round = 0; round < 40; round++) {
+    const disk = new MemoryState()
+    const clock = new FakeClock()
+    const old = start([WILD, ONE], disk, { clock })
+    for (let step = 0; step < 120; step++) {
+      const choice = random.below(10)
+      if (choice < 6) {
+        const name = ['one.x', 'two.x', 'three.x', 'four.y'][random.below(4)] ?? ''
+        const endpoint = old.endpoint(random.below(2) === 0 ? 'a' : 'b').id
+        old.learn(endpoint, name, [addressNumber(4, random.below(6))], 1 + random.below(40))
+      } else if (choice < 8) {
+        clock.advance(random.below(20_000))
+        while (!old.core.expiry.step(Infinity)) continue
+        old.core.committer.commit()
+      } else if (choice === 8) {
+        disk.wantsImage = true
+      } else {
+        clock.advance(260)
+      }
+    }
+    clock.advance(1000)
+    const next = start([WILD, ONE], disk, { clock, old })
+    const before = known(old)
+    let writes = 0
+    next.recorder.onWrite = () => writes++
+    next.takeOver()
+    assert.deepEqual(known(next), before)
+    assert.equal(writes, 0)
+    assert.deepEqual(next.differences(), [])
+  }
+})
