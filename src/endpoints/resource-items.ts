@@ -34,7 +34,7 @@ interface Cut {
 }
 
 const BLANK = '[ ]*(?:#[^\n]*)?'
-const HEAD = new RegExp(`^(?:${BLANK}\n)*resources:${BLANK}\n(?:${BLANK}\n)*(?=( *)- )`)
+const HEAD = new RegExp(`^(?:${BLANK}\n)*resources:(?:[ ]+#[^\n]*|[ ]*)\n(?:${BLANK}\n)*(?=( *)- )`)
 /** What an entry begins with, where its value begins on the same line. */
 const ENTRY = / *- +(?=["{A-Za-z])/y
 

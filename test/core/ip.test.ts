@@ -265,7 +265,10 @@ test('isMapped looks at the first 96 bits at an offset', () => {
 })
 
 test('parseAddress takes plain dotted quads apart as ip-num does', () => {
-  const part = fc.oneof(fc.nat(300).map(String), fc.constantFrom('0', '00', '01', '255', '256', '999'))
+  const part = fc.oneof(
+    fc.nat(300).map(String),
+    fc.constantFrom('0', '00', '01', '255', '256', '999'),
+  )
   fc.assert(
     fc.property(fc.array(part, { minLength: 4, maxLength: 4 }), (parts) => {
       const text = parts.join('.')
