@@ -10,6 +10,7 @@ import { addLimitMetrics } from './metrics/limits.ts'
 import { addPolicyMetrics } from './metrics/policy.ts'
 import { addProcessMetrics } from './metrics/process.ts'
 import type { MetricsSources } from './metrics/sources.ts'
+import { addStateMetrics } from './metrics/state.ts'
 import { addTcpMetrics } from './metrics/tcp.ts'
 import { addUpstreamMetrics } from './metrics/upstream.ts'
 
@@ -26,6 +27,8 @@ export class Metrics {
     addDatapathMetrics(this.#registry, sources)
     addLimitMetrics(this.#registry, sources)
     addFlowMetrics(this.#registry, sources)
+    const { state } = sources
+    if (state !== undefined) addStateMetrics(this.#registry, { state })
     this.#stop = addProcessMetrics(this.#registry)
     addGauge(this.#registry, {
       name: 'build_info',

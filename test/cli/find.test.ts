@@ -72,8 +72,7 @@ test('helpCommand lists what is built and nothing else', async () => {
 
 test('policyCommand says what was meant', async () => {
   assert.match((await run('policy', 'chekc')).err, /did you mean check\?/)
-  for (const words of [[], ['chekc']])
-    assert.equal((await run('policy', ...words)).code, 2)
+  for (const words of [[], ['chekc']]) assert.equal((await run('policy', ...words)).code, 2)
 })
 
 test('runCommand refuses what is not built and what it does not take', async () => {
@@ -94,7 +93,7 @@ test('completionCommand prints what bash can read and complete with', async () =
     const script = `${out}\nCOMP_WORDS=(${line}); COMP_CWORD=$((\${#COMP_WORDS[@]}-1)); _namegate; echo "\${COMPREPLY[*]}"`
     return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trim()
   }
-  assert.equal(words('namegate st'), 'status')
+  assert.equal(words('namegate stat'), 'status state')
   assert.equal(words('namegate get ip'), 'ipcache')
   assert.equal((await run('completion', 'fish')).code, 2)
 })

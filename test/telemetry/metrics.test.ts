@@ -65,6 +65,23 @@ test('Metrics read the counters as they are at the scrape', async (t) => {
   assert.equal(after.get('namegate_policy_revision{state="realized"}'), 1)
 })
 
+test('Metrics tell what is kept over restarts, and nothing where nothing is', async (t) => {
+  const faults = { 'no-space': 2, other: 0 }
+  const use = { generation: 7, imageOctets: 1000, journalOctets: 50, age: 3, faults }
+  const { samples } = await expose(t, mkSources(mkNode(), { state: { use } }))
+  const rows: readonly (readonly [key: string, value: number])[] = [
+    ['namegate_state_bytes{file="image"}', 1000],
+    ['namegate_state_bytes{file="journal"}', 50],
+    ['namegate_state_generation', 7],
+    ['namegate_state_write_age_seconds', 3],
+    ['namegate_state_faults_total{cause="no-space"}', 2],
+    ['namegate_state_faults_total{cause="other"}', 0],
+  ]
+  for (const [key, value] of rows) assert.equal(samples.get(key), value, key)
+  const without = await expose(t, mkSources(mkNode()))
+  assert.ok([...without.samples.keys()].every((key) => !key.includes('_state_')))
+})
+
 test('Metrics never show a name, an endpoint or an address that a client brought', async (t) => {
   const hostile = ['evil\\010namegate_x\\0321.example', 'a\\034\\125.example', 'x'.repeat(60)]
   const node = new Node()

@@ -60,6 +60,18 @@ export interface MetricsSources {
   policyFiles(): Iterable<{ readonly state: string }>
   mode(): string
   limits(): readonly LimitUse[]
+  /** Undefined where nothing is kept over restarts. */
+  readonly state?: KeptStateSource | undefined
+}
+
+export interface KeptStateSource {
+  readonly use: {
+    readonly generation: number
+    readonly imageOctets: number
+    readonly journalOctets: number
+    readonly age: number
+    readonly faults: Readonly<Record<string, number>>
+  }
 }
 
 export type PipelineCounters = Counters<

@@ -1,0 +1,33 @@
+// What is kept over restarts: how much, how old, and what the disk refused.
+
+import type { Registry } from 'prom-client'
+import { addCounter, addGauge } from './build.ts'
+import type { KeptStateSource } from './sources.ts'
+
+export function addStateMetrics(registry: Registry, { state }: { state: KeptStateSource }): void {
+  addGauge(registry, {
+    name: 'state_bytes',
+    help: 'Size of what is kept over restarts: the last image, and the journal since',
+    label: 'file',
+    read: () => [
+      ['image', state.use.imageOctets],
+      ['journal', state.use.journalOctets],
+    ],
+  })
+  addGauge(registry, {
+    name: 'state_generation',
+    help: 'Generation of the newest file that is kept over restarts',
+    read: () => state.use.generation,
+  })
+  addGauge(registry, {
+    name: 'state_write_age_seconds',
+    help: 'Time since the disk took something that is kept over restarts',
+    read: () => state.use.age,
+  })
+  addCounter(registry, {
+    name: 'state_faults_total',
+    help: 'Writes of what is kept over restarts that failed, by cause',
+    label: 'cause',
+    read: () => Object.entries(state.use.faults),
+  })
+}
