@@ -84,8 +84,7 @@ const OWN: ReadonlySet<string> = new Set(['policy exec-allow', 'policy exec-reco
 function mustSelect(daemon: Daemon, policyFile: string | undefined): void {
   if (policyFile === undefined) return
   const [endpoint] = daemon.endpoints.registry
-  const policies =
-    endpoint === undefined ? [] : (daemon.policies.compiledOf(endpoint.id)?.policies ?? [])
+  const policies = endpoint === undefined ? [] : daemon.policies.policiesOf(endpoint.id)
   // What is given here by name stands under `policy NAME`, not under a path.
   if (policies.some(({ position }) => !OWN.has(position.file))) return
   throw new InvalidInputError([

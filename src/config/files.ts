@@ -2,7 +2,7 @@
 // folders below too. Names that begin with a dot are left out, so a mounted ConfigMap (`..data`) counts once.
 // Also the one way files with a person's text are read.
 
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, type Dirent } from 'node:fs'
 import { join } from 'node:path'
 import type { Fault } from '../core/errors.ts'
 
@@ -34,18 +34,27 @@ export function findPolicyFiles(path: string): PolicyFiles {
         faults.push(faultOf(at, `found folders deeper than ${FOLDER_DEPTH_MAX}`))
         return
       }
-      for (const name of readdirSync(at).sort()) visitEntry(join(at, name), name, depth)
+      const entries = readdirSync(at, { withFileTypes: true })
+      for (const entry of entries.sort(byName)) visitEntry(join(at, entry.name), entry, depth)
     } catch (error) {
       faults.push(faultOf(at, `cannot read: ${reasonOf(error)}`))
       unread.push(at)
     }
   }
-  const visitEntry = (at: string, name: string, depth: number): void => {
+  const visitEntry = (at: string, entry: Dirent, depth: number): void => {
+    const { name } = entry
     if (name.startsWith('.')) return
-    if (POLICY_FILE.test(name) || isFolder(at)) visit(at, depth + 1)
+    const isPolicy = POLICY_FILE.test(name)
+    // What a link leads to, or nothing says of itself, is looked at.
+    if (entry.isFile() && isPolicy) files.push(at)
+    else if (isPolicy || (!entry.isFile() && isFolder(at))) visit(at, depth + 1)
   }
   visit(path, 0)
   return { files, faults, unread }
+}
+
+function byName(a: Dirent, b: Dirent): number {
+  return a.name < b.name ? -1 : 1
 }
 
 /** What can't be looked at counts as one: visiting it says why. */

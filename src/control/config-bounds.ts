@@ -6,7 +6,7 @@ import { compilePolicies, type CompileOptions } from '../policy/compile.ts'
 import { defaultEgressOf } from '../policy/default-egress.ts'
 import { flatten } from '../policy/flatten.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
-import { indexLabels, policySelects } from '../policy/labels.ts'
+import { PolicyMatcher } from '../policy/policy-matcher.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { EndpointRecord } from './endpoint-control.ts'
 
@@ -39,12 +39,27 @@ export interface Configured {
   readonly resources: readonly (Pick<EndpointRecord, 'addresses'> & Placed)[]
 }
 
+/** What one policy names. */
+interface Counts {
+  readonly selectors: number
+  readonly prefixes: number
+}
+
+/** What was found out about policies before; given again it saves doing so for what has not changed. */
+export class BoundsMemo {
+  readonly matcher = new PolicyMatcher()
+  readonly counts = new WeakMap<Policy, Counts>()
+  /** Policy entries by what selects an endpoint and its default. */
+  sizes: ReadonlyMap<string, number> = new Map()
+}
+
 /** What is too much; empty when the configuration fits. */
 export function boundFaults(
   { policies, endpoints, resources }: Configured,
   bounds: ConfigBounds,
   compile: Omit<CompileOptions, 'originOf'>,
   identityLabels = new IdentityLabels([]),
+  memo = new BoundsMemo(),
 ): readonly Fault[] {
   const position = policies[0]?.position ?? { file: 'endpoints', line: 1, column: 1 }
   const faults: Fault[] = []
@@ -58,55 +73,57 @@ export function boundFaults(
     if (count <= bound) return
     faults.push({ position: place, message: `found ${count} ${what}, ${key} allows ${bound}` })
   }
-  refuse(countSelectors(policies), bounds.selectors, 'selectors in all', 'limits.selectors')
+  refuse(countSelectors(policies, memo), bounds.selectors, 'selectors in all', 'limits.selectors')
   const oneTooMany = endpoints[bounds.endpoints]?.position
   refuse(endpoints.length, bounds.endpoints, 'endpoints', 'limits.endpoints', oneTooMany)
   const excess = resources[bounds.resources]?.position
   refuse(resources.length, bounds.resources, 'resources', 'limits.resources', excess)
-  const prefixes = countPrefixes({ policies, endpoints, resources })
+  const prefixes = countPrefixes({ policies, endpoints, resources }, memo)
   refuse(prefixes, bounds.prefixes, 'addresses and prefixes with labels', 'limits.selectors')
   const sizes = new Map<string, number>()
+  memo.matcher.set(policies)
   for (const endpoint of endpoints) {
-    const selecting = selectingPolicies(policies, identityLabels.of(endpoint.labels))
+    const selecting = memo.matcher.selecting(identityLabels.of(endpoint.labels))
     const defaultEgress = defaultEgressOf(endpoint.labels, compile.defaultEgress)
-    const numbers = selecting.map((policy) => policies.indexOf(policy))
-    const key = `${numbers.join(',')} ${defaultEgress}`
+    const key = `${selecting.key} ${defaultEgress}`
     if (sizes.has(key)) continue
-    const size = entriesOf(selecting, { ...compile, defaultEgress })
+    const size = memo.sizes.get(key) ?? entriesOf(selecting.policies, { ...compile, defaultEgress })
     sizes.set(key, size)
     if (size <= bounds.policyEntries) continue
     const message = `endpoint ${endpoint.name} needs ${size} policy entries, limits.policy-entries allows ${bounds.policyEntries}`
-    faults.push({ position: selecting[0]?.position ?? position, message })
+    faults.push({ position: selecting.policies[0]?.position ?? position, message })
   }
+  memo.sizes = sizes
   return faults
 }
 
-function selectingPolicies(
-  policies: readonly Policy[],
-  labels: readonly string[],
-): readonly Policy[] {
-  const index = indexLabels(labels)
-  return policies.filter((policy) => policySelects(policy, index))
-}
-
-function countSelectors(policies: readonly Policy[]): number {
-  const rules = policies.flatMap((policy) => policy.rules)
-  return rules.reduce(
-    (sum, { peers }) => sum + (peers.kind === 'any' ? 0 : peers.selectors.length),
-    0,
-  )
+function countSelectors(policies: readonly Policy[], memo: BoundsMemo): number {
+  return policies.reduce((sum, policy) => sum + countsOf(policy, memo).selectors, 0)
 }
 
 /** Addresses and prefixes that get labels, each as often as it is named. */
-export function countPrefixes({ policies, endpoints, resources }: Configured): number {
-  let count = countAddresses(endpoints) + countAddresses(resources)
-  for (const { rules } of policies) {
-    for (const { peers } of rules) {
-      if (peers.kind === 'any') continue
-      for (const peer of peers.selectors) if (peer.kind === 'cidr') count += 1 + peer.except.length
+export function countPrefixes(
+  { policies, endpoints, resources }: Configured,
+  memo = new BoundsMemo(),
+): number {
+  const known = countAddresses(endpoints) + countAddresses(resources)
+  return policies.reduce((sum, policy) => sum + countsOf(policy, memo).prefixes, known)
+}
+
+function countsOf(policy: Policy, { counts }: BoundsMemo): Counts {
+  const known = counts.get(policy)
+  if (known !== undefined) return known
+  let [selectors, prefixes] = [0, 0]
+  for (const { peers } of policy.rules) {
+    if (peers.kind === 'any') continue
+    selectors += peers.selectors.length
+    for (const peer of peers.selectors) {
+      if (peer.kind === 'cidr') prefixes += 1 + peer.except.length
     }
   }
-  return count
+  const found = { selectors, prefixes }
+  counts.set(policy, found)
+  return found
 }
 
 function countAddresses(records: readonly Pick<EndpointRecord, 'addresses'>[]): number {

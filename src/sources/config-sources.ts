@@ -4,7 +4,12 @@
 
 import type { Clock } from '../core/clock.ts'
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
-import { boundFaults, configuredPrefixesMax, countPrefixes } from '../control/config-bounds.ts'
+import {
+  boundFaults,
+  BoundsMemo,
+  configuredPrefixesMax,
+  countPrefixes,
+} from '../control/config-bounds.ts'
 import type { Auditable, AuditControl } from '../control/audit-control.ts'
 import type { EndpointControl, EndpointRecord } from '../control/endpoint-control.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
@@ -51,6 +56,7 @@ export class ConfigSources {
   readonly #resources: ResourceSources
   readonly #to: ConfigSourcesOptions
   readonly #ports = new PortResolver()
+  readonly #bounds = new BoundsMemo()
   #refusal: readonly Fault[] = []
   #records: ReadonlyMap<string, FileRecord> = new Map()
   #started = false
@@ -240,6 +246,7 @@ export class ConfigSources {
       bounds,
       compile,
       this.#to.policies.identityLabels,
+      this.#bounds,
     )
   }
 
@@ -249,7 +256,7 @@ export class ConfigSources {
       endpoints: this.#endpoints.proposed,
       resources: this.#resources.files.proposed,
     }
-    this.#addressRoom = configuredPrefixesMax(this.#to.config.limits) - countPrefixes(configured)
+    this.#addressRoom = configuredPrefixesMax(this.#to.config.limits) - countPrefixes(configured, this.#bounds)
   }
 
   #setPolicies(): void {

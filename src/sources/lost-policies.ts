@@ -6,6 +6,7 @@ import type { EndpointControl } from '../control/endpoint-control.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
 import { qualifiedName } from '../control/rule-origins.ts'
+import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface LostPoliciesOptions {
@@ -21,21 +22,25 @@ export function tellLostPolicies(to: LostPoliciesOptions, change: () => boolean)
   const before = selected(to)
   const changed = change()
   const after = changed ? selected(to) : before
-  for (const [id, names] of before) {
+  for (const [id, policies] of before) {
     const endpoint = to.endpoints.registry.byNumber(id)
     if (after.has(id) || endpoint === undefined) continue
+    const names = policies.map(qualifiedName).join(', ')
     to.flows.addPolicyLost(to.clock.wall(), id, names)
     to.log.warn({ endpoint: endpoint.name, policies: names }, 'endpoint lost its last policy')
   }
   return changed
 }
 
-/** Endpoints that policies select, with those policies' names. */
-function selected({ endpoints, policies }: LostPoliciesOptions): ReadonlyMap<number, string> {
-  const all = new Map<number, string>()
+/** Endpoints that policies select, with those policies. */
+function selected({
+  endpoints,
+  policies,
+}: LostPoliciesOptions): ReadonlyMap<number, readonly Policy[]> {
+  const all = new Map<number, readonly Policy[]>()
   for (const { id } of endpoints.registry) {
-    const names = (policies.compiledOf(id)?.policies ?? []).map(qualifiedName)
-    if (names.length > 0) all.set(id, names.join(', '))
+    const selecting = policies.policiesOf(id)
+    if (selecting.length > 0) all.set(id, selecting)
   }
   return all
 }

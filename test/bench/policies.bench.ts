@@ -1,0 +1,146 @@
+// 10,000 policy files with 100,000 distinct names and 500 endpoints, 300 names on one of them and 200 on each of the
+// others: read, compiled and in force over the memory datapath; then files change one after the other, each from
+// the look that reads it until all is in force, as the daemon does it.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { configFromObject } from '../../src/config/load.ts'
+import { Daemon } from '../../src/daemon.ts'
+import { SILENT } from '../../src/telemetry/silent.ts'
+import { runBench, type Figure } from './support/bench.ts'
+import { HandClock } from './support/hand-clock.ts'
+import { LoopDelay, residentOctets } from './support/process.ts'
+import { mkMemory } from './support/world.ts'
+
+const POLICIES = Number(process.env["BENCH_POLICIES"] ?? 10_000)
+const NAMES = 10
+const OWN = 30
+const ENDPOINTS = 500
+const CHANGES = 40
+/** Longer than a change has to be quiet for. */
+const SETTLED_MS = 150
+
+function policyText(i: number, version: number): string {
+  const names = Array.from(
+    { length: NAMES },
+    (_, n) => `*.n${n}.p${i}.v${n === 0 ? version : 0}.test`,
+  )
+  const list = names.map((name) => `{ matchPattern: "${name}" }`).join(', ')
+  const app = i < OWN ? 0 : 1 + (i % (ENDPOINTS - 1))
+  return `apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: p${i} }
+spec:
+  endpointSelector: { matchLabels: { app: app-${app} } }
+  egress:
+  - toFQDNs: [ ${list} ]
+    toPorts: [ { ports: [ { port: "443", protocol: TCP } ] } ]
+  - toPorts: [ { ports: [ { port: "53" } ], rules: { dns: [ ${list} ] } } ]
+`
+}
+
+function endpointsText(): string {
+  const lines = Array.from({ length: ENDPOINTS }, (_, i) => {
+    const address = `10.1.${i >> 8}.${i & 255}`
+    return `- { name: e${i}, addresses: [${address}], labels: { app: app-${i}, pod: p${i} } }\n`
+  })
+  return `endpoints:\n${lines.join('')}`
+}
+
+class Subject {
+  readonly clock = new HandClock()
+  readonly daemon: Daemon
+  readonly #policies: string
+
+  constructor(folder: string) {
+    this.#policies = join(folder, 'policies')
+    mkdirSync(this.#policies)
+    for (let i = 0; i < POLICIES; i++) this.write(i, 0)
+    const endpoints = join(folder, 'endpoints.yaml')
+    writeFileSync(endpoints, endpointsText())
+    const config = configFromObject({
+      listeners: [{ address: '127.0.0.1', port: 0, mode: 'explicit' }],
+      policies: { paths: [this.#policies] },
+      endpoints: { files: [endpoints] },
+      upstreams: { servers: ['127.0.0.1:9'] },
+    })
+    this.daemon = new Daemon({ config, log: SILENT, datapath: mkMemory(), clock: this.clock })
+  }
+
+  write(i: number, version: number): void {
+    writeFileSync(join(this.#policies, `p${i}.yaml`), policyText(i, version))
+  }
+
+  /** The start, without its sockets. */
+  async load(): Promise<readonly Figure[]> {
+    const { sources, transition } = this.daemon
+    const began = performance.now()
+    sources.load()
+    const read = performance.now()
+    sources.apply()
+    await transition.finished()
+    const ended = performance.now()
+    this.daemon.sources.start()
+    return [
+      { name: 'files read', value: (read - began) / 1000, unit: 's' },
+      { name: 'and put in force', value: (ended - read) / 1000, unit: 's' },
+      { name: 'load, in all', value: (ended - began) / 1000, unit: 's', limit: 5 },
+    ]
+  }
+
+  /** Milliseconds of a look that finds nothing. */
+  look(): number {
+    const began = performance.now()
+    this.clock.fire()
+    return performance.now() - began
+  }
+
+  /** Changes a file; milliseconds from the look that reads it until all is in force. */
+  async change(i: number, version: number): Promise<number> {
+    const { policies, transition } = this.daemon
+    this.write(i, version)
+    this.clock.fire()
+    this.clock.skip(SETTLED_MS)
+    const { revision } = policies
+    const began = performance.now()
+    this.clock.fire()
+    while (transition.pending) await new Promise((resolve) => setImmediate(resolve))
+    const took = performance.now() - began
+    if (policies.revision !== revision + 1) throw new Error('Cannot measure: nothing changed')
+    return took
+  }
+}
+
+function spreadOf(name: string, times: number[], limit?: number): Figure {
+  times.sort((a, b) => a - b)
+  const [least = NaN, value = NaN, most = NaN] = [times[0], times[times.length >> 1], times.at(-1)]
+  const figure = { name, value, unit: 'ms', spread: [least, most] } as const
+  return limit === undefined ? figure : { ...figure, limit }
+}
+
+async function run(): Promise<readonly Figure[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'namegate-bench-'))
+  try {
+    const subject = new Subject(folder)
+    const figures = [...(await subject.load())]
+    const resident = await residentOctets()
+    figures.push({ name: 'resident', value: resident / 2 ** 20, unit: 'MB', limit: 600 })
+    const looks = Array.from({ length: CHANGES }, () => subject.look())
+    const delay = new LoopDelay()
+    delay.start()
+    const changes: number[] = []
+    for (let n = 0; n < CHANGES; n++)
+      changes.push(await subject.change((n * 251) % POLICIES, n + 1))
+    const worst = Math.max(...delay.stop())
+    figures.push(spreadOf('look at files of which none changed', looks))
+    figures.push(spreadOf('one file changed: from that look to in force', changes, 20))
+    figures.push({ name: 'event-loop delay meanwhile, worst', value: worst, unit: 'ms' })
+    subject.daemon.sources.stop()
+    return figures
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+await runBench({ name: 'policies', about: '10,000 policies, 100,000 names, 500 endpoints', run })
