@@ -7,7 +7,7 @@
 // Interfaces are looked up by name at most every FRESH_EPOCHS, after a mismatch at most once an epoch, and anew
 // when endpoints or hooks change; else a query costs one look into a Map.
 
-import type { Clock, Timer } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import { OVER_TCP, type ClientColumns } from './client-columns.ts'
@@ -36,18 +36,13 @@ interface Place {
 export class Arrivals {
   readonly #interfaces: Interfaces
   readonly #places = new Map<EndpointId, Place>()
-  readonly #timer: Timer
+  readonly #clock: Clock
   /** 1 for UDP listeners that are transparent. */
   readonly #judged = new Uint8Array(CHANNELS_MAX)
-  #epoch = 0
 
   constructor(options: { readonly clock: Clock; readonly interfaces: Interfaces }) {
     this.#interfaces = options.interfaces
-    this.#timer = options.clock.every(EPOCH_MS, () => void this.#epoch++)
-  }
-
-  stop(): void {
-    this.#timer.cancel()
+    this.#clock = options.clock
   }
 
   /** What this UDP listener takes in is judged. */
@@ -73,15 +68,19 @@ export class Arrivals {
     if (hook.side === 'egress' && ifindex === LOOPBACK) return true
     const place = this.#places.get(id)
     if (place === undefined) return isAt(this.#find(id, hook.name), ifindex)
-    const age = this.#epoch - place.epoch
+    const age = this.#epoch() - place.epoch
     if (age < FRESH_EPOCHS && isAt(place, ifindex)) return true
     return age > 0 && isAt(this.#find(id, hook.name), ifindex)
+  }
+
+  #epoch(): number {
+    return Math.floor(this.#clock.now() / EPOCH_MS)
   }
 
   #find(id: EndpointId, name: string): Place {
     const index = Math.max(this.#interfaces.ifIndex(name), 0)
     const master = index === 0 ? 0 : Math.max(this.#interfaces.ifMaster(index), 0)
-    const place = { index, master, epoch: this.#epoch }
+    const place = { index, master, epoch: this.#epoch() }
     this.#places.set(id, place)
     return place
   }

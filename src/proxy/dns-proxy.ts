@@ -154,7 +154,6 @@ export class DnsProxy {
 
   stop(): void {
     this.prewarm?.stop()
-    this.#arrivals?.stop()
     this.unknown.stop()
     this.releases.stop()
     this.listeners.stop()

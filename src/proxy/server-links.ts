@@ -2,6 +2,7 @@
 // themselves, which come and go (asked-links.ts). One place that opens, looks after and closes them.
 
 import type { Clock } from '../core/clock.ts'
+import { RestingTimer } from '../core/resting-timer.ts'
 import { AskedLinks, SOCKETS_PER_ASKED } from './asked-links.ts'
 import type { AskedServers } from './asked-servers.ts'
 import { OF_POOL } from './attempts.ts'
@@ -10,7 +11,7 @@ import type { Datagrams } from './datagrams.ts'
 import type { RandomPool } from './random.ts'
 import { formatServer, type ServerAddress } from './server-pool.ts'
 import type { Streams } from './streams.ts'
-import type { SocketNumbers, UpstreamEvents } from './upstream-socket.ts'
+import type { SocketNumbers, UpstreamEvents, UpstreamSocket } from './upstream-socket.ts'
 import { UpstreamTcp } from './upstream-tcp.ts'
 import { UpstreamUdp } from './upstream-udp.ts'
 
@@ -37,6 +38,8 @@ export interface ServerLinksOptions {
 
 /** There are too many servers that clients asked. */
 export const NO_LINK = -2
+/** How often sockets are looked after while any is open. */
+const SWEEP_MS = 1000
 
 export class ServerLinks {
   /** Their counters are theirs, and go on when a number is used again. */
@@ -45,9 +48,11 @@ export class ServerLinks {
   /** Those that clients asked themselves. */
   readonly asked: AskedLinks
   readonly #options: ServerLinksOptions
+  readonly #sweeper: RestingTimer
 
   constructor(options: ServerLinksOptions) {
     this.#options = options
+    this.#sweeper = new RestingTimer(options.clock, SWEEP_MS, () => this.#sweep())
     const { servers, udp = {} } = options
     servers.forEach((address, server) => this.#open(address, server, udp))
     this.asked = new AskedLinks({
@@ -63,6 +68,7 @@ export class ServerLinks {
 
   /** The server that a row's client chose, for one query; OF_POOL when that is left to us, or NO_LINK. */
   begin(clients: ClientColumns, row: number): number {
+    this.#sweeper.wake()
     const asked = this.#options.asked?.of(clients, row)
     if (asked === undefined || asked.kind === 'pool') return OF_POOL
     const server = this.asked.begin(asked)
@@ -74,12 +80,24 @@ export class ServerLinks {
     if (server !== OF_POOL) this.asked.end(server)
   }
 
-  sweep(): void {
-    for (const link of this.udp) link.sweep()
-    for (const link of this.tcp) link.sweep()
+  /** A socket for one query of ours to a server of the pool. */
+  pick(server: number): UpstreamSocket | undefined {
+    this.#sweeper.wake()
+    return this.udp[server]?.pick()
+  }
+
+  /** Closes sockets that are worn out or idle; whether any was open. */
+  #sweep(): boolean {
+    let open = 0
+    for (const link of [...this.udp, ...this.tcp]) {
+      open += link.counters.open
+      link.sweep()
+    }
+    return open > 0
   }
 
   stop(): void {
+    this.#sweeper.stop()
     for (const link of this.udp) link.stop()
     for (const link of this.tcp) link.stop()
   }

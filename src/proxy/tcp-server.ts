@@ -6,7 +6,8 @@
 // may go on are served from a list on a later turn. Cost: no timer per connection, one sweep for all.
 // Which sockets carry it (Node's or the addon's) is the business of `streams`.
 
-import type { Clock, Timer } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
+import { RestingTimer } from '../core/resting-timer.ts'
 import type { BatchCollector } from './collector.ts'
 import { ConnectionTable } from './connection-table.ts'
 import { DEFAULT_TCP_LIMITS, TcpCounters, type TcpServerLimits } from './tcp-limits.ts'
@@ -42,7 +43,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
   #dirty: TcpConnection[] = []
   /** Paused connections whose bound no longer holds. */
   #ready: TcpConnection[] = []
-  #sweeper: Timer | undefined
+  #sweeper: RestingTimer | undefined
   readonly #runFlush = (): void => this.#flushDirty()
   readonly #runReady = (): void => this.#pumpReady()
 
@@ -62,7 +63,10 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     const listener = await this.#streams.listen(options, this)
     this.#listeners.push(listener)
     const shortest = Math.min(this.#limits.idleTimeout, this.#limits.messageTimeout)
-    this.#sweeper ??= this.#clock.every(Math.min(SWEEP_MS, shortest / 4), () => this.#sweep())
+    this.#sweeper ??= new RestingTimer(this.#clock, Math.min(SWEEP_MS, shortest / 4), () => {
+      this.#sweep()
+      return this.#table.count > 0
+    })
     return listener.port
   }
 
@@ -95,7 +99,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
 
   /** Closes listeners and connections at once. */
   stop(): void {
-    this.#sweeper?.cancel()
+    this.#sweeper?.stop()
     this.#sweeper = undefined
     for (const listener of this.#listeners.splice(0)) listener.close()
     for (const connection of this.#table.all()) this.#close(connection)
@@ -125,6 +129,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     if (!this.#makeRoom(arrival.peer.text)) return undefined
     const connection = new TcpConnection(this.#table.nextNumber(), stream, arrival, this)
     this.#table.add(connection)
+    this.#sweeper?.wake()
     this.counters.accepted++
     this.counters.open = this.#table.count
     return connection

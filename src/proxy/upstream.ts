@@ -6,7 +6,7 @@
 // The composition of in-flight table (who asked what), coalescing (who asked the same), wait table (which socket waits
 // for which id), attempts (when to ask whom), the servers' health and sockets. Nothing is allocated per query.
 
-import type { Clock, Timer } from '../core/clock.ts'
+import type { Clock } from '../core/clock.ts'
 import type { EndpointId, Generation } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
 import { FLAG_QR, MASK_RCODE, RCODE_SERVFAIL } from '../dns/codes.ts'
@@ -76,7 +76,6 @@ export interface UpstreamOptions {
 /** `full` and `client-full`: a bound forbids it, and the client gets SERVFAIL (SEMANTICS 6). */
 export type ForwardResult = 'forwarded' | 'full' | 'client-full'
 
-const SWEEP_MS = 1000
 /** `. NS IN`, recursion desired (RFC 1035 4.1); the id is the sender's. */
 const ROOT_NS_QUERY = Uint8Array.of(0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1)
 
@@ -115,7 +114,6 @@ export class Upstream {
   readonly #suspects: Suspects
   /** 1 once the slot was handed to the pipeline. */
   readonly #handed: Uint8Array
-  readonly #sweeper: Timer
   readonly #repeat = (wait: number): boolean => this.attempts.repeatOverTcp(wait)
 
   constructor(options: UpstreamOptions) {
@@ -171,9 +169,8 @@ export class Upstream {
       clock,
       random,
       pool: this.pool,
-      send: (server) => this.waiting.probe(this.udp[server]?.pick(), ROOT_NS_QUERY),
+      send: (server) => this.waiting.probe(this.links.pick(server), ROOT_NS_QUERY),
     })
-    this.#sweeper = clock.every(SWEEP_MS, () => this.links.sweep())
   }
 
   /**
@@ -223,7 +220,6 @@ export class Upstream {
 
   /** Closes all sockets at once. Queries in flight end without a call. */
   stop(): void {
-    this.#sweeper.cancel()
     this.attempts.stop()
     this.probes.stop()
     this.links.stop()
