@@ -32,6 +32,18 @@ export interface EndpointSpec {
   readonly audit?: boolean
 }
 
+/** Labels for addresses that no endpoint has, with the fields of the resources file. */
+export interface ResourceSpec {
+  /** Addresses or prefixes, at least one. */
+  readonly addresses: readonly string[]
+  /** By `key` or `source:key`; no source is `external`. */
+  readonly labels?: Readonly<Record<string, string>>
+  /** Names of ports that policies may use, such as `{ web: '8080/TCP' }`. */
+  readonly ports?: Readonly<Record<string, string>>
+  /** It goes when so much time is over, such as `30s` or `12h`; without it when it is removed. */
+  readonly ttl?: string
+}
+
 export interface GateOptions {
   /** The keys of the configuration file. */
   readonly config?: GateConfig
@@ -99,6 +111,11 @@ export interface Gate {
   removePolicy(name: string): Promise<Realized>
   setEndpoint(endpoint: EndpointSpec): Promise<Realized>
   removeEndpoint(name: string): Promise<Realized>
+  /** Adds an external resource, or puts it in the place of the one with the name; a TTL begins anew. Kept over restarts
+   *  where the configuration names a `state` folder. Rejects as `change` does. */
+  setResource(name: string, resource: ResourceSpec): Promise<Realized>
+  /** A name that is not there is passed over; one of a file is refused. */
+  removeResource(name: string): Promise<Realized>
   flows(options?: FlowOptions): Flows
   /** The same as `namegate status -o json`. */
   status(): GateStatus

@@ -8,8 +8,9 @@ import { collect } from '../admin/views/rows.ts'
 import { statusView } from '../admin/views/status.ts'
 import { configFromObject } from '../config/load.ts'
 import { FLOW_CAPACITY } from '../control/flow-ring.ts'
+import type { ResourceOutcome } from '../control/resource-outcome.ts'
 import { systemClock } from '../core/clock.ts'
-import { UnavailableError } from '../core/errors.ts'
+import { InvalidInputError, UnavailableError } from '../core/errors.ts'
 import { isMapping } from '../core/source-document.ts'
 import { DaemonServices } from '../daemon-services.ts'
 import { openLog } from '../telemetry/log.ts'
@@ -26,6 +27,7 @@ import type {
   GateStatus,
   PolicySource,
   Realized,
+  ResourceSpec,
 } from './gate.ts'
 import { checkFlowOptions, checkOptions, toEdit } from './options.ts'
 
@@ -79,6 +81,19 @@ function withNone(section: unknown, key: string): unknown {
   return { ...section, [key]: section?.[key] === undefined ? [] : section[key] }
 }
 
+/** Why a resource could not be changed; one that is not there is gone already. */
+function refusalsOf(outcome: ResourceOutcome): readonly string[] {
+  switch (outcome.kind) {
+    case 'ok':
+    case 'unknown':
+      return []
+    case 'conflict':
+      return [outcome.reason]
+    case 'invalid':
+      return outcome.reasons
+  }
+}
+
 class OpenGate implements Gate {
   readonly addresses: readonly string[]
   readonly metricsPort: number | undefined
@@ -112,6 +127,31 @@ class OpenGate implements Gate {
 
   async removeEndpoint(name: string): Promise<Realized> {
     return await this.change({ removeEndpoints: [name] })
+  }
+
+  async setResource(name: string, resource: ResourceSpec): Promise<Realized> {
+    this.#mustRun()
+    return await this.#resourceChanged(
+      this.#services.daemon.sources.apiResources.set(name, resource),
+    )
+  }
+
+  async removeResource(name: string): Promise<Realized> {
+    this.#mustRun()
+    return await this.#resourceChanged(this.#services.daemon.sources.apiResources.remove(name))
+  }
+
+  async #resourceChanged(outcome: ResourceOutcome): Promise<Realized> {
+    const reasons = refusalsOf(outcome)
+    if (reasons.length > 0) {
+      const position = { file: 'resource', line: 0, column: 0 }
+      throw new InvalidInputError(reasons.map((message) => ({ position, message })))
+    }
+    const [realized] = await Promise.all([
+      this.#realized(),
+      outcome.kind === 'ok' ? outcome.kept : undefined,
+    ])
+    return realized
   }
 
   flows(options: FlowOptions = {}): Flows {
