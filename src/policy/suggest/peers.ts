@@ -31,8 +31,10 @@ export interface PeerText {
 
 /** With what tells of each port that it was reached at. */
 interface Found extends PeerText {
-  readonly ports: Map<string, { readonly port: Port; readonly evidence: Evidence }>
+  readonly ports: FoundPorts
 }
+
+type FoundPorts = Map<string, { readonly port: Port; readonly evidence: Evidence }>
 
 const ORDER: readonly SuggestedPeer['kind'][] = ['names', 'endpoints', 'addresses']
 
@@ -44,7 +46,7 @@ export class Peers {
     reached: Pick<Connection, 'port' | 'protocol'> & { readonly evidence: Evidence },
   ): void {
     const key = `${peer.kind} ${peer.text}`
-    const { ports } = this.#found.get(key) ?? { ports: new Map() }
+    const ports: FoundPorts = this.#found.get(key)?.ports ?? new Map()
     const { port, protocol, evidence } = reached
     const at = portKey({ port, protocol })
     const known = ports.get(at) ?? { port: { port, protocol }, evidence: new Evidence() }
@@ -94,7 +96,7 @@ function patternsIn(
   for (const at of new Set([...named.values()].flatMap(({ ports }) => [...ports.keys()]))) {
     const there = [...named.values()].filter(({ ports }) => ports.has(at)).map(({ text }) => text)
     for (const [text, siblings] of collapse(there, collapseFrom).patterns) {
-      const pattern = made.get(text) ?? { kind: 'names', text, ports: new Map() }
+      const pattern: Found = made.get(text) ?? { kind: 'names', text, ports: new Map() }
       made.set(text, pattern)
       names.set(text, new Set([...(names.get(text) ?? []), ...siblings]))
       for (const name of siblings) {
