@@ -124,7 +124,8 @@ class FolderReader {
     const start = journals.findLastIndex(isStart)
     if (start < 0) {
       // A process that ended before its first record leaves nothing to miss.
-      if (readable > 0 || this.#passedOver.some(({ isNormal }) => !isNormal)) {
+      const isMissed = readable > 0 || this.#passedOver.some(({ isNormal }) => !isNormal)
+      if (isMissed && journals.length + images.length > 0) {
         this.#pass('.', 0, 'no good image, and the journals do not reach back to the beginning')
       }
       return undefined

@@ -11,18 +11,17 @@ import type {
   SavedNumber,
   StateSink,
 } from '../control/state-sink.ts'
-import { LABEL_RULES } from '../identity/label-rules.ts'
 import type { Disk } from './disk.ts'
 import { StateFaults, type FaultCause, type StateFault } from './faults.ts'
-import { FORMAT_VERSION, type FileHeader, type FileKind } from './file-header.ts'
-import { FrameFile } from './frame-file.ts'
-import { journalName, unfinishedName } from './generations.ts'
+import type { FileKind } from './file-header.ts'
+import type { FrameFile } from './frame-file.ts'
 import { ImageWriter, type ImageEnd } from './image-writer.ts'
+import { openFrameFile } from './open-frame-file.ts'
 import { RecordBuffer } from './record-buffer.ts'
 import type { ReadState } from './read-state.ts'
 import { removeBefore, removeUnfinished } from './remove-old.ts'
 import { RetryPause } from './retry-pause.ts'
-import { stampOf, type Stamp } from './stamp.ts'
+import { elapsedSeconds, stampOf, type Stamp } from './stamp.ts'
 
 export interface StateStoreOptions {
   readonly disk: Disk
@@ -41,8 +40,8 @@ export interface StateUse {
   readonly generation: number
   readonly imageOctets: number
   readonly journalOctets: number
-  /** Seconds since the disk took a record; undefined before the first. */
-  readonly age: number | undefined
+  /** Seconds since the disk took something, or since the start. */
+  readonly age: number
   readonly faults: Readonly<Record<FaultCause, number>>
 }
 
@@ -67,7 +66,7 @@ export class StateStore implements StateSink {
   #goodImage: number | undefined
   #imageOctets = 0
   #needsImage = true
-  #lastWritten: Stamp | undefined
+  #lastWritten: Stamp
   #syncTimer: Timer | undefined
   #isClosed = false
   /** What goes on by itself: files being closed or removed. */
@@ -78,6 +77,7 @@ export class StateStore implements StateSink {
     this.#options = options
     this.#faults = new StateFaults(options.onFault)
     this.#pause = new RetryPause(clock)
+    this.#lastWritten = stampOf(clock, options.boot)
     this.#next = read.generations.next
     this.#goodImage = read.image
     this.#startsEmpty = read.state === undefined
@@ -85,13 +85,12 @@ export class StateStore implements StateSink {
   }
 
   get use(): StateUse {
-    const last = this.#lastWritten?.bootSeconds
-    const { boot } = this.#options
+    const { clock, boot } = this.#options
     return {
       generation: this.#next - 1,
       imageOctets: this.#imageOctets,
       journalOctets: this.#journal?.octets ?? 0,
-      age: last === undefined ? undefined : Math.max(0, Math.floor(boot.seconds()) - last),
+      age: elapsedSeconds(this.#lastWritten, true, stampOf(clock, boot)),
       faults: this.#faults.counts,
     }
   }
@@ -154,7 +153,7 @@ export class StateStore implements StateSink {
     if (journal === undefined) return undefined
     if (before !== undefined) this.#later(retire(before))
     const generation = this.#next - 1
-    const file = this.#open(unfinishedName(generation), 'image', generation)
+    const file = this.#open('image', generation)
     if (file === undefined) return undefined
     const image = new ImageWriter({
       ...this.#options,
@@ -195,7 +194,7 @@ export class StateStore implements StateSink {
     const before = this.#journal
     const generation = this.#next
     if (before === undefined) this.#run = generation
-    const file = this.#open(journalName(generation), 'journal', generation)
+    const file = this.#open('journal', generation)
     this.#startsEmpty = false
     if (file === undefined) return undefined
     this.#next = generation + 1
@@ -204,36 +203,23 @@ export class StateStore implements StateSink {
     return file
   }
 
-  #open(name: string, kind: FileKind, generation: number): FrameFile | undefined {
-    const { disk, clock, boot, bootId } = this.#options
-    const now = (): Stamp => stampOf(clock, boot)
-    const header: FileHeader = {
-      version: FORMAT_VERSION,
+  /** A file that can be written; else the disk is left alone for a while. */
+  #open(kind: FileKind, generation: number): FrameFile | undefined {
+    const isJournal = kind === 'journal'
+    const shared = { ...this.#options, faults: this.#faults }
+    const file = openFrameFile(shared, {
       kind,
-      labelRules: LABEL_RULES,
       generation,
       run: this.#run,
-      startsEmpty: kind === 'journal' && this.#startsEmpty,
-      begun: now(),
-      bootId,
-      octetsBefore: kind === 'journal' ? (this.#journal?.octetsComing ?? 0) : 0,
-    }
-    try {
-      const frames: FrameFile = new FrameFile({
-        file: disk.create(name),
-        header,
-        faults: this.#faults,
-        now,
-        onWritten: (stamp) => void (this.#lastWritten = stamp),
-        onBroken: () => this.#broken(frames),
-      })
-      if (!frames.isBroken) return frames
-      this.#later(frames.close())
-      // Its name is taken, so no journal can follow the present one without a gap.
-      if (kind === 'journal') this.#giveUp(generation + 1)
-    } catch (error) {
-      this.#faults.addError(error)
-    }
+      startsEmpty: isJournal && this.#startsEmpty,
+      octetsBefore: isJournal ? (this.#journal?.octetsComing ?? 0) : 0,
+      onWritten: (stamp) => void (this.#lastWritten = stamp),
+      onBroken: (broken) => this.#broken(broken),
+    })
+    if (file?.isBroken === false) return file
+    if (file !== undefined) this.#later(file.close())
+    // Its name is taken, so no journal can follow the present one without a gap.
+    if (file !== undefined && isJournal) this.#giveUp(generation + 1)
     this.#failed()
     return undefined
   }

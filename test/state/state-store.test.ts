@@ -299,7 +299,7 @@ test('StateStore says what there is: generation, octets, age', async () => {
   const store = node.store(disk)
   assert.deepEqual(
     [store.use.generation, store.use.imageOctets, store.use.journalOctets, store.use.age],
-    [0, 0, 0, undefined],
+    [0, 0, 0, 0],
   )
   await writeImage(disk, store.beginImage())
   node.clock.advance(5000)
