@@ -21,6 +21,7 @@ export function makeDaemonAdmin(
   daemon: Daemon,
   detach: (() => void) | undefined,
   keptFlows?: KeptFlows,
+  kept?: AdminState['kept'],
 ): DaemonAdmin {
   const { clock, core, policies, endpoints, transition, flows, sources } = daemon
   const { upstream, responder, judge, pipeline, learner, listeners, unknown, releases } =
@@ -43,6 +44,7 @@ export function makeDaemonAdmin(
     listeners,
     endpoints,
     keptFlows,
+    state: kept,
     mode: () => daemon.mode,
   })
   const state: AdminState = {
@@ -51,6 +53,7 @@ export function makeDaemonAdmin(
     startedAt: clock.wall(),
     flows,
     keptFlows: keptFlows?.files === undefined ? undefined : keptFlows,
+    kept,
     releases,
     endpoints,
     detach,

@@ -66,7 +66,7 @@ export class DaemonServices {
     }
     this.#flows = outside.state ? this.#makeFlows(config, log) : undefined
     const detach = makeDetach?.(this.daemon)
-    const { state, metrics } = makeDaemonAdmin(this.daemon, detach, this.#flows)
+    const { state, metrics } = makeDaemonAdmin(this.daemon, detach, this.#flows, this.#store)
     this.state = state
     this.#metrics = metrics
     const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')

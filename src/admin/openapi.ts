@@ -165,6 +165,16 @@ const SCHEMAS = {
       rttMs: { type: ['number', 'null'] },
       failures: NUMBER,
     }),
+    kept: {
+      ...fields({
+        generation: NUMBER,
+        image: NUMBER,
+        journal: NUMBER,
+        age: NUMBER,
+        faults: NUMBER,
+      }),
+      type: ['object', 'null'],
+    },
     identityFallbacks: NUMBER,
     limits: listOf({ limit: TEXT, use: NUMBER, bound: NUMBER, hits: NUMBER }),
     faults: listOf({ file: TEXT, line: NUMBER, column: NUMBER, message: TEXT }),

@@ -162,6 +162,14 @@ export interface StatusShape {
     readonly rttMs: number | null
     readonly failures: number
   }[]
+  /** What is kept over restarts; null where nothing is. Octets, and seconds since the disk took something. */
+  readonly kept: {
+    readonly generation: number
+    readonly image: number
+    readonly journal: number
+    readonly age: number
+    readonly faults: number
+  } | null
   /** Times that the bound on identities made one with fewer fqdn labels stand in. */
   readonly identityFallbacks: number
   /** Bounds that are used by 80 % or more. */

@@ -13,6 +13,7 @@ import type { EndpointEntry, ListenerEntry, Mode } from '../datapath/datapath.ts
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import type { LabelSelector, Policy } from '../policy/rule.ts'
 import type { LimitUse } from '../telemetry/limits.ts'
+import type { KeptStateSource } from '../telemetry/metrics/sources.ts'
 
 /** A policy file as its source has it; `PolicyFile` of sources/ fits. */
 export interface PolicyFileState {
@@ -61,6 +62,8 @@ export interface AdminState {
   readonly flows: FlowRing
   /** Undefined where none are kept outside of the process. */
   readonly keptFlows: { read(): AsyncIterable<string> } | undefined
+  /** What is kept over restarts; undefined where nothing is. */
+  readonly kept?: KeptStateSource | undefined
   /** Answers that wait for the datapath. */
   readonly releases: { readonly count: number }
   readonly endpoints: {

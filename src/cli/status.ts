@@ -66,6 +66,9 @@ function formatStatus(status: Fields): string {
     ...(typeof status['interception'] === 'string'
       ? [['interception', status['interception']] as const]
       : []),
+    ...(status['kept'] === null || status['kept'] === undefined
+      ? []
+      : [['kept', formatKept(fieldsOf(status['kept']))] as const]),
     ['upstreams', listOf(status['upstreams']).map(formatUpstream).join(', ')],
   ]
   const lines = [
@@ -88,6 +91,12 @@ function formatDatapath({
   const waiting = held === 0 ? '' : `, ${textOf(held)} answers held`
   const state = `${textOf(kind)}, revision ${textOf(revision)}${desired}, ${textOf(refused)} entries refused`
   return `${state}${waiting}${stalled === true ? ', stalled' : ''}`
+}
+
+function formatKept({ generation, image, journal, age, faults }: Fields): string {
+  const failed = faults === 0 ? '' : `, ${textOf(faults)} writes failed`
+  const octets = `image ${textOf(image)} octets, journal ${textOf(journal)}`
+  return `generation ${textOf(generation)}, ${octets}, written ${textOf(age)} s ago${failed}`
 }
 
 function formatUpstream(value: unknown): string {

@@ -42,6 +42,8 @@ export interface StateUse {
   readonly journalOctets: number
   /** Seconds since the disk took something, or since the start. */
   readonly age: number
+  /** Whether the disk refused something since the last image. */
+  readonly isFailing: boolean
   readonly faults: Readonly<Record<FaultCause, number>>
 }
 
@@ -66,6 +68,7 @@ export class StateStore implements StateSink {
   #goodImage: number | undefined
   #imageOctets = 0
   #needsImage = true
+  #isFailing = false
   #lastWritten: Stamp
   #syncTimer: Timer | undefined
   #isClosed = false
@@ -91,6 +94,7 @@ export class StateStore implements StateSink {
       imageOctets: this.#imageOctets,
       journalOctets: this.#journal?.octets ?? 0,
       age: elapsedSeconds(this.#lastWritten, true, stampOf(clock, boot)),
+      isFailing: this.#isFailing,
       faults: this.#faults.counts,
     }
   }
@@ -238,6 +242,7 @@ export class StateStore implements StateSink {
   #failed(): void {
     this.#pause.failed()
     this.#needsImage = true
+    this.#isFailing = true
   }
 
   #endImage(image: ImageWriter, end: ImageEnd): void {
@@ -254,6 +259,7 @@ export class StateStore implements StateSink {
       this.#later(removeBefore(this.#options.disk, previous, this.#faults))
     }
     if (this.#needsImage) return
+    this.#isFailing = false
     this.#pause.succeeded()
     this.#faults.healed()
   }

@@ -27,6 +27,7 @@ const WELL = {
   policies: 0,
   listeners: ['127.0.0.1:5300'],
   interception: null,
+  kept: null,
   upstreams: [
     { address: '192.0.2.53:53', answered: true, state: 'up', first: true, rttMs: 0.4, failures: 0 },
   ],
@@ -45,6 +46,21 @@ function mkNode(): Node {
 
 test('statusView shows bounds from 80 % on, and is well when nothing is wrong', () => {
   assert.deepEqual(statusView(mkAdmin(mkNode()).state), WELL)
+})
+
+test('statusView tells what is kept over restarts, and warns when the disk takes nothing', () => {
+  const use = { generation: 3, imageOctets: 100, journalOctets: 20, age: 1 }
+  const faults = { 'no-space': 2, other: 1 }
+  for (const isFailing of [false, true]) {
+    const { state } = mkAdmin(mkNode(), { kept: { use: { ...use, isFailing, faults } } })
+    const { kept, warnings, health } = statusView(state)
+    assert.deepEqual(kept, { generation: 3, image: 100, journal: 20, age: 1, faults: 3 })
+    assert.equal(
+      warnings.some((text) => text.includes('the state folder takes nothing')),
+      isFailing,
+    )
+    assert.equal(health, 'ok', 'it serves and enforces')
+  }
 })
 
 test('statusView tells what interception does where a listener is transparent', () => {

@@ -185,6 +185,7 @@ test('StateStore counts what the disk refuses, tells each cause once and goes on
       node.clock.advance(10_000)
     }
     assert.ok(store.use.faults[cause] > 1, kind)
+    assert.equal(store.use.isFailing, true, kind)
     assert.equal(node.faults.filter((fault) => fault.cause === cause).length, 1, kind)
     assert.deepEqual(pairsOf(node.read(disk)), ALL, kind)
     disk.upset(undefined)
@@ -192,6 +193,7 @@ test('StateStore counts what the disk refuses, tells each cause once and goes on
     assert.equal(store.wantsImage, true, kind)
     await writeImage(disk, store.beginImage())
     assert.equal(store.wantsImage, false, kind)
+    assert.equal(store.use.isFailing, false, kind)
     store.pair(mkPair(4, 4))
     store.flush()
     await disk.settle()

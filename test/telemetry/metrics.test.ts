@@ -67,7 +67,14 @@ test('Metrics read the counters as they are at the scrape', async (t) => {
 
 test('Metrics tell what is kept over restarts, and nothing where nothing is', async (t) => {
   const faults = { 'no-space': 2, other: 0 }
-  const use = { generation: 7, imageOctets: 1000, journalOctets: 50, age: 3, faults }
+  const use = {
+    generation: 7,
+    imageOctets: 1000,
+    journalOctets: 50,
+    age: 3,
+    isFailing: false,
+    faults,
+  }
   const { samples } = await expose(t, mkSources(mkNode(), { state: { use } }))
   const rows: readonly (readonly [key: string, value: number])[] = [
     ['namegate_state_bytes{file="image"}', 1000],

@@ -42,6 +42,7 @@ export function statusView(state: AdminState): StatusShape {
       answered: answered ?? null,
       rttMs: rttMs ?? null,
     })),
+    kept: keptOf(state),
     identityFallbacks: core.allocator.fallbacks,
     limits: state
       .limits()
@@ -59,6 +60,8 @@ export function faultsOf(state: Pick<AdminState, 'policyFiles' | 'faults'>): Sta
   return [...all].map(({ position, message }) => ({ ...position, message }))
 }
 
+const NOT_KEPT = 'the state folder takes nothing: a restart forgets what was learned since'
+
 /** What is as configured and still may surprise: no fence where one was meant, no enforcement at all. */
 function warningsOf(state: AdminState): readonly string[] {
   const half = state.policies.policies
@@ -67,7 +70,8 @@ function warningsOf(state: AdminState): readonly string[] {
       (policy) => `policy ${qualifiedName(policy)} is half enforced: its ingress half is ignored`,
     )
   const none = idlePolicies(state).map((name) => `policy ${name} selects no endpoint`)
-  const idle = [...half, ...none]
+  const kept = state.kept?.use.isFailing === true ? [NOT_KEPT] : []
+  const idle = [...half, ...none, ...kept]
   const mode = state.mode()
   if (mode === 'bypass') return [...idle, 'mode is bypass: nothing is judged']
   const open: string[] = []
@@ -78,6 +82,13 @@ function warningsOf(state: AdminState): readonly string[] {
   }
   const audit = mode === 'audit' ? ['mode is audit: nothing is denied'] : []
   return [...idle, ...audit, ...open]
+}
+
+function keptOf({ kept }: AdminState): StatusShape['kept'] {
+  if (kept === undefined) return null
+  const { generation, imageOctets, journalOctets, age, faults } = kept.use
+  const count = Object.values(faults).reduce((sum, each) => sum + each, 0)
+  return { generation, image: imageOctets, journal: journalOctets, age, faults: count }
 }
 
 function countEndpoints(state: AdminState): StatusShape['endpoints'] {

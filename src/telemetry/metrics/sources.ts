@@ -69,7 +69,11 @@ export interface KeptStateSource {
     readonly generation: number
     readonly imageOctets: number
     readonly journalOctets: number
+    /** Seconds since the disk took something. */
     readonly age: number
+    /** Whether the disk refused something since the last image. */
+    readonly isFailing: boolean
+    /** By cause. */
     readonly faults: Readonly<Record<string, number>>
   }
 }
