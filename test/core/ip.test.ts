@@ -155,6 +155,14 @@ test('parsePrefix reads prefixes and says what it found instead', () => {
     ['::ffff:1.2.3.4', '1.2.3.4/32', 'a bare mapped address'],
     ['::ffff:10.1.0.0/104', /host bits must be zero/, 'host bits of a mapped prefix'],
     ['::ffff:10.0.0.0/8', /expected a prefix length/, 'a mapped address with an IPv4 length'],
+    [
+      '10.0.0.0/08',
+      /leading zero.*write 10\.0\.0\.0\/8, not 10\.0\.0\.0\/08/,
+      'could be meant as octal',
+    ],
+    ['10.0.0.0/008', /leading zero/, 'two of them'],
+    ['0.0.0.0/00', /leading zero.*write 0\.0\.0\.0\/0,/, 'zero itself'],
+    ['2001:db8::/032', /leading zero/, 'IPv6 as well'],
   ]
   for (const [text, expected, why] of rows) {
     const result = parsePrefix(text)
