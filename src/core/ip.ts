@@ -118,6 +118,10 @@ export function parsePrefix(text: string): PrefixResult {
       `expected a prefix length of 0 to ${widthOf(address.family)}, found ${JSON.stringify(lengthText)}`,
     )
   }
+  if (/^0\d/.test(lengthText)) {
+    const plain = `${text.slice(0, slash)}/${Number(lengthText)}`
+    return bad(`a prefix length has no leading zero: write ${plain}, not ${text}`)
+  }
   const prefix = truncatePrefix(address, length)
   if (!prefix.octets.every((octet, i) => octet === address.octets[i])) {
     return bad(`host bits must be zero: write ${formatPrefix(prefix)}, not ${text}`)
