@@ -2,6 +2,7 @@
 // folders below too. Names that begin with a dot are left out, so a mounted ConfigMap (`..data`) counts once.
 // Also the one way files with a person's text are read.
 
+import { isAscii } from 'node:buffer'
 import { readdirSync, readFileSync, statSync, type Dirent } from 'node:fs'
 import { join } from 'node:path'
 import type { Fault } from '../core/errors.ts'
@@ -72,10 +73,10 @@ export type TextResult =
 /** Reads a file as UTF-8; octets that aren't are a fault, never silently replaced. */
 export function readTextFile(file: string): TextResult {
   try {
-    return {
-      kind: 'ok',
-      text: new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file)),
-    }
+    const octets = readFileSync(file)
+    // Most are ASCII, which needs no decoding.
+    if (isAscii(octets)) return { kind: 'ok', text: octets.toString('latin1') }
+    return { kind: 'ok', text: new TextDecoder('utf-8', { fatal: true }).decode(octets) }
   } catch (error) {
     return { kind: 'bad', fault: faultOf(file, `cannot read: ${reasonOf(error)}`) }
   }

@@ -111,8 +111,8 @@ export class ResourceItems {
     const { items } = read
     movePlaces(places, until, grown, items.lines - linesIn(before.slice(start, end)))
     const both = {
-      records: [...records.slice(0, from), ...items.records, ...records.slice(until)],
-      places: [...places.slice(0, from), ...items.places, ...places.slice(until)],
+      records: records.slice(0, from).concat(items.records, records.slice(until)),
+      places: places.slice(0, from).concat(items.places, places.slice(until)),
     }
     this.#cut = { text, indent, ...both }
     return { kind: 'ok', items: { ...both, lines: 0 } }

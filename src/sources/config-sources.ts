@@ -21,7 +21,7 @@ import {
   parseEndpoints,
   type EndpointRecord as FileRecord,
 } from '../endpoints/file.ts'
-import { PortResolver, portNamesOf } from '../policy/named-ports.ts'
+import { PortResolver, portNamesOf, type PortName } from '../policy/named-ports.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ApiResources, ResourceKeeper, ResourceNews } from './api-resources.ts'
@@ -256,7 +256,8 @@ export class ConfigSources {
       endpoints: this.#endpoints.proposed,
       resources: this.#resources.files.proposed,
     }
-    this.#addressRoom = configuredPrefixesMax(this.#to.config.limits) - countPrefixes(configured, this.#bounds)
+    this.#addressRoom =
+      configuredPrefixesMax(this.#to.config.limits) - countPrefixes(configured, this.#bounds)
   }
 
   #setPolicies(): void {
@@ -280,9 +281,10 @@ export class ConfigSources {
     policies: readonly Policy[],
     named: readonly (readonly Pick<FileRecord, 'ports'>[])[],
   ): readonly Policy[] {
-    const all = named.flatMap((records) =>
-      records.flatMap(({ ports }) => (ports === undefined ? [] : [ports])),
-    )
+    const all: (readonly PortName[])[] = []
+    for (const records of named) {
+      for (const { ports } of records) if (ports !== undefined) all.push(ports)
+    }
     return this.#ports.resolve(policies, portNamesOf(all))
   }
 

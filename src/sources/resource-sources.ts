@@ -2,6 +2,7 @@
 // for as a list has those of the API first, so that where a bound is passed the one too many is a file's.
 
 import type { Clock } from '../core/clock.ts'
+import { joined } from '../core/list-difference.ts'
 import type { PlacedPath } from '../config/config.ts'
 import type { ResourceControl } from '../control/resource-control.ts'
 import { ResourceItems } from '../endpoints/resource-items.ts'
@@ -50,12 +51,12 @@ export class ResourceSources {
 
   /** In force. */
   get items(): readonly ResourceRecord[] {
-    return [...this.api.records, ...this.files.items]
+    return joined([this.api.records, this.files.items])
   }
 
   /** To be in force next. */
   get proposed(): readonly ResourceRecord[] {
-    return [...this.api.records, ...this.files.proposed]
+    return joined([this.api.records, this.files.proposed])
   }
 
   /** Puts those of files in force; those of the API are. */

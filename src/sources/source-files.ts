@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
+import { joined } from '../core/list-difference.ts'
 import type { PlacedPath } from '../config/config.ts'
 import { readTextFile } from '../config/files.ts'
 import { pathFaults, scanFiles, signatureOf } from './scan-files.ts'
@@ -73,12 +74,12 @@ export class SourceFiles<Item> {
 
   /** In force. */
   get items(): readonly Item[] {
-    return [...this.#inForce.values()].flat()
+    return joined([...this.#inForce.values()])
   }
 
   /** What is to be in force next. */
   get proposed(): readonly Item[] {
-    return [...this.#proposed.values()].flat()
+    return joined([...this.#proposed.values()])
   }
 
   /** What is wrong with the files as they are now. */
@@ -203,7 +204,7 @@ export class SourceFiles<Item> {
     const held = new Map<string, readonly Fault[]>()
     for (;;) {
       const proposal = this.#proposalWithout(held)
-      const faults = this.#options.together([...proposal.values()].flat())
+      const faults = this.#options.together(joined([...proposal.values()]))
       const free = [...this.#drafts.keys()].filter(
         (path) => !held.has(path) && proposal.get(path) !== this.#inForce.get(path),
       )
@@ -236,6 +237,10 @@ function lostFault(folder: string): Fault {
   return { position: { file: folder, line: 1, column: 1 }, message }
 }
 
+/** Texts up to this length are known again by a hash. */
+const HASHED_MAX = 65_536
+
+/** Equal for equal texts. A long one stands for itself: comparing it costs a tenth of hashing it. */
 function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('base64')
+  return text.length > HASHED_MAX ? text : createHash('sha256').update(text).digest('base64')
 }
