@@ -17,9 +17,9 @@ import { ebpfMaker, makeEbpfBench, type EbpfBench } from '../contract/ebpf-bench
 import { KernelNode } from '../support/kernel-node.ts'
 import { mkPolicies } from '../support/node.ts'
 import { Random } from '../support/random.ts'
-import { DEFAULTS, differences, judgeMany, SEED } from '../support/random-policies.ts'
+import { DEFAULTS, differences, judgeMany, policiesOr, SEED } from '../support/random-policies.ts'
 
-const POLICIES = 5000
+const POLICIES = policiesOr(5000)
 
 interface Octets {
   readonly key: Uint8Array

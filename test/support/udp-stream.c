@@ -5,7 +5,7 @@
  *
  * `send` sends RATE datagrams a second in all, in turn to the targets, from SOCKETS sockets for each, until SIGTERM. KIND is
  * `a` (has to arrive) or `f` (must not); of the latter one for every ten of the former. When the machine keeps it from
- * running it does not make up for it, so that no burst is lost in a queue. `receive` takes both families on the ports until
+ * running for long it does not make up for it, so that no burst is lost in a queue. `receive` takes both families on the ports until
  * SIGTERM. Both print `ready`, and one line of JSON at the end. A datagram is its kind and its number among those of its kind. */
 
 #define _GNU_SOURCE
@@ -28,6 +28,7 @@
 #define FORBIDDEN_EVERY 10
 #define BUFFER_OCTETS (64 * 1024 * 1024)
 #define TICK_NS 1000000L
+#define LATE_TICKS_MAX 20
 
 struct datagram {
   uint32_t kind;
@@ -106,7 +107,7 @@ static int run_send(int argc, char **argv) {
     if (next.tv_nsec >= 1000000000L) next.tv_sec++, next.tv_nsec -= 1000000000L;
     clock_gettime(CLOCK_MONOTONIC, &now);
     long late = (now.tv_sec - next.tv_sec) * 1000000000L + now.tv_nsec - next.tv_nsec;
-    if (late > TICK_NS) next = now;
+    if (late > LATE_TICKS_MAX * TICK_NS) next = now;
     else clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
   }
   printf("{\"sent\":%u,\"forbidden\":%u,\"refused\":%lu,\"forbiddenRefused\":%lu}\n", numbers[0],
