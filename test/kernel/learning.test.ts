@@ -172,17 +172,19 @@ describe('learning in scopes (A25)', { skip }, () => {
     await site.reaches(FIRST, SHOP.addresses)
   })
 
-  it('starts a new daemon with nothing learned, and learns again', async () => {
+  it('starts a new daemon that knows what each pod learned, and nothing of one that is gone', async () => {
+    const [first, second] = [site.idOf(FIRST), site.idOf(SECOND)]
+    const kept = [...entries(first, ...SHOP.addresses), ...entries(second, ...SHOP.addresses)]
     await site.namegate.stop()
     await site.reaches(FIRST, SHOP.addresses)
     site.setEndpoints(ENDPOINTS)
     await site.namegate.start()
-    await site.untilLearned([])
-    await site.reachesNone(FIRST, SHOP.addresses)
+    await site.untilLearned(kept.sort())
+    await site.reaches(FIRST, SHOP.addresses)
     await site.reachesNone(FREE, BANK.addresses)
     await site.ask(FREE, BANK.name)
     await site.reaches(FREE, BANK.addresses)
-    await site.untilLearned(entries(site.idOf(FREE), ...BANK.addresses))
+    await site.untilLearned([...kept, ...entries(site.idOf(FREE), ...BANK.addresses)].sort())
     const { code, stdout } = await site.namegate.run('datapath', 'verify')
     assert.equal(code, 0, stdout)
   })
