@@ -127,7 +127,9 @@ function countsOf(policy: Policy, { counts }: BoundsMemo): Counts {
 }
 
 function countAddresses(records: readonly Pick<EndpointRecord, 'addresses'>[]): number {
-  return records.reduce((sum, { addresses }) => sum + addresses.length, 0)
+  let count = 0
+  for (const { addresses } of records) count += addresses.length
+  return count
 }
 
 /** Entries with one identity a selector: what configuration itself makes. */
