@@ -3,8 +3,8 @@
 
 /** Longest file that is read or written. */
 export const FILE_OCTETS_MAX = 2 ** 30
-/** Journals that are read behind an image: each start of the daemon makes one, and an image ends them. */
-export const JOURNALS_MAX = 4096
+/** Journals that are read behind an image: every start makes one, and every image that failed; a good one ends them. */
+export const JOURNALS_MAX = 60_000
 
 export interface Generations {
   /** Ascending. */

@@ -4,30 +4,7 @@ import { crc32 } from 'node:zlib'
 import { encodeHeader, decodeHeader, HEADER_OCTETS } from '../../src/state/file-header.ts'
 import { sealFrame, FRAME_HEAD_OCTETS } from '../../src/state/frames.ts'
 import { MemoryDisk } from '../support/memory-disk.ts'
-import { mkPair, pairsOf, StateNode, textOfPair } from '../support/state-files.ts'
-import { NEXT_READERS, toVersion2 } from '../support/state-format-2.ts'
-
-const day = 86_400
-const rowOf = (serial: number, until = 500): [string, number] => [
-  textOfPair(mkPair(serial, serial)),
-  until,
-]
-
-/** Two generations: image 1 has pair 1, journal 1 pair 2, image 2 both, journal 2 pair 3. */
-async function twoGenerations(node: StateNode): Promise<MemoryDisk> {
-  const disk = new MemoryDisk()
-  const store = node.store(disk)
-  for (const generation of [1, 2]) {
-    const image = store.beginImage()
-    for (let row = 1; row <= generation; row++) image?.pair(mkPair(row, row))
-    image?.end()
-    await disk.settle()
-    store.pair(mkPair(generation + 1, generation + 1))
-    store.flush()
-    await disk.settle()
-  }
-  return disk
-}
+import { mkPair, pairsOf, rowOf, said, StateNode, twoGenerations } from '../support/state-files.ts'
 
 function flip(octets: Uint8Array, at: number): Uint8Array {
   const flipped = Uint8Array.from(octets)
@@ -71,10 +48,6 @@ test('readState takes the generation before when the newest image is bad, and sa
     assert.match(said(read.passedOver[0]), passed, name)
   }
 })
-
-function said(passed: { file: string; offset: number; reason: string } | undefined): string {
-  return `${passed?.file}:${passed?.offset}: ${passed?.reason}`
-}
 
 test('readState gives what stands before the first fault of a journal, whatever octet is cut or changed', async () => {
   const node = new StateNode()
@@ -181,95 +154,6 @@ test('readState has nothing where neither an image nor the beginning is left, an
   store.flush()
   await disk.settle()
   assert.deepEqual(pairsOf(node.read(disk)), [rowOf(7)], 'a process that knew nothing begins anew')
-})
-
-test('readState says that a newer version wrote a file, and the next version reads both', async () => {
-  const node = new StateNode()
-  const disk = await twoGenerations(node)
-  const all = [1, 2, 3].map((serial) => rowOf(serial))
-  assert.deepEqual(pairsOf(node.read(disk, NEXT_READERS)), all, 'up: it reads what it finds')
-  for (const name of ['checkpoint.2', 'journal.2']) disk.put(name, toVersion2(disk.get(name)))
-  const up = node.read(disk, NEXT_READERS)
-  assert.deepEqual([up.image, up.passedOver, pairsOf(up)], [2, [], all])
-  const down = node.read(disk)
-  assert.deepEqual(pairsOf(down), [rowOf(1), rowOf(2)], 'down: the generation before')
-  assert.deepEqual(
-    down.passedOver.map(said),
-    ['checkpoint.2', 'journal.2'].map(
-      (name) =>
-        `${name}:8: written by a newer version of namegate: format 2, this one reads up to 1`,
-    ),
-  )
-  const store = node.store(disk, down)
-  const image = store.beginImage()
-  image?.pair(mkPair(1, 1))
-  image?.end()
-  await disk.settle()
-  assert.deepEqual([node.read(disk).image, node.read(disk, NEXT_READERS).image], [3, 3])
-})
-
-test('readState goes by the time since boot within one boot, and through the wall clock after it', async () => {
-  const rows: readonly (readonly [
-    reason: string,
-    change: (node: StateNode) => void,
-    until: number,
-    age: number,
-  ])[] = [
-    ['nothing happened', () => undefined, 500, 0],
-    ['100 s later', (node) => node.clock.advance(100_000), 500, 100],
-    ['the wall clock a day forward', (node) => void (node.wallShift = day * 1000), 500, 0],
-    ['the wall clock a day back', (node) => void (node.wallShift = -day * 1000), 500, 0],
-    ['a reboot in no time', (node) => node.reboot(), 400, 0],
-    [
-      'a reboot that took 60 s',
-      (node) => {
-        node.clock.advance(60_000)
-        node.reboot()
-      },
-      340,
-      60,
-    ],
-    [
-      'a reboot 500 s ago',
-      (node) => {
-        node.reboot()
-        node.clock.advance(500_000)
-      },
-      400,
-      500,
-    ],
-    [
-      'a reboot, and the wall clock a day back: as much is left as there was',
-      (node) => {
-        node.reboot()
-        node.wallShift = -day * 1000
-      },
-      400,
-      0,
-    ],
-    [
-      'a reboot, and the wall clock a day forward: all is over',
-      (node) => {
-        node.reboot()
-        node.wallShift = day * 1000
-      },
-      400 - day,
-      day,
-    ],
-  ]
-  for (const [reason, change, until, age] of rows) {
-    const [node, disk] = [new StateNode(), new MemoryDisk()]
-    const store = node.store(disk)
-    store.pair(mkPair(1, 1, 450))
-    store.until(1, 500)
-    store.flush()
-    await disk.settle()
-    change(node)
-    const read = node.read(disk)
-    assert.deepEqual(pairsOf(read), [rowOf(1, until)], reason)
-    assert.equal(read.state?.age, age, reason)
-    assert.equal(read.state.isThisBoot, node.bootedAt === 0, reason)
-  }
 })
 
 test('readState gives at most as many pairs as it is told, and says how many it left out', async () => {

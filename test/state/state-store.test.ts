@@ -1,30 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ImageSink, RecordSink } from '../../src/control/state-sink.ts'
 import { MemoryDisk } from '../support/memory-disk.ts'
-import { mkPair, pairsOf, StateNode, textOfPair } from '../support/state-files.ts'
-
-const NUMBER = { id: 2 ** 24 + 1, labels: ['fqdn:*.a.test', 'reserved:world'] }
-const DOCUMENT = { kind: 'policy-file', key: 'p.yaml', text: 'kind: é\n' } as const
-const ENDPOINT = { kind: 'endpoint', key: 'shop-1', text: '{"id":7}' } as const
-
-/** What most tests keep: a number, a document of each kind, pairs 1 to 3. */
-function writeAll(sink: RecordSink): void {
-  sink.numbers([NUMBER])
-  sink.document(DOCUMENT)
-  sink.document(ENDPOINT)
-  for (const row of [1, 2, 3]) sink.pair(mkPair(row, row))
-}
-
-/** An image of that, finished. */
-async function writeImage(disk: MemoryDisk, image: ImageSink | undefined): Promise<void> {
-  assert.ok(image !== undefined)
-  writeAll(image)
-  image.end()
-  await disk.settle()
-}
-
-const ALL = [1, 2, 3].map((row): [string, number] => [textOfPair(mkPair(row, row)), 500])
+import {
+  ALL,
+  DOCUMENT,
+  mkPair,
+  NUMBER,
+  pairsOf,
+  StateNode,
+  textOfPair,
+  writeAll,
+  writeImage,
+} from '../support/state-files.ts'
 
 test('StateStore gives back from journal and image what it was given', async () => {
   for (const how of ['journal', 'image'] as const) {
@@ -162,69 +149,6 @@ test('StateStore wants an image at first, after a journal larger than the last o
   assert.equal(store.wantsImage, false)
 })
 
-test('StateStore counts what the disk refuses, tells each cause once and goes on when it takes again', async () => {
-  const rows = [
-    ['ENOSPC', 'no-space'],
-    ['EROFS', 'read-only'],
-    ['EIO', 'io-error'],
-    ['short', 'short-write'],
-  ] as const
-  for (const [kind, cause] of rows) {
-    const [node, disk] = [new StateNode(), new MemoryDisk()]
-    const store = node.store(disk)
-    await writeImage(disk, store.beginImage())
-    disk.upset({ after: 0, kind })
-    for (let round = 0; round < 6; round++) {
-      store.numbers([NUMBER])
-      store.pair(mkPair(4, 4))
-      store.flush()
-      await disk.settle()
-      node.clock.advance(10_000)
-      store.beginImage()?.end()
-      await disk.settle()
-      node.clock.advance(10_000)
-    }
-    assert.ok(store.use.faults[cause] > 1, kind)
-    assert.equal(store.use.isFailing, true, kind)
-    assert.equal(node.faults.filter((fault) => fault.cause === cause).length, 1, kind)
-    assert.deepEqual(pairsOf(node.read(disk)), ALL, kind)
-    disk.upset(undefined)
-    node.clock.advance(60_000)
-    assert.equal(store.wantsImage, true, kind)
-    await writeImage(disk, store.beginImage())
-    assert.equal(store.wantsImage, false, kind)
-    assert.equal(store.use.isFailing, false, kind)
-    store.pair(mkPair(4, 4))
-    store.flush()
-    await disk.settle()
-    assert.equal(pairsOf(node.read(disk)).length, 4, kind)
-    disk.upset({ after: 0, kind, times: 1 })
-    store.numbers([NUMBER])
-    assert.equal(node.faults.filter((each) => each.cause === cause).length, 2, 'told again')
-  }
-})
-
-test('StateStore waits for the disk by isFull, and gives a journal up rather than grow without bound', async () => {
-  const [node, disk] = [new StateNode(), new MemoryDisk()]
-  const store = node.store(disk)
-  const write = (): void => store.pair(mkPair(1, 1))
-  for (let i = 0; i < 100_000 && !store.isFull; i++) write()
-  assert.equal(store.isFull, true)
-  await disk.settle()
-  assert.equal(store.isFull, false)
-  const text = 'x'.repeat(20 * 2 ** 20)
-  store.document({ ...DOCUMENT, text })
-  store.document({ ...ENDPOINT, text })
-  assert.equal(node.faults.length, 0, 'the second waits behind the first, which is on its way')
-  store.document({ ...ENDPOINT, text })
-  assert.deepEqual(
-    node.faults.map(({ cause }) => cause),
-    ['overflow'],
-  )
-  await disk.settle()
-  assert.notEqual(node.read(disk).state, undefined)
-})
-
 test('StateStore takes as many numbers for an image as there are at once', async () => {
   const [node, disk] = [new StateNode(), new MemoryDisk()]
   const store = node.store(disk)
@@ -236,18 +160,6 @@ test('StateStore takes as many numbers for an image as there are at once', async
   await disk.settle()
   const found = node.read(disk).state?.numbers ?? []
   assert.deepEqual(new Set(found.map(({ id }) => id)), new Set(numbers.map(({ id }) => id)))
-})
-
-test('StateStore leaves out a record that no frame takes, and counts it', async () => {
-  const [node, disk] = [new StateNode(), new MemoryDisk()]
-  const store = node.store(disk)
-  store.document({ ...DOCUMENT, text: 'x'.repeat(33 * 2 ** 20) })
-  store.numbers([{ id: NUMBER.id, labels: ['x'.repeat(70_000)] }, NUMBER])
-  assert.equal(store.use.faults['too-large'], 2)
-  writeAll(store)
-  store.flush()
-  await disk.settle()
-  assert.deepEqual(pairsOf(node.read(disk)), ALL)
 })
 
 test('StateStore syncs the journal within a second of a flush, and all when it closes', async () => {

@@ -1,13 +1,14 @@
 // Records and state folders for tests: what is written and read back, as plain values that can be compared.
 
-import type { PairRecord } from '../../src/control/state-sink.ts'
+import assert from 'node:assert/strict'
+import type { ImageSink, PairRecord, RecordSink } from '../../src/control/state-sink.ts'
 import { formatAddress, type Family } from '../../src/core/ip.ts'
 import { formatName, parseName } from '../../src/core/name.ts'
-import { readState, type ReadState } from '../../src/state/read-state.ts'
+import { readState, type PassedOver, type ReadState } from '../../src/state/read-state.ts'
 import type { Readers } from '../../src/state/readers.ts'
 import { StateStore } from '../../src/state/state-store.ts'
 import type { StateFault } from '../../src/state/faults.ts'
-import type { MemoryDisk } from './memory-disk.ts'
+import { MemoryDisk } from './memory-disk.ts'
 import { FakeClock } from './fake-clock.ts'
 
 export const BOOT_A = new Uint8Array(16).fill(1)
@@ -94,3 +95,52 @@ export class StateNode {
     this.bootId = BOOT_B
   }
 }
+
+/** A pair of `pairsOf` by its number. */
+export function rowOf(serial: number, until = 500): [text: string, until: number] {
+  return [textOfPair(mkPair(serial, serial)), until]
+}
+
+/** Two generations: image 1 has pair 1, journal 1 pair 2, image 2 both, journal 2 pair 3. */
+export async function twoGenerations(node: StateNode): Promise<MemoryDisk> {
+  const disk = new MemoryDisk()
+  const store = node.store(disk)
+  for (const generation of [1, 2]) {
+    const image = store.beginImage()
+    for (let row = 1; row <= generation; row++) image?.pair(mkPair(row, row))
+    image?.end()
+    await disk.settle()
+    store.pair(mkPair(generation + 1, generation + 1))
+    store.flush()
+    await disk.settle()
+  }
+  return disk
+}
+
+/** `file:offset: reason` */
+export function said(passed: PassedOver | undefined): string {
+  return `${passed?.file}:${passed?.offset}: ${passed?.reason}`
+}
+
+export const NUMBER = { id: 2 ** 24 + 1, labels: ['fqdn:*.a.test', 'reserved:world'] }
+export const DOCUMENT = { kind: 'policy-file', key: 'p.yaml', text: 'kind: é\n' } as const
+export const ENDPOINT = { kind: 'endpoint', key: 'shop-1', text: '{"id":7}' } as const
+
+/** What most tests keep: a number, a document of each kind, pairs 1 to 3. */
+export function writeAll(sink: RecordSink): void {
+  sink.numbers([NUMBER])
+  sink.document(DOCUMENT)
+  sink.document(ENDPOINT)
+  for (const row of [1, 2, 3]) sink.pair(mkPair(row, row))
+}
+
+/** An image of that, finished. */
+export async function writeImage(disk: MemoryDisk, image: ImageSink | undefined): Promise<void> {
+  assert.ok(image !== undefined)
+  writeAll(image)
+  image.end()
+  await disk.settle()
+}
+
+/** Its pairs, as `pairsOf` has them. */
+export const ALL = [1, 2, 3].map((row): [string, number] => [textOfPair(mkPair(row, row)), 500])
