@@ -54,6 +54,7 @@ export function makeDaemonAdmin(
     flows,
     keptFlows: keptFlows?.files === undefined ? undefined : keptFlows,
     kept,
+    restart: kept === undefined ? undefined : daemon.restart,
     releases,
     endpoints,
     detach,

@@ -175,6 +175,16 @@ const SCHEMAS = {
       }),
       type: ['object', 'null'],
     },
+    restart: {
+      ...fields({
+        phase: oneOf('pairs', 'claims', 'grace', 'leaving', 'done'),
+        restored: NUMBER,
+        left: NUMBER,
+        claimed: NUMBER,
+        kept: NUMBER,
+      }),
+      type: ['object', 'null'],
+    },
     identityFallbacks: NUMBER,
     limits: listOf({ limit: TEXT, use: NUMBER, bound: NUMBER, hits: NUMBER }),
     faults: listOf({ file: TEXT, line: NUMBER, column: NUMBER, message: TEXT }),

@@ -2,6 +2,7 @@
 // programs read it. Times are RFC 3339 UTC, addresses RFC 5952, prefixes have a length, names and
 // selector texts are lower-case without final dot.
 
+import type { RestartPhase } from '../control/restart.ts'
 import type { FlowKind } from '../control/flow-ring.ts'
 
 export interface EndpointShape {
@@ -169,6 +170,14 @@ export interface StatusShape {
     readonly journal: number
     readonly age: number
     readonly faults: number
+  } | null
+  /** How far the daemon has come with what the one before knew and enforced; null where nothing is kept. */
+  readonly restart: {
+    readonly phase: RestartPhase
+    readonly restored: number
+    readonly left: number
+    readonly claimed: number
+    readonly kept: number
   } | null
   /** Times that the bound on identities made one with fewer fqdn labels stand in. */
   readonly identityFallbacks: number

@@ -9,6 +9,7 @@ import type { CoreState } from '../control/core-state.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
 import type { ListedResource, ResourceOutcome } from '../control/resource-outcome.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
+import type { RestartProgress } from '../control/restart.ts'
 import type { EndpointEntry, ListenerEntry, Mode } from '../datapath/datapath.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import type { LabelSelector, Policy } from '../policy/rule.ts'
@@ -64,6 +65,8 @@ export interface AdminState {
   readonly keptFlows: { read(): AsyncIterable<string> } | undefined
   /** What is kept over restarts; undefined where nothing is. */
   readonly kept?: KeptStateSource | undefined
+  /** The way back to what the daemon before knew; undefined where nothing is kept. */
+  readonly restart?: { readonly progress: RestartProgress } | undefined
   /** Answers that wait for the datapath. */
   readonly releases: { readonly count: number }
   readonly endpoints: {

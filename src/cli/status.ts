@@ -69,6 +69,7 @@ function formatStatus(status: Fields): string {
     ...(status['kept'] === null || status['kept'] === undefined
       ? []
       : [['kept', formatKept(fieldsOf(status['kept']))] as const]),
+    ...restartLine(status['restart']),
     ['upstreams', listOf(status['upstreams']).map(formatUpstream).join(', ')],
   ]
   const lines = [
@@ -97,6 +98,16 @@ function formatKept({ generation, image, journal, age, faults }: Fields): string
   const failed = faults === 0 ? '' : `, ${textOf(faults)} writes failed`
   const octets = `image ${textOf(image)} octets, journal ${textOf(journal)}`
   return `generation ${textOf(generation)}, ${octets}, written ${textOf(age)} s ago${failed}`
+}
+
+/** Shown until nothing of an earlier daemon is left. */
+function restartLine(value: unknown): readonly (readonly [string, string])[] {
+  const { phase, restored, left, claimed, kept } = fieldsOf(value)
+  if (phase === undefined || phase === 'done') return []
+  const back = `${textOf(restored)} learned addresses back`
+  const more = left === 0 ? '' : `, ${textOf(left)} to come`
+  const late = `${textOf(claimed)} taken over from the kernel, ${textOf(kept)} left as they are`
+  return [['restart', `${back}${more}, ${late}`]]
 }
 
 function formatUpstream(value: unknown): string {

@@ -38,6 +38,18 @@ const ENTRIES_PER_LOOK = 512
 const OWNER = 'restored'
 const NOBODY: ReadonlySet<Identity> = new Set()
 
+/** How far it has come, for people. */
+export interface RestartProgress {
+  readonly phase: RestartPhase
+  /** Pairs that came back. */
+  readonly restored: number
+  /** Pairs on their way. */
+  readonly left: number
+  /** Addresses that the kernel has and no pair names, with their labels and without. */
+  readonly claimed: number
+  readonly kept: number
+}
+
 export class Restart {
   readonly counters = { claimed: 0, kept: 0, removed: 0 }
   readonly #to: RestartOptions
@@ -58,6 +70,14 @@ export class Restart {
 
   get phase(): RestartPhase {
     return this.#phase
+  }
+
+  get progress(): RestartProgress {
+    const { parked } = this.#to
+    const { claimed, kept } = this.counters
+    const isBack = this.#phase !== 'pairs'
+    const left = isBack ? 0 : (parked?.left ?? 0)
+    return { phase: this.#phase, restored: parked?.counters.restored ?? 0, left, claimed, kept }
   }
 
   /** Call when the configuration is in force. */

@@ -43,6 +43,7 @@ export function statusView(state: AdminState): StatusShape {
       rttMs: rttMs ?? null,
     })),
     kept: keptOf(state),
+    restart: state.restart?.progress ?? null,
     identityFallbacks: core.allocator.fallbacks,
     limits: state
       .limits()
