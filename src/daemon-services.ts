@@ -64,7 +64,8 @@ export class DaemonServices {
       this.#unlock()
       throw error
     }
-    this.#flows = outside.state ? this.#makeFlows(config, log) : undefined
+    const keepsFlows = outside.state && config.flows.outputs.length > 0
+    this.#flows = keepsFlows ? this.#makeFlows(config, log) : undefined
     const detach = makeDetach?.(this.daemon)
     const { state, metrics } = makeDaemonAdmin(this.daemon, detach, this.#flows, this.#store)
     this.state = state

@@ -3,7 +3,7 @@
 // overwritten meanwhile has none. Written by the pipeline and by the reader of datapath events.
 // Costs about 5 MiB when full, nothing before; adding allocates nothing.
 
-import { formatName, lower, NAME_OCTETS_MAX } from '../core/name.ts'
+import { formatName, HASH_FACTOR, lower, NAME_OCTETS_MAX } from '../core/name.ts'
 
 export const FLOW_CAPACITY = 65_536
 const NAME_OCTETS = 1 << 22
@@ -222,15 +222,43 @@ export class FlowRing {
     for (let i = 0; i < 4; i++) words[6 + i] = withPeer ? this.#peerWords[at * 4 + i]! : 0
   }
 
-  /** Writes the name in lower case; gives its length, 0 without a name or when it was overwritten. */
-  copyName(number: number, into: Uint8Array): number {
+  /** Octets of the name, 0 without one or when it was overwritten. */
+  nameLengthOf(number: number): number {
     const at = number % FLOW_CAPACITY
     const length = this.#nameLengths[at]!
-    const start = this.#nameEnds[at]! - length
-    if (length === 0 || start < this.#octetsWritten - NAME_OCTETS) return 0
-    const from = start & (NAME_OCTETS - 1)
+    return this.#nameEnds[at]! - length < this.#octetsWritten - NAME_OCTETS ? 0 : length
+  }
+
+  /** Writes the name in lower case; gives its length. */
+  copyName(number: number, into: Uint8Array): number {
+    const length = this.nameLengthOf(number)
+    const from = this.#nameStart(number)
     for (let i = 0; i < length; i++) into[i] = lower(this.#octets[from + i]!)
     return length
+  }
+
+  /** `state` after the `length` octets of the name in lower case (core/name.ts). */
+  hashName(number: number, length: number, state: number): number {
+    const from = this.#nameStart(number)
+    let hash = state
+    for (let i = from; i < from + length; i++) {
+      hash = Math.imul(hash ^ lower(this.#octets[i]!), HASH_FACTOR)
+    }
+    return hash
+  }
+
+  /** Whether the name is the `length` octets at `offset`, which are in lower case. */
+  isName(number: number, length: number, octets: Uint8Array, offset: number): boolean {
+    const from = this.#nameStart(number)
+    for (let i = 0; i < length; i++) {
+      if (lower(this.#octets[from + i]!) !== octets[offset + i]) return false
+    }
+    return true
+  }
+
+  #nameStart(number: number): number {
+    const at = number % FLOW_CAPACITY
+    return (this.#nameEnds[at]! - this.#nameLengths[at]!) & (NAME_OCTETS - 1)
   }
 
   #begin(time: number, kind: number, endpoint: number, family: number): number {

@@ -85,11 +85,11 @@ export class FlowTally {
   add(number: number): void {
     const ring = this.#ring
     ring.writeKey(number, this.#key)
-    this.#nameLength = ring.copyName(number, this.#name)
+    this.#nameLength = ring.nameLengthOf(number)
     const detail = ring.detailOf(number)
-    const hash = this.#hash()
+    const hash = this.#hash(number)
     const time = ring.timeOf(number)
-    const row = this.#find(hash, detail) || this.#make(number, hash, detail)
+    const row = this.#find(number, hash, detail) || this.#make(number, hash, detail)
     if (row === 0) {
       this.lost++
       return
@@ -133,6 +133,7 @@ export class FlowTally {
     this.#hashes[row] = hash
     this.#nameLengths[row] = this.#nameLength
     if (this.#nameLength > 0) {
+      this.#ring.copyName(number, this.#name)
       this.#nameHandles[row] = this.#names.store(this.#name, 0, this.#nameLength)
     }
     this.#details[row] = detail
@@ -158,38 +159,32 @@ export class FlowTally {
     this.#slots.free(row)
   }
 
-  #find(hash: number, detail: string): number {
+  #find(number: number, hash: number, detail: string): number {
     for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
       const row = this.#index.row(at)
-      if (row === 0 || (this.#hashes[row] === hash && this.#isRow(row, detail))) return row
+      if (row === 0 || (this.#hashes[row] === hash && this.#isRow(row, number, detail))) return row
     }
   }
 
-  #isRow(row: number, detail: string): boolean {
-    if (this.#nameLengths[row] !== this.#nameLength || this.#details[row] !== detail) return false
+  #isRow(row: number, number: number, detail: string): boolean {
+    const length = this.#nameLength
+    if (this.#nameLengths[row] !== length || this.#details[row] !== detail) return false
     const base = row * FLOW_KEY_WORDS
     for (let i = 0; i < FLOW_KEY_WORDS; i++) {
       if (this.#keys[base + i] !== this.#key[i]) return false
     }
-    if (this.#nameLength === 0) return true
-    const block = this.#names.blockOf(this.#nameHandles[row]!)
-    const offset = this.#names.offsetOf(this.#nameHandles[row]!)
-    for (let i = 0; i < this.#nameLength; i++) {
-      if (block[offset + i] !== this.#name[i]) return false
-    }
-    return true
+    if (length === 0) return true
+    const handle = this.#nameHandles[row]!
+    const block = this.#names.blockOf(handle)
+    return this.#ring.isName(number, length, block, this.#names.offsetOf(handle))
   }
 
-  #hash(): number {
+  #hash(number: number): number {
     let hash = HASH_START
     for (let i = 0; i < FLOW_KEY_WORDS; i++) {
-      const word = this.#key[i]!
-      hash = Math.imul(hash ^ (word & 0xffff), HASH_FACTOR)
-      hash = Math.imul(hash ^ (word >>> 16), HASH_FACTOR)
+      hash = Math.imul(hash ^ this.#key[i]!, HASH_FACTOR)
+      hash ^= hash >>> 15
     }
-    for (let i = 0; i < this.#nameLength; i++) {
-      hash = Math.imul(hash ^ this.#name[i]!, HASH_FACTOR)
-    }
-    return finishHash(hash)
+    return finishHash(this.#ring.hashName(number, this.#nameLength, hash))
   }
 }
