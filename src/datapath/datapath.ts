@@ -216,6 +216,9 @@ export interface Datapath {
   drainEvents(limit: number, visit: (event: DatapathEvent) => void): void
   counters(): DatapathCounters
   dump(): DatapathDump
+  /** The same with a pause wherever it yields, while commits go on; absent where reading takes no time to speak of, or
+   *  cannot be interrupted. */
+  dumpInSlices?(): Generator<undefined, DatapathDump>
   /** Lets go. With `leaveEnforcing` the kernel goes on enforcing what is in force. */
   stop(options: { readonly leaveEnforcing: boolean }): void
 }

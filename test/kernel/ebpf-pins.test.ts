@@ -254,4 +254,41 @@ describe('ebpf pins', { skip }, () => {
       },
       { prefixes: 200_000 },
     ))
+
+  test('A dump in slices has what a dump has, and ends when entries come and go meanwhile', () =>
+    withBench(
+      (bench) => {
+        const [rows, half] = [new PrefixBatch(20_000), new PrefixBatch(10_000)]
+        const octets = new Uint8Array(16)
+        for (let i = 0; i < 20_000; i++) {
+          octets.set([198, 18, i >> 8, i])
+          rows.add(4, octets, 0, 32, identity(LEARNED), identity(9))
+          if (i % 2 === 0) half.add(4, octets, 0, 32, identity(LEARNED), identity(9))
+        }
+        assert.deepEqual(commit(bench.datapath, { prefixUpserts: rows }), [])
+        const read = (between: (slice: number) => void): ReadonlySet<string> => {
+          const reading = bench.datapath.dumpInSlices?.()
+          assert.ok(reading !== undefined)
+          for (let slice = 0; ; slice++) {
+            const step = reading.next()
+            if (step.done === true) {
+              assert.ok(slice >= 10_000 / 512, `${slice} slices`)
+              const { prefixes } = step.value
+              return new Set(Array.from({ length: prefixes.count }, (_, i) => prefixes.format(i)))
+            }
+            between(slice)
+          }
+        }
+        assert.equal(read(() => undefined).size, 20_000)
+        const left = read((slice) => {
+          if (slice === 7) commit(bench.datapath, { prefixRemovals: half })
+        })
+        const { prefixes } = bench.datapath.dump()
+        assert.equal(prefixes.count, 10_000)
+        for (let i = 0; i < prefixes.count; i++) {
+          assert.ok(left.has(prefixes.format(i)), 'what was there all the time is read')
+        }
+      },
+      { prefixes: 40_000 },
+    ))
 })

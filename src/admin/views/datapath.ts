@@ -14,14 +14,14 @@ import type {
 import { NODE_SCOPE } from '../../datapath/prefix-batch.ts'
 import type { DatapathShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
-import { ROWS_PER_PAUSE, type Rows } from './rows.ts'
+import { readDatapath, ROWS_PER_PAUSE, type Rows } from './rows.ts'
 
 export const MODE_KEY = 'mode'
 /** All that a source entry says is that it is there. */
 export const SOURCE_VALUE = 'allowed'
 
 export function* datapathRows({ core }: AdminState): Rows<DatapathShape> {
-  const dump = core.datapath.dump()
+  const dump = yield* readDatapath(core.datapath)
   yield { map: 'ng_mode', key: MODE_KEY, value: dump.mode }
   yield* endpointEntries(dump)
   for (const [i, entry] of dump.policies.entries()) {

@@ -1,6 +1,8 @@
 // Long lists are made row by row, so that whoever writes them can let the event loop go in between. The tables may
 // change meanwhile: a list is right row by row, not as of one moment.
 
+import type { Datapath, DatapathDump } from '../../datapath/datapath.ts'
+
 /** Rows; `undefined` stands where much was looked at without a row to show, and one may pause there too. */
 export type Rows<T> = Iterable<T | undefined>
 
@@ -12,6 +14,11 @@ export function collect<T>(rows: Rows<T>): T[] {
   const all: T[] = []
   for (const row of rows) if (row !== undefined) all.push(row)
   return all
+}
+
+/** What the datapath has, read with pauses where it can be. */
+export function* readDatapath(datapath: Datapath): Generator<undefined, DatapathDump> {
+  return datapath.dumpInSlices === undefined ? datapath.dump() : yield* datapath.dumpInSlices()
 }
 
 /** RFC 3339 in UTC with milliseconds. */

@@ -18,7 +18,7 @@ import {
   MODE_KEY,
   SOURCE_VALUE,
 } from './datapath.ts'
-import { ROWS_PER_PAUSE, type Rows } from './rows.ts'
+import { readDatapath, ROWS_PER_PAUSE, type Rows } from './rows.ts'
 
 export function* differenceRows(state: AdminState): Rows<DifferenceShape> {
   const first = new Set<string>()
@@ -34,7 +34,7 @@ export function* differenceRows(state: AdminState): Rows<DifferenceShape> {
 }
 
 function* compare(state: AdminState): Rows<DifferenceShape> {
-  const dump = state.core.datapath.dump()
+  const dump = yield* readDatapath(state.core.datapath)
   const mode = state.mode()
   if (mode !== dump.mode) yield { map: 'ng_mode', key: MODE_KEY, want: mode, have: dump.mode }
   yield* compareTexts('ng_endpoints', wantedEndpoints(state), heldEndpoints(dump))

@@ -25,7 +25,7 @@ import type { InterceptedInterface } from '../interception.ts'
 import { Adopted } from './adopted.ts'
 import { linkDirectory } from './bpffs.ts'
 import { readCounters } from './counters.ts'
-import { readDump } from './dump.ts'
+import { readDump, readDumpInSlices } from './dump.ts'
 import { removePolicy, removePrefixes, upsertPolicy, upsertPrefixes } from './entries.ts'
 import { Events } from './events.ts'
 import { Gate } from './gate.ts'
@@ -236,6 +236,10 @@ export class EbpfDatapath implements Datapath {
 
   dump(): DatapathDump {
     return readDump(this.#on().maps)
+  }
+
+  dumpInSlices(): Generator<undefined, DatapathDump> {
+    return readDumpInSlices(this.#on().maps)
   }
 
   /** Whether interfaces are closed before their programs are attached. */

@@ -1,7 +1,10 @@
-// Everything in force, read back from the kernel's maps.
+// Everything in force, read back from the kernel's maps: at once, or in slices with a pause after each, while commits go on.
+// A pass over the trie of prefixes goes on from the last key that it read; where that key is gone by then, the kernel begins
+// again, and so does the pass, three times at most: then it reads without pauses.
 
 import type { DatapathDump, DatapathEndpoint, PolicyEntry } from '../datapath.ts'
 import { PrefixBatch } from '../prefix-batch.ts'
+import type { KernelMap } from './kernel-map.ts'
 import {
   decodeEndpoint,
   decodeHookKey,
@@ -13,11 +16,30 @@ import {
 import type { KernelMaps } from './maps.ts'
 import { Sources } from './sources.ts'
 
+/** Entries between two pauses: a millisecond's worth or less. */
+const SLICE = 512
+const WHOLE = 4096
+const PASSES = 3
+
+type Slices<T> = Generator<undefined, T>
+
 export function readDump(maps: KernelMaps): DatapathDump {
-  const prefixes = new PrefixBatch()
-  maps.ng_ipcache.forEach((keys, key, values, value) => prefixes.addRaw(keys, key, values, value))
+  const reading = readParts(maps, false)
+  for (;;) {
+    const step = reading.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** The same, with pauses. Entries that change meanwhile may be of before or after. */
+export function readDumpInSlices(maps: KernelMaps): Slices<DatapathDump> {
+  return readParts(maps, true)
+}
+
+function* readParts(maps: KernelMaps, isPaused: boolean): Slices<DatapathDump> {
+  const prefixes = yield* readPrefixes(maps.ng_ipcache, isPaused)
   const policies: PolicyEntry[] = []
-  maps.ng_policy.forEach((keys, key, values, value) => {
+  yield* eachEntry(maps.ng_policy, isPaused, (keys, key, values, value) => {
     policies.push(decodePolicy(keys, key, values, value))
   })
   const sources = new Sources(maps.ng_source).read()
@@ -26,16 +48,40 @@ export function readDump(maps: KernelMaps): DatapathDump {
     const { id, generation, enforcing, audit, scoped, fenced } = decodeEndpoint(values, value)
     if (fenced) return
     const hookKey = formatHookKey(decodeHookKey(keys, key))
-    endpoints.push({
-      id,
-      generation,
-      enforcing,
-      audit,
-      scoped,
-      sources: sources.get(id) ?? [],
-      hookKey,
-    })
+    const held = sources.get(id) ?? []
+    endpoints.push({ id, generation, enforcing, audit, scoped, sources: held, hookKey })
   })
   const mode = decodeMode(maps.ng_mode.get(encodeNumber(0)) ?? encodeNumber(0))
   return { mode, prefixes, policies, endpoints }
+}
+
+function* readPrefixes(map: KernelMap, isPaused: boolean): Slices<PrefixBatch> {
+  for (let pass = 1; ; pass++) {
+    const prefixes = new PrefixBatch()
+    const isWhole = yield* eachEntry(map, isPaused && pass <= PASSES, (keys, key, values, value) =>
+      prefixes.addRaw(keys, key, values, value),
+    )
+    if (isWhole) return prefixes
+  }
+}
+
+type Visit = Parameters<KernelMap['forEach']>[0]
+
+/** Visits each entry; false: the map began again. */
+function* eachEntry(map: KernelMap, isPaused: boolean, visit: Visit): Slices<boolean> {
+  const { keySize, valueSize } = map
+  const reader = map.reader()
+  let first: Uint8Array | undefined
+  while (!reader.done) {
+    const count = reader.read(isPaused ? SLICE : WHOLE)
+    if (count > 0 && first !== undefined && isAt(reader.keys, first)) return false
+    if (count > 0) first ??= reader.keys.slice(0, keySize)
+    for (let i = 0; i < count; i++) visit(reader.keys, i * keySize, reader.values, i * valueSize)
+    if (isPaused) yield undefined
+  }
+  return true
+}
+
+function isAt(keys: Uint8Array, key: Uint8Array): boolean {
+  return key.every((octet, i) => octet === keys[i])
 }
