@@ -11,7 +11,7 @@ import type { Datapath } from './datapath/datapath.ts'
 import { clearIntercepted, readIntercepted, setIntercepted } from './datapath/ebpf/intercepted.ts'
 import { parseEndpoints } from './endpoints/file.ts'
 import type { EndpointHook } from './endpoints/registry.ts'
-import { Interception } from './intercept/interception.ts'
+import { Interception, NO_NEWS, type InterceptNews } from './intercept/interception.ts'
 import { withInterceptLock } from './intercept/lock.ts'
 import { DNS_PORT, makePlan, type InterceptPlan, type PlanOptions } from './intercept/plan.ts'
 import { Rules, type InterceptFlags } from './intercept/rules.ts'
@@ -44,20 +44,34 @@ export function openInterception(options: DaemonInterception): Interception {
     onExit: config.intercept.onExit,
     rules: makeRules(flags),
     alone: async (work) => await withInterceptLock(loadPosix(), pause, work),
-    hasNews: plan === undefined ? () => false : openNews(),
+    news: plan === undefined ? NO_NEWS : openNews(),
     clock,
     log,
   })
 }
 
-/** Whether rules of nftables changed, or an interface came, changed or went, since the last call. */
-function openNews(): () => boolean {
+function openNews(): InterceptNews {
   const [conntrack, posix] = [loadConntrack(), loadPosix()]
   const [rules, links] = [conntrack.rulesWatch(), posix.linkSocket()]
-  return () => {
-    const ofRules = rules >= 0 && conntrack.rulesNews(rules) !== 0
-    const ofLinks = links < 0 ? [] : posix.linkDrain(links)
-    return ofRules || typeof ofLinks === 'number' || ofLinks.length > 0
+  // Held here, or they would be collected and hear nothing any more.
+  let watches: readonly (object | number)[] = []
+  const stop = (): void => {
+    for (const watch of watches) if (typeof watch === 'object') posix.linkUnwatch(watch)
+    watches = []
+  }
+  return {
+    hasNews: () => {
+      const ofRules = rules >= 0 && conntrack.rulesNews(rules) !== 0
+      const ofLinks = links < 0 ? [] : posix.linkDrain(links)
+      return ofRules || typeof ofLinks === 'number' || ofLinks.length > 0
+    },
+    listen: (onNews) => {
+      watches = [rules, links].map((fd) => (fd < 0 ? fd : posix.linkWatch(fd, onNews)))
+      const hearsAll = watches.every((watch) => typeof watch === 'object')
+      if (!hearsAll) stop()
+      return hearsAll
+    },
+    stop,
   }
 }
 

@@ -108,6 +108,8 @@ async function runIn(folder: string, options: ExecOptions, undo: Undo): Promise<
   // The command's mounts hold what they need of it: nothing stays behind, whatever ends us from here on.
   void launcher.started.then(() => rmSync(folder, { recursive: true, force: true }))
   const end = await launcher.ended
+  // What was refused last is not read yet.
+  daemon.housekeeping.look()
   recorder.look()
   return end.kind === 'failed' ? notRun(end, options) : { code: codeOf(end), recorder }
 }

@@ -8,15 +8,13 @@ import type { CoreState } from './core-state.ts'
 import type { Transition } from './transition.ts'
 
 const SLICE_MS = 2
-/** Hooks are looked at this often, so that an endpoint is attached within 100 ms of appearing, also where the kernel's
- *  news of interfaces is not heard or not sent (cgroups). */
+/** Everything has its turn once a second, right after the second in which names expire: an idle daemon wakes for nothing else. */
+const BEAT_MS = 1000
+/** Hooks are looked at this often, so that an endpoint is attached within 100 ms of appearing, where the kernel's news of
+ *  interfaces is not heard or not sent (cgroups); and packet events, where there was one of late. */
 const REFRESH_MS = 40
-/** As often where news of hooks is heard, and nothing was dropped of late that one would want to see at once. */
-const QUIET_REFRESH_MS = 500
-const EXPIRY_MS = 250
 /** Expiry between two commits: what it forgets costs as much again to take out of the datapath. */
 const EXPIRY_PART_MS = 0.25
-const RETRY_MS = 1000
 const EVENTS_PER_LOOK = 512
 
 export interface HousekeepingOptions {
@@ -25,38 +23,39 @@ export interface HousekeepingOptions {
   readonly onEvent: (event: DatapathEvent) => void
   /** Endpoints whose hook was attached or lost. */
   readonly onHooks: (endpoints: readonly number[]) => void
+  /** So many more prefixes than a second ago got fewer labels than they should for want of identities. Absent: nobody is told. */
+  readonly onFallbacks?: (count: number) => void
   /** Whether there are hooks of which no news comes: cgroups. Absent: there are none. */
   readonly hasSilentHooks?: () => boolean
 }
 
 export class Housekeeping {
   readonly #to: HousekeepingOptions
-  #timers: Timer[] = []
+  #beat: Timer | undefined
+  /** The next look at hooks and events, if it comes before the next beat. */
   #next: Timer | undefined
+  #hasNews = false
   #stopped = false
   #expiring = false
   #moving = false
+  #fallbacks = 0
 
   constructor(options: HousekeepingOptions) {
     this.#to = options
   }
 
   start(): void {
-    const { clock, datapath } = this.#to.core
-    const hasNews = datapath.onLinkNews(() => {
+    this.#hasNews = this.#to.core.datapath.onLinkNews(() => {
       if (!this.#stopped) this.#refresh()
     })
-    this.#look(hasNews)
-    this.#timers = [
-      clock.every(EXPIRY_MS, () => this.#expire()),
-      clock.every(RETRY_MS, () => this.#retry()),
-    ]
+    this.look()
+    this.#awaitBeat()
   }
 
   stop(): void {
     this.#stopped = true
     this.#next?.cancel()
-    for (const timer of this.#timers) timer.cancel()
+    this.#beat?.cancel()
   }
 
   /** Configuration changed: moves labels slice by slice until all is realized. */
@@ -73,8 +72,16 @@ export class Housekeeping {
     else core.clock.soon(() => this.#move())
   }
 
-  #expire(): void {
-    if (!this.#expiring) this.#expireSlice()
+  #awaitBeat(): void {
+    const { clock } = this.#to.core
+    // A timer may come a fraction of a millisecond before its time, and the second must be over.
+    const left = Math.ceil(BEAT_MS - (clock.now() % BEAT_MS)) + 1
+    this.#beat = clock.after(left, () => {
+      this.#awaitBeat()
+      if (!this.#expiring) this.#expireSlice()
+      this.#retry()
+      if (this.#next === undefined) this.look()
+    })
   }
 
   #expireSlice(): void {
@@ -90,13 +97,14 @@ export class Housekeeping {
     if (this.#expiring) core.clock.soon(() => this.#expireSlice())
   }
 
-  /** Looks at hooks and events, and again soon. */
-  #look(hasNews: boolean): void {
+  /** Looks at hooks and events; where that is the only way to know of them, again soon. */
+  look(): void {
     if (this.#stopped) return
     const events = this.#refresh()
-    const isQuiet = hasNews && events === 0 && this.#to.hasSilentHooks?.() !== true
-    const pause = isQuiet ? QUIET_REFRESH_MS : REFRESH_MS
-    this.#next = this.#to.core.clock.after(pause, () => this.#look(hasNews))
+    this.#next?.cancel()
+    this.#next = undefined
+    if (this.#hasNews && events === 0 && this.#to.hasSilentHooks?.() !== true) return
+    this.#next = this.#to.core.clock.after(REFRESH_MS, () => this.look())
   }
 
   /** Returns how many events there were. */
@@ -117,5 +125,8 @@ export class Housekeeping {
     committer.retry()
     committer.commit()
     allocator.sweep()
+    const more = allocator.fallbacks - this.#fallbacks
+    this.#fallbacks = allocator.fallbacks
+    if (more > 0) this.#to.onFallbacks?.(more)
   }
 }

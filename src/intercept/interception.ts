@@ -25,15 +25,29 @@ export interface InterceptionOptions {
   readonly rules: Rules
   /** Runs alone among all that change interception on this host. */
   readonly alone: (work: () => Promise<void>) => Promise<void>
-  /** Whether rules of nftables or interfaces changed since the last call. */
-  readonly hasNews: () => boolean
+  readonly news: InterceptNews
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Where rules follow interfaces. */
+/** What changes rules of nftables, and interfaces, in this network namespace. */
+export interface InterceptNews {
+  /** Whether any did since the last call. */
+  hasNews(): boolean
+  /** Calls while there is news; false when not all of it is heard that way. */
+  listen(onNews: () => void): boolean
+  stop(): void
+}
+
+export const NO_NEWS: InterceptNews = {
+  hasNews: () => false,
+  listen: () => true,
+  stop: () => undefined,
+}
+
+/** From news to the look that it causes, since it seldom comes alone: where rules follow interfaces, */
 const WATCH_MS = 50
-/** Where only somebody's hand changes what is in force. */
+/** and where only somebody's hand changes what is in force. */
 const SLOW_WATCH_MS = 1000
 
 export class Interception {
@@ -42,7 +56,9 @@ export class Interception {
   #endpoints: readonly string[] = []
   #isDue = false
   #work: Promise<void> | undefined
-  #watch: Timer | undefined
+  /** A look that is to come. */
+  #timer: Timer | undefined
+  #isStarted = false
 
   constructor(options: InterceptionOptions) {
     this.#options = options
@@ -58,29 +74,33 @@ export class Interception {
    * ingress), whether there or not. Throws UnavailableError when `on-start` cannot be had.
    */
   async start(endpoints: readonly string[]): Promise<void> {
-    const { plan, onStart, alone, clock } = this.#options
+    const { plan, onStart, alone, clock, news } = this.#options
     if (plan === undefined) return
     this.#endpoints = endpoints
     await alone(async () => await (onStart ? this.#up(plan) : this.#look(plan)))
     this.#tell()
+    this.#isStarted = true
     const watchMs = plan.tproxy.length > 0 ? WATCH_MS : SLOW_WATCH_MS
-    this.#watch = clock.every(watchMs, () => {
-      if (this.#options.hasNews()) this.#begin()
-    })
+    const hear = (): void => {
+      if (news.hasNews()) this.#beginIn(watchMs)
+    }
+    if (!news.listen(hear))
+      this.#timer = clock.every(watchMs, () => news.hasNews() && this.#begin())
   }
 
   /** Endpoints or links came or went. Returns at once. */
   interfacesChanged(endpoints: readonly string[]): void {
     this.#endpoints = endpoints
-    if (this.#watch !== undefined) this.#begin()
+    if (this.#isStarted) this.#begin()
   }
 
   /** The end of the process; an orderly one may open DNS again. */
   async stop(): Promise<void> {
-    const { plan, onExit, rules, alone, log } = this.#options
-    if (this.#watch === undefined) return
-    this.#watch.cancel()
-    this.#watch = undefined
+    const { plan, onExit, rules, alone, log, news } = this.#options
+    if (!this.#isStarted) return
+    this.#isStarted = false
+    news.stop()
+    this.#timer?.cancel()
     this.#isDue = false
     await this.#work
     if (plan === undefined || onExit === 'closed' || this.#state.kind !== 'in-force') return
@@ -91,6 +111,13 @@ export class Interception {
     } catch (error) {
       log.error({ error: String(error) }, 'interception could not be taken out')
     }
+  }
+
+  #beginIn(ms: number): void {
+    this.#timer ??= this.#options.clock.after(ms, () => {
+      this.#timer = undefined
+      this.#begin()
+    })
   }
 
   /** Looks again, once more after this when asked meanwhile. */

@@ -201,8 +201,10 @@ export class ConfigSources {
   #watch(): void {
     const { policies, endpoints, resources } = this.#to.config
     const configured = [...policies.paths, ...endpoints.files, ...resources.files]
-    const known = this.#all.flatMap((sources) => sources.files.map(({ path }) => path))
-    this.#timer.start([...configured.map(({ path }) => path), ...known])
+    this.#timer.start(() => {
+      const known = this.#all.flatMap((sources) => sources.files)
+      return [...configured, ...known].map(({ path }) => path)
+    })
   }
 
   #look(): Looked {

@@ -1,28 +1,43 @@
-// News that something in a folder changed, so that files need not be looked at often while nobody touches them. A hint
-// only: what changed is found by looking. Nothing is heard of links that lead elsewhere and of file systems that send
-// no news, so looks go on, slowly.
+// News of changes in the folders that files are in, so that files need not be looked at often while nobody touches them. A hint
+// only: what changed is found by looking. Heard are the folders below as well, where links lead, and the places in which a folder or
+// link on the way could be swapped. Where that is too much, or the file system tells no news, looks have to go on.
 
-import { statSync, watch, type FSWatcher } from 'node:fs'
-import { dirname } from 'node:path'
+import { statfsSync, watch, type FSWatcher } from 'node:fs'
+import { heardPlaces } from './heard-places.ts'
+
+/** File systems whose every change this kernel makes and tells: magic numbers of statfs(2). */
+const LOCAL: ReadonlySet<number> = new Set([
+  0xef53, // ext
+  0x01021994, // tmpfs
+  0x58465342, // xfs
+  0x9123683e, // btrfs
+  0x2fc12fc1, // zfs
+  0x794c7630, // overlay
+])
 
 export class FolderNews {
   readonly #watchers: FSWatcher[] = []
   #isDeaf = false
 
-  /** `paths`: files and folders; of a file its folder is heard. */
+  /** `paths`: files and folders, whether there or not. */
   constructor(paths: Iterable<string>, onNews: () => void) {
-    for (const folder of new Set([...paths].map(folderOf))) {
+    const places = heardPlaces(paths)
+    if (places === undefined) this.#isDeaf = true
+    for (const [folder, names] of places ?? []) {
       try {
-        const watcher = watch(folder, { persistent: false }, onNews)
+        const watcher = watch(folder, { persistent: false }, (_event, name) => {
+          if (names === 'all' || name === null || names.has(name)) onNews()
+        })
         watcher.on('error', () => this.#lose(onNews))
         this.#watchers.push(watcher)
+        if (!LOCAL.has(statfsSync(folder).type)) this.#isDeaf = true
       } catch {
         this.#isDeaf = true
       }
     }
   }
 
-  /** Whether every folder is heard. */
+  /** Whether every change is heard. */
   get isHearing(): boolean {
     return !this.#isDeaf
   }
@@ -35,9 +50,4 @@ export class FolderNews {
     this.#isDeaf = true
     onNews()
   }
-}
-
-function folderOf(path: string): string {
-  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-  return isFolder ? path : dirname(path)
 }

@@ -9,8 +9,8 @@ const AT_WORK_MS = 100
 /** when nothing has changed for so long, */
 const PATIENCE_MS = 10_000
 const QUIET_MS = 400
-/** and where a change would be heard. */
-const HEARD_MS = 500
+/** and where every change would be heard: for what nobody has thought of. */
+const HEARD_MS = 5000
 
 /** What a look has shown; `done`: there is nothing to look at any more. */
 export type Looked = 'changing' | 'quiet' | 'done'
@@ -20,6 +20,7 @@ export class LookTimer {
   readonly #look: () => Looked
   #news: FolderNews | undefined
   #timer: Timer | undefined
+  #paths: () => Iterable<string> = () => []
   #changedAt = 0
   /** Something changed since then. */
   #hasNews = true
@@ -34,11 +35,12 @@ export class LookTimer {
     return this.#timer !== undefined
   }
 
-  /** `paths`: files and folders whose changes are listened for. */
-  start(paths: Iterable<string>): void {
+  /** `paths`: files and folders whose changes are listened for, as they are by then. */
+  start(paths: () => Iterable<string>): void {
     this.stop()
     this.#hasNews = true
-    this.#news = new FolderNews(paths, () => this.#hear())
+    this.#paths = paths
+    this.#listen()
     this.#again()
   }
 
@@ -52,7 +54,10 @@ export class LookTimer {
     const now = this.#clock.now()
     if (this.#hasNews) this.#changedAt = now
     this.#hasNews = false
-    this.#isSlow = now - this.#changedAt >= PATIENCE_MS
+    const isSlow = now - this.#changedAt >= PATIENCE_MS
+    // What came meanwhile is to be heard, too.
+    if (isSlow && !this.#isSlow) this.#listen()
+    this.#isSlow = isSlow
     const slow = this.#news?.isHearing === true ? HEARD_MS : QUIET_MS
     this.#timer = this.#clock.after(this.#isSlow ? slow : AT_WORK_MS, () => {
       const looked = this.#look()
@@ -61,6 +66,11 @@ export class LookTimer {
       if (looked === 'done') this.stop()
       else this.#again()
     })
+  }
+
+  #listen(): void {
+    this.#news?.close()
+    this.#news = new FolderNews(this.#paths(), () => this.#hear())
   }
 
   /** Somebody is at work on a file. */

@@ -47,9 +47,13 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
       onExit: 'closed',
       rules: mkRules(),
       alone: async (work) => await work(),
-      hasNews: () => {
-        const [was] = [news, (news = false)]
-        return was
+      news: {
+        hasNews: () => {
+          const [was] = [news, (news = false)]
+          return was
+        },
+        listen: () => false,
+        stop: () => undefined,
       },
       clock: systemClock,
       log: {
