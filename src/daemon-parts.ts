@@ -43,6 +43,7 @@ export function makeCore(
     limits: {
       names: limits,
       dynamicIdentities: limits['dynamic-identities'],
+      dynamicIdentitiesPerEndpoint: limits['dynamic-identities-per-endpoint'],
       policyEntries: limits['policy-entries'],
       configuredPrefixes: configuredPrefixesMax(limits),
     },

@@ -41,6 +41,9 @@ import { ConfigSources } from './sources/config-sources.ts'
 import { nodeAddresses } from './sources/node-addresses.ts'
 import type { Log } from './telemetry/log.ts'
 
+const NO_IDENTITIES =
+  'identities of answers are used up: addresses get fewer labels than their names have'
+
 export interface DaemonOptions {
   readonly config: Config
   readonly log: Log
@@ -130,6 +133,7 @@ export class Daemon {
       transition: this.transition,
       onEvent: (event) => this.#onEvent(event),
       onHooks: (changed) => this.#onHooks(changed),
+      onFallbacks: (count) => log.limited('identity-budget', { count }, NO_IDENTITIES),
       hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
     })
     this.audit = makeAudit(options)

@@ -31,6 +31,7 @@ import { RuleOrigins } from './rule-origins.ts'
 export interface CoreLimits {
   readonly names: NameBounds
   readonly dynamicIdentities: number
+  readonly dynamicIdentitiesPerEndpoint: number
   readonly policyEntries: number
   /** Prefixes that configuration may name, over and above the pairs. */
   readonly configuredPrefixes: number
@@ -89,6 +90,8 @@ export class CoreState {
       carried: carriedNumbers(options.restored),
       withheld: options.withheld,
       dynamicMax: limits.dynamicIdentities,
+      dynamicPerEndpointMax: limits.dynamicIdentitiesPerEndpoint,
+      hasEntries: (set) => this.policyMaps.reserve(set),
     })
     this.selectors = new SelectorCache({ labelSets })
     this.ipcache = new IpCache({
@@ -126,6 +129,7 @@ export class CoreState {
       selectors: this.selectors,
       entriesMax: limits.policyEntries,
       isSpare: (id) => this.allocator.isSpare(id),
+      isDynamic: (id) => this.allocator.isDynamic(id),
       ruleOf: (origins) => this.origins.setOf(origins),
     })
     this.inherited = new InheritedEntries(options.restored.prefixes)

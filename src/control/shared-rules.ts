@@ -2,7 +2,7 @@
 // default. Compiled when it is asked for first; kept while an endpoint wants it.
 
 import { invariant } from '../core/invariant.ts'
-import type { EndpointRules } from '../datapath/policy-maps.ts'
+import type { EndpointRules } from '../datapath/flat-rules.ts'
 import type { Selector } from '../identity/selector-cache.ts'
 import { compilePolicies, type CompiledPolicy } from '../policy/compile.ts'
 import type { DefaultEgress } from '../policy/default-egress.ts'

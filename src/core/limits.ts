@@ -41,7 +41,6 @@ function time(value: number, doc: string, atBound: string): Limit {
   return { default: value, unit: 'ms', min: 1, max: 86_400_000, doc, atBound, built: true }
 }
 
-const LATER = { built: false } as const
 const REFUSED = 'configuration refused, the old one stays'
 
 /** Bounds that are keys under `limits`. */
@@ -88,7 +87,6 @@ export const LIMITS = {
     512,
     'identities made by answers to one endpoint',
     'an existing identity that differs only by missing fqdn: labels is used',
-    LATER,
   ),
   'static-identities': count(1_000_000, 'identities that configuration makes', REFUSED, {
     max: 2 ** 23,

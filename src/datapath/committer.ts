@@ -42,6 +42,8 @@ export interface CommitterOptions {
 
 /** A commit that takes longer says that the datapath is stalled, in milliseconds. */
 const STALLED_MS = 1000
+/** Prefixes without all their labels that one `retry` looks at. */
+const HEALED_PER_RETRY = 4096
 const NONE: readonly CommitFailure[] = []
 const NO_POLICY: PolicyTurn = { upserts: [], removals: [] }
 
@@ -134,7 +136,7 @@ export class Committer {
   retry(): void {
     this.#prefixes.retry()
     this.#to.policyMaps.retry()
-    this.#to.ipcache.heal()
+    this.#to.ipcache.heal(HEALED_PER_RETRY)
   }
 
   /**

@@ -7,23 +7,11 @@
 
 import { ruleId, type EndpointId, type Identity } from '../core/ids.ts'
 import type { Selector, SelectorCache } from '../identity/selector-cache.ts'
-import type { Coverage, FlatEntry } from '../policy/flatten.ts'
-import { flatten } from '../policy/flatten.ts'
+import type { FlatEntry } from '../policy/flatten.ts'
 import type { PolicyEntry } from './datapath.ts'
+import { newMap, type EndpointMap } from './endpoint-map.ts'
+import { FlatRules, type EndpointRules } from './flat-rules.ts'
 import { PolicyChanges, type PolicyTurn } from './policy-changes.ts'
-
-/** What an endpoint's policy says, with its selectors resolved. */
-export interface EndpointRules {
-  readonly levels: ReadonlyMap<Identity, readonly Coverage[]>
-  readonly selectors: ReadonlyMap<Selector, readonly Coverage[]>
-}
-
-interface EndpointMap {
-  readonly endpoint: EndpointId
-  rules: EndpointRules
-  readonly entries: Map<Identity, readonly FlatEntry[]>
-  size: number
-}
 
 export interface PolicyMapOptions {
   readonly selectors: SelectorCache
@@ -31,9 +19,14 @@ export interface PolicyMapOptions {
   readonly entriesMax: number
   /** Whether only pre-allocation asks for an identity. */
   readonly isSpare: (id: Identity) => boolean
+  /** Whether answers made an identity. Absent: none. */
+  readonly isDynamic?: (id: Identity) => boolean
   /** Number under which an entry's origins are found again. */
   readonly ruleOf: (origins: readonly number[]) => number
 }
+
+/** Share of a map's entries that identities made by answers may have (SEMANTICS 3). */
+const DYNAMIC_SHARE = 0.25
 
 export class PolicyMaps {
   readonly #selectors: SelectorCache
@@ -46,15 +39,19 @@ export class PolicyMaps {
   /** Identities that lack entries because a map was full. */
   readonly #crowdedOut = new Set<Identity>()
   readonly #isSpare: (id: Identity) => boolean
-  readonly #flattened = new WeakMap<EndpointRules, Map<string, readonly FlatEntry[]>>()
+  readonly #isDynamic: (id: Identity) => boolean
+  readonly #reserving = new Set<EndpointMap>()
+  readonly #flat: FlatRules
   readonly #changes = new PolicyChanges()
   #overflows = 0
 
   constructor(options: PolicyMapOptions) {
     this.#selectors = options.selectors
+    this.#flat = new FlatRules(options)
     this.#entriesMax = options.entriesMax
     this.#ruleOf = options.ruleOf
     this.#isSpare = options.isSpare
+    this.#isDynamic = options.isDynamic ?? (() => false)
   }
 
   /** How often an identity found no room in a map. */
@@ -66,10 +63,34 @@ export class PolicyMaps {
     return this.#maps.get(endpoint)?.size ?? 0
   }
 
+  /** Entries of the endpoint's map that identities made by answers have. */
+  dynamicSizeOf(endpoint: EndpointId): number {
+    return this.#maps.get(endpoint)?.dynamicSize ?? 0
+  }
+
+  /**
+   * Whether every map has room for the entries of one more dynamic label set, within the share of those; keeps it for
+   * the identity that comes with the next commit.
+   */
+  reserve(set: number): boolean {
+    const selectors = this.#selectors.selectorsFor(set)
+    const maps = this.#usersOf(selectors)
+    for (const map of maps) {
+      const needed = this.#flat.entriesOf(map.rules, selectors).length + map.reserved
+      if (map.dynamicSize + needed > this.#entriesMax * DYNAMIC_SHARE) return false
+      if (map.size + needed > this.#entriesMax) return false
+    }
+    for (const map of maps) {
+      map.reserved += this.#flat.entriesOf(map.rules, selectors).length
+      this.#reserving.add(map)
+    }
+    return true
+  }
+
   /** Gives an endpoint its rules; entries that stay the same cause nothing. */
   setRules(endpoint: EndpointId, rules: EndpointRules): void {
     const known = this.#maps.get(endpoint)
-    const map = known ?? { endpoint, rules, entries: new Map(), size: 0 }
+    const map = known ?? newMap(endpoint, rules)
     if (known !== undefined) this.#forgetUser(known)
     map.rules = rules
     this.#maps.set(endpoint, map)
@@ -79,17 +100,27 @@ export class PolicyMaps {
       else users.add(map)
     }
     const wanted = new Set<Identity>(rules.levels.keys())
-    const spare: Identity[] = []
+    const dynamic = new Set<Identity>()
+    const spare = new Set<Identity>()
     for (const selector of rules.selectors.keys()) {
       for (const id of selector.identities) {
-        if (this.#isSpare(id)) spare.push(id)
+        if (this.#isSpare(id)) spare.add(id)
+        else if (this.#isDynamic(id)) dynamic.add(id)
         else wanted.add(id)
       }
     }
-    const inUse = [...wanted]
-    for (const id of spare) wanted.add(id)
-    for (const id of map.entries.keys()) if (!wanted.has(id)) this.#put(map, id, [])
-    for (const id of [...inUse, ...spare]) this.#enter(map, id)
+    for (const id of map.entries.keys()) {
+      if (!wanted.has(id) && !dynamic.has(id) && !spare.has(id)) this.#put(map, id, [])
+    }
+    // What answers made gives way to what configuration makes.
+    const needed = [...wanted].reduce(
+      (sum, id) => sum + this.#flat.entriesFor(map.rules, id).length,
+      0,
+    )
+    if (needed + map.dynamicSize > this.#entriesMax) {
+      for (const id of [...map.dynamic]) this.#put(map, id, [])
+    }
+    for (const id of [...wanted, ...dynamic, ...spare]) this.#enter(map, id)
   }
 
   removeEndpoint(endpoint: EndpointId): void {
@@ -133,6 +164,8 @@ export class PolicyMaps {
 
   /** What the next commit has to do, new denies and old allows first; hands the lists over. */
   take(): PolicyTurn {
+    for (const map of this.#reserving) map.reserved = 0
+    this.#reserving.clear()
     return this.#changes.take()
   }
 
@@ -173,42 +206,39 @@ export class PolicyMaps {
     }
   }
 
-  /** Gives an identity its entries in a map; a spare one only while the map is under half. False when it is full. */
+  /**
+   * Gives an identity its entries in a map; a spare one only while the map is under half. False when it is full: then a dynamic
+   * one has what denies it there, so that an allow that is wider does not let it pass, and nothing that allows it.
+   */
   #enter(map: EndpointMap, id: Identity): boolean {
-    const entries = this.#entriesFor(map, id)
-    const before = map.entries.get(id)?.length ?? 0
+    const entries = this.#flat.entriesFor(map.rules, id)
     const spare = this.#isSpare(id)
-    const room = spare ? this.#entriesMax / 2 : this.#entriesMax
-    if (entries.length <= before || map.size - before + entries.length <= room) {
+    if (this.#hasRoom(map, id, entries.length, spare)) {
       this.#put(map, id, entries)
       return true
     }
-    this.#put(map, id, [])
     if (spare) {
+      this.#put(map, id, [])
       this.#leftOut.add(id)
       return true
     }
+    const denies = entries.filter(({ action }) => action === 'deny')
+    const before = map.entries.get(id)?.length ?? 0
+    const fits = map.size - before + denies.length <= this.#entriesMax
+    this.#put(map, id, fits ? denies : [])
     if (!this.#crowdedOut.has(id)) this.#overflows++
     this.#crowdedOut.add(id)
     return false
   }
 
-  /** Entries of one identity or level; equal inputs give the same array, whatever the endpoint. */
-  #entriesFor(map: EndpointMap, id: Identity): readonly FlatEntry[] {
-    const { rules } = map
-    let cache = this.#flattened.get(rules)
-    if (cache === undefined) {
-      cache = new Map()
-      this.#flattened.set(rules, cache)
+  #hasRoom(map: EndpointMap, id: Identity, count: number, spare: boolean): boolean {
+    const before = map.entries.get(id)?.length ?? 0
+    if (this.#isDynamic(id)) {
+      const own = map.dynamic.has(id) ? before : 0
+      if (map.dynamicSize - own + count > this.#entriesMax * DYNAMIC_SHARE) return false
     }
-    const level = rules.levels.get(id)
-    const selecting = this.#selectors.selectorsOf(id).filter((s) => rules.selectors.has(s))
-    const key = level !== undefined ? `level ${id}` : selecting.map((s) => s.id).join(',')
-    const known = cache.get(key)
-    if (known !== undefined) return known
-    const entries = flatten(coveragesOf(rules, id, selecting))
-    cache.set(key, entries)
-    return entries
+    const room = spare ? this.#entriesMax / 2 : this.#entriesMax
+    return count <= before || map.size - before + count <= room
   }
 
   #put(map: EndpointMap, id: Identity, entries: readonly FlatEntry[]): void {
@@ -225,6 +255,11 @@ export class PolicyMaps {
       this.#changes.remove(this.#policyEntry(map.endpoint, id, old))
     }
     map.size += entries.length - before.length
+    if (map.dynamic.delete(id)) map.dynamicSize -= before.length
+    if (entries.length > 0 && this.#isDynamic(id)) {
+      map.dynamic.add(id)
+      map.dynamicSize += entries.length
+    }
     if (entries.length === 0) map.entries.delete(id)
     else map.entries.set(id, entries)
   }
@@ -234,15 +269,6 @@ export class PolicyMaps {
     const rule = ruleId(this.#ruleOf(entry.origins))
     return { endpoint, identity: id, protocol, port, portBits, verdict: action, rule }
   }
-}
-
-/** What rules say of an identity that those selectors select, or of the class or level that has its number. */
-export function coveragesOf(
-  rules: EndpointRules,
-  id: Identity,
-  selecting: readonly Selector[],
-): readonly Coverage[] {
-  return rules.levels.get(id) ?? selecting.flatMap((s) => rules.selectors.get(s) ?? [])
 }
 
 function keyOf(entry: FlatEntry): number {

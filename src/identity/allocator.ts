@@ -9,7 +9,9 @@ import type { Clock } from '../core/clock.ts'
 import type { Identity } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
 import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
+import { DynamicBudget } from './dynamic-budget.ts'
 import { Numbers, type NumbersOptions } from './numbers.ts'
+import { StandIns } from './stand-ins.ts'
 
 /** How long a number that nobody uses stays with its label set, in milliseconds. */
 const REUSE_DELAY_MS = 600_000
@@ -23,6 +25,8 @@ interface Entry {
   references: number
   preallocated: boolean
   dynamic: boolean
+  /** Endpoint whose answer made it, 0 for none; of a dynamic one. */
+  asker: number
   /** When the last reference went; meaningful at 0 references. */
   freedAt: number
 }
@@ -43,17 +47,16 @@ export interface IdentityView {
 export class Allocator {
   readonly #sets: LabelSets
   readonly #clock: Clock
-  readonly #dynamicMax: number
+  readonly budget: DynamicBudget
+  readonly #hasEntries: (set: number) => boolean
   readonly #bySet = new Map<number, Entry>()
   readonly #byNumber = new Map<Identity, Entry>()
-  /** Identities by their set without fqdn labels: where the fallback looks. */
-  readonly #byBase = new Map<number, Set<Entry>>()
+  readonly #standIns: StandIns<Entry>
   readonly #cooling = new Set<Entry>()
   readonly numbers: Numbers
   #allocated: Identity[] = []
   #fresh: Identity[] = []
   #unused = new Set<Identity>()
-  #dynamic = 0
   #allocations = 0
   #fallbacks = 0
 
@@ -62,11 +65,20 @@ export class Allocator {
       readonly labelSets: LabelSets
       readonly clock: Clock
       readonly dynamicMax: number
+      /** Of those, made by answers to one endpoint. */
+      readonly dynamicPerEndpointMax: number
+      /** Whether policy maps have room for the entries of a dynamic set, which is kept for it until the next commit. */
+      readonly hasEntries?: (set: number) => boolean
     },
   ) {
     this.#sets = options.labelSets
     this.#clock = options.clock
-    this.#dynamicMax = options.dynamicMax
+    this.budget = new DynamicBudget({
+      max: options.dynamicMax,
+      perEndpointMax: options.dynamicPerEndpointMax,
+    })
+    this.#hasEntries = options.hasEntries ?? (() => true)
+    this.#standIns = new StandIns(options)
     this.numbers = new Numbers(options)
   }
 
@@ -76,7 +88,7 @@ export class Allocator {
   }
 
   get dynamicInUse(): number {
-    return this.#dynamic
+    return this.budget.used
   }
 
   /** Numbers given out since the start. */
@@ -89,21 +101,34 @@ export class Allocator {
     return this.#fallbacks
   }
 
-  /** Whether one more dynamic identity fits. */
-  get hasRoom(): boolean {
-    return this.#dynamic < this.#dynamicMax
+  /** Whether a label set has an identity in use or, asked for by an endpoint, could get one. */
+  canAcquire(set: number, asker: number): boolean {
+    const known = this.#bySet.get(set)
+    if (known !== undefined && known.references > 0) return true
+    if (this.#sets.get(set).fqdnCount === 0) return true
+    return this.budget.hasRoom(asker) && this.#hasEntries(set)
   }
 
-  /** A counted reference to the identity of a label set, or of its fallback at the bound. */
-  acquire(set: number): Acquired {
+  /** A counted reference to the identity of a label set, or of what stands in for it at the bound. `asker`: the endpoint whose
+   *  answer wants it, 0 for nobody. */
+  acquire(set: number, asker = 0): Acquired {
     const known = this.#bySet.get(set)
-    const inUse = known !== undefined && known.references > 0
-    const dynamic = this.#sets.get(set).fqdnCount > 0
-    if (inUse || !dynamic || this.hasRoom) {
-      return { identity: this.#refer(known ?? this.#allocate(set, dynamic)), degraded: false }
+    if (this.canAcquire(set, asker)) {
+      const dynamic = this.#sets.get(set).fqdnCount > 0
+      const entry = known ?? this.#allocate(set, dynamic)
+      return { identity: this.#refer(entry, asker), degraded: false }
     }
     this.#fallbacks++
     return { identity: this.#refer(this.#fallback(set)), degraded: true }
+  }
+
+  /** The endpoint that is charged for an identity, 0 when nobody is. */
+  askerOf(id: Identity): number {
+    return this.#byNumber.get(id)?.asker ?? 0
+  }
+
+  isDynamic(id: Identity): boolean {
+    return this.#byNumber.get(id)?.dynamic === true
   }
 
   /** One more reference to an identity that is in use. */
@@ -119,7 +144,8 @@ export class Allocator {
     entry.preallocated = true
     if (entry.dynamic) {
       entry.dynamic = false
-      if (entry.references > 0) this.#dynamic--
+      if (entry.references > 0) this.budget.giveBack(entry.asker)
+      entry.asker = 0
     }
     return this.#refer(entry)
   }
@@ -130,7 +156,7 @@ export class Allocator {
     invariant(entry !== undefined, `pre-allocated identity ${id} is known`)
     entry.preallocated = false
     entry.dynamic = this.#sets.get(entry.set).fqdnCount > 0
-    if (entry.dynamic) this.#dynamic++
+    if (entry.dynamic) this.budget.take(entry.asker)
     this.release(id)
   }
 
@@ -142,7 +168,7 @@ export class Allocator {
     entry.freedAt = this.#clock.now()
     this.#cooling.add(entry)
     this.#unused.add(id)
-    if (entry.dynamic) this.#dynamic--
+    if (entry.dynamic) this.budget.giveBack(entry.asker)
   }
 
   /** Identities that got their number since the last call, from the daemon before or anew, in order. */
@@ -213,10 +239,11 @@ export class Allocator {
     }
   }
 
-  #refer(entry: Entry): Identity {
+  #refer(entry: Entry, asker = 0): Identity {
     if (entry.references === 0) {
       this.#cooling.delete(entry)
-      if (entry.dynamic) this.#dynamic++
+      entry.asker = asker
+      if (entry.dynamic) this.budget.take(asker)
       if (!this.#unused.delete(entry.identity)) this.#fresh.push(entry.identity)
     }
     entry.references++
@@ -237,13 +264,12 @@ export class Allocator {
       references: 0,
       preallocated: false,
       dynamic,
+      asker: 0,
       freedAt: 0,
     }
     this.#bySet.set(set, entry)
     this.#byNumber.set(entry.identity, entry)
-    const family = this.#byBase.get(baseSet)
-    if (family === undefined) this.#byBase.set(baseSet, new Set([entry]))
-    else family.add(entry)
+    this.#standIns.add(entry)
     this.#allocations++
     this.#allocated.push(entry.identity)
     return entry
@@ -255,34 +281,17 @@ export class Allocator {
     return this.#sets.internLabels(wanted.labels.filter((label) => label.kind !== 'fqdn'))
   }
 
-  /** The largest identity in use that differs only by missing fqdn labels; ties by lowest number. */
+  /** What stands in for a set; the one without fqdn labels is made when it must. */
   #fallback(set: number): Entry {
     const base = this.#baseOf(set)
-    const wanted = new Set(this.#sets.get(set).labels)
-    let best: Entry | undefined
-    let bestSize = -1
-    for (const entry of this.#byBase.get(base) ?? []) {
-      if (entry.references === 0) continue
-      const { labels } = this.#sets.get(entry.set)
-      if (!labels.every((label) => wanted.has(label))) continue
-      const larger = labels.length > bestSize
-      const lower =
-        labels.length === bestSize && best !== undefined && entry.identity < best.identity
-      if (larger || lower) {
-        best = entry
-        bestSize = labels.length
-      }
-    }
-    return best ?? this.#bySet.get(base) ?? this.#allocate(base, false)
+    return this.#standIns.find(set, base) ?? this.#bySet.get(base) ?? this.#allocate(base, false)
   }
 
   #forget(entry: Entry): void {
     this.#cooling.delete(entry)
     this.#bySet.delete(entry.set)
     this.#byNumber.delete(entry.identity)
-    const family = this.#byBase.get(entry.baseSet)
-    family?.delete(entry)
-    if (family?.size === 0) this.#byBase.delete(entry.baseSet)
+    this.#standIns.remove(entry)
     this.#sets.release(entry.set)
     this.#sets.release(entry.baseSet)
   }

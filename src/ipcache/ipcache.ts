@@ -11,9 +11,11 @@ import { identity, type EndpointId, type Identity } from '../core/ids.ts'
 import { widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
 import type { Allocator } from '../identity/allocator.ts'
-import { ENDPOINT_CLASS, HOST, RESOURCE_CLASS, worldOf } from '../identity/reserved.ts'
-import { Deriver, isKnownClass } from './derive.ts'
-import { Facts, OWNER_ENDPOINT, OWNER_NAME, OWNER_NODE, OWNER_RESOURCE } from './facts.ts'
+import { HOST } from '../identity/reserved.ts'
+import { classOf } from './address-class.ts'
+import { DegradedRows } from './degraded-rows.ts'
+import { Deriver } from './derive.ts'
+import { Facts, OWNER_NAME } from './facts.ts'
 import { mergeFacts } from './merge.ts'
 import { PrefixTable } from './prefix-table.ts'
 
@@ -49,8 +51,9 @@ export class IpCache {
   #changed: number[] = []
   /** Containers without facts: rows inside may still name them as their container. */
   readonly #retired = new Set<number>()
-  /** Rows whose identity lacks fqdn labels because there was no number for the whole set. */
-  readonly #degraded = new Set<number>()
+  readonly degraded = new DegradedRows()
+  /** Endpoint whose answer is being taken in, and which is charged for identities; 0: nobody's. */
+  asker = 0
   /** Containers whose labels changed since the last pass. */
   #changedContainers: number[] = []
   #conflicts = 0
@@ -178,17 +181,13 @@ export class IpCache {
     return this.#changed.length
   }
 
-  /** Prefixes whose identity lacks labels because of the bound of dynamic identities. */
-  get degradedCount(): number {
-    return this.#degraded.size
-  }
-
-  /** Gives degraded rows their whole label set while there are numbers again; call now and then. */
-  heal(): void {
-    for (const row of this.#degraded) {
-      if (!this.#allocator.hasRoom) return
-      this.#want(row, this.prefixes.derived[row]!, identity(this.prefixes.addressClass[row]!))
-    }
+  /** Gives degraded rows their whole label set where there are numbers again; looks at no more than `limit`. */
+  heal(limit: number): void {
+    this.degraded.turn(limit, (row, asker) => {
+      const set = this.prefixes.derived[row]!
+      if (!this.#allocator.canAcquire(set, asker)) return
+      this.#want(row, set, identity(this.prefixes.addressClass[row]!), asker)
+    })
   }
 
   markChanged(row: number): void {
@@ -247,7 +246,7 @@ export class IpCache {
     const classBefore = prefixes.addressClass[row]!
     const around = prefixes.parent[row]!
     const has = prefixes.firstFact[row] !== 0
-    const addressClass = has ? this.#classOf(row, around) : identity(0)
+    const addressClass = has ? classOf(row, around, prefixes, this.facts) : identity(0)
     const family = prefixes.family(row)
     const labelsAround = around === 0 ? EMPTY_SET : prefixes.derived[around]!
     const derived = has
@@ -266,37 +265,31 @@ export class IpCache {
   }
 
   /** Points the row at the identity of its labels; none without facts. */
-  #want(row: number, set: number | undefined, addressClass: Identity): void {
+  #want(row: number, set: number | undefined, addressClass: Identity, asker = this.asker): void {
     const { prefixes } = this
     const before = identity(prefixes.wanted[row]!)
+    const charged = asker === 0 ? this.#chargedFor(row, before) : asker
     prefixes.flags[row]! &= ~ROW_DEGRADED
-    this.#degraded.delete(row)
+    this.degraded.delete(row)
     if (set === undefined) {
       prefixes.wanted[row] = 0
     } else if (this.deriver.isHost(set, addressClass)) {
       prefixes.wanted[row] = HOST
     } else {
-      const acquired = this.#allocator.acquire(set)
+      const acquired = this.#allocator.acquire(set, charged)
       prefixes.wanted[row] = acquired.identity
       if (acquired.degraded) {
         prefixes.flags[row]! |= ROW_DEGRADED
-        this.#degraded.add(row)
+        this.degraded.add(row, charged)
       }
     }
     if (before !== 0 && before !== HOST) this.#allocator.release(before)
     this.markChanged(row)
   }
 
-  /** A row's own facts decide its class, the kind that comes first in precedence; else its container's. */
-  #classOf(row: number, around: number): Identity {
-    let kind: number = OWNER_NAME
-    for (let fact = this.prefixes.firstFact[row]!; fact !== 0; fact = this.facts.next[fact]!) {
-      kind = Math.min(kind, this.facts.kind[fact]!)
-    }
-    if (kind === OWNER_NODE) return HOST
-    if (kind === OWNER_ENDPOINT) return ENDPOINT_CLASS
-    if (kind === OWNER_RESOURCE) return RESOURCE_CLASS
-    const inherited = identity(this.prefixes.addressClass[around]!)
-    return isKnownClass(inherited) ? inherited : worldOf(this.prefixes.family(row))
+  /** Who is charged for what changes without an answer: whose row it is, or who was charged before. */
+  #chargedFor(row: number, before: Identity): number {
+    const scope = this.prefixes.scoped.scope[row]!
+    return scope === 0 ? (this.degraded.askerOf(row) ?? this.#allocator.askerOf(before)) : scope
   }
 }

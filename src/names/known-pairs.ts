@@ -16,6 +16,13 @@ export interface KnownPairsOptions {
   readonly prefixes: PrefixTable
 }
 
+/** A name as `learn` and `renew` want it: wire octets in lower case from 0, their number and `hashOctets` of them. */
+export interface HashedName {
+  readonly wire: Uint8Array
+  readonly length: number
+  readonly hash: number
+}
+
 /** Addresses of a name, and endpoints of an address, that are looked at. */
 const LOOKS_MAX = 8
 
@@ -36,6 +43,22 @@ export class KnownPairs {
   ): number {
     const mapping = this.#mappingOf(name, family, octets, offset)
     return mapping === 0 ? 0 : this.#pairOf(mapping, endpoint)
+  }
+
+  /** The pair by the tables, however far back it stands in the lists; 0 when it is not known. */
+  lookUp(
+    endpoint: EndpointId,
+    { wire, length, hash }: HashedName,
+    family: Family,
+    octets: Uint8Array,
+    offset: number,
+  ): number {
+    const { names, mappings, pairs, prefixes } = this.#in
+    const name = names.find(wire, 0, length, hash)
+    if (name === 0) return 0
+    const prefix = prefixes.find(family, octets, offset, widthOf(family))
+    const mapping = prefix === 0 ? 0 : mappings.find(name, prefix)
+    return mapping === 0 ? 0 : pairs.find(mapping, endpoint)
   }
 
   #mappingOf(name: number, family: Family, octets: Uint8Array, offset: number): number {

@@ -9,12 +9,12 @@
 
 import type { Clock } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
-import { widthOf, type Family } from '../core/ip.ts'
+import type { Family } from '../core/ip.ts'
 import type { LabelSets } from '../core/labels.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
 import { ExpiryWheel } from './expiry-wheel.ts'
 import type { FactLabels, NameLabeller } from './fact-labels.ts'
-import { KnownPairs } from './known-pairs.ts'
+import { KnownPairs, type HashedName } from './known-pairs.ts'
 import type { MappingTable } from './mapping-table.ts'
 import type { NameScopes } from './name-scopes.ts'
 import type { NameTable } from './name-table.ts'
@@ -37,13 +37,6 @@ export interface NameCacheOptions {
   readonly scopes: NameScopes
   /** Notes which pairs' records are to be written. Absent: none is. */
   readonly ledger?: PairLedger | undefined
-}
-
-/** A name as `learn` and `renew` want it: wire octets in lower case from 0, their number and `hashOctets` of them. */
-export interface HashedName {
-  readonly wire: Uint8Array
-  readonly length: number
-  readonly hash: number
 }
 
 /** Pairs that a restart found and that are not back yet. */
@@ -93,7 +86,13 @@ export class NameCache {
     this.pairs = rows.pairs
     this.labels = rows.labels
     this.wheel = new ExpiryWheel({ capacity, tick: this.tick() })
-    this.room = new Room({ rows, bounds, forget: (pair) => this.forget(pair) })
+    this.room = new Room({
+      rows,
+      prefixes: ipcache.prefixes,
+      labeller: options.labeller,
+      bounds,
+      forget: (pair) => this.forget(pair),
+    })
     const { names, mappings, pairs } = rows
     this.#known = new KnownPairs({ names, mappings, pairs, prefixes: ipcache.prefixes })
   }
@@ -129,22 +128,49 @@ export class NameCache {
     grace = GRACE_AS_IT_IS,
   ): number {
     this.toRestore?.claim(family, octets, offset)
-    const known = this.#pairOf(endpoint, name, family, octets, offset)
-    if (known === 0 && !this.#makeRoom(endpoint, name, family, octets, offset)) return this.#full()
+    const before = this.#ipcache.asker
+    this.#ipcache.asker = endpoint
+    const row = this.#learn(
+      endpoint,
+      name,
+      family,
+      octets,
+      offset,
+      now + Math.ceil(ttl),
+      now,
+      grace,
+    )
+    this.#ipcache.asker = before
+    this.room.trim()
+    if (row === 0) this.#boundHits++
+    return row
+  }
+
+  #learn(
+    endpoint: EndpointId,
+    name: HashedName,
+    family: Family,
+    octets: Uint8Array,
+    offset: number,
+    liveUntil: number,
+    now: number,
+    grace: number,
+  ): number {
+    const known = this.#known.lookUp(endpoint, name, family, octets, offset)
+    if (known === 0 && !this.room.make(endpoint, name, family, octets, offset)) return 0
     const nameRow = this.rows.holdName(name.wire, name.length, name.hash)
-    if (nameRow === 0) return this.#full()
+    if (nameRow === 0) return 0
     const mapping = this.rows.holdMapping(nameRow, family, octets, offset)
     if (mapping === 0) {
       this.rows.dropIdleName(nameRow)
-      return this.#full()
+      return 0
     }
     const pair = this.#holdPair(mapping, endpoint, known, now)
     if (pair === 0) {
       this.rows.dropIdleMapping(mapping)
-      return this.#full()
+      return 0
     }
-    this.#prolong(pair, now + Math.ceil(ttl), grace, now)
-    this.room.trim()
+    this.#prolong(pair, liveUntil, grace, now)
     return this.#rowOf(pair, mapping)
   }
 
@@ -208,11 +234,6 @@ export class NameCache {
     this.#boundHits++
   }
 
-  #full(): number {
-    this.#boundHits++
-    return 0
-  }
-
   /** A pair that lives longer stays where it waits: `Expiry` looks at it there, and puts it where it belongs then. */
   #prolong(pair: number, liveUntil: number, grace: number, now: number): void {
     this.rows.touch(pair, now)
@@ -230,47 +251,6 @@ export class NameCache {
     this.#ledger?.prolonged(pair, liveUntil)
     if (this.wheel.has(pair)) return
     this.wheel.place(pair, this.pairs.liveUntil[pair]! + this.pairs.grace[pair]! + 1)
-  }
-
-  /** By the tables; 0 when it is not known. */
-  #pairOf(
-    endpoint: EndpointId,
-    name: HashedName,
-    family: Family,
-    octets: Uint8Array,
-    offset: number,
-  ): number {
-    const nameRow = this.names.find(name.wire, 0, name.length, name.hash)
-    if (nameRow === 0) return 0
-    const prefix = this.#ipcache.prefixes.find(family, octets, offset, widthOf(family))
-    const mapping = prefix === 0 ? 0 : this.mappings.find(nameRow, prefix)
-    return mapping === 0 ? 0 : this.pairs.find(mapping, endpoint)
-  }
-
-  /** Before a pair that is not known. What goes may be the last of a name or an address: each row is looked up anew. */
-  #makeRoom(
-    endpoint: EndpointId,
-    name: HashedName,
-    family: Family,
-    octets: Uint8Array,
-    offset: number,
-  ): boolean {
-    const { room } = this
-    if (!this.#makeRoomForName(endpoint, name)) return false
-    const nameRow = this.names.find(name.wire, 0, name.length, name.hash)
-    const use = nameRow === 0 ? 0 : this.rows.uses.find(endpoint, nameRow)
-    if (!room.forAddress(use)) return false
-    const prefix = this.#ipcache.prefixes.find(family, octets, offset, widthOf(family))
-    const isNew = nameRow === 0 || this.mappings.find(nameRow, prefix) === 0
-    if (prefix !== 0 && isNew && !room.onAddress(prefix)) return false
-    return room.forPair(endpoint)
-  }
-
-  #makeRoomForName(endpoint: EndpointId, name: HashedName): boolean {
-    if (!this.rows.wildcards.isNear) return true
-    const row = this.names.find(name.wire, 0, name.length, name.hash)
-    if (row !== 0 && this.rows.uses.find(endpoint, row) !== 0) return true
-    return this.room.forName(endpoint, this.#labeller.labelsOf(name.wire, 0))
   }
 
   #holdPair(mapping: number, endpoint: EndpointId, known: number, now: number): number {

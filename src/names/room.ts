@@ -2,7 +2,12 @@
 // pair or name goes in the stated order, an endpoint's own before anybody else's; of `pairs` one of the endpoint that has
 // most. What the batch at hand taught stays, so it can happen that nothing may go: then the new one is refused.
 
+import type { EndpointId } from '../core/ids.ts'
+import { widthOf, type Family } from '../core/ip.ts'
 import type { LimitKey } from '../core/limits.ts'
+import type { PrefixTable } from '../ipcache/prefix-table.ts'
+import type { NameLabeller } from './fact-labels.ts'
+import type { HashedName } from './known-pairs.ts'
 import type { PairRows } from './pair-rows.ts'
 
 export type NameBound = Extract<
@@ -15,6 +20,8 @@ export type NameBounds = Readonly<Record<NameBound, number>>
 export interface RoomOptions {
   readonly bounds: NameBounds
   readonly rows: PairRows
+  readonly prefixes: PrefixTable
+  readonly labeller: NameLabeller
   readonly forget: (pair: number) => void
 }
 
@@ -59,9 +66,45 @@ export class Room {
     return largest > bounds['pairs-per-endpoint'] * NEAR
   }
 
-  /** For one more name of an endpoint, with these labels. False: nothing may go. */
-  forName(endpoint: number, labels: number): boolean {
-    const { wildcards, orders } = this.#in.rows
+  /**
+   * For a pair that is not known. What goes may be the last of a name or an address, so each row is looked up anew. False:
+   * something would have to go that may not.
+   */
+  make(
+    endpoint: EndpointId,
+    name: HashedName,
+    family: Family,
+    octets: Uint8Array,
+    offset: number,
+  ): boolean {
+    const { rows, prefixes } = this.#in
+    const { wire, length, hash } = name
+    if (rows.wildcards.isNear && !this.#forName(endpoint, name)) return false
+    const nameRow = rows.names.find(wire, 0, length, hash)
+    const use = nameRow === 0 ? 0 : rows.uses.find(endpoint, nameRow)
+    if (!this.#forAddress(use)) return false
+    const prefix = prefixes.find(family, octets, offset, widthOf(family))
+    const isKnown = nameRow !== 0 && prefix !== 0 && rows.mappings.find(nameRow, prefix) !== 0
+    if (!isKnown && prefix !== 0 && !this.#onAddress(prefix)) return false
+    return this.#forPair(endpoint)
+  }
+
+  /** Selectors changed: a wildcard that has too many names now loses what goes first. */
+  trim(): void {
+    const { wildcards } = this.#in.rows
+    for (let use = wildcards.takeOverfull(); use !== 0;) {
+      this.hits['names-per-wildcard']++
+      this.#forgetUse(use)
+      use = wildcards.takeOverfull()
+    }
+  }
+
+  /** For a name that the endpoint does not know. */
+  #forName(endpoint: EndpointId, { wire, length, hash }: HashedName): boolean {
+    const { wildcards, orders, names, uses } = this.#in.rows
+    const row = names.find(wire, 0, length, hash)
+    if (row !== 0 && uses.find(endpoint, row) !== 0) return true
+    const labels = this.#in.labeller.labelsOf(wire, 0)
     for (;;) {
       const use = wildcards.victimFor(endpoint, labels)
       if (use === 0) break
@@ -77,7 +120,7 @@ export class Room {
   }
 
   /** For one more address of a use, 0 when the endpoint does not know the name. */
-  forAddress(use: number): boolean {
+  #forAddress(use: number): boolean {
     const { bounds, rows } = this.#in
     const { uses, orders } = rows
     if (use === 0 || uses.pairs[use]! < bounds['addresses-per-name']) return true
@@ -85,7 +128,7 @@ export class Room {
   }
 
   /** For one more name on an address. */
-  onAddress(prefix: number): boolean {
+  #onAddress(prefix: number): boolean {
     const { bounds, rows } = this.#in
     const { orders } = rows
     const { countOfPrefix } = rows.mappings
@@ -97,7 +140,7 @@ export class Room {
   }
 
   /** For one more pair of an endpoint. */
-  forPair(endpoint: number): boolean {
+  #forPair(endpoint: number): boolean {
     const { bounds, rows } = this.#in
     const { orders, pairs } = rows
     if (orders.count(endpoint) >= bounds['pairs-per-endpoint']) {
@@ -105,16 +148,6 @@ export class Room {
     }
     if (pairs.slots.used < pairs.slots.capacity) return true
     return this.#evict(orders.victimOfEndpoint(orders.largestEndpoint), 'pairs')
-  }
-
-  /** Selectors changed: a wildcard that has too many names now loses what goes first. */
-  trim(): void {
-    const { wildcards } = this.#in.rows
-    for (let use = wildcards.takeOverfull(); use !== 0;) {
-      this.hits['names-per-wildcard']++
-      this.#forgetUse(use)
-      use = wildcards.takeOverfull()
-    }
   }
 
   #forgetUse(use: number): void {

@@ -80,6 +80,7 @@ export function limitUses(sources: LimitSources): readonly LimitUse[] {
   return [
     ...NAME_BOUNDS.map((bound) => row(bound, inUse[bound], names.room.hits[bound])),
     row('dynamic-identities', allocator.dynamicInUse, allocator.fallbacks),
+    row('dynamic-identities-per-endpoint', allocator.budget.most, allocator.fallbacks),
     row('static-identities', allocator.inUse - allocator.dynamicInUse, 0),
     row('selectors', selectors.size, 0),
     row('endpoints', registry.size, 0),

@@ -11,10 +11,6 @@ const ROWS: readonly (readonly [text: string, message: string])[] = [
   ['sources: { then: deny }', 'sources.then: "deny" ... keep'],
   ['dns: { tcp-idle: 1h }', 'dns.tcp-idle: "1h" ... 6h'],
   ['dns: { udp-idle: 1h }', 'dns.udp-idle: "1h" ... 3m'],
-  [
-    'limits: { dynamic-identities-per-endpoint: 1 }',
-    'limits.dynamic-identities-per-endpoint: 1 ... 512',
-  ],
 ]
 
 for (const [text, message] of ROWS) {
@@ -38,7 +34,7 @@ test('the table above has every key that the schema calls not built', () => {
   const later = keysOf(configJsonSchema()).filter(({ description }) =>
     description.includes('Not built yet'),
   )
-  assert.ok(later.length > 5)
+  assert.ok(later.length > 0)
   const tested = ROWS.map(([, message]) => message.replaceAll('[0]', '[]').split(':')[0])
   assert.deepEqual(
     later.map(({ path }) => path).filter((path) => !tested.includes(path)),

@@ -16,6 +16,7 @@ function mkAllocator(options: { carried?: readonly number[]; dynamicMax?: number
     clock,
     carried: new Set((options.carried ?? []).map(identity)),
     dynamicMax: options.dynamicMax ?? 100,
+    dynamicPerEndpointMax: 100,
   })
   const acquire = (...texts: readonly string[]) => allocator.acquire(sets.intern(texts))
   return { sets, clock, allocator, acquire }

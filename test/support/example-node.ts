@@ -61,6 +61,7 @@ export class ExampleNode {
     const limits = {
       names: makeLimits({ pairs: 256 }),
       dynamicIdentities: 256,
+      dynamicIdentitiesPerEndpoint: 256,
       policyEntries: 4096,
       configuredPrefixes: 256,
     }

@@ -72,7 +72,12 @@ export class KernelNode {
   #inForce: readonly Policy[] = []
   #second = 0
 
-  constructor(bench: Bench, random: Random, defaultEgress: DefaultEgress) {
+  constructor(
+    bench: Bench,
+    random: Random,
+    defaultEgress: DefaultEgress,
+    dynamicIdentities = 4096,
+  ) {
     const { datapath } = bench
     const restored = datapath.dump()
     const nodeAddresses = NODE_ADDRESSES
@@ -85,7 +90,8 @@ export class KernelNode {
       restored,
       limits: {
         names: makeLimits({ pairs: 4096 }),
-        dynamicIdentities: 4096,
+        dynamicIdentities,
+        dynamicIdentitiesPerEndpoint: 4096,
         policyEntries: 16_384,
         configuredPrefixes: 1024,
       },

@@ -18,6 +18,7 @@ import { formatPrefix, parsePrefix, widthOf, type Prefix } from '../../src/core/
 import { makeLimits } from '../../src/core/limits.ts'
 import { hashOctets, parseName } from '../../src/core/name.ts'
 import type { DatapathDump } from '../../src/datapath/datapath.ts'
+import type { HashedName } from '../../src/names/known-pairs.ts'
 import type { NameBounds } from '../../src/names/room.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
 import type { DefaultEgress } from '../../src/policy/default-egress.ts'
@@ -34,6 +35,7 @@ export interface NodeOptions {
   /** The other bounds of what names teach. */
   readonly bounds?: Partial<NameBounds>
   readonly dynamicIdentities?: number
+  readonly dynamicPerEndpoint?: number
   readonly policyEntries?: number
   readonly configuredPrefixes?: number
   readonly staticIdentities?: number
@@ -84,6 +86,7 @@ export class Node {
       limits: {
         names: makeLimits({ ...options.bounds, pairs }),
         dynamicIdentities: options.dynamicIdentities ?? 4096,
+        dynamicIdentitiesPerEndpoint: options.dynamicPerEndpoint ?? 512,
         policyEntries: options.policyEntries ?? 16_384,
         configuredPrefixes: options.configuredPrefixes ?? 1024,
       },
@@ -178,8 +181,7 @@ export class Node {
     addresses: readonly string[],
     ttl = 300,
   ): readonly number[] {
-    const wire = wireOf(name)
-    const question = { wire, length: wire.length, hash: hashOctets(wire, 0, wire.length) }
+    const question = hashedName(name)
     this.core.names.begin()
     const rows = addresses.map((text) => {
       const { family, octets } = prefixOf(text)
@@ -303,6 +305,12 @@ export function wireOf(name: string): Uint8Array {
   const result = parseName(name)
   assert.ok(result.kind === 'ok', `${name} is a name`)
   return result.name
+}
+
+/** A name as the name cache wants it. */
+export function hashedName(name: string): HashedName {
+  const wire = wireOf(name)
+  return { wire, length: wire.length, hash: hashOctets(wire, 0, wire.length) }
 }
 
 /** `10.0.0.0/8` as it is written in labels and keys. */

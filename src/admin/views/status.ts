@@ -81,8 +81,9 @@ function warningsOf(state: AdminState): readonly string[] {
     const reason = meant ? unfencedReason(state, endpoint) : undefined
     if (reason !== undefined) open.push(`endpoint ${endpoint.name} is not enforced: ${reason}`)
   }
+  const budget = budgetWarnings(state)
   const audit = mode === 'audit' ? ['mode is audit: nothing is denied'] : []
-  return [...idle, ...audit, ...open]
+  return [...idle, ...audit, ...open, ...budget]
 }
 
 function keptOf({ kept }: AdminState): StatusShape['kept'] {
@@ -90,6 +91,15 @@ function keptOf({ kept }: AdminState): StatusShape['kept'] {
   const { generation, imageOctets, journalOctets, age, faults } = kept.use
   const count = Object.values(faults).reduce((sum, each) => sum + each, 0)
   return { generation, image: imageOctets, journal: journalOctets, age, faults: count }
+}
+
+/** Whose names make do with fewer labels, because identities for them are used up (SEMANTICS 3). */
+function budgetWarnings({ core, endpoints }: AdminState): readonly string[] {
+  return [...core.ipcache.degraded.byEndpoint()].map(([id, count]) => {
+    const name = endpoints.registry.byNumber(id)?.name
+    const whose = name === undefined ? '' : `endpoint ${name}: `
+    return `${whose}${count} addresses have fewer labels than their names: identities of answers are used up`
+  })
 }
 
 function countEndpoints(state: AdminState): StatusShape['endpoints'] {

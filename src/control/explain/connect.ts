@@ -3,7 +3,7 @@
 // coverages, since of rules that say the same a flattened entry keeps only those of the widest.
 
 import type { Identity } from '../../core/ids.ts'
-import { coveragesOf } from '../../datapath/policy-maps.ts'
+import { coveragesOf } from '../../datapath/flat-rules.ts'
 import { longestMatch, outcomeOf, type Outcome } from '../../datapath/verdict.ts'
 import { ANY_IDENTITY } from '../../identity/reserved.ts'
 import { DEFAULT_ORIGIN } from '../../policy/compile.ts'

@@ -65,6 +65,7 @@ export function mkWorld(datapath: Datapath, policies: readonly Policy[], endpoin
         'pairs-per-endpoint': PAIRS,
       }),
       dynamicIdentities: 4096,
+        dynamicIdentitiesPerEndpoint: 4096,
       policyEntries: 16_384,
       configuredPrefixes: 400_000,
     },

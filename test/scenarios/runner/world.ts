@@ -201,6 +201,7 @@ function makeCore(
     limits: {
       names: { ...limits, pairs: Math.min(PAIRS_MAX, limits.pairs) },
       dynamicIdentities: limits['dynamic-identities'],
+      dynamicIdentitiesPerEndpoint: limits['dynamic-identities-per-endpoint'],
       policyEntries: limits['policy-entries'],
       configuredPrefixes: CONFIGURED_PREFIXES_MAX,
     },

@@ -1,0 +1,70 @@
+// What an endpoint's rules come to for one identity: flattened entries, by the selectors that select it. Equal inputs give the
+// same array, whatever the endpoint, as long as it is remembered, so that a map mostly sees by one compare that nothing changed.
+
+import type { Identity } from '../core/ids.ts'
+import type { Selector, SelectorCache } from '../identity/selector-cache.ts'
+import { flatten, type Coverage, type FlatEntry } from '../policy/flatten.ts'
+
+/** What an endpoint's policy says, with its selectors resolved. */
+export interface EndpointRules {
+  readonly levels: ReadonlyMap<Identity, readonly Coverage[]>
+  readonly selectors: ReadonlyMap<Selector, readonly Coverage[]>
+}
+
+/** Combinations of selectors remembered for one endpoint's rules. */
+const COMBINATIONS_MAX = 16_384
+
+export class FlatRules {
+  readonly #selectors: SelectorCache
+  readonly #flattened = new WeakMap<EndpointRules, Map<string, readonly FlatEntry[]>>()
+
+  constructor(options: { readonly selectors: SelectorCache }) {
+    this.#selectors = options.selectors
+  }
+
+  /** Entries of an identity in use, or of the class or level that has its number. */
+  entriesFor(rules: EndpointRules, id: Identity): readonly FlatEntry[] {
+    const level = rules.levels.get(id)
+    if (level === undefined) return this.entriesOf(rules, this.#selectors.selectorsOf(id))
+    return this.#flatten(rules, `level ${id}`, () => level)
+  }
+
+  /** Entries of an identity that those selectors select. */
+  entriesOf(rules: EndpointRules, selectors: readonly Selector[]): readonly FlatEntry[] {
+    const selecting = selectors.filter((selector) => rules.selectors.has(selector))
+    const key = selecting.map(({ id }) => id).join(',')
+    return this.#flatten(rules, key, () => coveragesOfSelectors(rules, selecting))
+  }
+
+  #flatten(
+    rules: EndpointRules,
+    key: string,
+    coverages: () => readonly Coverage[],
+  ): readonly FlatEntry[] {
+    let cache = this.#flattened.get(rules)
+    if (cache === undefined) this.#flattened.set(rules, (cache = new Map()))
+    const known = cache.get(key)
+    if (known !== undefined) return known
+    const entries = flatten(coverages())
+    // Answers can make combinations of selectors without end.
+    if (cache.size >= COMBINATIONS_MAX) cache.clear()
+    cache.set(key, entries)
+    return entries
+  }
+}
+
+/** What rules say of an identity that those selectors select, or of the class or level that has its number. */
+export function coveragesOf(
+  rules: EndpointRules,
+  id: Identity,
+  selecting: readonly Selector[],
+): readonly Coverage[] {
+  return rules.levels.get(id) ?? coveragesOfSelectors(rules, selecting)
+}
+
+function coveragesOfSelectors(
+  rules: EndpointRules,
+  selecting: readonly Selector[],
+): readonly Coverage[] {
+  return selecting.flatMap((selector) => rules.selectors.get(selector) ?? [])
+}

@@ -1,0 +1,53 @@
+// How many identities answers may make (SEMANTICS 3, "Static and dynamic"): in all, and for each endpoint whose query taught
+// them, so that one endpoint's names cannot use up the numbers of all others. 0 is nobody: what changed without a query.
+
+export class DynamicBudget {
+  readonly #max: number
+  readonly #perEndpointMax: number
+  readonly #byEndpoint = new Map<number, number>()
+  #used = 0
+
+  constructor(options: { readonly max: number; readonly perEndpointMax: number }) {
+    this.#max = options.max
+    this.#perEndpointMax = options.perEndpointMax
+  }
+
+  get used(): number {
+    return this.#used
+  }
+
+  /** Identities of the endpoint that has most. */
+  get most(): number {
+    let most = 0
+    for (const count of this.#byEndpoint.values()) most = Math.max(most, count)
+    return most
+  }
+
+  /** Endpoints that may make no more of their own. */
+  *exhausted(): Iterable<number> {
+    for (const [endpoint, count] of this.#byEndpoint) {
+      if (count >= this.#perEndpointMax) yield endpoint
+    }
+  }
+
+  usedBy(endpoint: number): number {
+    return this.#byEndpoint.get(endpoint) ?? 0
+  }
+
+  hasRoom(endpoint: number): boolean {
+    return this.#used < this.#max && this.usedBy(endpoint) < this.#perEndpointMax
+  }
+
+  take(endpoint: number): void {
+    this.#used++
+    if (endpoint !== 0) this.#byEndpoint.set(endpoint, this.usedBy(endpoint) + 1)
+  }
+
+  giveBack(endpoint: number): void {
+    this.#used--
+    if (endpoint === 0) return
+    const left = this.usedBy(endpoint) - 1
+    if (left === 0) this.#byEndpoint.delete(endpoint)
+    else this.#byEndpoint.set(endpoint, left)
+  }
+}

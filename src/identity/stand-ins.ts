@@ -1,0 +1,65 @@
+// Which identity stands in for a label set that can get none of its own: of those in use, the largest that differs only by
+// missing `fqdn:` labels, ties by lowest number (SEMANTICS 3, "At the bound"). Never one without a label of another kind: a
+// `cidr:` that is missing could turn a deny, an exception or a negative selector into access. Never one with a label more.
+//
+// An identity is filed under the first of its fqdn labels, so that a search sees each candidate once and no others.
+
+import type { Identity } from '../core/ids.ts'
+import type { Label, LabelSets } from '../core/labels.ts'
+
+export interface Candidate {
+  readonly identity: Identity
+  readonly set: number
+  /** The set without its fqdn labels. */
+  readonly baseSet: number
+  readonly references: number
+}
+
+export class StandIns<Entry extends Candidate> {
+  readonly #sets: LabelSets
+  readonly #byFirst = new Map<number, Set<Entry>>()
+
+  constructor(options: { readonly labelSets: LabelSets }) {
+    this.#sets = options.labelSets
+  }
+
+  add(entry: Entry): void {
+    const first = this.#firstOf(entry)
+    if (first === undefined) return
+    const known = this.#byFirst.get(first)
+    if (known === undefined) this.#byFirst.set(first, new Set([entry]))
+    else known.add(entry)
+  }
+
+  remove(entry: Entry): void {
+    const first = this.#firstOf(entry)
+    const known = first === undefined ? undefined : this.#byFirst.get(first)
+    known?.delete(entry)
+    if (first !== undefined && known?.size === 0) this.#byFirst.delete(first)
+  }
+
+  /** The stand-in for a set with fqdn labels; undefined when none but the set without them will do. */
+  find(set: number, baseSet: number): Entry | undefined {
+    const wanted = new Set<Label>(this.#sets.get(set).labels)
+    let best: Entry | undefined
+    let bestSize = 0
+    for (const { id, kind } of wanted) {
+      if (kind !== 'fqdn') continue
+      for (const entry of this.#byFirst.get(id) ?? []) {
+        if (entry.references === 0 || entry.baseSet !== baseSet) continue
+        const { labels } = this.#sets.get(entry.set)
+        const isBetter =
+          labels.length > bestSize ||
+          (labels.length === bestSize && best !== undefined && entry.identity < best.identity)
+        if (!isBetter || !labels.every((label) => wanted.has(label))) continue
+        best = entry
+        bestSize = labels.length
+      }
+    }
+    return best
+  }
+
+  #firstOf(entry: Entry): number | undefined {
+    return this.#sets.get(entry.set).labels.find(({ kind }) => kind === 'fqdn')?.id
+  }
+}
