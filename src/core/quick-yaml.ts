@@ -1,12 +1,21 @@
 // The plain part of YAML, read fast: block mappings and lists, flow collections that end on their line, plain and quoted
-// scalars without escapes. Whatever is anything else (comments, blank lines, anchors, tags, block scalars, empty values, keys twice,
+// scalars without escapes, with comments and blank lines between the lines. Whatever is anything else (anchors, tags, block scalars, empty values, keys twice,
 // scalars that are or may be other than a text or a small number) is not read at all: the caller then asks the reader that
 // knows all of YAML. So what is read here means the same there (test/core/quick-yaml.test.ts). About 2 us for a mapping of
 // three fields, where the whole reader takes 140.
 
-/** What is read, or undefined: this is for the whole reader. */
-export function readQuickYaml(text: string): unknown {
-  return new QuickYaml(text).read()
+/** Where a list or mapping begins, and what is in it: offsets in the text, by key or by number. */
+export interface QuickPlace {
+  readonly start: number
+  readonly inside: Map<string | number, number>
+}
+
+/** Of every list and mapping that was read. */
+export type QuickPlaces = Map<unknown, QuickPlace>
+
+/** What is read, or undefined: this is for the whole reader. Places are noted where they are wanted. */
+export function readQuickYaml(text: string, places?: QuickPlaces): unknown {
+  return new QuickYaml(text, places).read()
 }
 
 /** Says of a value that it is for the whole reader. */
@@ -15,7 +24,9 @@ const OTHER = Symbol('other')
 const DEPTH_MAX = 16
 const DASH = /- +/y
 const BLANKS = / +/y
-const LINE_END = / *\n/y
+/** What is empty or a comment below the line goes with it. */
+const LINE_END = / *\n(?: *(?:#[^\n\r\t]*)?\n)*/y
+const BEFORE = /(?: *(?:#[^\n\r\t]*)?\n)*/y
 const COMMA = / *, */y
 const OPEN_LIST_EMPTY = /\[ *\]/y
 const CLOSE_LIST = / *\]/y
@@ -37,13 +48,23 @@ class QuickYaml {
   #at = 0
   #depth = 0
 
-  constructor(text: string) {
+  readonly #places: QuickPlaces | undefined
+
+  constructor(text: string, places: QuickPlaces | undefined) {
     this.#text = `${text.replace(/[ \n]+$/, '')}\n`
+    this.#places = places
   }
 
   read(): unknown {
-    const value = this.#block(this.#indent())
+    this.#skip(BEFORE)
+    const value = this.#is('{') || this.#is('[') ? this.#flow() : this.#block(this.#indent())
     return value === OTHER || this.#at !== this.#text.length ? undefined : value
+  }
+
+  /** A flow collection that is all there is. */
+  #flow(): unknown {
+    const value = this.#inline()
+    return this.#skip(LINE_END) ? value : OTHER
   }
 
   /** The value that begins `indent` columns in on the line that is next, all lines that belong to it taken. */
@@ -58,9 +79,11 @@ class QuickYaml {
 
   #list(indent: number): unknown {
     const items: unknown[] = []
+    const place = this.#note(items)
     do {
       const begin = this.#at
       if (!this.#skip(DASH)) return OTHER
+      place?.inside.set(items.length, this.#at)
       const item = this.#item(indent + this.#at - begin)
       if (item === OTHER) return OTHER
       items.push(item)
@@ -79,11 +102,12 @@ class QuickYaml {
 
   #mapping(indent: number): unknown {
     const mapping = newMapping()
+    const place = this.#note(mapping)
     do {
       const key = this.#key()
       if (key === undefined || key in mapping || !this.#is(':')) return OTHER
       this.#at++
-      const value = this.#valueOf(indent)
+      const value = this.#valueOf(indent, key, place)
       if (value === OTHER) return OTHER
       mapping[key] = value
     } while (this.#isNextAt(indent, false))
@@ -91,13 +115,15 @@ class QuickYaml {
   }
 
   /** What stands behind a key: on its line, or below it; a list may be as far in as its key. */
-  #valueOf(indent: number): unknown {
+  #valueOf(indent: number, key: string, place: QuickPlace | undefined): unknown {
     if (!this.#skip(LINE_END)) {
       if (!this.#skip(BLANKS)) return OTHER
+      place?.inside.set(key, this.#at)
       const value = this.#inline()
       return value === OTHER || !this.#skip(LINE_END) ? OTHER : value
     }
     const next = this.#indent()
+    place?.inside.set(key, this.#at + next)
     const isDeeper = next > indent || (next === indent && this.#text[this.#at + next] === '-')
     return isDeeper ? this.#block(next) : OTHER
   }
@@ -118,12 +144,14 @@ class QuickYaml {
 
   #flowList(): unknown {
     const items: unknown[] = []
+    const place = this.#note(items)
     if (this.#skip(OPEN_LIST_EMPTY)) return items
     if (this.#depth === DEPTH_MAX) return OTHER
     this.#depth++
     this.#at++
     do {
       this.#skip(BLANKS)
+      place?.inside.set(items.length, this.#at)
       const item = this.#inline()
       if (item === OTHER) return OTHER
       items.push(item)
@@ -134,6 +162,7 @@ class QuickYaml {
 
   #flowMapping(): unknown {
     const mapping = newMapping()
+    const place = this.#note(mapping)
     if (this.#skip(OPEN_MAPPING_EMPTY)) return mapping
     if (this.#depth === DEPTH_MAX) return OTHER
     this.#depth++
@@ -146,6 +175,7 @@ class QuickYaml {
       this.#at++
       // Behind a quoted key the value may stand at once, as in JSON.
       if (!this.#skip(BLANKS) && !isQuoted) return OTHER
+      place?.inside.set(key, this.#at)
       const value = this.#inline()
       if (value === OTHER) return OTHER
       mapping[key] = value
@@ -166,12 +196,21 @@ class QuickYaml {
     const text = this.#take(PLAIN)
     if (text === undefined) return OTHER
     if (text < ':') return this.#fromDigits(text)
+    if (text === 'true' || text === 'false') return text === 'true'
     return WORD.test(text) ? OTHER : text
   }
 
   #fromDigits(text: string): unknown {
     if (ADDRESS.test(text)) return text
     return NUMBER.test(text) ? Number(text) : OTHER
+  }
+
+  /** Notes that a collection begins here. */
+  #note(collection: object): QuickPlace | undefined {
+    if (this.#places === undefined) return undefined
+    const place = { start: this.#at, inside: new Map<string | number, number>() }
+    this.#places.set(collection, place)
+    return place
   }
 
   /** Blanks at the beginning of the line. */

@@ -6,7 +6,7 @@
 import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import { objectDocument } from '../core/object-source.ts'
 import { Reader, type FieldTable, type SourceDocument } from '../core/source-document.ts'
-import { parseYaml } from '../config/yaml-source.ts'
+import { parseDocuments } from '../config/quick-documents.ts'
 import { DEFAULT_NAMESPACE } from './labels.ts'
 import { isAllowList, loadAllowList } from './load-allow-list.ts'
 import { readMetadata } from './load-metadata.ts'
@@ -75,7 +75,7 @@ export function loadPolicies(
     const selector = { matchLabels: options.allowListEndpoints ?? new Map<string, string>() }
     return { ...loadAllowList(text, file, selector), warnings: [] }
   }
-  const { documents, faults } = parseYaml(text, file)
+  const { documents, faults } = parseDocuments(text, file)
   const written = documents.filter(({ value }) => value !== null)
   return loadDocuments(written, faults, options)
 }

@@ -22,6 +22,10 @@ test('readQuickYaml reads what resources are mostly written like', () => {
       '  - name: vm-1\n    addresses:\n      - 10.0.0.1/32\n      - "fd00::/8"\n    labels:\n      app: db',
     ],
     ['lists as far in as their key', '- name: a\n  addresses:\n  - 10.0.0.1\n  labels: {}\n'],
+    [
+      'comments and blank lines',
+      '# one\n\n  # two\na: b\n\n# three\nc:\n    # four\n  - d\n#five\n  - e\n\n# six\n',
+    ],
     ['blanks at the end', '- name: a  \n  ports: { web: 8080 }   \n\n'],
     ['an address with colons', '- name: a\n  addresses: [2001:db8::1, fd00:1::/64]'],
   ]
@@ -40,7 +44,8 @@ test('readQuickYaml leaves to the whole reader what may mean something else', ()
     'a: !t b',
     'a: |\n  b',
     'a:\n',
-    'a: true',
+    'a: True',
+    'true: a',
     'a: ~',
     'a: 1.5',
     'a: 0x10',
@@ -62,7 +67,6 @@ test('readQuickYaml leaves to the whole reader what may mean something else', ()
     'a:\n b: c\n  d: e',
     '\ta: b',
     'a:\tb',
-    'a: b\n\nc: d',
     'null: a',
     '? a',
     'a: {"b":c, d:e}',
