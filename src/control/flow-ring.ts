@@ -97,6 +97,15 @@ export class FlowRing {
   readonly #octets = new Uint8Array(NAME_OCTETS)
   #octetsWritten = 0
   #count = 0
+  #onNext: (() => void) | undefined
+
+  /**
+   * Calls once, when the next flow comes, which is not there yet: whoever looks at the ring from time to time may sleep until
+   * then. There is one such.
+   */
+  onNext(run: () => void): void {
+    this.#onNext = run
+  }
 
   /** Flows ever added; the number of the next one. */
   get count(): number {
@@ -263,12 +272,19 @@ export class FlowRing {
 
   #begin(time: number, kind: number, endpoint: number, family: number): number {
     const at = this.#count++ % FLOW_CAPACITY
+    if (this.#onNext !== undefined) this.#tellNext()
     this.#times[at] = time
     this.#kinds[at] = kind
     this.#endpoints[at] = endpoint
     this.#families[at] = family
     if (this.#names[at] !== undefined) this.#names[at] = NO_NAMES
     return at
+  }
+
+  #tellNext(): void {
+    const run = this.#onNext
+    this.#onNext = undefined
+    run?.()
   }
 
   /** Where so many octets in a row can be written. */

@@ -1,4 +1,4 @@
-// Keeps flows: looks at the ring ten times a second, counts what is new (FlowTally) and hands what is due to the outputs once a
+// Keeps flows: looks at the ring ten times a second while any come, counts what is new (FlowTally) and hands what is due to the outputs once a
 // second, as JSON lines `{time, last, count, node, ...flow}`, time being the first. The ring has no listeners, so a flow costs the packet path nothing
 // for being kept; a look takes slices of about a millisecond. Nothing here waits for an output: what none has room for stays counted
 // and is told later, and what finds no row, or was overwritten in the ring before it was looked at, is counted as lost and told
@@ -44,6 +44,7 @@ export class FlowKeeper {
   #isLooking = false
   #nextDrain = 0
   #timer: Timer | undefined
+  #isStopped = false
 
   constructor(options: FlowKeeperOptions) {
     const { ring, describe } = options
@@ -59,11 +60,12 @@ export class FlowKeeper {
   }
 
   start(): void {
-    this.#timer = this.#options.clock.every(LOOK_MS, () => this.#tick())
+    this.#tickIn(LOOK_MS)
   }
 
   /** The last lines, and the end of the outputs. */
   async stop(): Promise<void> {
+    this.#isStopped = true
     this.#timer?.cancel()
     await this.flush()
     await Promise.all(this.#options.outputs.map(async (output) => await output.stop()))
@@ -78,13 +80,23 @@ export class FlowKeeper {
     }
   }
 
+  #tickIn(ms: number): void {
+    if (this.#isStopped) return
+    this.#timer?.cancel()
+    this.#timer = this.#options.clock.after(ms, () => this.#tick())
+  }
+
   #tick(): void {
-    const { clock } = this.#options
+    const { clock, ring } = this.#options
+    const isQuiet = ring.count === this.#seen
     if (!this.#isLooking) this.#lookOn()
     const now = clock.now()
-    if (now < this.#nextDrain) return
-    for (const output of this.#options.outputs) output.tick()
-    this.#nextDrain = now + (this.#drain(false) ? LOOK_MS : DRAIN_MS)
+    if (now >= this.#nextDrain) {
+      for (const output of this.#options.outputs) output.tick()
+      this.#nextDrain = now + (this.#drain(false) ? LOOK_MS : DRAIN_MS)
+    }
+    this.#tickIn(isQuiet ? Math.max(LOOK_MS, this.#nextDrain - now) : LOOK_MS)
+    if (isQuiet) ring.onNext(() => this.#tickIn(LOOK_MS))
   }
 
   #lookOn(): void {
