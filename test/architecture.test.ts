@@ -11,6 +11,7 @@ import { blankNonCode, functionsOf, readSources, toSource, type Source } from '.
 const LAYERS: readonly (readonly [path: RegExp, layer: number])[] = [
   [/^src\/core\//, 0],
   [/^src\/config\/yaml-source\.ts$/, 0.5], // text to values on top of core, no I/O: policy files are YAML too
+  [/^src\/config\/quick-documents\.ts$/, 0.6], // the same, where it is plainly written
   [/^src\/endpoints\/registry/, 1],
   [/^src\/(dns|policy|identity)\//, 1],
   [/^src\/(ipcache|names)\//, 2],
