@@ -65,6 +65,19 @@ test('findPolicyFiles says what it can not use', () => {
   ])
 })
 
+test('findPolicyFiles gives up on more than anybody has for policies, and says so once', () => {
+  const folder = join(root, 'endless')
+  mkdirSync(folder)
+  for (const name of ['a', 'b']) symlinkSync('.', join(folder, name))
+  const { faults, unread } = findPolicyFiles(folder)
+  const last = faults.at(-1)
+  assert.deepEqual(last, {
+    position: { file: folder, line: 1, column: 1 },
+    message: 'found more than 100000 files and folders, expected a folder of policies',
+  })
+  assert.ok(unread.includes(folder), 'what was not looked at is not gone')
+})
+
 test('readTextFile reads UTF-8 and refuses other octets', () => {
   const file = join(root, 'text')
   writeFileSync(file, 'ä')
