@@ -61,10 +61,12 @@ export class ConfigFacts {
   replace(kind: number, owner: string, wanted: Iterable<OwnedFact>): boolean {
     const facts = [...wanted]
     const [only] = facts
-    const isNew = !this.#held.has(keyOf(kind, owner))
-    if (isNew && only !== undefined && facts.length === 1) return this.#addOnly(kind, owner, only)
+    const key = keyOf(kind, owner)
+    if (only !== undefined && facts.length === 1 && !this.#held.has(key)) {
+      return this.#addOnly(key, kind, owner, only)
+    }
     const { stale, complete } = this.#merge(kind, owner, facts)
-    this.#keepWanted(keyOf(kind, owner), facts)
+    this.#keepWanted(key, facts)
     this.#remove(stale)
     return complete
   }
@@ -103,10 +105,10 @@ export class ConfigFacts {
   }
 
   /** The one fact of an owner that has none: what most owners come with, a hundred thousand at a start. */
-  #addOnly(kind: number, owner: string, { prefix, labels }: OwnedFact): boolean {
+  #addOnly(key: string, kind: number, owner: string, { prefix, labels }: OwnedFact): boolean {
     const set = this.#core.labelSets.intern(labels)
     const added = this.#addFact(prefix, formatPrefix(prefix), kind, owner, set)
-    if (added !== undefined) this.#held.set(keyOf(kind, owner), [added])
+    if (added !== undefined) this.#held.set(key, [added])
     return added !== undefined
   }
 

@@ -10,6 +10,7 @@ import type { Fault, Position } from '../core/errors.ts'
 import { readQuickYaml } from '../core/quick-yaml.ts'
 import { Reader, type SourceDocument } from '../core/source-document.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
+import { readLabels } from './read.ts'
 import {
   parseResources,
   readResource,
@@ -55,8 +56,7 @@ const OTHER: Read = { kind: 'other' }
 
 export class ResourceItems {
   readonly #file: string
-  /** Lists of labels by their text: many entries have the same ones. */
-  readonly #labels = new Map<string, readonly string[]>()
+  readonly #labels = new SharedLabels()
   #cut: Cut | undefined
 
   constructor(file: string) {
@@ -133,24 +133,16 @@ export class ResourceItems {
       if (dash === undefined || !isIndent(dash, indent)) return OTHER
       const entry = text.slice(start, end)
       const place: Place = { file: this.#file, line, column: dash.length + 1, start }
-      const read = readEntry(entry, place, part.index + items.places.length)
+      const read = readEntry(entry, place, part.index + items.places.length, this.#labels)
       faults.push(...read.faults)
       exact &&= read.exact
-      if (read.record !== undefined) items.records.push(this.#withSharedLabels(read.record))
+      if (read.record !== undefined) items.records.push(read.record)
       items.places.push(place)
       line += linesIn(entry)
       start = end
     }
     if (faults.length > 0) return { kind: 'bad', faults, exact }
     return { kind: 'ok', items: { ...items, lines: line - part.line } }
-  }
-
-  #withSharedLabels(record: ResourceRecord): ResourceRecord {
-    const text = record.labels.join('\n')
-    const labels = this.#labels.get(text)
-    if (labels !== undefined) return { ...record, labels }
-    this.#labels.set(text, record.labels)
-    return record
   }
 }
 
@@ -169,11 +161,11 @@ interface EntryRead {
 }
 
 /** One entry by itself. What is wrong with its syntax may be so because it was cut out of the text. */
-function readEntry(entry: string, place: Place, index: number): EntryRead {
+function readEntry(entry: string, place: Place, index: number, shared: SharedLabels): EntryRead {
   const faults: Fault[] = []
   const quick = itemOf(readQuickYaml(entry))
   if (quick !== undefined) {
-    const record = readItem(quick, index, faults, () => place)
+    const record = readItem(quick, index, faults, () => place, shared)
     if (faults.length === 0) return { record, faults, exact: true }
   }
   const { document, faults: syntax } = parseYamlDocument(entry, place.file)
@@ -197,9 +189,32 @@ function readItem(
   index: number,
   faults: Fault[],
   positionOf: SourceDocument['positionOf'],
+  shared?: SharedLabels,
 ): ResourceRecord | undefined {
   const document = { value: undefined, positionOf }
-  return readResource(new Reader(document, faults, ['resources', index], item))
+  const reader = new Reader(document, faults, ['resources', index], item)
+  return shared === undefined
+    ? readResource(reader)
+    : readResource(reader, (labels) => shared.read(labels, faults))
+}
+
+/** Lists of labels by what is written: many entries have the same ones, and are spared the reading. */
+class SharedLabels {
+  readonly #known = new Map<string, readonly string[]>()
+
+  read(reader: Reader | undefined, faults: readonly Fault[]): readonly string[] {
+    const written = JSON.stringify(reader?.value ?? null)
+    const known = this.#known.get(written)
+    if (known !== undefined) return known
+    const before = faults.length
+    const labels = readLabels(reader, 'resource')
+    if (faults.length === before) this.#known.set(written, labels)
+    return labels
+  }
+
+  clear(): void {
+    this.#known.clear()
+  }
 }
 
 function itemOf(list: unknown): unknown {

@@ -93,22 +93,31 @@ export function parseResources(text: string, file: string): ResourcesFile {
   return { resources: faults.length > 0 ? [] : resources, faults }
 }
 
+/** Reads the `labels` of an entry; several may share a list. */
+export type LabelReading = (reader: Reader | undefined) => readonly string[]
+
+const ownLabels: LabelReading = (reader) => readLabels(reader, 'resource')
+
 /** One entry of the list. */
-export function readResource(reader: Reader): ResourceRecord | undefined {
+export function readResource(
+  reader: Reader,
+  labelsOf: LabelReading = ownLabels,
+): ResourceRecord | undefined {
   const fields = reader.fields(RESOURCE)
   if (fields === undefined) return undefined
-  return readRecord(reader, fields, fields.get('name'))
+  return readRecord(reader, fields, fields.get('name'), labelsOf)
 }
 
 function readRecord(
   reader: Reader,
   fields: ReadonlyMap<string, Reader>,
   nameReader: Reader | undefined,
+  labelsOf: LabelReading = ownLabels,
 ): ResourceRecord | undefined {
   const name =
     nameReader === undefined ? reader.fault('found no name, expected one') : readName(nameReader)
   const { addresses } = readAddresses(reader, fields, false)
-  const labels = readLabels(fields.get('labels'), 'resource')
+  const labels = labelsOf(fields.get('labels'))
   const ports = readPortNames(fields.get('ports'))
   if (name === undefined) return undefined
   const record = { name, addresses, labels, position: reader.position }

@@ -202,8 +202,8 @@ export class ConfigSources {
     const { policies, endpoints, resources } = this.#to.config
     const configured = [...policies.paths, ...endpoints.files, ...resources.files]
     this.#timer.start(() => {
-      const known = this.#all.flatMap((sources) => sources.files)
-      return [...configured, ...known].map(({ path }) => path)
+      const known = this.#all.flatMap((sources) => sources.files.map(({ path }) => path))
+      return [...configured.map(({ path }) => path), ...known]
     })
   }
 
