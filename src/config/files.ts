@@ -10,6 +10,9 @@ import type { Fault } from '../core/errors.ts'
 /** Deepest folder below a configured path; links that lead in circles end there. */
 export const FOLDER_DEPTH_MAX = 16
 
+/** Files and folders that are looked at below it, policies or not: somebody may have named /, or links multiply. */
+export const FOLDER_ENTRIES_MAX = 100_000
+
 export interface PolicyFiles {
   /** In a fixed order. */
   readonly files: readonly string[]
@@ -25,7 +28,9 @@ export function findPolicyFiles(path: string): PolicyFiles {
   const files: string[] = []
   const faults: Fault[] = []
   const unread: string[] = []
+  let seen = 0
   const visit = (at: string, depth: number): void => {
+    if (seen > FOLDER_ENTRIES_MAX) return
     try {
       if (!statSync(at).isDirectory()) {
         files.push(at)
@@ -44,6 +49,7 @@ export function findPolicyFiles(path: string): PolicyFiles {
   }
   const visitEntry = (at: string, entry: Dirent, depth: number): void => {
     const { name } = entry
+    if (seen++ > FOLDER_ENTRIES_MAX) return
     if (name.startsWith('.')) return
     const isPolicy = POLICY_FILE.test(name)
     // What a link leads to, or nothing says of itself, is looked at.
@@ -51,6 +57,11 @@ export function findPolicyFiles(path: string): PolicyFiles {
     else if (isPolicy || (!entry.isFile() && isFolder(at))) visit(at, depth + 1)
   }
   visit(path, 0)
+  if (seen > FOLDER_ENTRIES_MAX) {
+    const found = `found more than ${FOLDER_ENTRIES_MAX} files and folders`
+    const fault = faultOf(path, `${found}, expected a folder of policies`)
+    return { files: [], faults: [fault], unread: [path] }
+  }
   return { files, faults, unread }
 }
 
