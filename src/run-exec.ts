@@ -2,8 +2,8 @@
 // by side: while the launcher makes its namespaces and the uplink comes up, the gate is loaded and made. The
 // command is started last, when the kernel has confirmed the fence; any failure before ends everything.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { constants, tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from './core/clock.ts'
 import { UnavailableError } from './core/errors.ts'
@@ -17,6 +17,7 @@ import { callerNow, hiddenFrom } from './sandbox/hidden.ts'
 import { innerAddons } from './sandbox/inner-addons.ts'
 import { Launcher, launcherProgram, type LaunchEnd } from './sandbox/launcher.ts'
 import type { Publish } from './sandbox/publish.ts'
+import { makeRunFolder, sweepRunFolders, type RunFolder } from './sandbox/run-folder.ts'
 import { isPrivileged, ownsTerminal, resolvText } from './sandbox/caller.ts'
 import { chooseUserUplink, openUserUplink, type UserUplink } from './sandbox/uplink-user.ts'
 import { BLOCKS, openVeth } from './sandbox/uplink-veth.ts'
@@ -52,10 +53,8 @@ const SIGNAL_BASE = 128
 
 /** Resolves with the exit code; throws InvalidInputError, UnavailableError. */
 export async function runExec(options: ExecOptions): Promise<ExecResult> {
-  const folder = mkdtempSync(join(tmpdir(), 'namegate-exec-'))
-  const undo: (() => void | Promise<void>)[] = [
-    () => rmSync(folder, { recursive: true, force: true }),
-  ]
+  const folder = makeRunFolder(loadPosix())
+  const undo: Undo = [() => folder.remove()]
   try {
     return await runIn(folder, options, undo)
   } finally {
@@ -65,10 +64,10 @@ export async function runExec(options: ExecOptions): Promise<ExecResult> {
 
 type Undo = (() => void | Promise<void>)[]
 
-async function runIn(folder: string, options: ExecOptions, undo: Undo): Promise<ExecResult> {
+async function runIn(folder: RunFolder, options: ExecOptions, undo: Undo): Promise<ExecResult> {
   const privileged = isPrivileged()
   const foreground = ownsTerminal()
-  const resolv = join(folder, 'resolv.conf')
+  const resolv = join(folder.path, 'resolv.conf')
   writeFileSync(resolv, resolvText(), { mode: 0o644 })
   const launcher = new Launcher({
     program: launcherProgram(),
@@ -106,7 +105,10 @@ async function runIn(folder: string, options: ExecOptions, undo: Undo): Promise<
   const recorder = await record(daemon, addons.conntrack, undo)
   launcher.go()
   // The command's mounts hold what they need of it: nothing stays behind, whatever ends us from here on.
-  void launcher.started.then(() => rmSync(folder, { recursive: true, force: true }))
+  void launcher.started.then(() => {
+    folder.remove()
+    sweepRunFolders(loadPosix(), systemClock)
+  })
   const end = await launcher.ended
   // What was refused last is not read yet.
   daemon.housekeeping.look()

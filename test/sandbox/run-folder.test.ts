@@ -11,6 +11,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { systemClock } from '../../src/core/clock.ts'
 import { isBuilt, loadPosix } from '../../src/native/native.ts'
 import { makeRunFolder, sweepRunFolders } from '../../src/sandbox/run-folder.ts'
 
@@ -45,7 +46,7 @@ test('sweepRunFolders takes away what runs that ended left, and nothing else', {
   mkdirSync(odd)
   age(odd)
   symlinkSync(others, join(top, 'namegate-exec-linked'))
-  sweepRunFolders(posix, top)
+  sweepRunFolders(posix, systemClock, top)
   const there = [left, others, mine.path, young, odd, join(others, 'resolv.conf')].map(existsSync)
   assert.deepEqual(there, [false, true, true, true, true, true])
   mine.remove()

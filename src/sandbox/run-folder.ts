@@ -1,0 +1,62 @@
+// The folder that a run of `namegate exec` has for files of its own, until the command has started. It is locked for as long as
+// the run lives; a run that was killed leaves it, unlocked, and the next one takes it away. Never others': what is locked,
+// too young to be locked yet, another user's, or no such folder stays.
+
+import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Clock } from '../core/clock.ts'
+import type { Posix } from '../native/native.ts'
+
+export interface RunFolder {
+  readonly path: string
+  /** May be called again. */
+  remove(): void
+}
+
+const BEGIN = 'namegate-exec-'
+const LOCK = 'lock'
+/** Between a folder and its lock there is a moment. */
+const YOUNG_MS = 60_000
+
+type Locks = Pick<Posix, 'lock' | 'closeFd'>
+
+export function makeRunFolder(posix: Locks, top = tmpdir()): RunFolder {
+  const path = mkdtempSync(join(top, BEGIN))
+  // Without a lock the folder is one that nobody sweeps.
+  let fd = posix.lock(join(path, LOCK))
+  return {
+    path,
+    remove: () => {
+      rmSync(path, { recursive: true, force: true })
+      if (fd >= 0) posix.closeFd(fd)
+      fd = -1
+    },
+  }
+}
+
+/** Leftovers are no reason not to run: whatever cannot be looked at or taken away stays. */
+export function sweepRunFolders(posix: Locks, clock: Clock, top = tmpdir()): void {
+  try {
+    for (const name of readdirSync(top))
+      if (name.startsWith(BEGIN)) sweep(posix, clock, join(top, name))
+  } catch {
+    // The folder of temporary files cannot be listed.
+  }
+}
+
+function sweep(posix: Locks, clock: Clock, folder: string): void {
+  try {
+    const stats = lstatSync(folder)
+    const lock = join(folder, LOCK)
+    const isOld = clock.wall() - stats.mtimeMs > YOUNG_MS
+    const isOurs = stats.isDirectory() && stats.uid === process.geteuid?.()
+    if (!isOld || !isOurs || !lstatSync(lock).isFile()) return
+    const fd = posix.lock(lock)
+    if (fd < 0) return
+    rmSync(folder, { recursive: true, force: true })
+    posix.closeFd(fd)
+  } catch {
+    // Another run was faster, or it is no folder of a run.
+  }
+}
