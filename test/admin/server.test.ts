@@ -12,7 +12,7 @@ import type { AdminState } from '../../src/admin/state.ts'
 import { FlowRing } from '../../src/control/flow-ring.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { UnavailableError } from '../../src/core/errors.ts'
-import { http, mkAdmin, type AdminLab } from '../support/admin.ts'
+import { http, KEPT, mkAdmin, type AdminLab } from '../support/admin.ts'
 import { mkEndpoint, Node, wireOf } from '../support/node.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-admin-'))
@@ -100,6 +100,23 @@ test('AdminServer answers every path of its document, lists as JSON arrays', asy
     const { status } = await http({ socketPath }, path)
     assert.equal(status, 'get' in Object(methods) ? 200 : 405, path)
   }
+})
+
+test('AdminServer gives the flows on disk as they are, or those that began before the ones in memory', async () => {
+  const { socketPath } = await serve()
+  const all = await http({ socketPath }, '/v1/flows/kept')
+  assert.deepEqual([all.type, all.text], ['application/x-ndjson', KEPT.join('')])
+  assert.equal((await http({ socketPath }, '/v1/flows/kept?older=1')).text, KEPT[0])
+})
+
+test('AdminServer has no flows on disk to give where none are kept', async () => {
+  const { socketPath } = await serve({ keptFlows: undefined })
+  const { status, text } = await http({ socketPath }, '/v1/flows/kept')
+  assert.deepEqual(
+    [status, JSON.parse(text)],
+    [409, { error: 'flows are not kept on disk here: flows.output has no file' }],
+  )
+  assert.equal((await http({ socketPath }, '/v1/flows/kept?older=1')).text, '')
 })
 
 test('AdminServer streams a long list whole, and lets others run between slices', async () => {

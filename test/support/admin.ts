@@ -29,7 +29,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     policies: node.policies,
     transition: node.transition,
     flows: new FlowRing(),
-    keptFlows: undefined,
+    keptFlows: { read: keptLines },
     releases: { count: 0 },
     endpoints: node.endpoints,
     resources: () => [],
@@ -102,4 +102,15 @@ export async function http(
     sent.on('error', reject)
     sent.end(body)
   })
+}
+
+/** Flows that are on disk: one of long ago, and one that is younger than any in memory. */
+export const KEPT = [
+  '{"time":"2001-01-01T00:00:00.000Z","kind":"denied","name":"old.example"}\n',
+  '{"time":"2999-01-01T00:00:00.000Z","kind":"denied","name":"new.example"}\n',
+]
+
+async function* keptLines(): AsyncIterable<string> {
+  yield KEPT.join('')
+  await Promise.resolve()
 }
