@@ -252,6 +252,8 @@ export interface PacketFlowShape extends FlowBase {
   readonly labels: readonly string[]
   /** Names that the peer was known by when the packet was sent, the first few. */
   readonly names: readonly string[]
+  /** Whether a deny rule did, so that no allow would help, or that no rule allows it; null for other reasons. */
+  readonly deniedBy: 'rule' | 'default' | null
   /** What denied the packet, or would have; empty where a default or another reason did. */
   readonly rules: readonly FlowRuleShape[]
   readonly reason: string

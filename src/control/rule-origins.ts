@@ -16,6 +16,7 @@ export class RuleOrigins {
   readonly #numbers = new Map<string, number>()
   /** Origin 0 is a default. */
   readonly #places: (RulePlace | undefined)[] = [undefined]
+  readonly #defaultDenies = new Set<number>()
   readonly #setNumbers = new Map<string, number>([['', 0]])
   readonly #sets: (readonly number[])[] = [[]]
 
@@ -29,6 +30,7 @@ export class RuleOrigins {
     const { file, line } = position
     const number = this.#places.push({ policy: name, file, line }) - 1
     this.#numbers.set(key, number)
+    if (rule === undefined) this.#defaultDenies.add(number)
     return number
   }
 
@@ -40,6 +42,13 @@ export class RuleOrigins {
     const number = this.#sets.push(origins) - 1
     this.#setNumbers.set(key, number)
     return number
+  }
+
+  /** Whether a rule is in the set, not only what denies by default. */
+  hasRule(set: number): boolean {
+    return (this.#sets[set] ?? []).some(
+      (origin) => origin !== 0 && !this.#defaultDenies.has(origin),
+    )
   }
 
   /** The rules behind the number of a set; empty for a default. */

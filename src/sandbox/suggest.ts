@@ -20,7 +20,10 @@ export function suggestPolicy({
   const guarded = new Set<string>()
   for (const { packets, names: known, isGuarded, ...rest } of connections.values()) {
     if (isGuarded) guarded.add(rest.address)
-    needs.addReached({ ...rest, names: [...known], labels: [] }, { ...seen, count: packets })
+    needs.addReached(
+      { ...rest, names: [...known], labels: [], isForbidden: false },
+      { ...seen, count: packets },
+    )
   }
   const suggestion = suggest(needs, {
     collapseFrom: Number.POSITIVE_INFINITY,

@@ -95,6 +95,7 @@ test('flowView shows a dropped packet with the labels of its peer and the rules 
     identity: id,
     labels: ['cidr:198.18.0.0/16', 'reserved:world', 'reserved:world-ipv4'],
     names,
+    deniedBy: 'rule',
     rules: [{ policy: 'policy-0', file: 'policy-0.yaml', line: 6 }],
   })
   assert.deepEqual(flowView(state, 1, undefined), {
@@ -106,6 +107,7 @@ test('flowView shows a dropped packet with the labels of its peer and the rules 
     identity: 9,
     labels: ['reserved:world-ipv4'],
     names: [],
+    deniedBy: 'default',
     rules: [],
   })
   assert.deepEqual(flowView(state, 2, undefined), {

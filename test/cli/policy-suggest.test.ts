@@ -20,6 +20,7 @@ interface Line {
   readonly port?: number
   readonly names?: readonly string[]
   readonly labels?: readonly string[]
+  readonly deniedBy?: 'rule' | 'default'
   readonly node?: string
   readonly time?: string
   readonly last?: string
@@ -63,6 +64,7 @@ const NODE_2 = [
   mkLine({ peer: '10.0.9.9', port: 5432, labels: ['k8s:app=db'], endpoint: 'shop-2', node: 'n2' }),
   mkLine({ peer: '169.254.169.254', port: 80, endpoint: 'shop-2', node: 'n2' }),
   mkLine({ peer: '10.0.0.1', port: 22, labels: ['reserved:host'], endpoint: 'shop-2', node: 'n2' }),
+  mkLine({ peer: '192.0.2.7', deniedBy: 'rule', endpoint: 'shop-2', node: 'n2' }),
   mkLine({ peer: '192.0.2.1', protocol: 'ICMP', port: 0, endpoint: 'shop-2', node: 'n2' }),
 ]
 const NODE_3 = [
@@ -78,6 +80,7 @@ const NODE_3 = [
 
 const SUGGESTED = `# Suggested by namegate from 20 flows of shop-1, shop-2 on n1, n2, n3, 2026-01-02T03:04:05Z to 2026-01-02T04:00:00Z.
 # Read it before you use it.
+# Left out, because a rule denies it: 192.0.2.7:443/TCP (1 flow of shop-2 on n2, 2026-01-02T03:04:05Z)
 # Left out, because it is an address of the node: 10.0.0.1:22/TCP (1 flow of shop-2 on n2, 2026-01-02T03:04:05Z)
 # Left out, because its address is guarded: 169.254.169.254:80/TCP (1 flow of shop-2 on n2, 2026-01-02T03:04:05Z)
 # Left out, because its protocol has no ports: 192.0.2.1 ICMP (1 flow of shop-2 on n2, 2026-01-02T03:04:05Z)

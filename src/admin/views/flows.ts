@@ -6,7 +6,7 @@ import { formatAddress } from '../../core/ip.ts'
 import { formatProtocol } from '../../core/protocol.ts'
 import { formatRcode, formatType } from '../../dns/presentation.ts'
 import { RESERVED_NAMES } from '../../identity/reserved.ts'
-import type { FlowShape, FlowVerdict } from '../shapes.ts'
+import type { FlowShape, FlowVerdict, PacketFlowShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
 import { formatTime } from './rows.ts'
 
@@ -86,9 +86,18 @@ function packetDetails({ core }: AdminState, flow: FlowDetails) {
     identity: flow.identity,
     labels: labelsOf(core, flow.identity),
     names: flow.names,
+    deniedBy: deniedBy(core, flow),
     rules: core.origins.places(flow.rule),
     reason: flow.reason,
   }
+}
+
+function deniedBy(
+  { origins }: AdminState['core'],
+  { rule, reason }: FlowDetails,
+): PacketFlowShape['deniedBy'] {
+  if (origins.hasRule(rule)) return 'rule'
+  return reason === 'policy' || reason === 'fragment' ? 'default' : null
 }
 
 /** Labels that the number stands for now; none when it is no longer in use. */

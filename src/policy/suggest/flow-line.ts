@@ -82,6 +82,7 @@ function connectionIn(members: Members): Connection {
     address,
     protocol: text(members, 'protocol'),
     port: whole(members, 'port', 65_535),
+    isForbidden: members['deniedBy'] === 'rule',
     names: members['names'] === undefined ? [] : texts(members, 'names'),
     labels: members['labels'] === undefined ? [] : texts(members, 'labels'),
   }

@@ -12,6 +12,8 @@ export interface Connection {
   readonly names: readonly string[]
   /** Labels of the peer, `source:key=value`. */
   readonly labels: readonly string[]
+  /** A deny rule would have denied it, which no other rule can allow. */
+  readonly isForbidden: boolean
 }
 
 export interface Reached extends Connection {
@@ -41,13 +43,13 @@ export class Needs {
   addReached(connection: Connection, sighting: Sighting): void {
     const names = connection.names.toSorted()
     const labels = connection.labels.toSorted()
-    const { address, protocol, port } = connection
-    const key = JSON.stringify([address, protocol, port, names, labels])
+    const { address, protocol, port, isForbidden } = connection
+    const key = JSON.stringify([address, protocol, port, names, labels, isForbidden])
     const known = this.#reached.get(key)
     const evidence = known?.evidence ?? new Evidence()
     evidence.add(sighting)
     if (known === undefined) {
-      this.#reached.set(key, { address, protocol, port, names, labels, evidence })
+      this.#reached.set(key, { address, protocol, port, names, labels, isForbidden, evidence })
     }
   }
 }

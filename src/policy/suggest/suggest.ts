@@ -87,6 +87,7 @@ function whyNot(
   reached: Reached,
   { isGuarded, judgeReached, nameless }: SuggestOptions,
 ): string | undefined {
+  if (reached.isForbidden) return 'a rule denies it'
   if (reached.labels.includes(HOST)) return 'it is an address of the node'
   if (isGuarded(reached.address)) return 'its address is guarded'
   if (!PROTOCOLS.includes(reached.protocol)) return 'its protocol has no ports'
