@@ -5,6 +5,9 @@
 import type { SavedPairs } from '../control/saved-state.ts'
 import type { PairPlace } from './record-visitor.ts'
 
+/** A pair with a short name: an estimate, so that columns of many pairs need not be copied as they grow. */
+const PAIR_OCTETS = 40
+
 export class PairColumns {
   /** Octets of the files that places point into. */
   readonly #files: Uint8Array[] = []
@@ -25,9 +28,11 @@ export class PairColumns {
     return this.#count - 1
   }
 
-  /** What comes now stands in `octets`. */
-  beginFile(octets: Uint8Array): void {
+  /** What comes now stands in `octets`; room is made for as many pairs as it may hold, at most `bound`. */
+  beginFile(octets: Uint8Array, bound: number): void {
     this.#files.push(octets)
+    const size = 1 + Math.min(bound, this.count + Math.ceil(octets.length / PAIR_OCTETS))
+    if (size > this.#until.length) this.#grow(size)
   }
 
   /** From here on rows have another meaning. */
@@ -44,7 +49,7 @@ export class PairColumns {
       if (this.count >= bound) return false
       slot = this.#count++
       this.#slotOf[row] = slot
-      if (slot === this.#until.length) this.#grow()
+      if (slot === this.#until.length) this.#grow(slot + 1)
     }
     this.#file[slot] = this.#files.length - 1
     this.#endpoint[slot] = place.endpoint
@@ -93,8 +98,7 @@ export class PairColumns {
     }
   }
 
-  #grow(): void {
-    const size = this.#count + 1
+  #grow(size: number): void {
     this.#file = grown(Uint16Array, this.#file, size)
     this.#endpoint = grown(Int32Array, this.#endpoint, size)
     this.#until = grown(Int32Array, this.#until, size)

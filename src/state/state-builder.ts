@@ -45,7 +45,7 @@ export class StateBuilder implements RecordVisitor {
   add(file: ScannedFile, isNewRun: boolean): RecordFault | undefined {
     const { header, octets, last } = file
     const isThisBoot = isSameBoot(header.bootId, this.#now.bootId)
-    this.#columns.beginFile(octets)
+    this.#columns.beginFile(octets, this.#pairsMax * READ_PER_GIVEN)
     if (isNewRun) this.#columns.beginRun()
     this.imageNeeds = undefined
     this.#labelRules = Math.min(this.#labelRules, header.labelRules)
