@@ -153,6 +153,29 @@ test('Without anything written down addresses keep their entries for the grace, 
   assert.deepEqual(next.differences(), [])
 })
 
+test('A node that is killed while it brings back what was known has lost nothing', () => {
+  const disk = new MemoryState()
+  const clock = new FakeClock()
+  const addresses = Array.from({ length: 500 }, (_, i) => addressNumber(4, i))
+  const old = start([WILD], disk, { clock })
+  for (const [i, address] of addresses.entries()) {
+    old.learn(old.endpoint('a').id, `n${i}.x`, [address], 3000)
+  }
+  clock.advance(1000)
+  const before = known(old)
+  disk.wantsImage = true
+  const killed = start([WILD], disk, { clock, old })
+  killed.restart.step(0)
+  killed.learn(killed.endpoint('a').id, 'new.x', ['198.51.100.1'], 3000)
+  for (let i = 0; i < 50; i++) clock.advance(300)
+  assert.ok(known(killed).length < before.length, 'killed in the middle')
+  const next = start([WILD], disk, { clock, old: killed })
+  next.takeOver('grace')
+  const others = known(next).filter((line) => !line.includes(' new.x '))
+  assert.deepEqual(others, before)
+  assert.equal(known(next).length, before.length + 1)
+})
+
 test('What policy forbids by now is forbidden from the start, whatever was learned', () => {
   const disk = new MemoryState()
   const clock = new FakeClock()

@@ -1,5 +1,5 @@
 // A state folder in memory: the plainest reading of what the port promises. The last record about a key holds; an image
-// takes the place of everything written before it began.
+// takes the place of everything written before it began. What a row means, only the process knows that wrote it.
 
 import type { SavedPairs, SavedState } from '../../src/control/saved-state.ts'
 import type {
@@ -25,13 +25,27 @@ type Written = (into: Book) => void
 
 class Book {
   readonly numbers = new Map<number, readonly string[]>()
-  readonly pairs = new Map<number, KeptPair>()
+  readonly pairs = new Map<string, KeptPair>()
   readonly documents = new Map<string, SavedDocument>()
 }
 
 class Records implements RecordSink {
   readonly written: Written[] = []
   isFull = false
+  #run: number
+
+  constructor(run: number) {
+    this.#run = run
+  }
+
+  /** Another process writes from here on. */
+  beginRun(): number {
+    return ++this.#run
+  }
+
+  #keyOf(row: number): string {
+    return `${this.#run} ${row}`
+  }
 
   numbers(numbers: readonly SavedNumber[]): void {
     for (const { id, labels } of numbers) this.written.push((book) => book.numbers.set(id, labels))
@@ -42,18 +56,21 @@ class Records implements RecordSink {
     const octets = new Uint8Array(16 + at.nameLength)
     octets.set(at.octets.subarray(at.addressAt, at.addressAt + size))
     octets.set(at.wire.subarray(at.nameAt, at.nameAt + at.nameLength), 16)
-    this.written.push((book) => book.pairs.set(row, { endpoint, until, grace, family, octets }))
+    const key = this.#keyOf(row)
+    this.written.push((book) => book.pairs.set(key, { endpoint, until, grace, family, octets }))
   }
 
   until(row: number, until: number): void {
+    const key = this.#keyOf(row)
     this.written.push((book) => {
-      const pair = book.pairs.get(row)
+      const pair = book.pairs.get(key)
       if (pair !== undefined) pair.until = until
     })
   }
 
   gone(row: number): void {
-    this.written.push((book) => book.pairs.delete(row))
+    const key = this.#keyOf(row)
+    this.written.push((book) => book.pairs.delete(key))
   }
 
   document(document: SavedDocument): void {
@@ -65,13 +82,18 @@ export class MemoryState extends Records implements StateSink {
   wantsImage = false
   images = 0
   #before: readonly Written[] = []
+  #runs = 0
+
+  constructor() {
+    super(0)
+  }
 
   flush(): void {
     // All is kept at once.
   }
 
   beginImage(): ImageSink {
-    const image = new Records()
+    const image = new Records(this.#runs)
     const begun = this.written.length
     const end = (): void => {
       this.#before = [...image.written]
@@ -91,8 +113,9 @@ export class MemoryState extends Records implements StateSink {
     }
   }
 
-  /** What a daemon that starts now reads. */
+  /** What a daemon that starts now reads; from here on it is the one that writes. */
   read(): SavedState {
+    this.#runs = this.beginRun()
     const book = new Book()
     for (const write of [...this.#before, ...this.written]) write(book)
     const texts = (kind: string): ReadonlyMap<string, string> => {
