@@ -11,7 +11,7 @@ test('toolError makes one line with the remedy of what a tool said', () => {
     ],
     [
       'netlink: Error: cache initialization failed: Operation not permitted\n',
-      'Cannot nft -f -: netlink: Error: cache initialization failed: Operation not permitted: run as root or with CAP_NET_ADMIN',
+      'Cannot use nft in this network namespace: Operation not permitted: run as root or with CAP_NET_ADMIN',
       'no privilege',
     ],
     [
