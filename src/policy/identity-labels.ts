@@ -16,6 +16,8 @@ export class IdentityLabels {
   readonly #entries: readonly Entry[]
   /** What becomes of a label that no entry is about. */
   readonly #keepsOthers: boolean
+  /** What became of lists of labels that are still there. */
+  readonly #known = new WeakMap<readonly string[], readonly string[]>()
 
   /**
    * Entries are keys (`app`, `k8s:app`), with `*` at the end the beginning of keys, with `!` in front what is left out.
@@ -28,9 +30,12 @@ export class IdentityLabels {
 
   /** The labels that count; the same array when all do. */
   of(labels: readonly string[]): readonly string[] {
-    return labels.every((label) => this.#keeps(label))
-      ? labels
-      : labels.filter((label) => this.#keeps(label))
+    const known = this.#known.get(labels)
+    if (known !== undefined) return known
+    const kept = labels.filter((label) => this.#keeps(label))
+    const result = kept.length === labels.length ? labels : kept
+    this.#known.set(labels, result)
+    return result
   }
 
   #keeps(label: string): boolean {

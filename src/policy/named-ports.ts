@@ -37,10 +37,16 @@ export function portNamesOf(named: Iterable<readonly PortName[]>): PortNames {
 export class PortResolver {
   /** By policy as loaded: what came of it, and the numbers that it came from. */
   readonly #resolved = new WeakMap<Policy, { readonly policy: Policy; readonly key: string }>()
+  /** Policies that name no port. */
+  readonly #plain = new WeakSet<Policy>()
 
   resolve(policies: readonly Policy[], names: PortNames): readonly Policy[] {
     return policies.map((policy) => {
-      if (!policy.rules.some(hasNames)) return policy
+      if (this.#plain.has(policy)) return policy
+      if (!policy.rules.some(hasNames)) {
+        this.#plain.add(policy)
+        return policy
+      }
       const rules = policy.rules.map((rule) => resolveRule(rule, names))
       const key = JSON.stringify(rules.map(({ toPorts }) => toPorts?.map(({ ports }) => ports)))
       const known = this.#resolved.get(policy)

@@ -40,8 +40,9 @@ interface Group {
 const GROUPS_MAX = 32_768
 
 export class PolicyMatcher {
+  #policies: readonly Policy[] = []
   /** Place of each policy among all. */
-  #places: ReadonlyMap<Policy, number> = new Map()
+  #places = new Map<Policy, number>()
   readonly #numbers = new WeakMap<Policy, number>()
   readonly #index = new PolicyIndex()
   readonly #groups = new Map<string, Group>()
@@ -49,11 +50,7 @@ export class PolicyMatcher {
 
   /** Makes the policies these. */
   set(policies: readonly Policy[]): PolicyDifference {
-    const before = this.#places
-    const places = new Map(policies.map((policy, place) => [policy, place]))
-    const removed = [...before.keys()].filter((policy) => !places.has(policy))
-    const added = [...places.keys()].filter((policy) => !before.has(policy))
-    this.#places = places
+    const { added, removed } = this.#place(policies)
     const changed = new PolicyIndex()
     for (const policy of removed) {
       this.#index.remove(policy)
@@ -74,6 +71,44 @@ export class PolicyMatcher {
     const group = this.#groupOf(labels)
     group.selecting ??= this.#find(group)
     return group.selecting
+  }
+
+  /** Notes who is where. Mostly a few were replaced, and the others stay where they are. */
+  #place(policies: readonly Policy[]): PolicyDifference {
+    const before = this.#policies
+    const places = this.#places
+    this.#policies = policies
+    const isLikeBefore = policies.length === before.length && places.size === before.length
+    if (!isLikeBefore) return this.#placeAll(policies)
+    const [gone, come] = [new Set<Policy>(), new Map<Policy, number>()]
+    policies.forEach((policy, place) => {
+      const old = before[place]
+      if (old === policy || old === undefined) return
+      gone.add(old)
+      come.set(policy, place)
+    })
+    const added = [...come.keys()].filter((policy) => !places.has(policy))
+    if (added.length < come.size) return this.#placeAll(policies)
+    for (const policy of gone) places.delete(policy)
+    for (const [policy, place] of come) places.set(policy, place)
+    return { added, removed: [...gone] }
+  }
+
+  #placeAll(policies: readonly Policy[]): PolicyDifference {
+    const before = this.#places
+    const places = new Map(policies.map((policy, place) => [policy, place]))
+    this.#places = places
+    let last = -1
+    for (const policy of places.keys()) {
+      const place = before.get(policy) ?? last
+      // Whoever is selected by policies whose order changed gets them in the new one.
+      if (place < last) this.#groups.clear()
+      last = place
+    }
+    return {
+      added: [...places.keys()].filter((policy) => !before.has(policy)),
+      removed: [...before.keys()].filter((policy) => !places.has(policy)),
+    }
   }
 
   #groupOf(labels: readonly string[]): Group {
