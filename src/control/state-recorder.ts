@@ -1,6 +1,7 @@
 // Writes down what must outlive the process (DESIGN "State and restart"): numbers before any entry of the kernel carries
 // them, pairs and documents soon after they change, and now and then an image of everything. In slices, and never
-// on the packet path. An image is complete when the walk over all pairs is, and every change that was known by then has
+// on the packet path. No image is taken while what the daemon before knew is on its way back: until then the files of that
+// one are what is known. An image is complete when the walk over all pairs is, and every change that was known by then has
 // its record: whoever reads image and records in their order has the last word about each pair.
 
 import type { Identity } from '../core/ids.ts'
@@ -155,7 +156,8 @@ export class StateRecorder {
 
   #beginImage(): void {
     const { core, sink, documents } = this.#to
-    if (this.#image !== undefined || core.clock.now() < this.#lookedAt + IMAGE_LOOK_MS) return
+    if (this.#image !== undefined || core.names.toRestore !== undefined) return
+    if (core.clock.now() < this.#lookedAt + IMAGE_LOOK_MS) return
     this.#lookedAt = core.clock.now()
     if (!sink.wantsImage) return
     const image = sink.beginImage()
