@@ -25,8 +25,6 @@ export interface HousekeepingOptions {
   readonly onHooks: (endpoints: readonly number[]) => void
   /** So many more prefixes than a second ago got fewer labels than they should for want of identities. Absent: nobody is told. */
   readonly onFallbacks?: (count: number) => void
-  /** So many more prefixes than a second ago got fewer labels than they should for want of identities. Absent: nobody is told. */
-  readonly onFallbacks?: (count: number) => void
   /** Whether there are hooks of which no news comes: cgroups. Absent: there are none. */
   readonly hasSilentHooks?: () => boolean
 }
@@ -40,7 +38,6 @@ export class Housekeeping {
   #stopped = false
   #expiring = false
   #moving = false
-  #fallbacks = 0
   #fallbacks = 0
 
   constructor(options: HousekeepingOptions) {
@@ -128,9 +125,6 @@ export class Housekeeping {
     committer.retry()
     committer.commit()
     allocator.sweep()
-    const more = allocator.fallbacks - this.#fallbacks
-    this.#fallbacks = allocator.fallbacks
-    if (more > 0) this.#to.onFallbacks?.(more)
     const more = allocator.fallbacks - this.#fallbacks
     this.#fallbacks = allocator.fallbacks
     if (more > 0) this.#to.onFallbacks?.(more)
