@@ -63,6 +63,12 @@ export function toolError(
       `Cannot run ${tool}: it is not installed: apt-get install ${PACKAGES[tool]}`,
     )
   }
+  const [refused] = /operation not permitted|permission denied|must be root/i.exec(stderr) ?? []
+  if (refused !== undefined) {
+    return new UnavailableError(
+      `Cannot use ${tool} in this network namespace: ${refused}: run as root or with CAP_NET_ADMIN`,
+    )
+  }
   const said = firstWords(stderr)
   return new UnavailableError(`Cannot ${[tool, ...args].join(' ')}: ${said}${remedyFor(said)}`)
 }
@@ -73,9 +79,6 @@ function firstWords(stderr: string): string {
 }
 
 function remedyFor(said: string): string {
-  if (/not permitted|permission denied|must be root/i.test(said)) {
-    return ': run as root or with CAP_NET_ADMIN'
-  }
   if (/not supported|no such file or directory|unknown/i.test(said)) {
     return ': the kernel lacks it; it needs nftables with tproxy, fib, nat and redir (modprobe nft_tproxy nft_fib_inet nft_redir)'
   }

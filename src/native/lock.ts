@@ -11,12 +11,16 @@ export type LockResult =
   | { readonly kind: 'taken'; readonly holder: number | undefined }
 
 const EWOULDBLOCK = -11
+const EACCES = -13
 
 /** Takes the lock if it is free; never waits. The file stays behind. */
 export function takeLock(posix: Posix, path: string, pid: number): LockResult {
   const fd = posix.lock(path)
   if (fd === EWOULDBLOCK) return { kind: 'taken', holder: readHolder(path) }
-  if (fd < 0) throw new UnavailableError(`Cannot lock ${path}: ${errnoName(fd)}`)
+  if (fd < 0) {
+    const remedy = fd === EACCES ? ': run as root, or as the user whose it is' : ''
+    throw new UnavailableError(`Cannot lock ${path}: ${errnoName(fd)}${remedy}`)
+  }
   ftruncateSync(fd)
   writeSync(fd, `${pid}\n`, 0)
   return { kind: 'held', release: () => posix.closeFd(fd) }

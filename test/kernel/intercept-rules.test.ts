@@ -178,7 +178,10 @@ describe('Rules in a kernel of their own', { skip: canUseLab() ?? false }, () =>
     const run: RunTool = async (tool, args, input) =>
       await Promise.resolve(runIn(node, [...weak, tool, ...args], input))
     await assert.rejects(mkRules(run).up(TPROXY, []), (error: Error) => {
-      assert.match(error.message, /^Cannot nft .*: run as root or with CAP_NET_ADMIN$/)
+      assert.match(
+        error.message,
+        /^Cannot use nft in this network namespace: .*: run as root or with CAP_NET_ADMIN$/,
+      )
       return error.name === 'UnavailableError'
     })
   })
