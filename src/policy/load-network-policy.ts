@@ -1,6 +1,7 @@
 // The spec of a `networking.k8s.io/v1` NetworkPolicy, its egress half, as Kubernetes defines it and Cilium reads it:
-// keys of selectors are Kubernetes' own (`k8s:`), a namespace's labels are those that Cilium gives to what is in
-// it, and one without `to` or `ports` means every destination or port. Peers of one rule may be of several kinds.
+// keys of podSelectors match labels of any source, as everywhere, so that they select endpoints and resources from files
+// too; a namespace's labels are those that Cilium gives to what is in it (`k8s:` alone, as the namespace itself: it is a
+// boundary), and one without `to` or `ports` means every destination or port. Peers of one rule may be of several kinds.
 
 import { SCTP, TCP, UDP } from '../core/protocol.ts'
 import { isMapping, type FieldTable, type Reader } from '../core/source-document.ts'
@@ -60,7 +61,7 @@ export function readNetworkSpec(
   if (podSelector === undefined) {
     return reader.fault('found no podSelector, expected one; `{}` selects every pod')
   }
-  const selector = readSelector(podSelector, { mapKey: ofKubernetes })
+  const selector = readSelector(podSelector)
   if (selector === undefined) return undefined
   const spec = { selector, rules, defaultDeny: isEgress, position: reader.position }
   return isIngress ? { ...spec, halfEnforced: true } : spec
@@ -125,7 +126,7 @@ function readPeer(reader: Reader, namespace: string): PeerSelector | undefined {
     namespaces === undefined
       ? { matchLabels: new Map([[`k8s:${NAMESPACE_KEY}`, namespace]]) }
       : readSelector(namespaces, { mapKey: ofNamespace })
-  const those = pods === undefined ? none : readSelector(pods, { mapKey: ofKubernetes })
+  const those = pods === undefined ? none : readSelector(pods)
   if (inside === undefined || those === undefined) return undefined
   return { kind: 'endpoints', selector: both(inside, those) }
 }
@@ -138,10 +139,6 @@ function both(a: LabelSelector, b: LabelSelector): LabelSelector {
     if (matchLabels.get(key) !== value) expressions.push({ key, operator: 'In', values: [value] })
   }
   return expressions.length === 0 ? { matchLabels } : { matchLabels, matchExpressions: expressions }
-}
-
-function ofKubernetes(key: string): string {
-  return `k8s:${key}`
 }
 
 function ofNamespace(key: string): string {

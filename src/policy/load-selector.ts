@@ -1,6 +1,6 @@
 // Label selectors as they stand in policies: `matchLabels` and `matchExpressions`, of endpoints that a policy applies
 // to and of peers. What a namespaced policy means by a selector that names no namespace is decided here as in
-// Cilium: its own. Keys without a source match any source, but those of NetworkPolicy, which are Kubernetes' own.
+// Cilium: its own. Keys without a source match any source.
 
 import { listWords, type FieldTable, type Reader } from '../core/source-document.ts'
 import { labelKeyFault, labelValueFault, NAMESPACE_KEY, splitKey } from './labels.ts'

@@ -35,7 +35,12 @@ const ROWS: readonly (readonly [why: string, rule: string, shown: string])[] = [
   [
     'a podSelector, which is of its own namespace',
     '{ to: [{ podSelector: { matchLabels: { app: db } } }] }',
-    `{k8s:app=db,${NS}=prod} *`,
+    `{app=db,${NS}=prod} *`,
+  ],
+  [
+    'a podSelector with a source, which is of that one alone',
+    '{ to: [{ podSelector: { matchLabels: { "external:app": db } } }] }',
+    `{external:app=db,${NS}=prod} *`,
   ],
   [
     'an empty namespaceSelector, which is every namespace',
@@ -45,7 +50,7 @@ const ROWS: readonly (readonly [why: string, rule: string, shown: string])[] = [
   [
     'a namespace by the label that is its name',
     '{ to: [{ namespaceSelector: { matchLabels: { kubernetes.io/metadata.name: ops } }, podSelector: { matchExpressions: [{ key: tier, operator: NotIn, values: [b, a] }] } }] }',
-    `{${NS}=ops,k8s:tier notin (a,b)} *`,
+    `{${NS}=ops,tier notin (a,b)} *`,
   ],
   [
     'another label of a namespace',

@@ -24,10 +24,6 @@ function labelsOf(random: Random): Readonly<Record<string, string>> {
   return random.oneIn(4) ? {} : { [key]: random.pick(LABELS[key]) }
 }
 
-function prefixed(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(labels).map(([key, value]) => [`k8s:${key}`, value]))
-}
-
 function randomPeer(random: Random): Pair {
   if (random.oneIn(3)) {
     const block = { cidr: '10.0.0.0/8', ...(random.oneIn(2) ? { except: ['10.1.0.0/16'] } : {}) }
@@ -35,12 +31,12 @@ function randomPeer(random: Random): Pair {
   }
   const labels = labelsOf(random)
   if (random.oneIn(2)) {
-    const cilium = { toEndpoints: [{ matchLabels: prefixed(labels) }] }
+    const cilium = { toEndpoints: [{ matchLabels: labels }] }
     return { network: { podSelector: { matchLabels: labels } }, cilium }
   }
   const namespace = random.pick(NAMESPACES)
   const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } }
-  const matchLabels = { 'k8s:io.kubernetes.pod.namespace': namespace, ...prefixed(labels) }
+  const matchLabels = { 'k8s:io.kubernetes.pod.namespace': namespace, ...labels }
   return {
     network: { namespaceSelector, podSelector: { matchLabels: labels } },
     cilium: { toEndpoints: [{ matchLabels }] },
@@ -111,7 +107,7 @@ test('loadPolicies gives a NetworkPolicy and the CiliumNetworkPolicy that says t
       kind: 'CiliumNetworkPolicy',
       metadata,
       spec: {
-        endpointSelector: { matchLabels: prefixed(matchLabels) },
+        endpointSelector: { matchLabels: matchLabels },
         egress: rules.map((rule) => rule.cilium),
       },
     }
