@@ -10,7 +10,7 @@ import { namesOf } from './explain/known-addresses.ts'
 import type { PacketFlow } from './flow-ring.ts'
 import type { PolicyControl } from './policy-control.ts'
 
-/** Names of a peer that are recorded. */
+/** Names of a peer that are recorded; those that the endpoint itself asked come first. */
 const NAMES_MAX = 4
 
 export interface PacketFlowParts {
@@ -26,7 +26,7 @@ export function packetFlowOf(parts: PacketFlowParts, event: DatapathEvent): Pack
     ...event,
     kind: verdict === 'audit' ? 'audit' : 'drop',
     rule: event.rule === 0 && byPolicy ? defaultDeny(parts, event.endpoint) : event.rule,
-    names: reason === 'malformed' ? [] : namesOf(parts.core, address, NAMES_MAX),
+    names: reason === 'malformed' ? [] : namesOf(parts.core, address, NAMES_MAX, event.endpoint),
   }
 }
 

@@ -46,6 +46,19 @@ test('packetFlowOf names the peer as it is known when the packet was sent, four 
   assert.deepEqual(packetFlowOf(node, eventOf(node, { reason: 'malformed' })).names, [])
 })
 
+test('packetFlowOf names what the endpoint itself asked before what others did', () => {
+  const node = mkLab()
+  node.setEndpoints([mkEndpoint('shop', ['10.0.0.1']), mkEndpoint('other', ['10.0.0.2'])])
+  const [shop, other] = [node.endpoint('shop').id, node.endpoint('other').id]
+  node.learn(shop, 'first.x', [PEER])
+  for (let i = 0; i < 20; i++) node.learn(other, `n${i}.y`, [PEER])
+  node.learn(shop, 'n7.y', [PEER])
+  for (let i = 20; i < 40; i++) node.learn(other, `n${i}.y`, [PEER])
+  const { names } = packetFlowOf(node, eventOf(node))
+  assert.deepEqual(names.slice(0, 2).toSorted(), ['first.x', 'n7.y'])
+  assert.equal(names.length, 4)
+})
+
 test('packetFlowOf names the rule that denied, else the policies that turn default deny on', () => {
   const node = mkLab()
   const { origins } = node.core

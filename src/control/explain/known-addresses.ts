@@ -1,5 +1,6 @@
 // The addresses that a name is known to have led to.
 
+import type { EndpointId } from '../../core/ids.ts'
 import { hashOctets, nameLength } from '../../core/name.ts'
 import type { Prefix } from '../../core/ip.ts'
 import type { CoreState } from '../core-state.ts'
@@ -22,19 +23,27 @@ export function knownAddresses(
   return addresses
 }
 
-/** The first names that are known to have led to an address, as text. */
+/** Names of one address that are looked at for those that an endpoint asked itself. */
+const OWN_LOOKED_AT_MAX = 256
+
+/** The first names that are known to have led to an address, as text; those that `asker` was answered come before others. */
 export function namesOf(
   { names, ipcache }: CoreState,
   address: Prefix,
   max: number,
+  asker?: EndpointId,
 ): readonly string[] {
   const row = ipcache.prefixes.find(address.family, address.octets, 0, address.length)
-  const { mappings } = names
-  const found: string[] = []
-  if (row === 0) return found
+  const { mappings, pairs } = names
+  const own: number[] = []
+  const others: number[] = []
+  if (row === 0) return []
+  const lookedAtMax = asker === undefined ? max : OWN_LOOKED_AT_MAX
+  let lookedAt = 0
   for (let at = mappings.firstOfPrefix[row]!; at !== 0; at = mappings.nextOfPrefix[at]!) {
-    if (found.length === max) break
-    found.push(names.names.format(mappings.name[at]!))
+    if (own.length === max || lookedAt++ === lookedAtMax) break
+    const isOwn = asker !== undefined && pairs.find(at, asker) !== 0
+    if (isOwn || others.length < max) (isOwn ? own : others).push(mappings.name[at]!)
   }
-  return found
+  return [...own, ...others].slice(0, max).map((name) => names.names.format(name))
 }
