@@ -49,6 +49,8 @@ interface Counts {
 export class BoundsMemo {
   readonly matcher = new PolicyMatcher()
   readonly counts = new WeakMap<Policy, Counts>()
+  /** Addresses of a list of endpoints or resources, which is looked at several times in one change. */
+  readonly addresses = new WeakMap<readonly object[], number>()
   /** Policy entries by what selects an endpoint and its default. */
   sizes: ReadonlyMap<string, number> = new Map()
 }
@@ -106,7 +108,7 @@ export function countPrefixes(
   { policies, endpoints, resources }: Configured,
   memo = new BoundsMemo(),
 ): number {
-  const known = countAddresses(endpoints) + countAddresses(resources)
+  const known = countAddresses(endpoints, memo) + countAddresses(resources, memo)
   return policies.reduce((sum, policy) => sum + countsOf(policy, memo).prefixes, known)
 }
 
@@ -126,9 +128,15 @@ function countsOf(policy: Policy, { counts }: BoundsMemo): Counts {
   return found
 }
 
-function countAddresses(records: readonly Pick<EndpointRecord, 'addresses'>[]): number {
+function countAddresses(
+  records: readonly Pick<EndpointRecord, 'addresses'>[],
+  memo: BoundsMemo,
+): number {
+  const known = memo.addresses.get(records)
+  if (known !== undefined) return known
   let count = 0
   for (const { addresses } of records) count += addresses.length
+  memo.addresses.set(records, count)
   return count
 }
 

@@ -21,7 +21,6 @@ import {
   parseEndpoints,
   type EndpointRecord as FileRecord,
 } from '../endpoints/file.ts'
-import { PortResolver, portNamesOf, type PortName } from '../policy/named-ports.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ApiResources, ResourceKeeper, ResourceNews } from './api-resources.ts'
@@ -30,6 +29,7 @@ import { withInterfaceAddresses } from './interface-addresses.ts'
 import { tellLostPolicies } from './lost-policies.ts'
 import { LookTimer, type Looked } from './look-timer.ts'
 import { parsePolicyFile, readingOf, repeatedPolicies, type PolicyFile } from './policy-files.ts'
+import { PolicyPorts } from './policy-ports.ts'
 import { ResourceSources } from './resource-sources.ts'
 import { SourceFiles } from './source-files.ts'
 
@@ -55,7 +55,7 @@ export class ConfigSources {
   readonly #endpoints: SourceFiles<FileRecord>
   readonly #resources: ResourceSources
   readonly #to: ConfigSourcesOptions
-  readonly #ports = new PortResolver()
+  readonly #ports = new PolicyPorts()
   readonly #bounds = new BoundsMemo()
   #refusal: readonly Fault[] = []
   #records: ReadonlyMap<string, FileRecord> = new Map()
@@ -242,7 +242,7 @@ export class ConfigSources {
     }
     const compile = { defaultEgress, withoutDnsRules: dns.withoutRules }
     const [endpoints, resources] = [this.#endpoints.proposed, this.#resources.proposed]
-    const policies = this.#withPorts(this.#policies.proposed, [endpoints, resources])
+    const policies = this.#ports.resolve(this.#policies.proposed, [endpoints, resources])
     return boundFaults(
       { policies, endpoints, resources },
       bounds,
@@ -265,7 +265,7 @@ export class ConfigSources {
   #setPolicies(): void {
     const { policies, endpoints } = this.#to
     const named = [this.#endpoints.items, this.#resources.items]
-    policies.setPolicies(this.#withPorts(this.#policies.items, named), endpoints.registry)
+    policies.setPolicies(this.#ports.resolve(this.#policies.items, named), endpoints.registry)
   }
 
   /** A resource of the API came, changed or went. */
@@ -276,18 +276,6 @@ export class ConfigSources {
       this.#applyChange()
     }
     this.#to.onResources()
-  }
-
-  /** Policies with numbers for the names of ports. */
-  #withPorts(
-    policies: readonly Policy[],
-    named: readonly (readonly Pick<FileRecord, 'ports'>[])[],
-  ): readonly Policy[] {
-    const all: (readonly PortName[])[] = []
-    for (const records of named) {
-      for (const { ports } of records) if (ports !== undefined) all.push(ports)
-    }
-    return this.#ports.resolve(policies, portNamesOf(all))
   }
 
   /** Endpoints as the files have them, but for what else decides on auditing. */

@@ -20,7 +20,7 @@ test('difference gives what stands between the common beginning and the common e
     ['from nothing', '', 'a', '', 'a'],
   ]
   for (const [reason, before, after, gone, come] of rows) {
-    const found = difference([...before], [...after])
+    const found = difference(before.split(''), after.split(''))
     assert.deepEqual([found.before.join(''), found.after.join('')], [gone, come], reason)
   }
 })

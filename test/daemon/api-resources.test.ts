@@ -31,8 +31,8 @@ async function listed(): Promise<readonly Readonly<Record<string, unknown>>[]> {
   return rows.map((row) => objectIn(JSON.stringify(row)))
 }
 
-async function names(): Promise<readonly unknown[]> {
-  return (await listed()).map(({ name }) => name).sort()
+async function names(): Promise<readonly string[]> {
+  return (await listed()).map(({ name }) => String(name)).sort()
 }
 
 before(async () => {
