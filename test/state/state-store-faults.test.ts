@@ -8,6 +8,7 @@ import {
   mkPair,
   NUMBER,
   pairsOf,
+  rowOf,
   StateNode,
   writeAll,
   writeImage,
@@ -86,4 +87,41 @@ test('StateStore leaves out a record that no frame takes, and counts it', async 
   store.flush()
   await disk.settle()
   assert.deepEqual(pairsOf(node.read(disk)), ALL)
+})
+
+test('StateStore lets no record behind a write that failed change a pair from before it', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  store.pair(mkPair(1, 1))
+  store.flush()
+  await disk.settle()
+  disk.upset({ after: 0, kind: 'EIO', times: 1 })
+  store.gone(1)
+  store.pair(mkPair(1, 11))
+  store.flush()
+  await disk.settle()
+  node.clock.advance(1000)
+  const image = store.beginImage()
+  assert.ok(image !== undefined)
+  store.until(1, 9999)
+  store.flush()
+  await disk.settle()
+  assert.deepEqual(pairsOf(node.read(disk)), ALL.slice(0, 1), 'the time is of pair 11')
+  image.pair(mkPair(1, 11, 9999))
+  image.end()
+  await disk.settle()
+  assert.deepEqual(pairsOf(node.read(disk)), [rowOf(11, 9999)])
+})
+
+test('StateStore loses no image that counts, and nothing older than a second, with the power', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const store = node.store(disk)
+  await writeImage(disk, store.beginImage())
+  store.pair(mkPair(4, 4))
+  assert.deepEqual(pairsOf(node.read(disk.withoutPower(() => 0))), ALL)
+  store.flush()
+  await disk.settle()
+  node.clock.advance(1000)
+  await disk.settle()
+  assert.deepEqual(pairsOf(node.read(disk.withoutPower(() => 0))), [...ALL, rowOf(4)])
 })
