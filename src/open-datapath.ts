@@ -10,14 +10,12 @@ import { MemoryDatapath } from './datapath/memory/memory.ts'
 import { NftablesDatapath } from './datapath/nftables/adapter.ts'
 import { loadBpf, loadNetlink, loadPosix } from './native/native.ts'
 
-/** `dns.tcp-idle`, whose other values are not built yet, in milliseconds. */
-const TCP_IDLE_MS = 6 * 3_600_000
-
 export function openDatapath(config: Config, clock: Clock): Datapath {
-  const { limits, datapath } = config
+  const { limits, datapath, dns } = config
   const shared = {
     connectionsPerEndpoint: limits['connections-per-endpoint'],
-    tcpIdleMs: TCP_IDLE_MS,
+    tcpIdleMs: dns.tcpIdleMs,
+    udpIdleMs: dns.udpIdleMs,
   }
   const bounds = {
     prefixesMax: limits.pairs + configuredPrefixesMax(limits),

@@ -196,6 +196,8 @@ class Builder {
       minTtlMs: dns['min-ttl'],
       maxTtlMs: dns['max-ttl'],
       graceAfterTtlMs: dns['grace-after-ttl'],
+      tcpIdleMs: dns['tcp-idle'],
+      udpIdleMs: dns['udp-idle'],
       protectedPrefixes: toPrefixes(dns['protected-prefixes']),
       prewarm: dns.prewarm,
     }

@@ -136,6 +136,8 @@ export interface DnsConfig {
   readonly minTtlMs: number
   readonly maxTtlMs: number
   readonly graceAfterTtlMs: number
+  readonly tcpIdleMs: number
+  readonly udpIdleMs: number
   /** Addresses that never get labels from answers, besides those of SEMANTICS 4. */
   readonly protectedPrefixes: readonly Prefix[]
   /** Ask the exact names of policies before the first query. */

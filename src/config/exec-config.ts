@@ -76,6 +76,8 @@ export function execConfig({ families, policyFile, graceMs }: ExecConfigOptions)
       minTtlMs: 0,
       maxTtlMs: 86_400_000,
       graceAfterTtlMs: graceMs,
+      tcpIdleMs: 21_600_000,
+      udpIdleMs: 180_000,
       protectedPrefixes: [],
       prewarm: false,
     },

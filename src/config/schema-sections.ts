@@ -191,14 +191,14 @@ export const dns = group('What is answered', {
     doc: 'how long an address stays allowed after its TTL',
   }),
   'tcp-idle': duration({
-    ...LATER,
     default: '6h',
+    min: 1000,
     doc: 'an idle TCP connection counts as open for so long',
   }),
   'udp-idle': duration({
-    ...LATER,
     default: '3m',
-    doc: 'an idle UDP or QUIC flow counts as open for so long',
+    min: 1000,
+    doc: 'an idle UDP or QUIC flow counts as open for so long; with nftables no longer than the kernel keeps it',
   }),
   'cname-match': oneOf(['question', 'chain'], {
     default: 'question',

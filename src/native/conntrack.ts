@@ -5,7 +5,6 @@
 // `originalOf` costs one system call pair, some microseconds, and allocates nothing; the rest is off the packet path.
 
 import type { Family } from '../core/ip.ts'
-import { TCP } from '../core/protocol.ts'
 import { loadConntrack, type ConntrackAddon } from './native.ts'
 
 /** Octets of one entry as the addon writes it (layout: conntrack.c). */
@@ -204,16 +203,20 @@ export class FlowScan {
     this.#families = [4, 6]
   }
 
-  /** Visits about `limit` flows, those of TCP in one of these states; true at the end, or when the kernel refuses to go on. */
-  next(limit: number, tcpStates: readonly number[], visit: (flow: Flow) => void): boolean {
+  /** Visits about `limit` flows, those whose protocol and TCP state `isWanted`; true at the end, or when the kernel refuses to go on. */
+  next(
+    limit: number,
+    isWanted: (protocol: number, tcpState: number) => boolean,
+    visit: (flow: Flow) => void,
+  ): boolean {
     for (let seen = 0; seen < limit;) {
       const count = this.#read()
       if (count === 0) return true
       seen += count
       for (let i = 0; i < count; i++) {
         const at = i * FLOW_SIZE
-        const isOpen = tcpStates.includes(this.#records[at + AT_STATE]!)
-        if (this.#records[at] === TCP && isOpen) visit(decodeFlow(this.#records, at))
+        const [protocol, state] = [this.#records[at + AT_PROTOCOL]!, this.#records[at + AT_STATE]!]
+        if (isWanted(protocol, state)) visit(decodeFlow(this.#records, at))
       }
     }
     return false

@@ -57,6 +57,8 @@ test('parseConfig of an empty file gives the defaults of DESIGN', () => {
       minTtlMs: 0,
       maxTtlMs: 86_400_000,
       graceAfterTtlMs: 60_000,
+      tcpIdleMs: 21_600_000,
+      udpIdleMs: 180_000,
       protectedPrefixes: [],
       prewarm: false,
     },

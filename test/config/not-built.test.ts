@@ -9,8 +9,6 @@ const ROWS: readonly (readonly [text: string, message: string])[] = [
   ['datapath: { verify: 2m }', 'datapath.verify: "2m" ... 1m'],
   ['sources: { max-age: 1h }', 'sources.max-age: "1h" ... 24h'],
   ['sources: { then: deny }', 'sources.then: "deny" ... keep'],
-  ['dns: { tcp-idle: 1h }', 'dns.tcp-idle: "1h" ... 6h'],
-  ['dns: { udp-idle: 1h }', 'dns.udp-idle: "1h" ... 3m'],
 ]
 
 for (const [text, message] of ROWS) {

@@ -25,6 +25,7 @@ export interface Sizes {
   readonly connectionsPerEndpoint?: number
   readonly adopted?: number
   readonly tcpIdleMs?: number
+  readonly udpIdleMs?: number
 }
 
 /** A datapath under test, started, in a place of its own. */

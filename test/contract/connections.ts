@@ -167,7 +167,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('scanPeers tells established TCP that the endpoint began, and nothing else', () => {
+    test('scanPeers tells established TCP that the endpoint began, no half-open one and none begun by the peer', () => {
       withWire(open, (wire, bench) => {
         wire.out(SYN)
         assert.deepEqual(peersOf(bench), [], 'half-open')
@@ -175,9 +175,19 @@ export function contractOfConnections(maker: BenchMaker): void {
         wire.out(ACK)
         assert.deepEqual(peersOf(bench), [`5 ${PEER_4}`])
         new Wire(bench, 80, 50000).accept()
-        new Wire(bench, 41000).outUdp()
         new Wire(bench, 41001).out(SYN)
-        assert.deepEqual(peersOf(bench), [`5 ${PEER_4}`], 'begun by the peer, UDP, half-open')
+        assert.deepEqual(peersOf(bench), [`5 ${PEER_4}`], 'begun by the peer, half-open')
+      })
+    })
+
+    test('scanPeers tells a flow of UDP that the endpoint began, and none that the peer began', () => {
+      withWire(open, (wire, bench) => {
+        new Wire(bench, 53001, 50000).inUdp()
+        assert.deepEqual(peersOf(bench), [])
+        wire.outUdp()
+        assert.deepEqual(peersOf(bench), [`5 ${PEER_4}`])
+        settle(bench, open, { generation: generation(2) })
+        if (maker.lacks?.forged === undefined) assert.deepEqual(peersOf(bench), [])
       })
     })
 

@@ -60,6 +60,7 @@ export function makeEbpfBench(sizes: Sizes = {}): EbpfBench {
       },
       connectionsPerEndpoint: sizes.connectionsPerEndpoint ?? 65_536,
       tcpIdleMs: sizes.tcpIdleMs ?? 6 * 3_600_000,
+      udpIdleMs: sizes.udpIdleMs ?? 180_000,
     })
     datapath.start()
     return datapath

@@ -16,6 +16,7 @@ export function makeMemoryBench(sizes: Sizes = {}, clock: Clock = systemClock): 
     policyEntriesMax: sizes.policies ?? 65_536,
     connectionsPerEndpoint: sizes.connectionsPerEndpoint ?? 65_536,
     tcpIdleMs: sizes.tcpIdleMs ?? 6 * 3_600_000,
+    udpIdleMs: sizes.udpIdleMs ?? 180_000,
     adoptedMax: sizes.adopted ?? 1024,
     ifIndex: (name) => Number(name.slice('lxc'.length)),
   })

@@ -60,6 +60,10 @@ function timed(run: () => void): number {
   return performance.now() - started
 }
 
+/** No flow of UDP counts as open. */
+const QUIET = { udpIdleMs: 0 }
+const IDLE = { tcpIdleMs: 1000, udpIdleMs: 1000 }
+
 describe('ebpf pins', { skip }, () => {
   test('setPinnedMode opens and closes without a daemon, in less than 100 ms', () =>
     withBench((bench) => {
@@ -133,7 +137,7 @@ describe('ebpf pins', { skip }, () => {
         }
         bench.datapath.stop({ leaveEnforcing: true })
         const { bpf, posix, pinPath } = bench
-        const options = { bpf, posix, pinPath, connectionsPerEndpoint: 9, tcpIdleMs: 1000 }
+        const options = { bpf, posix, pinPath, connectionsPerEndpoint: 9, ...IDLE }
         const larger = new EbpfDatapath({ ...options, sizes: { ng_ipcache: 1000 } })
         larger.start()
         const failures = commit(larger, { prefixUpserts: rows })
@@ -152,7 +156,7 @@ describe('ebpf pins', { skip }, () => {
       mkdirSync(pinDirectory(other), { recursive: true })
       const args = ['type', 'hash', 'key', '8', 'value', '8', 'entries', '1', 'name', 'ng_policy']
       execFileSync('bpftool', ['map', 'create', join(pinDirectory(other), 'ng_policy'), ...args])
-      const options = { bpf, posix, pinPath: other, connectionsPerEndpoint: 9, tcpIdleMs: 1000 }
+      const options = { bpf, posix, pinPath: other, connectionsPerEndpoint: 9, ...IDLE }
       assert.throws(
         () => new EbpfDatapath(options).start(),
         unavailable(/ng_policy has another shape: run namegate datapath detach/),
@@ -163,7 +167,7 @@ describe('ebpf pins', { skip }, () => {
   test('start outside of a bpffs says what to mount', () =>
     withBench(({ bpf, posix }) => {
       const folder = mkdtempSync(join(tmpdir(), 'namegate-no-bpffs-'))
-      const options = { bpf, posix, pinPath: folder, connectionsPerEndpoint: 9, tcpIdleMs: 1000 }
+      const options = { bpf, posix, pinPath: folder, connectionsPerEndpoint: 9, ...IDLE }
       assert.throws(
         () => new EbpfDatapath(options).start(),
         unavailable(/no bpffs is mounted there: as root, mount -t bpf bpf/),
@@ -187,7 +191,7 @@ describe('ebpf pins', { skip }, () => {
       commit(bench.datapath, { policyRemovals: open })
       assert.equal(theirs.out(ACK), 'pass')
       assert.equal(mine.out(ACK), 'drop')
-    }))
+    }, QUIET))
 
   test('scanPeers clears what was idle for longer than tcp-idle, and makes room for others', () => {
     const bench = makeEbpfBench({ connectionsPerEndpoint: 1, tcpIdleMs: 300 })
@@ -198,6 +202,22 @@ describe('ebpf pins', { skip }, () => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 350)
       assert.equal(peersOf(bench).length, 0)
       new Wire(bench, 40001).connect()
+      assert.equal(peersOf(bench).length, 1)
+    } finally {
+      bench.close()
+    }
+  })
+
+  test('scanPeers tells no flow of UDP that was silent for longer than udp-idle', () => {
+    const bench = makeEbpfBench({ udpIdleMs: 300 })
+    try {
+      settle(bench, open)
+      const wire = new Wire(bench)
+      wire.outUdp()
+      assert.equal(peersOf(bench).length, 1)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100)
+      assert.equal(peersOf(bench).length, 0)
+      wire.outUdp()
       assert.equal(peersOf(bench).length, 1)
     } finally {
       bench.close()

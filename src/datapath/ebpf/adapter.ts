@@ -60,6 +60,8 @@ export interface EbpfOptions {
   readonly connectionsPerEndpoint: number
   /** `dns.tcp-idle` in milliseconds. */
   readonly tcpIdleMs: number
+  /** `dns.udp-idle` in milliseconds. */
+  readonly udpIdleMs: number
 }
 
 /** What there is between `start` and `stop`. */
@@ -83,16 +85,18 @@ export class EbpfDatapath implements Datapath {
   }
 
   start(): DatapathDump {
-    const { bpf, posix, pinPath, sizes = {}, connectionsPerEndpoint, tcpIdleMs } = this.#options
+    const { bpf, posix, pinPath, sizes = {}, connectionsPerEndpoint } = this.#options
     const object = loadProgram(bpf, posix, pinPath, sizes)
     const maps = openMaps(bpf, object.maps)
     maps.ng_config.set(encodeNumber(0), encodeLong(connectionsPerEndpoint))
     const peers = new Peers({
       bpf,
       connections: maps.ng_conn,
+      others: maps.ng_conn_new,
       counts: maps.ng_conn_count,
       generationOf: (id) => this.#on().hooks.generationOf(id),
-      idleMs: tcpIdleMs,
+      tcpIdleMs: this.#options.tcpIdleMs,
+      udpIdleMs: this.#options.udpIdleMs,
     })
     const adopted = new Adopted({ bpf, adopting: maps.ng_adopting, adopted: maps.ng_adopted })
     const gate = new Gate({ bpf, pinPath, names: maps.ng_gate })

@@ -4,26 +4,11 @@
 
 import type { Clock } from '../../core/clock.ts'
 import { endpointId, generation, type EndpointId, type Generation } from '../../core/ids.ts'
-import { formatAddress, type Family } from '../../core/ip.ts'
+import { formatAddress } from '../../core/ip.ts'
 import { TCP } from '../../core/protocol.ts'
 import type { PeerScan } from '../datapath.ts'
+import { ConnectionScan, type Connection, type State } from './connection-scan.ts'
 import { isEcho, isFollowed, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, type Packet } from './packet.ts'
-
-type State = 'new' | 'answered' | 'open' | 'closing' | 'reset'
-
-interface Connection {
-  readonly endpoint: EndpointId
-  readonly generation: Generation
-  readonly family: Family
-  readonly peer: Uint8Array
-  began: 'endpoint' | 'peer'
-  state: State
-  seen: number
-  finLocal: boolean
-  finPeer: boolean
-  afterLocal: boolean
-  afterPeer: boolean
-}
 
 /** The endpoint that a connection belongs to, in the generation it has now. */
 export interface Owner {
@@ -44,6 +29,7 @@ export interface ConnectionsOptions {
   readonly clock: Clock
   readonly perEndpoint: number
   readonly tcpIdleMs: number
+  readonly udpIdleMs: number
   /** Called when a connection is established but its endpoint has too many. */
   readonly onLimit: () => void
 }
@@ -121,24 +107,15 @@ export class Connections {
     return seen !== undefined && this.#options.clock.now() - seen < NEIGHBOUR_MS
   }
 
-  /** Connections of generations that are gone, and idle ones, go on the way. */
+  /** Connections of generations that are gone, and idle ones, go on the way; then flows of UDP and SCTP. */
   scan(generationOf: (id: EndpointId) => number): PeerScan {
-    const entries = this.#settled.entries()
-    return {
-      next: (limit, visit) => {
-        for (let i = 0; i < limit; i++) {
-          const next = entries.next()
-          if (next.done === true) return true
-          const [key, connection] = next.value
-          const { endpoint, family, peer, seen } = connection
-          const idle = this.#options.clock.now() - seen > this.#options.tcpIdleMs
-          if (idle || generationOf(endpoint) !== connection.generation)
-            this.#unsettle(key, connection)
-          else if (connection.began === 'endpoint') visit(endpoint, family, peer)
-        }
-        return false
-      },
-    }
+    return new ConnectionScan({
+      ...this.#options,
+      settled: this.#settled,
+      unsettled: this.#unsettled,
+      generationOf,
+      onOver: (key, connection) => this.#unsettle(key, connection),
+    })
   }
 
   clear(): void {
@@ -219,6 +196,7 @@ export class Connections {
 
   #begin(owner: Owner, packet: Packet, key: string, outbound: boolean): void {
     this.#put(key, {
+      protocol: packet.protocol,
       endpoint: owner.id,
       generation: owner.generation,
       family: packet.family,

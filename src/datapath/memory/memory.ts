@@ -46,6 +46,7 @@ export interface MemoryOptions {
   readonly policyEntriesMax: number
   readonly connectionsPerEndpoint: number
   readonly tcpIdleMs: number
+  readonly udpIdleMs: number
   /** Adopted flows at most; default 65,536. */
   readonly adoptedMax?: number
   /** Index of an interface by name, so that interception by index can be modelled; default: none has one. */
@@ -81,6 +82,7 @@ export class MemoryDatapath implements Datapath {
       clock: options.clock,
       perEndpoint: options.connectionsPerEndpoint,
       tcpIdleMs: options.tcpIdleMs,
+      udpIdleMs: options.udpIdleMs,
       onLimit: () => this.#counters.add('connections_over_limit'),
     })
   }

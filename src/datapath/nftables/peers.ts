@@ -1,15 +1,20 @@
-// Peers that endpoints have open connections to, from the kernel's connection table: established TCP that the endpoint began. The
-// kernel closes what is idle by its own times; `tcp-idle` above them has no effect.
+// Peers that endpoints have open connections to, from the kernel's connection table: established TCP, UDP and SCTP that the endpoint
+// began. The kernel closes what is idle by its own times (nf_conntrack_*_timeout; UDP 30 s, 120 s once answered): `tcp-idle` and
+// `udp-idle` above them have no effect.
 
 import type { EndpointId } from '../../core/ids.ts'
 import { containsPrefix, widthOf, type Family, type Prefix } from '../../core/ip.ts'
-import { TCP } from '../../core/protocol.ts'
+import { SCTP, TCP, UDP } from '../../core/protocol.ts'
 import { FlowScan, openConntrack, type Conntrack } from '../../native/conntrack.ts'
 import type { ConntrackAddon } from '../../native/native.ts'
 import type { PeerScan } from '../datapath.ts'
 
 /** TCP_CONNTRACK_*: established, and closed from one side only. */
 const OPEN: readonly number[] = [3, 4, 5]
+
+function isOpen(protocol: number, tcpState: number): boolean {
+  return protocol === TCP ? OPEN.includes(tcpState) : protocol === UDP || protocol === SCTP
+}
 
 export class Peers {
   readonly #table: Conntrack | undefined
@@ -27,7 +32,7 @@ export class Peers {
     this.#scan.begin()
     return {
       next: (limit, visit) =>
-        this.#scan.next(limit, OPEN, ({ family, original }) => {
+        this.#scan.next(limit, isOpen, ({ family, original }) => {
           const id = owners.find(family, original.source)
           if (id !== undefined) visit(id, family, original.target)
         }),

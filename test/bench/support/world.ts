@@ -29,13 +29,15 @@ export interface World {
   readonly ids: readonly EndpointId[]
 }
 
+const IDLE = { tcpIdleMs: 21_600_000, udpIdleMs: 180_000 }
+
 export function mkMemory(): Datapath {
   return new MemoryDatapath({
     clock: systemClock,
     prefixesMax: PAIRS + 400_000,
     policyEntriesMax: 1_048_576,
     connectionsPerEndpoint: 65_536,
-    tcpIdleMs: 21_600_000,
+    ...IDLE,
   })
 }
 
@@ -45,7 +47,7 @@ export function mkEbpf(): { readonly datapath: Datapath; remove(): void } | unde
   const bpf = loadBpf()
   const posix = loadPosix()
   const pinPath = `/sys/fs/bpf/ng-bench-${process.pid}`
-  const shared = { bpf, posix, pinPath, connectionsPerEndpoint: 65_536, tcpIdleMs: 21_600_000 }
+  const shared = { bpf, posix, pinPath, connectionsPerEndpoint: 65_536, ...IDLE }
   const datapath = new EbpfDatapath(shared)
   return { datapath, remove: () => void detachAll(bpf, pinPath) }
 }
@@ -65,7 +67,7 @@ export function mkWorld(datapath: Datapath, policies: readonly Policy[], endpoin
         'pairs-per-endpoint': PAIRS,
       }),
       dynamicIdentities: 4096,
-        dynamicIdentitiesPerEndpoint: 4096,
+      dynamicIdentitiesPerEndpoint: 4096,
       policyEntries: 16_384,
       configuredPrefixes: 400_000,
     },

@@ -185,6 +185,7 @@ function makeKernel({ limits }: Config, clock: FakeClock): ScenarioKernel {
     policyEntriesMax: 65_536,
     connectionsPerEndpoint: limits['connections-per-endpoint'],
     tcpIdleMs: 6 * 3600 * SECOND_MS,
+    udpIdleMs: 180 * SECOND_MS,
   })
 }
 
