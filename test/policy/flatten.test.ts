@@ -7,6 +7,7 @@ import {
   portPrefixes,
   type Action,
   type Coverage,
+  type FlatAction,
   type FlatEntry,
 } from '../../src/policy/flatten.ts'
 
@@ -35,15 +36,21 @@ function lookup(
   return own[0] ?? entries.find((entry) => entry.protocol === ANY_PROTOCOL)
 }
 
-/** The rule itself: deny, else allow, else audit, of all that cover the port. */
-function naive(coverages: readonly Coverage[], protocol: number, port: number): Action | undefined {
+/** The rule itself: deny, else allow, else audit, of all that cover the port; and whether audited rules deny it besides. */
+function naive(
+  coverages: readonly Coverage[],
+  protocol: number,
+  port: number,
+): FlatAction | undefined {
   const covering = coverages.filter(({ range }) => {
     if (range.protocol === ANY_PROTOCOL) return true
     return range.protocol === protocol && range.low <= port && port <= range.high
   })
-  return (['deny', 'allow', 'audit'] as const).find((action) =>
+  const found = (['deny', 'allow', 'audit'] as const).find((action) =>
     covering.some((c) => c.action === action),
   )
+  if (found === 'deny' || !covering.some(({ action }) => action === 'audit-deny')) return found
+  return found === undefined ? 'audit-deny' : 'audit-pass'
 }
 
 const ROWS: readonly (readonly [
@@ -86,6 +93,16 @@ const ROWS: readonly (readonly [
     'a deny inside an allow',
   ],
   [
+    [cover('allow', TCP, 8, 15), cover('audit-deny', TCP, 12, 31, 2)],
+    ['6 8/14 allow by 1', '6 12/14 audit-pass by 2', '6 16/12 audit-deny by 2'],
+    'what an audited rule denies of an allow passes and is reported by it; beyond the allow it lets nothing pass',
+  ],
+  [
+    [cover('audit-deny', ANY_PROTOCOL, 0, 65_535), cover('deny', TCP, 25, 25, 2)],
+    ['0 0/0 audit-deny by 1', '6 25/16 deny by 2'],
+    'a deny inside what an audited rule denies',
+  ],
+  [
     [cover('deny', ANY_PROTOCOL, 0, 65_535), cover('allow', SCTP, 1, 9, 2)],
     ['0 0/0 deny by 1'],
     'deny of everything',
@@ -105,7 +122,11 @@ const range = fc.oneof(
   fc.record({ protocol: fc.constant(ANY_PROTOCOL), ports: fc.constant([0, 65_535] as const) }),
 )
 const coverage = fc
-  .record({ action: fc.constantFrom<Action>('deny', 'allow', 'audit'), range, origin: fc.nat(5) })
+  .record({
+    action: fc.constantFrom<Action>('deny', 'allow', 'audit', 'audit-deny'),
+    range,
+    origin: fc.nat(5),
+  })
   .map(({ action, range: { protocol, ports }, origin }) =>
     cover(action, protocol, Math.min(...ports), Math.max(...ports), origin),
   )

@@ -1,5 +1,5 @@
 // Allow rules that deny rules take back whole. Only what holds for every endpoint that the allow rule is for counts: deny
-// rules of policies that select at least the same endpoints. Ports are decided by the flattening that policy maps use.
+// rules of policies that select at least the same endpoints; those of audited policies take nothing back yet. Ports are decided by the flattening that policy maps use.
 
 import { containsPrefix } from '../../core/ip.ts'
 import { EVERYTHING } from '../../core/protocol.ts'
@@ -9,9 +9,11 @@ import type { LabelSelector, PeerSelector, Peers, Policy, Rule } from '../rule.t
 import type { Finding } from './finding.ts'
 
 export function lintShadows(policies: readonly Policy[]): readonly Finding[] {
-  const denying = policies.flatMap((policy) =>
-    policy.rules.filter(({ action }) => action === 'deny').map((rule) => ({ policy, rule })),
-  )
+  const denying = policies
+    .filter(({ audited }) => audited !== true)
+    .flatMap((policy) =>
+      policy.rules.filter(({ action }) => action === 'deny').map((rule) => ({ policy, rule })),
+    )
   if (denying.length === 0) return []
   return policies.flatMap((policy) => {
     const applying = denying

@@ -195,6 +195,11 @@ test('lint takes deny rules of other policies only where they are for the same e
     )
     const codes = lintText(text).map((each) => each.split(' ')[1])
     assert.deepEqual(codes, found ? ['shadowed-by-deny'] : [], reason)
+    const audited = text.replace(
+      '{ name: q }',
+      '{ name: q, annotations: { namegate.io/audit: "true" } }',
+    )
+    assert.deepEqual(lintText(audited), [], `${reason}, but audited: it takes nothing back`)
   }
 })
 
