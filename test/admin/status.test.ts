@@ -28,6 +28,7 @@ const WELL = {
   listeners: ['127.0.0.1:5300'],
   interception: null,
   kept: null,
+  restart: null,
   upstreams: [
     { address: '192.0.2.53:53', answered: true, state: 'up', first: true, rttMs: 0.4, failures: 0 },
   ],
