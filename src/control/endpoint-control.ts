@@ -50,6 +50,8 @@ export class EndpointControl {
   readonly #nodeAddresses: readonly Prefix[]
   /** What the kernel fences from an earlier daemon and nobody claimed yet, by hook. */
   readonly #adoptable = new Map<string, DatapathEndpoint>()
+  /** Numbers under which the kernel fences anyone from before. */
+  readonly #fenced = new Set<EndpointId>()
   readonly #entries = new Map<EndpointId, EndpointEntry>()
   /** What the kernel knew each endpoint's hook by when it was last there. */
   readonly #hookKeys = new Map<EndpointId, string>()
@@ -71,7 +73,9 @@ export class EndpointControl {
     const addressesMax = options.endpointsMax * ADDRESSES_PER_ENDPOINT
     this.registry = new EndpointRegistry({ addressesMax })
     for (const endpoint of options.restored.endpoints) {
-      if (endpoint.hookKey !== '') this.#adoptable.set(endpoint.hookKey, endpoint)
+      if (endpoint.hookKey === '') continue
+      this.#adoptable.set(endpoint.hookKey, endpoint)
+      this.#fenced.add(endpoint.id)
     }
     this.#nextId = 1 + Math.max(highestId(options.restored), options.saved?.highest ?? 0)
   }
@@ -146,10 +150,11 @@ export class EndpointControl {
     const adopted = key === undefined ? undefined : this.#adoptable.get(key)
     if (key !== undefined) this.#adoptable.delete(key)
     if (adopted !== undefined && samePrefixes(adopted.sources, record.addresses)) {
+      if (key !== undefined) this.#saved?.adopt(adopted.id, record, key)
       return { ...record, id: adopted.id, generation: adopted.generation }
     }
     const known = adopted === undefined ? this.#saved?.take(record, key) : undefined
-    if (known !== undefined) return { ...record, ...known }
+    if (known !== undefined && !this.#fenced.has(known.id)) return { ...record, ...known }
     const id = endpointId(this.#nextId++)
     const endpoint = { ...record, id, generation: generation(id) }
     const isPresent = record.hook.kind !== 'none' && key !== undefined

@@ -2,7 +2,7 @@
 // next one. With nothing to keep it in, all of it is absent.
 
 import type { Identity } from '../core/ids.ts'
-import { identity } from '../core/ids.ts'
+import { endpointId, identity } from '../core/ids.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
 import type { WithheldNumber } from '../identity/numbers.ts'
 import { PairLedger } from '../names/pair-ledger.ts'
@@ -59,8 +59,14 @@ export class Keeping {
     const { ledger } = this
     const { saved, bootAtZero = 0 } = this.#kept ?? {}
     if (saved === undefined) return undefined
-    const isKnown = (endpoint: number): boolean => registry.byNumber(endpoint) !== undefined
+    const isKnown = (endpoint: number): boolean => {
+      return this.#isSame(endpoint) && registry.byNumber(endpoint) !== undefined
+    }
     return new ParkedPairs({ saved: saved.pairs, names, ledger, bootAtZero, isKnown })
+  }
+
+  #isSame(endpoint: number): boolean {
+    return this.endpoints?.isSame(endpointId(endpoint)) === true
   }
 
   /** Writes everything that has no record yet. */

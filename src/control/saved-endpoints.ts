@@ -37,8 +37,10 @@ export function endpointGone(id: EndpointId): SavedDocument {
 }
 
 export class SavedEndpoints {
-  /** Those that nobody took, by place and hook. */
+  /** By place and hook. */
   readonly #byPlace = new Map<string, EndpointId>()
+  /** Those that are there again: what they learned is theirs. */
+  readonly #same = new Set<EndpointId>()
   readonly #isThisBoot: boolean
   #highest = 0
 
@@ -50,7 +52,7 @@ export class SavedEndpoints {
       const written = parseWritten(text)
       if (!Number.isSafeInteger(id) || id < 1 || written === undefined) continue
       this.#highest = Math.max(this.#highest, id)
-      this.#byPlace.set(`${written.place} ${written.hookKey}`, endpointId(id))
+      this.#byPlace.set(keyOf(written.place, written.hookKey), endpointId(id))
     }
   }
 
@@ -59,15 +61,32 @@ export class SavedEndpoints {
     return this.#highest
   }
 
+  /** Whether an endpoint of before is there again, as the very same. */
+  isSame(id: EndpointId): boolean {
+    return this.#same.has(id)
+  }
+
   /** The number of the endpoint at this place, given once; undefined when it is another one or none. */
   take(place: EndpointPlace, hookKey: string | undefined): NumberedEndpoint | undefined {
-    if (place.hook.kind !== 'none' && (!this.#isThisBoot || hookKey === undefined)) return undefined
-    const key = `${placeText(place)} ${hookKey ?? ''}`
-    const id = this.#byPlace.get(key)
-    if (id === undefined) return undefined
-    this.#byPlace.delete(key)
+    const id = this.#find(place, hookKey)
+    if (id === undefined || this.#same.has(id)) return undefined
+    this.#same.add(id)
     return { id, generation: generation(id) }
   }
+
+  /** The kernel has an endpoint at this place under this number; what was written down of another one is not its own. */
+  adopt(id: EndpointId, place: EndpointPlace, hookKey: string): void {
+    if (this.#find(place, hookKey) === id) this.#same.add(id)
+  }
+
+  #find(place: EndpointPlace, hookKey: string | undefined): EndpointId | undefined {
+    if (place.hook.kind !== 'none' && (!this.#isThisBoot || hookKey === undefined)) return undefined
+    return this.#byPlace.get(keyOf(placeText(place), hookKey ?? ''))
+  }
+}
+
+function keyOf(place: string, hookKey: string): string {
+  return `${place} ${hookKey}`
 }
 
 function placeText({ addresses, hook }: EndpointPlace): string {

@@ -13,7 +13,7 @@ import { StateRecorder } from '../../src/control/state-recorder.ts'
 import type { SavedDocument, StateSink } from '../../src/control/state-sink.ts'
 import { Transition } from '../../src/control/transition.ts'
 import { formatFault } from '../../src/core/errors.ts'
-import { identity, type EndpointId, type Identity } from '../../src/core/ids.ts'
+import { endpointId, identity, type EndpointId, type Identity } from '../../src/core/ids.ts'
 import { formatPrefix, parsePrefix, widthOf, type Prefix } from '../../src/core/ip.ts'
 import { makeLimits } from '../../src/core/limits.ts'
 import { hashOctets, parseName } from '../../src/core/name.ts'
@@ -74,6 +74,7 @@ export class Node {
     this.restored = this.recorder.start()
     const nodeAddresses = (options.nodeAddresses ?? []).map(prefixOf)
     const { saved, sink } = options
+    const savedEndpoints = saved && new SavedEndpoints(saved)
     const pairs = options.pairs ?? 4096
     const ledger = sink === undefined ? undefined : new PairLedger({ capacity: pairs })
     this.core = new CoreState({
@@ -110,7 +111,7 @@ export class Node {
       restored: this.restored,
       nodeAddresses,
       endpointsMax: 1024,
-      saved: saved && new SavedEndpoints(saved),
+      saved: savedEndpoints,
       onDocument: (document) => this.stateRecorder?.document(document),
     })
     const rowsPerLook = options.rowsPerLook ?? 64
@@ -132,7 +133,7 @@ export class Node {
           names: core.names,
           ledger,
           bootAtZero: 0,
-          isKnown: (endpoint) => this.endpoints.registry.byNumber(endpoint) !== undefined,
+          isKnown: (endpoint) => savedEndpoints?.isSame(endpointId(endpoint)) === true,
         }),
       graceMs: 600_000,
       endpoints,
