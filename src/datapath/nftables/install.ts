@@ -6,7 +6,7 @@ import { APPEND, CREATE, type Message } from './message.ts'
 import { endOf } from './rules-end.ts'
 import { chainsOf, CHAINS, makeRules } from './rules.ts'
 import type { Rule } from './rule.ts'
-import { encodeSet, NEW_ELEMENT, type Elements } from './sets.ts'
+import { encodeSet, NEW_ELEMENT, type Elements, type WrittenElement } from './sets.ts'
 
 const NEW_TABLE = 0
 const DELETE_TABLE = 2
@@ -93,19 +93,26 @@ function encodeRule(to: Message, { chain, expressions }: Rule): void {
   to.end()
 }
 
-/** Every three verdicts that there can be lead somewhere. */
+/** Every three verdicts that there can be lead somewhere; those that lead to the same place differ in their key alone. */
 function encodeVerdicts(to: Message, elements: Elements): void {
   const numbers = [...VERDICTS.keys()]
+  const triples = numbers.flatMap((a) => numbers.flatMap((b) => numbers.map((c) => [a, b, c])))
   for (const side of SIDES) {
     for (const family of [4, 6] as const) {
-      for (const a of numbers)
-        for (const b of numbers)
-          for (const c of numbers) {
-            const at = elements.begin(NEW_ELEMENT, `verdicts_${side}${family}`, 12)
-            ;[a, b, c].forEach((number, i) => to.putWord(at + i * 4, number))
-            elements.verdict(endOf([a, b, c].map(verdictOf), side, family))
-            elements.end()
-          }
+      const written = new Map<string, WrittenElement>()
+      for (const triple of triples) {
+        const chain = endOf(triple.map(verdictOf), side, family)
+        const like = written.get(chain)
+        const at =
+          like === undefined
+            ? elements.begin(NEW_ELEMENT, `verdicts_${side}${family}`, 12)
+            : elements.again(like)
+        triple.forEach((number, i) => to.putWord(at + i * 4, number))
+        if (like !== undefined) continue
+        elements.verdict(chain)
+        elements.end()
+        written.set(chain, elements.written)
+      }
     }
   }
   elements.flush()

@@ -29,7 +29,9 @@ export const ATTRIBUTE_MAX = 60_000
 
 export class Message {
   #octets: Uint8Array<ArrayBuffer>
+  /** Views of the same octets. */
   #view: DataView
+  #text: Buffer
   #at = 0
   #start = 0
   #sequence = 0
@@ -37,6 +39,7 @@ export class Message {
   constructor(capacity = 65_536) {
     this.#octets = new Uint8Array(capacity)
     this.#view = new DataView(this.#octets.buffer)
+    this.#text = Buffer.from(this.#octets.buffer)
   }
 
   /** The buffer; `size` octets of it count. Valid until the next write. */
@@ -114,7 +117,7 @@ export class Message {
   /** ASCII, with the final zero that the kernel wants. */
   text(type: number, value: string): void {
     const at = this.#attribute(type, value.length + 1)
-    for (let i = 0; i < value.length; i++) this.#octets[at + i] = value.charCodeAt(i)
+    this.#text.write(value, at, 'latin1')
   }
 
   bytes(type: number, value: Uint8Array): void {
@@ -124,7 +127,9 @@ export class Message {
 
   /** A payload of so many zero octets to be filled in by `put…`; returns where it is. */
   space(type: number, size: number): number {
-    return this.#attribute(type, size)
+    const at = this.#attribute(type, size)
+    this.#octets.fill(0, at, at + size)
+    return at
   }
 
   /** A number in the machine's order, as registers and marks have it. */
@@ -142,6 +147,15 @@ export class Message {
 
   put(at: number, from: Uint8Array, offset: number, length: number): void {
     for (let i = 0; i < length; i++) this.#octets[at + i] = from[offset + i]!
+  }
+
+  /** Writes octets that stand in this message already once more; returns where. */
+  repeat(from: number, size: number): number {
+    const at = this.#at
+    this.#room(size)
+    this.#octets.copyWithin(at, from, from + size)
+    this.#at = at + size
+    return at
   }
 
   /** Begins an attribute that holds others; returns where. */
@@ -172,14 +186,14 @@ export class Message {
     return at
   }
 
-  /** Returns where the payload is, which is zero. */
+  /** Returns where the payload is, which is to be written; what pads it is zero. */
   #attribute(type: number, size: number): number {
     const at = this.#at
     const whole = (size + 7) & ~3
     this.#room(whole)
+    this.#view.setUint32(at + whole - 4, 0)
     this.#view.setUint16(at, size + 4, LITTLE)
     this.#view.setUint16(at + 2, type, LITTLE)
-    this.#octets.fill(0, at + 4, at + whole)
     this.#at = at + whole
     return at + 4
   }
@@ -190,5 +204,6 @@ export class Message {
     more.set(this.#octets.subarray(0, this.#at))
     this.#octets = more
     this.#view = new DataView(more.buffer)
+    this.#text = Buffer.from(more.buffer)
   }
 }

@@ -72,12 +72,20 @@ function typeOf(fields: readonly Field[]): number {
   return fields.reduce((type, field) => (type << TYPE_BITS) | FIELD[field][0], 0)
 }
 
+/** Where an element stands in its message, its octets, and where its key is. */
+export interface WrittenElement {
+  readonly at: number
+  readonly key: number
+  readonly size: number
+}
+
 /** Writes elements one after the other, into as many messages as they need. */
 export class Elements {
   readonly #to: Message
   #message = -1
   #list = 0
   #element = 0
+  #key = 0
   #action = NEW_ELEMENT
   #name = ''
 
@@ -110,7 +118,17 @@ export class Elements {
       this.#list = to.open(3)
     }
     this.#element = to.open(LIST_ELEM)
-    return this.#value(KEY, keyWidth)
+    return (this.#key = this.#value(KEY, keyWidth))
+  }
+
+  /** The element that was ended last. */
+  get written(): WrittenElement {
+    return { at: this.#element, key: this.#key, size: this.#to.size - this.#element }
+  }
+
+  /** The same element once more, in the message that it is in; returns where its key is, which is to be another one. */
+  again({ at, key, size }: WrittenElement): number {
+    return this.#to.repeat(at, size) + key - at
   }
 
   /** The end of the key's range. */
