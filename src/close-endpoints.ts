@@ -8,7 +8,7 @@ import { findPolicyFiles } from './config/files.ts'
 import { systemClock } from './core/clock.ts'
 import { InvalidInputError, UnavailableError } from './core/errors.ts'
 import { endpointId, generation } from './core/ids.ts'
-import { takeLocks } from './daemon-services.ts'
+import { Locks } from './locks.ts'
 import type { CommitResult, Datapath, DatapathDump, EndpointEntry } from './datapath/datapath.ts'
 import { PrefixBatch } from './datapath/prefix-batch.ts'
 import { parseEndpoints, type EndpointRecord } from './endpoints/file.ts'
@@ -31,7 +31,7 @@ export async function closeEndpoints(config: Config): Promise<Closed> {
     )
   }
   const records = readEndpoints(config.endpoints.files)
-  const unlock = takeLocks(config, SILENT, false)
+  const locks = new Locks(config, SILENT, false)
   const datapath = openDatapath(config, systemClock)
   try {
     const restored = datapath.start()
@@ -49,7 +49,7 @@ export async function closeEndpoints(config: Config): Promise<Closed> {
     return { closed: names(missing), kept: names(kept) }
   } finally {
     datapath.stop({ leaveEnforcing: true })
-    unlock()
+    locks.release()
   }
 }
 

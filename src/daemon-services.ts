@@ -2,7 +2,7 @@
 // (run-daemon.ts) and the library (library/gate.ts) run the same one. Nothing here touches the process itself:
 // no signals, no exit; several can live in one process. Start once, stop once, in reverse.
 
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { AdminServer } from './admin/server.ts'
 import { MetricsServer } from './admin/metrics-server.ts'
 import type { AdminState } from './admin/state.ts'
@@ -12,14 +12,16 @@ import type { KeptState } from './control/keeping.ts'
 import { systemClock } from './core/clock.ts'
 import { Daemon } from './daemon.ts'
 import { makeDaemonAdmin } from './daemon-admin.ts'
-import { isBuilt, loadPosix } from './native/native.ts'
+import { loadPosix } from './native/native.ts'
 import { KeptFlows } from './open-flows.ts'
 import { openDatapath } from './open-datapath.ts'
 import { openKeptState } from './open-kept-state.ts'
-import { lockOrFail, pinLockFile, tableLockFile } from './state/lock.ts'
 import { ResourceShards } from './state/resource-shards.ts'
 import { readSettings, writeSettings } from './state/settings-file.ts'
 import type { StateStore } from './state/state-store.ts'
+import { quiet, TakenOn, type HandedOver } from './handing-over.ts'
+import { Locks } from './locks.ts'
+import type { HandedQuery, HandedSockets } from './proxy/handed.ts'
 import type { GivenSockets } from './proxy/listeners.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 import type { Log } from './telemetry/log.ts'
@@ -33,6 +35,12 @@ export interface ServicesOptions {
   readonly makeDetach?: (daemon: Daemon) => (() => void) | undefined
   /** Sockets that were bound before we started. */
   readonly passed?: readonly GivenSockets[] | undefined
+  /** Locks of the daemon before us. */
+  readonly locks?: readonly number[]
+  /** Whether somebody keeps our listening sockets when we end. */
+  readonly outlives?: boolean
+  /** Nothing is read before `read`. */
+  readonly isQuiet?: boolean
 }
 
 /** Queries in flight at the end get no more than this, however long the config lets them take. */
@@ -47,21 +55,24 @@ export class DaemonServices {
   readonly #scrape: MetricsServer | undefined
   readonly #flows: KeptFlows | undefined
   readonly #store: StateStore | undefined
-  readonly #unlock: () => void
+  readonly #locks: Locks
+  readonly #isQuiet: boolean
   /** Whether our listening sockets live on without us. */
   readonly #outlives: boolean
 
   /** Takes the locks and the datapath; throws InvalidInputError or UnavailableError, and then holds nothing. */
-  constructor({ config, log, outside, makeDetach, passed }: ServicesOptions) {
+  constructor(options: ServicesOptions) {
+    const { config, log, outside, makeDetach, passed } = options
     this.#log = log
-    this.#outlives = passed !== undefined
-    this.#unlock = takeLocks(config, log, outside.state)
+    this.#outlives = options.outlives ?? false
+    this.#isQuiet = options.isQuiet ?? false
+    this.#locks = new Locks(config, log, outside.state, options.locks)
     try {
       const opened = outside.state ? openKeptState(config, log) : undefined
       this.#store = opened?.store
       this.daemon = makeDaemon(config, log, opened?.kept, passed)
     } catch (error) {
-      this.#unlock()
+      this.#locks.release()
       throw error
     }
     const keepsFlows = outside.state && config.flows.outputs.length > 0
@@ -93,6 +104,44 @@ export class DaemonServices {
     await this.#admin?.start()
     this.#flows?.keeper.start()
     await this.daemon.start()
+    if (!this.#isQuiet) this.read()
+  }
+
+  /** Begins with what waits in sockets that were bound before we started. */
+  read(): void {
+    this.daemon.proxy.listeners.reading(true)
+  }
+
+  /** Goes on with what another daemon had of its clients; queries name connections by numbers of the other one. */
+  takeOn(sockets: HandedSockets): TakenOn {
+    return new TakenOn(this.daemon.proxy, sockets)
+  }
+
+  /**
+   * Ends everything but the wait for servers, and gives away what clients and the kernel have of us: nobody but who takes
+   * it writes anything from then on. Queries go to `onQuery` as they end. Rejects when the datapath comes to no end, and
+   * then all is as before.
+   */
+  async handOut(onQuery: (handed: HandedQuery) => void): Promise<HandedOver> {
+    const { daemon } = this
+    daemon.proxy.listeners.reading(false)
+    try {
+      await quiet(daemon)
+    } catch (error) {
+      this.read()
+      throw error
+    }
+    const posix = loadPosix()
+    const sockets = daemon.proxy.handOut((descriptor) => posix.duplicate(descriptor), onQuery)
+    await this.#stopOthers(true)
+    return { ...sockets, locks: this.#locks.duplicate(), outlives: this.#outlives }
+  }
+
+  /** After `handOut`: waits for servers no more. */
+  finish(): void {
+    this.daemon.proxy.stop()
+    this.#locks.release()
+    this.#log.flush()
   }
 
   /** Takes on nothing new and answers what is in flight; resolves when that is done, or `cut` says so. */
@@ -108,15 +157,19 @@ export class DaemonServices {
 
   /** Everything down; what the kernel enforces stays in force. */
   async stop(): Promise<void> {
+    await this.#stopOthers(false)
+    this.#locks.release()
+    this.#log.flush()
+  }
+
+  async #stopOthers(goesOn: boolean): Promise<void> {
     await this.#admin?.stop()
     await this.#scrape?.stop()
     this.#metrics.stop()
-    await this.daemon.interception.stop()
-    this.daemon.stop()
+    if (!goesOn) await this.daemon.interception.stop()
+    this.daemon.stop(goesOn)
     await this.#flows?.keeper.stop()
     await this.#store?.close()
-    this.#unlock()
-    this.#log.flush()
   }
 }
 
@@ -140,33 +193,4 @@ function makeDaemon(
       onFault: (fault) => log.warn({ fault }, 'kept resources passed over'),
     }),
   })
-}
-
-/** One daemon per state folder and pin path or table; returns what gives it back. Without the native part there is no lock, and that is said. */
-export function takeLocks(config: Config, log: Log, keepsState: boolean): () => void {
-  const folder = resolve(config.state.directory)
-  if (!isBuilt('posix')) {
-    if (keepsState) {
-      log.warn({ path: folder }, 'state folder is not locked: the native part is not built')
-    }
-    return () => undefined
-  }
-  const posix = loadPosix()
-  const held: (() => void)[] = []
-  const unlock = (): void => {
-    for (const release of held.splice(0)) release()
-  }
-  try {
-    if (keepsState) held.push(lockOrFail(posix, join(folder, 'lock'), `state folder ${folder}`))
-    if (config.datapath.kind === 'ebpf') {
-      const { pinPath } = config.datapath
-      held.push(lockOrFail(posix, pinLockFile(pinPath), `pin path ${pinPath}`))
-    } else if (config.datapath.kind === 'nftables') {
-      held.push(lockOrFail(posix, tableLockFile(), 'the nftables table of this network namespace'))
-    }
-    return unlock
-  } catch (error) {
-    unlock()
-    throw error
-  }
 }

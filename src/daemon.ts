@@ -254,16 +254,23 @@ export class Daemon {
     this.readiness.start()
   }
 
-  /** Down in reverse, once; what the kernel enforces stays in force. */
-  stop(): void {
+  /**
+   * Down in reverse, once; what the kernel enforces stays in force. `goesOn`: another daemon goes on, interception stays as it
+   * is and the proxy is stopped by whoever handed it out.
+   */
+  stop(goesOn = false): void {
     if (this.#stopped) return
     this.#stopped = true
     this.readiness.stop()
     this.sources.stop()
     this.restart.stop()
     this.housekeeping.stop()
-    void this.interception.stop()
-    this.proxy.stop()
+    if (goesOn) {
+      this.interception.release()
+    } else {
+      void this.interception.stop()
+      this.proxy.stop()
+    }
     this.#keeping.finish()
     this.datapath.stop({ leaveEnforcing: true })
   }

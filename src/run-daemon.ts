@@ -5,17 +5,16 @@
 import type { Config } from './config/config.ts'
 import { systemClock } from './core/clock.ts'
 import type { Daemon } from './daemon.ts'
-import { DaemonServices } from './daemon-services.ts'
-import { Supervised } from './daemon-supervised.ts'
+import { DaemonProcess } from './daemon-process.ts'
 import { pinDirectory } from './datapath/ebpf/bpffs.ts'
 import { detachAll } from './datapath/ebpf/pins.ts'
 import { removeTable } from './datapath/nftables/remove.ts'
-import { Ending } from './ending.ts'
+import type { End } from './ending.ts'
 import { loadBpf, loadNetlink } from './native/native.ts'
 import type { PassedSocket } from './native/passed-socket.ts'
 import { matchSockets } from './proxy/passed-sockets.ts'
 import { notePins } from './state/pin-note.ts'
-import { openNotifier, type Supervisor } from './systemd/notify.ts'
+import type { Supervisor } from './systemd/notify.ts'
 import type { Log } from './telemetry/log.ts'
 import { VERSION } from './version.ts'
 
@@ -30,36 +29,30 @@ export interface RunOptions {
   readonly passed?: readonly PassedSocket[]
   /** Who wants to hear of us. */
   readonly supervisor?: Supervisor | undefined
+  /** Goes on with what the running daemon has. */
+  readonly takesOver?: boolean
 }
 
 /** Runs until it is told to stop. Throws InvalidInputError or UnavailableError when it cannot start. */
 export async function runDaemon(options: RunOptions): Promise<number> {
-  const { config, log, passed = [], supervisor } = options
-  const ending = new Ending()
-  const services = new DaemonServices({
+  const { config, log, passed = [], supervisor, takesOver = false } = options
+  const service = new DaemonProcess({
     config,
     log,
-    outside: { state: true, admin: true, metrics: true },
-    makeDetach: (daemon) => makeDetach(config, daemon, log, () => ending.end('detached')),
+    makeDetach: (daemon) => makeDetach(config, daemon, log, () => service.ending.end('detached')),
     passed: passed.length > 0 ? matchSockets(passed, config.listeners) : undefined,
+    supervisor,
   })
-  const { daemon } = services
-  const notifier = openNotifier(supervisor)
-  const supervised = notifier && new Supervised({ daemon, notifier, clock: systemClock })
+  let end: End = 'detached'
   try {
     // Before anything is open to others: a signal that comes while it starts is taken, too.
-    listenToSignals(daemon, log, ending, supervised)
-    await services.start()
-    supervised?.start()
+    listenToSignals(service, log)
+    await (takesOver ? service.takeOver() : service.start())
     noteDatapath(config, log)
-    announce(daemon, log)
-    if ((await ending.asked) === 'stop') {
-      supervised?.stopping()
-      await services.drain(ending.hurried)
-    }
+    if (service.daemon !== undefined) announce(service.daemon, log)
+    end = await service.ending.asked
   } finally {
-    supervised?.stop()
-    await services.stop()
+    await service.stop(end === 'stop')
   }
   return OK
 }
@@ -112,25 +105,19 @@ function announce(daemon: Daemon, log: Log): void {
   }
 }
 
-function listenToSignals(
-  daemon: Daemon,
-  log: Log,
-  ending: Ending,
-  supervised: Supervised | undefined,
-): void {
+function listenToSignals(service: DaemonProcess, log: Log): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
-      if (!ending.end('stop')) return
-      const { kind } = daemon.datapath
+      if (!service.ending.end('stop')) return
+      const { daemon } = service
       log.info(
-        { signal, datapath: kind, mode: daemon.mode },
+        { signal, datapath: daemon?.datapath.kind, mode: daemon?.mode },
         'stopping; what the kernel enforces stays in force',
       )
     })
   }
   process.on('SIGHUP', () => {
     log.info({ signal: 'SIGHUP' }, 'reading configuration files again')
-    supervised?.reloading()
-    daemon.sources.reload()
+    service.reload()
   })
 }

@@ -35,6 +35,7 @@ const SIDEWAYS: readonly string[] = [
   'endpoints -> identity', // an endpoint's labels are a label set
   'sources -> config', // sources read files as config reads them
   'sources -> endpoints', // and parse endpoints files
+  'handover -> proxy', // it carries what the proxy has of its clients
   'sandbox -> intercept', // nft(8) and ip(8) are run alike
   'sandbox -> datapath', // its rules are encoded as the nftables adapter encodes its own
 ]

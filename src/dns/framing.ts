@@ -52,6 +52,12 @@ export class FrameReader {
     if (!this.#stored) this.#rest()
   }
 
+  /** A copy of what was not handed out. */
+  rest(): Uint8Array {
+    const source = this.#stored ? this.#store : this.#chunk
+    return source.slice(this.#at, this.#end)
+  }
+
   /** Finds the next whole message. After false nothing refers to the last chunk. */
   next(): boolean {
     const source = this.#stored ? this.#store : this.#chunk

@@ -94,14 +94,20 @@ export class Interception {
     if (this.#isStarted) this.#begin()
   }
 
-  /** The end of the process; an orderly one may open DNS again. */
-  async stop(): Promise<void> {
-    const { plan, onExit, rules, alone, log, news } = this.#options
+  /** Another process goes on: whatever is in force stays so. */
+  release(): void {
     if (!this.#isStarted) return
     this.#isStarted = false
-    news.stop()
+    this.#options.news.stop()
     this.#timer?.cancel()
     this.#isDue = false
+  }
+
+  /** The end of the process; an orderly one may open DNS again. */
+  async stop(): Promise<void> {
+    const { plan, onExit, rules, alone, log } = this.#options
+    if (!this.#isStarted) return
+    this.release()
     await this.#work
     if (plan === undefined || onExit === 'closed' || this.#state.kind !== 'in-force') return
     try {

@@ -196,6 +196,17 @@ static napi_value message_receive(napi_env env, napi_callback_info info)
 	return number(env, message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EMSGSIZE : got);
 }
 
+/* duplicate(fd) -> another descriptor of the same, -errno */
+static napi_value duplicate(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	int fd = integer(&call, 0);
+	if (call.bad)
+		return NULL;
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return number(env, copy < 0 ? -errno : copy);
+}
+
 static int int_option(int fd, int level, int name)
 {
 	int value = 0;

@@ -1,12 +1,17 @@
 // One daemon per state folder and pin path: an exclusive flock on a file that names its holder. The kernel
 // lets go of it when the process ends in any way, so a stale file never blocks.
 
-import { ftruncateSync, readFileSync, writeSync } from 'node:fs'
+import { fstatSync, ftruncateSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { UnavailableError } from '../core/errors.ts'
 import { errnoName, type Posix } from './native.ts'
 
+export interface HeldLock {
+  readonly descriptor: number
+  readonly release: () => void
+}
+
 export type LockResult =
-  | { readonly kind: 'held'; readonly release: () => void }
+  | ({ readonly kind: 'held' } & HeldLock)
   /** `holder`: process id, undefined when the file does not tell. */
   | { readonly kind: 'taken'; readonly holder: number | undefined }
 
@@ -23,7 +28,16 @@ export function takeLock(posix: Posix, path: string, pid: number): LockResult {
   }
   ftruncateSync(fd)
   writeSync(fd, `${pid}\n`, 0)
-  return { kind: 'held', release: () => posix.closeFd(fd) }
+  return { kind: 'held', descriptor: fd, release: () => posix.closeFd(fd) }
+}
+
+/** Whether a descriptor that somebody handed us is the lock at `path`; then our number is in the file. */
+export function takeOnLock(fd: number, path: string, pid: number): boolean {
+  const [given, own] = [fstatSync(fd), statSync(path, { throwIfNoEntry: false })]
+  if (own === undefined || own.ino !== given.ino || own.dev !== given.dev) return false
+  ftruncateSync(fd)
+  writeSync(fd, `${pid}\n`, 0)
+  return true
 }
 
 function readHolder(path: string): number | undefined {

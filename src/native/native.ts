@@ -25,8 +25,11 @@ export interface Posix {
   linkSocket(): number
   /** `[index, name, index, name, …]` of interfaces with news; a number: news was lost, look at all. */
   linkDrain(fd: number): readonly (number | string)[] | number
-  /** Calls back while there is news to drain, and keeps no process alive; a number: it cannot be watched here. */
-  linkWatch(fd: number, onNews: () => void): object | number
+  /**
+   * Calls back while there is something to read, and keeps no process alive, unless `keeps` is 1; a number: it cannot be
+   * watched here.
+   */
+  linkWatch(fd: number, onNews: () => void, keeps?: number): object | number
   /** Ends a watch, once, before its socket is closed. */
   linkUnwatch(watch: object): number
   /** The id that kernel programs see for a cgroup. */
@@ -57,6 +60,8 @@ export interface Posix {
   messageSend(fd: number, octets: Uint8Array, descriptors: Int32Array, count: number): number
   /** Octets of one message, 0 at the end; `descriptors[0]` says how many follow there (MESSAGE_FDS_MAX at most). */
   messageReceive(fd: number, into: Uint8Array, descriptors: Int32Array): number
+  /** Another descriptor of the same file or socket. */
+  duplicate(fd: number): number
   /** What a given descriptor is: family, SOCK_*, port, and whether it listens, is transparent, is for IPv6 alone. */
   socketFacts(fd: number, address: Uint8Array): readonly number[] | number
 }

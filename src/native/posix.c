@@ -176,8 +176,8 @@ static void drop_watch(napi_env env, void *data, void *hint)
 	(void)hint;
 }
 
-/* linkWatch(fd, function) -> handle, -errno. The function is called while there is news to drain; the watch keeps
- * no process alive. The caller holds the handle and ends the watch before it closes the descriptor. */
+/* linkWatch(fd, function, keeps) -> handle, -errno. The function is called while there is something to read; the watch
+ * keeps no process alive unless told so. The caller holds the handle and ends the watch before it closes the descriptor. */
 static napi_value link_watch(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -188,7 +188,8 @@ static napi_value link_watch(napi_env env, napi_callback_info info)
 	struct watch *watch = watch_start(env, fd, call.values[1]);
 	if (!watch)
 		return number(env, -ENOTSUP);
-	uv_unref((uv_handle_t *)&watch->poll);
+	if (call.count < 3 || integer(&call, 2) == 0)
+		uv_unref((uv_handle_t *)&watch->poll);
 	napi_create_external(env, watch, drop_watch, NULL, &handle);
 	return handle;
 }
@@ -376,7 +377,7 @@ NAPI_MODULE_INIT()
 		{ "socketPair", socket_pair }, { "receiveFds", receive_fds }, { "datagramsTo", datagrams_to },
 		{ "localSend", local_send },   { "localListen", local_listen }, { "localConnect", local_connect },
 		{ "localAccept", local_accept }, { "localPeer", local_peer }, { "messageSend", message_send },
-		{ "messageReceive", message_receive }, { "socketFacts", socket_facts }, { NULL, NULL },
+		{ "messageReceive", message_receive }, { "socketFacts", socket_facts }, { "duplicate", duplicate }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

@@ -9,9 +9,11 @@ import { ServerIdentity } from '../control/server-identity.ts'
 import type { Config } from '../config/config.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
 import { AnswerSettings } from './answer-settings.ts'
+import { AnswersAtHand } from './answers-at-hand.ts'
 import { Arrivals, type Interfaces } from './arrivals.ts'
 import { Backlog } from './backlog.ts'
 import { ClientEndpoints } from './client-endpoints.ts'
+import type { HandedQuery, HandedSockets } from './handed.ts'
 import { Judge } from './judge.ts'
 import { Learner } from './learner.ts'
 import { Listeners, type GivenSockets } from './listeners.ts'
@@ -20,6 +22,7 @@ import { Drain } from './drain.ts'
 import { exactNames, Prewarm } from './prewarm.ts'
 import { ProxyFlows } from './proxy-flows.ts'
 import { RandomPool, type RandomSource } from './random.ts'
+import { Relay } from './relay.ts'
 import { Responder } from './responder.ts'
 import { SelfCheck } from './self-check.ts'
 import { ReleaseQueue } from './release-queue.ts'
@@ -70,6 +73,9 @@ export class DnsProxy {
   readonly pipeline: Pipeline
   readonly selfCheck: SelfCheck
   readonly drain: Drain
+  readonly answersAtHand: AnswersAtHand
+  /** Where answers go once another daemon has taken over. */
+  relay: Relay | undefined
   /** Undefined when nothing is asked of our own accord. */
   readonly prewarm: Prewarm | undefined
   readonly #clients: ClientEndpoints
@@ -93,6 +99,7 @@ export class DnsProxy {
       asked: asked && { servers: asked, identities: new ServerIdentity(core.ipcache) },
     })
     this.upstream = this.#makeUpstream(options, asked)
+    this.answersAtHand = new AnswersAtHand(this.upstream)
     this.listeners = new Listeners({
       clock,
       limits,
@@ -128,12 +135,11 @@ export class DnsProxy {
       onEnd: (batch) => this.pipeline.admitWaited(batch),
     })
     this.releases = this.#makeReleases(options)
-    const { random } = options
-    this.selfCheck = new SelfCheck({ random, committer: core.committer, responder: this.responder })
+    const { responder } = this
+    this.selfCheck = new SelfCheck({ ...options, committer: core.committer, responder })
     this.pipeline = this.#makePipeline(options)
     this.prewarm = this.#makePrewarm(options)
-    const { listeners, upstream, unknown, releases, responder } = this
-    this.drain = new Drain({ clock, listeners, upstream, unknown, releases, responder })
+    this.drain = new Drain(clock, this)
   }
 
   /** Endpoints or their hooks changed: who was unknown may be known now. */
@@ -161,6 +167,22 @@ export class DnsProxy {
     this.datagrams.stop()
   }
 
+  /**
+   * Takes nothing on any more and gives away all that clients have of us. Answers to what was forwarded, and what waits
+   * to be forwarded, go to `onQuery` from now on, until `stop`.
+   */
+  handOut(
+    duplicate: (descriptor: number) => number,
+    onQuery: (handed: HandedQuery) => void,
+  ): HandedSockets {
+    const relay = new Relay(this.upstream, onQuery)
+    this.relay = relay
+    this.prewarm?.stop()
+    this.releases.stop()
+    this.unknown.handOver((batch) => relay.admitWaited(batch))
+    return this.listeners.handOut(duplicate)
+  }
+
   /** Who was asked, where clients choose the server. */
   #makeAsked({ config, servers, core }: DnsProxyOptions): AskedServers | undefined {
     const { originalDestination, trusted, untrusted } = config.upstreams
@@ -186,8 +208,8 @@ export class DnsProxy {
       asked,
       streams: this.streams,
       datagrams: this.datagrams,
-      onAnswers: (answers) => this.pipeline.settle(answers),
-      onFailures: (failures) => this.pipeline.fail(failures),
+      onAnswers: (answers) => (this.relay ?? this.pipeline).settle(answers),
+      onFailures: (failures) => (this.relay ?? this.pipeline).fail(failures),
       limits: {
         timeout: config.upstreams.timeoutMs,
         attempts: config.upstreams.attempts,
@@ -238,7 +260,7 @@ export class DnsProxy {
       judge: this.judge,
       learner,
       committer,
-      upstream,
+      upstream: this.answersAtHand,
       responder,
       releases,
       flows: new ProxyFlows({ ring: options.flows, clock, inFlight: upstream.inFlight }),

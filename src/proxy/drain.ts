@@ -11,8 +11,8 @@ import type { Responder } from './responder.ts'
 import type { UnknownClients } from './unknown-clients.ts'
 import type { Upstream } from './upstream.ts'
 
-export interface DrainOptions {
-  readonly clock: Clock
+/** What has to come to an end. */
+export interface Drained {
   readonly listeners: Pick<Listeners, 'reading' | 'tcp'>
   readonly upstream: Pick<Upstream, 'inFlight'>
   readonly unknown: Pick<UnknownClients, 'waiting'>
@@ -26,13 +26,15 @@ const LOOK_MS = 5
 const QUIET_MS = 200
 
 export class Drain {
-  readonly #to: DrainOptions
+  readonly #clock: Clock
+  readonly #to: Drained
   #isOwn = false
   #timer: Timer | undefined
   #end: () => void = () => undefined
 
-  constructor(options: DrainOptions) {
-    this.#to = options
+  constructor(clock: Clock, drained: Drained) {
+    this.#clock = clock
+    this.#to = drained
   }
 
   /** Whether the end has begun. */
@@ -47,7 +49,8 @@ export class Drain {
 
   /** Resolves when all is answered; gives how many queries were given up. `outlives`: the sockets do. */
   async run(limitMs: number, outlives: boolean): Promise<number> {
-    const { clock, listeners } = this.#to
+    const clock = this.#clock
+    const { listeners } = this.#to
     const until = clock.now() + limitMs
     this.#isOwn = !outlives
     if (outlives) listeners.reading(false)

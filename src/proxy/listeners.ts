@@ -4,11 +4,13 @@
 import type { Clock } from '../core/clock.ts'
 import { formatAddress, type Family } from '../core/ip.ts'
 import type { Limits } from '../core/limits.ts'
+import { invariant } from '../core/invariant.ts'
 import type { ListenerEntry } from '../datapath/datapath.ts'
 import type { ListenerConfig, ListenerMode } from '../config/config.ts'
 import type { MessageBatch } from './batch.ts'
 import { BatchCollector } from './collector.ts'
 import type { Datagrams, UdpListener } from './datagrams.ts'
+import type { HandedSockets } from './handed.ts'
 import type { Streams } from './streams.ts'
 import { TcpServer } from './tcp-server.ts'
 
@@ -37,7 +39,7 @@ export interface GivenSockets {
   readonly tcp: number | undefined
 }
 
-interface Bound {
+export interface BoundListener {
   readonly family: Family
   readonly octets: Uint8Array
   readonly port: number
@@ -49,7 +51,7 @@ export class Listeners {
   readonly tcp: TcpServer
   readonly #options: ListenersOptions
   readonly #collector: BatchCollector
-  #bound: Bound[] = []
+  #bound: BoundListener[] = []
 
   constructor(options: ListenersOptions) {
     const { clock, limits } = options
@@ -83,7 +85,7 @@ export class Listeners {
   }
 
   /** All of them; after `start`. */
-  get bound(): readonly ListenerEntry[] {
+  get bound(): readonly BoundListener[] {
     return this.#bound
   }
 
@@ -127,6 +129,20 @@ export class Listeners {
     this.tcp.accepting(on)
   }
 
+  /** Everything as it stands, for who takes over, in sockets that `duplicate` copies; nothing is left here. */
+  handOut(duplicate: (descriptor: number) => number): HandedSockets {
+    this.#collector.flush()
+    const streams = this.tcp.descriptors
+    const listeners = this.#bound.map((bound, i) => {
+      const [udp, tcp] = [this.udp[i]?.descriptor, streams[i]]
+      invariant(udp !== undefined && tcp !== undefined, 'native sockets can be handed out')
+      return { ...bound, udp: duplicate(udp), tcp: duplicate(tcp) }
+    })
+    const connections = this.tcp.handOut(duplicate)
+    this.stop()
+    return { listeners, connections }
+  }
+
   stop(): void {
     for (const listener of this.udp) listener.stop()
     this.tcp.stop()
@@ -155,13 +171,21 @@ export class Listeners {
     const { datagrams } = this.#options
     const listener = datagrams.listen({ ...where, channel, port, descriptor: given?.udp })
     this.udp.push(listener)
-    await this.tcp.listen({ ...where, port: listener.port, descriptor: given?.tcp })
+    // What waits in sockets that were bound before is read when it can be answered.
+    if (given?.udp !== undefined && given.octets !== undefined) listener.reading(false)
+    const isTcpGiven = given?.tcp !== undefined && given.octets !== undefined
+    await this.tcp.listen({ ...where, port: listener.port, descriptor: given?.tcp }, !isTcpGiven)
     this.#bound.push({ family, octets, port: listener.port, mode })
     return listener.port
   }
 }
 
 function isFor(given: GivenSockets, family: Family, octets: Uint8Array, port: number): boolean {
-  if (given.family !== family || (given.port ?? port) !== port) return false
+  if (given.family !== family || !hasPort(given, port)) return false
   return given.octets?.every((octet, i) => octet === octets[i]) ?? true
+}
+
+/** Which port a listener of a free one has is said by its socket. */
+function hasPort({ port, octets }: GivenSockets, wanted: number): boolean {
+  return port === undefined || port === wanted || (wanted === 0 && octets !== undefined)
 }

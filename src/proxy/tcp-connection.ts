@@ -3,8 +3,10 @@
 // the server decides. Several queries may be open at once and answers leave in the order they come
 // (RFC 7766 6.2.1.1, 7).
 
+import { formatAddress } from '../core/ip.ts'
 import { FrameReader } from '../dns/framing.ts'
 import type { PeerAddress } from './address-book.ts'
+import type { HandedConnection } from './handed.ts'
 import type { MessageBatch } from './batch.ts'
 import type { Arrival, Stream, StreamOwner } from './streams.ts'
 
@@ -98,6 +100,12 @@ export class TcpConnection implements StreamOwner {
     return this.halfClosed && this.inFlight === 0 && !this.paused
   }
 
+  /** Whether nothing is owed to the client, who has asked something or had so long for it. */
+  isOver(now: number, quietMs: number): boolean {
+    if (!this.idle || this.reader.pending > 0) return false
+    return this.hasAsked || now - this.lastMessageAt >= quietMs
+  }
+
   /** Adds the message that `reader` found to the batch, which must not be full. */
   addTo(batch: MessageBatch): void {
     const { peer, reader, port, number } = this
@@ -128,6 +136,44 @@ export class TcpConnection implements StreamOwner {
 
   closed(fault: boolean): void {
     this.#host.gone(this, fault)
+  }
+
+  /** The connection as it stands, for who takes over; undefined where it can't be given. Nothing is gathered. */
+  handOut(): HandedConnection | undefined {
+    const { descriptor } = this.#stream
+    if (descriptor === undefined) return undefined
+    const { number, peer, port, interfaceIndex, inFlight, halfClosed, hasAsked } = this
+    return {
+      number,
+      descriptor,
+      family: peer.family,
+      peer: peer.octets.slice(0, 16),
+      peerPort: port,
+      interfaceIndex,
+      asked: this.#asked?.slice() ?? new Uint8Array(16),
+      askedPort: this.#askedPort,
+      inFlight,
+      halfClosed,
+      hasAsked,
+      unread: this.reader.rest(),
+      unsent: this.#stream.unsentOctets(),
+    }
+  }
+
+  /** Gives the connection up; its client notices nothing. */
+  letGo(): void {
+    this.dirty = false
+    this.#stream.letGo()
+  }
+
+  /** Goes on where another daemon stopped. Reading begins with `resume`. */
+  takeOn({ inFlight, halfClosed, hasAsked, unread }: HandedConnection): void {
+    this.inFlight = inFlight
+    this.halfClosed = halfClosed
+    this.hasAsked = hasAsked
+    this.paused = true
+    this.reader.push(unread)
+    this.reader.hold()
   }
 
   /** Gathers a frame; `flush` sends it. */
@@ -169,4 +215,11 @@ export class TcpConnection implements StreamOwner {
     if (this.reader.pending === 0) this.partialSince = NEVER
     else if (this.partialSince === NEVER) this.partialSince = now
   }
+}
+
+/** A connection that another daemon accepted, as if it came in now. */
+export function arrivalOf(handed: HandedConnection): Arrival {
+  const { family, peer, peerPort, interfaceIndex, asked, askedPort } = handed
+  const from = { family, octets: peer, text: formatAddress(family, peer), unicast: true }
+  return { peer: from, peerPort, interfaceIndex, asked, askedPort }
 }

@@ -1,5 +1,7 @@
 // What bounds the clients' TCP connections, and what is counted of them.
 
+import type { TcpConnection } from './tcp-connection.ts'
+
 export interface TcpServerLimits {
   /** `limits.tcp-connections` and `limits.tcp-connections-per-client`. */
   readonly connections: number
@@ -42,4 +44,16 @@ export class TcpCounters {
   answersDropped = 0
   /** Errors of connections (resets) and of accepting. */
   socketErrors = 0
+}
+
+/** Which bound of time a connection has passed, as the counter of it. */
+export function whyClose(
+  connection: Pick<TcpConnection, 'stalledFor' | 'partialSince' | 'idle' | 'lastMessageAt'>,
+  now: number,
+  { idleTimeout, messageTimeout }: TcpServerLimits,
+): 'closedSlowReader' | 'closedIncomplete' | 'closedIdle' | undefined {
+  const { partialSince, lastMessageAt, idle } = connection
+  if (connection.stalledFor(now) > messageTimeout) return 'closedSlowReader'
+  if (partialSince >= 0 && now - partialSince > messageTimeout) return 'closedIncomplete'
+  return idle && now - lastMessageAt > idleTimeout ? 'closedIdle' : undefined
 }

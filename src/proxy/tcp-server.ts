@@ -10,7 +10,8 @@ import type { Clock } from '../core/clock.ts'
 import { RestingTimer } from '../core/resting-timer.ts'
 import type { BatchCollector } from './collector.ts'
 import { ConnectionTable } from './connection-table.ts'
-import { DEFAULT_TCP_LIMITS, TcpCounters, type TcpServerLimits } from './tcp-limits.ts'
+import type { HandedConnection } from './handed.ts'
+import { DEFAULT_TCP_LIMITS, TcpCounters, type TcpServerLimits, whyClose } from './tcp-limits.ts'
 import type {
   Arrival,
   Stream,
@@ -19,7 +20,7 @@ import type {
   StreamListener,
   Streams,
 } from './streams.ts'
-import { type ConnectionHost, TcpConnection } from './tcp-connection.ts'
+import { arrivalOf, type ConnectionHost, TcpConnection } from './tcp-connection.ts'
 
 export interface TcpServerOptions {
   readonly clock: Clock
@@ -59,8 +60,9 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
   }
 
   /** Listens on one more address; gives the port. Throws UnavailableError with the remedy when that's not possible. */
-  async listen(options: StreamListen): Promise<number> {
+  async listen(options: StreamListen, accepts = true): Promise<number> {
     const listener = await this.#streams.listen(options, this)
+    if (!accepts) listener.accepting(false)
     this.#listeners.push(listener)
     const shortest = Math.min(this.#limits.idleTimeout, this.#limits.messageTimeout)
     this.#sweeper ??= new RestingTimer(this.#clock, Math.min(SWEEP_MS, shortest / 4), () => {
@@ -110,20 +112,49 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     for (const listener of this.#listeners) listener.accepting(on)
   }
 
-  /** Closes connections that owe nothing and were asked something, or nothing for so long; how many are left. */
+  /** Closes connections that are over; how many are left. */
   closeIdle(quietMs: number): number {
     const now = this.#clock.now()
     for (const connection of this.#table.all()) {
-      const { idle, lastMessageAt, hasAsked } = connection
-      if (!idle || connection.reader.pending > 0) continue
-      if (hasAsked || now - lastMessageAt >= quietMs) this.#close(connection)
+      if (connection.isOver(now, quietMs)) this.#close(connection)
     }
     return this.#table.count
   }
 
-  now(): number {
-    return this.#clock.now()
+  /** By listener; undefined where it is Node's. */
+  get descriptors(): readonly (number | undefined)[] {
+    return this.#listeners.map(({ descriptor }) => descriptor)
   }
+
+  /** Connections as they stand, whose sockets `duplicate` copies; all listeners and connections are let go. */
+  handOut(duplicate: (descriptor: number) => number): readonly HandedConnection[] {
+    this.#flushDirty()
+    const handed: HandedConnection[] = []
+    for (const connection of this.#table.all()) {
+      const found = connection.handOut()
+      if (found !== undefined) handed.push({ ...found, descriptor: duplicate(found.descriptor) })
+      this.#forget(connection)
+      connection.letGo()
+    }
+    this.stop()
+    return handed
+  }
+
+  /** Goes on with a connection; its number here, undefined when there is no room. It is read from now on. */
+  takeOn(handed: HandedConnection): number | undefined {
+    const arrival = arrivalOf(handed)
+    let taken: TcpConnection | undefined
+    const accept = (stream: Stream) => (taken = this.accept(stream, arrival))
+    const acceptor = { accept, acceptFault: () => undefined }
+    this.#streams.adopt(handed.descriptor, handed.unsent, arrival, acceptor)
+    taken?.takeOn(handed)
+    if (taken !== undefined) this.#wake(taken)
+    return taken?.number
+  }
+
+  now = (): number => this.#clock.now()
+
+  acceptFault = (): void => void this.counters.socketErrors++
 
   accept(stream: Stream, arrival: Arrival): TcpConnection | undefined {
     if (!this.#makeRoom(arrival.peer.text)) return undefined
@@ -133,10 +164,6 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     this.counters.accepted++
     this.counters.open = this.#table.count
     return connection
-  }
-
-  acceptFault(): void {
-    this.counters.socketErrors++
   }
 
   readable(connection: TcpConnection): void {
@@ -251,18 +278,11 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
 
   #sweep(): void {
     const now = this.#clock.now()
-    const { idleTimeout, messageTimeout } = this.#limits
     for (const connection of this.#table.all()) {
-      if (connection.stalledFor(now) > messageTimeout) {
-        this.counters.closedSlowReader++
-        this.#close(connection)
-      } else if (connection.partialSince >= 0 && now - connection.partialSince > messageTimeout) {
-        this.counters.closedIncomplete++
-        this.#close(connection)
-      } else if (connection.idle && now - connection.lastMessageAt > idleTimeout) {
-        this.counters.closedIdle++
-        this.#close(connection)
-      }
+      const reason = whyClose(connection, now, this.#limits)
+      if (reason === undefined) continue
+      this.counters[reason]++
+      this.#close(connection)
     }
   }
 

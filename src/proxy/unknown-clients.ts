@@ -108,6 +108,19 @@ export class UnknownClients {
     this.#to.clock.soon(this.#runLook)
   }
 
+  /** Gives all that wait to somebody else, and waits for nothing any more. */
+  handOver(to: (batch: MessageBatch) => void): void {
+    const batch = new MessageBatch({ stride: this.#to.stride })
+    for (; this.#oldest < this.#end; this.#oldest++) {
+      const row = this.#oldest % WAITING_MAX
+      if (this.#lengths[row] === 0) continue
+      this.#takeInto(batch, row)
+      to(batch)
+      batch.clear()
+    }
+    this.stop()
+  }
+
   /** Nothing goes on any more. */
   stop(): void {
     this.#timer?.cancel()

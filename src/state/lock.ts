@@ -6,7 +6,7 @@ import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { UnavailableError } from '../core/errors.ts'
-import { takeLock, type LockResult } from '../native/lock.ts'
+import { takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
 import type { Posix } from '../native/native.ts'
 
 /** The lock of a pin path; not beside the pins, because bpffs takes no files. */
@@ -27,9 +27,9 @@ export function tableLockFile(): string {
 }
 
 /** Takes the lock until it is released or the process ends; throws UnavailableError that names the owner. */
-export function lockOrFail(posix: Posix, file: string, what: string): () => void {
+export function lockOrFail(posix: Posix, file: string, what: string): HeldLock {
   const result = tryLock(posix, file, what)
-  if (result.kind === 'held') return result.release
+  if (result.kind === 'held') return result
   const owner = `the namegate with pid ${result.holder ?? 'unknown'}`
   throw new UnavailableError(
     `Cannot start: ${what} is in use by ${owner}: stop it, or use another one`,

@@ -29,7 +29,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-static int run_notify(const char *name)
+static void run_notify(const char *name)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	socklen_t length = offsetof(struct sockaddr_un, sun_path) + strlen(name);
@@ -126,7 +126,7 @@ static int run_activate(char *sockets, char **command)
 int main(int argc, char **argv)
 {
 	if (argc == 3 && strcmp(argv[1], "notify") == 0)
-		return run_notify(argv[2]);
+		run_notify(argv[2]);
 	if (argc > 3 && strcmp(argv[1], "activate") == 0)
 		return run_activate(argv[2], argv + 3);
 	return 2;

@@ -1,0 +1,163 @@
+// Messages between the daemon that ends and the one that goes on, over one local socket: each has a kind, octets and
+// descriptors. Nothing waits: what the kernel does not take is kept and tried again; what comes is read as it comes.
+// A message is one or more packets, so it may be of any length; its descriptors come with the first ones.
+
+import type { Clock } from '../core/clock.ts'
+import { errnoName, MESSAGE_FDS_MAX, type Posix } from '../native/native.ts'
+
+export interface Message {
+  readonly kind: number
+  readonly octets: Uint8Array
+  /** Ours from now on. */
+  readonly descriptors: readonly number[]
+}
+
+export interface ChannelOptions {
+  readonly posix: Posix
+  readonly clock: Clock
+  /** Its own from now on. */
+  readonly descriptor: number
+  readonly onMessage: (message: Message) => void
+  /** The other end is gone, or says what nobody understands. Called once, not after `close`. */
+  readonly onEnd: (reason: string) => void
+}
+
+/** Octets of a packet: kind, descriptors and length of the message in the first one, then what it says. */
+const PACKET_OCTETS = 64 * 1024
+const HEAD_OCTETS = 12
+const LENGTH_MAX = 16 * 1024 * 1024
+const AGAIN_MS = 1
+const EAGAIN = -11
+
+interface Packet {
+  readonly octets: Uint8Array
+  readonly descriptors: Int32Array
+}
+
+interface Incoming {
+  readonly kind: number
+  readonly octets: Uint8Array
+  readonly wanted: number
+  filled: number
+  readonly descriptors: number[]
+}
+
+export class Channel {
+  readonly #to: ChannelOptions
+  readonly #watch: object | number
+  readonly #packet = Buffer.alloc(PACKET_OCTETS)
+  readonly #descriptors = new Int32Array(MESSAGE_FDS_MAX + 1)
+  readonly #waiting: Packet[] = []
+  #incoming: Incoming | undefined
+  #isTrying = false
+  #isOpen = true
+
+  constructor(options: ChannelOptions) {
+    this.#to = options
+    this.#watch = options.posix.linkWatch(options.descriptor, () => this.#receive(), 1)
+  }
+
+  /** Whether everything that was sent is with the kernel. */
+  get isSent(): boolean {
+    return this.#waiting.length === 0
+  }
+
+  /** Process id of the other end; 0: the kernel doesn't say. */
+  get peer(): number {
+    const found = this.#to.posix.localPeer(this.#to.descriptor)
+    return typeof found === 'number' ? 0 : found[0]
+  }
+
+  /** Octets are copied; the descriptors must stay open until it is sent. */
+  send(kind: number, octets: Uint8Array, descriptors: readonly number[] = []): void {
+    let sent = 0
+    let given = 0
+    let isFirst = true
+    while (isFirst || sent < octets.length || given < descriptors.length) {
+      const head = isFirst ? HEAD_OCTETS : 1
+      const part = octets.subarray(sent, sent + PACKET_OCTETS - head)
+      const fds = descriptors.slice(given, given + MESSAGE_FDS_MAX)
+      const packet = Buffer.alloc(head + part.length)
+      if (isFirst) {
+        packet.writeUInt32LE(kind, 0)
+        packet.writeUInt32LE(octets.length, 4)
+        packet.writeUInt32LE(descriptors.length, 8)
+      }
+      packet.set(part, head)
+      this.#waiting.push({ octets: packet, descriptors: Int32Array.from(fds) })
+      sent += part.length
+      given += fds.length
+      isFirst = false
+    }
+    this.#push()
+  }
+
+  close(): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    const { posix, descriptor } = this.#to
+    if (typeof this.#watch === 'object') posix.linkUnwatch(this.#watch)
+    posix.closeFd(descriptor)
+  }
+
+  #push(): void {
+    const { posix, descriptor, clock } = this.#to
+    for (let next = this.#waiting[0]; next !== undefined && this.#isOpen; next = this.#waiting[0]) {
+      const { octets, descriptors } = next
+      const result = posix.messageSend(descriptor, octets, descriptors, descriptors.length)
+      if (result === EAGAIN) {
+        if (this.#isTrying) return
+        this.#isTrying = true
+        clock.after(AGAIN_MS, () => {
+          this.#isTrying = false
+          this.#push()
+        })
+        return
+      }
+      if (result < 0) return this.#end(errnoName(result))
+      this.#waiting.shift()
+    }
+  }
+
+  #receive(): void {
+    const { posix, descriptor } = this.#to
+    while (this.#isOpen) {
+      const got = posix.messageReceive(descriptor, this.#packet, this.#descriptors)
+      if (got === EAGAIN) return
+      if (got <= 0) return this.#end(got === 0 ? 'it ended' : errnoName(got))
+      const message = this.#take(got)
+      if (message === 'unknown') return this.#end('it speaks another language')
+      if (message !== undefined) this.#to.onMessage(message)
+    }
+  }
+
+  /** The message that a packet completes; undefined when there is more to come. */
+  #take(got: number): Message | 'unknown' | undefined {
+    const packet = this.#packet
+    const isFirst = this.#incoming === undefined
+    if (isFirst && (got < HEAD_OCTETS || packet.readUInt32LE(4) > LENGTH_MAX)) return 'unknown'
+    const incoming = (this.#incoming ??= {
+      kind: packet.readUInt32LE(0),
+      octets: new Uint8Array(packet.readUInt32LE(4)),
+      wanted: packet.readUInt32LE(8),
+      filled: 0,
+      descriptors: [],
+    })
+    const head = isFirst ? HEAD_OCTETS : 1
+    if (got - head > incoming.octets.length - incoming.filled) return 'unknown'
+    incoming.octets.set(packet.subarray(head, got), incoming.filled)
+    incoming.filled += got - head
+    const count = this.#descriptors[0]!
+    incoming.descriptors.push(...this.#descriptors.subarray(1, 1 + count))
+    const isWhole = incoming.filled === incoming.octets.length
+    if (!isWhole || incoming.descriptors.length < incoming.wanted) return undefined
+    this.#incoming = undefined
+    return incoming
+  }
+
+  #end(reason: string): void {
+    if (!this.#isOpen) return
+    this.close()
+    this.#to.onEnd(reason)
+  }
+}

@@ -1,0 +1,266 @@
+// `run --take-over`: another process goes on with the sockets, the connections and the queries of the one that runs,
+// and no client notices. When the successor fails the one before goes on.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { isBuilt } from '../../src/native/native.ts'
+import { TcpClient, until } from '../support/client.ts'
+import { canUseSteadyDns } from '../support/steady-dns.ts'
+import { endpointsText, policyText } from '../support/daemon-files.ts'
+import { DaemonFolder, PROGRAM, RunningDaemon } from '../support/daemon-process.ts'
+import type { DnsClient } from '../support/dns-client.ts'
+import { readAnswer } from '../support/dns-client.ts'
+import { LabProcess } from '../support/lab-process.ts'
+import { Supervise } from '../support/supervise.ts'
+import {
+  answering,
+  answerTo,
+  FakeUpstream,
+  frame,
+  queryFor,
+  type SeenQuery,
+} from '../support/upstream.ts'
+
+const skip = isBuilt('posix') && isBuilt('udp') && isBuilt('tcp') ? false : 'no native part'
+const TAKE_OVER = ['run', '--take-over', '--config', 'namegate.yaml']
+
+let upstream: FakeUpstream
+before(async () => (upstream = await FakeUpstream.start()))
+after(async () => await upstream.stop())
+
+const CONFIG = (): Readonly<Record<string, string>> => ({
+  upstreams: `{ servers: ["127.0.0.1:${upstream.port}"], timeout: 20s }`,
+})
+
+/** A folder, daemons in it, clients of theirs; all of it ended whatever happens. */
+class Site {
+  readonly folder = new DaemonFolder({
+    files: {
+      'policy.yaml': policyText('web', ['*.example']),
+      'endpoints.yaml': endpointsText({ one: '127.0.0.1' }),
+    },
+    config: CONFIG(),
+  })
+  readonly #ends: (() => Promise<void> | void)[] = []
+  first: RunningDaemon | undefined
+
+  async serve(): Promise<RunningDaemon> {
+    const daemon = await this.folder.serve()
+    this.first = daemon
+    this.later(async () => await daemon.process.stop())
+    return daemon
+  }
+
+  successor(env: Readonly<Record<string, string>> = {}): RunningDaemon {
+    const child = new LabProcess(PROGRAM, TAKE_OVER, { cwd: this.folder.path, env })
+    this.later(async () => await child.stop())
+    return new RunningDaemon(child, this.folder.in('admin.sock'))
+  }
+
+  falseSuccessor(): LabProcess {
+    const script = fileURLToPath(new URL('../support/false-successor.ts', import.meta.url))
+    const args = ['--import', 'tsx', script, this.folder.path]
+    const child = new LabProcess(process.execPath, args)
+    this.later(async () => await child.stop())
+    return child
+  }
+
+  /** The same config with other policies. */
+  configure(policies: string): void {
+    this.folder.configure({ ...CONFIG(), policies })
+  }
+
+  async client(daemon: RunningDaemon): Promise<DnsClient> {
+    const client = await daemon.client()
+    this.later(() => client.close())
+    return client
+  }
+
+  async tcp(daemon: RunningDaemon): Promise<TcpClient> {
+    const client = await TcpClient.open(daemon.port)
+    this.later(() => client.close())
+    return client
+  }
+
+  later(end: () => Promise<void> | void): void {
+    this.#ends.push(end)
+  }
+
+  async close(): Promise<void> {
+    for (const end of this.#ends.reverse()) await end()
+    this.folder.remove()
+    upstream.behaviour = answering
+  }
+}
+
+async function withSite(run: (site: Site) => Promise<void>): Promise<void> {
+  const site = new Site()
+  try {
+    await run(site)
+  } finally {
+    await site.close()
+  }
+}
+
+/** Keeps what is asked until it is told to answer. */
+function hold(): { readonly held: SeenQuery[]; readonly release: () => void } {
+  const held: SeenQuery[] = []
+  upstream.behaviour = (query) => void held.push(query)
+  return {
+    held,
+    release: () => {
+      upstream.behaviour = answering
+      for (const query of held.splice(0)) query.send(answerTo(query))
+    },
+  }
+}
+
+function asked(held: readonly SeenQuery[], ...names: readonly string[]): boolean {
+  return names.every((name) => held.some((query) => query.name === name))
+}
+
+describe('run --take-over', { skip }, () => {
+  test('goes on with sockets, connections and queries in flight, and the first one ends with 0', async () => {
+    await withSite(async (site) => {
+      const first = await site.serve()
+      const client = await site.client(first)
+      const [whole, parted] = [await site.tcp(first), await site.tcp(first)]
+      assert.equal((await client.ask('warm.example')).rcode, 'NOERROR')
+      const { held, release } = hold()
+      const inFlight = client.ask('held.example')
+      whole.send(queryFor('held-tcp.example', { id: 1 }))
+      const message = frame(queryFor('parted.example', { id: 2 }))
+      parted.socket.write(message.subarray(0, 9))
+      await until('both are asked', () => asked(held, 'held.example', 'held-tcp.example'))
+      const second = site.successor()
+      await second.process.untilOutput(/namegate serves/, 60_000)
+      await first.process.untilOutput(/another process goes on/)
+      parted.socket.write(message.subarray(9))
+      await until('the new one asks for its own', () => asked(held, 'parted.example'))
+      assert.equal(first.process.running, true, 'it waits for what it asked')
+      release()
+      assert.equal((await inFlight).rcode, 'NOERROR')
+      await Promise.all([whole.atLeast(1), parted.atLeast(1)])
+      assert.equal(readAnswer(whole.received[0] ?? Buffer.alloc(12)).rcode, 'NOERROR')
+      assert.equal((await first.process.ended(8000))?.code, 0)
+      // What came by the first one is known to the second.
+      const names = (await second.get('/v1/names')).text
+      for (const name of ['held.example', 'held-tcp.example', 'parted.example'])
+        assert.match(names, new RegExp(name))
+      assert.equal((await client.ask('after.example')).rcode, 'NOERROR')
+      whole.send(queryFor('after-tcp.example', { id: 3 }))
+      await whole.atLeast(2)
+      assert.equal((await site.folder.namegate('status')).code, 0)
+    })
+  })
+
+  test('can be done again and again, and the last one ends as always', async () => {
+    await withSite(async (site) => {
+      let daemon = await site.serve()
+      const client = await site.client(daemon)
+      for (let i = 0; i < 3; i++) {
+        const next = site.successor()
+        await next.process.untilOutput(/namegate serves/, 60_000)
+        assert.equal((await daemon.process.ended(8000))?.code, 0, `daemon ${i}`)
+        assert.equal((await client.ask(`round-${i}.example`)).rcode, 'NOERROR')
+        daemon = next
+      }
+      daemon.process.kill('SIGTERM')
+      assert.equal((await daemon.process.ended(8000))?.code, 0)
+    })
+  })
+
+  for (const how of ['dies', 'hangs'] as const) {
+    test(`leaves the first one in charge when the successor ${how}, and loses nothing`, async () => {
+      await withSite(async (site) => {
+        const first = await site.serve()
+        const client = await site.client(first)
+        const tcp = await site.tcp(first)
+        const { held, release } = hold()
+        const inFlight = client.ask('held.example')
+        await until('it is asked', () => asked(held, 'held.example'))
+        tcp.send(queryFor('tcp.example', { id: 3 }))
+        await until('it is asked', () => asked(held, 'tcp.example'))
+        const successor = site.falseSuccessor()
+        await successor.untilOutput(/given 1 listeners, 1 connections/, 60_000)
+        const meanwhile = client.ask('meanwhile.example')
+        tcp.send(queryFor('meanwhile-tcp.example', { id: 4 }))
+        if (how === 'dies') successor.kill('SIGKILL')
+        await first.process.untilOutput(/the successor failed, this daemon goes on/, 20_000)
+        assert.notEqual(await successor.ended(5000), undefined, 'nobody else may write')
+        release()
+        assert.equal((await inFlight).rcode, 'NOERROR')
+        assert.equal((await meanwhile).rcode, 'NOERROR')
+        await tcp.atLeast(2)
+        const third = site.successor()
+        await third.process.untilOutput(/namegate serves/, 60_000)
+        assert.equal((await first.process.ended(8000))?.code, 0)
+        assert.equal((await client.ask('third.example')).rcode, 'NOERROR')
+      })
+    })
+  }
+
+  test('ends with 2 on broken policies before anything is given', async () => {
+    await withSite(async (site) => {
+      const first = await site.serve()
+      site.folder.write('broken.yaml', 'kind: Nonsense\n')
+      site.configure('{ paths: [policy.yaml, broken.yaml] }')
+      const ended = await site.successor().process.ended(60_000)
+      assert.equal(ended?.code, 2, ended?.stderr)
+      assert.doesNotMatch(first.process.stderr, /the successor failed/)
+      assert.equal((await (await site.client(first)).ask('still.example')).rcode, 'NOERROR')
+    })
+  })
+
+  test('ends with 3 when nobody runs, and when a listener of the running one is missing', async () => {
+    await withSite(async (site) => {
+      const alone = site.successor()
+      const ended = await alone.process.ended(60_000)
+      assert.equal(ended?.code, 3)
+      assert.match(ended.stderr, /Cannot take over by .*: no daemon answers there/)
+      const first = await site.serve()
+      const client = await site.client(first)
+      const { path } = site.folder
+      site.folder.configure({
+        ...CONFIG(),
+        listeners: '[{ address: 127.0.0.2, port: 0 }]',
+      })
+      const other = new LabProcess(PROGRAM, TAKE_OVER, { cwd: path })
+      const refused = await other.ended(60_000)
+      assert.equal(refused?.code, 3, refused?.stderr)
+      assert.match(refused.stderr, /no listener for 4 127\.0\.0\.1 port \d+ \(explicit\)/)
+      assert.equal((await client.ask('still.example')).rcode, 'NOERROR')
+    })
+  })
+
+  test(
+    'tells the supervisor who the main process is',
+    { skip: canUseSteadyDns() ?? false },
+    async () => {
+      await withSite(async (site) => {
+        const supervise = new Supervise()
+        site.later(() => supervise.close())
+        const heard = await supervise.notify(site.folder.in('notify'))
+        site.later(async () => await heard.stop())
+        const env = { NOTIFY_SOCKET: site.folder.in('notify'), WATCHDOG_USEC: '1000000' }
+        const first = new RunningDaemon(
+          supervise.run(site.folder, env),
+          site.folder.in('admin.sock'),
+        )
+        site.later(async () => await first.process.stop())
+        await heard.untilOutput(/^READY=1$/m, 60_000)
+        const second = site.successor()
+        await second.process.untilOutput(/namegate serves/, 60_000)
+        await heard.untilOutput(new RegExp(`^MAINPID=${second.process.pid} \\| STATUS=`, 'm'))
+        assert.equal((await first.process.ended(8000))?.code, 0)
+        const from = heard.stdout.length
+        await until(
+          'the second one feeds the watchdog',
+          () => heard.stdout.indexOf('WATCHDOG=1', from) > 0,
+        )
+        assert.doesNotMatch(heard.stdout, /STOPPING/)
+      })
+    },
+  )
+})
