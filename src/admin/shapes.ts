@@ -3,7 +3,7 @@
 // selector texts are lower-case without final dot.
 
 import type { RestartPhase } from '../control/restart.ts'
-import type { FlowKind } from '../control/flow-ring.ts'
+import type { FlowKind } from '../control/flow-kinds.ts'
 
 export interface EndpointShape {
   readonly id: number

@@ -7,7 +7,7 @@ import { widthOf } from '../core/ip.ts'
 import type { DatapathEvent } from '../datapath/datapath.ts'
 import type { CoreState } from './core-state.ts'
 import { namesOf } from './explain/known-addresses.ts'
-import type { PacketFlow } from './flow-ring.ts'
+import type { PacketFlow } from './flow-kinds.ts'
 import type { PolicyControl } from './policy-control.ts'
 
 /** Names of a peer that are recorded; those that the endpoint itself asked come first. */

@@ -2,7 +2,8 @@
 // always a constant: adding a flow allocates nothing.
 
 import type { Clock } from '../core/clock.ts'
-import { FLOW_KINDS, type FlowKind, type FlowRing } from '../control/flow-ring.ts'
+import { FLOW_KINDS, type FlowKind } from '../control/flow-kinds.ts'
+import type { FlowRing } from '../control/flow-ring.ts'
 import type { QueryView } from '../dns/query.ts'
 import type { MessageBatch } from './batch.ts'
 import type { InFlightTable } from './in-flight.ts'

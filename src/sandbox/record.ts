@@ -3,7 +3,8 @@
 // was answered for. Bounded; what goes beyond is counted. Looked at once a second, and at the end.
 
 import type { CoreState } from '../control/core-state.ts'
-import type { FlowDetails, FlowRing } from '../control/flow-ring.ts'
+import type { FlowDetails } from '../control/flow-kinds.ts'
+import type { FlowRing } from '../control/flow-ring.ts'
 import { formatAddress, type Family } from '../core/ip.ts'
 import { formatProtocol, TCP, UDP } from '../core/protocol.ts'
 import type { Flow } from '../native/conntrack.ts'

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { widthOf } from '../../../src/core/ip.ts'
 import { hashOctets } from '../../../src/core/name.ts'
-import { FLOW_KINDS } from '../../../src/control/flow-ring.ts'
+import { FLOW_KINDS } from '../../../src/control/flow-kinds.ts'
 import { prefixOf, wireOf } from '../../support/node.ts'
 import { canonicalAddress } from './addresses.ts'
 import { judge, sendOn } from './packets.ts'
