@@ -14,6 +14,7 @@ import type { Datapath } from '../../../src/datapath/datapath.ts'
 import { EbpfDatapath } from '../../../src/datapath/ebpf/adapter.ts'
 import { detachAll } from '../../../src/datapath/ebpf/pins.ts'
 import { MemoryDatapath } from '../../../src/datapath/memory/memory.ts'
+import type { NameBounds } from '../../../src/names/room.ts'
 import { isBuilt, loadBpf, loadPosix } from '../../../src/native/native.ts'
 import { parseMatchPattern } from '../../../src/policy/pattern.ts'
 import type { Policy, Rule } from '../../../src/policy/rule.ts'
@@ -31,7 +32,7 @@ export interface World {
 
 const IDLE = { tcpIdleMs: 21_600_000, udpIdleMs: 180_000 }
 
-export function mkMemory(): Datapath {
+export function mkMemory(): MemoryDatapath {
   return new MemoryDatapath({
     clock: systemClock,
     prefixesMax: PAIRS + 400_000,
@@ -52,7 +53,12 @@ export function mkEbpf(): { readonly datapath: Datapath; remove(): void } | unde
   return { datapath, remove: () => void detachAll(bpf, pinPath) }
 }
 
-export function mkWorld(datapath: Datapath, policies: readonly Policy[], endpoints = 1): World {
+export function mkWorld(
+  datapath: Datapath,
+  policies: readonly Policy[],
+  endpoints = 1,
+  bounds: Partial<NameBounds> = {},
+): World {
   const restored = datapath.start()
   const core = new CoreState({
     clock: systemClock,
@@ -65,6 +71,7 @@ export function mkWorld(datapath: Datapath, policies: readonly Policy[], endpoin
         'names-per-wildcard': PAIRS,
         'names-per-address': PAIRS,
         'pairs-per-endpoint': PAIRS,
+        ...bounds,
       }),
       dynamicIdentities: 4096,
       dynamicIdentitiesPerEndpoint: 4096,

@@ -1,0 +1,54 @@
+// The load of cilium#48359: 600,000 names on shared addresses to which a connection is open, so that none of them goes when its time
+// is over. Meanwhile answers come in for others; at two thirds the connections close, and all 600,000 go. No answer may wait
+// longer than 20 ms for that.
+
+import { mkMemory, mkName, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
+import { runSoak } from './support/soak.ts'
+import { ConnectedPeers } from './support/connected-peers.ts'
+
+const NAMES = 600_000
+const SHARED = 6
+const ANSWERS = 2_000
+/** Other names, each with an address of its own. */
+const OTHERS = 20_000
+const LATE_MAX_MS = 20
+
+const peers = new ConnectedPeers(mkMemory())
+const world = mkWorld(peers.datapath, [mkPolicy('p', ['**.bench.test'])])
+const [endpoint] = world.ids
+if (endpoint === undefined) throw new Error('Cannot learn: no endpoint')
+const octets = new Uint8Array(16)
+for (let i = 0; i < SHARED; i++) {
+  setAddress(octets, i)
+  peers.open(endpoint, octets)
+}
+for (let i = 0; i < NAMES; i++) {
+  setAddress(octets, i % SHARED)
+  world.core.names.learn(endpoint, mkName(`host-${i}.apps.bench.test`), 4, octets, 0, 1)
+  if (i % 64 === 0) world.core.committer.commit()
+}
+world.core.committer.commit()
+let next = 0
+
+await runSoak({
+  name: 'shared',
+  about: `${NAMES} names on ${SHARED} addresses with an open connection, ${ANSWERS} answers a second for others`,
+  world,
+  answersPerSecond: ANSWERS,
+  answer() {
+    const i = next++ % OTHERS
+    setAddress(octets, SHARED + i)
+    world.core.names.learn(endpoint, mkName(`other-${i}.apps.bench.test`), 4, octets, 0, 2)
+  },
+  everySecond(second, seconds) {
+    if (second === Math.floor((seconds * 2) / 3)) peers.closeAll()
+  },
+  figures({ pairs, worstMs }) {
+    const kept = pairs[Math.floor(pairs.length / 2)] ?? 0
+    return [
+      { name: 'pairs that connections kept', value: kept, unit: '' },
+      { name: 'pairs at the end', value: pairs.at(-1) ?? 0, unit: '', limit: OTHERS },
+      { name: 'answers late, worst', value: Math.max(...worstMs), unit: 'ms', limit: LATE_MAX_MS },
+    ]
+  },
+})
