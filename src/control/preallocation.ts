@@ -76,7 +76,7 @@ export class Preallocation {
     if (selector.kind !== 'fqdn') return
     this.#noted.add(selector)
     if (selector.pattern.kind !== 'exact') this.#patterns.push(selector)
-    else if (this.#isThere(selector)) this.#exact.add(selector)
+    else if (this.#gives(selector)) this.#exact.add(selector)
     else this.#exact.remove(selector)
   }
 
@@ -87,7 +87,7 @@ export class Preallocation {
     for (const selector of this.#noted) {
       if (++n % PER_LOOK === 0 && this.#core.clock.now() >= until) return false
       this.#noted.delete(selector)
-      const own = this.#isThere(selector) ? this.#ownSets(selector) : []
+      const own = this.#gives(selector) ? this.#ownSets(selector) : []
       const held = this.#hold(this.#bySelector.get(selector) ?? [], this.#wantedSets(own))
       if (held.length === 0) this.#bySelector.delete(selector)
       else this.#bySelector.set(selector, held)
@@ -105,8 +105,9 @@ export class Preallocation {
     if (isOther) this.#named = this.#hold(this.#named, this.#wantedSets([around.named]))
   }
 
-  #isThere(selector: FqdnSelector): boolean {
-    return this.#core.selectors.get(selector.id) === selector
+  /** Whether names get its label; one that does not has the set of another one, if any. */
+  #gives(selector: FqdnSelector): boolean {
+    return this.#core.selectorLabels.has(selector)
   }
 
   #noteAll(): void {

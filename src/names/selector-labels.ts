@@ -37,6 +37,11 @@ export class SelectorLabels implements NameLabeller {
     for (const { set } of this.#given.values()) yield set
   }
 
+  /** Whether names that the selector matches carry its label. */
+  has({ id }: FqdnSelector): boolean {
+    return this.#given.has(id)
+  }
+
   /** Makes names that the selector matches carry its label; nothing when they do. */
   ensure(selector: FqdnSelector): void {
     if (this.#given.has(selector.id)) return
