@@ -1,0 +1,147 @@
+// What `policy suggest` does with flows that are wrong, cut short, incomplete or random.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import fc from 'fast-check'
+import { InvalidInputError, UnavailableError } from '../../src/core/errors.ts'
+import { loadPolicies } from '../../src/policy/load.ts'
+import { FlowFolder, mkLine, NODE_1, NODE_2, suggest, WORLD } from '../support/flow-lines.ts'
+
+describe('policySuggestCommand', () => {
+  let flows: FlowFolder
+  before(() => {
+    flows = new FlowFolder()
+  })
+  after(() => flows.remove())
+
+  it('says of malformed lines where they are and what was expected', async () => {
+    const rows: readonly (readonly [line: string, expected: string])[] = [
+      ['{"kind":"ans', 'found no JSON, expected one JSON object a line'],
+      ['[]', 'found a list, expected a JSON object'],
+      ['{}', 'kind: found nothing, expected a text'],
+      ['{"kind":"asked"}', 'kind: found "asked", expected one of answered, audited,'],
+      [mkLine({ name: 'a.b', time: 'now' }), 'time: found "now", expected a time such as'],
+      [mkLine({ name: 'a.b', count: -1 }), 'count: found a number, expected a whole number from 0'],
+      [mkLine({ peer: 'a.b' }), 'peer: found "a.b", expected an address'],
+      [
+        mkLine({ peer: '192.0.2.1', port: 65536 }),
+        'port: found a number, expected a whole number from 0 to 65535',
+      ],
+      [
+        mkLine({ name: 'a.b', endpoint: 'x\n    - {}' }),
+        'endpoint: found "x\\n    - {}", expected a text without control',
+      ],
+      [
+        mkLine({ name: 'a.b' }).replace('["external:app=shop"]', '"x"'),
+        'endpointLabels: found "x", expected a list',
+      ],
+    ]
+    for (const [line, expected] of rows) {
+      const file = flows.put('bad.jsonl', [mkLine({ name: 'a.b' }), '\n', `${line.trimEnd()}\n`])
+      await assert.rejects(suggest('--flows', file), (error: unknown) => {
+        assert.ok(error instanceof InvalidInputError)
+        const [fault, ...others] = error.faults
+        assert.deepEqual(others, [])
+        assert.deepEqual(fault?.position, { file, line: 3, column: 1 })
+        assert.ok(fault.message.startsWith(expected), `${fault.message} for ${line}`)
+        return true
+      })
+    }
+    await assert.rejects(suggest('--flows', join(flows.path, 'nowhere')), /cannot read: ENOENT/)
+    await assert.rejects(suggest('--flows', flows.path), /found no flows-\*\.jsonl in this folder/)
+  })
+
+  it('passes over a last line that was cut short, and says so', async () => {
+    const file = flows.put('cut.jsonl', [
+      mkLine({ name: 'a.example' }),
+      mkLine({ name: 'b.example' }).slice(0, 40),
+    ])
+    const { code, out, err } = await suggest('--flows', file)
+    assert.equal(code, 0)
+    assert.match(out, /matchName: a\.example/)
+    assert.match(err, /cut\.jsonl:2: the last line is cut short and passed over/)
+  })
+
+  it('says when flows were not recorded, and which endpoints no policy can select', async () => {
+    const lost = '{"time":"2026-01-02T03:04:05.678Z","kind":"lost","endpoint":null,"count":12}\n'
+    const bare = mkLine({ name: 'a.example' }).replace('["external:app=shop"]', '[]')
+    const { out, err } = await suggest('--flows', flows.put('bare.jsonl', [lost, bare]))
+    assert.equal(out, '')
+    assert.match(err, /12 flows were not recorded: something may be missing/)
+    assert.match(err, /no policy can select endpoints without labels: shop-1/)
+  })
+
+  it('reads the folder of a daemon, oldest file first', async () => {
+    const state = mkdtempSync(join(tmpdir(), 'suggest-state-'))
+    writeFileSync(join(state, 'flows-0000000002.jsonl'), NODE_2.join(''))
+    writeFileSync(join(state, 'flows-0000000001.jsonl'), NODE_1.join(''))
+    const { out } = await suggest('--flows', state)
+    assert.equal(out, (await suggest(...flows.nodes('n1', 'n2'))).out)
+    rmSync(state, { recursive: true })
+  })
+
+  it('refuses wrong use, and says when there is no daemon to ask', async () => {
+    for (const words of [
+      ['--collapse', '1'],
+      ['--format', 'xml'],
+      ['--labels', '='],
+      ['--labels', ','],
+    ]) {
+      assert.equal((await suggest(...flows.nodes('n1'), ...words)).code, 2, words.join(' '))
+    }
+    await assert.rejects(suggest('--socket', join(flows.path, 'none.sock')), UnavailableError)
+  })
+
+  it('for random flows gives policies that the loader takes, after which nothing is missing', async () => {
+    const name = fc.constantFrom(
+      'a.x.example',
+      'b.x.example',
+      'c.x.example',
+      'd.example',
+      'e.example',
+      '8.8.example',
+    )
+    const app = fc.constantFrom('shop', 'true', "it's", 'a b')
+    const asked = fc.record({ name, app })
+    // Who an address is does not change within a recording.
+    const peer = fc.constantFrom(
+      { peer: '192.0.2.1', labels: WORLD },
+      { peer: '2001:db8::1', labels: ['reserved:world', 'reserved:world-ipv6'] },
+      { peer: '10.0.9.1', labels: ['k8s:app=db'] },
+      { peer: '10.0.9.2', labels: ['external:vm=1', 'k8s:io.kubernetes.pod.namespace=prod'] },
+    )
+    const reached = fc
+      .record({
+        peer,
+        app,
+        port: fc.constantFrom(80, 443, 8443),
+        protocol: fc.constantFrom('TCP', 'UDP', 'SCTP'),
+        names: fc.uniqueArray(name, { maxLength: 3 }),
+      })
+      .map(({ peer: who, ...rest }) => ({ ...rest, ...who }))
+    const collapse = fc.constantFrom('2', '3', '64')
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof(asked, reached), { maxLength: 12 }),
+        collapse,
+        async (random, from) => {
+          const file = flows.put('random.jsonl', random.map(mkLine))
+          const args = ['--flows', file, '--collapse', from]
+          const { out } = await suggest(...args)
+          assert.deepEqual(loadPolicies(out, 'random.yaml').faults, [])
+          if (out === '') return
+          const policy = flows.put('random.yaml', [out])
+          assert.equal(
+            (await suggest(...args, '--policies', policy)).out,
+            '',
+            readFileSync(policy, 'utf8'),
+          )
+        },
+      ),
+      { numRuns: 25 },
+    )
+  })
+})
