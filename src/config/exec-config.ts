@@ -17,9 +17,10 @@ export interface ExecConfigOptions {
 
 /** One command's: smaller tables are made sooner. What happens at a bound is the same (SEMANTICS 6). */
 export const EXEC_LIMITS: Partial<Limits> = {
-  pairs: 50_000,
-  'dynamic-identities': 20_000,
-  'static-identities': 20_000,
+  pairs: 20_000,
+  selectors: 10_000,
+  'dynamic-identities': 10_000,
+  'static-identities': 10_000,
   'policy-entries': 16_384,
   endpoints: 16,
   resources: 16,
