@@ -27,8 +27,6 @@ import { PolicyHolds } from './policy-holds.ts'
 import { Preallocation } from './preallocation.ts'
 import { SharedRulesCache, type SharedRules, type Wanted } from './shared-rules.ts'
 
-export type { SharedRules } from './shared-rules.ts'
-
 export interface PolicyControlOptions {
   readonly core: CoreState
   /** Of endpoints whose labels say nothing else. */

@@ -4,7 +4,8 @@
 // for the nearest one.
 
 import type { CoreState } from '../core-state.ts'
-import type { PolicyControl, SharedRules } from '../policy-control.ts'
+import type { PolicyControl } from '../policy-control.ts'
+import type { SharedRules } from '../shared-rules.ts'
 import { decideAsking, reasonOfAsking } from './ask.ts'
 import { explainConnecting } from './connecting.ts'
 import type { Asker, Explanation, Question } from './explanation.ts'
