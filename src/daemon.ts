@@ -27,8 +27,9 @@ import {
   ownTraffic,
   serversOf,
 } from './daemon-parts.ts'
-import type { Datapath, DatapathDump, DatapathEvent, Mode } from './datapath/datapath.ts'
-import { errnoName, isBuilt, loadPosix } from './native/native.ts'
+import { tellAdopted, tellFallbacks, tellHooks, tellMode } from './daemon-news.ts'
+import type { Datapath, DatapathDump, Mode } from './datapath/datapath.ts'
+import { isBuilt, loadPosix } from './native/native.ts'
 import type { Interception } from './intercept/interception.ts'
 import { interfacesOf, openInterception } from './open-interception.ts'
 import { DnsProxy } from './proxy/dns-proxy.ts'
@@ -40,9 +41,6 @@ import type { ResourceKeeper } from './sources/api-resources.ts'
 import { ConfigSources } from './sources/config-sources.ts'
 import { nodeAddresses } from './sources/node-addresses.ts'
 import type { Log } from './telemetry/log.ts'
-
-const NO_IDENTITIES =
-  'identities of answers are used up: addresses get fewer labels than their names have'
 
 export interface DaemonOptions {
   readonly config: Config
@@ -102,8 +100,8 @@ export class Daemon {
     this.servers = options.servers ?? serversOf(config)
     this.#restored = datapath.start()
     const node = nodeAddresses()
-    this.#keeping = new Keeping(options.kept, config.limits.pairs)
-    const keeping = this.#keeping
+    const keeping = new Keeping(options.kept, config.limits.pairs)
+    this.#keeping = keeping
     const core = makeCore(config, clock, datapath, this.#restored, node, keeping)
     this.core = core
     this.policies = makePolicies(config, core)
@@ -131,21 +129,16 @@ export class Daemon {
     this.housekeeping = new Housekeeping({
       core,
       transition: this.transition,
-      onEvent: (event) => this.#onEvent(event),
+      onEvent: (event) => this.flows.addPacket(clock.wall(), packetFlowOf(this, event)),
       onHooks: (changed) => this.#onHooks(changed),
-      onFallbacks: (count) => log.limited('identity-budget', { count }, NO_IDENTITIES),
+      onFallbacks: (count) => tellFallbacks(log, count),
       hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
     })
     this.audit = makeAudit(options)
     this.sources = this.#makeSources(options.resourceKeeper)
     this.proxy = this.#makeProxy(node, options)
-    this.interception = openInterception({
-      config,
-      clock,
-      log,
-      datapath,
-      servers: this.servers,
-    })
+    const { servers } = this
+    this.interception = openInterception({ config, clock, log, datapath, servers })
     this.readiness = this.#makeReadiness()
   }
 
@@ -209,15 +202,13 @@ export class Daemon {
     const before = this.#mode
     if (mode !== 'pinned') this.datapath.setMode(mode)
     this.#mode = this.datapath.readMode()
-    if (this.#mode === before) return
-    if (this.#mode === 'enforce') this.#log.info({ mode: this.#mode }, 'mode changed')
-    else this.#log.warn({ mode: this.#mode }, 'mode changed: policy denies nothing')
+    if (this.#mode !== before) tellMode(this.#log, this.#mode)
   }
 
   /** What keeps the daemon from being ready; empty when it is. */
   get notReady(): readonly string[] {
     const reasons: string[] = []
-    const { refused, isStalled } = this.core.committer
+    const { refused, watch } = this.core.committer
     if (!this.#bound) reasons.push('listeners are not bound')
     if (!this.policies.loaded) reasons.push('policy is not loaded')
     if (this.sources.isRefused) {
@@ -227,7 +218,8 @@ export class Daemon {
     const { state } = this.interception
     if (state.kind === 'failed') reasons.push(`interception: ${state.reason}`)
     if (refused > 0) reasons.push(`the datapath refuses ${refused} entries`)
-    if (isStalled) reasons.push('the datapath is stalled: a commit takes longer than a second')
+    if (watch.isStalled)
+      reasons.push('the datapath is stalled: a commit takes longer than a second')
     return reasons
   }
 
@@ -243,7 +235,9 @@ export class Daemon {
     this.#bound = true
     this.datapath.setListeners(this.proxy.listeners.entries)
     this.sources.apply()
-    this.#endAdoption()
+    // Whoever comes from now on is judged from its first packet.
+    this.adoption.end()
+    tellAdopted(this.#log, this.adoption, this.config.datapath)
     await this.transition.finished()
     this.#tellHooks(this.#endpointIds())
     this.datapath.fence(fencedPatterns(this.config))
@@ -279,25 +273,6 @@ export class Daemon {
     return new Set([...this.endpoints.registry].map(({ id }) => id))
   }
 
-  /** Whoever comes from now on is judged from its first packet. */
-  #endAdoption(): void {
-    const { counters, faults } = this.adoption
-    this.adoption.end()
-    const milliseconds = this.config.datapath.adoptExistingMs
-    const fields = { count: counters.flows, milliseconds }
-    const [errno] = faults
-    if (errno !== undefined) {
-      const message = 'open flows cannot be listed: only TCP is spared, by its segments'
-      this.#log.warn({ ...fields, reason: errnoName(errno) }, message)
-    } else if (counters.endpoints > 0 && this.datapath.kind !== 'memory') {
-      this.#log.info(fields, 'flows that are older than enforcement pass for a while')
-    }
-  }
-
-  #onEvent(event: DatapathEvent): void {
-    this.flows.addPacket(this.clock.wall(), packetFlowOf(this, event))
-  }
-
   /** Hooks came or went: whoever comes after another workload begins anew. */
   #onHooks(changed: readonly number[]): void {
     this.#tellHooks(changed)
@@ -316,15 +291,7 @@ export class Daemon {
     this.interception.interfacesChanged(interfacesOf(this.endpoints.registry))
   }
 
-  /** Tells of endpoints that are fenced now, and warns of those that should be and are not. */
   #tellHooks(endpoints: Iterable<number>): void {
-    for (const id of endpoints) {
-      const endpoint = this.endpoints.registry.byNumber(id)
-      if (endpoint === undefined || endpoint.hook.kind === 'none') continue
-      const hook = this.datapath.hookState(endpoint.id)
-      const fields = { endpoint: endpoint.name, hook }
-      if (hook.kind === 'attached') this.#log.info(fields, 'endpoint is fenced')
-      else if (hook.kind !== 'unfenced') this.#log.warn(fields, 'endpoint is not fenced')
-    }
+    tellHooks(this.#log, this.datapath, this.endpoints.registry, endpoints)
   }
 }

@@ -19,6 +19,7 @@ import type { SelectorCache } from '../identity/selector-cache.ts'
 import { ANY_IDENTITY } from '../identity/reserved.ts'
 import { ROW_CHANGED, ROW_UNDER_WAY, type IpCache } from '../ipcache/ipcache.ts'
 import type { Changes, CommitFailure, CommitResult, Datapath, EndpointEntry } from './datapath.ts'
+import { CommitWatch } from './commit-watch.ts'
 import { EndpointChanges } from './endpoint-changes.ts'
 import type { InheritedEntries } from './inherited-entries.ts'
 import { pairNumber, pairOf, type PolicyTurn } from './policy-changes.ts'
@@ -40,8 +41,6 @@ export interface CommitterOptions {
   readonly onNumbers?: ((allocated: readonly Identity[]) => void) | undefined
 }
 
-/** A commit that takes longer says that the datapath is stalled, in milliseconds. */
-const STALLED_MS = 1000
 /** Prefixes without all their labels that one `retry` looks at. */
 const HEALED_PER_RETRY = 4096
 const NONE: readonly CommitFailure[] = []
@@ -60,10 +59,7 @@ export class Committer {
   #incomplete: ReadonlySet<Identity> = new Set()
   #revision = 0
   #failures = 0
-  #stalls = 0
-  /** When the commit that is under way was given to the datapath. */
-  #since = 0
-  #isUnderWay = false
+  readonly #watch: CommitWatch
   /** Whether it is one of `commitExtra`. */
   #isExtra = false
   /** Whether a commit was asked for meanwhile. */
@@ -75,6 +71,7 @@ export class Committer {
   constructor(options: CommitterOptions) {
     this.#to = options
     this.#prefixes = new PrefixChanges(options)
+    this.#watch = new CommitWatch(options)
     options.datapath.onCommitted((result) => this.#ended(result))
   }
 
@@ -85,28 +82,18 @@ export class Committer {
 
   /** The revision that has all changes of now for which a commit was asked. */
   get desired(): Revision {
-    if (!this.#isUnderWay) return revision(this.#revision)
+    if (!this.#watch.isUnderWay) return revision(this.#revision)
     return revision(this.#revision + (this.#again ? 2 : 1))
   }
 
   /** Whether the datapath has not confirmed the last commit yet. */
   get isUnderWay(): boolean {
-    return this.#isUnderWay
+    return this.#watch.isUnderWay
   }
 
-  /** How long the datapath has been at the commit that is under way, in milliseconds; 0 when there is none. */
-  get underWayMs(): number {
-    return this.#isUnderWay ? this.#to.clock.now() - this.#since : 0
-  }
-
-  /** Whether the datapath does not come to an end with the commit that is under way. */
-  get isStalled(): boolean {
-    return this.underWayMs > STALLED_MS
-  }
-
-  /** How often it was so since the start. */
-  get stalls(): number {
-    return this.#stalls + (this.isStalled ? 1 : 0)
+  /** How long the datapath has been at it, and whether it comes to an end. */
+  get watch(): Pick<CommitWatch, 'underWayMs' | 'isStalled' | 'stalls'> {
+    return this.#watch
   }
 
   /** Entries refused since the start. */
@@ -144,7 +131,7 @@ export class Committer {
    * at work, which `isUnderWay` says: else an empty list means that all is in force.
    */
   commit(): readonly CommitFailure[] {
-    if (this.#isUnderWay) {
+    if (this.#watch.isUnderWay) {
       this.#again = true
       return NONE
     }
@@ -155,7 +142,7 @@ export class Committer {
     }
     const result = this.#to.datapath.commit(changes)
     if (result !== undefined) return this.#settle(result)
-    this.#begin()
+    this.#watch.begin()
     this.#prefixes.markUnderWay()
     for (const entry of this.#policy.upserts) this.#policyPairs.add(pairOf(entry))
     this.#to.labelSets.collect()
@@ -165,7 +152,7 @@ export class Committer {
   /** Writes what is not of the desired state, such as leftovers. `make` is called when the datapath is free. */
   commitExtra(make: () => Changes): void {
     this.#extra.push(make)
-    if (!this.#isUnderWay) this.#commitExtra()
+    if (!this.#watch.isUnderWay) this.#commitExtra()
   }
 
   /** Whether the entry of an address that was just learned is in force as wanted. */
@@ -179,7 +166,7 @@ export class Committer {
 
   /** Whether commits of now will bring what an endpoint is to be enforced to about an address, its policy included. */
   isPending(row: number, endpoint: EndpointId): boolean {
-    if (!this.#isUnderWay) return false
+    if (!this.#watch.isUnderWay) return false
     const { prefixes } = this.#to.ipcache
     const id = prefixes.identityOf(row)
     if (!this.#isComplete(id)) return false
@@ -243,20 +230,14 @@ export class Committer {
     }
   }
 
-  #begin(): void {
-    this.#isUnderWay = true
-    this.#since = this.#to.clock.now()
-  }
-
   /** The datapath is done with the commit that was under way: the next one, and whoever waits. */
   #ended(result: CommitResult): void {
-    invariant(this.#isUnderWay, 'a commit that ends was under way')
-    if (this.isStalled) this.#stalls++
-    this.#isUnderWay = false
+    invariant(this.#watch.isUnderWay, 'a commit that ends was under way')
+    this.#watch.end()
     if (this.#isExtra) this.#settleExtra(result)
     else this.#settle(result)
     this.#commitExtra()
-    if (this.#again && !this.#isUnderWay) {
+    if (this.#again && !this.#watch.isUnderWay) {
       this.#again = false
       this.commit()
     }
@@ -283,12 +264,12 @@ export class Committer {
   }
 
   #commitExtra(): void {
-    while (!this.#isUnderWay) {
+    while (!this.#watch.isUnderWay) {
       const make = this.#extra.shift()
       if (make === undefined) return
       const result = this.#to.datapath.commit(make())
       this.#isExtra = true
-      if (result === undefined) this.#begin()
+      if (result === undefined) this.#watch.begin()
       else this.#settleExtra(result)
     }
   }

@@ -28,8 +28,7 @@ function start(specs: readonly string[], disk: MemoryState, before: Before & { o
   const { clock, old, records = RECORDS, options = {} } = before
   const node = new Node({
     ...options,
-    sink: disk,
-    saved: disk.read(),
+    kept: { saved: disk.read(), sink: disk, bootAtZero: 0 },
     ...(clock === undefined ? {} : { clock }),
     recorder: old?.recorder,
   })

@@ -211,13 +211,13 @@ test('Committer.commitExtra makes its changes when the datapath is free, as thin
 test('Committer.underWayMs says for how long the datapath has been at a commit', () => {
   const { node, slow } = mkSlow()
   const { committer } = node.core
-  assert.equal(committer.underWayMs, 0)
+  assert.equal(committer.watch.underWayMs, 0)
   learn(node, 'a.x', '192.0.2.1')
   node.clock.advance(1500)
-  assert.equal(committer.underWayMs, 1500)
+  assert.equal(committer.watch.underWayMs, 1500)
   learn(node, 'b.x', '192.0.2.2')
   slow.end()
-  assert.equal(committer.underWayMs, 0, 'of the next one')
+  assert.equal(committer.watch.underWayMs, 0, 'of the next one')
   slow.end()
-  assert.equal(committer.underWayMs, 0)
+  assert.equal(committer.watch.underWayMs, 0)
 })

@@ -4,16 +4,12 @@
 import assert from 'node:assert/strict'
 import { EndpointControl, type EndpointRecord } from '../../src/control/endpoint-control.ts'
 import { CoreState } from '../../src/control/core-state.ts'
-import { ParkedPairs } from '../../src/control/parked-pairs.ts'
+import { Keeping, type KeptState } from '../../src/control/keeping.ts'
 import { PolicyControl } from '../../src/control/policy-control.ts'
 import { Restart } from '../../src/control/restart.ts'
-import { SavedEndpoints } from '../../src/control/saved-endpoints.ts'
-import type { SavedState } from '../../src/control/saved-state.ts'
-import { StateRecorder } from '../../src/control/state-recorder.ts'
-import type { SavedDocument, StateSink } from '../../src/control/state-sink.ts'
 import { Transition } from '../../src/control/transition.ts'
 import { formatFault } from '../../src/core/errors.ts'
-import { endpointId, identity, type EndpointId, type Identity } from '../../src/core/ids.ts'
+import type { EndpointId, Identity } from '../../src/core/ids.ts'
 import { formatPrefix, parsePrefix, widthOf, type Prefix } from '../../src/core/ip.ts'
 import { makeLimits } from '../../src/core/limits.ts'
 import { hashOctets, parseName } from '../../src/core/name.ts'
@@ -22,7 +18,6 @@ import type { HashedName } from '../../src/names/known-pairs.ts'
 import type { NameBounds } from '../../src/names/room.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
 import type { DefaultEgress } from '../../src/policy/default-egress.ts'
-import { PairLedger } from '../../src/names/pair-ledger.ts'
 import { IdentityLabels } from '../../src/policy/identity-labels.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
 import { parsePattern, type Pattern } from '../../src/policy/pattern.ts'
@@ -51,10 +46,8 @@ export interface NodeOptions {
   readonly rowsPerLook?: number
   readonly clock?: FakeClock
   readonly recorder?: Recorder | undefined
-  /** What an earlier daemon wrote down, besides what it left in the datapath. */
-  readonly saved?: SavedState
-  /** Writes down what outlives this node. */
-  readonly sink?: StateSink
+  /** What an earlier node wrote down, besides what it left in the datapath, and where this one writes. */
+  readonly kept?: KeptState
 }
 
 export class Node {
@@ -66,24 +59,21 @@ export class Node {
   readonly endpoints: EndpointControl
   readonly transition: Transition
   readonly restart: Restart
-  readonly stateRecorder: StateRecorder | undefined
 
   constructor(options: NodeOptions = {}) {
     this.clock = options.clock ?? new FakeClock()
     this.recorder = options.recorder ?? new Recorder()
     this.restored = this.recorder.start()
     const nodeAddresses = (options.nodeAddresses ?? []).map(prefixOf)
-    const { saved, sink } = options
-    const savedEndpoints = saved && new SavedEndpoints(saved)
     const pairs = options.pairs ?? 4096
-    const ledger = sink === undefined ? undefined : new PairLedger({ capacity: pairs })
+    const keeping = new Keeping(options.kept, pairs)
     this.core = new CoreState({
       clock: this.clock,
       datapath: this.recorder,
       restored: this.restored,
-      withheld: saved?.numbers.map(({ id, labels }) => ({ id: identity(id), labels })),
-      ledger,
-      onNumbers: (allocated) => this.stateRecorder?.numbers(allocated),
+      withheld: keeping.withheld,
+      ledger: keeping.ledger,
+      onNumbers: keeping.onNumbers,
       limits: {
         names: makeLimits({ ...options.bounds, pairs }),
         dynamicIdentities: options.dynamicIdentities ?? 4096,
@@ -111,32 +101,18 @@ export class Node {
       restored: this.restored,
       nodeAddresses,
       endpointsMax: 1024,
-      saved: savedEndpoints,
-      onDocument: (document) => this.stateRecorder?.document(document),
+      saved: keeping.endpoints,
+      onDocument: keeping.onDocument,
     })
     const rowsPerLook = options.rowsPerLook ?? 64
     this.transition = new Transition({ core, policies: this.policies, rowsPerLook })
-    const endpoints = (): Set<EndpointId> => {
-      return new Set([...this.endpoints.registry].map(({ id }) => id))
-    }
-    if (sink !== undefined && ledger !== undefined) {
-      const documents = (): readonly SavedDocument[] => this.endpoints.documents()
-      this.stateRecorder = new StateRecorder({ core, ledger, sink, bootAtZero: 0, documents })
-    }
+    keeping.begin(core, () => this.endpoints.documents())
     this.restart = new Restart({
       core,
       restored: this.restored,
-      parked:
-        saved &&
-        new ParkedPairs({
-          saved: saved.pairs,
-          names: core.names,
-          ledger,
-          bootAtZero: 0,
-          isKnown: (endpoint) => savedEndpoints?.isSame(endpointId(endpoint)) === true,
-        }),
+      parked: keeping.park(core, this.endpoints.registry),
       graceMs: 600_000,
-      endpoints,
+      endpoints: () => new Set([...this.endpoints.registry].map(({ id }) => id)),
     })
   }
 

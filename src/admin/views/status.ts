@@ -28,7 +28,7 @@ export function statusView(state: AdminState): StatusShape {
       revision: core.committer.revision,
       desiredRevision: core.committer.desired,
       refused,
-      stalled: core.committer.isStalled,
+      stalled: core.committer.watch.isStalled,
       held: state.releases.count,
     },
     policyRevision: policies.revision,

@@ -44,12 +44,12 @@ export function addDatapathMetrics(registry: Registry, sources: MetricsSources):
   addGauge(registry, {
     name: 'datapath_commit_under_way_seconds',
     help: 'How long the datapath has been at a commit; 0 when there is none',
-    read: () => committer.underWayMs / MS_PER_SECOND,
+    read: () => committer.watch.underWayMs / MS_PER_SECOND,
   })
   addCounter(registry, {
     name: 'datapath_stalls_total',
     help: 'Commits that took longer than a second',
-    read: () => committer.stalls,
+    read: () => committer.watch.stalls,
   })
   addGauge(registry, {
     name: 'datapath_refused_entries',

@@ -1,0 +1,53 @@
+// What the daemon says in its log of endpoints, their fences, and what policy is worth at the moment.
+
+import type { AdoptionControl } from './control/adoption-control.ts'
+import type { Config } from './config/config.ts'
+import type { Datapath, Mode } from './datapath/datapath.ts'
+import type { Endpoint, EndpointRegistry } from './endpoints/registry.ts'
+import { errnoName } from './native/native.ts'
+import type { Log } from './telemetry/log.ts'
+
+/** Tells which open flows are spared, after all of them were looked for. */
+export function tellAdopted(
+  log: Log,
+  { counters, faults }: AdoptionControl,
+  { kind, adoptExistingMs }: Config['datapath'],
+): void {
+  const fields = { count: counters.flows, milliseconds: adoptExistingMs }
+  const [errno] = faults
+  if (errno !== undefined) {
+    const message = 'open flows cannot be listed: only TCP is spared, by its segments'
+    log.warn({ ...fields, reason: errnoName(errno) }, message)
+  } else if (counters.endpoints > 0 && kind !== 'memory') {
+    log.info(fields, 'flows that are older than enforcement pass for a while')
+  }
+}
+
+/** Tells of endpoints that are fenced now, and warns of those that should be and are not. */
+export function tellHooks(
+  log: Log,
+  datapath: Datapath,
+  registry: EndpointRegistry,
+  endpoints: Iterable<number>,
+): void {
+  for (const id of endpoints) {
+    const endpoint: Endpoint | undefined = registry.byNumber(id)
+    if (endpoint === undefined || endpoint.hook.kind === 'none') continue
+    const hook = datapath.hookState(endpoint.id)
+    const fields = { endpoint: endpoint.name, hook }
+    if (hook.kind === 'attached') log.info(fields, 'endpoint is fenced')
+    else if (hook.kind !== 'unfenced') log.warn(fields, 'endpoint is not fenced')
+  }
+}
+
+export function tellMode(log: Log, mode: Mode): void {
+  if (mode === 'enforce') log.info({ mode }, 'mode changed')
+  else log.warn({ mode }, 'mode changed: policy denies nothing')
+}
+
+/** `count` identities had to stand in for others of late. */
+export function tellFallbacks(log: Log, count: number): void {
+  const message =
+    'identities of answers are used up: addresses get fewer labels than their names have'
+  log.limited('identity-budget', { count }, message)
+}

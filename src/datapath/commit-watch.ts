@@ -1,0 +1,46 @@
+// How long the datapath has been at a commit, and whether it does not come to an end with it.
+
+import type { Clock } from '../core/clock.ts'
+
+/** A commit that takes longer says that the datapath is stalled, in milliseconds. */
+const STALLED_MS = 1000
+
+export class CommitWatch {
+  readonly #clock: Clock
+  #isUnderWay = false
+  /** When the commit that is under way was given to the datapath. */
+  #since = 0
+  #stalls = 0
+
+  constructor({ clock }: { readonly clock: Clock }) {
+    this.#clock = clock
+  }
+
+  begin(): void {
+    this.#isUnderWay = true
+    this.#since = this.#clock.now()
+  }
+
+  end(): void {
+    if (this.isStalled) this.#stalls++
+    this.#isUnderWay = false
+  }
+
+  get isUnderWay(): boolean {
+    return this.#isUnderWay
+  }
+
+  /** Milliseconds; 0 when none is under way. */
+  get underWayMs(): number {
+    return this.#isUnderWay ? this.#clock.now() - this.#since : 0
+  }
+
+  get isStalled(): boolean {
+    return this.underWayMs > STALLED_MS
+  }
+
+  /** How often it was so, the present time included. */
+  get stalls(): number {
+    return this.#stalls + (this.isStalled ? 1 : 0)
+  }
+}
