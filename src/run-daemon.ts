@@ -3,7 +3,7 @@
 // on enforcing. SIGHUP reads files again.
 
 import type { Config } from './config/config.ts'
-import { systemClock } from './core/clock.ts'
+import { stayAlive, systemClock } from './core/clock.ts'
 import type { Daemon } from './daemon.ts'
 import { DaemonProcess } from './daemon-process.ts'
 import { pinDirectory } from './datapath/ebpf/bpffs.ts'
@@ -44,6 +44,8 @@ export async function runDaemon(options: RunOptions): Promise<number> {
     supervisor,
   })
   let end: End = 'detached'
+  // Also when nothing but a timer is waited for, as at the end, when all sockets are closed.
+  const alive = stayAlive()
   try {
     // Before anything is open to others: a signal that comes while it starts is taken, too.
     listenToSignals(service, log)
@@ -53,6 +55,7 @@ export async function runDaemon(options: RunOptions): Promise<number> {
     end = await service.ending.asked
   } finally {
     await service.stop(end === 'stop')
+    alive.cancel()
   }
   return OK
 }

@@ -28,6 +28,12 @@ export const systemBootClock: BootClock = {
   seconds: () => Number(process.hrtime.bigint() / 1_000_000_000n),
 }
 
+/** Most timers and sockets keep no process alive: this does, until it is cancelled. */
+export function stayAlive(): Timer {
+  const handle = setInterval(() => undefined, 2 ** 30)
+  return { cancel: () => clearInterval(handle) }
+}
+
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
