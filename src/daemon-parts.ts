@@ -34,9 +34,7 @@ export function makeCore(
 ): CoreState {
   const { limits, dns, learning } = config
   return new CoreState({
-    ledger: keeping?.ledger,
-    withheld: keeping?.withheld,
-    onNumbers: keeping?.onNumbers,
+    ...keeping?.ofCore,
     clock,
     datapath,
     restored,

@@ -6,7 +6,7 @@ import { endpointId, identity } from '../core/ids.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
 import type { WithheldNumber } from '../identity/numbers.ts'
 import { PairLedger } from '../names/pair-ledger.ts'
-import type { CoreState } from './core-state.ts'
+import type { CoreOptions, CoreState } from './core-state.ts'
 import { ParkedPairs } from './parked-pairs.ts'
 import { SavedEndpoints } from './saved-endpoints.ts'
 import type { SavedState } from './saved-state.ts'
@@ -36,6 +36,12 @@ export class Keeping {
     this.ledger = kept && new PairLedger({ capacity: pairs })
     this.withheld = kept?.saved?.numbers.map(({ id, labels }) => ({ id: identity(id), labels }))
     this.endpoints = kept?.saved && new SavedEndpoints(kept.saved)
+  }
+
+  /** What the core is made with. */
+  get ofCore(): Pick<CoreOptions, 'ledger' | 'withheld' | 'onNumbers'> {
+    const { ledger, withheld, onNumbers } = this
+    return { ledger, withheld, onNumbers }
   }
 
   /** Identities got their numbers, and no entry of the datapath carries them yet. */

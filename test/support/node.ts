@@ -67,12 +67,11 @@ export class Node {
     const nodeAddresses = (options.nodeAddresses ?? []).map(prefixOf)
     const pairs = options.pairs ?? 4096
     const keeping = new Keeping(options.kept, pairs)
-    const { ledger, withheld, onNumbers } = keeping
     this.core = new CoreState({
       clock: this.clock,
       datapath: this.recorder,
       restored: this.restored,
-      ...{ ledger, withheld, onNumbers },
+      ...keeping.ofCore,
       limits: {
         names: makeLimits({ ...options.bounds, pairs }),
         dynamicIdentities: options.dynamicIdentities ?? 4096,
