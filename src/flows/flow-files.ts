@@ -121,7 +121,8 @@ export class FlowFiles implements FlowOutput {
   async #list(): Promise<FlowFile[]> {
     const { folder } = this.#options
     await mkdir(folder, { recursive: true })
-    const files = await listFlowFiles(folder)
+    const known = new Map(this.#files?.map((file) => [file.name, file]))
+    const files = (await listFlowFiles(folder)).map((file) => known.get(file.name) ?? file)
     this.octets = files.reduce((sum, { octets }) => sum + octets, 0)
     return files
   }
@@ -153,8 +154,7 @@ export class FlowFiles implements FlowOutput {
   /** The file that takes so many octets more, room made for them. */
   async #fileFor(octets: number): Promise<FlowFile> {
     const { folder, clock, keepMs, maxOctets } = this.#options
-    const files = (this.#files ??= await this.#list())
-    let file = this.#handle === undefined ? undefined : files.at(-1)
+    let file = this.#handle === undefined ? undefined : this.#files?.at(-1)
     if (file !== undefined) {
       const isFull = file.octets + octets > this.#fileMax
       const isOld = clock.wall() - this.#begun > keepMs / AGES
@@ -163,6 +163,9 @@ export class FlowFiles implements FlowOutput {
         file = undefined
       }
     }
+    // A daemon that takes over from this one, or the other way round, has files of its own in here.
+    if (file === undefined) this.#files = await this.#list()
+    const files = this.#files ?? []
     while (files.length > 0 && (this.octets + octets > maxOctets || files.length >= COUNT_MAX)) {
       const [oldest] = files
       if (oldest === undefined || oldest === file) break
@@ -170,7 +173,6 @@ export class FlowFiles implements FlowOutput {
       this.counters.removedBySize++
     }
     if (file !== undefined) return file
-    await mkdir(folder, { recursive: true })
     const number = (files.at(-1)?.number ?? 0) + 1
     const name = flowFileName(number)
     this.#handle = await open(join(folder, name), 'wx', 0o600)

@@ -165,6 +165,20 @@ test('FlowFiles has no room for more than one batch that it cannot write', async
   })
 })
 
+test('FlowFiles counts the files of a daemon that took over, and writes into none of them', async () => {
+  await withFiles({ below: '.', maxOctets: MIB }, async ({ folder, files, clock }) => {
+    files.write('{"a":1}\n')
+    await files.settled()
+    const other = 'flows-0000000002.jsonl'
+    writeFileSync(join(folder, other), `${'x'.repeat(MIB - 10)}\n`)
+    clock.advance(DAY)
+    files.write('{"a":2}\n')
+    await files.settled()
+    assert.deepEqual(names(folder), [other, 'flows-0000000003.jsonl'], 'the oldest gave room')
+    assert.equal(files.octets, MIB - 9 + 8)
+  })
+})
+
 test('FlowFiles begins a new file when somebody took the folder away', async () => {
   await withFiles({}, async ({ folder, files }) => {
     files.write('{"a":1}\n')
