@@ -107,6 +107,7 @@ export class CoreState {
     this.rederive = new Rederive({ ipcache: this.ipcache })
     this.selectorLabels = new SelectorLabels({ labelSets })
     this.scopes = new NameScopes({ learning: options.learning, labelSets })
+    this.guard = new Guard(options)
     this.names = new NameCache({
       ipcache: this.ipcache,
       labelSets,
@@ -115,6 +116,7 @@ export class CoreState {
       bounds: limits.names,
       graceSeconds: options.graceSeconds,
       scopes: this.scopes,
+      guard: this.guard,
       ledger: options.ledger,
     })
     this.relabel = new Relabel({
@@ -124,7 +126,6 @@ export class CoreState {
     })
     this.departures = new Departures({ names: this.names })
     this.expiry = new Expiry({ names: this.names, ipcache: this.ipcache, datapath, clock })
-    this.guard = new Guard(options)
     this.policyMaps = new PolicyMaps({
       selectors: this.selectors,
       entriesMax: limits.policyEntries,

@@ -5,7 +5,7 @@
 // Always: a selector is held once for each use by a policy that is held, and for each use by one that left until
 // `release`; a prefix carries the labels of every policy of its owner that is held, and of those that left until `takeFacts`.
 
-import type { Selector } from '../identity/selector-cache.ts'
+import type { FqdnSelector, Selector } from '../identity/selector-cache.ts'
 import { OWNER_POLICY } from '../ipcache/facts.ts'
 import type { PolicyDifference } from '../policy/policy-matcher.ts'
 import type { Policy } from '../policy/rule.ts'
@@ -26,6 +26,10 @@ export class PolicyHolds {
   readonly #coming = new Set<Policy>()
   /** Uses by policies that are held. */
   readonly #uses = new Map<Selector, number>()
+  /** Uses by policies that are held and open guarded addresses to their names. */
+  readonly #opening = new Map<FqdnSelector, number>()
+  /** Selectors that may have to be opened, or closed, when no rule of a policy that left is in force any more. */
+  readonly #reconsidered = new Set<FqdnSelector>()
   /** Held by policies that went, until nothing carries their labels any more. */
   readonly #leaving: Selector[] = []
   /** How many of those have been looked at for their labels. */
@@ -65,6 +69,7 @@ export class PolicyHolds {
       const uses = this.#uses.get(selector) ?? 0
       this.#uses.set(selector, uses + 1)
       if (uses === 0) this.#onChange(selector)
+      if (selector.kind === 'fqdn') this.#noteOpening(selector, policy, 1)
     }
     const facts = cidrFacts(policy)
     if (facts.length === 0) return
@@ -78,6 +83,10 @@ export class PolicyHolds {
   /** Names stop getting the labels of FQDN selectors that no policy has; true when it is done. */
   dropLabels(until: number): boolean {
     const { clock, selectorLabels } = this.#core
+    for (const selector of this.#reconsidered) {
+      selectorLabels.setOpen(selector, this.#isOpen(selector))
+    }
+    this.#reconsidered.clear()
     for (let n = 1; this.#looked < this.#leaving.length; n++) {
       if (n % PER_LOOK === 0 && clock.now() >= until) return false
       const selector = this.#leaving[this.#looked++]
@@ -120,6 +129,7 @@ export class PolicyHolds {
       const uses = (this.#uses.get(selector) ?? 1) - 1
       if (uses === 0) this.#uses.delete(selector)
       else this.#uses.set(selector, uses)
+      if (selector.kind === 'fqdn') this.#noteOpening(selector, policy, -1)
     }
     this.#held.delete(policy)
     const owner = qualifiedName(policy)
@@ -127,6 +137,27 @@ export class PolicyHolds {
     if (others?.delete(policy) !== true) return
     if (others.size === 0) this.#byOwner.delete(owner)
     this.#stale.add(owner)
+  }
+
+  /**
+   * A selector labels guarded addresses when every policy that has it says so: others' rules would admit them too. It is
+   * closed at once, and opened only when no rule of a policy that left is in force any more.
+   */
+  #noteOpening(selector: FqdnSelector, policy: Policy, change: 1 | -1): void {
+    const { selectorLabels } = this.#core
+    if (policy.allowsGuarded === true) {
+      const count = (this.#opening.get(selector) ?? 0) + change
+      if (count === 0) this.#opening.delete(selector)
+      else this.#opening.set(selector, count)
+    } else if (!this.#opening.has(selector) && !selectorLabels.isOpen(selector)) return
+    const isComing = change === 1
+    if (isComing && !this.#isOpen(selector)) selectorLabels.setOpen(selector, false)
+    this.#reconsidered.add(selector)
+  }
+
+  #isOpen(selector: FqdnSelector): boolean {
+    const opening = this.#opening.get(selector)
+    return opening !== undefined && opening === this.#uses.get(selector)
   }
 
   #acquire(policy: Policy): readonly Selector[] {

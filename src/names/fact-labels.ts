@@ -5,6 +5,7 @@ import { endpointId } from '../core/ids.ts'
 import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
 import { OWNER_NAME } from '../ipcache/facts.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
+import { GUARDED_UNLESS_SAID, UNGUARDED } from './guard.ts'
 import type { MappingTable } from './mapping-table.ts'
 import type { NameScopes } from './name-scopes.ts'
 import type { NameTable } from './name-table.ts'
@@ -17,6 +18,8 @@ export interface NameLabeller {
   /** Grows with every change of the selectors. */
   readonly epoch: number
   labelsOf(wire: Uint8Array, offset: number): number
+  /** Those of them that guarded addresses get, of documents that say so. */
+  guardedLabelsOf(wire: Uint8Array, offset: number): number
   /** Told of the labels of each name that is known, when it gets them. */
   noteSeen(labels: number): void
 }
@@ -62,7 +65,8 @@ export class FactLabels {
   relabelMapping(mapping: number): boolean {
     const { names, mappings, scopes, ipcache } = this.#in
     const name = mappings.name[mapping]!
-    const labels = scopes.nodeLabels(names.labels[name]!)
+    const isPlain = mappings.guarded[mapping] === UNGUARDED
+    const labels = scopes.nodeLabels(isPlain ? names.labels[name]! : this.#guardedLabels(mapping))
     const fact = mappings.fact[mapping]!
     if (labels === EMPTY_SET) {
       mappings.fact[mapping] = 0
@@ -85,7 +89,10 @@ export class FactLabels {
     const mapping = pairs.mapping[pair]!
     const name = mappings.name[mapping]!
     const endpoint = endpointId(pairs.endpoint[pair]!)
-    const labels = scopes.ownLabels(endpoint, names.labels[name]!)
+    const isPlain = mappings.guarded[mapping] === UNGUARDED
+    const labels = isPlain
+      ? scopes.ownLabels(endpoint, names.labels[name]!)
+      : scopes.ownGuardedLabels(this.#guardedLabels(mapping))
     if (labels === EMPTY_SET) {
       if (fact !== 0) this.dropFact(pair, fact)
     } else if (fact !== 0) {
@@ -96,6 +103,14 @@ export class FactLabels {
       pairs.fact[pair] = added
     }
     return true
+  }
+
+  /** What an address that is guarded gets of its name's labels. */
+  #guardedLabels(mapping: number): number {
+    const { mappings, names, labeller } = this.#in
+    if (mappings.guarded[mapping] !== GUARDED_UNLESS_SAID) return EMPTY_SET
+    const name = mappings.name[mapping]!
+    return labeller.guardedLabelsOf(names.octetsOf(name), names.offsetOf(name))
   }
 
   /** Takes a pair's own fact away. */

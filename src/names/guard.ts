@@ -1,22 +1,29 @@
 // Addresses that never get FQDN labels, whatever a name server says (SEMANTICS 4, A16): loopback,
 // link-local, unspecified, multicast, broadcast, the node's own, and prefixes from the configuration; also
 // when an IPv6 address embeds such an IPv4 address (NAT64 64:ff9b::/96 and 64:ff9b:1::/48, 6to4
-// 2002::/16, IPv4-compatible ::/96). Read on the packet path: a few probes, nothing allocated.
+// 2002::/16, IPv4-compatible ::/96). A policy document can open the configured prefixes and link-local addresses to its names
+// (`namegate.io/allow-guarded`), as they are written, never what is the machine itself or nobody's. Read on the packet path: a
+// few probes, nothing allocated.
 
 import { parsePrefix, widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { PrefixIndex } from '../core/prefix-index.ts'
 
-const ALWAYS = [
+/** Whatever a document says. */
+const NEVER = [
   '0.0.0.0/8',
   '127.0.0.0/8',
-  '169.254.0.0/16',
   '224.0.0.0/4',
   '255.255.255.255/32',
   '::/128',
   '::1/128',
-  'fe80::/10',
   'ff00::/8',
 ]
+const LINK_LOCAL = ['169.254.0.0/16', 'fe80::/10']
+
+/** What `levelOf` says: any name may label it; names of documents that say so; none. */
+export const UNGUARDED = 0
+export const GUARDED_UNLESS_SAID = 1
+export const GUARDED_ALWAYS = 2
 
 /** Where an IPv4 address stands in an IPv6 one: the prefix, and the octets (RFC 6052 2.2, RFC 3056). */
 const EMBEDDINGS: readonly { readonly head: readonly number[]; readonly at: readonly number[] }[] =
@@ -31,21 +38,51 @@ const EMBEDDINGS: readonly { readonly head: readonly number[]; readonly at: read
   ]
 
 export class Guard {
-  readonly #index: PrefixIndex
-  readonly #lengths = { 4: new Set<number>(), 6: new Set<number>() }
+  readonly #all: Listed
+  readonly #never: Listed
   readonly #embedded = new Uint8Array(16)
-  /** 1 where some prefix has addresses with that first octet: few do, and the others need no probe (0.3 us less an address). */
-  readonly #firsts = { 4: new Uint8Array(256), 6: new Uint8Array(256) }
 
   constructor(options: {
     readonly nodeAddresses: readonly Prefix[]
     readonly protectedPrefixes: readonly Prefix[]
   }) {
-    const prefixes = [
-      ...ALWAYS.flatMap(parse),
-      ...options.nodeAddresses,
-      ...options.protectedPrefixes,
-    ]
+    const never = [...NEVER.flatMap(parse), ...options.nodeAddresses]
+    this.#never = new Listed(never)
+    this.#all = new Listed([...never, ...LINK_LOCAL.flatMap(parse), ...options.protectedPrefixes])
+  }
+
+  /** Whether the address of 16 octets at `offset` is guarded. */
+  isGuarded(family: Family, octets: Uint8Array, offset: number): boolean {
+    return this.#all.has(family, octets, offset) || this.#embeds(family, octets, offset)
+  }
+
+  /** How far it is: UNGUARDED, GUARDED_UNLESS_SAID or GUARDED_ALWAYS. */
+  levelOf(family: Family, octets: Uint8Array, offset: number): number {
+    if (!this.isGuarded(family, octets, offset)) return UNGUARDED
+    const isAlways = this.#never.has(family, octets, offset) || this.#embeds(family, octets, offset)
+    return isAlways ? GUARDED_ALWAYS : GUARDED_UNLESS_SAID
+  }
+
+  /** Whether an IPv4 address that is guarded stands in it. */
+  #embeds(family: Family, octets: Uint8Array, offset: number): boolean {
+    if (family === 4) return false
+    for (const { head, at } of EMBEDDINGS) {
+      if (!startsWith(octets, offset, head)) continue
+      for (let i = 0; i < 4; i++) this.#embedded[i] = octets[offset + at[i]!]!
+      if (this.#all.has(4, this.#embedded, 0)) return true
+    }
+    return false
+  }
+}
+
+/** Addresses inside any of some prefixes. */
+class Listed {
+  readonly #index: PrefixIndex
+  readonly #lengths = { 4: new Set<number>(), 6: new Set<number>() }
+  /** 1 where some prefix has addresses with that first octet: few do, and the others need no probe (0.3 us less an address). */
+  readonly #firsts = { 4: new Uint8Array(256), 6: new Uint8Array(256) }
+
+  constructor(prefixes: readonly Prefix[]) {
     this.#index = new PrefixIndex({ capacity: prefixes.length })
     for (const { family, octets, length } of prefixes) {
       if (this.#index.find(family, octets, 0, length) !== 0) continue
@@ -56,19 +93,7 @@ export class Guard {
     }
   }
 
-  /** Whether the address of 16 octets at `offset` is guarded. */
-  isGuarded(family: Family, octets: Uint8Array, offset: number): boolean {
-    if (this.#isListed(family, octets, offset)) return true
-    if (family === 4) return false
-    for (const { head, at } of EMBEDDINGS) {
-      if (!startsWith(octets, offset, head)) continue
-      for (let i = 0; i < 4; i++) this.#embedded[i] = octets[offset + at[i]!]!
-      if (this.#isListed(4, this.#embedded, 0)) return true
-    }
-    return false
-  }
-
-  #isListed(family: Family, octets: Uint8Array, offset: number): boolean {
+  has(family: Family, octets: Uint8Array, offset: number): boolean {
     if (this.#firsts[family][octets[offset]!] === 0) return false
     for (const length of this.#lengths[family]) {
       if (length <= widthOf(family) && this.#index.findAround(family, octets, offset, length) !== 0)

@@ -12,6 +12,8 @@ export class MappingTable implements RowHasher {
   readonly prefix: Int32Array
   /** Row of the fact, 0 when no selector matches the name. */
   readonly fact: Int32Array
+  /** How far the address is guarded (guard.ts). */
+  readonly guarded: Uint8Array
   readonly firstPair: Int32Array
   readonly nextOfName: Int32Array
   readonly previousOfName: Int32Array
@@ -29,6 +31,7 @@ export class MappingTable implements RowHasher {
     this.name = new Int32Array(rows)
     this.prefix = new Int32Array(rows)
     this.fact = new Int32Array(rows)
+    this.guarded = new Uint8Array(rows)
     this.firstPair = new Int32Array(rows)
     this.nextOfName = new Int32Array(rows)
     this.previousOfName = new Int32Array(rows)
@@ -54,6 +57,7 @@ export class MappingTable implements RowHasher {
     this.name[row] = name
     this.prefix[row] = prefix
     this.fact[row] = 0
+    this.guarded[row] = 0
     this.firstPair[row] = 0
     this.nextOfName[row] = firstOfName
     this.previousOfName[row] = 0

@@ -14,6 +14,7 @@ import type { LabelSets } from '../core/labels.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
 import { ExpiryWheel } from './expiry-wheel.ts'
 import type { FactLabels, NameLabeller } from './fact-labels.ts'
+import type { Guard } from './guard.ts'
 import { KnownPairs, type HashedName } from './known-pairs.ts'
 import type { MappingTable } from './mapping-table.ts'
 import type { NameScopes } from './name-scopes.ts'
@@ -35,6 +36,8 @@ export interface NameCacheOptions {
   /** `dns.grace-after-ttl` in seconds. */
   readonly graceSeconds: number
   readonly scopes: NameScopes
+  /** Which addresses get no labels from names, or only from some. Absent: none is guarded. */
+  readonly guard?: Pick<Guard, 'levelOf'> | undefined
   /** Notes which pairs' records are to be written. Absent: none is. */
   readonly ledger?: PairLedger | undefined
 }

@@ -72,6 +72,11 @@ export class NameScopes {
     return this.learning === 'node' ? nameLabels : EMPTY_SET
   }
 
+  /** Labels in an endpoint's own scope of a guarded address that gets these: never `reserved:named`. */
+  ownGuardedLabels(guardedLabels: number): number {
+    return this.learning === 'endpoint' ? guardedLabels : EMPTY_SET
+  }
+
   /** Labels in the endpoint's own scope of an address whose name has these. */
   ownLabels(endpoint: EndpointId, nameLabels: number): number {
     const own = this.learning === 'endpoint' ? nameLabels : EMPTY_SET

@@ -9,6 +9,7 @@ import type { IpCache } from '../ipcache/ipcache.ts'
 import { BatchMarks } from './batch-marks.ts'
 import { Contacts } from './contacts.ts'
 import { FactLabels, type NameLabeller } from './fact-labels.ts'
+import { UNGUARDED, type Guard } from './guard.ts'
 import { MappingTable } from './mapping-table.ts'
 import type { NameScopes } from './name-scopes.ts'
 import { NameTable } from './name-table.ts'
@@ -23,6 +24,8 @@ export interface PairRowsOptions {
   readonly labelSets: LabelSets
   readonly labeller: NameLabeller
   readonly scopes: NameScopes
+  /** Absent: no address is guarded. */
+  readonly guard?: Pick<Guard, 'levelOf'> | undefined
   /** `limits.pairs`. */
   readonly capacity: number
   readonly namesPerWildcard: number
@@ -49,9 +52,11 @@ export class PairRows {
   readonly #victims = new Victims()
   readonly #ipcache: IpCache
   readonly #sets: LabelSets
+  readonly #guard: PairRowsOptions['guard']
 
   constructor(options: PairRowsOptions) {
     const { capacity, ipcache, labelSets } = options
+    this.#guard = options.guard
     this.#ipcache = ipcache
     this.#sets = labelSets
     this.names = new NameTable({ capacity })
@@ -125,6 +130,7 @@ export class PairRows {
     }
     this.names.firstMapping[name] = row
     this.names.mappings[name]!++
+    this.mappings.guarded[row] = this.#guard?.levelOf(family, octets, offset) ?? UNGUARDED
     if (this.labels.relabelMapping(row)) return row
     this.dropIdleMapping(row)
     return 0

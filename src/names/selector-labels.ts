@@ -20,8 +20,11 @@ export class SelectorLabels implements NameLabeller {
   readonly #given = new Map<number, Given>()
   readonly #matched = new IdList()
   readonly #scratch: Label[] = []
+  /** Ids of selectors that label guarded addresses too. */
+  readonly #open = new Set<number>()
   /** Labels that a name which was asked has had. */
   readonly #seen = new Set<string>()
+  #wasOpen = false
   #epoch = 1
 
   constructor(options: { readonly labelSets: LabelSets }) {
@@ -59,10 +62,29 @@ export class SelectorLabels implements NameLabeller {
     const given = this.#given.get(selector.id)
     if (given === undefined) return
     this.#given.delete(selector.id)
+    this.#open.delete(selector.id)
     this.#index.remove(selector.pattern, selector.id)
     this.#sets.release(given.set)
     this.#seen.delete(given.label.text)
     this.#epoch++
+  }
+
+  /** Says whether the selector labels guarded addresses that documents can open. */
+  setOpen(selector: FqdnSelector, open: boolean): void {
+    if (open === this.#open.has(selector.id) || !this.#given.has(selector.id)) return
+    if (open) this.#open.add(selector.id)
+    else this.#open.delete(selector.id)
+    this.#wasOpen ||= open
+    this.#epoch++
+  }
+
+  isOpen({ id }: FqdnSelector): boolean {
+    return this.#open.has(id)
+  }
+
+  /** Whether any selector ever was. */
+  get wasOpen(): boolean {
+    return this.#wasOpen
   }
 
   /** A name that somebody asked, and that an answer taught, has these labels. */
@@ -73,6 +95,20 @@ export class SelectorLabels implements NameLabeller {
   /** Whether the selector matched a name that was asked since it came into force, known still or not. */
   hasSeen({ text }: Pick<FqdnSelector, 'text'>): boolean {
     return this.#seen.has(`fqdn:${text}`)
+  }
+
+  /** The label set of those selectors that match the wire name and are open to guarded addresses. */
+  guardedLabelsOf(wire: Uint8Array, offset: number): number {
+    if (this.#open.size === 0) return EMPTY_SET
+    this.#matched.clear()
+    const count = this.#index.match(wire, offset, this.#matched)
+    this.#scratch.length = 0
+    for (let i = 0; i < count; i++) {
+      const id = this.#matched.items[i]!
+      const given = this.#open.has(id) ? this.#given.get(id) : undefined
+      if (given !== undefined) this.#scratch.push(given.label)
+    }
+    return this.#scratch.length === 0 ? EMPTY_SET : this.#sets.internLabels(this.#scratch)
   }
 
   /** The label set of the selectors that match the wire name at `offset`. */

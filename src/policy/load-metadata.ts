@@ -21,6 +21,8 @@ export interface Annotations {
   readonly answers: AnswerOverrides | undefined
   /** `namegate.io/audit: "true"`. */
   readonly audited: boolean
+  /** `namegate.io/allow-guarded: "true"`. */
+  readonly allowsGuarded: boolean
 }
 
 const METADATA: FieldTable = new Map(
@@ -49,11 +51,8 @@ const GRACE = 'namegate.io/grace-after-ttl'
 const CNAME_MATCH = 'namegate.io/cname-match'
 const SVCB = 'namegate.io/svcb'
 const AUDIT = 'namegate.io/audit'
-/** Annotations that aren't built, and the value that is as good as none; undefined: there is no such value. */
-const NOT_BUILT: ReadonlyMap<string, string | undefined> = new Map([
-  ['namegate.io/allow-guarded', undefined],
-])
-const ANNOTATIONS = new Set([MIN_TTL, GRACE, CNAME_MATCH, SVCB, AUDIT, ...NOT_BUILT.keys()])
+const ALLOW_GUARDED = 'namegate.io/allow-guarded'
+const ANNOTATIONS = new Set([MIN_TTL, GRACE, CNAME_MATCH, SVCB, AUDIT, ALLOW_GUARDED])
 const MS_PER_SECOND = 1000
 /** As the configuration's `dns.min-ttl`. */
 const TTL_MAX_MS = 10 * 365 * 86_400_000
@@ -98,20 +97,25 @@ function readName(reader: Reader, max: number, what: string): string | undefined
 /** Annotations of others mean nothing here. */
 function readAnnotations(reader: Reader | undefined): Annotations {
   let audited = false
+  let allowsGuarded = false
   const answers: Mutable<AnswerOverrides> = {}
   for (const [key, value] of reader?.entries() ?? []) {
     if (!key.startsWith(OWN_ANNOTATION)) continue
     if (!ANNOTATIONS.has(key)) {
       value.fault(`unknown annotation${suggestion(key, ANNOTATIONS)}`, 'key')
-    } else if (NOT_BUILT.has(key)) {
-      if (value.value !== NOT_BUILT.get(key)) value.fault('is not built yet', 'key')
     } else if (key === AUDIT) {
       audited = readFlag(value)
+    } else if (key === ALLOW_GUARDED) {
+      allowsGuarded = readFlag(value)
     } else {
       readAnswer(key, value, answers)
     }
   }
-  return { answers: Object.keys(answers).length === 0 ? undefined : answers, audited }
+  return {
+    answers: Object.keys(answers).length === 0 ? undefined : answers,
+    audited,
+    allowsGuarded,
+  }
 }
 
 /** Annotations are texts, in Kubernetes too. */

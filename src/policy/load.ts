@@ -138,7 +138,7 @@ function loadDocument(
     seen.set(key, metadata.reader.position)
   }
   const { name, namespace } = metadata
-  const { answers, audited } = metadata.annotations
+  const { answers, audited, allowsGuarded } = metadata.annotations
   return specs.flatMap((spec) => {
     const read =
       kind === 'NetworkPolicy'
@@ -153,6 +153,7 @@ function loadDocument(
             kind,
             ...read,
             ...(audited && { audited }),
+            ...(allowsGuarded && { allowsGuarded }),
             ...(answers && { answers }),
           },
         ]

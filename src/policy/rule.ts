@@ -88,6 +88,8 @@ export interface Policy {
   readonly defaultDeny: boolean
   /** It takes nothing away, neither by default deny nor by deny rules: what it would deny passes and is reported. Absent: no. */
   readonly audited?: true
+  /** Its names label guarded addresses too, those that documents can open (names/guard.ts). Absent: no. */
+  readonly allowsGuarded?: true
   /** The document has an ingress half, which nothing enforces (`policies.ingress: ignore`); absent: it has none. */
   readonly halfEnforced?: true
   /** Its annotations about answers (answer-rules.ts); absent: it has none. */

@@ -13,7 +13,7 @@ import type { AnswerView } from '../dns/answer.ts'
 import type { HashedQuestion, Question } from '../dns/query.ts'
 import { sameOctets } from '../dns/wire.ts'
 import { ROW_DEGRADED, type IpCache } from '../ipcache/ipcache.ts'
-import type { Guard } from '../names/guard.ts'
+import { GUARDED_UNLESS_SAID, UNGUARDED, type Guard } from '../names/guard.ts'
 import type { NameCache } from '../names/name-cache.ts'
 import type { SelectorLabels } from '../names/selector-labels.ts'
 import { IdList } from '../policy/id-list.ts'
@@ -138,6 +138,8 @@ export class Learner {
             )
       if (row === 0) row = this.#learn(endpoint, family, answer.octets, i * 16, ttl)
       if (row === 0 && this.#isSelected(endpoint, question)) degraded = 1
+      if (row !== 0 && this.#isPartly(endpoint, question, family, answer.octets, i * 16))
+        degraded = 1
       if (matchesLinks && answer.owners[i] !== 0) {
         if (row !== 0) row = this.#links.learn(endpoint, answer, i, ttl, this.#now, row, grace)
         if (row === 0 ? this.#links.isSelected(answer.owners[i]!) : this.#links.isLeftOut)
@@ -151,7 +153,7 @@ export class Learner {
     this.#next(TEACHES, answer.rcode)
   }
 
-  /** The row of an address that the endpoint did not know by this name, 0 when it is left out. Who knows it was not guarded. */
+  /** The row of an address that the endpoint did not know by this name, 0 when it is left out. */
   #learn(
     endpoint: EndpointId,
     family: Family,
@@ -159,8 +161,13 @@ export class Learner {
     at: number,
     ttl: number,
   ): number {
-    const { names, guard, settings } = this.#to
-    if (guard.isGuarded(family, octets, at)) {
+    const { names, guard, settings, selectorLabels } = this.#to
+    const level = guard.levelOf(family, octets, at)
+    const isOpen =
+      level === UNGUARDED ||
+      (level === GUARDED_UNLESS_SAID &&
+        selectorLabels.guardedLabelsOf(this.#name.wire, 0) !== EMPTY_SET)
+    if (!isOpen) {
       if (!this.#isCounted) this.counters.guarded++
       return 0
     }
@@ -168,6 +175,21 @@ export class Learner {
     const row = names.learn(endpoint, this.#name, family, octets, at, ttl, this.#now, grace)
     if (row === 0 && !this.#isCounted) this.counters.overBound++
     return row
+  }
+
+  /** Whether the address is guarded, and opened to fewer of the labels that the name has, or to none by now. */
+  #isPartly(
+    endpoint: EndpointId,
+    question: Question,
+    family: Family,
+    octets: Uint8Array,
+    at: number,
+  ): boolean {
+    const { names, guard, selectorLabels } = this.#to
+    if (!selectorLabels.wasOpen || guard.levelOf(family, octets, at) === UNGUARDED) return false
+    const labels = selectorLabels.labelsOf(question.name, 0)
+    const isPart = selectorLabels.guardedLabelsOf(question.name, 0) !== labels
+    return isPart || names.scopes.isNamed(endpoint)
   }
 
   isOrphan(i: number): boolean {

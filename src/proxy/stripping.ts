@@ -71,7 +71,9 @@ export class Stripping implements UnwantedAddresses {
 
   isUnwanted(family: Family, octets: Uint8Array, offset: number): boolean {
     const { guard, learner } = this.#to
-    if (this.#stripsGuarded && guard.isGuarded(family, octets, offset)) return true
-    return this.#isDegraded && !learner.isFullyLabelled(this.#index, family, octets, offset)
+    const isGuarded = this.#stripsGuarded && guard.isGuarded(family, octets, offset)
+    if (!isGuarded && !this.#isDegraded) return false
+    // What a document opened to the name was taught all the same.
+    return !learner.isFullyLabelled(this.#index, family, octets, offset)
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Guard } from '../../src/names/guard.ts'
+import { Guard, GUARDED_ALWAYS, GUARDED_UNLESS_SAID, UNGUARDED } from '../../src/names/guard.ts'
 import { prefixOf } from '../support/node.ts'
 
 const guard = new Guard({
@@ -55,3 +55,26 @@ for (const [address, guarded, reason] of ROWS) {
     assert.equal(guard.isGuarded(family, shifted, 1), guarded)
   })
 }
+
+test('Guard.levelOf lets documents open configured prefixes and link-local addresses, as they are written', () => {
+  const rows: readonly (readonly [address: string, level: number, reason: string])[] = [
+    ['11.0.0.1', UNGUARDED, 'not guarded'],
+    ['10.20.30.40', GUARDED_UNLESS_SAID, 'protected by the configuration'],
+    ['2001:db8:5:1::1', GUARDED_UNLESS_SAID, 'protected by the configuration'],
+    ['169.254.169.254', GUARDED_UNLESS_SAID, 'link-local'],
+    ['fe80::1', GUARDED_UNLESS_SAID, 'link-local'],
+    ['127.0.0.1', GUARDED_ALWAYS, 'loopback'],
+    ['0.0.0.0', GUARDED_ALWAYS, 'unspecified'],
+    ['224.0.0.251', GUARDED_ALWAYS, 'multicast'],
+    ['255.255.255.255', GUARDED_ALWAYS, 'broadcast'],
+    ['::1', GUARDED_ALWAYS, 'loopback'],
+    ['ff02::1', GUARDED_ALWAYS, 'multicast'],
+    ['192.0.2.77', GUARDED_ALWAYS, "the node's own"],
+    ['64:ff9b::a14:1e28', GUARDED_ALWAYS, 'a protected address inside NAT64'],
+    ['2002:a9fe:a9fe::1', GUARDED_ALWAYS, 'a link-local address inside 6to4'],
+  ]
+  for (const [address, level, reason] of rows) {
+    const { family, octets } = prefixOf(address)
+    assert.equal(guard.levelOf(family, octets, 0), level, `${address}: ${reason}`)
+  }
+})

@@ -84,7 +84,7 @@ const ROWS: readonly (readonly [why: string, text: string, faults: readonly stri
     `${API + KIND}metadata:\n  name: a\n  annotations:\n    namegate.io/audit: true\n    namegate.io/allow-guarded: x\n    namegate.io/adit: x\n${SPEC}`,
     [
       '6:24: metadata.annotations["namegate.io/audit"]: found true, expected "true" or "false", in quotes',
-      '7:5: metadata.annotations["namegate.io/allow-guarded"]: is not built yet',
+      '7:32: metadata.annotations["namegate.io/allow-guarded"]: found "x", expected "true" or "false", in quotes',
       '8:5: metadata.annotations["namegate.io/adit"]: unknown annotation; did you mean "namegate.io/audit"?',
     ],
   ],

@@ -180,7 +180,7 @@ kind: CiliumNetworkPolicy
 metadata:
   name: shop
   namespace: prod
-  annotations: { other.io/x: y, namegate.io/audit: "false" }
+  annotations: { other.io/x: y, namegate.io/audit: "false", namegate.io/allow-guarded: "false" }
   labels: { team: a }
   uid: 1-2-3
 spec:

@@ -9,6 +9,7 @@ import { widthOf } from '../../core/ip.ts'
 import { FIRST_LOCAL, HOST, RESERVED_NAMES, worldOf } from '../../identity/reserved.ts'
 import type { Selector } from '../../identity/selector-cache.ts'
 import { isKnownClass } from '../../ipcache/derive.ts'
+import { GUARDED_UNLESS_SAID, UNGUARDED } from '../../names/guard.ts'
 import type { CoreState } from '../core-state.ts'
 
 export interface Peer {
@@ -46,11 +47,14 @@ export function peerAt(
   name: Uint8Array | undefined,
 ): Peer {
   const { scopes, selectorLabels, selectors, labelSets, guard } = core
-  const isGuarded = address !== undefined && guard.isGuarded(family, address.octets, 0)
+  const level = address === undefined ? UNGUARDED : guard.levelOf(family, address.octets, 0)
+  const nameLabels = name === undefined ? EMPTY_SET : taughtLabels(selectorLabels, name, level)
+  const isGuarded = level !== UNGUARDED && nameLabels === EMPTY_SET
   const taught = name !== undefined && !isGuarded
-  const nameLabels = taught ? selectorLabels.labelsOf(name, 0) : EMPTY_SET
   const node = nodeView(core, family, address, scopes.nodeLabels(nameLabels))
-  const own = taught ? scopes.ownLabels(endpoint, nameLabels) : EMPTY_SET
+  const ownOf = (labels: number): number =>
+    level === UNGUARDED ? scopes.ownLabels(endpoint, labels) : scopes.ownGuardedLabels(labels)
+  const own = taught ? ownOf(nameLabels) : EMPTY_SET
   const view = ownView(core, endpoint, family, address, own, node)
   const { set } = view
   const number = view.identity
@@ -69,6 +73,16 @@ export function peerAt(
           : selectors.selectorsOf(number),
     isGuarded,
   }
+}
+
+/** The labels that a name gives to an address that is guarded so far. */
+function taughtLabels(
+  labels: CoreState['selectorLabels'],
+  name: Uint8Array,
+  level: number,
+): number {
+  if (level === UNGUARDED) return labels.labelsOf(name, 0)
+  return level === GUARDED_UNLESS_SAID ? labels.guardedLabelsOf(name, 0) : EMPTY_SET
 }
 
 /** The node's view of an address that has these labels by a name. */
