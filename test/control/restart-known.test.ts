@@ -134,6 +134,28 @@ test('An address that was learned too late to be written down keeps its number a
   assert.deepEqual(next.differences(), [])
 })
 
+test('An answer to one name of an address that only the kernel knows leaves it the labels of the others', () => {
+  const disk = new MemoryState()
+  const clock = new FakeClock()
+  const old = start([WILD, ONE], disk, { clock })
+  clock.advance(1000)
+  old.learn(old.endpoint('a').id, 'one.x', ['192.0.2.1'])
+  old.learn(old.endpoint('b').id, 'two.x', ['192.0.2.1'])
+  const before = old.identityOf('192.0.2.1')
+  const next = start([WILD, ONE], disk, { clock, old })
+  next.learn(next.endpoint('b').id, 'two.x', ['192.0.2.1'])
+  assert.equal(next.identityOf('192.0.2.1'), before)
+  next.takeOver('grace')
+  assert.equal(next.identityOf('192.0.2.1'), before)
+  assert.equal(next.restart.counters.claimed, 1, 'once')
+  next.takeOver('done')
+  assert.deepEqual(
+    next.labelsOf('192.0.2.1').filter((label) => label.startsWith('fqdn:')),
+    ['fqdn:*.x'],
+  )
+  assert.deepEqual(next.differences(), [])
+})
+
 test('Without anything written down addresses keep their entries for the grace, and no number is given twice', () => {
   const old = start([WILD], new MemoryState())
   old.learn(old.endpoint('a').id, 'one.x', ['198.51.100.1'])
