@@ -108,7 +108,11 @@ test('IpCache takes the class of a scoped address from the node’s prefixes', (
   const node = mkNode({ nodeAddresses: ['192.0.2.9'] })
   node.learn(E1, 'a.x', ['10.0.0.2', '192.0.2.9'])
   assert.deepEqual(node.labelsOf('10.0.0.2', E1), ['fqdn:*.x'], 'an endpoint is not the world')
-  assert.deepEqual(node.labelsOf('192.0.2.9', E1), [], 'the node, which is guarded, gets no view of its own')
+  assert.deepEqual(
+    node.labelsOf('192.0.2.9', E1),
+    [],
+    'the node, which is guarded, gets no view of its own',
+  )
   assert.deepEqual(node.differences(), [])
 })
 
