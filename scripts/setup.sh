@@ -57,7 +57,8 @@ cmd:dig bind9-dnsutils kernel
 cmd:curl curl kernel
 cmd:pasta passt kernel
 cmd:ps procps kernel
-cmd:capsh libcap2-bin kernel'
+cmd:capsh libcap2-bin kernel
+cmd:systemd-socket-activate systemd kernel'
 
 # Prints those lines of stdin whose thing is missing.
 missing_of() {

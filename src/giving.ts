@@ -1,4 +1,4 @@
-// The running daemon's side of a take-over (docs/decisions/0018). It comes to rest, gives everything away but the wait for
+// The running daemon's side of a take-over (docs/decisions/0019). It comes to rest, gives everything away but the wait for
 // servers, and waits for the successor to be ready. From its word on it only passes on what servers answer, until
 // nothing is in flight. When the successor is not ready in time it is ended, and a new daemon in this process starts over
 // the same state with the same sockets: at no time do two write.

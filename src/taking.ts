@@ -1,4 +1,4 @@
-// The successor's side of a take-over (docs/decisions/0018): asks the running daemon for everything it has of its
+// The successor's side of a take-over (docs/decisions/0019): asks the running daemon for everything it has of its
 // clients, starts over the same state and the same kernel while nobody else writes, and goes on at its word. Until then
 // nothing is read, so a start that fails costs time and loses nothing: the other one goes on.
 

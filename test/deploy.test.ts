@@ -2,7 +2,16 @@
 // configurations in them pass `namegate config check`.
 
 import assert from 'node:assert/strict'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
@@ -87,6 +96,40 @@ test('deploy/systemd/namegate.service starts the program with its configuration'
   const start = '/opt/namegate/bin/namegate run --config /etc/namegate/namegate.yaml'
   assert.ok(unit.split('\n').includes(`ExecStart=${start}`))
 })
+
+test('deploy/systemd/ holds units that systemd accepts', { skip: verifySkip() }, async () => {
+  for (const name of ['namegate.service', 'namegate.socket']) {
+    const text = readFileSync(`deploy/systemd/${name}`, 'utf8')
+    writeFileSync(join(folder, name), text.replaceAll('/opt/namegate', process.cwd()))
+  }
+  for (const kind of ['namegate.service.d', 'namegate.socket.d']) {
+    mkdirSync(join(folder, kind))
+    for (const name of readdirSync(`deploy/systemd/${kind}`)) {
+      copyFileSync(`deploy/systemd/${kind}/${name}`, join(folder, kind, name))
+    }
+  }
+  const units = ['./namegate.service', './namegate.socket']
+  const { code, stderr } = await run('systemd-analyze', ['verify', ...units], { cwd: folder })
+  // What it says of the machine's own units is not ours.
+  const ours = stderr.split('\n').filter((line) => line.includes('namegate'))
+  assert.deepEqual([code, ours], [0, []])
+})
+
+test('deploy/systemd/ binds the addresses that its configurations listen on', () => {
+  const socket = readFileSync('deploy/systemd/namegate.socket', 'utf8')
+  const explicit = readFileSync('deploy/systemd/explicit.yaml', 'utf8')
+  assert.match(explicit, /address: 127\.0\.0\.1, port: 53/)
+  for (const key of ['ListenDatagram', 'ListenStream']) {
+    assert.match(socket, new RegExp(`^${key}=127\\.0\\.0\\.1:53$`, 'm'))
+  }
+  const tproxy = readFileSync('deploy/systemd/namegate.socket.d/tproxy.conf', 'utf8')
+  assert.match(readFileSync('deploy/systemd/tproxy.yaml', 'utf8'), /port: 10053, mode: tproxy/)
+  assert.equal(tproxy.split(':10053').length - 1, 4)
+})
+
+function verifySkip(): string | false {
+  return existsSync('/usr/bin/systemd-analyze') ? false : 'systemd-analyze is not installed'
+}
 
 test('README.md shows configurations that namegate accepts', async () => {
   const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```yaml\n([\s\S]*?)^```$/gm)]

@@ -2,6 +2,7 @@
 // and no client notices. When the successor fails the one before goes on.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { isBuilt } from '../../src/native/native.ts'
@@ -23,7 +24,11 @@ import {
 } from '../support/upstream.ts'
 
 const skip = isBuilt('posix') && isBuilt('udp') && isBuilt('tcp') ? false : 'no native part'
-const TAKE_OVER = ['run', '--take-over', '--config', 'namegate.yaml']
+/** As docs/operations.md has it. */
+const TAKE_OVER =
+  /^namegate (run .*--take-over.*)$/m
+    .exec(readFileSync('docs/operations.md', 'utf8'))?.[1]
+    ?.split(' ') ?? []
 
 let upstream: FakeUpstream
 before(async () => (upstream = await FakeUpstream.start()))
