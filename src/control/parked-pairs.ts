@@ -5,7 +5,7 @@
 import { endpointId } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
 import { hashOctets, NAME_OCTETS_MAX } from '../core/name.ts'
-import type { NameCache, PairsToRestore } from '../names/name-cache.ts'
+import type { NameCache } from '../names/name-cache.ts'
 import type { PairLedger } from '../names/pair-ledger.ts'
 import type { SavedPairs } from './saved-state.ts'
 
@@ -20,7 +20,7 @@ export interface ParkedPairsOptions {
   readonly isKnown: (endpoint: number) => boolean
 }
 
-export class ParkedPairs implements PairsToRestore {
+export class ParkedPairs {
   readonly counters = { restored: 0, withoutEndpoint: 0, overBound: 0 }
   readonly #to: ParkedPairsOptions
   /** First row (plus 1) of each bucket of addresses, and the next of the same bucket. */
@@ -30,7 +30,6 @@ export class ParkedPairs implements PairsToRestore {
   readonly #address = new Uint8Array(16)
   readonly #name = { wire: new Uint8Array(NAME_OCTETS_MAX), length: 0, hash: 0 }
   #at = 0
-  /** Whether what is learned now is what `claim` brings back. */
   #isClaiming = false
 
   constructor(options: ParkedPairsOptions) {
@@ -47,11 +46,17 @@ export class ParkedPairs implements PairsToRestore {
     }
   }
 
+  /** Whether what is learned now is what was parked. */
+  get isClaiming(): boolean {
+    return this.#isClaiming
+  }
+
   /** Pairs that are not back yet, at most. */
   get left(): number {
     return this.#to.saved.count - this.#at
   }
 
+  /** Brings back all that is parked of an address. */
   claim(family: Family, octets: Uint8Array, offset: number): void {
     if (this.#isClaiming) return
     this.#isClaiming = true

@@ -9,11 +9,12 @@
 // Policy entries that are not wanted go once the pairs are back, but for those of numbers that such addresses carry.
 
 import type { EndpointId, Identity } from '../core/ids.ts'
-import { widthOf } from '../core/ip.ts'
+import { widthOf, type Family } from '../core/ip.ts'
 import type { DatapathDump } from '../datapath/datapath.ts'
 import { NODE_SCOPE } from '../datapath/prefix-batch.ts'
 import { NAMED_LABEL, WORLD_IPV4, WORLD_IPV6 } from '../identity/reserved.ts'
 import { OWNER_RESTORED } from '../ipcache/facts.ts'
+import type { ToRestore } from '../names/name-cache.ts'
 import type { CoreState } from './core-state.ts'
 import { prefixRemovals, stalePolicies } from './leftovers.ts'
 import type { ParkedPairs } from './parked-pairs.ts'
@@ -50,7 +51,7 @@ export interface RestartProgress {
   readonly kept: number
 }
 
-export class Restart {
+export class Restart implements ToRestore {
   readonly counters = { claimed: 0, kept: 0, removed: 0 }
   readonly #to: RestartOptions
   readonly #owner: number
@@ -65,7 +66,7 @@ export class Restart {
   constructor(options: RestartOptions) {
     this.#to = options
     this.#owner = options.core.owners.hold(OWNER)
-    options.core.names.toRestore = options.parked
+    options.core.names.toRestore = this
   }
 
   get phase(): RestartPhase {
@@ -78,6 +79,22 @@ export class Restart {
     const isBack = this.#phase !== 'pairs'
     const left = isBack ? 0 : (parked?.left ?? 0)
     return { phase: this.#phase, restored: parked?.counters.restored ?? 0, left, claimed, kept }
+  }
+
+  /** An answer is about to teach an address: what was known of it comes first, from the state folder, else from the kernel. */
+  claim(family: Family, octets: Uint8Array, offset: number): void {
+    const { core, parked } = this.#to
+    if (parked?.isClaiming === true) return
+    parked?.claim(family, octets, offset)
+    const { inherited, ipcache } = core
+    const width = widthOf(family)
+    const entry = inherited.find(NODE_SCOPE, family, octets, offset, width)
+    if (entry < 0) return
+    const id = inherited.batch.identity(entry)
+    const row = ipcache.prefixes.find(family, octets, offset, width)
+    if (row !== 0 && ipcache.prefixes.wanted[row] === id) return
+    const labels = this.#labelsOf(id)
+    if (labels !== undefined) this.#restore(entry, labels)
   }
 
   /** Call when the configuration is in force. */
@@ -139,7 +156,6 @@ export class Restart {
   #bringBack(): void {
     const { core, parked } = this.#to
     if (parked?.step(PAIRS_PER_LOOK) === false) return
-    core.names.toRestore = undefined
     // Entries that what came back wants are taken by then.
     core.committer.commit()
     this.#phase = 'claims'
@@ -157,6 +173,7 @@ export class Restart {
     }
     this.#remove(stale)
     if (this.#entry < batch.count) return true
+    core.names.toRestore = undefined
     this.#removePolicies(this.#spared)
     this.#phase = 'grace'
     return false

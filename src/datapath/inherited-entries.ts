@@ -55,14 +55,15 @@ export class InheritedEntries {
     addressClass: Identity,
   ): boolean {
     if (this.#left === 0) return false
-    const entry = this.#find(scope, family, octets, offset, length)
+    const entry = this.find(scope, family, octets, offset, length)
     if (entry < 0) return false
     this.#isTaken[entry] = 1
     this.#left--
     return this.batch.identity(entry) === id && this.batch.addressClass(entry) === addressClass
   }
 
-  #find(scope: number, family: Family, octets: Uint8Array, offset: number, length: number): number {
+  /** The entry of a prefix that nobody took, negative when there is none. */
+  find(scope: number, family: Family, octets: Uint8Array, offset: number, length: number): number {
     const { batch } = this
     const hash = hashOctets(octets, offset, 16)
     for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {

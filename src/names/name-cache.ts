@@ -42,9 +42,9 @@ export interface NameCacheOptions {
   readonly ledger?: PairLedger | undefined
 }
 
-/** Pairs that a restart found and that are not back yet. */
-export interface PairsToRestore {
-  /** Learns all of them that are about an address. */
+/** What a restart found and what is not back yet. */
+export interface ToRestore {
+  /** Brings back all that is about an address. */
   claim(family: Family, octets: Uint8Array, offset: number): void
 }
 
@@ -69,7 +69,7 @@ export class NameCache {
   readonly #clock: Clock
   readonly #ledger: PairLedger | undefined
   /** Claimed before anything else is learned of an address: it has all its labels at once. Undefined: none is left. */
-  toRestore: PairsToRestore | undefined
+  toRestore: ToRestore | undefined
   #boundHits = 0
 
   constructor(options: NameCacheOptions) {
