@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
-import { LabProcess } from './support/lab-process.ts'
+import { LabProcess, run } from './support/lab-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate bin-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -66,6 +66,29 @@ for (const { name, built, from, reason } of ROWS) {
     }
   })
 }
+
+test('bin/namegate starts exec from the bundle, with the code that was made of it', async () => {
+  const top = makeTree('exec', { packages: true, built: 'fresh' })
+  cpSync('bin/exec.cjs', join(top, 'bin/exec.cjs'))
+  await run(process.execPath, ['scripts/bundle.mjs', join(top, 'dist')])
+  const script = `
+    const { Script } = require('node:vm')
+    const { readFileSync } = require('node:fs')
+    const [filename, cache] = process.argv.slice(1)
+    const cachedData = readFileSync(cache)
+    const script = new Script(readFileSync(filename, 'latin1'), { filename, cachedData })
+    console.log(script.cachedDataRejected)`
+  const files = ['exec.bundle', 'exec.cache'].map((name) => join(top, 'dist', name))
+  assert.equal((await run(process.execPath, ['-e', script, ...files])).stdout, 'false\n')
+  const help = await run(join(top, 'bin/namegate'), ['exec', '--help'], { cwd: tmpdir() })
+  assert.match(help.stdout, /^Usage: namegate exec /)
+  // Code of other flags or another Node.js is not taken, and nothing else changes.
+  const env = { NODE_OPTIONS: '--max-semi-space-size=1' }
+  const slow = await run(join(top, 'bin/namegate'), ['exec', '--help'], { cwd: tmpdir(), env })
+  assert.equal(slow.stdout, help.stdout)
+  const other = await run(join(top, 'bin/namegate'), ['status'], { cwd: tmpdir() })
+  assert.match(other.stdout, /"from":"dist"/, 'everything else is as it was')
+})
 
 test('bin/namegate says what to run when packages are missing, and exits 3', async () => {
   const { code, said } = await start(

@@ -59,8 +59,11 @@ export class ExecLab {
   readonly world: Host
   readonly folder: string
   readonly #lab = new Lab()
+  /** The folder that bin/namegate is in. */
+  readonly #program: string
 
-  private constructor() {
+  private constructor(program: string) {
+    this.#program = program
     this.folder = mkdtempSync(join(tmpdir(), 'ng-exec-lab-'))
     chmodSync(this.folder, 0o755)
     this.caller = this.#lab.addHost('caller')
@@ -88,13 +91,13 @@ export class ExecLab {
   }
 
   /** Without servers. */
-  static bare(): ExecLab {
-    return new ExecLab()
+  static bare(program = process.cwd()): ExecLab {
+    return new ExecLab(program)
   }
 
   /** With its servers up. */
   static async open(): Promise<ExecLab> {
-    const lab = new ExecLab()
+    const lab = new ExecLab(process.cwd())
     try {
       const servers = [
         lab.serve(
@@ -150,7 +153,7 @@ export class ExecLab {
   ): { command: string; rest: readonly string[] } {
     const options = ['exec', '--upstream', `${DNS_4}:53`, ...args]
     // What setup.sh has compiled, else the sources: bin/namegate knows.
-    if (who === 'root') return { command: `${process.cwd()}/bin/namegate`, rest: options }
+    if (who === 'root') return { command: `${this.#program}/bin/namegate`, rest: options }
     const inner = [
       'set -e; mkdir -p repo bin; mount --bind "$1" repo; touch bin/node; mount --bind "$2" bin/node',
       'mkdir -p dev; mount -t tmpfs tmpfs dev; mknod -m 0666 dev/tun c 10 200; mount --bind dev/tun /dev/net/tun',
@@ -160,7 +163,7 @@ export class ExecLab {
     const script = `cd ${this.folder}; ${inner}`
     return {
       command: 'unshare',
-      rest: ['--mount', 'sh', '-c', script, 'sh', process.cwd(), process.execPath, ...options],
+      rest: ['--mount', 'sh', '-c', script, 'sh', this.#program, process.execPath, ...options],
     }
   }
 
