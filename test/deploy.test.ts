@@ -97,8 +97,23 @@ test('deploy/systemd/namegate.service starts the program with its configuration'
   assert.ok(unit.split('\n').includes(`ExecStart=${start}`))
 })
 
+test('deploy/systemd/namegate-early.service closes workloads before the network is up and the daemon starts', () => {
+  const unit = readFileSync('deploy/systemd/namegate-early.service', 'utf8').split('\n')
+  const close = '/opt/namegate/bin/namegate datapath close --config /etc/namegate/namegate.yaml'
+  const wanted: readonly (readonly [line: string, reason: string])[] = [
+    [`ExecStart=${close}`, 'what it is for'],
+    ['Type=oneshot', 'whoever is ordered behind it waits until it is done'],
+    ['DefaultDependencies=no', 'those would put it behind sysinit.target'],
+    ['Wants=network-pre.target', 'nobody else may pull that in'],
+    ['Before=network-pre.target namegate.service shutdown.target', 'the order'],
+    ['After=local-fs.target nftables.service', 'that one flushes the ruleset'],
+    ['StateDirectory=namegate', 'what the last daemon wrote down, as in namegate.service'],
+  ]
+  for (const [line, reason] of wanted) assert.ok(unit.includes(line), `${line}: ${reason}`)
+})
+
 test('deploy/systemd/ holds units that systemd accepts', { skip: verifySkip() }, async () => {
-  for (const name of ['namegate.service', 'namegate.socket']) {
+  for (const name of ['namegate.service', 'namegate.socket', 'namegate-early.service']) {
     const text = readFileSync(`deploy/systemd/${name}`, 'utf8')
     writeFileSync(join(folder, name), text.replaceAll('/opt/namegate', process.cwd()))
   }

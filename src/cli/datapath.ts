@@ -148,10 +148,14 @@ async function close(read: ParsedArguments, output: CommandOutput): Promise<numb
     import('./read-config.ts'),
     import('../close-endpoints.ts'),
   ])
-  const { closed, kept } = await closeEndpoints(readConfig(read.texts.get('config')))
-  if (read.texts.has('output')) output.stdout(toJson({ closed, kept }))
+  const result = await closeEndpoints(readConfig(read.texts.get('config')))
+  const { closed, waiting, kept, faults } = result
+  for (const fault of faults) output.stderr(`${fault}\n`)
+  if (faults.length > 0) output.stderr('closed what the last daemon wrote down instead\n')
+  if (read.texts.has('output')) output.stdout(toJson({ closed, waiting, kept }))
   else {
     output.stdout(`closed: ${closed.length === 0 ? 'nothing' : closed.join(', ')}\n`)
+    if (waiting.length > 0) output.stdout(`not there yet: ${waiting.join(', ')}\n`)
     if (kept.length > 0) output.stdout(`fenced before: ${kept.join(', ')}\n`)
   }
   return EXIT_OK

@@ -3,7 +3,7 @@
 // as long as the kernel knows the hook by the same number, and never across a reboot.
 
 import { endpointId, generation, type EndpointId, type Generation } from '../core/ids.ts'
-import { formatPrefix, type Prefix } from '../core/ip.ts'
+import { formatPrefix, parsePrefix, type Prefix } from '../core/ip.ts'
 import type { Endpoint, EndpointHook } from '../endpoints/registry.ts'
 import type { SavedState } from './saved-state.ts'
 import type { SavedDocument } from './state-sink.ts'
@@ -14,7 +14,13 @@ export interface EndpointPlace {
   readonly hook: EndpointHook
 }
 
+/** An endpoint as it was written down. */
+export interface SavedEndpoint extends EndpointPlace {
+  readonly name: string
+}
+
 interface Written {
+  readonly name: string
   readonly place: string
   /** What the kernel knew the hook by; empty where there is none or it was not there. */
   readonly hookKey: string
@@ -41,6 +47,7 @@ export class SavedEndpoints {
   readonly #byPlace = new Map<string, EndpointId>()
   /** Those that are there again: what they learned is theirs. */
   readonly #same = new Set<EndpointId>()
+  readonly #all: SavedEndpoint[] = []
   readonly #isThisBoot: boolean
   #highest = 0
 
@@ -53,7 +60,14 @@ export class SavedEndpoints {
       if (!Number.isSafeInteger(id) || id < 1 || written === undefined) continue
       this.#highest = Math.max(this.#highest, id)
       this.#byPlace.set(keyOf(written.place, written.hookKey), endpointId(id))
+      const place = parsePlace(written.place)
+      if (place !== undefined) this.#all.push({ name: written.name, ...place })
     }
+  }
+
+  /** All that were there, whoever they were. */
+  get all(): readonly SavedEndpoint[] {
+    return this.#all
   }
 
   /** The highest number that was given. */
@@ -114,5 +128,31 @@ function parseWritten(text: string): Written | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (!('place' in value) || !('hookKey' in value)) return undefined
   const { place, hookKey } = value
-  return typeof place === 'string' && typeof hookKey === 'string' ? { place, hookKey } : undefined
+  const name = 'name' in value && typeof value.name === 'string' ? value.name : ''
+  return typeof place === 'string' && typeof hookKey === 'string'
+    ? { name, place, hookKey }
+    : undefined
+}
+
+/** The inverse of `placeText`. A cgroup's path may have blanks; addresses have none. */
+function parsePlace(text: string): EndpointPlace | undefined {
+  const words = text.split(' ')
+  const addresses: Prefix[] = []
+  for (;;) {
+    const parsed = parsePrefix(words.at(-1) ?? '')
+    if (words.length < 2 || parsed.kind !== 'ok') break
+    addresses.unshift(parsed.prefix)
+    words.pop()
+  }
+  const hook = parseHook(words.join(' '))
+  return hook && { addresses, hook }
+}
+
+/** The inverse of `hookText`. */
+function parseHook(text: string): EndpointHook | undefined {
+  if (text === 'none') return { kind: 'none' }
+  const [kind = '', name = '', side = ''] = text.split(':')
+  if (kind === 'cgroup') return { kind, path: text.slice(kind.length + 1) }
+  if (kind !== 'interface' || name === '') return undefined
+  return side === 'ingress' || side === 'egress' ? { kind, name, side } : undefined
 }

@@ -85,3 +85,18 @@ test('SavedEndpoints passes over what it does not understand', () => {
   })
   assert.equal(endpoints.highest, 0)
 })
+
+test('SavedEndpoints.all gives every place back as it was written down', () => {
+  const hooks = [
+    { kind: 'none' },
+    { kind: 'interface', name: 'lxc1', side: 'ingress' },
+    { kind: 'interface', name: 'eth0', side: 'egress' },
+    { kind: 'cgroup', path: 'a slice/with 10.0.0.9/32 in it' },
+  ] as const
+  const written = hooks.map((hook) => ({ ...mkEndpoint('e', ['10.0.0.2', 'fd00::2']), hook }))
+  const documents = written.map((each, i) => endpointDocument(each, `key:${i}`))
+  const texts = documents.map(({ text = '' }, i) => [String(i + 1), text] as const)
+  const { all } = new SavedEndpoints({ endpoints: new Map(texts), isThisBoot: false })
+  const expected = written.map(({ name, hook, addresses }) => ({ name, hook, addresses }))
+  assert.deepEqual([...all], expected)
+})

@@ -165,7 +165,7 @@ export class Namegate {
   }
 
   async #untilReady(): Promise<void> {
-    const deadline = performance.now() + 15_000
+    const deadline = performance.now() + 30_000
     for (;;) {
       const { code, stderr, stdout } = await this.run('status', '--ready')
       if (code === 0) return

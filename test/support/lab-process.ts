@@ -57,7 +57,7 @@ export class LabProcess {
   }
 
   /** Polls until `check` gives something; throws with the output when the process ends or time runs out. */
-  async until<T>(check: () => T | undefined, what: string, limitMs = 10_000): Promise<T> {
+  async until<T>(check: () => T | undefined, what: string, limitMs = 30_000): Promise<T> {
     const deadline = performance.now() + limitMs
     for (;;) {
       const found = check()
