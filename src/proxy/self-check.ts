@@ -84,16 +84,7 @@ export class SelfCheck {
 
   #write(): Changes {
     this.#needed = this.#to.committer.revision + 1
-    const entry = new PrefixBatch(1)
-    entry.add(4, NO_HOST, 0, 32, worldOf(4), worldOf(4), NOBODYS_SCOPE)
-    return {
-      policyUpserts: [],
-      prefixUpserts: entry,
-      endpointUpserts: [],
-      endpointRemovals: [],
-      prefixRemovals: entry,
-      policyRemovals: [],
-    }
+    return changesOfNothing()
   }
 
   /** Answers when the commit was confirmed. What was refused of it is told by readiness: the way is there. */
@@ -108,6 +99,20 @@ export class SelfCheck {
       this.#to.responder.refuse(batch, i, this.#view, LOCAL.alive)
     }
     batch.clear()
+  }
+}
+
+/** An entry that no packet can meet, made and taken away: real writes, and all is as it was. */
+export function changesOfNothing(): Changes {
+  const entry = new PrefixBatch(1)
+  entry.add(4, NO_HOST, 0, 32, worldOf(4), worldOf(4), NOBODYS_SCOPE)
+  return {
+    policyUpserts: [],
+    prefixUpserts: entry,
+    endpointUpserts: [],
+    endpointRemovals: [],
+    prefixRemovals: entry,
+    policyRemovals: [],
   }
 }
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { endpointId, generation } from '../../src/core/ids.ts'
 import type { DatapathDump } from '../../src/datapath/datapath.ts'
+import { changesOfNothing } from '../../src/proxy/self-check.ts'
 import { frame, SYN, tcp } from '../support/packets.ts'
 import {
   batch,
@@ -65,6 +66,18 @@ export function contractOfCommits(maker: BenchMaker): void {
           [5, 1, true, false],
         )
         assert.equal(pod?.hookKey, bench.datapath.hookKey(bench.interfaceHook(1)))
+      })
+    })
+
+    test('commit of what a check of ourselves writes leaves all as it was', () => {
+      withBench(maker, {}, (bench) => {
+        settle(bench, [policy({ identity: LEARNED })])
+        const before = bench.datapath.dump()
+        for (let i = 0; i < 3; i++) assert.deepEqual(commit(bench.datapath, changesOfNothing()), [])
+        const after = bench.datapath.dump()
+        assert.deepEqual(prefixesOf(after), prefixesOf(before))
+        assert.deepEqual(after.policies, before.policies)
+        assert.equal(bench.judge(POD, 'from', hello), 'pass')
       })
     })
 
