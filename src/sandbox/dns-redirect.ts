@@ -3,6 +3,7 @@
 
 import { UnavailableError } from '../core/errors.ts'
 import { TCP, UDP } from '../core/protocol.ts'
+import { encodeChain, encodeRule, encodeTable } from '../datapath/nftables/encode-table.ts'
 import {
   compare,
   EQUAL,
@@ -13,31 +14,25 @@ import {
   TRANSPORT_HEADER,
   type Expression,
 } from '../datapath/nftables/expressions.ts'
-import { APPEND, CREATE, Message } from '../datapath/nftables/message.ts'
+import { Message } from '../datapath/nftables/message.ts'
 import { errnoName } from '../native/native.ts'
 import type { NetlinkAddon } from '../native/nftables.ts'
 
 const TABLE = 'namegate-exec'
 const CHAIN = 'dns'
-/** Numbers of linux/netfilter/nf_tables.h and linux/netfilter.h. */
-const NEW_TABLE = 0
-const NEW_CHAIN = 3
-const NEW_RULE = 6
+/** As in linux/netfilter.h, and before everything that looks at where packets go. */
 const OUTPUT = 3
 const PRIORITY = -100
-const ACCEPT = 1
 const DNS_PORT = Uint8Array.of(0, 53)
 
 /** In force when it returns; throws UnavailableError. */
 export function redirectDns(netlink: Pick<NetlinkAddon, 'nlOpen' | 'nlRequest' | 'nlClose'>): void {
   const batch = new Message(4096)
   batch.beginBatch()
-  batch.begin(NEW_TABLE, CREATE)
-  batch.text(1, TABLE)
-  batch.end()
-  encodeChain(batch)
+  encodeTable(batch, TABLE)
+  encodeChain(batch, TABLE, CHAIN, { type: 'nat', number: OUTPUT, priority: PRIORITY })
   let last = 0
-  for (const protocol of [UDP, TCP]) last = encodeRule(batch, redirected(protocol))
+  for (const protocol of [UDP, TCP]) last = encodeRule(batch, TABLE, CHAIN, redirected(protocol))
   batch.endBatch(last)
   const results = new Uint32Array(64)
   const fd = netlink.nlOpen(0)
@@ -58,29 +53,4 @@ function redirected(protocol: number): readonly Expression[] {
     compare(0, EQUAL, DNS_PORT),
     redirect(),
   ]
-}
-
-function encodeChain(to: Message): void {
-  to.begin(NEW_CHAIN, CREATE)
-  to.text(1, TABLE)
-  to.text(3, CHAIN)
-  const hook = to.open(4)
-  to.u32(1, OUTPUT)
-  to.u32(2, PRIORITY >>> 0)
-  to.close(hook)
-  to.u32(5, ACCEPT)
-  to.text(7, 'nat')
-  to.end()
-}
-
-/** Returns where the message begins. */
-function encodeRule(to: Message, expressions: readonly Expression[]): number {
-  const at = to.begin(NEW_RULE, CREATE | APPEND)
-  to.text(1, TABLE)
-  to.text(2, CHAIN)
-  const list = to.open(4)
-  for (const each of expressions) each(to)
-  to.close(list)
-  to.end()
-  return at
 }

@@ -1,28 +1,22 @@
 // The whole table as one batch: away with what is there, then table, counters, sets, chains, rules, and the elements that
 // never change. Whoever calls adds all other elements to the same batch, so that one transaction takes the old table's place.
 
+import { encodeChain, encodeRule, encodeTable } from './encode-table.ts'
 import { COUNTERS, LAYOUT, SETS, SIDES, TABLE, VERDICTS } from './layout.ts'
-import { APPEND, CREATE, type Message } from './message.ts'
+import { CREATE, type Message } from './message.ts'
 import { endOf } from './rules-end.ts'
 import { chainsOf, CHAINS, makeRules } from './rules.ts'
-import type { Rule } from './rule.ts'
 import { encodeSet, NEW_ELEMENT, type Elements, type WrittenElement } from './sets.ts'
 
-const NEW_TABLE = 0
 const DELETE_TABLE = 2
-const NEW_CHAIN = 3
-const NEW_RULE = 6
 const NEW_OBJECT = 18
 const OBJECT_COUNTER = 1
-const FILTER = 'filter'
-const ACCEPT = 1
-const TABLE_USERDATA = 6
 /** The table's comment as nft writes and shows it: type 0, length, text, zero. */
 export const COMMENT = comment(`layout ${LAYOUT}`)
 
 /** Deletes the table if it is there; returns where the last message begins. */
 export function encodeRemoval(to: Message): number {
-  encodeTable(to)
+  encodeTable(to, TABLE, COMMENT)
   const at = to.begin(DELETE_TABLE, 0)
   to.text(1, TABLE)
   to.end()
@@ -31,25 +25,17 @@ export function encodeRemoval(to: Message): number {
 
 export function encodeInstall(to: Message, elements: Elements, reports: boolean): void {
   encodeRemoval(to)
-  encodeTable(to)
+  encodeTable(to, TABLE, COMMENT)
   for (const name of COUNTERS) encodeCounter(to, name)
   SETS.forEach((shape, i) => encodeSet(to, shape, i + 1))
   const rules = makeRules(reports)
-  for (const { name, hook } of CHAINS) encodeChain(to, name, hook)
-  for (const name of chainsOf(rules)) encodeChain(to, name)
-  for (const rule of rules) encodeRule(to, rule)
+  for (const { name, hook } of CHAINS) encodeChain(to, TABLE, name, { type: 'filter', ...hook })
+  for (const name of chainsOf(rules)) encodeChain(to, TABLE, name)
+  for (const { chain, expressions } of rules) encodeRule(to, TABLE, chain, expressions)
   for (const { name, otherwise } of SETS) {
     if (otherwise !== undefined) elements.otherwise(name, otherwise)
   }
   encodeVerdicts(to, elements)
-}
-
-function encodeTable(to: Message): void {
-  to.begin(NEW_TABLE, CREATE)
-  to.text(1, TABLE)
-  to.u32(2, 0)
-  to.bytes(TABLE_USERDATA, COMMENT)
-  to.end()
 }
 
 function encodeCounter(to: Message, name: string): void {
@@ -61,35 +47,6 @@ function encodeCounter(to: Message, name: string): void {
   to.u64(1, 0)
   to.u64(2, 0)
   to.close(data)
-  to.end()
-}
-
-function encodeChain(
-  to: Message,
-  name: string,
-  hook?: { readonly number: number; readonly priority: number },
-): void {
-  to.begin(NEW_CHAIN, CREATE)
-  to.text(1, TABLE)
-  to.text(3, name)
-  if (hook !== undefined) {
-    const nest = to.open(4)
-    to.u32(1, hook.number)
-    to.u32(2, hook.priority >>> 0)
-    to.close(nest)
-    to.u32(5, ACCEPT)
-    to.text(7, FILTER)
-  }
-  to.end()
-}
-
-function encodeRule(to: Message, { chain, expressions }: Rule): void {
-  to.begin(NEW_RULE, CREATE | APPEND)
-  to.text(1, TABLE)
-  to.text(2, chain)
-  const list = to.open(4)
-  for (const expression of expressions) expression(to)
-  to.close(list)
   to.end()
 }
 
