@@ -151,3 +151,54 @@ describe('namegate started again after SIGKILL', { skip }, () => {
     assert.ok(existsSync(join(namegate.folder, 'state')))
   })
 })
+
+describe('namegate started again after SIGKILL, nftables', { skip }, () => {
+  let lab: PodLab
+  let pod: Pod
+  let namegate: Namegate
+  before(async () => {
+    lab = podLab()
+    pod = lab.pods[0]!
+    await Promise.all([lab.startNameServer(ZONES), startEcho(lab.internet, PORT)])
+    namegate = new Namegate(lab, {
+      policies: { 'wild.yaml': WILD },
+      endpoints: [ENDPOINT],
+      datapath: '{ kind: nftables }',
+    })
+    await namegate.start({ attached: [] })
+  })
+  after(async () => {
+    await namegate.close()
+    await lab.close()
+  })
+
+  async function numberOf(prefix: string): Promise<number | undefined> {
+    const entries = (await namegate.json('get', 'ipcache')) as {
+      prefix: string
+      identity: number
+    }[]
+    return entries.find((entry) => entry.prefix === prefix)?.identity
+  }
+
+  it('keeps names, numbers and flows', async () => {
+    await pod.host.run('dig', ['+short', '+tries=1', `@${pod.gateway4}`, ONE.name])
+    const allowed = await Probe.begin(pod.host, 20, ONE.address, PORT)
+    const denied = await Probe.begin(pod.host, 20, DENIED, PORT)
+    await allowed.untilConnected(PORT, 0)
+    const before = await numberOf(`${ONE.address}/32`)
+    await namegate.kill()
+    await namegate.start({ attached: [] })
+    await allowed.untilConnected(PORT, Date.now())
+    await Promise.all([allowed.stop(), denied.stop()])
+    assert.deepEqual(
+      allowed.attempts(PORT).filter(({ connected }) => !connected),
+      [],
+    )
+    assert.deepEqual(
+      denied.attempts(PORT).filter(({ connected }) => connected),
+      [],
+    )
+    assert.ok(before !== undefined)
+    assert.equal(await numberOf(`${ONE.address}/32`), before)
+  })
+})
