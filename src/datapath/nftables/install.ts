@@ -29,7 +29,9 @@ export function encodeInstall(to: Message, elements: Elements, reports: boolean)
   for (const name of COUNTERS) encodeCounter(to, name)
   SETS.forEach((shape, i) => encodeSet(to, shape, i + 1))
   const rules = makeRules(reports)
-  for (const { name, hook } of CHAINS) encodeChain(to, TABLE, name, { type: 'filter', ...hook })
+  for (const { name, hook } of CHAINS) {
+    encodeChain(to, TABLE, name, hook && { type: 'filter', ...hook })
+  }
   for (const name of chainsOf(rules)) encodeChain(to, TABLE, name)
   for (const { chain, expressions } of rules) encodeRule(to, TABLE, chain, expressions)
   for (const { name, otherwise } of SETS) {
