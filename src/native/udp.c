@@ -26,6 +26,8 @@
 /* What JavaScript tells of a new socket; words of an Int32Array. */
 enum spec_words { SPEC_FAMILY, SPEC_FLAGS, SPEC_PORT, SPEC_PEER_PORT, SPEC_MARK, SPEC_RECEIVE_BUFFER, SPEC_SEND_BUFFER, SPEC_CHANNEL, SPEC_DESCRIPTOR, SPEC_WORDS };
 #define STATS_WORDS 8
+/* Octets asked of the kernel for what comes while nobody reads: some 160,000 queries with their overhead. */
+#define WAITING_BUFFER (64 << 20)
 
 static void engine_free(napi_env env, void *data, void *hint)
 {
@@ -394,6 +396,8 @@ static napi_value reading(napi_env env, napi_callback_info info)
 		return NULL;
 	if (!socket)
 		return number(env, -EBADF);
+	if (!on)
+		set_buffer(socket->fd, SO_RCVBUFFORCE, SO_RCVBUF, WAITING_BUFFER);
 	socket->quiet = !on;
 	socket->ready = false;
 	watch_socket(engine, socket, EPOLL_CTL_MOD);
