@@ -1,11 +1,16 @@
 // What the daemon says in its log of endpoints, their fences, and what policy is worth at the moment.
 
 import type { AdoptionControl } from './control/adoption-control.ts'
+import type { CoreState } from './control/core-state.ts'
+import type { KernelDifference } from './control/kernel-differences.ts'
 import type { Config } from './config/config.ts'
+import { formatAddress } from './core/ip.ts'
 import type { Datapath, Mode } from './datapath/datapath.ts'
 import type { Endpoint, EndpointRegistry } from './endpoints/registry.ts'
 import { errnoName } from './native/native.ts'
 import type { Log } from './telemetry/log.ts'
+
+const SECOND_MS = 1000
 
 /** Tells which open flows are spared, after all of them were looked for. */
 export function tellAdopted(
@@ -45,9 +50,42 @@ export function tellMode(log: Log, mode: Mode): void {
   else log.warn({ mode }, 'mode changed: policy denies nothing')
 }
 
+/** Somebody else changed `count` entries of the kernel, and they were put right. */
+export function tellRepaired(log: Log, first: KernelDifference, count: number): void {
+  const { map, key, want, have } = first
+  log.warn(
+    { map, key, want, have, count },
+    'the kernel had other entries than it was given: repaired',
+  )
+}
+
 /** `count` identities had to stand in for others of late. */
 export function tellFallbacks(log: Log, count: number): void {
   const message =
     'identities of answers are used up: addresses get fewer labels than their names have'
   log.limited('identity-budget', { count }, message)
+}
+
+/** Tells of a client that connected to an address when the TTL of the pair's name was over, one in a minute. */
+export function tellExpiredUse(
+  log: Log,
+  { names, ipcache }: CoreState,
+  registry: EndpointRegistry,
+  pair: number,
+): void {
+  const { mappings, pairs } = names
+  const mapping = pairs.mapping[pair]!
+  const row = mappings.prefix[mapping]!
+  const { prefixes } = ipcache
+  const fields = {
+    endpoint: registry.byNumber(pairs.endpoint[pair]!)?.name,
+    name: names.names.format(mappings.name[mapping]!),
+    address: formatAddress(prefixes.family(row), prefixes.octets, row * 16),
+    milliseconds: (names.tick() - pairs.liveUntil[pair]!) * SECOND_MS,
+  }
+  log.limited(
+    'expired-use',
+    fields,
+    'a client ignores TTLs: it connected when that of the name was over',
+  )
 }

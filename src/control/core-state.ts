@@ -84,15 +84,7 @@ export class CoreState {
     const { labelSets } = this
     this.clock = clock
     this.datapath = datapath
-    this.allocator = new Allocator({
-      labelSets,
-      clock,
-      carried: carriedNumbers(options.restored),
-      withheld: options.withheld,
-      dynamicMax: limits.dynamicIdentities,
-      dynamicPerEndpointMax: limits.dynamicIdentitiesPerEndpoint,
-      hasEntries: (set) => this.policyMaps.reserve(set),
-    })
+    this.allocator = this.#makeAllocator(options)
     this.selectors = new SelectorCache({ labelSets })
     this.ipcache = new IpCache({
       labelSets,
@@ -126,13 +118,7 @@ export class CoreState {
     })
     this.departures = new Departures({ names: this.names })
     this.expiry = new Expiry({ names: this.names, ipcache: this.ipcache, datapath, clock })
-    this.policyMaps = new PolicyMaps({
-      selectors: this.selectors,
-      entriesMax: limits.policyEntries,
-      isSpare: (id) => this.allocator.isSpare(id),
-      isDynamic: (id) => this.allocator.isDynamic(id),
-      ruleOf: (origins) => this.origins.setOf(origins),
-    })
+    this.policyMaps = this.#makePolicyMaps(limits.policyEntries)
     this.inherited = new InheritedEntries(options.restored.prefixes)
     this.committer = new Committer({
       clock,
@@ -144,6 +130,28 @@ export class CoreState {
       selectors: this.selectors,
       policyMaps: this.policyMaps,
       labelSets,
+    })
+  }
+
+  #makeAllocator({ clock, restored, withheld, limits }: CoreOptions): Allocator {
+    return new Allocator({
+      labelSets: this.labelSets,
+      clock,
+      carried: carriedNumbers(restored),
+      withheld,
+      dynamicMax: limits.dynamicIdentities,
+      dynamicPerEndpointMax: limits.dynamicIdentitiesPerEndpoint,
+      hasEntries: (set) => this.policyMaps.reserve(set),
+    })
+  }
+
+  #makePolicyMaps(entriesMax: number): PolicyMaps {
+    return new PolicyMaps({
+      selectors: this.selectors,
+      entriesMax,
+      isSpare: (id) => this.allocator.isSpare(id),
+      isDynamic: (id) => this.allocator.isDynamic(id),
+      ruleOf: (origins) => this.origins.setOf(origins),
     })
   }
 }

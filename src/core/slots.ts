@@ -46,3 +46,8 @@ export class Slots {
     this.#used--
   }
 }
+
+/** Writes a column that most rows leave at what it is: pages of zeros that nobody writes to cost no memory. */
+export function put(column: Int32Array, row: number, value: number): void {
+  if (column[row] !== value) column[row] = value
+}

@@ -27,6 +27,8 @@ export interface ConnectionLooksOptions {
   readonly datapath: Pick<Datapath, 'scanPeers'>
   /** A pair's connection is found to have ended. */
   readonly onEnd: (pair: number) => void
+  /** A connection to a pair's address began when its TTL was over for certain: the look before was later and saw none. */
+  readonly onExpired: (pair: number) => void
 }
 
 export class ConnectionLooks {
@@ -38,6 +40,9 @@ export class ConnectionLooks {
   #number = 0
   /** The next contact to be looked at when the scan is at its end; 0 before. */
   #nextContact = 0
+  /** Ticks at which this look and the one before began. */
+  #began = Number.NEGATIVE_INFINITY
+  #beganBefore = Number.NEGATIVE_INFINITY
   #underWay = false
   #blind = false
   #count = 0
@@ -66,6 +71,8 @@ export class ConnectionLooks {
   begin(): void {
     this.#number = (this.#number % LOOKS) + 1
     this.#count++
+    this.#beganBefore = this.#began
+    this.#began = this.#in.names.tick()
     this.#blind = false
     this.#nextContact = 0
     this.#underWay = true
@@ -124,7 +131,7 @@ export class ConnectionLooks {
   }
 
   #tell(telling: Telling): void {
-    const { names, onEnd } = this.#in
+    const { names, onEnd, onExpired } = this.#in
     const { mappings, pairs } = names
     const now = names.tick()
     for (let i = 0; i < NAMES_PER_STEP && telling.mapping !== 0; i++) {
@@ -132,6 +139,7 @@ export class ConnectionLooks {
       telling.mapping = mappings.nextOfPrefix[telling.mapping]!
       if (pair === 0 || !names.rows.setConnected(pair, telling.connected, now)) continue
       if (!telling.connected) onEnd(pair)
+      else if (pairs.liveUntil[pair]! < this.#beganBefore) onExpired(pair)
     }
     if (telling.mapping === 0) this.#telling = undefined
   }

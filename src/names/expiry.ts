@@ -34,18 +34,30 @@ export class Expiry {
   /** Second of the last look. */
   #lookedAt = Number.NEGATIVE_INFINITY
   #sweeping = false
+  /** Told of a pair whose endpoint connected to its address when the TTL was over: a client that ignores TTLs. */
+  onExpiredUse: (pair: number) => void = () => undefined
+  #expiredUses = 0
   #forgotten = 0
   #kept = 0
 
   constructor(options: ExpiryOptions) {
     this.#names = options.names
     this.#clock = options.clock
-    this.#looks = new ConnectionLooks({ ...options, onEnd: (pair) => this.#connectionEnded(pair) })
+    this.#looks = new ConnectionLooks({
+      ...options,
+      onEnd: (pair) => this.#connectionEnded(pair),
+      onExpired: (pair) => this.#expiredUse(pair),
+    })
   }
 
   /** Looks at the connection table since the start. */
   get looks(): number {
     return this.#looks.count
+  }
+
+  /** How often a connection began to an address whose name's TTL was over, by what two looks at connections show. */
+  get expiredUses(): number {
+    return this.#expiredUses
   }
 
   get forgotten(): number {
@@ -124,6 +136,11 @@ export class Expiry {
       this.#forgotten++
       this.#names.forget(pair)
     }
+  }
+
+  #expiredUse(pair: number): void {
+    this.#expiredUses++
+    this.onExpiredUse(pair)
   }
 
   /** What the connection kept is due again. */

@@ -3,7 +3,7 @@
 // Typed arrays, about 45 octets a mapping.
 
 import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
-import { Slots } from '../core/slots.ts'
+import { put, Slots } from '../core/slots.ts'
 
 export class MappingTable implements RowHasher {
   readonly slots: Slots
@@ -56,15 +56,15 @@ export class MappingTable implements RowHasher {
     if (row === 0) return 0
     this.name[row] = name
     this.prefix[row] = prefix
-    this.fact[row] = 0
+    put(this.fact, row, 0)
     this.guarded[row] = 0
-    this.firstPair[row] = 0
-    this.nextOfName[row] = firstOfName
-    this.previousOfName[row] = 0
+    put(this.firstPair, row, 0)
+    put(this.nextOfName, row, firstOfName)
+    put(this.previousOfName, row, 0)
     if (firstOfName !== 0) this.previousOfName[firstOfName] = row
     const firstOfPrefix = this.firstOfPrefix[prefix]!
-    this.nextOfPrefix[row] = firstOfPrefix
-    this.previousOfPrefix[row] = 0
+    put(this.nextOfPrefix, row, firstOfPrefix)
+    put(this.previousOfPrefix, row, 0)
     if (firstOfPrefix !== 0) this.previousOfPrefix[firstOfPrefix] = row
     this.firstOfPrefix[prefix] = row
     this.countOfPrefix[prefix]!++

@@ -4,7 +4,7 @@
 // Typed arrays, about 50 octets a pair.
 
 import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
-import { Slots } from '../core/slots.ts'
+import { put, Slots } from '../core/slots.ts'
 
 export class PairTable implements RowHasher {
   readonly slots: Slots
@@ -59,9 +59,9 @@ export class PairTable implements RowHasher {
     if (row === 0) return 0
     this.mapping[row] = mapping
     this.endpoint[row] = endpoint
-    this.nextOfMapping[row] = firstOfMapping
+    put(this.nextOfMapping, row, firstOfMapping)
     this.connected[row] = 0
-    if (this.lastConnected[row] !== 0) this.lastConnected[row] = 0
+    put(this.lastConnected, row, 0)
     this.#index.insert(hashPair(mapping, endpoint), row)
     return row
   }
@@ -86,8 +86,8 @@ export class PairTable implements RowHasher {
   /** Puts a pair in front of its use's list; returns the first of the list. */
   linkToUse(row: number, use: number, firstOfUse: number): number {
     this.use[row] = use
-    this.nextOfUse[row] = firstOfUse
-    this.#previousOfUse[row] = 0
+    put(this.nextOfUse, row, firstOfUse)
+    put(this.#previousOfUse, row, 0)
     if (firstOfUse !== 0) this.#previousOfUse[firstOfUse] = row
     return row
   }

@@ -3,7 +3,7 @@
 // octets a use.
 
 import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
-import { Slots } from '../core/slots.ts'
+import { put, Slots } from '../core/slots.ts'
 
 export class UseTable implements RowHasher {
   readonly slots: Slots
@@ -49,7 +49,7 @@ export class UseTable implements RowHasher {
     if (row === 0) return 0
     this.endpoint[row] = endpoint
     this.name[row] = name
-    this.nextOfName[row] = firstOfName
+    put(this.nextOfName, row, firstOfName)
     this.#index.insert(hashPair(endpoint, name), row)
     return row
   }

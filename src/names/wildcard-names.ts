@@ -5,7 +5,7 @@
 import { invariant } from '../core/invariant.ts'
 import { KeyHeap } from '../core/key-heap.ts'
 import type { LabelSets } from '../core/labels.ts'
-import { Slots } from '../core/slots.ts'
+import { put, Slots } from '../core/slots.ts'
 import type { UseTable } from './use-table.ts'
 import { CONNECTED, HELD, type Victims } from './victims.ts'
 
@@ -174,7 +174,7 @@ export class WildcardNames {
     invariant(group !== undefined, 'a wildcard that was found is there')
     this.#use[row] = use
     this.#group[row] = number
-    this.#nextOfUse[row] = uses.firstMember[use]!
+    put(this.#nextOfUse, row, uses.firstMember[use]!)
     uses.firstMember[use] = row
     group.members.add(row, this.#askedKey(use))
     if (group.members.count === max) this.#full++

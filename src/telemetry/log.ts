@@ -27,6 +27,7 @@ export interface LogFields {
   readonly line?: number | undefined
   readonly milliseconds?: number | undefined
   readonly mode?: string | undefined
+  readonly name?: string | undefined
   readonly path?: string | undefined
   readonly pid?: number | undefined
   readonly policies?: string | undefined

@@ -9,6 +9,7 @@ import { runBench, type Figure } from './support/bench.ts'
 import { quantile } from './support/measure.ts'
 import { LoopDelay, residentOctets } from './support/process.ts'
 import {
+  firstOf,
   mkMemory,
   mkName,
   mkPolicy,
@@ -35,9 +36,8 @@ class Feeder {
   }
 
   feed(count: number, ttl: number): void {
-    const { core, ids } = this.#world
-    const [endpoint] = ids
-    if (endpoint === undefined) throw new Error('Cannot learn: no endpoint')
+    const { core } = this.#world
+    const endpoint = firstOf(this.#world)
     for (let n = 0; n < count; n++) {
       const i = this.#next++
       setAddress(this.#octets, i)

@@ -73,6 +73,32 @@ test('Expiry keeps what a connection of the same endpoint uses, and only that', 
   assert.deepEqual(node.differences(), [])
 })
 
+test('Expiry tells who connects to an address when the TTL of its name is over, and of nobody else', () => {
+  const node = mkNode()
+  const a = idOf(node, 'a')
+  const told: string[] = []
+  const { expiry, names } = node.core
+  expiry.onExpiredUse = (pair) => {
+    told.push(names.names.format(names.mappings.name[names.pairs.mapping[pair] ?? 0] ?? 0))
+  }
+  const open = (address: string): void => {
+    node.recorder.connections.push({ endpoint: a, peer: prefixOf(address) })
+  }
+  node.learn(a, 'other.y', ['192.0.2.9'], 0)
+  open('192.0.2.9')
+  wait(node, GRACE + 1)
+  assert.deepEqual(told, [], 'it may have begun in time: there was no look before')
+  node.learn(a, 'in-time.y', ['192.0.2.1'], TTL)
+  node.learn(a, 'late.y', ['192.0.2.2'], TTL)
+  open('192.0.2.1')
+  for (let s = 0; s < TTL; s += 5) wait(node, 5)
+  wait(node, 6)
+  open('192.0.2.2')
+  wait(node, 5)
+  assert.deepEqual(told, ['late.y'])
+  assert.equal(expiry.expiredUses, 1)
+})
+
 test('Expiry lets the answer win: a pair revived at any moment of a pass stays', () => {
   for (let moment = 0; moment < 12; moment++) {
     const node = mkNode()

@@ -2,7 +2,7 @@
 // time goes 20 times faster: 4,000 a second, TTL 1 s (times are in whole seconds), 56 new names a second. Once the names
 // reach their bound memory must not grow.
 
-import { mkMemory, mkName, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
+import { firstOf, mkMemory, mkName, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
 import { Random } from '../support/random.ts'
 import { runSoak } from './support/soak.ts'
 
@@ -17,6 +17,7 @@ const SLOPE_MAX_MB = 6
 const world = mkWorld(mkMemory(), [mkPolicy('p', ['**.bench.test'])], 1, {
   'names-per-wildcard': NAMES_MAX,
 })
+const endpoint = firstOf(world)
 const random = new Random(1)
 const octets = new Uint8Array(16)
 let newest = NAMES
@@ -33,8 +34,6 @@ await runSoak({
     if (isNew) owed--
     const i = isNew ? newest++ : newest - 1 - random.below(NAMES)
     setAddress(octets, i)
-    const [endpoint] = world.ids
-    if (endpoint === undefined) throw new Error('Cannot learn: no endpoint')
     world.core.names.learn(endpoint, mkName(`host-${i}.apps.bench.test`), 4, octets, 0, 1)
   },
   figures({ seconds, residentMb, pairs }) {

@@ -2,7 +2,7 @@
 // 1 s. No packet to an address that was handed out may be denied in its TTL or grace, and all of them have one identity.
 
 import type { Identity } from '../../src/core/ids.ts'
-import { mkMemory, mkName, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
+import { firstOf, mkMemory, mkName, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
 import { frame, SYN, tcp } from '../support/packets.ts'
 import { Random } from '../support/random.ts'
 import { runSoak } from './support/soak.ts'
@@ -14,8 +14,7 @@ const TTL_S = 1
 const PROBES = 500
 const datapath = mkMemory()
 const world = mkWorld(datapath, [mkPolicy('p', ['*.bench.test'])])
-const [endpoint] = world.ids
-if (endpoint === undefined) throw new Error('Cannot learn: no endpoint')
+const endpoint = firstOf(world)
 const { names, ipcache, allocator } = world.core
 const name = mkName('store.bench.test')
 const random = new Random(1)

@@ -2,7 +2,7 @@
 // is over. Meanwhile answers come in for others; at two thirds the connections close, and all 600,000 go. No answer may wait
 // longer than 20 ms for that.
 
-import { mkMemory, mkName, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
+import { firstOf, mkMemory, mkName, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
 import { runSoak } from './support/soak.ts'
 import { ConnectedPeers } from './support/connected-peers.ts'
 
@@ -15,8 +15,7 @@ const LATE_MAX_MS = 20
 
 const peers = new ConnectedPeers(mkMemory())
 const world = mkWorld(peers.datapath, [mkPolicy('p', ['**.bench.test'])])
-const [endpoint] = world.ids
-if (endpoint === undefined) throw new Error('Cannot learn: no endpoint')
+const endpoint = firstOf(world)
 const octets = new Uint8Array(16)
 for (let i = 0; i < SHARED; i++) {
   setAddress(octets, i)

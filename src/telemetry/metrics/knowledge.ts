@@ -36,6 +36,11 @@ function addNameMetrics(registry: Registry, { names, expiry }: MetricsSources['c
     ],
   })
   addCounter(registry, {
+    name: 'name_expired_uses_total',
+    help: 'Connections seen to have begun to an address after the TTL of its name: clients that ignore TTLs',
+    read: () => expiry.expiredUses,
+  })
+  addCounter(registry, {
     name: 'names_refused_total',
     help: 'Addresses of answers that a bound kept from being learned',
     read: () => names.boundHits,

@@ -105,6 +105,13 @@ export function mkWorld(
   return { core, policies: control, endpoints: registry, transition, ids }
 }
 
+/** The first of a world's endpoints. */
+export function firstOf({ ids }: World): EndpointId {
+  const [first] = ids
+  if (first === undefined) throw new Error('Cannot learn: no endpoint')
+  return first
+}
+
 function mkEndpoint(i: number): EndpointRecord {
   return {
     name: `endpoint-${i}`,

@@ -130,6 +130,6 @@ dns:
   grace-after-ttl: 1h
   protected-prefixes: [${PROTECTED.map((prefix) => `'${prefix}'`).join(', ')}]
 unknown-clients: { wait: 0s }
-limits: { pairs: 50000, udp-message: ${UDP_MESSAGE_MAX} }
+limits: { pairs: 50000, names-per-wildcard: 50000, names-per-address: 50000, addresses-per-name: 50000, udp-message: ${UDP_MESSAGE_MAX} }
 `
 }
