@@ -1,9 +1,12 @@
 // Traffic for labs, each kind as a process of its own, and the same seen from the test that started it.
 //   node --import tsx traffic.ts echo PORT...                    sends back what it gets, any address
 //   node --import tsx traffic.ts talk ADDRESS PORT               one connection; a line out, its echo in, every 20 ms
+//   node --import tsx traffic.ts echo-udp ADDRESS PORT           sends back datagrams to one address
+//   node --import tsx traffic.ts flow ADDRESS PORT               one UDP socket; a datagram out, its echo in, every 200 ms
 //   node --import tsx traffic.ts probe EVERY_MS ADDRESS PORT...  a new connection to each port every so often
 // A probe counts as lost when it is not connected in LIMIT_MS, which is less than TCP takes to send a lost SYN again.
 
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +14,7 @@ import type { Host } from './lab.ts'
 import type { LabProcess } from './lab-process.ts'
 
 const TALK_MS = 20
+const FLOW_MS = 200
 const LIMIT_MS = 500
 
 /** One attempt of a probe; times in Unix milliseconds with fractions. */
@@ -25,12 +29,24 @@ export async function startEcho(host: Host, ...ports: readonly number[]): Promis
   return await start(host, 'echo', ...ports.map(String))
 }
 
+/** An address of the host that sends datagrams back. */
+export async function startEchoUdp(host: Host, address: string, port: number): Promise<LabProcess> {
+  return await start(host, 'echo-udp', address, String(port))
+}
+
 /** A connection that is open and has echoed its first line. */
 export class Talk {
   readonly #process: LabProcess
 
   static async open(host: Host, address: string, port: number): Promise<Talk> {
     const talk = new Talk(await start(host, 'talk', address, String(port)))
+    await talk.moves(1)
+    return talk
+  }
+
+  /** The same over UDP, as QUIC would have it: the port is ours for as long as it lasts. */
+  static async openFlow(host: Host, address: string, port: number): Promise<Talk> {
+    const talk = new Talk(await start(host, 'flow', address, String(port)))
     await talk.moves(1)
     return talk
   }
@@ -143,6 +159,24 @@ function talk(address: string, port: number): void {
   socket.on('close', () => process.exit(1))
 }
 
+async function echoUdp(address: string, port: number): Promise<void> {
+  const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4')
+  socket.on('message', (message, from) => socket.send(message, from.port, from.address))
+  socket.bind(port, address)
+  await once(socket, 'listening')
+  console.log('ready')
+}
+
+function flow(address: string, port: number): void {
+  const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4')
+  socket.on('message', () => console.log('echo'))
+  socket.on('connect', () => {
+    console.log('ready')
+    setInterval(() => socket.send('line\n'), FLOW_MS)
+  })
+  socket.connect(port, address)
+}
+
 function probe(everyMs: number, address: string, ports: readonly number[]): void {
   const timer = setInterval(() => ports.forEach((port) => attempt(address, port)), everyMs)
   process.on('SIGTERM', () => clearInterval(timer))
@@ -171,5 +205,7 @@ if (process.argv[1] === import.meta.filename) {
   const [first = '', second = ''] = rest
   if (what === 'echo') await echo(rest.map(Number))
   if (what === 'talk') talk(first, Number(second))
+  if (what === 'echo-udp') await echoUdp(first, Number(second))
+  if (what === 'flow') flow(first, Number(second))
   if (what === 'probe') probe(Number(first), second, rest.slice(2).map(Number))
 }
