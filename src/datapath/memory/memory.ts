@@ -142,8 +142,9 @@ export class MemoryDatapath implements Datapath {
     return []
   }
 
+  /** There is none to be missed. */
   onLinkNews(): boolean {
-    return false
+    return true
   }
 
   /** Nothing is attached to interfaces here. */
