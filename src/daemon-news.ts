@@ -2,6 +2,7 @@
 
 import type { AdoptionControl } from './control/adoption-control.ts'
 import type { CoreState } from './control/core-state.ts'
+import type { KernelDifference } from './control/kernel-differences.ts'
 import type { Config } from './config/config.ts'
 import { formatAddress } from './core/ip.ts'
 import type { Datapath, Mode } from './datapath/datapath.ts'
@@ -47,6 +48,13 @@ export function tellHooks(
 export function tellMode(log: Log, mode: Mode): void {
   if (mode === 'enforce') log.info({ mode }, 'mode changed')
   else log.warn({ mode }, 'mode changed: policy denies nothing')
+}
+
+/** Somebody else changed `count` entries of the kernel, and they were put right. */
+export function tellRepaired(log: Log, first: KernelDifference, count: number): void {
+  const { map, key, want, have } = first
+  const fault = `${map} ${key}: found ${have ?? 'nothing'}, expected ${want ?? 'nothing'}`
+  log.warn({ fault, count }, 'somebody else changed entries of the kernel: repaired')
 }
 
 /** `count` identities had to stand in for others of late. */

@@ -14,6 +14,7 @@ import { Housekeeping } from './control/housekeeping.ts'
 import { packetFlowOf } from './control/packet-flow.ts'
 import type { PolicyControl } from './control/policy-control.ts'
 import { Keeping, type KeptState } from './control/keeping.ts'
+import { Repair } from './control/repair.ts'
 import { ResourceControl } from './control/resource-control.ts'
 import { Restart } from './control/restart.ts'
 import { Transition } from './control/transition.ts'
@@ -27,7 +28,14 @@ import {
   ownTraffic,
   serversOf,
 } from './daemon-parts.ts'
-import { tellAdopted, tellExpiredUse, tellFallbacks, tellHooks, tellMode } from './daemon-news.ts'
+import {
+  tellAdopted,
+  tellExpiredUse,
+  tellFallbacks,
+  tellHooks,
+  tellMode,
+  tellRepaired,
+} from './daemon-news.ts'
 import type { Datapath, DatapathDump, Mode } from './datapath/datapath.ts'
 import { isBuilt, loadPosix } from './native/native.ts'
 import type { Interception } from './intercept/interception.ts'
@@ -76,6 +84,8 @@ export class Daemon {
   readonly transition: Transition
   readonly housekeeping: Housekeeping
   readonly restart: Restart
+  /** Absent where the datapath sees to it by itself. */
+  readonly repair: Repair | undefined
   readonly audit: AuditControl
   readonly sources: ConfigSources
   readonly proxy: DnsProxy
@@ -135,12 +145,26 @@ export class Daemon {
       onFallbacks: (count) => tellFallbacks(log, count),
       hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
     })
+    this.repair = this.#makeRepair()
     this.audit = makeAudit(options)
     this.sources = this.#makeSources(options.resourceKeeper)
     this.proxy = this.#makeProxy(node, options)
     const { servers } = this
     this.interception = openInterception({ config, clock, log, datapath, servers })
     this.readiness = this.#makeReadiness()
+  }
+
+  #makeRepair(): Repair | undefined {
+    const { datapath } = this.config
+    if (datapath.kind !== 'ebpf') return undefined
+    return new Repair({
+      core: this.core,
+      endpoints: () => this.endpoints.entries(),
+      isSettled: () => this.restart.phase === 'done',
+      everyMs: datapath.verifyMs,
+      onRepaired: (first, count) => tellRepaired(this.#log, first, count),
+      onFault: (reason) => this.#log.limited('verify', { reason }, 'the kernel cannot be compared'),
+    })
   }
 
   #makeSources(resourceKeeper: ResourceKeeper | undefined): ConfigSources {
@@ -218,6 +242,11 @@ export class Daemon {
     if (!this.readiness.anyAnswered) reasons.push('no upstream has answered yet')
     const { state } = this.interception
     if (state.kind === 'failed') reasons.push(`interception: ${state.reason}`)
+    const gone = this.datapath.missingPins?.() ?? []
+    if (gone.length > 0) {
+      const what = `pinned maps are gone (${gone.join(', ')})`
+      reasons.push(`${what}: enforcement goes on until the daemon ends: restart it`)
+    }
     if (refused > 0) reasons.push(`the datapath refuses ${refused} entries`)
     if (watch.isStalled)
       reasons.push('the datapath is stalled: a commit takes longer than a second')
@@ -245,6 +274,7 @@ export class Daemon {
     await this.interception.start(interfacesOf(this.endpoints.registry))
     this.housekeeping.start()
     this.restart.start()
+    this.repair?.start()
     this.sources.start()
     this.readiness.start()
   }
@@ -259,6 +289,7 @@ export class Daemon {
     this.readiness.stop()
     this.sources.stop()
     this.restart.stop()
+    this.repair?.stop()
     this.housekeeping.stop()
     if (goesOn) {
       this.interception.release()

@@ -150,6 +150,7 @@ const SCHEMAS = {
       refused: NUMBER,
       stalled: FLAG,
       held: NUMBER,
+      repaired: NUMBER,
     }),
     policyRevision: NUMBER,
     realizedRevision: NUMBER,

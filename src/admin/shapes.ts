@@ -144,6 +144,8 @@ export interface StatusShape {
     readonly stalled: boolean
     /** Answers that wait for it. */
     readonly held: number
+    /** Entries that somebody else changed or deleted, and that were put right. */
+    readonly repaired: number
   }
   readonly policyRevision: number
   readonly realizedRevision: number

@@ -123,13 +123,13 @@ class Builder {
   }
 
   #datapath(): DatapathConfig {
-    const { kind, ebpf } = this.#keys.datapath
+    const { kind, ebpf, verify } = this.#keys.datapath
     const adoptExistingMs = this.#keys.datapath['adopt-existing']
     switch (builtWord(kind, ['memory', 'ebpf', 'nftables'])) {
       case 'memory':
         return { kind: 'memory', adoptExistingMs }
       case 'ebpf':
-        return { kind: 'ebpf', pinPath: ebpf['pin-path'], adoptExistingMs }
+        return { kind: 'ebpf', pinPath: ebpf['pin-path'], adoptExistingMs, verifyMs: verify }
       case 'nftables':
         return { kind: 'nftables', adoptExistingMs }
     }

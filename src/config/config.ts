@@ -109,7 +109,12 @@ export type DatapathConfig = {
   readonly adoptExistingMs: number
 } & (
   | { readonly kind: 'memory' }
-  | { readonly kind: 'ebpf'; readonly pinPath: string }
+  | {
+      readonly kind: 'ebpf'
+      readonly pinPath: string
+      /** How often the kernel's maps are compared and repaired. */
+      readonly verifyMs: number
+    }
   | { readonly kind: 'nftables' }
 )
 

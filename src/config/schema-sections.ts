@@ -1,5 +1,5 @@
 // The larger sections of the config file, key by key, with default, unit and doc line; schema.ts puts them
-// together with the small ones. `LATER` marks a key whose feature isn't built: it takes only its default.
+// together with the small ones.
 
 import { z } from 'zod'
 import { LIMITS, type Limit } from '../core/limits.ts'
@@ -18,7 +18,6 @@ import {
   words,
 } from './schema-values.ts'
 
-const LATER = { built: false } as const
 const TTL = { max: LONGEST_MS } as const
 
 const labelMap = z.record(z.string(), z.string({ error: 'a text' }))
@@ -236,9 +235,8 @@ export const datapath = group('What enforces', {
     }),
   }).prefault({}),
   verify: duration({
-    ...LATER,
     default: '1m',
-    doc: "compare and repair a slice of the kernel's maps so often",
+    doc: "compare the kernel's maps with what is wanted so often, and repair them",
   }),
   'adopt-existing': duration({
     default: '10m',

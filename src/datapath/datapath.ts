@@ -219,6 +219,11 @@ export interface Datapath {
   /** The same with a pause wherever it yields, while commits go on; absent where reading takes no time to speak of, or
    *  cannot be interrupted. */
   dumpInSlices?(): Generator<undefined, DatapathDump>
+  /** Writes an endpoint whole, whatever was believed to be there; `held`: sources that really are. Absent where nobody else
+   *  writes, or the adapter sees to it by itself. */
+  rewrite?(endpoint: EndpointEntry, held: readonly Prefix[]): void
+  /** What the next process would not find: enforcement goes on without it as long as this one does. */
+  missingPins?(): readonly string[]
   /** Lets go. With `leaveEnforcing` the kernel goes on enforcing what is in force. */
   stop(options: { readonly leaveEnforcing: boolean }): void
 }

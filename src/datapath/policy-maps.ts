@@ -181,10 +181,12 @@ export class PolicyMaps {
 
   /** Everything that is wanted, for comparing with the kernel. */
   *entries(): Iterable<PolicyEntry> {
-    for (const map of this.#maps.values()) {
-      for (const [id, entries] of map.entries) {
-        for (const entry of entries) yield this.#policyEntry(map.endpoint, id, entry)
-      }
+    for (const endpoint of this.#maps.keys()) yield* this.entriesOf(endpoint)
+  }
+
+  *entriesOf(endpoint: EndpointId): Iterable<PolicyEntry> {
+    for (const [id, entries] of this.#maps.get(endpoint)?.entries ?? []) {
+      for (const entry of entries) yield this.#policyEntry(endpoint, id, entry)
     }
   }
 

@@ -183,6 +183,14 @@ export class PrefixTable {
     return identity(this.wanted[row]!)
   }
 
+  /** What the datapath confirmed of a row that it has. */
+  appliedOf(row: number): { readonly id: Identity; readonly addressClass: Identity } {
+    return {
+      id: identity(this.applied[row]!),
+      addressClass: identity(this.appliedClass[row]!),
+    }
+  }
+
   prefix(row: number): Prefix {
     return this.#index.prefix(row)
   }

@@ -20,6 +20,7 @@ const WELL = {
     refused: 0,
     stalled: false,
     held: 0,
+    repaired: 0,
   },
   policyRevision: 0,
   realizedRevision: 0,

@@ -141,6 +141,7 @@ log: { level: debug, format: json }
     kind: 'ebpf',
     pinPath: '/sys/fs/bpf/x',
     adoptExistingMs: 60_000,
+    verifyMs: 60_000,
   })
   assert.deepEqual(config.metrics, { address: '::1', port: 0 })
   assert.deepEqual(config.dns.hold, { limitMs: 1_000, onLimit: 'drop' })

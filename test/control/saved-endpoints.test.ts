@@ -93,7 +93,10 @@ test('SavedEndpoints.all gives every place back as it was written down', () => {
     { kind: 'interface', name: 'eth0', side: 'egress' },
     { kind: 'cgroup', path: 'a slice/with 10.0.0.9/32 in it' },
   ] as const
-  const written = hooks.map((hook) => ({ ...mkEndpoint('e', ['10.0.0.2', 'fd00::2']), hook }))
+  const numbered = { id: endpointId(1), generation: generation(1) }
+  const written = hooks.map((hook) => {
+    return { ...mkEndpoint('e', ['10.0.0.2', 'fd00::2']), ...numbered, hook }
+  })
   const documents = written.map((each, i) => endpointDocument(each, `key:${i}`))
   const texts = documents.map(({ text = '' }, i) => [String(i + 1), text] as const)
   const { all } = new SavedEndpoints({ endpoints: new Map(texts), isThisBoot: false })

@@ -30,6 +30,7 @@ export function statusView(state: AdminState): StatusShape {
       refused,
       stalled: core.committer.watch.isStalled,
       held: state.releases.count,
+      repaired: state.repair?.counters.repaired ?? 0,
     },
     policyRevision: policies.revision,
     realizedRevision: transition.realizedRevision,

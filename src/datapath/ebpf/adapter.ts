@@ -2,8 +2,10 @@
 // synchronous: when `commit` returns, the kernel judges by it. State lives in the kernel; here is only what
 // is needed to find it again (endpoints and their hooks).
 
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { endpointId, type EndpointId } from '../../core/ids.ts'
-import type { Family } from '../../core/ip.ts'
+import type { Family, Prefix } from '../../core/ip.ts'
 import { errnoName, type Bpf, type LoadedObject, type Posix } from '../../native/native.ts'
 import {
   COMMITTED,
@@ -14,6 +16,7 @@ import {
   type DatapathCounters,
   type DatapathDump,
   type DatapathEvent,
+  type EndpointEntry,
   type Hook,
   type HookState,
   type ListenerEntry,
@@ -23,7 +26,7 @@ import {
 import type { AdoptedFlow, Adoption } from '../adoption.ts'
 import type { InterceptedInterface } from '../interception.ts'
 import { Adopted } from './adopted.ts'
-import { linkDirectory } from './bpffs.ts'
+import { linkDirectory, pinDirectory } from './bpffs.ts'
 import { readCounters } from './counters.ts'
 import { readDump, readDumpInSlices } from './dump.ts'
 import { removePolicy, removePrefixes, upsertPolicy, upsertPrefixes } from './entries.ts'
@@ -38,6 +41,7 @@ import {
   encodeListener,
   encodeMode,
   encodeNumber,
+  MAP_SHAPES,
   readNumber,
 } from './layout.ts'
 import { openMaps, type KernelMaps } from './maps.ts'
@@ -244,6 +248,15 @@ export class EbpfDatapath implements Datapath {
 
   dumpInSlices(): Generator<undefined, DatapathDump> {
     return readDumpInSlices(this.#on().maps)
+  }
+
+  rewrite(endpoint: EndpointEntry, held: readonly Prefix[]): void {
+    this.#on().hooks.rewrite(endpoint, held)
+  }
+
+  missingPins(): readonly string[] {
+    const folder = pinDirectory(this.#options.pinPath)
+    return Object.keys(MAP_SHAPES).filter((name) => !existsSync(join(folder, name)))
   }
 
   /** Whether interfaces are closed before their programs are attached. */

@@ -8,6 +8,7 @@
 // stays closed until another generation is upserted.
 
 import type { EndpointId, Generation } from '../../core/ids.ts'
+import type { Prefix } from '../../core/ip.ts'
 import { errnoName, type Bpf, type Posix } from '../../native/native.ts'
 import type { EndpointEntry, Hook, HookState } from '../datapath.ts'
 import { attachCgroup, attachInterface, detach, type Programs } from './attach.ts'
@@ -105,6 +106,14 @@ export class Hooks {
     if (isRetired(placed)) this.#untold.add(placed.id)
     if (before !== entry.generation) this.#options.forget(placed.id, before)
     return failure
+  }
+
+  /** Writes an endpoint again, whatever was believed to be there; `held`: its sources in the kernel. */
+  rewrite(entry: EndpointEntry, held: readonly Prefix[]): void {
+    const placed = this.#placed.get(entry.id)
+    if (placed === undefined) return
+    placed.sources = held
+    this.upsert(entry)
   }
 
   /** Takes an endpoint out: program, entry, sources, in this order. */

@@ -57,6 +57,16 @@ export function addDatapathMetrics(registry: Registry, sources: MetricsSources):
     read: () => committer.refused,
   })
   addCounter(registry, {
+    name: 'datapath_verified_total',
+    help: 'Comparisons of everything in the kernel with what is wanted there',
+    read: () => sources.repair?.counters.walks ?? 0,
+  })
+  addCounter(registry, {
+    name: 'datapath_repaired_entries_total',
+    help: 'Entries that somebody else changed or deleted, and that were put right',
+    read: () => sources.repair?.counters.repaired ?? 0,
+  })
+  addCounter(registry, {
     name: 'datapath_refusals_total',
     help: 'Entries that the datapath refused, tries again included',
     read: () => committer.failures,

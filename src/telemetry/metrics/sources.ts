@@ -56,6 +56,9 @@ export interface MetricsSources {
         refused(): Iterable<readonly [output: string, lines: number]>
       }
     | undefined
+  /** Absent where the datapath sees to it by itself. */
+  readonly repair?:
+    { readonly counters: { readonly walks: number; readonly repaired: number } } | undefined
   /** State of each policy file: `in-force`, `last-good`, `rejected`. */
   policyFiles(): Iterable<{ readonly state: string }>
   mode(): string

@@ -1,0 +1,180 @@
+// Every `datapath.verify` the kernel's maps are compared with what it confirmed, and what somebody else changed or deleted
+// there is put right: so within two intervals. In slices of a millisecond, additions before removals, and by the
+// committer's own door, so that there is one writer. The value that is written is the one of the moment of the repair,
+// whatever was found before. The first difference of a walk is told with the entry; all are counted.
+
+import type { Timer } from '../core/clock.ts'
+import type { EndpointId } from '../core/ids.ts'
+import type { Changes, EndpointEntry, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
+import { PrefixBatch } from '../datapath/prefix-batch.ts'
+import {
+  differenceText,
+  walkDifferences,
+  type DifferencesOptions,
+  type KernelDifference,
+  type KernelPrefix,
+  type Walk,
+} from './kernel-differences.ts'
+import { policyKeyText } from './leftovers.ts'
+
+export interface RepairOptions extends DifferencesOptions {
+  /** `datapath.verify` */
+  readonly everyMs: number
+  readonly onRepaired: (first: KernelDifference, count: number) => void
+  /** The kernel cannot be read: why. */
+  readonly onFault: (reason: string) => void
+}
+
+const SLICE_MS = 1
+/** Differences put right by one walk; the next one finds the others. */
+const DIFFERENCES_MAX = 4096
+
+export class Repair {
+  /** Walks that came to their end, and entries that were put right. */
+  readonly counters = { walks: 0, repaired: 0 }
+  /** The first difference that was put right last. */
+  last: Pick<KernelDifference, 'map' | 'key' | 'want' | 'have'> | undefined
+  readonly #to: RepairOptions
+  #timer: Timer | undefined
+  #walk: Walk | undefined
+  #found: KernelDifference[] = []
+  /** Of the first walk, while the second looks whether they are still there. */
+  #suspects: ReadonlySet<string> | undefined
+  #isStopped = false
+
+  constructor(options: RepairOptions) {
+    this.#to = options
+  }
+
+  start(): void {
+    this.#timer = this.#to.core.clock.after(this.#to.everyMs, () => this.#begin(undefined))
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#timer?.cancel()
+  }
+
+  #begin(suspects: ReadonlySet<string> | undefined): void {
+    this.#suspects = suspects
+    this.#found = []
+    this.#walk = walkDifferences(this.#to)
+    this.#work()
+  }
+
+  #work(): void {
+    if (this.#isStopped) return
+    const { clock } = this.#to.core
+    const until = clock.now() + SLICE_MS
+    let isMore = true
+    try {
+      do isMore = this.#step()
+      while (isMore && clock.now() < until)
+    } catch (error) {
+      this.#to.onFault(error instanceof Error ? error.message : String(error))
+      this.start()
+      return
+    }
+    if (isMore) clock.soon(() => this.#work())
+    else this.#end()
+  }
+
+  /** False: the walk is over. */
+  #step(): boolean {
+    const step = this.#walk?.next()
+    if (step === undefined || step.done === true) return false
+    const difference = step.value
+    if (difference === undefined) return true
+    const isNews = this.#suspects?.has(differenceText(difference)) === false
+    if (!isNews) this.#found.push(difference)
+    return this.#found.length < DIFFERENCES_MAX
+  }
+
+  #end(): void {
+    const found = this.#found
+    this.#found = []
+    this.#walk = undefined
+    if (this.#suspects === undefined && found.length > 0) {
+      this.#begin(new Set(found.map(differenceText)))
+      return
+    }
+    this.counters.walks++
+    const [first] = found
+    if (first !== undefined) {
+      this.#mend(found)
+      this.counters.repaired += found.length
+      const { map, key, want, have } = first
+      this.last = { map, key, want, have }
+      this.#to.onRepaired(first, found.length)
+    }
+    this.start()
+  }
+
+  #mend(found: readonly KernelDifference[]): void {
+    const prefixes: KernelPrefix[] = []
+    const entries: PolicyKey[] = []
+    for (const difference of found) {
+      if (difference.map === 'ng_ipcache') prefixes.push(difference.prefix)
+      else if (difference.map === 'ng_policy') entries.push(difference.entry)
+      else this.#mendEndpoint(difference)
+    }
+    if (prefixes.length + entries.length === 0) return
+    this.#to.core.committer.commitExtra(() => this.#changes(prefixes, entries))
+  }
+
+  #mendEndpoint(difference: KernelDifference & { readonly map: 'ng_endpoints' }): void {
+    const { core, endpoints } = this.#to
+    for (const entry of endpoints()) {
+      if (entry.id === difference.endpoint) {
+        core.datapath.rewrite?.(entry, difference.held?.sources ?? [])
+      }
+    }
+  }
+
+  /** What the kernel is to have of these, as of now. */
+  #changes(prefixes: readonly KernelPrefix[], entries: readonly PolicyKey[]): Changes {
+    const wanted = this.#wantedOf(new Set(entries.map(({ endpoint }) => endpoint)))
+    const upserts = entries.flatMap((entry) => wanted.get(policyKeyText(entry)) ?? [])
+    const removals = entries.filter((entry) => !wanted.has(policyKeyText(entry)))
+    return {
+      policyUpserts: [...upserts.filter(isDeny), ...upserts.filter((entry) => !isDeny(entry))],
+      ...this.#prefixChanges(prefixes),
+      endpointUpserts: NO_ENDPOINTS,
+      endpointRemovals: [],
+      policyRemovals: removals,
+    }
+  }
+
+  #prefixChanges(
+    found: readonly KernelPrefix[],
+  ): Pick<Changes, 'prefixUpserts' | 'prefixRemovals'> {
+    const { prefixes } = this.#to.core.ipcache
+    const [prefixUpserts, prefixRemovals] = [new PrefixBatch(), new PrefixBatch()]
+    for (const { scope, family, octets, length, identity, addressClass } of found) {
+      const row = prefixes.findIn(scope, family, octets, 0, length)
+      if (prefixes.applied[row] === 0) {
+        prefixRemovals.add(family, octets, 0, length, identity, addressClass, scope)
+      } else {
+        const { id, addressClass: ours } = prefixes.appliedOf(row)
+        prefixUpserts.add(family, octets, 0, length, id, ours, scope)
+      }
+    }
+    return { prefixUpserts, prefixRemovals }
+  }
+
+  #wantedOf(endpoints: ReadonlySet<EndpointId>): ReadonlyMap<string, PolicyEntry> {
+    const wanted = new Map<string, PolicyEntry>()
+    for (const endpoint of endpoints) {
+      for (const entry of this.#to.core.policyMaps.entriesOf(endpoint)) {
+        wanted.set(policyKeyText(entry), entry)
+      }
+    }
+    return wanted
+  }
+}
+
+const NO_ENDPOINTS: readonly EndpointEntry[] = []
+
+function isDeny({ verdict }: PolicyEntry): boolean {
+  return verdict === 'deny'
+}
