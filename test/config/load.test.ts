@@ -42,7 +42,7 @@ test('parseConfig of an empty file gives the defaults of DESIGN', () => {
     resources: { files: [] },
     audit: { node: false, endpoints: [] },
     datapath: { kind: 'memory', adoptExistingMs: 600_000 },
-    state: { directory: 'var/state' },
+    state: { directory: 'var/state', restoreGraceMs: 600_000 },
     flows: { keepMs: 604_800_000, maxOctets: 268_435_456, outputs: ['file'] },
     admin: { socket: 'var/run/admin.sock' },
     metrics: { address: '127.0.0.1', port: 9465 },
