@@ -40,6 +40,7 @@ export function makeDaemonAdmin(
     upstream,
     adoption: daemon.adoption,
     repair: daemon.repair,
+    policyTexts: () => ({ tooLong: sources.policyTexts?.tooLong ?? 0 }),
     unknown,
     prewarm: daemon.proxy.prewarm,
     listeners,

@@ -17,6 +17,7 @@ import { Keeping, type KeptState } from './control/keeping.ts'
 import { Repair } from './control/repair.ts'
 import { ResourceControl } from './control/resource-control.ts'
 import { Restart } from './control/restart.ts'
+import type { SavedDocument } from './control/state-sink.ts'
 import { Transition } from './control/transition.ts'
 import type { Config } from './config/config.ts'
 import {
@@ -47,6 +48,7 @@ import { Readiness } from './proxy/readiness.ts'
 import type { ServerAddress } from './proxy/server-pool.ts'
 import type { ResourceKeeper } from './sources/api-resources.ts'
 import { ConfigSources } from './sources/config-sources.ts'
+import type { TextKeeper } from './sources/good-texts.ts'
 import { nodeAddresses } from './sources/node-addresses.ts'
 import type { Log } from './telemetry/log.ts'
 
@@ -126,7 +128,7 @@ export class Daemon {
       saved: keeping.endpoints,
       onDocument: keeping.onDocument,
     })
-    keeping.begin(core, () => this.endpoints.documents())
+    keeping.begin(core, () => this.#documents())
     this.restart = new Restart({
       core,
       restored: this.#restored,
@@ -178,6 +180,7 @@ export class Daemon {
       endpoints,
       resources,
       resourceKeeper,
+      policyKeeper: this.#policyKeeper(),
       audit,
       flows,
       onApplied: () => {
@@ -186,6 +189,21 @@ export class Daemon {
       },
       onResources: () => this.housekeeping.beginTransition(),
     })
+  }
+
+  #policyKeeper(): TextKeeper | undefined {
+    const { policyFiles: saved, onDocument } = this.#keeping
+    if (saved === undefined) return undefined
+    return { saved, keep: (key, text) => onDocument({ kind: 'policy-file', key, text }) }
+  }
+
+  /** Everything that is written down besides pairs and numbers. */
+  #documents(): readonly SavedDocument[] {
+    const texts = this.sources.policyTexts?.kept ?? []
+    const files = [...texts].map(([key, text]): SavedDocument => {
+      return { kind: 'policy-file', key, text }
+    })
+    return [...this.endpoints.documents(), ...files]
   }
 
   #makeProxy(node: readonly Prefix[], { sockets, passed }: DaemonOptions): DnsProxy {

@@ -38,6 +38,11 @@ export class Keeping {
     this.endpoints = kept?.saved && new SavedEndpoints(kept.saved)
   }
 
+  /** Texts of policy files that were in force, by path; undefined where nothing is kept. */
+  get policyFiles(): ReadonlyMap<string, string> | undefined {
+    return this.#kept && (this.#kept.saved?.policyFiles ?? new Map<string, string>())
+  }
+
   /** What the core is made with. */
   get ofCore(): Pick<CoreOptions, 'ledger' | 'withheld' | 'onNumbers'> {
     const { ledger, withheld, onNumbers } = this

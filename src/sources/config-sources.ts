@@ -24,6 +24,7 @@ import {
 import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ApiResources, ResourceKeeper, ResourceNews } from './api-resources.ts'
+import { GoodTexts, type TextKeeper } from './good-texts.ts'
 import { readGiven, type SourceEdit } from './given.ts'
 import { withInterfaceAddresses } from './interface-addresses.ts'
 import { tellLostPolicies } from './lost-policies.ts'
@@ -31,7 +32,7 @@ import { LookTimer, type Looked } from './look-timer.ts'
 import { parsePolicyFile, readingOf, repeatedPolicies, type PolicyFile } from './policy-files.ts'
 import { PolicyPorts } from './policy-ports.ts'
 import { ResourceSources } from './resource-sources.ts'
-import { SourceFiles } from './source-files.ts'
+import { SourceFiles, type Parsed } from './source-files.ts'
 
 export interface ConfigSourcesOptions {
   readonly config: Config
@@ -42,6 +43,8 @@ export interface ConfigSourcesOptions {
   readonly resources: ResourceControl
   /** Keeps what the admin API gives over restarts. */
   readonly resourceKeeper?: ResourceKeeper | undefined
+  /** Keeps texts of policy files over restarts. */
+  readonly policyKeeper?: TextKeeper | undefined
   readonly audit: AuditControl
   readonly flows: FlowRing
   /** Something was put in force: labels are to be moved. */
@@ -56,6 +59,7 @@ export class ConfigSources {
   readonly #resources: ResourceSources
   readonly #to: ConfigSourcesOptions
   readonly #ports = new PolicyPorts()
+  readonly #texts: GoodTexts | undefined
   readonly #bounds = new BoundsMemo()
   #refusal: readonly Fault[] = []
   #records: ReadonlyMap<string, FileRecord> = new Map()
@@ -65,20 +69,15 @@ export class ConfigSources {
   readonly #timer: LookTimer
 
   constructor(options: ConfigSourcesOptions) {
-    const { config, clock } = options
+    const { config, clock, policyKeeper } = options
     this.#to = options
+    this.#texts = policyKeeper && new GoodTexts(policyKeeper)
     this.#timer = new LookTimer({ clock, look: () => this.#look() })
     this.#policies = new SourceFiles({
       paths: config.policies.paths,
       clock,
-      parse: (text, file) => {
-        return parsePolicyFile(text, file, readingOf(config.policies), (warning) => {
-          options.log.warn(
-            { fault: formatFault(warning) },
-            'left out of a policy, which allows less',
-          )
-        })
-      },
+      parse: (text, file) => this.#parsePolicies(text, file),
+      standIn: (path) => this.#standIn(path),
       together: repeatedPolicies,
     })
     this.#endpoints = new SourceFiles({
@@ -113,6 +112,11 @@ export class ConfigSources {
     })
   }
 
+  /** Texts of policy files in force that outlive the process. */
+  get policyTexts(): Pick<GoodTexts, 'kept' | 'tooLong'> | undefined {
+    return this.#texts
+  }
+
   /** Of folders, of endpoints and resources, and of everything together. */
   get recordFaults(): readonly Fault[] {
     const folders = this.#all.flatMap(({ folderFaults }) => folderFaults)
@@ -134,6 +138,10 @@ export class ConfigSources {
     const found = this.#all.flatMap((files) => files.loadAll())
     const faults = found.length > 0 ? found : this.#boundFaults()
     if (faults.length > 0) throw new InvalidInputError(faults)
+    for (const fault of this.#policies.faults) {
+      const message = 'file refused, what was in force before the start stays'
+      this.#to.log.warn({ fault: formatFault(fault) }, message)
+    }
     this.#measureRoom()
     this.apiResources.restore()
   }
@@ -145,6 +153,8 @@ export class ConfigSources {
     this.#records = new Map(this.#endpoints.items.map((record) => [record.name, record]))
     this.#resources.apply()
     this.#measureRoom()
+    // Of files that contradict others nobody says here which is in force.
+    if (!this.#policies.hasHeld) this.#texts?.inForce((path) => this.#policies.has(path))
     this.#setPolicies()
     endpoints.apply(this.#auditedRecords())
     onApplied()
@@ -192,6 +202,23 @@ export class ConfigSources {
     for (const files of this.#all) files.forget()
     this.#look()
     if (!this.#timer.isRunning) this.#watch()
+  }
+
+  #parsePolicies(text: string, file: string): Parsed<Policy> {
+    const { config, log } = this.#to
+    const parsed = parsePolicyFile(text, file, readingOf(config.policies), (warning) => {
+      log.warn({ fault: formatFault(warning) }, 'left out of a policy, which allows less')
+    })
+    if (parsed.faults.length === 0) this.#texts?.read(file, text)
+    return parsed
+  }
+
+  /** Of a policy file that is broken at the start, what was in force last. */
+  #standIn(path: string): readonly Policy[] | undefined {
+    const text = this.#texts?.kept.get(path)
+    if (text === undefined) return undefined
+    const { items, faults } = this.#parsePolicies(text, path)
+    return faults.length === 0 ? items : undefined
   }
 
   get #all() {

@@ -30,6 +30,8 @@ export interface SourceFilesOptions<Item> {
   readonly parse: (text: string, file: string) => Parsed<Item>
   /** What is wrong with the items of all files together. */
   readonly together: (items: readonly Item[]) => readonly Fault[]
+  /** Items of a file that is broken at the start: of the text that was in force last. Absent: there are none. */
+  readonly standIn?: (path: string) => readonly Item[] | undefined
 }
 
 /** A file as it was read last. */
@@ -63,6 +65,9 @@ export class SourceFiles<Item> {
   readonly #drafts = new Map<string, Draft<Item>>()
   /** Files that contradict others, with what is wrong. */
   #held: ByFile<readonly Fault[]> = new Map()
+  /** Files that were broken at the start. */
+  readonly #stoodIn = new Set<string>()
+  #isStarting = false
   /** Folders whose files stay as they were, because nobody can look into them. */
   #lost: readonly string[] = []
   #proposed: ByFile<readonly Item[]> = new Map()
@@ -108,14 +113,24 @@ export class SourceFiles<Item> {
     return this.#settled.unsettled
   }
 
-  /** Reads everything; returns all that is wrong, configured paths included. */
+  /** Reads everything; returns all that is wrong, configured paths included, but what another text stands in for. */
   loadAll(): readonly Fault[] {
     const { paths } = this.#options
     const scan = scanFiles(paths)
     this.#settled.accept(scan)
+    this.#isStarting = true
     for (const path of scan.files.keys()) this.#read(path)
+    this.#isStarting = false
     this.#propose()
-    return [...pathFaults(paths), ...this.faults]
+    const found = [...this.#drafts.keys()].flatMap((path) => {
+      return this.#stoodIn.has(path) ? (this.#held.get(path) ?? []) : this.#faultsOf(path)
+    })
+    return [...pathFaults(paths), ...found]
+  }
+
+  /** Whether there is such a file, as it is or as it was. */
+  has(path: string): boolean {
+    return this.#drafts.has(path)
   }
 
   /** Looks at the files and reads those whose change has settled; whether what they ask for may be another. */
@@ -179,6 +194,12 @@ export class SourceFiles<Item> {
     )
   }
 
+  #standIn(path: string): readonly Item[] {
+    const items = this.#isStarting ? this.#options.standIn?.(path) : undefined
+    if (items !== undefined) this.#stoodIn.add(path)
+    return items ?? []
+  }
+
   #faultsOf(path: string): readonly Fault[] {
     return [...(this.#drafts.get(path)?.faults ?? []), ...(this.#held.get(path) ?? [])]
   }
@@ -194,7 +215,7 @@ export class SourceFiles<Item> {
       read.kind === 'ok'
         ? this.#options.parse(read.text, path)
         : { items: [], faults: [read.fault] }
-    const good = faults.length === 0 ? items : (before?.good ?? [])
+    const good = faults.length === 0 ? items : (before?.good ?? this.#standIn(path))
     this.#drafts.set(path, { digest, good, faults })
     return true
   }

@@ -28,7 +28,7 @@ export class Metrics {
     addLimitMetrics(this.#registry, sources)
     addFlowMetrics(this.#registry, sources)
     const { state } = sources
-    if (state !== undefined) addStateMetrics(this.#registry, { state })
+    if (state !== undefined) addStateMetrics(this.#registry, { ...sources, state })
     this.#stop = addProcessMetrics(this.#registry)
     addGauge(this.#registry, {
       name: 'build_info',

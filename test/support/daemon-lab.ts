@@ -13,6 +13,7 @@ import { dirname, join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { AdminState } from '../../src/admin/state.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import type { KeptState } from '../../src/control/keeping.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { Daemon } from '../../src/daemon.ts'
 import { makeDaemonAdmin } from '../../src/daemon-admin.ts'
@@ -34,6 +35,8 @@ export interface DaemonLabOptions {
   readonly watch?: boolean
   /** More lines of the config. */
   readonly config?: string
+  /** What outlives the process, for a daemon whose files are in this folder. Absent: nothing does. */
+  readonly kept?: (folder: string) => KeptState
   /** Called before anything is read. */
   readonly prepare?: (folder: string) => void
 }
@@ -63,13 +66,19 @@ export class DaemonLab {
   readonly #clients = new Map<string, DnsClient>()
   readonly #end: () => void
 
-  private constructor(folder: string, upstream: FakeUpstream, logged: string[], log: Log) {
+  private constructor(
+    folder: string,
+    upstream: FakeUpstream,
+    logged: string[],
+    log: Log,
+    kept: KeptState | undefined,
+  ) {
     this.folder = folder
     this.upstream = upstream
     this.logged = logged
     const config = loadConfig(join(folder, 'namegate.yaml'))
     const clock = this.#clock()
-    this.daemon = new Daemon({ config, log, clock, datapath: openDatapath(config, clock) })
+    this.daemon = new Daemon({ config, log, clock, kept, datapath: openDatapath(config, clock) })
     const { state, metrics } = makeDaemonAdmin(this.daemon, undefined)
     this.admin = state
     this.#end = () => metrics.stop()
@@ -92,7 +101,7 @@ export class DaemonLab {
       clock: fake,
       write: (line) => void logged.push(line),
     })
-    const lab = new DaemonLab(folder, upstream, logged, log)
+    const lab = new DaemonLab(folder, upstream, logged, log, options.kept?.(folder))
     await lab.daemon.start()
     return lab
   }

@@ -63,6 +63,8 @@ export interface MetricsSources {
   policyFiles(): Iterable<{ readonly state: string }>
   mode(): string
   limits(): readonly LimitUse[]
+  /** Texts of policy files that are kept over restarts; those over the bound are not. */
+  readonly policyTexts?: (() => { readonly tooLong: number }) | undefined
   /** Undefined where nothing is kept over restarts. */
   readonly state?: KeptStateSource | undefined
 }

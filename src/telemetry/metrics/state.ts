@@ -2,9 +2,17 @@
 
 import type { Registry } from 'prom-client'
 import { addCounter, addGauge } from './build.ts'
-import type { KeptStateSource } from './sources.ts'
+import type { KeptStateSource, MetricsSources } from './sources.ts'
 
-export function addStateMetrics(registry: Registry, { state }: { state: KeptStateSource }): void {
+export function addStateMetrics(
+  registry: Registry,
+  { state, policyTexts }: { state: KeptStateSource } & Pick<MetricsSources, 'policyTexts'>,
+): void {
+  addGauge(registry, {
+    name: 'state_policy_files_not_kept',
+    help: 'Policy files in force whose text is too long to be kept over restarts',
+    read: () => policyTexts?.().tooLong ?? 0,
+  })
   addGauge(registry, {
     name: 'state_bytes',
     help: 'Size of what is kept over restarts: the last image, and the journal since',

@@ -1,0 +1,119 @@
+// A policy file that is broken when the daemon starts is what it was when it was in force last, as long as the state
+// folder has its text; it is told as at run time, and comes into force when it is repaired. Without that text nothing starts.
+
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { InvalidInputError } from '../../src/core/errors.ts'
+import type { SavedDocument } from '../../src/control/state-sink.ts'
+import { KEPT_TEXT_MAX } from '../../src/sources/good-texts.ts'
+import { DaemonLab, withLab, type DaemonLabOptions } from '../support/daemon-lab.ts'
+import { MemoryState } from '../support/memory-state.ts'
+
+const ENDPOINTS = `
+endpoints:
+  - { name: client, addresses: [127.0.0.0/24], labels: { app: shop } }
+`
+
+function policy(pattern: string): string {
+  return `
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: names }
+spec:
+  endpointSelector: { matchLabels: { app: shop } }
+  egress:
+    - toPorts: [{ ports: [{ port: '53', protocol: ANY }], rules: { dns: [{ matchPattern: '${pattern}' }] } }]
+`
+}
+
+const GOOD = policy('*.good.test')
+const BROKEN = 'apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nspec: [1, 2\n'
+
+interface Before {
+  readonly text?: string
+  readonly now: string
+  readonly more?: Readonly<Record<string, string>>
+}
+
+/** A daemon whose file was `text` when it was in force last. */
+function options(state: MemoryState, { text, now, more = {} }: Before): DaemonLabOptions {
+  return {
+    files: { 'endpoints.yaml': ENDPOINTS, 'policy.yaml': now, ...more },
+    policies: ['policy.yaml', ...Object.keys(more)],
+    kept: (folder) => {
+      const key = join(folder, 'policy.yaml')
+      if (text !== undefined) state.document({ kind: 'policy-file', key, text })
+      state.flush()
+      return { saved: state.read(), sink: state, bootAtZero: 0 }
+    },
+  }
+}
+
+function keptText(state: MemoryState, lab: DaemonLab): string | undefined {
+  lab.daemon.stop()
+  return state.read()?.policyFiles.get(lab.path('policy.yaml'))
+}
+
+test('Daemon keeps the text of a policy file that is in force, and of none that is broken or gone', async () => {
+  const state = new MemoryState()
+  await withLab(options(state, { now: GOOD }), async (lab) => {
+    lab.write('policy.yaml', BROKEN)
+    await lab.pass(200)
+    await lab.pass(200)
+    assert.equal(lab.daemon.sources.policyFiles[0]?.state, 'last-good')
+    assert.equal(keptText(state, lab), GOOD)
+  })
+})
+
+test('Daemon starts over a broken policy file with what was in force last, and tells', async () => {
+  const state = new MemoryState()
+  await withLab(options(state, { text: GOOD, now: BROKEN }), async (lab) => {
+    assert.equal(await lab.verdict('a.good.test'), 'NOERROR')
+    assert.match(await lab.verdict('a.other.test'), /^REFUSED/)
+    const [file] = lab.daemon.sources.policyFiles
+    assert.equal(file?.state, 'last-good')
+    const [fault] = file.faults
+    assert.deepEqual([fault?.position.file, fault?.position.line], [lab.path('policy.yaml'), 4])
+    assert.match(lab.logged.join('\n'), /policy\.yaml:4:\d+: .*file refused, what was in force/)
+
+    lab.write('policy.yaml', policy('*.other.test'))
+    await lab.pass(200)
+    await lab.pass(200)
+    assert.equal(await lab.verdict('a.other.test'), 'NOERROR')
+    assert.match(await lab.verdict('a.good.test'), /^REFUSED/)
+    assert.equal(lab.daemon.sources.policyFiles[0]?.state, 'in-force')
+    assert.equal(keptText(state, lab), policy('*.other.test'))
+  })
+})
+
+const REFUSED: readonly (readonly [reason: string, before: Before])[] = [
+  ['nothing was kept', { now: BROKEN }],
+  ['what was kept is not understood any more', { text: BROKEN, now: BROKEN }],
+  ['what was kept contradicts another file', { text: GOOD, now: BROKEN, more: { 'z.yaml': GOOD } }],
+]
+
+for (const [reason, before] of REFUSED) {
+  test(`Daemon does not start over a broken policy file: ${reason}`, async () => {
+    await assert.rejects(DaemonLab.start(options(new MemoryState(), before)), InvalidInputError)
+  })
+}
+
+test('Daemon does not keep a text over the bound, and counts it', async () => {
+  const state = new MemoryState()
+  const long = `${GOOD}# ${'x'.repeat(KEPT_TEXT_MAX)}\n`
+  await withLab(options(state, { text: GOOD, now: long }), async (lab) => {
+    assert.equal(lab.daemon.sources.policyTexts?.tooLong, 1)
+    assert.equal(keptText(state, lab), undefined, 'and not what it was before either')
+  })
+})
+
+test('Daemon forgets the text of a file that is gone', async () => {
+  const state = new MemoryState()
+  const gone: SavedDocument = { kind: 'policy-file', key: '/no/such.yaml', text: GOOD }
+  state.document(gone)
+  await withLab(options(state, { now: GOOD }), async (lab) => {
+    lab.daemon.stop()
+    assert.deepEqual([...(state.read()?.policyFiles.keys() ?? [])], [lab.path('policy.yaml')])
+  })
+})
