@@ -48,11 +48,28 @@ interface Counts {
 /** What was found out about policies before; given again it saves doing so for what has not changed. */
 export class BoundsMemo {
   readonly matcher = new PolicyMatcher()
-  readonly counts = new WeakMap<Policy, Counts>()
+  #counts: Counts = { selectors: 0, prefixes: 0 }
   /** Addresses of a list of endpoints or resources, which is looked at several times in one change. */
   readonly addresses = new WeakMap<readonly object[], number>()
   /** Policy entries by what selects an endpoint and its default. */
   sizes: ReadonlyMap<string, number> = new Map()
+
+  /** Makes the policies these; what all of them name. */
+  setPolicies(policies: readonly Policy[]): Counts {
+    const { added, removed } = this.matcher.set(policies)
+    let { selectors, prefixes } = this.#counts
+    for (const [each, sign] of [...signed(added, 1), ...signed(removed, -1)]) {
+      const counts = countsOf(each)
+      selectors += sign * counts.selectors
+      prefixes += sign * counts.prefixes
+    }
+    this.#counts = { selectors, prefixes }
+    return this.#counts
+  }
+}
+
+function signed(policies: readonly Policy[], sign: 1 | -1) {
+  return policies.map((policy) => [policy, sign] as const)
 }
 
 /** What is too much; empty when the configuration fits. */
@@ -75,7 +92,8 @@ export function boundFaults(
     if (count <= bound) return
     faults.push({ position: place, message: `found ${count} ${what}, ${key} allows ${bound}` })
   }
-  refuse(countSelectors(policies, memo), bounds.selectors, 'selectors in all', 'limits.selectors')
+  const { selectors } = memo.setPolicies(policies)
+  refuse(selectors, bounds.selectors, 'selectors in all', 'limits.selectors')
   const oneTooMany = endpoints[bounds.endpoints]?.position
   refuse(endpoints.length, bounds.endpoints, 'endpoints', 'limits.endpoints', oneTooMany)
   const excess = resources[bounds.resources]?.position
@@ -83,7 +101,6 @@ export function boundFaults(
   const prefixes = countPrefixes({ policies, endpoints, resources }, memo)
   refuse(prefixes, bounds.prefixes, 'addresses and prefixes with labels', 'limits.selectors')
   const sizes = new Map<string, number>()
-  memo.matcher.set(policies)
   for (const endpoint of endpoints) {
     const selecting = memo.matcher.selecting(identityLabels.of(endpoint.labels))
     const defaultEgress = defaultEgressOf(endpoint.labels, compile.defaultEgress)
@@ -99,22 +116,16 @@ export function boundFaults(
   return faults
 }
 
-function countSelectors(policies: readonly Policy[], memo: BoundsMemo): number {
-  return policies.reduce((sum, policy) => sum + countsOf(policy, memo).selectors, 0)
-}
-
 /** Addresses and prefixes that get labels, each as often as it is named. */
 export function countPrefixes(
   { policies, endpoints, resources }: Configured,
   memo = new BoundsMemo(),
 ): number {
-  const known = countAddresses(endpoints, memo) + countAddresses(resources, memo)
-  return policies.reduce((sum, policy) => sum + countsOf(policy, memo).prefixes, known)
+  const { prefixes } = memo.setPolicies(policies)
+  return prefixes + countAddresses(endpoints, memo) + countAddresses(resources, memo)
 }
 
-function countsOf(policy: Policy, { counts }: BoundsMemo): Counts {
-  const known = counts.get(policy)
-  if (known !== undefined) return known
+function countsOf(policy: Policy): Counts {
   let [selectors, prefixes] = [0, 0]
   for (const { peers } of policy.rules) {
     if (peers.kind === 'any') continue
@@ -123,9 +134,7 @@ function countsOf(policy: Policy, { counts }: BoundsMemo): Counts {
       if (peer.kind === 'cidr') prefixes += 1 + peer.except.length
     }
   }
-  const found = { selectors, prefixes }
-  counts.set(policy, found)
-  return found
+  return { selectors, prefixes }
 }
 
 function countAddresses(

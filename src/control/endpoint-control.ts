@@ -80,6 +80,11 @@ export class EndpointControl {
     this.#nextId = 1 + Math.max(highestId(options.restored), options.saved?.highest ?? 0)
   }
 
+  /** Whether all addresses of endpoints found room for their labels; otherwise applying them again may help. */
+  get isComplete(): boolean {
+    return this.#facts.refused === 0
+  }
+
   /** Makes the endpoints exactly these; the caller then runs the transition. */
   apply(records: readonly EndpointRecord[]): void {
     const wanted = new Map(records.map((record) => [record.name, record]))

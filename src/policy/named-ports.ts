@@ -37,24 +37,33 @@ export function portNamesOf(named: Iterable<readonly PortName[]>): PortNames {
 export class PortResolver {
   /** By policy as loaded: what came of it, and the numbers that it came from. */
   readonly #resolved = new WeakMap<Policy, { readonly policy: Policy; readonly key: string }>()
-  /** Policies that name no port. */
-  readonly #plain = new WeakSet<Policy>()
+  /** Mostly a few policies were replaced, and the others need not be looked at. */
+  #last: {
+    readonly policies: readonly Policy[]
+    readonly names: PortNames
+    readonly resolved: readonly Policy[]
+  } = { policies: [], names: new Map(), resolved: [] }
 
   resolve(policies: readonly Policy[], names: PortNames): readonly Policy[] {
-    return policies.map((policy) => {
-      if (this.#plain.has(policy)) return policy
-      if (!policy.rules.some(hasNames)) {
-        this.#plain.add(policy)
-        return policy
-      }
-      const rules = policy.rules.map((rule) => resolveRule(rule, names))
-      const key = JSON.stringify(rules.map(({ toPorts }) => toPorts?.map(({ ports }) => ports)))
-      const known = this.#resolved.get(policy)
-      if (known?.key === key) return known.policy
-      const resolved = { ...policy, rules }
-      this.#resolved.set(policy, { policy: resolved, key })
-      return resolved
+    const { policies: known, names: before, resolved } = this.#last
+    if (names === before && policies === known) return resolved
+    const all = policies.map((policy, i) => {
+      const same = names === before && policy === known[i] ? resolved[i] : undefined
+      return same ?? this.#resolve(policy, names)
     })
+    this.#last = { policies, names, resolved: all }
+    return all
+  }
+
+  #resolve(policy: Policy, names: PortNames): Policy {
+    if (!policy.rules.some(hasNames)) return policy
+    const rules = policy.rules.map((rule) => resolveRule(rule, names))
+    const key = JSON.stringify(rules.map(({ toPorts }) => toPorts?.map(({ ports }) => ports)))
+    const known = this.#resolved.get(policy)
+    if (known?.key === key) return known.policy
+    const resolved = { ...policy, rules }
+    this.#resolved.set(policy, { policy: resolved, key })
+    return resolved
   }
 }
 

@@ -50,6 +50,7 @@ export class PolicyMatcher {
 
   /** Makes the policies these. */
   set(policies: readonly Policy[]): PolicyDifference {
+    if (policies === this.#policies) return { added: [], removed: [] }
     const { added, removed } = this.#place(policies)
     const changed = new PolicyIndex()
     for (const policy of removed) {

@@ -33,15 +33,29 @@ export function parsePolicyFile(
 /** Policies that several files have: the later one is the fault. */
 export function repeatedPolicies(policies: readonly Policy[]): readonly Fault[] {
   const first = new Map<string, Position>()
-  return policies.flatMap(({ kind, namespace, name, position }) => {
-    // The name of an allow-list is its file's, and files in two folders may share it.
-    if (kind === 'AllowList') return []
-    const key = `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`
+  const faults: Fault[] = []
+  for (const policy of policies) {
+    const { position } = policy
+    const key = keyOf(policy)
+    if (key === undefined) continue
     const before = first.get(key)
     if (before === undefined) first.set(key, position)
     // Several specs of one document share its name; twice in one file was found when it was read.
-    if (before === undefined || before.file === position.file) return []
-    const where = formatPlace(before)
-    return [{ position, message: `found the ${key} again, first at ${where}` }]
-  })
+    if (before === undefined || before.file === position.file) continue
+    const message = `found the ${key} again, first at ${formatPlace(before)}`
+    faults.push({ position, message })
+  }
+  return faults
+}
+
+/** Whether a file has no policy that it had not before, so that no other file can have a new one of its too. */
+export function hasNoOther(after: readonly Policy[], before: readonly Policy[]): boolean {
+  const keys = new Set(before.map(keyOf))
+  return after.every((policy) => keys.has(keyOf(policy)) || keyOf(policy) === undefined)
+}
+
+/** Undefined: the name of an allow-list is its file's, and files in two folders may share it. */
+function keyOf({ kind, namespace, name }: Policy): string | undefined {
+  if (kind === 'AllowList') return undefined
+  return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`
 }

@@ -1,25 +1,31 @@
 // Policies with numbers for the names of ports, as the lists of endpoints and resources have them. A list is looked through
 // once: the same one comes several times in one change, and may be very long.
 
-import { PortResolver, portNamesOf, type PortName } from '../policy/named-ports.ts'
+import { PortResolver, portNamesOf, type PortName, type PortNames } from '../policy/named-ports.ts'
 import type { Policy } from '../policy/rule.ts'
 
 interface Named {
   readonly ports?: readonly PortName[]
 }
 
-type Lists = readonly (readonly PortName[])[]
+type Lists = readonly (readonly Named[])[]
 
 export class PolicyPorts {
   readonly #resolver = new PortResolver()
-  readonly #known = new WeakMap<readonly Named[], Lists>()
+  readonly #known = new WeakMap<readonly Named[], readonly (readonly PortName[])[]>()
+  #lists: Lists = []
+  #names: PortNames = new Map()
 
-  resolve(policies: readonly Policy[], named: readonly (readonly Named[])[]): readonly Policy[] {
-    const names = portNamesOf(named.flatMap((records) => this.#portsOf(records)))
-    return this.#resolver.resolve(policies, names)
+  resolve(policies: readonly Policy[], named: Lists): readonly Policy[] {
+    if (named.length !== this.#lists.length || named.some((list, i) => list !== this.#lists[i])) {
+      this.#lists = named
+      const names = portNamesOf(named.flatMap((records) => this.#portsOf(records)))
+      if (!sameNames(names, this.#names)) this.#names = names
+    }
+    return this.#resolver.resolve(policies, this.#names)
   }
 
-  #portsOf(records: readonly Named[]): Lists {
+  #portsOf(records: readonly Named[]): readonly (readonly PortName[])[] {
     const known = this.#known.get(records)
     if (known !== undefined) return known
     const lists: (readonly PortName[])[] = []
@@ -27,4 +33,14 @@ export class PolicyPorts {
     this.#known.set(records, lists)
     return lists
   }
+}
+
+function sameNames(a: PortNames, b: PortNames): boolean {
+  if (a.size !== b.size) return false
+  for (const [name, ports] of a) {
+    const others = b.get(name)
+    if (others?.size !== ports.size) return false
+    for (const port of ports) if (!others.has(port)) return false
+  }
+  return true
 }

@@ -33,7 +33,8 @@ export function scanFiles(paths: readonly PlacedPath[]): Scan {
       return place
     },
     isDangling: (path) => !files.has(path) && isEntry(path),
-    lostFolderOf: (path) => lost.find((folder) => path.startsWith(`${folder}${sep}`)),
+    lostFolderOf: (path) =>
+      lost.length === 0 ? undefined : lost.find((folder) => path.startsWith(`${folder}${sep}`)),
   }
 }
 

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
-import { joined } from '../core/list-difference.ts'
+import { JoinedLists } from '../core/joined-lists.ts'
 import type { PlacedPath } from '../config/config.ts'
 import { readTextFile } from '../config/files.ts'
 import { pathFaults, scanFiles, signatureOf } from './scan-files.ts'
@@ -32,6 +32,8 @@ export interface SourceFilesOptions<Item> {
   readonly together: (items: readonly Item[]) => readonly Fault[]
   /** Items of a file that is broken at the start: of the text that was in force last. Absent: there are none. */
   readonly standIn?: (path: string) => readonly Item[] | undefined
+  /** Whether a file whose items become others can't contradict other files if it did not before. Default: no. */
+  readonly isWithin?: (after: readonly Item[], before: readonly Item[]) => boolean
 }
 
 /** A file as it was read last. */
@@ -70,8 +72,16 @@ export class SourceFiles<Item> {
   #isStarting = false
   /** Folders whose files stay as they were, because nobody can look into them. */
   #lost: readonly string[] = []
-  #proposed: ByFile<readonly Item[]> = new Map()
-  #inForce: ByFile<readonly Item[]> = new Map()
+  #proposed = new JoinedLists<Item>()
+  readonly #inForce = new JoinedLists<Item>()
+  /** Files whose draft is another one since the last proposal. */
+  readonly #touched = new Set<string>()
+  /** Files that are proposed otherwise than in force; undefined when that has to be found out. */
+  #ahead: Set<string> | undefined = new Set()
+  /** Whether no file contradicts another one in the last proposal. */
+  #agrees = false
+  /** Files whose draft has faults. */
+  readonly #faulty = new Set<string>()
 
   constructor(options: SourceFilesOptions<Item>) {
     this.#options = options
@@ -79,16 +89,17 @@ export class SourceFiles<Item> {
 
   /** In force. */
   get items(): readonly Item[] {
-    return joined([...this.#inForce.values()])
+    return this.#inForce.all
   }
 
   /** What is to be in force next. */
   get proposed(): readonly Item[] {
-    return joined([...this.#proposed.values()])
+    return this.#proposed.all
   }
 
   /** What is wrong with the files as they are now. */
   get faults(): readonly Fault[] {
+    if (this.#faulty.size === 0 && this.#held.size === 0) return []
     return [...this.#drafts.keys()].flatMap((path) => this.#faultsOf(path))
   }
 
@@ -98,7 +109,7 @@ export class SourceFiles<Item> {
   }
 
   get files(): readonly SourceFile<Item>[] {
-    const paths = new Set([...this.#drafts.keys(), ...this.#inForce.keys()])
+    const paths = new Set([...this.#drafts.keys(), ...this.#inForce.names()])
     return [...paths].map((path) => {
       const items = this.#inForce.get(path) ?? []
       const faults = this.#faultsOf(path)
@@ -142,7 +153,7 @@ export class SourceFiles<Item> {
     let changed = lost.join('\n') !== this.#lost.join('\n')
     this.#lost = lost
     for (const { kind, path } of settled) {
-      if (kind === 'removed') changed = this.#drafts.delete(path) || changed
+      if (kind === 'removed') changed = this.#setDraft(path, undefined) || changed
       else changed = this.#read(path, scan.files.get(path)?.signature) || changed
     }
     if (changed) this.#propose()
@@ -154,17 +165,14 @@ export class SourceFiles<Item> {
     const names = [...given.keys()]
     const before = names.map((name) => [name, this.#drafts.get(name)] as const)
     for (const [name, each] of given) {
-      if (each === undefined) this.#drafts.delete(name)
+      if (each === undefined) this.#setDraft(name, undefined)
       else if (this.#drafts.get(name)?.digest !== each.digest) {
-        this.#drafts.set(name, { digest: each.digest, good: each.items, faults: [] })
+        this.#setDraft(name, { digest: each.digest, good: each.items, faults: [] })
       }
     }
     this.#propose()
     const undo = (): void => {
-      for (const [name, draft] of before) {
-        if (draft === undefined) this.#drafts.delete(name)
-        else this.#drafts.set(name, draft)
-      }
+      for (const [name, draft] of before) this.#setDraft(name, draft)
       this.#propose()
     }
     return { faults: names.flatMap((name) => this.#held.get(name) ?? []), undo }
@@ -177,7 +185,7 @@ export class SourceFiles<Item> {
 
   /** Looks again at what contradicts what. */
   proposeAgain(): void {
-    this.#propose()
+    this.#proposeAll()
   }
 
   /** From the next `poll` on all files are read again, whether they look changed or not. */
@@ -187,11 +195,11 @@ export class SourceFiles<Item> {
 
   /** What is proposed is in force now; whether that is anything else than before. */
   accept(): boolean {
-    const [before, after] = [this.#inForce, this.#proposed]
-    this.#inForce = after
-    return (
-      before.size !== after.size || [...after].some(([path, items]) => before.get(path) !== items)
-    )
+    const ahead = this.#ahead ?? this.#findAhead()
+    if (this.#ahead === undefined) this.#inForce.copy(this.#proposed)
+    else if (ahead.size > 0) this.#inForce.follow(this.#proposed, ahead)
+    this.#ahead = new Set()
+    return ahead.size > 0
   }
 
   #standIn(path: string): readonly Item[] {
@@ -216,22 +224,61 @@ export class SourceFiles<Item> {
         ? this.#options.parse(read.text, path)
         : { items: [], faults: [read.fault] }
     const good = faults.length === 0 ? items : (before?.good ?? this.#standIn(path))
-    this.#drafts.set(path, { digest, good, faults })
-    return true
+    return this.#setDraft(path, { digest, good, faults })
+  }
+
+  /** Undefined: the file is gone. Whether there was, or is, one. */
+  #setDraft(path: string, draft: Draft<Item> | undefined): boolean {
+    const had = this.#drafts.has(path)
+    if (draft === undefined) this.#drafts.delete(path)
+    else this.#drafts.set(path, draft)
+    if (draft !== undefined && draft.faults.length > 0) this.#faulty.add(path)
+    else this.#faulty.delete(path)
+    this.#touched.add(path)
+    return had || draft !== undefined
   }
 
   /** Makes the proposal: every file's last good version, but for files that contradict others. */
   #propose(): void {
+    const touched = [...this.#touched]
+    this.#touched.clear()
+    if (this.#agrees && touched.every((path) => this.#isUncontested(path))) {
+      for (const path of touched) this.#advance(path)
+      return
+    }
+    this.#proposeAll()
+  }
+
+  /** Whether the file agrees with all others as it is now, if it did before. */
+  #isUncontested(path: string): boolean {
+    const { isWithin } = this.#options
+    const draft = this.#drafts.get(path)
+    const before = this.#proposed.get(path)
+    if (draft?.good === before) return true
+    return isWithin?.(draft?.good ?? [], before ?? []) ?? false
+  }
+
+  /** Proposes one file as it is now. */
+  #advance(path: string): void {
+    const items = this.#drafts.get(path)?.good
+    this.#proposed.set(path, items)
+    if (items === this.#inForce.get(path)) this.#ahead?.delete(path)
+    else this.#ahead?.add(path)
+  }
+
+  #proposeAll(): void {
+    this.#ahead = undefined
     const held = new Map<string, readonly Fault[]>()
     for (;;) {
       const proposal = this.#proposalWithout(held)
-      const faults = this.#options.together(joined([...proposal.values()]))
+      const faults = this.#options.together(proposal.all)
       const free = [...this.#drafts.keys()].filter(
         (path) => !held.has(path) && proposal.get(path) !== this.#inForce.get(path),
       )
       const blamed = free.filter((path) => faults.some(({ position }) => position.file === path))
       // What was in force without them agreed, so this ends at the latest when nothing new is left.
       if (faults.length === 0 || free.length === 0) {
+        this.#agrees = faults.length === 0 && held.size === 0
         this.#held = held
         this.#proposed = proposal
         return
@@ -243,13 +290,19 @@ export class SourceFiles<Item> {
     }
   }
 
-  #proposalWithout(held: ByFile<unknown>): ByFile<readonly Item[]> {
-    const proposal = new Map<string, readonly Item[]>()
+  #proposalWithout(held: ByFile<unknown>): JoinedLists<Item> {
+    const proposal = new JoinedLists<Item>()
     for (const [path, { good }] of this.#drafts) {
-      const items = held.has(path) ? this.#inForce.get(path) : good
-      if (items !== undefined) proposal.set(path, items)
+      proposal.set(path, held.has(path) ? this.#inForce.get(path) : good)
     }
     return proposal
+  }
+
+  #findAhead(): Set<string> {
+    const names = new Set([...this.#proposed.names(), ...this.#inForce.names()])
+    return new Set(
+      [...names].filter((path) => this.#proposed.get(path) !== this.#inForce.get(path)),
+    )
   }
 }
 
