@@ -29,7 +29,13 @@ import { readGiven, type SourceEdit } from './given.ts'
 import { withInterfaceAddresses } from './interface-addresses.ts'
 import { tellLostPolicies } from './lost-policies.ts'
 import { LookTimer, type Looked } from './look-timer.ts'
-import { parsePolicyFile, readingOf, repeatedPolicies, type PolicyFile } from './policy-files.ts'
+import {
+  hasNoOther,
+  parsePolicyFile,
+  readingOf,
+  repeatedPolicies,
+  type PolicyFile,
+} from './policy-files.ts'
 import { PolicyPorts } from './policy-ports.ts'
 import { ResourceSources } from './resource-sources.ts'
 import { SourceFiles, type Parsed } from './source-files.ts'
@@ -64,6 +70,8 @@ export class ConfigSources {
   #refusal: readonly Fault[] = []
   #records: ReadonlyMap<string, FileRecord> = new Map()
   #started = false
+  /** Whether endpoints were put in force once. */
+  #isApplied = false
   /** Addresses that resources of the API may have beside all that is configured. */
   #addressRoom = 0
   readonly #timer: LookTimer
@@ -79,6 +87,7 @@ export class ConfigSources {
       parse: (text, file) => this.#parsePolicies(text, file),
       standIn: (path) => this.#standIn(path),
       together: repeatedPolicies,
+      isWithin: hasNoOther,
     })
     this.#endpoints = new SourceFiles({
       paths: config.endpoints.files,
@@ -149,16 +158,18 @@ export class ConfigSources {
   /** Puts what was read in force; whether that is another configuration than before. */
   apply(): boolean {
     const { endpoints, onApplied } = this.#to
-    const changed = this.#all.map((files) => files.accept()).includes(true)
-    this.#records = new Map(this.#endpoints.items.map((record) => [record.name, record]))
+    const policiesChanged = this.#policies.accept()
+    const resourcesChanged = this.#resources.files.accept()
+    const endpointsChanged = this.#endpoints.accept()
     this.#resources.apply()
     this.#measureRoom()
     // Of files that contradict others nobody says here which is in force.
     if (!this.#policies.hasHeld) this.#texts?.inForce((path) => this.#policies.has(path))
     this.#setPolicies()
-    endpoints.apply(this.#auditedRecords())
+    if (!this.#isApplied || endpointsChanged || !endpoints.isComplete) this.#applyEndpoints()
+    this.#isApplied = true
     onApplied()
-    return changed
+    return policiesChanged || endpointsChanged || resourcesChanged
   }
 
   /**
@@ -280,13 +291,19 @@ export class ConfigSources {
   }
 
   #measureRoom(): void {
+    const [endpoints, resources] = [this.#endpoints.proposed, this.#resources.proposed]
     const configured = {
-      policies: this.#policies.proposed,
-      endpoints: this.#endpoints.proposed,
+      policies: this.#ports.resolve(this.#policies.proposed, [endpoints, resources]),
+      endpoints,
       resources: this.#resources.files.proposed,
     }
     this.#addressRoom =
       configuredPrefixesMax(this.#to.config.limits) - countPrefixes(configured, this.#bounds)
+  }
+
+  #applyEndpoints(): void {
+    this.#records = new Map(this.#endpoints.items.map((record) => [record.name, record]))
+    this.#to.endpoints.apply(this.#auditedRecords())
   }
 
   #setPolicies(): void {
