@@ -88,6 +88,7 @@ for (const [what, act] of [
         kind: 'policy-lost',
         verdict: 'event',
         endpoint: 'me',
+        endpointLabels: ['external:app=me'],
         policies: 'default/web',
       })
       assert.deepEqual(await verdicts(lab), ANYTHING)

@@ -102,7 +102,10 @@ test('Daemon shows who was refused and what was malformed as flows', async () =>
       const flow = flowView(lab.admin, number, undefined)
       return { ...flow, time: '' }
     })
-    const shared = { time: '', name: NAME, type: 'A', rcode: null, outcome: null, addresses: 0 }
+    const shared = {
+      ...{ time: '', name: NAME, type: 'A', rcode: null, outcome: null, addresses: 0 },
+      rules: [],
+    }
     assert.deepEqual(flows, [
       {
         ...shared,
@@ -110,6 +113,7 @@ test('Daemon shows who was refused and what was malformed as flows', async () =>
         kind: 'unknown-client',
         verdict: 'deny',
         endpoint: null,
+        endpointLabels: [],
         client: '127.1.0.1',
         reason: null,
       },
@@ -119,6 +123,7 @@ test('Daemon shows who was refused and what was malformed as flows', async () =>
         kind: 'malformed',
         verdict: 'error',
         endpoint: 'elder',
+        endpointLabels: ['external:app=elder'],
         client: ELDER,
         reason: 'formerr',
       },

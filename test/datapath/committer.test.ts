@@ -98,9 +98,9 @@ test('Committer says that an address is not in force while its identity lacks a 
   assert.deepEqual(node.differences(), [])
 })
 
-test('Committer says so, too, when a policy map had no room for the identity', () => {
+test('Committer says so, too, when a policy map had no room for an identity that configuration foresees', () => {
   const policy = `egress: [ { toFQDNs: [ { matchPattern: "*.x" }, { matchPattern: "*.y" } ] } ]`
-  const node = mkNode({ staticIdentities: 0, policyEntries: 1 }, policy)
+  const node = mkNode({ policyEntries: 1 }, policy)
   const { committer } = node.core
   const id = node.endpoint('a').id
   const [first = 0] = node.learn(id, 'a.x', ['192.0.2.1'])
@@ -109,14 +109,20 @@ test('Committer says so, too, when a policy map had no room for the identity', (
   assert.equal(committer.isApplied(first), true)
   assert.equal(committer.isApplied(row), false)
   assert.equal(node.verdict('a', '192.0.2.2'), 'deny')
-  const { mappings } = node.core.names
-  node.core.names.forget(mappings.firstPair[mappings.firstOfPrefix[first] ?? 0] ?? 0)
-  committer.commit()
-  committer.commit()
+  node.setPolicies(mkPolicies('egress: [ { toFQDNs: [ { matchPattern: "*.y" } ] } ]'))
   committer.retry()
   committer.commit()
   assert.equal(committer.isApplied(row), true, 'room again')
   assert.equal(node.verdict('a', '192.0.2.2'), 'allow')
+})
+
+test('Committer has nothing to say of an identity that answers make: it stands back where a policy map has no room', () => {
+  const policy = `egress: [ { toFQDNs: [ { matchPattern: "*.x" }, { matchPattern: "*.y" } ] } ]`
+  const node = mkNode({ staticIdentities: 0, policyEntries: 1 }, policy)
+  const [row = 0] = node.learn(node.endpoint('a').id, 'a.y', ['192.0.2.2'])
+  assert.equal(node.core.policyMaps.overflows, 0)
+  assert.equal(node.core.committer.isApplied(row), true)
+  assert.equal(node.verdict('a', '192.0.2.2'), 'deny', 'with fewer labels')
 })
 
 test('Committer never brings back a refused policy entry that is not wanted any more', () => {

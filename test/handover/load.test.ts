@@ -96,7 +96,8 @@ async function finish(
   const tcp: Counts = { ...udp }
   for (const [i, client] of clients.entries()) {
     const ended = await client.ended(seconds * 1000 + 30_000)
-    const result: unknown = JSON.parse(ended?.stdout ?? '{}')
+    assert.ok(ended !== undefined && ended.stdout !== '', `a client ended with ${client.stderr}`)
+    const result: unknown = JSON.parse(ended.stdout)
     const entries = new Map(
       Object.entries(typeof result === 'object' && result !== null ? result : {}),
     )
