@@ -39,7 +39,7 @@ export function setAudit(daemon: Daemon, scope: AuditScope, on: boolean | undefi
       audit.reset()
   }
   const coversNode = scope.kind === 'node' || scope.kind === 'all'
-  if (coversNode && daemon.mode !== 'bypass') daemon.setMode(audit.node.on ? 'audit' : 'enforce')
+  if (coversNode && daemon.mode !== 'bypass') daemon.setMode(daemon.configuredMode)
   const touched = [...endpoints.registry].filter((endpoint) => covers(scope, endpoint))
   for (const endpoint of touched) endpoints.setAudit(endpoint, auditOf(daemon, endpoint).on)
   daemon.core.committer.commit()

@@ -57,6 +57,14 @@ export function tellRepaired(log: Log, first: KernelDifference, count: number): 
   log.warn({ fault, count }, 'somebody else changed entries of the kernel: repaired')
 }
 
+/** Sources fell silent, or (none) were heard again. */
+export function tellSilence(log: Log, silent: readonly string[], then: string): void {
+  if (silent.length === 0) log.info({}, 'all sources are heard again')
+  else log.warn({ name: silent.join(', '), reason: then }, SILENCE)
+}
+
+const SILENCE = 'sources are silent for longer than sources.max-age'
+
 /** `count` identities had to stand in for others of late. */
 export function tellFallbacks(log: Log, count: number): void {
   const message =

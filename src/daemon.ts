@@ -36,6 +36,7 @@ import {
   tellHooks,
   tellMode,
   tellRepaired,
+  tellSilence,
 } from './daemon-news.ts'
 import type { Datapath, DatapathDump, Mode } from './datapath/datapath.ts'
 import { isBuilt, loadPosix } from './native/native.ts'
@@ -188,6 +189,7 @@ export class Daemon {
         this.#tellOfEndpoints()
       },
       onResources: () => this.housekeeping.beginTransition(),
+      onSilence: (silent) => this.#onSilence(silent),
     })
   }
 
@@ -220,6 +222,7 @@ export class Daemon {
       hasIpv6: node.some(({ family }) => family === 6),
       interfaces: isBuilt('posix') ? loadPosix() : undefined,
       isNodeAudited: () => this.#mode !== 'enforce',
+      isClosed: () => this.#isSilentFor('deny'),
       sockets,
       passed,
     })
@@ -238,6 +241,23 @@ export class Daemon {
 
   get mode(): Mode {
     return this.#mode
+  }
+
+  /** What settings and silent sources ask for; break glass goes before it. */
+  get configuredMode(): 'audit' | 'enforce' {
+    return this.audit.node.on || this.#isSilentFor('audit') ? 'audit' : 'enforce'
+  }
+
+  /** Whether sources are silent for so long that this is to happen. */
+  #isSilentFor(what: Config['sources']['onMaxAge']): boolean {
+    return this.config.sources.onMaxAge === what && this.sources.ages.silent.length > 0
+  }
+
+  #onSilence(silent: readonly string[]): void {
+    tellSilence(this.#log, silent, this.config.sources.onMaxAge)
+    if (this.config.sources.onMaxAge === 'audit' && this.#mode !== 'bypass') {
+      this.setMode(this.configuredMode)
+    }
   }
 
   /** `pinned`: whatever the datapath has by now is what the operator wants. */
@@ -275,8 +295,7 @@ export class Daemon {
   async start(): Promise<void> {
     this.sources.load()
     // A bypass that was set by hand stays until it is taken back by hand.
-    const configured = this.audit.node.on ? 'audit' : 'enforce'
-    this.setMode(this.#restored.mode === 'bypass' ? 'bypass' : configured)
+    this.setMode(this.#restored.mode === 'bypass' ? 'bypass' : this.configuredMode)
     // What the proxy sends from another network namespace passes no fence.
     if (!this.#isOutside) this.datapath.setOwnTraffic?.(ownTraffic(this.config, this.servers))
     await this.proxy.start()

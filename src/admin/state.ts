@@ -67,6 +67,8 @@ export interface AdminState {
   readonly kept?: KeptStateSource | undefined
   /** The way back to what the daemon before knew; undefined where nothing is kept. */
   readonly restart?: { readonly progress: RestartProgress } | undefined
+  /** When sources were heard, and which are silent for too long. */
+  readonly sourceAges?: { readonly silent: readonly string[] } | undefined
   /** Who puts right what others did to the datapath's entries; undefined where the adapter does. */
   readonly repair?: { readonly counters: { readonly repaired: number } } | undefined
   /** Answers that wait for the datapath. */

@@ -90,6 +90,7 @@ class Builder {
       },
       datapath: this.#datapath(),
       state: { directory: keys.state.directory, restoreGraceMs: keys.state['restore-grace'] },
+      sources: { maxAgeMs: keys.sources['max-age'], onMaxAge: keys.sources.then },
       flows: this.#flows(),
       admin: keys.admin,
       metrics: keys.metrics,

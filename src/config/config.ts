@@ -30,6 +30,11 @@ export interface Config {
   readonly audit: { readonly node: boolean; readonly endpoints: readonly LabelSelector[] }
   readonly datapath: DatapathConfig
   readonly state: { readonly directory: string; readonly restoreGraceMs: number }
+  /** What happens when sources of policies or endpoints are silent for longer (src/sources/source-ages.ts). */
+  readonly sources: {
+    readonly maxAgeMs: number
+    readonly onMaxAge: 'keep' | 'audit' | 'deny'
+  }
   readonly flows: FlowsConfig
   readonly admin: { readonly socket: string }
   /** `address` without port, as in RFC 5952; port 0 takes a free one. */

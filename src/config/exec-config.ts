@@ -62,6 +62,7 @@ export function execConfig({ families, policyFile, graceMs }: ExecConfigOptions)
     audit: { node: false, endpoints: [] },
     datapath: { kind: 'nftables', adoptExistingMs: 0 },
     state: { directory: 'var/state', restoreGraceMs: 600_000 },
+    sources: { maxAgeMs: 86_400_000, onMaxAge: 'keep' },
     flows: { keepMs: 7 * 86_400_000, maxOctets: 256 * 2 ** 20, outputs: ['file'] },
     admin: { socket: 'var/run/admin.sock' },
     metrics: { address: '127.0.0.1', port: 9465 },

@@ -27,8 +27,6 @@ import {
   words,
 } from './schema-values.ts'
 
-const LATER = { built: false } as const
-
 /** The whole file. */
 export const configSchema = group('namegate configuration', {
   listeners: list(listener, {
@@ -80,9 +78,15 @@ export const configSchema = group('namegate configuration', {
     }),
   }).prefault({}),
   sources: group('Policy and endpoint sources that fall silent', {
-    'max-age': duration({ ...LATER, default: '24h', doc: 'silent for so long' }),
+    'max-age': duration({
+      default: '24h',
+      doc: 'not one look at all paths of policies, or of endpoints, succeeded for so long',
+    }),
     // oxlint-disable-next-line unicorn/no-thenable -- a key of the file; a schema is never awaited
-    then: oneOf(['keep', 'audit', 'deny'], { ...LATER, default: 'keep', doc: 'what happens then' }),
+    then: oneOf(['keep', 'audit', 'deny'], {
+      default: 'keep',
+      doc: 'then: keep what is in force; audit the node; or deny every name that is asked, what is known stays',
+    }),
   }).prefault({}),
   flows: group('Decisions and drops kept on disk', {
     keep: duration({ default: '7d', min: 60_000, doc: 'age at which they go' }),

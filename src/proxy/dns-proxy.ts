@@ -51,6 +51,8 @@ export interface DnsProxyOptions {
   readonly interfaces: Interfaces | undefined
   /** Whether what policy denies on the whole node passes and is reported. */
   readonly isNodeAudited: () => boolean
+  /** Whether no name may be asked, whatever policy says. Absent: never. */
+  readonly isClosed?: () => boolean
   /** Listening sockets of another network namespace. */
   readonly sockets?: readonly GivenSockets[] | undefined
   /** Those of our own that were bound before we started. */
@@ -96,6 +98,7 @@ export class DnsProxy {
     const asked = this.#makeAsked(options)
     this.judge = new Judge({
       verdicts: options.policies.dnsVerdicts,
+      isClosed: options.isClosed,
       asked: asked && { servers: asked, identities: new ServerIdentity(core.ipcache) },
     })
     this.upstream = this.#makeUpstream(options, asked)

@@ -2,7 +2,7 @@
 // (`upstreams.original-destination`) policy on the server and trust in it (SEMANTICS 2). No state of its own.
 
 import type { EndpointId } from '../core/ids.ts'
-import { SERVER_DENIED, type DnsVerdicts } from '../control/dns-verdicts.ts'
+import { MAY_ASK, NAME_DENIED, SERVER_DENIED, type DnsVerdicts } from '../control/dns-verdicts.ts'
 import type { ServerIdentity } from '../control/server-identity.ts'
 import type { AskedServer, AskedServers } from './asked-servers.ts'
 import type { ClientColumns } from './client-columns.ts'
@@ -12,6 +12,8 @@ export const SERVER_UNTRUSTED = 3
 
 export interface JudgeOptions {
   readonly verdicts: DnsVerdicts
+  /** Whether no name may be asked, whatever policy says (`sources.then: deny`). Absent: never. */
+  readonly isClosed?: (() => boolean) | undefined
   /** Where clients choose the server. */
   readonly asked?:
     { readonly servers: AskedServers; readonly identities: ServerIdentity } | undefined
@@ -38,13 +40,19 @@ export class Judge {
   judge(endpoint: EndpointId, clients: ClientColumns, row: number, wire: Uint8Array): number {
     const { verdicts, asked } = this.#options
     const server = this.#serverOf(clients, row)
-    if (server === undefined || asked === undefined) return verdicts.judge(endpoint, wire, 0)
+    if (server === undefined || asked === undefined) {
+      return this.#unlessClosed(verdicts.judge(endpoint, wire, 0))
+    }
     if (this.isUntrusted(clients, row)) return SERVER_UNTRUSTED
     const { identities } = asked
     identities.look(clients.families[row] === 4 ? 4 : 6, clients.askedAddresses, row * 16)
     const verdict = verdicts.judgeAt(endpoint, identities, server.address.port, wire, 0)
     if (verdict === SERVER_DENIED) this.counters.serverDenied++
-    return verdict
+    return this.#unlessClosed(verdict)
+  }
+
+  #unlessClosed(verdict: number): number {
+    return verdict === MAY_ASK && this.#options.isClosed?.() === true ? NAME_DENIED : verdict
   }
 
   /** Whether the server that a row's client asked is refused to everybody; counted. */

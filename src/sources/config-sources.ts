@@ -38,6 +38,7 @@ import {
 } from './policy-files.ts'
 import { PolicyPorts } from './policy-ports.ts'
 import { ResourceSources } from './resource-sources.ts'
+import { SourceAges, type SourceKind } from './source-ages.ts'
 import { SourceFiles, type Parsed } from './source-files.ts'
 
 export interface ConfigSourcesOptions {
@@ -53,6 +54,8 @@ export interface ConfigSourcesOptions {
   readonly policyKeeper?: TextKeeper | undefined
   readonly audit: AuditControl
   readonly flows: FlowRing
+  /** Sources fell silent for longer than `sources.max-age`, or were heard again. */
+  readonly onSilence: (silent: readonly SourceKind[]) => void
   /** Something was put in force: labels are to be moved. */
   readonly onApplied: () => void
   /** The same, when it was external resources alone. */
@@ -64,6 +67,7 @@ export class ConfigSources {
   readonly #endpoints: SourceFiles<FileRecord>
   readonly #resources: ResourceSources
   readonly #to: ConfigSourcesOptions
+  readonly ages: SourceAges
   readonly #ports = new PolicyPorts()
   readonly #texts: GoodTexts | undefined
   readonly #bounds = new BoundsMemo()
@@ -80,6 +84,8 @@ export class ConfigSources {
     const { config, clock, policyKeeper } = options
     this.#to = options
     this.#texts = policyKeeper && new GoodTexts(policyKeeper)
+    const { onSilence: onChange } = options
+    this.ages = new SourceAges({ clock, maxAgeMs: config.sources.maxAgeMs, onChange })
     this.#timer = new LookTimer({ clock, look: () => this.#look() })
     this.#policies = new SourceFiles({
       paths: config.policies.paths,
@@ -151,6 +157,7 @@ export class ConfigSources {
       const message = 'file refused, what was in force before the start stays'
       this.#to.log.warn({ fault: formatFault(fault) }, message)
     }
+    this.#tellHeard()
     this.#measureRoom()
     this.apiResources.restore()
   }
@@ -245,8 +252,17 @@ export class ConfigSources {
     })
   }
 
+  #tellHeard(): void {
+    this.ages.looked([
+      ['policies', this.#policies.isHeard],
+      ['endpoints', this.#endpoints.isHeard],
+      ['resources', this.#resources.files.isHeard],
+    ])
+  }
+
   #look(): Looked {
     const changed = this.#all.map((files) => files.poll()).includes(true)
+    this.#tellHeard()
     if (changed) this.#applyChange()
     // Without watching, a look after SIGHUP goes on until every change has settled.
     if (changed || this.#all.some(({ unsettled }) => unsettled)) return 'changing'

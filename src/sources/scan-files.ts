@@ -12,8 +12,8 @@ import type { FileSighting, Scan } from './settled-files.ts'
 /** The link that a mounted ConfigMap or Secret swaps. */
 const MOUNTED_DATA = '..data'
 
-/** The files that are there, and the folders that nothing is known of now. */
-export function scanFiles(paths: readonly PlacedPath[]): Scan {
+/** The files that are there, and the folders that nothing is known of now; `isWhole`: there are none of those. */
+export function scanFiles(paths: readonly PlacedPath[]): Scan & { readonly isWhole: boolean } {
   const files = new Map<string, FileSighting>()
   const lost: string[] = []
   for (const { path } of paths) {
@@ -27,6 +27,7 @@ export function scanFiles(paths: readonly PlacedPath[]): Scan {
   const places = new Map<string, string>()
   return {
     files,
+    isWhole: lost.length === 0,
     placeOf: (folder) => {
       const place = places.get(folder) ?? placeOf(folder)
       places.set(folder, place)

@@ -9,7 +9,7 @@ import { JoinedLists } from '../core/joined-lists.ts'
 import type { PlacedPath } from '../config/config.ts'
 import { readTextFile } from '../config/files.ts'
 import { pathFaults, scanFiles, signatureOf } from './scan-files.ts'
-import { SettledFiles, type Scan } from './settled-files.ts'
+import { SettledFiles } from './settled-files.ts'
 
 export interface Parsed<Item> {
   readonly items: readonly Item[]
@@ -70,6 +70,7 @@ export class SourceFiles<Item> {
   /** Files that were broken at the start. */
   readonly #stoodIn = new Set<string>()
   #isStarting = false
+  #isHeard = true
   /** Folders whose files stay as they were, because nobody can look into them. */
   #lost: readonly string[] = []
   #proposed = new JoinedLists<Item>()
@@ -119,6 +120,11 @@ export class SourceFiles<Item> {
     })
   }
 
+  /** Whether every configured path could be looked at last time. */
+  get isHeard(): boolean {
+    return this.#isHeard
+  }
+
   /** Whether a change waits until it has been quiet for long enough. */
   get unsettled(): boolean {
     return this.#settled.unsettled
@@ -128,6 +134,7 @@ export class SourceFiles<Item> {
   loadAll(): readonly Fault[] {
     const { paths } = this.#options
     const scan = scanFiles(paths)
+    this.#isHeard = scan.isWhole
     this.#settled.accept(scan)
     this.#isStarting = true
     for (const path of scan.files.keys()) this.#read(path)
@@ -147,7 +154,8 @@ export class SourceFiles<Item> {
   /** Looks at the files and reads those whose change has settled; whether what they ask for may be another. */
   poll(): boolean {
     const { paths, clock } = this.#options
-    const scan: Scan = scanFiles(paths)
+    const scan = scanFiles(paths)
+    this.#isHeard = scan.isWhole
     const settled = this.#settled.look(scan, clock.now())
     const lost = this.#settled.lostFolders(scan)
     let changed = lost.join('\n') !== this.#lost.join('\n')

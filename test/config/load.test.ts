@@ -43,6 +43,7 @@ test('parseConfig of an empty file gives the defaults of DESIGN', () => {
     audit: { node: false, endpoints: [] },
     datapath: { kind: 'memory', adoptExistingMs: 600_000 },
     state: { directory: 'var/state', restoreGraceMs: 600_000 },
+    sources: { maxAgeMs: 86_400_000, onMaxAge: 'keep' },
     flows: { keepMs: 604_800_000, maxOctets: 268_435_456, outputs: ['file'] },
     admin: { socket: 'var/run/admin.sock' },
     metrics: { address: '127.0.0.1', port: 9465 },

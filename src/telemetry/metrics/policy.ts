@@ -4,6 +4,7 @@ import type { Registry } from 'prom-client'
 import { addCounter, addGauge } from './build.ts'
 import type { MetricsSources } from './sources.ts'
 
+const MS_PER_SECOND = 1000
 const FILE_STATES = ['in-force', 'last-good', 'rejected'] as const
 
 export function addPolicyMetrics(registry: Registry, sources: MetricsSources): void {
@@ -20,6 +21,14 @@ export function addPolicyMetrics(registry: Registry, sources: MetricsSources): v
     read: () => {
       const states = [...sources.policyFiles()].map(({ state }) => state)
       return FILE_STATES.map((state) => [state, states.filter((each) => each === state).length])
+    },
+  })
+  addGauge(registry, {
+    name: 'source_age_seconds',
+    help: 'Time since every path of a kind of source could be looked at',
+    label: 'source',
+    read: () => {
+      return [...(sources.sourceAges?.ages() ?? [])].map(([kind, ms]) => [kind, ms / MS_PER_SECOND])
     },
   })
   addGauge(registry, {

@@ -63,6 +63,9 @@ export interface MetricsSources {
   policyFiles(): Iterable<{ readonly state: string }>
   mode(): string
   limits(): readonly LimitUse[]
+  /** Milliseconds since each kind of source was heard. */
+  readonly sourceAges?:
+    { ages(): Iterable<readonly [kind: string, milliseconds: number]> } | undefined
   /** Texts of policy files that are kept over restarts; those over the bound are not. */
   readonly policyTexts?: (() => { readonly tooLong: number }) | undefined
   /** Undefined where nothing is kept over restarts. */

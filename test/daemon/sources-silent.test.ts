@@ -1,0 +1,121 @@
+// Where policies and endpoints come from is away: what is in force stays, and names never seen before get identities under
+// it. What happens when that lasts longer than `sources.max-age` is the operator's word, until the sources are heard again.
+
+import assert from 'node:assert/strict'
+import { renameSync } from 'node:fs'
+import { test } from 'node:test'
+import { statusView } from '../../src/admin/views/status.ts'
+import { endpointsText, policyText } from '../support/daemon-files.ts'
+import { withLab, type DaemonLab } from '../support/daemon-lab.ts'
+
+const MINUTE = 60_000
+/** Looks come every 5 seconds at the least. */
+const LOOK = 6000
+
+function options(then: 'keep' | 'audit' | 'deny') {
+  return {
+    files: {
+      'policies/a.yaml': policyText('shop', ['*.shop.example']),
+      'places/endpoints.yaml': endpointsText({ me: '127.0.0.1' }),
+    },
+    policies: ['policies'],
+    endpoints: ['places'],
+    config: `sources: { max-age: 1m, then: ${then} }`,
+  }
+}
+
+function lose(lab: DaemonLab): void {
+  for (const name of ['policies', 'places']) renameSync(lab.path(name), lab.path(`${name}-away`))
+}
+
+function find(lab: DaemonLab): void {
+  for (const name of ['policies', 'places']) renameSync(lab.path(`${name}-away`), lab.path(name))
+}
+
+/** Time in steps, as a clock has it. */
+async function passSteps(lab: DaemonLab, milliseconds: number): Promise<void> {
+  for (let left = milliseconds; left > 0; left -= 1000) await lab.pass(1000)
+}
+
+function labelsOf({ daemon }: DaemonLab, address: string): readonly string[] {
+  const { allocator, ipcache, labelSets } = daemon.core
+  const { prefixes } = ipcache
+  for (let row = 1; row <= prefixes.slots.high; row++) {
+    if (prefixes.wanted[row] === 0 || prefixes.format(row) !== address) continue
+    const set = allocator.setOf(prefixes.identityOf(row))
+    return set === undefined ? [] : labelSets.format(set)
+  }
+  return []
+}
+
+function logged({ logged: lines }: DaemonLab, what: RegExp): number {
+  return lines.filter((line) => what.test(line)).length
+}
+
+const SILENT = /silent for longer than sources\.max-age/
+const HEARD = /all sources are heard again/
+
+test('Daemon gives names never seen before their identities while all sources are gone (P29)', async () => {
+  await withLab(options('keep'), async (lab) => {
+    lose(lab)
+    await passSteps(lab, 2 * MINUTE)
+    assert.deepEqual(labelsOf(lab, '192.0.2.1/32'), [])
+    assert.equal(await lab.verdict('never-seen.shop.example'), 'NOERROR')
+    assert.ok(labelsOf(lab, '192.0.2.1/32').includes('fqdn:*.shop.example'))
+    assert.match(await lab.verdict('other.example'), /^REFUSED/)
+    const { warnings } = statusView(lab.admin)
+    assert.match(warnings.join('\n'), /^policies were not heard for longer than sources\.max-age$/m)
+    assert.match(warnings.join('\n'), /^endpoints were not heard/m)
+    assert.equal(lab.daemon.mode, 'enforce')
+    const metrics = await lab.admin.metrics()
+    const age = /source_age_seconds\{source="policies"\} (\d+)/.exec(metrics)?.[1]
+    assert.ok(Number(age) > 60, `age ${age}`)
+    assert.equal(logged(lab, SILENT), 1)
+    find(lab)
+    await passSteps(lab, LOOK)
+    assert.equal(logged(lab, HEARD), 1)
+    assert.equal(await lab.verdict('another.shop.example'), 'NOERROR')
+  })
+})
+
+test('Daemon with sources.then audit denies nothing from max-age on until the sources are heard', async () => {
+  await withLab(options('audit'), async (lab) => {
+    lose(lab)
+    await passSteps(lab, MINUTE - LOOK)
+    assert.equal(lab.daemon.mode, 'enforce')
+    await passSteps(lab, 2 * LOOK)
+    assert.equal(lab.daemon.mode, 'audit')
+    assert.equal(await lab.verdict('other.example'), 'NOERROR')
+    find(lab)
+    await passSteps(lab, LOOK)
+    assert.equal(lab.daemon.mode, 'enforce')
+    assert.deepEqual([logged(lab, SILENT), logged(lab, HEARD)], [1, 1])
+  })
+})
+
+test('Daemon with sources.then audit leaves a bypass that was set by hand', async () => {
+  await withLab(options('audit'), async (lab) => {
+    lab.daemon.setMode('bypass')
+    lose(lab)
+    await passSteps(lab, MINUTE + LOOK)
+    assert.equal(lab.daemon.mode, 'bypass')
+    find(lab)
+    await passSteps(lab, LOOK)
+    assert.equal(lab.daemon.mode, 'bypass')
+  })
+})
+
+test('Daemon with sources.then deny refuses every name from max-age on, and what is known stays', async () => {
+  await withLab(options('deny'), async (lab) => {
+    lose(lab)
+    await passSteps(lab, MINUTE - LOOK)
+    assert.equal(await lab.verdict('a.shop.example'), 'NOERROR')
+    await passSteps(lab, 2 * LOOK)
+    assert.match(await lab.verdict('a.shop.example'), /^REFUSED/)
+    assert.match(await lab.verdict('b.shop.example'), /^REFUSED/)
+    assert.ok(labelsOf(lab, '192.0.2.1/32').includes('fqdn:*.shop.example'))
+    find(lab)
+    await passSteps(lab, LOOK)
+    assert.equal(await lab.verdict('b.shop.example'), 'NOERROR')
+  })
+})
