@@ -104,9 +104,6 @@ export const COMMANDS = [
 
 export type CommandName = (typeof COMMANDS)[number]['name']
 
-/** Commands of the contract whose time has not come. */
-export const NOT_BUILT: readonly string[] = []
-
 function command<Name extends string>(
   name: Name,
   summary: string,

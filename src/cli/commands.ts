@@ -3,7 +3,7 @@
 
 import { UsageError } from '../core/errors.ts'
 import { nearest } from '../core/nearest.ts'
-import { COMMANDS, NOT_BUILT, type CommandName } from './command-list.ts'
+import { COMMANDS, type CommandName } from './command-list.ts'
 import type { Command } from './command.ts'
 
 const LOADERS: Readonly<Record<CommandName, () => Promise<Command>>> = {
@@ -39,7 +39,6 @@ export async function findCommand(
   if (known !== undefined) {
     return { command: await LOADERS[known.name](), args: isAboutTopic ? ['--help'] : rest }
   }
-  if (NOT_BUILT.includes(name)) throw new UsageError(`${name} is not built yet`)
   const meant = nearest(
     name,
     COMMANDS.map((each) => each.name),

@@ -77,7 +77,7 @@ describe('the daemon', { concurrency: 2 }, () => {
     assert.equal((await http({ port: metrics }, '/healthz')).status, 200)
   })
 
-  test('ends with 0 at SIGTERM, without its socket, and leaves queries in flight unanswered', async () => {
+  test('ends with 0 at SIGTERM, without its socket, and at a second one without the answers that it waits for', async () => {
     const upstream = await startUpstream()
     const folder = mkDaemon(asking(upstream.port))
     const daemon = await serve(folder)
@@ -87,16 +87,13 @@ describe('the daemon', { concurrency: 2 }, () => {
     const seen = upstream.seen
     client.send('a.example')
     while (upstream.seen === seen) await sleep(5)
-    const answered = client.answered
-    const sent = performance.now()
-    daemon.process.kill('SIGTERM')
-    const output = await daemon.process.ended(5000)
-    assert.equal(output?.code, 0, output?.stderr)
-    assert.ok(performance.now() - sent < 2000, 'it does not wait for the upstream')
-    assert.match(output?.stderr ?? '', /stopping/)
-    assert.equal(existsSync(folder.in('admin.sock')), false)
-    assert.equal(client.answered, answered)
     client.close()
+    daemon.process.kill('SIGTERM')
+    await daemon.process.untilOutput(/stopping/)
+    daemon.process.kill('SIGTERM')
+    const output = await daemon.process.ended(15_000)
+    assert.equal(output?.code, 0, output?.stderr)
+    assert.equal(existsSync(folder.in('admin.sock')), false)
   })
 
   test('starts at once after SIGKILL, over what it left behind', async () => {
