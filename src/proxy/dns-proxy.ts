@@ -8,14 +8,14 @@ import type { PolicyControl } from '../control/policy-control.ts'
 import { ServerIdentity } from '../control/server-identity.ts'
 import type { Config } from '../config/config.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
-import { AnswerSettings } from './answer-settings.ts'
 import { AnswersAtHand } from './answers-at-hand.ts'
 import { Arrivals, type Interfaces } from './arrivals.ts'
 import { Backlog } from './backlog.ts'
 import { ClientEndpoints } from './client-endpoints.ts'
 import type { HandedQuery, HandedSockets } from './handed.ts'
 import { Judge } from './judge.ts'
-import { Learner } from './learner.ts'
+import type { Learner } from './learner.ts'
+import { makeLearner } from './make-learner.ts'
 import { Listeners, type GivenSockets } from './listeners.ts'
 import { Pipeline } from './pipeline.ts'
 import { Drain } from './drain.ts'
@@ -58,8 +58,6 @@ export interface DnsProxyOptions {
   /** Those of our own that were bound before we started. */
   readonly passed?: readonly GivenSockets[] | undefined
 }
-
-const SECOND_MS = 1000
 
 export class DnsProxy {
   readonly streams: Streams
@@ -276,25 +274,4 @@ export class DnsProxy {
       selfCheck: this.selfCheck,
     })
   }
-}
-
-function makeLearner({ core, policies, config: { dns } }: DnsProxyOptions): Learner {
-  const { names, ipcache, committer, guard, selectorLabels } = core
-  return new Learner({
-    names,
-    ipcache,
-    committer,
-    guard,
-    selectorLabels,
-    maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
-    settings: new AnswerSettings({
-      policies,
-      defaults: {
-        minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
-        grace: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
-        cnameMatch: dns.cnameMatch,
-        svcb: dns.svcb,
-      },
-    }),
-  })
 }

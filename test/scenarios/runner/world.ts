@@ -15,12 +15,12 @@ import { Transition } from '../../../src/control/transition.ts'
 import type { Prefix } from '../../../src/core/ip.ts'
 import type { Policy } from '../../../src/policy/rule.ts'
 import { Backlog } from '../../../src/proxy/backlog.ts'
-import { AnswerSettings } from '../../../src/proxy/answer-settings.ts'
 import { BatchCollector } from '../../../src/proxy/collector.ts'
 import { ClientEndpoints } from '../../../src/proxy/client-endpoints.ts'
 import { UnknownClients } from '../../../src/proxy/unknown-clients.ts'
 import { Judge } from '../../../src/proxy/judge.ts'
-import { Learner } from '../../../src/proxy/learner.ts'
+import type { Learner } from '../../../src/proxy/learner.ts'
+import { makeLearner } from '../../../src/proxy/make-learner.ts'
 import { Pipeline } from '../../../src/proxy/pipeline.ts'
 import { ProxyFlows } from '../../../src/proxy/proxy-flows.ts'
 import { ReleaseQueue } from '../../../src/proxy/release-queue.ts'
@@ -100,7 +100,7 @@ export class World {
       inFlight,
       udpMessageMax: config.limits['udp-message'],
     })
-    this.learner = makeLearner(config, core, policies)
+    this.learner = makeLearner({ config, core, policies })
     this.stripping = new Stripping({ guard: core.guard, learner: this.learner, dns: config.dns })
     const { registry } = this.endpoints
     const { ipcache } = core
@@ -212,26 +212,5 @@ function makeCore(
     learning,
     nodeAddresses,
     protectedPrefixes: dns.protectedPrefixes,
-  })
-}
-
-function makeLearner({ dns }: Config, core: CoreState, policies: PolicyControl): Learner {
-  const { names, ipcache, committer, guard, selectorLabels } = core
-  return new Learner({
-    names,
-    ipcache,
-    committer,
-    guard,
-    selectorLabels,
-    maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
-    settings: new AnswerSettings({
-      policies,
-      defaults: {
-        minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
-        grace: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
-        cnameMatch: dns.cnameMatch,
-        svcb: dns.svcb,
-      },
-    }),
   })
 }
