@@ -15,8 +15,9 @@ export interface MakeLearnerOptions {
 }
 
 export function makeLearner({ config: { dns }, core, policies }: MakeLearnerOptions): Learner {
+  const { names, ipcache, committer, guard, selectorLabels } = core
   return new Learner({
-    ...core,
+    ...{ names, ipcache, committer, guard, selectorLabels },
     maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
     settings: new AnswerSettings({
       policies,
