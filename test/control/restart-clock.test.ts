@@ -1,0 +1,142 @@
+// A wall clock that jumps by a day, while a node runs and while it is down: within one boot nothing changes, since times are
+// the kernel's; after a reboot what was learned never lives longer than it would have. Over the real files.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readState } from '../../src/state/read-state.ts'
+import { stampOf } from '../../src/state/stamp.ts'
+import { StateStore } from '../../src/state/state-store.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { MemoryDisk } from '../support/memory-disk.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+
+const DAY_MS = 86_400_000
+const WALL = 1_700_000_000_000
+const TTL = 300
+const GRACE = 60
+/** From the first node's answer to the second node's start. */
+const DOWN_MS = 100_000
+const ADDRESS = '192.0.2.1'
+const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
+
+/** A clock whose wall can be set by anyone. */
+class SetClock extends FakeClock {
+  offsetMs = 0
+
+  override wall(): number {
+    return super.wall() + this.offsetMs
+  }
+}
+
+interface Machine {
+  readonly disk: MemoryDisk
+  /** `now` counts from the boot. */
+  readonly clock: SetClock
+  /** Octets of which the boot's id is made. */
+  readonly boot: number
+}
+
+function start({ disk, clock, boot: octet }: Machine): Node {
+  const boot = { seconds: () => clock.now() / 1000 }
+  const bootId = new Uint8Array(16).fill(octet)
+  const read = readState({ disk, pairsMax: 100, now: { ...stampOf(clock, boot), bootId } })
+  const onFault = ({ message }: { readonly message: string }): never => assert.fail(message)
+  const store = new StateStore({ disk, clock, boot, bootId, read, onFault })
+  const kept = { saved: read.state, sink: store, bootAtZero: 0 }
+  const node = new Node({ clock, kept, graceSeconds: GRACE })
+  node.policies.setPolicies(mkPolicies(WILD), node.endpoints.registry)
+  // One without a hook: who stands behind an interface is nobody of before after a reboot.
+  node.setEndpoints([{ ...mkEndpoint('a', ['10.0.0.1']), hook: { kind: 'none' } }])
+  node.takeOver('grace')
+  return node
+}
+
+/** Learns on a machine that is up for 1000 s, and writes it down. */
+async function learned(clock: SetClock, jumpMs = 0): Promise<MemoryDisk> {
+  const disk = new MemoryDisk()
+  const node = start({ disk, clock, boot: 1 })
+  node.learn(node.endpoint('a').id, 'one.x', [ADDRESS], TTL)
+  clock.offsetMs += jumpMs
+  clock.advance(1000)
+  await disk.settle()
+  return disk.copy()
+}
+
+/** Seconds of TTL left, undefined when nothing is known. */
+function left({ core: { names } }: Node): number | undefined {
+  for (let pair = 1; pair <= names.pairs.slots.high; pair++) {
+    if (names.pairs.isUsed(pair)) return names.pairs.liveUntil[pair]! - names.tick()
+  }
+  return undefined
+}
+
+function up(milliseconds: number, wallMs: number): SetClock {
+  return new SetClock(milliseconds, wallMs - milliseconds)
+}
+
+/** Of a node that starts again in the same boot. Times are written a little late, so that they are seldom written. */
+async function leftWithoutJump(): Promise<number> {
+  const disk = await learned(up(1_000_000, WALL))
+  const node = start({ disk, clock: up(1_000_000 + DOWN_MS, WALL + DOWN_MS), boot: 1 })
+  return left(node) ?? assert.fail('it is known')
+}
+
+for (const [jump, jumpMs] of [
+  ['forward', DAY_MS],
+  ['back', -DAY_MS],
+] as const) {
+  test(`A node forgets at the end of a TTL, whatever the wall clock does: a day ${jump}`, () => {
+    const clock = up(1_000_000, WALL)
+    const node = start({ disk: new MemoryDisk(), clock, boot: 1 })
+    node.learn(node.endpoint('a').id, 'one.x', [ADDRESS], TTL)
+    const expire = (milliseconds: number): void => {
+      clock.advance(milliseconds)
+      while (!node.core.expiry.step(1000)) continue
+      node.core.committer.commit()
+    }
+    clock.offsetMs = jumpMs
+    expire((TTL - 2) * 1000)
+    assert.equal(node.verdict('a', ADDRESS), 'allow')
+    assert.equal(left(node), 2)
+    clock.offsetMs = -jumpMs
+    expire((GRACE + 4) * 1000)
+    assert.equal(left(node), undefined)
+  })
+
+  test(`A node that starts again in the same boot knows what it knew: a day ${jump} while it was down`, async () => {
+    const disk = await learned(up(1_000_000, WALL))
+    const node = start({ disk, clock: up(1_000_000 + DOWN_MS, WALL + DOWN_MS + jumpMs), boot: 1 })
+    assert.equal(left(node), await leftWithoutJump())
+    assert.equal(node.verdict('a', ADDRESS), 'allow')
+  })
+
+  test(`A node that starts again in the same boot knows what it knew: a day ${jump} before it was written`, async () => {
+    const disk = await learned(up(1_000_000, WALL), jumpMs)
+    const node = start({ disk, clock: up(1_000_000 + DOWN_MS, WALL + DOWN_MS), boot: 1 })
+    assert.equal(left(node), await leftWithoutJump())
+  })
+}
+
+test('A node that starts after a reboot gives what was learned the rest of its time', async () => {
+  const disk = await learned(up(1_000_000, WALL))
+  const node = start({ disk, clock: up(50_000, WALL + DOWN_MS), boot: 2 })
+  const seconds = left(node) ?? assert.fail('it is known')
+  const control = await leftWithoutJump()
+  assert.ok(seconds <= control && seconds > control - 3, `${seconds} instead of ${control}`)
+})
+
+test('A node that starts after a reboot prolongs nothing when the clock was set back', async () => {
+  const disk = await learned(up(1_000_000, WALL))
+  const node = start({ disk, clock: up(50_000, WALL + DOWN_MS - DAY_MS), boot: 2 })
+  const seconds = left(node) ?? assert.fail('it is known')
+  const control = (await leftWithoutJump()) + DOWN_MS / 1000
+  assert.ok(seconds <= control, `${seconds} of ${control} s left`)
+})
+
+test('A node that starts after a reboot has nothing live when the clock was set forward', async () => {
+  const disk = await learned(up(1_000_000, WALL))
+  const node = start({ disk, clock: up(50_000, WALL + DOWN_MS + DAY_MS), boot: 2 })
+  while (!node.core.expiry.step(1000)) continue
+  node.core.committer.commit()
+  assert.equal(left(node), undefined)
+})
