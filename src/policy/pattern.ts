@@ -29,6 +29,10 @@ export type PatternResult =
 /** Longest pattern in characters, blanks around it not counted (as in Cilium's CRD). */
 export const PATTERN_LENGTH_MAX = 255
 
+/** Texts parsed lately: a policy mostly names what may be asked once more among what may be reached, and both share one pattern. */
+const PARSED = new Map<string, PatternResult>()
+const PARSED_MAX = 1024
+
 /** A `matchName`: no stars. */
 export function parseMatchName(text: string): PatternResult {
   return parsePattern(text, { allowStar: false })
@@ -44,6 +48,16 @@ export function parsePattern(
   text: string,
   options: { readonly allowStar: boolean },
 ): PatternResult {
+  const known = PARSED.get(text)
+  if (known !== undefined && (options.allowStar || !text.includes('*'))) return known
+  const result = parse(text, options)
+  if (result.kind === 'bad') return result
+  if (PARSED.size >= PARSED_MAX) PARSED.clear()
+  PARSED.set(text, result)
+  return result
+}
+
+function parse(text: string, options: { readonly allowStar: boolean }): PatternResult {
   const trimmed = text.trim()
   if (trimmed === '') return bad('found an empty text, expected a name')
   if (trimmed.length > PATTERN_LENGTH_MAX) {
@@ -67,7 +81,7 @@ export function parsePattern(
 
 /** Folds runs of stars; only `**` as the whole first label in front of others keeps its two. */
 function classify(labels: readonly string[]): PatternResult {
-  const folded = labels.map((label) => label.replace(/\*+/g, '*'))
+  const folded = labels.map((label) => (label.includes('**') ? label.replace(/\*+/g, '*') : label))
   const deep = labels.length > 1 && /^\*\*+$/.test(labels[0] ?? '')
   const rest = deep ? folded.slice(1) : folded
   const literal = !rest.some((label) => label.includes('*'))

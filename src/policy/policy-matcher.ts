@@ -52,6 +52,7 @@ export class PolicyMatcher {
   set(policies: readonly Policy[]): PolicyDifference {
     if (policies === this.#policies) return { added: [], removed: [] }
     const { added, removed } = this.#place(policies)
+    if (added.length + removed.length === 0) return { added, removed }
     const changed = new PolicyIndex()
     for (const policy of removed) {
       this.#index.remove(policy)

@@ -81,20 +81,22 @@ export class SettledFiles {
     for (const path of scan.files.keys()) {
       if (!this.#files.has(path)) this.#track(scan, path, GONE, now)
     }
+    const changed: [path: string, file: Tracked][] = []
     for (const [path, file] of this.#files) {
       if (scan.lostFolderOf(path) !== undefined) continue
       const signature = scan.files.get(path)?.signature ?? GONE
-      if (signature === file.candidate) continue
-      file.candidate = signature
-      file.since = now
-      this.#folders.set(file.folder, now)
+      if (signature !== file.candidate) {
+        file.candidate = signature
+        file.since = now
+        this.#folders.set(file.folder, now)
+      }
+      if (signature === file.accepted) file.place = scan.placeOf(file.folder)
+      else changed.push([path, file])
     }
     const settled: Settled[] = []
-    for (const [path, file] of this.#files) {
-      if (scan.lostFolderOf(path) !== undefined) continue
-      if (file.candidate !== file.accepted && now < this.#quietAt(scan, path, file)) continue
+    for (const [path, file] of changed) {
+      if (now < this.#quietAt(scan, path, file)) continue
       file.place = scan.placeOf(file.folder)
-      if (file.candidate === file.accepted) continue
       file.accepted = file.candidate
       const isGone = file.candidate === GONE
       if (isGone) this.#files.delete(path)
