@@ -89,8 +89,7 @@ export class DnsProxy {
     const intercepts = config.listeners.some(({ mode }) => mode !== 'explicit')
     // Rules know us by it: those of interception, and of a datapath whose hooks are in our own namespace.
     const isInside = config.datapath.kind === 'nftables' && options.sockets === undefined
-    const isKnownByMark = intercepts || isInside
-    const mark = isKnownByMark ? config.intercept.mark : 0
+    const mark = intercepts || isInside ? config.intercept.mark : 0
     this.streams = openStreams({ clock, connections: limits['tcp-connections'], mark })
     this.datagrams = openDatagrams({ clock, mark, replySockets: limits['reply-sockets'] })
     const asked = this.#makeAsked(options)
@@ -136,8 +135,8 @@ export class DnsProxy {
       onEnd: (batch) => this.pipeline.admitWaited(batch),
     })
     this.releases = this.#makeReleases(options)
-    const { responder } = this
-    this.selfCheck = new SelfCheck({ ...options, committer: core.committer, responder })
+    const { committer } = core
+    this.selfCheck = new SelfCheck({ ...options, committer, responder: this.responder })
     this.pipeline = this.#makePipeline(options)
     this.prewarm = this.#makePrewarm(options)
     this.drain = new Drain(clock, this)

@@ -9,7 +9,7 @@ const MS_PER_SECOND = 1000
 const MODES = ['enforce', 'audit', 'bypass'] as const
 
 export function addDatapathMetrics(registry: Registry, sources: MetricsSources): void {
-  const { committer, datapath } = sources.core
+  const { datapath } = sources.core
   addCounter(registry, {
     name: 'datapath_events_total',
     help: 'Verdicts, drops and writes as the datapath counts them',
@@ -31,6 +31,12 @@ export function addDatapathMetrics(registry: Registry, sources: MetricsSources):
     label: 'mode',
     read: () => MODES.map((mode) => [mode, sources.mode() === mode ? 1 : 0]),
   })
+  addCommitMetrics(registry, sources)
+}
+
+/** What is asked of it, and what becomes of that. */
+function addCommitMetrics(registry: Registry, sources: MetricsSources): void {
+  const { committer } = sources.core
   addGauge(registry, {
     name: 'datapath_revision',
     help: 'Commits that changed something',
