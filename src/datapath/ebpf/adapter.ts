@@ -38,13 +38,13 @@ import {
   decodeMode,
   encodeDnsSource,
   encodeLong,
-  encodeListener,
   encodeMode,
   encodeNumber,
   MAP_SHAPES,
   readNumber,
 } from './layout.ts'
 import { openMaps, type KernelMaps } from './maps.ts'
+import { writeListeners } from './own-listeners.ts'
 import { Peers } from './peers.ts'
 import { detachAll } from './pins.ts'
 import { loadProgram, type MapSizes } from './program.ts'
@@ -149,17 +149,7 @@ export class EbpfDatapath implements Datapath {
   onCommitted(): void {}
 
   setListeners(listeners: readonly ListenerEntry[]): void {
-    const map = this.#on().maps.ng_listeners
-    const stale = new Set<string>()
-    map.forEach((keys, at) => stale.add(hex(keys.subarray(at, at + map.keySize))))
-    const one = encodeNumber(1)
-    for (const listener of listeners) {
-      const key = encodeListener(listener)
-      stale.delete(hex(key))
-      const errno = map.set(key, one)
-      if (errno !== 0) throw new Error(`Cannot set listener: ${errnoName(errno)}`)
-    }
-    for (const key of stale) map.delete(Buffer.from(key, 'hex'))
+    writeListeners(this.#on().maps.ng_listeners, listeners)
   }
 
   setIntercepted(interfaces: readonly InterceptedInterface[]): void {
@@ -306,8 +296,4 @@ function programOf(object: LoadedObject, name: string): number {
   const fd = object.programs[name]
   if (fd === undefined) throw new Error(`Cannot find program ${name} in namegate.bpf.o`)
   return fd
-}
-
-function hex(octets: Uint8Array): string {
-  return Buffer.from(octets).toString('hex')
 }

@@ -38,6 +38,8 @@ import { Prefixes } from './prefixes.ts'
 
 const EVENTS_MAX = 7_000
 
+type Refuse = (section: ChangeSection, index: number) => void
+
 export interface MemoryOptions {
   readonly clock: Clock
   /** Prefixes at most; those unused cost nothing. */
@@ -279,20 +281,14 @@ export class MemoryDatapath implements Datapath {
     else this.#counters.add('events_lost')
   }
 
-  #upsertPolicies(
-    entries: readonly PolicyEntry[],
-    refuse: (section: ChangeSection, index: number) => void,
-  ): void {
+  #upsertPolicies(entries: readonly PolicyEntry[], refuse: Refuse): void {
     this.#counters.add('map_writes_policy', entries.length)
     entries.forEach((entry, i) => {
       if (!this.#policies.upsert(entry)) refuse('policy', i)
     })
   }
 
-  #upsertPrefixes(
-    batch: PrefixBatch,
-    refuse: (section: ChangeSection, index: number) => void,
-  ): void {
+  #upsertPrefixes(batch: PrefixBatch, refuse: Refuse): void {
     this.#counters.add('map_writes_ipcache', batch.count)
     for (let i = 0; i < batch.count; i++) {
       if (!this.#prefixes.upsert(batch, i)) refuse('prefix', i)
