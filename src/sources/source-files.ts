@@ -5,9 +5,9 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
-import { JoinedLists } from '../core/joined-lists.ts'
 import type { PlacedPath } from '../config/config.ts'
 import { readTextFile } from '../config/files.ts'
+import { Proposal, type ProposalOptions } from './proposal.ts'
 import { pathFaults, scanFiles, signatureOf } from './scan-files.ts'
 import { SettledFiles } from './settled-files.ts'
 
@@ -24,24 +24,12 @@ export interface SourceFile<Item> {
   readonly faults: readonly Fault[]
 }
 
-export interface SourceFilesOptions<Item> {
+export interface SourceFilesOptions<Item> extends ProposalOptions<Item> {
   readonly paths: readonly PlacedPath[]
   readonly clock: Clock
   readonly parse: (text: string, file: string) => Parsed<Item>
-  /** What is wrong with the items of all files together. */
-  readonly together: (items: readonly Item[]) => readonly Fault[]
   /** Items of a file that is broken at the start: of the text that was in force last. Absent: there are none. */
   readonly standIn?: (path: string) => readonly Item[] | undefined
-  /** Whether a file whose items become others can't contradict other files if it did not before. Default: no. */
-  readonly isWithin?: (after: readonly Item[], before: readonly Item[]) => boolean
-}
-
-/** A file as it was read last. */
-interface Draft<Item> {
-  readonly digest: string
-  /** Of the last version without faults. */
-  readonly good: readonly Item[]
-  readonly faults: readonly Fault[]
 }
 
 /** Items that the program gives under a name, as a file that is always whole. */
@@ -59,49 +47,35 @@ export interface Giving {
   readonly undo: () => void
 }
 
-type ByFile<Value> = ReadonlyMap<string, Value>
-
 export class SourceFiles<Item> {
   readonly #options: SourceFilesOptions<Item>
   readonly #settled = new SettledFiles()
-  readonly #drafts = new Map<string, Draft<Item>>()
-  /** Files that contradict others, with what is wrong. */
-  #held: ByFile<readonly Fault[]> = new Map()
+  readonly #proposal: Proposal<Item>
   /** Files that were broken at the start. */
   readonly #stoodIn = new Set<string>()
   #isStarting = false
   #isHeard = true
   /** Folders whose files stay as they were, because nobody can look into them. */
   #lost: readonly string[] = []
-  #proposed = new JoinedLists<Item>()
-  readonly #inForce = new JoinedLists<Item>()
-  /** Files whose draft is another one since the last proposal. */
-  readonly #touched = new Set<string>()
-  /** Files that are proposed otherwise than in force; undefined when that has to be found out. */
-  #ahead: Set<string> | undefined = new Set()
-  /** Whether no file contradicts another one in the last proposal. */
-  #agrees = false
-  /** Files whose draft has faults. */
-  readonly #faulty = new Set<string>()
 
   constructor(options: SourceFilesOptions<Item>) {
     this.#options = options
+    this.#proposal = new Proposal(options)
   }
 
   /** In force. */
   get items(): readonly Item[] {
-    return this.#inForce.all
+    return this.#proposal.inForce.all
   }
 
   /** What is to be in force next. */
   get proposed(): readonly Item[] {
-    return this.#proposed.all
+    return this.#proposal.proposed.all
   }
 
   /** What is wrong with the files as they are now. */
   get faults(): readonly Fault[] {
-    if (this.#faulty.size === 0 && this.#held.size === 0) return []
-    return [...this.#drafts.keys()].flatMap((path) => this.#faultsOf(path))
+    return this.#proposal.faults
   }
 
   /** Folders that nobody can look into any more; what their files said stays in force. */
@@ -110,11 +84,12 @@ export class SourceFiles<Item> {
   }
 
   get files(): readonly SourceFile<Item>[] {
-    const paths = new Set([...this.#drafts.keys(), ...this.#inForce.names()])
+    const { drafts, proposed, inForce } = this.#proposal
+    const paths = new Set([...drafts.keys(), ...inForce.names()])
     return [...paths].map((path) => {
-      const items = this.#inForce.get(path) ?? []
-      const faults = this.#faultsOf(path)
-      const isTaken = this.#proposed.get(path) === this.#inForce.get(path)
+      const items = inForce.get(path) ?? []
+      const faults = this.#proposal.faultsOf(path)
+      const isTaken = proposed.get(path) === inForce.get(path)
       const old = items.length > 0 ? 'last-good' : 'rejected'
       return { path, items, state: faults.length === 0 && isTaken ? 'in-force' : old, faults }
     })
@@ -139,16 +114,18 @@ export class SourceFiles<Item> {
     this.#isStarting = true
     for (const path of scan.files.keys()) this.#read(path)
     this.#isStarting = false
-    this.#propose()
-    const found = [...this.#drafts.keys()].flatMap((path) => {
-      return this.#stoodIn.has(path) ? (this.#held.get(path) ?? []) : this.#faultsOf(path)
+    this.#proposal.propose()
+    const found = [...this.#proposal.drafts.keys()].flatMap((path) => {
+      return this.#stoodIn.has(path)
+        ? (this.#proposal.held.get(path) ?? [])
+        : this.#proposal.faultsOf(path)
     })
     return [...pathFaults(paths), ...found]
   }
 
   /** Whether there is such a file, as it is or as it was. */
   has(path: string): boolean {
-    return this.#drafts.has(path)
+    return this.#proposal.drafts.has(path)
   }
 
   /** Looks at the files and reads those whose change has settled; whether what they ask for may be another. */
@@ -161,39 +138,39 @@ export class SourceFiles<Item> {
     let changed = lost.join('\n') !== this.#lost.join('\n')
     this.#lost = lost
     for (const { kind, path } of settled) {
-      if (kind === 'removed') changed = this.#setDraft(path, undefined) || changed
+      if (kind === 'removed') changed = this.#proposal.set(path, undefined) || changed
       else changed = this.#read(path, scan.files.get(path)?.signature) || changed
     }
-    if (changed) this.#propose()
+    if (changed) this.#proposal.propose()
     return changed
   }
 
   /** Takes what the program gives, or takes back (undefined), by name. */
   give(given: ReadonlyMap<string, GivenItems<Item> | undefined>): Giving {
     const names = [...given.keys()]
-    const before = names.map((name) => [name, this.#drafts.get(name)] as const)
+    const before = names.map((name) => [name, this.#proposal.drafts.get(name)] as const)
     for (const [name, each] of given) {
-      if (each === undefined) this.#setDraft(name, undefined)
-      else if (this.#drafts.get(name)?.digest !== each.digest) {
-        this.#setDraft(name, { digest: each.digest, good: each.items, faults: [] })
+      if (each === undefined) this.#proposal.set(name, undefined)
+      else if (this.#proposal.drafts.get(name)?.digest !== each.digest) {
+        this.#proposal.set(name, { digest: each.digest, good: each.items, faults: [] })
       }
     }
-    this.#propose()
+    this.#proposal.propose()
     const undo = (): void => {
-      for (const [name, draft] of before) this.#setDraft(name, draft)
-      this.#propose()
+      for (const [name, draft] of before) this.#proposal.set(name, draft)
+      this.#proposal.propose()
     }
-    return { faults: names.flatMap((name) => this.#held.get(name) ?? []), undo }
+    return { faults: names.flatMap((name) => this.#proposal.held.get(name) ?? []), undo }
   }
 
   /** Whether files contradict others, or what `together` knows besides. */
   get hasHeld(): boolean {
-    return this.#held.size > 0
+    return this.#proposal.held.size > 0
   }
 
   /** Looks again at what contradicts what. */
   proposeAgain(): void {
-    this.#proposeAll()
+    this.#proposal.proposeAll()
   }
 
   /** From the next `poll` on all files are read again, whether they look changed or not. */
@@ -203,11 +180,7 @@ export class SourceFiles<Item> {
 
   /** What is proposed is in force now; whether that is anything else than before. */
   accept(): boolean {
-    const ahead = this.#ahead ?? this.#findAhead()
-    if (this.#ahead === undefined) this.#inForce.copy(this.#proposed)
-    else if (ahead.size > 0) this.#inForce.follow(this.#proposed, ahead)
-    this.#ahead = new Set()
-    return ahead.size > 0
+    return this.#proposal.accept()
   }
 
   #standIn(path: string): readonly Item[] {
@@ -216,15 +189,11 @@ export class SourceFiles<Item> {
     return items ?? []
   }
 
-  #faultsOf(path: string): readonly Fault[] {
-    return [...(this.#drafts.get(path)?.faults ?? []), ...(this.#held.get(path) ?? [])]
-  }
-
   /** Reads a file; false when it is as before or was changed again while it was read: that settles later. */
   #read(path: string, signature?: string): boolean {
     const read = readTextFile(path)
     if (signature !== undefined && signatureOf(path) !== signature) return false
-    const before = this.#drafts.get(path)
+    const before = this.#proposal.drafts.get(path)
     const digest = read.kind === 'ok' ? digestOf(read.text) : 'unreadable'
     if (before?.digest === digest && digest !== 'unreadable') return false
     const { items, faults } =
@@ -232,85 +201,8 @@ export class SourceFiles<Item> {
         ? this.#options.parse(read.text, path)
         : { items: [], faults: [read.fault] }
     const good = faults.length === 0 ? items : (before?.good ?? this.#standIn(path))
-    return this.#setDraft(path, { digest, good, faults })
-  }
-
-  /** Undefined: the file is gone. Whether there was, or is, one. */
-  #setDraft(path: string, draft: Draft<Item> | undefined): boolean {
-    const had = this.#drafts.has(path)
-    if (draft === undefined) this.#drafts.delete(path)
-    else this.#drafts.set(path, draft)
-    if (draft !== undefined && draft.faults.length > 0) this.#faulty.add(path)
-    else this.#faulty.delete(path)
-    this.#touched.add(path)
-    return had || draft !== undefined
-  }
-
-  /** Makes the proposal: every file's last good version, but for files that contradict others. */
-  #propose(): void {
-    const touched = [...this.#touched]
-    this.#touched.clear()
-    if (this.#agrees && touched.every((path) => this.#isUncontested(path))) {
-      for (const path of touched) this.#advance(path)
-      return
-    }
-    this.#proposeAll()
-  }
-
-  /** Whether the file agrees with all others as it is now, if it did before. */
-  #isUncontested(path: string): boolean {
-    const { isWithin } = this.#options
-    const draft = this.#drafts.get(path)
-    const before = this.#proposed.get(path)
-    if (draft?.good === before) return true
-    return isWithin?.(draft?.good ?? [], before ?? []) ?? false
-  }
-
-  /** Proposes one file as it is now. */
-  #advance(path: string): void {
-    const items = this.#drafts.get(path)?.good
-    this.#proposed.set(path, items)
-    if (items === this.#inForce.get(path)) this.#ahead?.delete(path)
-    else this.#ahead?.add(path)
-  }
-
-  #proposeAll(): void {
-    this.#ahead = undefined
-    const held = new Map<string, readonly Fault[]>()
-    for (;;) {
-      const proposal = this.#proposalWithout(held)
-      const faults = this.#options.together(proposal.all)
-      const free = [...this.#drafts.keys()].filter(
-        (path) => !held.has(path) && proposal.get(path) !== this.#inForce.get(path),
-      )
-      const blamed = free.filter((path) => faults.some(({ position }) => position.file === path))
-      // What was in force without them agreed, so this ends at the latest when nothing new is left.
-      if (faults.length === 0 || free.length === 0) {
-        this.#agrees = faults.length === 0 && held.size === 0
-        this.#held = held
-        this.#proposed = proposal
-        return
-      }
-      for (const path of blamed.length > 0 ? blamed : free) {
-        const own = faults.filter(({ position }) => position.file === path)
-        held.set(path, own.length > 0 ? own : faults)
-      }
-    }
-  }
-
-  #proposalWithout(held: ByFile<unknown>): JoinedLists<Item> {
-    const proposal = new JoinedLists<Item>()
-    for (const [path, { good }] of this.#drafts) {
-      proposal.set(path, held.has(path) ? this.#inForce.get(path) : good)
-    }
-    return proposal
-  }
-
-  #findAhead(): Set<string> {
-    const names = new Set([...this.#proposed.names(), ...this.#inForce.names()])
-    return new Set(
-      [...names].filter((path) => this.#proposed.get(path) !== this.#inForce.get(path)),
-    )
+    this.#proposal.set(path, { digest, good, faults })
+    return true
   }
 }
 
