@@ -58,7 +58,6 @@ const BAD: readonly (readonly [given: unknown, reason: string])[] = [
   [{ listener: [] }, 'an unknown key, with the one that was meant'],
   [{ dns: { hold: { limit: 5 } } }, 'a duration without unit'],
   [{ listeners: [{ port: 70_000 }], metrics: { port: -1 } }, 'two faults at once'],
-  [{ datapath: { verify: '2m' } }, 'a key that is not built'],
   [{ upstreams: { servers: ['nine'] } }, 'no address'],
   [{ dns: { 'min-ttl': '2h', 'max-ttl': '1h' } }, 'two keys that contradict each other'],
   [[], 'a list instead of a mapping'],

@@ -62,6 +62,15 @@ function addCommitMetrics(registry: Registry, sources: MetricsSources): void {
     help: 'Entries that the datapath refuses to take at present',
     read: () => committer.refused,
   })
+  addRepairMetrics(registry, sources)
+  addCounter(registry, {
+    name: 'datapath_refusals_total',
+    help: 'Entries that the datapath refused, tries again included',
+    read: () => committer.failures,
+  })
+}
+
+function addRepairMetrics(registry: Registry, sources: MetricsSources): void {
   addCounter(registry, {
     name: 'datapath_verified_total',
     help: 'Comparisons of everything in the kernel with what is wanted there',
@@ -71,10 +80,5 @@ function addCommitMetrics(registry: Registry, sources: MetricsSources): void {
     name: 'datapath_repaired_entries_total',
     help: 'Entries that somebody else changed or deleted, and that were put right',
     read: () => sources.repair?.counters.repaired ?? 0,
-  })
-  addCounter(registry, {
-    name: 'datapath_refusals_total',
-    help: 'Entries that the datapath refused, tries again included',
-    read: () => committer.failures,
   })
 }
