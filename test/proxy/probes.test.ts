@@ -8,8 +8,10 @@ import { Readiness } from '../../src/proxy/readiness.ts'
 import { ServerPool } from '../../src/proxy/server-pool.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
-function mkProbes() {
+/** Nothing can be sent for the first `sendsFrom` milliseconds. */
+function mkProbes({ sendsFrom = 0 } = {}) {
   const clock = new FakeClock()
+  const opens = clock.now() + sendsFrom
   const pool = new ServerPool([
     { family: 4, address: '192.0.2.1', port: 53 },
     { family: 4, address: '192.0.2.2', port: 53 },
@@ -19,7 +21,7 @@ function mkProbes() {
     clock,
     pool,
     random: new RandomPool(systemRandom),
-    send: (server) => asked.push({ server, at: clock.now() }) > 0,
+    send: (server) => clock.now() >= opens && asked.push({ server, at: clock.now() }) > 0,
   })
   return { clock, pool, probes, asked }
 }
@@ -100,6 +102,27 @@ test('Readiness asks each server once and takes for down who keeps silent', () =
   assert.equal(pool.first, 1)
   clock.advance(2000)
   assert.ok(asked.length > 2 && asked.slice(2).every(({ server }) => server === 0))
+})
+
+test('Readiness has silent servers asked again until one answers, even if nothing could be sent at first', () => {
+  const { clock, pool, probes, asked } = mkProbes({ sendsFrom: 5000 })
+  const readiness = new Readiness({
+    clock,
+    pool,
+    probes,
+    timeoutMs: 4000,
+    onSilent: () => undefined,
+  })
+  readiness.start()
+  clock.advance(60_000)
+  assert.equal(readiness.anyAnswered, false)
+  for (const server of [0, 1]) {
+    const times = asked.filter((each) => each.server === server).map(({ at }) => at)
+    assert.ok(times.length > 30, `server ${server} was asked ${times.length} times`)
+    assert.ok(clock.now() - (times.at(-1) ?? 0) <= 1800, 'and is still')
+  }
+  pool.answered(0, false)
+  assert.equal(readiness.anyAnswered, true)
 })
 
 test('Readiness counts real answers as well, and forgets none', () => {
