@@ -23,14 +23,7 @@ export function addPolicyMetrics(registry: Registry, sources: MetricsSources): v
       return FILE_STATES.map((state) => [state, states.filter((each) => each === state).length])
     },
   })
-  addGauge(registry, {
-    name: 'source_age_seconds',
-    help: 'Time since every path of a kind of source could be looked at',
-    label: 'source',
-    read: () => {
-      return [...(sources.sourceAges?.ages() ?? [])].map(([kind, ms]) => [kind, ms / MS_PER_SECOND])
-    },
-  })
+  if (sources.sourceAges !== undefined) addAges(registry, sources.sourceAges)
   addGauge(registry, {
     name: 'policy_revision',
     help: 'Revision of policy: desired, and realized by the datapath',
@@ -54,5 +47,14 @@ export function addPolicyMetrics(registry: Registry, sources: MetricsSources): v
     name: 'policy_entries_refused_total',
     help: 'Policy entries that a full map had no room for',
     read: () => core.policyMaps.overflows,
+  })
+}
+
+function addAges(registry: Registry, sources: NonNullable<MetricsSources['sourceAges']>): void {
+  addGauge(registry, {
+    name: 'source_age_seconds',
+    help: 'Time since every path of a kind of source could be looked at',
+    label: 'source',
+    read: () => [...sources.ages()].map(([kind, ms]) => [kind, ms / MS_PER_SECOND]),
   })
 }
