@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -86,4 +87,15 @@ test('readTextFile reads UTF-8 and refuses other octets', () => {
   const bad = readTextFile(file)
   assert.ok(bad.kind === 'bad' && bad.fault.message.startsWith('cannot read: '))
   assert.equal(readTextFile(root).kind, 'bad', 'a folder')
+})
+
+test('readTextFile reads regular files only, and waits for nobody', { timeout: 5000 }, () => {
+  const folder = mkdtempSync(join(root, 'pipes-'))
+  const pipe = join(folder, 'pipe.yaml')
+  execFileSync('mkfifo', [pipe])
+  for (const path of [pipe, '/dev/zero', folder]) {
+    const result = readTextFile(path)
+    assert.equal(result.kind, 'bad', path)
+    assert.equal(result.fault.message, 'cannot read: it is no regular file')
+  }
 })
