@@ -3,7 +3,16 @@
 // Also the one way files with a person's text are read.
 
 import { isAscii } from 'node:buffer'
-import { readdirSync, readFileSync, statSync, type Dirent } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  type Dirent,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Fault } from '../core/errors.ts'
 
@@ -84,12 +93,23 @@ export type TextResult =
 /** Reads a file as UTF-8; octets that aren't are a fault, never silently replaced. */
 export function readTextFile(file: string): TextResult {
   try {
-    const octets = readFileSync(file)
+    const octets = readRegularFile(file)
     // Most are ASCII, which needs no decoding.
     if (isAscii(octets)) return { kind: 'ok', text: octets.toString('latin1') }
     return { kind: 'ok', text: new TextDecoder('utf-8', { fatal: true }).decode(octets) }
   } catch (error) {
     return { kind: 'bad', fault: faultOf(file, `cannot read: ${reasonOf(error)}`) }
+  }
+}
+
+/** The octets of a file. Throws for a pipe, which would wait for a writer, and for what never ends. */
+function readRegularFile(file: string): Uint8Array {
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    if (!fstatSync(descriptor).isFile()) throw new Error('it is no regular file')
+    return readFileSync(descriptor)
+  } finally {
+    closeSync(descriptor)
   }
 }
 

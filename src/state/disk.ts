@@ -72,9 +72,12 @@ export function openDisk(folder: string): Disk {
 
 /** Octets of a file of the state, without a descriptor left open; throws when it is longer than `octetsMax`. */
 export function readFile(path: string, octetsMax: number): Uint8Array {
-  const fd = openSync(path, 'r')
+  // A pipe would wait for a writer.
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
-    const { size } = fstatSync(fd)
+    const status = fstatSync(fd)
+    if (!status.isFile()) throw new Error('it is no regular file')
+    const { size } = status
     if (size > octetsMax) throw new Error(`found ${size} octets, expected at most ${octetsMax}`)
     return readFileSync(fd)
   } finally {
