@@ -103,7 +103,7 @@ export function readTextFile(file: string): TextResult {
 }
 
 /** The octets of a file. Throws for a pipe, which would wait for a writer, and for what never ends. */
-function readRegularFile(file: string): Uint8Array {
+function readRegularFile(file: string): Buffer {
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     if (!fstatSync(descriptor).isFile()) throw new Error('it is no regular file')
