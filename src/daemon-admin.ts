@@ -48,7 +48,7 @@ export function makeDaemonAdmin(
     endpoints,
     keptFlows,
     state: kept,
-    mode: () => daemon.mode,
+    mode: () => daemon.mode.now,
   })
   const state: AdminState = {
     ...shared,
@@ -63,22 +63,36 @@ export function makeDaemonAdmin(
     releases,
     endpoints,
     detach,
+    ...resourcesOf(daemon),
+    ...auditsOf(daemon),
     faults: () => sources.recordFaults,
-    resources: () => sources.apiResources.list(),
-    setResource: (name, body) => sources.apiResources.set(name, body),
-    removeResource: (name) => sources.apiResources.remove(name),
     listeners: () => listeners.entries,
     interception: () => describeInterception(daemon.interception.state),
     upstreams: () => upstreamStates(daemon),
     notReady: () => [...daemon.notReady, ...(daemon.proxy.drain.isUnderWay ? ['it stops'] : [])],
-    mode: () => daemon.mode,
-    auditOf: (endpoint) => auditOf(daemon, endpoint),
-    nodeAudit: () => nodeAuditOf(daemon),
+    mode: () => daemon.mode.now,
     metrics: async () => await metrics.expose(),
-    setMode: (mode) => daemon.setMode(mode),
-    setAudit: (scope, on) => setAudit(daemon, scope, on),
+    setMode: (mode) => daemon.mode.set(mode),
   }
   return { state, metrics }
+}
+
+function auditsOf(daemon: Daemon): Pick<AdminState, 'auditOf' | 'nodeAudit' | 'setAudit'> {
+  return {
+    auditOf: (endpoint) => auditOf(daemon, endpoint),
+    nodeAudit: () => nodeAuditOf(daemon),
+    setAudit: (scope, on) => setAudit(daemon, scope, on),
+  }
+}
+
+function resourcesOf({
+  sources: { apiResources },
+}: Daemon): Pick<AdminState, 'resources' | 'setResource' | 'removeResource'> {
+  return {
+    resources: () => apiResources.list(),
+    setResource: (name, body) => apiResources.set(name, body),
+    removeResource: (name) => apiResources.remove(name),
+  }
 }
 
 function limitsOf(daemon: Daemon, keptFlows: KeptFlows | undefined): AdminState['limits'] {

@@ -15,8 +15,9 @@ export function auditOf({ sources, audit }: Daemon, endpoint: Endpoint): AuditDe
 
 /** Of the whole node; break glass sets the mode behind the settings. */
 export function nodeAuditOf({ audit, mode }: Daemon): AuditDecision {
-  const isSet = mode === 'audit'
-  return isSet === audit.node.on ? audit.node : { on: isSet, origin: `mode ${mode}, set by hand` }
+  const isSet = mode.now === 'audit'
+  const origin = `mode ${mode.now}, set by hand`
+  return isSet === audit.node.on ? audit.node : { on: isSet, origin }
 }
 
 /** Puts a setting in force; undefined takes back what was said at run time. */
@@ -39,7 +40,7 @@ export function setAudit(daemon: Daemon, scope: AuditScope, on: boolean | undefi
       audit.reset()
   }
   const coversNode = scope.kind === 'node' || scope.kind === 'all'
-  if (coversNode && daemon.mode !== 'bypass') daemon.setMode(daemon.configuredMode)
+  if (coversNode && daemon.mode.now !== 'bypass') daemon.mode.set(daemon.mode.configured)
   const touched = [...endpoints.registry].filter((endpoint) => covers(scope, endpoint))
   for (const endpoint of touched) endpoints.setAudit(endpoint, auditOf(daemon, endpoint).on)
   daemon.core.committer.commit()

@@ -13,13 +13,13 @@ import { FlowRing } from './control/flow-ring.ts'
 import { Housekeeping } from './control/housekeeping.ts'
 import { packetFlowOf } from './control/packet-flow.ts'
 import type { PolicyControl } from './control/policy-control.ts'
-import { Keeping, type KeptState } from './control/keeping.ts'
-import { Repair } from './control/repair.ts'
+import { Keeping, policyDocuments, type KeptState } from './control/keeping.ts'
+import type { Repair } from './control/repair.ts'
 import { ResourceControl } from './control/resource-control.ts'
 import { Restart } from './control/restart.ts'
-import type { SavedDocument } from './control/state-sink.ts'
 import { Transition } from './control/transition.ts'
 import type { Config } from './config/config.ts'
+import { DaemonMode } from './daemon-mode.ts'
 import {
   fencedPatterns,
   makeAdoption,
@@ -29,19 +29,13 @@ import {
   ownTraffic,
   serversOf,
 } from './daemon-parts.ts'
-import {
-  tellAdopted,
-  tellExpiredUse,
-  tellFallbacks,
-  tellHooks,
-  tellMode,
-  tellRepaired,
-  tellSilence,
-} from './daemon-news.ts'
-import type { Datapath, DatapathDump, Mode } from './datapath/datapath.ts'
+import { tellAdopted, tellExpiredUse, tellFallbacks, tellHooks } from './daemon-news.ts'
+import type { Datapath, DatapathDump } from './datapath/datapath.ts'
+import { reasonsNotReady } from './not-ready.ts'
 import { isBuilt, loadPosix } from './native/native.ts'
 import type { Interception } from './intercept/interception.ts'
 import { interfacesOf, openInterception } from './open-interception.ts'
+import { openRepair } from './open-repair.ts'
 import { DnsProxy } from './proxy/dns-proxy.ts'
 import type { GivenSockets } from './proxy/listeners.ts'
 import { systemRandom } from './proxy/random.ts'
@@ -49,7 +43,6 @@ import { Readiness } from './proxy/readiness.ts'
 import type { ServerAddress } from './proxy/server-pool.ts'
 import type { ResourceKeeper } from './sources/api-resources.ts'
 import { ConfigSources } from './sources/config-sources.ts'
-import type { TextKeeper } from './sources/good-texts.ts'
 import { nodeAddresses } from './sources/node-addresses.ts'
 import type { Log } from './telemetry/log.ts'
 
@@ -90,6 +83,7 @@ export class Daemon {
   /** Absent where the datapath sees to it by itself. */
   readonly repair: Repair | undefined
   readonly audit: AuditControl
+  readonly mode: DaemonMode
   readonly sources: ConfigSources
   readonly proxy: DnsProxy
   readonly interception: Interception
@@ -98,7 +92,6 @@ export class Daemon {
   readonly #isOutside: boolean
   readonly #restored: DatapathDump
   readonly #keeping: Keeping
-  #mode: Mode = 'enforce'
   #bound = false
   #stopped = false
 
@@ -129,7 +122,10 @@ export class Daemon {
       saved: keeping.endpoints,
       onDocument: keeping.onDocument,
     })
-    keeping.begin(core, () => this.#documents())
+    keeping.begin(core, () => [
+      ...this.endpoints.documents(),
+      ...policyDocuments(this.sources.policyTexts?.kept),
+    ])
     this.restart = new Restart({
       core,
       restored: this.#restored,
@@ -148,26 +144,14 @@ export class Daemon {
       onFallbacks: (count) => tellFallbacks(log, count),
       hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
     })
-    this.repair = this.#makeRepair()
+    this.repair = openRepair(this, log)
     this.audit = makeAudit(options)
+    this.mode = new DaemonMode(this, log)
     this.sources = this.#makeSources(options.resourceKeeper)
     this.proxy = this.#makeProxy(node, options)
     const { servers } = this
     this.interception = openInterception({ config, clock, log, datapath, servers })
     this.readiness = this.#makeReadiness()
-  }
-
-  #makeRepair(): Repair | undefined {
-    const { datapath } = this.config
-    if (datapath.kind !== 'ebpf') return undefined
-    return new Repair({
-      core: this.core,
-      endpoints: () => this.endpoints.entries(),
-      isSettled: () => this.restart.phase === 'done',
-      everyMs: datapath.verifyMs,
-      onRepaired: (first, count) => tellRepaired(this.#log, first, count),
-      onFault: (reason) => this.#log.limited('verify', { reason }, 'the kernel cannot be compared'),
-    })
   }
 
   #makeSources(resourceKeeper: ResourceKeeper | undefined): ConfigSources {
@@ -181,7 +165,7 @@ export class Daemon {
       endpoints,
       resources,
       resourceKeeper,
-      policyKeeper: this.#policyKeeper(),
+      policyKeeper: this.#keeping.policyKeeper,
       audit,
       flows,
       onApplied: () => {
@@ -189,23 +173,8 @@ export class Daemon {
         this.#tellOfEndpoints()
       },
       onResources: () => this.housekeeping.beginTransition(),
-      onSilence: (silent) => this.#onSilence(silent),
+      onSilence: this.mode.onSilence,
     })
-  }
-
-  #policyKeeper(): TextKeeper | undefined {
-    const { policyFiles: saved, onDocument } = this.#keeping
-    if (saved === undefined) return undefined
-    return { saved, keep: (key, text) => onDocument({ kind: 'policy-file', key, text }) }
-  }
-
-  /** Everything that is written down besides pairs and numbers. */
-  #documents(): readonly SavedDocument[] {
-    const texts = this.sources.policyTexts?.kept ?? []
-    const files = [...texts].map(([key, text]): SavedDocument => {
-      return { kind: 'policy-file', key, text }
-    })
-    return [...this.endpoints.documents(), ...files]
   }
 
   #makeProxy(node: readonly Prefix[], { sockets, passed }: DaemonOptions): DnsProxy {
@@ -221,8 +190,8 @@ export class Daemon {
       servers,
       hasIpv6: node.some(({ family }) => family === 6),
       interfaces: isBuilt('posix') ? loadPosix() : undefined,
-      isNodeAudited: () => this.#mode !== 'enforce',
-      isClosed: () => this.#isSilentFor('deny'),
+      isNodeAudited: () => this.mode.now !== 'enforce',
+      isClosed: () => this.mode.isSilentFor('deny'),
       sockets,
       passed,
     })
@@ -239,63 +208,16 @@ export class Daemon {
     })
   }
 
-  get mode(): Mode {
-    return this.#mode
-  }
-
-  /** What settings and silent sources ask for; break glass goes before it. */
-  get configuredMode(): 'audit' | 'enforce' {
-    return this.audit.node.on || this.#isSilentFor('audit') ? 'audit' : 'enforce'
-  }
-
-  /** Whether sources are silent for so long that this is to happen. */
-  #isSilentFor(what: Config['sources']['onMaxAge']): boolean {
-    return this.config.sources.onMaxAge === what && this.sources.ages.silent.length > 0
-  }
-
-  #onSilence(silent: readonly string[]): void {
-    tellSilence(this.#log, silent, this.config.sources.onMaxAge)
-    if (this.config.sources.onMaxAge === 'audit' && this.#mode !== 'bypass') {
-      this.setMode(this.configuredMode)
-    }
-  }
-
-  /** `pinned`: whatever the datapath has by now is what the operator wants. */
-  setMode(mode: Mode | 'pinned'): void {
-    const before = this.#mode
-    if (mode !== 'pinned') this.datapath.setMode(mode)
-    this.#mode = this.datapath.readMode()
-    if (this.#mode !== before) tellMode(this.#log, this.#mode)
-  }
-
   /** What keeps the daemon from being ready; empty when it is. */
   get notReady(): readonly string[] {
-    const reasons: string[] = []
-    const { refused, watch } = this.core.committer
-    if (!this.#bound) reasons.push('listeners are not bound')
-    if (!this.policies.loaded) reasons.push('policy is not loaded')
-    if (this.sources.isRefused) {
-      reasons.push('the configuration passes a bound, the one before stays in force')
-    }
-    if (!this.readiness.anyAnswered) reasons.push('no upstream has answered yet')
-    const { state } = this.interception
-    if (state.kind === 'failed') reasons.push(`interception: ${state.reason}`)
-    const gone = this.datapath.missingPins?.() ?? []
-    if (gone.length > 0) {
-      const what = `pinned maps are gone (${gone.join(', ')})`
-      reasons.push(`${what}: enforcement goes on until the daemon ends: restart it`)
-    }
-    if (refused > 0) reasons.push(`the datapath refuses ${refused} entries`)
-    if (watch.isStalled)
-      reasons.push('the datapath is stalled: a commit takes longer than a second')
-    return reasons
+    const bound = this.#bound ? [] : ['listeners are not bound']
+    return [...bound, ...reasonsNotReady(this)]
   }
 
   /** Everything up, in the order that never lets a packet or an answer through too early. */
   async start(): Promise<void> {
     this.sources.load()
-    // A bypass that was set by hand stays until it is taken back by hand.
-    this.setMode(this.#restored.mode === 'bypass' ? 'bypass' : this.configuredMode)
+    this.mode.start(this.#restored.mode)
     // What the proxy sends from another network namespace passes no fence.
     if (!this.#isOutside) this.datapath.setOwnTraffic?.(ownTraffic(this.config, this.servers))
     await this.proxy.start()

@@ -93,7 +93,7 @@ function announce(daemon: Daemon, log: Log): void {
       version: VERSION,
       pid: process.pid,
       datapath: daemon.datapath.kind,
-      mode: daemon.mode,
+      mode: daemon.mode.now,
       addresses: daemon.proxy.listeners.texts,
       endpoints: [...daemon.endpoints.registry].map(({ name }) => name),
     },
@@ -114,7 +114,7 @@ function listenToSignals(service: DaemonProcess, log: Log): void {
       if (!service.ending.end('stop')) return
       const { daemon } = service
       log.info(
-        { signal, datapath: daemon?.datapath.kind, mode: daemon?.mode },
+        { signal, datapath: daemon?.datapath.kind, mode: daemon?.mode.now },
         'stopping; what the kernel enforces stays in force',
       )
     })

@@ -22,6 +22,20 @@ export interface KeptState {
   readonly bootAtZero: number
 }
 
+/** Texts of policy files by path. */
+export interface PolicyKeeper {
+  readonly saved: ReadonlyMap<string, string>
+  /** `text` undefined: it is no more. */
+  readonly keep: (path: string, text: string | undefined) => void
+}
+
+/** What is written down of policy files. */
+export function policyDocuments(
+  texts: ReadonlyMap<string, string> | undefined,
+): readonly SavedDocument[] {
+  return [...(texts ?? [])].map(([key, text]) => ({ kind: 'policy-file', key, text }))
+}
+
 export class Keeping {
   /** For the core: which pairs change, which numbers wait, and who is told of new ones. */
   readonly ledger: PairLedger | undefined
@@ -38,9 +52,11 @@ export class Keeping {
     this.endpoints = kept?.saved && new SavedEndpoints(kept.saved)
   }
 
-  /** Texts of policy files that were in force, by path; undefined where nothing is kept. */
-  get policyFiles(): ReadonlyMap<string, string> | undefined {
-    return this.#kept && (this.#kept.saved?.policyFiles ?? new Map<string, string>())
+  /** Where texts of policy files in force are kept, with those that were; undefined where nothing is. */
+  get policyKeeper(): PolicyKeeper | undefined {
+    if (this.#kept === undefined) return undefined
+    const saved = this.#kept.saved?.policyFiles ?? new Map<string, string>()
+    return { saved, keep: (key, text) => this.onDocument({ kind: 'policy-file', key, text }) }
   }
 
   /** What the core is made with. */

@@ -1,17 +1,11 @@
-// Policies, endpoints and resources from files and from the program itself, put in force: at the start all or
-// nothing, later whenever a change has settled, and what the program gives at once. A file with a fault keeps its last good version, a configuration past a bound is
-// refused whole, and an endpoint that loses its last policy is told as a flow.
+// Policies, endpoints and resources from files and from the program itself, put in force: at the start all or nothing, later
+// whenever a change has settled, and what the program gives at once. A file with a fault keeps its last good version, a
+// configuration past a bound is refused whole, and an endpoint that loses its last policy is told as a flow.
 
 import type { Clock } from '../core/clock.ts'
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
-import {
-  boundFaults,
-  BoundsMemo,
-  configuredPrefixesMax,
-  countPrefixes,
-} from '../control/config-bounds.ts'
 import type { Auditable, AuditControl } from '../control/audit-control.ts'
-import type { EndpointControl, EndpointRecord } from '../control/endpoint-control.ts'
+import type { EndpointControl } from '../control/endpoint-control.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
 import type { ResourceControl } from '../control/resource-control.ts'
@@ -21,25 +15,23 @@ import {
   parseEndpoints,
   type EndpointRecord as FileRecord,
 } from '../endpoints/file.ts'
+import type { ResourceRecord } from '../endpoints/resources.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ApiResources, ResourceKeeper, ResourceNews } from './api-resources.ts'
-import { GoodTexts, type TextKeeper } from './good-texts.ts'
+import { auditedRecords } from './audited-records.ts'
+import type { GoodTexts, TextKeeper } from './good-texts.ts'
 import { readGiven, type SourceEdit } from './given.ts'
 import { withInterfaceAddresses } from './interface-addresses.ts'
 import { tellLostPolicies } from './lost-policies.ts'
 import { LookTimer, type Looked } from './look-timer.ts'
-import {
-  hasNoOther,
-  parsePolicyFile,
-  readingOf,
-  repeatedPolicies,
-  type PolicyFile,
-} from './policy-files.ts'
+import { hasNoOther, readingOf, repeatedPolicies, type PolicyFile } from './policy-files.ts'
 import { PolicyPorts } from './policy-ports.ts'
+import { PolicyReader } from './policy-reader.ts'
 import { ResourceSources } from './resource-sources.ts'
 import { SourceAges, type SourceKind } from './source-ages.ts'
-import { SourceFiles, type Parsed } from './source-files.ts'
+import { SourceBounds } from './source-bounds.ts'
+import { SourceFiles } from './source-files.ts'
 
 export interface ConfigSourcesOptions {
   readonly config: Config
@@ -69,8 +61,8 @@ export class ConfigSources {
   readonly #to: ConfigSourcesOptions
   readonly ages: SourceAges
   readonly #ports = new PolicyPorts()
-  readonly #texts: GoodTexts | undefined
-  readonly #bounds = new BoundsMemo()
+  readonly #reader: PolicyReader
+  readonly #bounds: SourceBounds
   #refusal: readonly Fault[] = []
   #records: ReadonlyMap<string, FileRecord> = new Map()
   #started = false
@@ -81,17 +73,18 @@ export class ConfigSources {
   readonly #timer: LookTimer
 
   constructor(options: ConfigSourcesOptions) {
-    const { config, clock, policyKeeper } = options
+    const { config, clock } = options
     this.#to = options
-    this.#texts = policyKeeper && new GoodTexts(policyKeeper)
+    this.#reader = new PolicyReader(options)
+    this.#bounds = new SourceBounds(config, options.policies.identityLabels)
     const { onSilence: onChange } = options
     this.ages = new SourceAges({ clock, maxAgeMs: config.sources.maxAgeMs, onChange })
     this.#timer = new LookTimer({ clock, look: () => this.#look() })
     this.#policies = new SourceFiles({
       paths: config.policies.paths,
       clock,
-      parse: (text, file) => this.#parsePolicies(text, file),
-      standIn: (path) => this.#standIn(path),
+      parse: (text, file) => this.#reader.parse(text, file),
+      standIn: (path) => this.#reader.standIn(path),
       together: repeatedPolicies,
       isWithin: hasNoOther,
     })
@@ -129,7 +122,7 @@ export class ConfigSources {
 
   /** Texts of policy files in force that outlive the process. */
   get policyTexts(): Pick<GoodTexts, 'kept' | 'tooLong'> | undefined {
-    return this.#texts
+    return this.#reader.texts
   }
 
   /** Of folders, of endpoints and resources, and of everything together. */
@@ -171,7 +164,7 @@ export class ConfigSources {
     this.#resources.apply()
     this.#measureRoom()
     // Of files that contradict others nobody says here which is in force.
-    if (!this.#policies.hasHeld) this.#texts?.inForce((path) => this.#policies.has(path))
+    if (!this.#policies.hasHeld) this.#reader.texts?.inForce((path) => this.#policies.has(path))
     this.#setPolicies()
     if (!this.#isApplied || endpointsChanged || !endpoints.isComplete) this.#applyEndpoints()
     this.#isApplied = true
@@ -222,23 +215,6 @@ export class ConfigSources {
     if (!this.#timer.isRunning) this.#watch()
   }
 
-  #parsePolicies(text: string, file: string): Parsed<Policy> {
-    const { config, log } = this.#to
-    const parsed = parsePolicyFile(text, file, readingOf(config.policies), (warning) => {
-      log.warn({ fault: formatFault(warning) }, 'left out of a policy, which allows less')
-    })
-    if (parsed.faults.length === 0) this.#texts?.read(file, text)
-    return parsed
-  }
-
-  /** Of a policy file that is broken at the start, what was in force last. */
-  #standIn(path: string): readonly Policy[] | undefined {
-    const text = this.#texts?.kept.get(path)
-    if (text === undefined) return undefined
-    const { items, faults } = this.#parsePolicies(text, path)
-    return faults.length === 0 ? items : undefined
-  }
-
   get #all() {
     return [this.#policies, this.#endpoints, this.#resources.files] as const
   }
@@ -286,40 +262,23 @@ export class ConfigSources {
   }
 
   #boundFaults(): readonly Fault[] {
-    const { limits, defaultEgress, dns } = this.#to.config
-    const bounds = {
-      selectors: limits.selectors,
-      endpoints: limits.endpoints,
-      resources: limits.resources,
-      policyEntries: limits['policy-entries'],
-      prefixes: configuredPrefixesMax(limits),
-    }
-    const compile = { defaultEgress, withoutDnsRules: dns.withoutRules }
-    const [endpoints, resources] = [this.#endpoints.proposed, this.#resources.proposed]
-    const policies = this.#ports.resolve(this.#policies.proposed, [endpoints, resources])
-    return boundFaults(
-      { policies, endpoints, resources },
-      bounds,
-      compile,
-      this.#to.policies.identityLabels,
-      this.#bounds,
-    )
+    return this.#bounds.faults(this.#proposed(this.#resources.proposed))
   }
 
   #measureRoom(): void {
-    const [endpoints, resources] = [this.#endpoints.proposed, this.#resources.proposed]
-    const configured = {
-      policies: this.#ports.resolve(this.#policies.proposed, [endpoints, resources]),
-      endpoints,
-      resources: this.#resources.files.proposed,
-    }
-    this.#addressRoom =
-      configuredPrefixesMax(this.#to.config.limits) - countPrefixes(configured, this.#bounds)
+    this.#addressRoom = this.#bounds.addressRoom(this.#proposed(this.#resources.files.proposed))
+  }
+
+  /** What all files ask for, with these resources. */
+  #proposed(resources: readonly ResourceRecord[]): Parameters<SourceBounds['faults']>[0] {
+    const named = [this.#endpoints.proposed, this.#resources.proposed]
+    const policies = this.#ports.resolve(this.#policies.proposed, named)
+    return { policies, endpoints: this.#endpoints.proposed, resources }
   }
 
   #applyEndpoints(): void {
     this.#records = new Map(this.#endpoints.items.map((record) => [record.name, record]))
-    this.#to.endpoints.apply(this.#auditedRecords())
+    this.#to.endpoints.apply(auditedRecords(this.#endpoints.items, this.#to.audit))
   }
 
   #setPolicies(): void {
@@ -336,13 +295,5 @@ export class ConfigSources {
       this.#applyChange()
     }
     this.#to.onResources()
-  }
-
-  /** Endpoints as the files have them, but for what else decides on auditing. */
-  #auditedRecords(): readonly EndpointRecord[] {
-    return this.#endpoints.items.map(({ name, addresses, labels, hook, audit }) => {
-      const { on } = this.#to.audit.decide({ name, labels, audit })
-      return { name, addresses, labels, hook, audit: on }
-    })
   }
 }

@@ -66,7 +66,7 @@ test('Daemon gives names never seen before their identities while all sources ar
     const { warnings } = statusView(lab.admin)
     assert.match(warnings.join('\n'), /^policies were not heard for longer than sources\.max-age$/m)
     assert.match(warnings.join('\n'), /^endpoints were not heard/m)
-    assert.equal(lab.daemon.mode, 'enforce')
+    assert.equal(lab.daemon.mode.now, 'enforce')
     const metrics = await lab.admin.metrics()
     const age = /source_age_seconds\{source="policies"\} (\d+)/.exec(metrics)?.[1]
     assert.ok(Number(age) > 60, `age ${age}`)
@@ -82,26 +82,26 @@ test('Daemon with sources.then audit denies nothing from max-age on until the so
   await withLab(options('audit'), async (lab) => {
     lose(lab)
     await passSteps(lab, MINUTE - LOOK)
-    assert.equal(lab.daemon.mode, 'enforce')
+    assert.equal(lab.daemon.mode.now, 'enforce')
     await passSteps(lab, 2 * LOOK)
-    assert.equal(lab.daemon.mode, 'audit')
+    assert.equal(lab.daemon.mode.now, 'audit')
     assert.equal(await lab.verdict('other.example'), 'NOERROR')
     find(lab)
     await passSteps(lab, LOOK)
-    assert.equal(lab.daemon.mode, 'enforce')
+    assert.equal(lab.daemon.mode.now, 'enforce')
     assert.deepEqual([logged(lab, SILENT), logged(lab, HEARD)], [1, 1])
   })
 })
 
 test('Daemon with sources.then audit leaves a bypass that was set by hand', async () => {
   await withLab(options('audit'), async (lab) => {
-    lab.daemon.setMode('bypass')
+    lab.daemon.mode.set('bypass')
     lose(lab)
     await passSteps(lab, MINUTE + LOOK)
-    assert.equal(lab.daemon.mode, 'bypass')
+    assert.equal(lab.daemon.mode.now, 'bypass')
     find(lab)
     await passSteps(lab, LOOK)
-    assert.equal(lab.daemon.mode, 'bypass')
+    assert.equal(lab.daemon.mode.now, 'bypass')
   })
 })
 

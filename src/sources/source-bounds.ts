@@ -1,0 +1,44 @@
+// What all sources together may ask for: faults where that passes a bound, and the room that is left for resources of the API.
+// What was counted of an unchanged policy is remembered.
+
+import type { Config } from '../config/config.ts'
+import {
+  boundFaults,
+  BoundsMemo,
+  configuredPrefixesMax,
+  countPrefixes,
+} from '../control/config-bounds.ts'
+import type { Fault } from '../core/errors.ts'
+import type { IdentityLabels } from '../policy/identity-labels.ts'
+
+type Configured = Parameters<typeof boundFaults>[0]
+
+export class SourceBounds {
+  readonly #config: Config
+  readonly #identityLabels: IdentityLabels
+  readonly #memo = new BoundsMemo()
+
+  constructor(config: Config, identityLabels: IdentityLabels) {
+    this.#config = config
+    this.#identityLabels = identityLabels
+  }
+
+  /** Everything that passes a bound; empty when it may come into force. */
+  faults(configured: Configured): readonly Fault[] {
+    const { limits, defaultEgress, dns } = this.#config
+    const bounds = {
+      selectors: limits.selectors,
+      endpoints: limits.endpoints,
+      resources: limits.resources,
+      policyEntries: limits['policy-entries'],
+      prefixes: configuredPrefixesMax(limits),
+    }
+    const compile = { defaultEgress, withoutDnsRules: dns.withoutRules }
+    return boundFaults(configured, bounds, compile, this.#identityLabels, this.#memo)
+  }
+
+  /** Addresses that may come beside all that is configured. */
+  addressRoom(configured: Configured): number {
+    return configuredPrefixesMax(this.#config.limits) - countPrefixes(configured, this.#memo)
+  }
+}
