@@ -102,7 +102,12 @@ export class DaemonLab {
       write: (line) => void logged.push(line),
     })
     const lab = new DaemonLab(folder, upstream, logged, log, options.kept?.(folder))
-    await lab.daemon.start()
+    try {
+      await lab.daemon.start()
+    } catch (error) {
+      await lab.stop()
+      throw error
+    }
     return lab
   }
 
