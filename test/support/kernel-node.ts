@@ -11,9 +11,11 @@ import { Transition } from '../../src/control/transition.ts'
 import { formatPrefix, widthOf, type Prefix } from '../../src/core/ip.ts'
 import { hashOctets } from '../../src/core/name.ts'
 import { PORT_PROTOCOLS, SCTP, TCP, UDP } from '../../src/core/protocol.ts'
+import type { PeerScan } from '../../src/datapath/datapath.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import type { Bench } from '../contract/bench.ts'
+import { DatapathWrapper } from './datapath-wrapper.ts'
 import { FakeClock } from './fake-clock.ts'
 import { naiveVerdict, type NaiveVerdict } from './naive-policy.ts'
 import { prefixOf, wireOf } from './node.ts'
@@ -59,6 +61,11 @@ interface Taught {
   until: number
 }
 
+/** Nobody is connected: what is probed opens flows, and the naive reading forgets names by their time alone. */
+class Unconnected extends DatapathWrapper {
+  override readonly scanPeers = (): PeerScan => ({ next: () => true })
+}
+
 export class KernelNode {
   readonly bench: Bench
   readonly random: Random
@@ -78,7 +85,7 @@ export class KernelNode {
     defaultEgress: DefaultEgress,
     dynamicIdentities = 4096,
   ) {
-    const { datapath } = bench
+    const datapath = new Unconnected(bench.datapath)
     const restored = datapath.dump()
     const nodeAddresses = NODE_ADDRESSES
     this.bench = bench
