@@ -17,6 +17,9 @@ describe('namegate exec', { skip }, () => {
     lab = ExecLab.bare()
     // What a run that was killed in a bad moment may leave.
     outputIn(lab.caller, 'ip', 'link', 'add', 'ngx-old', 'type', 'veth')
+    // A new network namespace has what the first one has.
+    outputIn(lab.caller, 'sysctl', '-q', '-w', 'net.ipv4.ip_forward=0')
+    outputIn(lab.caller, 'sysctl', '-q', '-w', 'net.ipv6.conf.all.forwarding=0')
   })
 
   after(async () => {

@@ -35,6 +35,8 @@ const WORLD_PLAIN = 2
 const DENIED = 3
 const AUDITED = 4
 const UNKNOWN = 5
+/** Packet events are read at least so often, with time for a busy machine. */
+const EVENTS_MS = 2500
 
 const EGRESS = [
   `egress: [${ASK_SHOP}, ${SHOP_RULE}]`,
@@ -240,7 +242,7 @@ describe('explicit mode', { skip }, () => {
     assert.equal(await connects(hostOf(AUDITED), UNLEARNED), true)
     assert.equal((await dig(hostOf(AUDITED), OTHER_DNS_4, SHOP.name)).status, 'NOERROR')
     assert.ok((await namegate.stat('verdict_audit')) - before >= 2)
-    await sleep(100)
+    await sleep(EVENTS_MS)
     const told = (await flows('audit')).filter(({ endpoint }) => endpoint === 'pod4')
     assert.ok(told.some(({ kind, name }) => kind === 'audited' && name === BANK.name))
     const packets = told.filter(({ kind }) => kind === 'audit')
@@ -260,7 +262,7 @@ describe('explicit mode', { skip }, () => {
     assert.deepEqual(await askResolvers(hostOf(NAMED)), allResolvers('NOERROR'))
     assert.deepEqual((await ask(NAMED, BANK.name)).data, [BANK.address4])
     assert.equal(await connects(hostOf(DENIED), SHOP.address4), true)
-    await sleep(100)
+    await sleep(EVENTS_MS)
     const told = await flows('audit')
     assert.ok(told.some((flow) => flow.endpoint === 'pod0' && flow.peer === OTHER_DNS_4))
     assert.ok(told.some((flow) => flow.endpoint === 'pod0' && flow.name === BANK.name))
