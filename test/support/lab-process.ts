@@ -24,6 +24,8 @@ export class LabProcess {
   stdout = ''
   stderr = ''
   readonly #child: ChildProcess
+  /** Whether it has ended and all that it said is here. */
+  #isClosed = false
 
   constructor(command: string, args: readonly string[], options: SpawnOptions = {}) {
     this.title = [command, ...args].join(' ')
@@ -34,6 +36,7 @@ export class LabProcess {
     })
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.stdout += text))
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text))
+    this.#child.once('close', () => (this.#isClosed = true))
     this.#child.on('error', (error) => (this.stderr += `${error.message}\n`))
   }
 
@@ -48,7 +51,7 @@ export class LabProcess {
 
   /** Waits for the end; undefined when it still runs after `limitMs`. */
   async ended(limitMs: number): Promise<Output | undefined> {
-    if (this.running) {
+    if (this.pid !== 0 && !this.#isClosed) {
       const limit = AbortSignal.timeout(limitMs)
       await once(this.#child, 'close', { signal: limit }).catch(() => undefined)
     }
