@@ -17,7 +17,8 @@ import { KeptFlows } from './open-flows.ts'
 import { openDatapath } from './open-datapath.ts'
 import { openKeptState } from './open-kept-state.ts'
 import { ResourceShards } from './state/resource-shards.ts'
-import { readSettings, writeSettings } from './state/settings-file.ts'
+import { readSettings } from './state/settings-file.ts'
+import { SettingsKeeper } from './state/settings-keeper.ts'
 import type { StateStore } from './state/state-store.ts'
 import { quiet, TakenOn, type HandedOver } from './handing-over.ts'
 import { Locks } from './locks.ts'
@@ -55,6 +56,7 @@ export class DaemonServices {
   readonly #scrape: MetricsServer | undefined
   readonly #flows: KeptFlows | undefined
   readonly #store: StateStore | undefined
+  readonly #settings: SettingsKeeper
   readonly #locks: Locks
   readonly #isQuiet: boolean
   /** Whether our listening sockets live on without us. */
@@ -70,7 +72,8 @@ export class DaemonServices {
     try {
       const opened = outside.state ? openKeptState(config, log) : undefined
       this.#store = opened?.store
-      this.daemon = makeDaemon(config, log, opened?.kept, passed)
+      this.#settings = makeSettings(config, log)
+      this.daemon = makeDaemon(config, log, opened?.kept, this.#settings, passed)
     } catch (error) {
       this.#locks.release()
       throw error
@@ -78,7 +81,8 @@ export class DaemonServices {
     const keepsFlows = outside.state && config.flows.outputs.length > 0
     this.#flows = keepsFlows ? this.#makeFlows(config, log) : undefined
     const detach = makeDetach?.(this.daemon)
-    const { state, metrics } = makeDaemonAdmin(this.daemon, detach, this.#flows, this.#store)
+    const kept = this.#store && keptOf(this.#store, this.#settings)
+    const { state, metrics } = makeDaemonAdmin(this.daemon, detach, this.#flows, kept)
     this.state = state
     this.#metrics = metrics
     const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
@@ -169,7 +173,28 @@ export class DaemonServices {
     if (!goesOn) await this.daemon.interception.stop()
     this.daemon.stop(goesOn)
     await this.#flows?.keeper.stop()
+    this.#settings.stop()
     await this.#store?.close()
+  }
+}
+
+function settingsFile({ state }: Config): string {
+  return join(state.directory, 'settings.json')
+}
+
+function makeSettings(config: Config, log: Log): SettingsKeeper {
+  const onFault = (reason: string): void => {
+    log.limited('settings', { reason }, 'settings are in force until a restart: not kept')
+  }
+  return new SettingsKeeper({ file: settingsFile(config), clock: systemClock, onFault })
+}
+
+/** What the disk has of us, settings included. */
+function keptOf(store: StateStore, settings: SettingsKeeper): AdminState['kept'] {
+  return {
+    get use() {
+      return { ...store.use, isFailing: store.use.isFailing || settings.isFailing }
+    },
   }
 }
 
@@ -177,17 +202,17 @@ function makeDaemon(
   config: Config,
   log: Log,
   kept: KeptState | undefined,
+  keeper: SettingsKeeper,
   passed: ServicesOptions['passed'],
 ): Daemon {
   const shared = { config, log, kept, passed, datapath: openDatapath(config, systemClock) }
   if (kept === undefined) return new Daemon(shared)
-  const file = join(config.state.directory, 'settings.json')
-  const settings = readSettings(file)
+  const settings = readSettings(settingsFile(config))
   if (settings.fault !== undefined) log.warn({ fault: settings.fault }, 'settings passed over')
   return new Daemon({
     ...shared,
     auditSettings: settings.audit,
-    saveAudit: (audit) => writeSettings(file, audit),
+    saveAudit: (audit) => keeper.save(audit),
     resourceKeeper: new ResourceShards({
       folder: join(config.state.directory, 'resources'),
       onFault: (fault) => log.warn({ fault }, 'kept resources passed over'),

@@ -58,7 +58,7 @@ test('statusView tells what is kept over restarts, and warns when the disk takes
     const { kept, warnings, health } = statusView(state)
     assert.deepEqual(kept, { generation: 3, image: 100, journal: 20, age: 1, faults: 3 })
     assert.equal(
-      warnings.some((text) => text.includes('the state folder takes nothing')),
+      warnings.some((text) => text.includes('the state folder refuses')),
       isFailing,
     )
     assert.equal(health, 'ok', 'it serves and enforces')

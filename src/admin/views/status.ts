@@ -62,7 +62,8 @@ export function faultsOf(state: Pick<AdminState, 'policyFiles' | 'faults'>): Sta
   return [...all].map(({ position, message }) => ({ ...position, message }))
 }
 
-const NOT_KEPT = 'the state folder takes nothing: a restart forgets what was learned since'
+const NOT_KEPT =
+  'the state folder refuses what it is given: a restart forgets what was learned and set since'
 
 /** What is as configured and still may surprise: no fence where one was meant, no enforcement at all. */
 function warningsOf(state: AdminState): readonly string[] {
