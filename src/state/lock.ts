@@ -43,7 +43,7 @@ function tryLock(posix: Posix, file: string, what: string): LockResult {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new UnavailableError(
-      `Cannot lock ${what}: ${reason}: run as root, or use another one that may be written`,
+      `Cannot lock ${what}: ${reason}: it must be writable for the user who runs namegate`,
     )
   }
 }
