@@ -5,6 +5,7 @@
 import { endpointId } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
 import { hashOctets, NAME_OCTETS_MAX } from '../core/name.ts'
+import { sameOctets } from '../dns/wire.ts'
 import type { NameCache } from '../names/name-cache.ts'
 import type { PairLedger } from '../names/pair-ledger.ts'
 import type { SavedPairs } from './saved-state.ts'
@@ -65,12 +66,10 @@ export class ParkedPairs {
     const first = this.#heads[this.#bucket(family, octets, offset)]!
     for (let row = first - 1; row >= 0; row = this.#next[row]! - 1) {
       if (this.#isTaken[row] === 1 || saved.family(row) !== family) continue
-      const known = saved.octets(row)
-      const at = saved.addressAt(row)
-      let same = 0
       const size = widthOf(family) >> 3
-      while (same < size && known[at + same] === octets[offset + same]) same++
-      if (same === size) this.#restore(row)
+      if (sameOctets(saved.octets(row), saved.addressAt(row), octets, offset, size)) {
+        this.#restore(row)
+      }
     }
     if (ledger !== undefined) ledger.isRestoring = false
     this.#isClaiming = false

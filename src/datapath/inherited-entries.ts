@@ -6,6 +6,7 @@ import { HashIndex } from '../core/hash-index.ts'
 import type { Identity } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import { hashOctets } from '../core/name.ts'
+import { sameOctets } from '../dns/wire.ts'
 import type { PrefixBatch } from './prefix-batch.ts'
 
 export class InheritedEntries {
@@ -71,10 +72,7 @@ export class InheritedEntries {
       if (entry < 0) return -1
       if (this.#isTaken[entry] === 1 || batch.length(entry) !== length) continue
       if (batch.scope(entry) !== scope || batch.family(entry) !== family) continue
-      const known = batch.octets(entry)
-      let same = 0
-      while (same < 16 && known[same] === octets[offset + same]) same++
-      if (same === 16) return entry
+      if (sameOctets(batch.octets(entry), 0, octets, offset, 16)) return entry
     }
   }
 }
