@@ -8,7 +8,7 @@
 //   done     what `restored` owned goes, then what nobody claimed, then the numbers that waited
 // Policy entries that are not wanted go once the pairs are back, but for those of numbers that such addresses carry.
 
-import type { EndpointId, Identity } from '../core/ids.ts'
+import { endpointId, type EndpointId, type Identity } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
 import type { DatapathDump } from '../datapath/datapath.ts'
 import { NODE_SCOPE } from '../datapath/prefix-batch.ts'
@@ -165,9 +165,10 @@ export class Restart implements ToRestore {
     const { core } = this.#to
     const { batch } = core.inherited
     const stale: number[] = []
+    const endpoints = this.#to.endpoints()
     const end = Math.min(batch.count, this.#entry + ENTRIES_PER_LOOK)
     for (; this.#entry < end; this.#entry++) {
-      if (!core.inherited.isTaken(this.#entry) && !this.#isClaimed(this.#entry)) {
+      if (!core.inherited.isTaken(this.#entry) && !this.#isClaimed(this.#entry, endpoints)) {
         stale.push(this.#entry)
       }
     }
@@ -180,9 +181,8 @@ export class Restart implements ToRestore {
   }
 
   /** Whether an entry that nobody wants stays for the grace. */
-  #isClaimed(entry: number): boolean {
-    const { core, endpoints } = this.#to
-    const { batch } = core.inherited
+  #isClaimed(entry: number, endpoints: ReadonlySet<EndpointId>): boolean {
+    const { batch } = this.#to.core.inherited
     const addressClass = batch.addressClass(entry)
     const isWorld = addressClass === WORLD_IPV4 || addressClass === WORLD_IPV6
     if (!isWorld || batch.length(entry) !== widthOf(batch.family(entry))) return false
@@ -190,7 +190,7 @@ export class Restart implements ToRestore {
     const id = batch.identity(entry)
     const labels = this.#labelsOf(id)
     if (scope === NODE_SCOPE && labels !== undefined) return this.#restore(entry, labels)
-    if (scope !== NODE_SCOPE && ![...endpoints()].some((known) => known === scope)) return false
+    if (scope !== NODE_SCOPE && !endpoints.has(endpointId(scope))) return false
     this.#kept.push(entry)
     this.#spared.add(id)
     this.counters.kept++
