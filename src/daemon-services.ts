@@ -193,7 +193,8 @@ function makeSettings(config: Config, log: Log): SettingsKeeper {
 function keptOf(store: StateStore, settings: SettingsKeeper): AdminState['kept'] {
   return {
     get use() {
-      return { ...store.use, isFailing: store.use.isFailing || settings.isFailing }
+      const { use } = store
+      return { ...use, isFailing: use.isFailing || settings.isFailing }
     },
   }
 }
