@@ -40,6 +40,12 @@ export class UnavailableError extends Error {
   override readonly name = 'UnavailableError'
 }
 
+/** The code of the system call that failed (`EROFS`), as the error or its cause has it; undefined: there is none. */
+export function systemCodeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  return 'code' in error ? String(error.code) : systemCodeOf(error.cause)
+}
+
 /** Wrong use of the command line; exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'

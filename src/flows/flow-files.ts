@@ -9,6 +9,7 @@
 import { mkdir, open, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
+import { systemCodeOf } from '../core/errors.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { FlowOutput } from './flow-output.ts'
 import { listFlowFiles, flowFileName, type FlowFile } from './flow-folder.ts'
@@ -111,7 +112,11 @@ export class FlowFiles implements FlowOutput {
     } catch (error) {
       this.counters.failed++
       const reason = error instanceof Error ? error.message : String(error)
-      log.limited(`flow files: ${codeOf(error)}`, { path: folder, reason }, 'flows cannot be kept')
+      log.limited(
+        `flow files: ${systemCodeOf(error) ?? 'unknown'}`,
+        { path: folder, reason },
+        'flows cannot be kept',
+      )
       await this.#leaveFile()
       // Whatever is there now is looked at anew.
       this.#files = undefined
@@ -195,7 +200,7 @@ export class FlowFiles implements FlowOutput {
 
   async #remove(files: FlowFile[], file: FlowFile): Promise<void> {
     await unlink(join(this.#options.folder, file.name)).catch((error: unknown) => {
-      if (codeOf(error) !== 'ENOENT') throw error
+      if (systemCodeOf(error) !== 'ENOENT') throw error
     })
     files.shift()
     this.octets -= file.octets
@@ -214,8 +219,4 @@ async function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   )
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
 }

@@ -4,6 +4,7 @@
 import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { systemCodeOf } from '../core/errors.ts'
 
 /** Under the state folder. */
 export const FLOW_FOLDER = 'flows'
@@ -49,7 +50,7 @@ export async function* readFlowFolder(folder: string): AsyncIterable<string> {
       }
     } catch (error) {
       // Removed meanwhile because it was the oldest.
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+      if (systemCodeOf(error) !== 'ENOENT') throw error
     }
   }
 }

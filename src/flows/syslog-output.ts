@@ -3,6 +3,7 @@
 // counted. Its socket is opened again when the receiver was started anew.
 
 import { writeSync } from 'node:fs'
+import { systemCodeOf } from '../core/errors.ts'
 import { errnoName, loadPosix } from '../native/native.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { FlowOutput } from './flow-output.ts'
@@ -55,7 +56,7 @@ export class SyslogOutput implements FlowOutput {
         sent++
       }
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+      const code = systemCodeOf(error) ?? 'unknown'
       if (code !== 'EAGAIN' && code !== 'ENOBUFS') {
         this.#tell(code)
         this.#close()

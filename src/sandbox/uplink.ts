@@ -3,7 +3,7 @@
 
 import { accessSync, constants, readFileSync } from 'node:fs'
 import type { Clock } from '../core/clock.ts'
-import { UnavailableError } from '../core/errors.ts'
+import { systemCodeOf, UnavailableError } from '../core/errors.ts'
 import type { Helper } from './helper.ts'
 
 /** In the command's network namespace; what is fenced. */
@@ -82,7 +82,7 @@ export function mustHaveTun(): void {
   try {
     accessSync(TUN, constants.R_OK | constants.W_OK)
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    const isMissing = systemCodeOf(error) === 'ENOENT'
     throw new UnavailableError(
       isMissing
         ? `Cannot connect the command: ${TUN} is not there: as root: modprobe tun; in a container: --device ${TUN}`

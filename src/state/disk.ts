@@ -19,6 +19,7 @@ import {
 import { open, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { systemCodeOf } from '../core/errors.ts'
 
 export interface Disk {
   /** Names of all files; throws when the folder can't be read, none when it isn't there. */
@@ -89,7 +90,7 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    if (systemCodeOf(error) === 'ENOENT') return []
     throw error
   }
 }

@@ -1,6 +1,8 @@
 // What the disk refused, counted by cause. Each cause is told once, and again when it comes back after an image was
 // finished in between: a full disk must not fill the log as well.
 
+import { systemCodeOf } from '../core/errors.ts'
+
 export const FAULT_CAUSES = [
   /** ENOSPC, EDQUOT, EFBIG */
   'no-space',
@@ -59,7 +61,7 @@ export class StateFaults {
   }
 
   addError(error: unknown): void {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const code = systemCodeOf(error) ?? ''
     this.add(CAUSE_OF.get(code) ?? 'other', error instanceof Error ? error.message : String(error))
   }
 
