@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { endpointId, type EndpointId } from '../../core/ids.ts'
 import type { Family, Prefix } from '../../core/ip.ts'
-import { errnoName, type Bpf, type LoadedObject, type Posix } from '../../native/native.ts'
+import { errnoName } from '../../native/native.ts'
 import {
   COMMITTED,
   type Changes,
@@ -25,59 +25,26 @@ import {
 } from '../datapath.ts'
 import type { AdoptedFlow, Adoption } from '../adoption.ts'
 import type { InterceptedInterface } from '../interception.ts'
-import { Adopted } from './adopted.ts'
-import { linkDirectory, pinDirectory } from './bpffs.ts'
+import { pinDirectory } from './bpffs.ts'
 import { readCounters } from './counters.ts'
 import { readDump, readDumpInSlices } from './dump.ts'
 import { removePolicy, removePrefixes, upsertPolicy, upsertPrefixes } from './entries.ts'
-import { Events } from './events.ts'
-import { Gate } from './gate.ts'
-import { Hooks } from './hooks.ts'
 import { listIntercepted, writeIntercepted } from './intercepted.ts'
 import {
   decodeMode,
   encodeDnsSource,
-  encodeLong,
   encodeMode,
   encodeNumber,
   MAP_SHAPES,
   readNumber,
 } from './layout.ts'
-import { openMaps, type KernelMaps } from './maps.ts'
 import { writeListeners } from './own-listeners.ts'
-import { Peers } from './peers.ts'
 import { detachAll } from './pins.ts'
-import { loadProgram, type MapSizes } from './program.ts'
-import { Sources } from './sources.ts'
+import { openRunning, programOf, type EbpfOptions, type Running } from './running.ts'
 
 /** What the programs return for a packet to be dropped: TC_ACT_SHOT, and 0. */
 const TC_DROP = 2
 const CGROUP_DROP = 0
-
-export interface EbpfOptions {
-  readonly bpf: Bpf
-  readonly posix: Posix
-  readonly pinPath: string
-  /** Map sizes other than the object's own; pinned maps keep theirs. */
-  readonly sizes?: MapSizes
-  /** SEMANTICS 6, `connections-per-endpoint`. */
-  readonly connectionsPerEndpoint: number
-  /** `dns.tcp-idle` in milliseconds. */
-  readonly tcpIdleMs: number
-  /** `dns.udp-idle` in milliseconds. */
-  readonly udpIdleMs: number
-}
-
-/** What there is between `start` and `stop`. */
-interface Running {
-  readonly object: LoadedObject
-  readonly gate: Gate
-  readonly maps: KernelMaps
-  readonly hooks: Hooks
-  readonly peers: Peers
-  readonly adopted: Adopted
-  readonly events: Events
-}
 
 export class EbpfDatapath implements Datapath {
   readonly kind = 'ebpf'
@@ -89,42 +56,8 @@ export class EbpfDatapath implements Datapath {
   }
 
   start(): DatapathDump {
-    const { bpf, posix, pinPath, sizes = {}, connectionsPerEndpoint } = this.#options
-    const object = loadProgram(bpf, posix, pinPath, sizes)
-    const maps = openMaps(bpf, object.maps)
-    maps.ng_config.set(encodeNumber(0), encodeLong(connectionsPerEndpoint))
-    const peers = new Peers({
-      bpf,
-      connections: maps.ng_conn,
-      others: maps.ng_conn_new,
-      counts: maps.ng_conn_count,
-      generationOf: (id) => this.#on().hooks.generationOf(id),
-      tcpIdleMs: this.#options.tcpIdleMs,
-      udpIdleMs: this.#options.udpIdleMs,
-    })
-    const adopted = new Adopted({ bpf, adopting: maps.ng_adopting, adopted: maps.ng_adopted })
-    const gate = new Gate({ bpf, pinPath, names: maps.ng_gate })
-    const hooks = new Hooks({
-      bpf,
-      posix,
-      programs: {
-        tcFrom: programOf(object, 'ng_tc_from'),
-        tcTo: programOf(object, 'ng_tc_to'),
-        cgroupFrom: programOf(object, 'ng_cgroup_from'),
-        cgroupTo: programOf(object, 'ng_cgroup_to'),
-      },
-      links: linkDirectory(pinPath),
-      endpoints: maps.ng_endpoints,
-      sources: new Sources(maps.ng_source),
-      gate,
-      forget: (id, generation) => {
-        peers.forget(id, generation)
-        adopted.forget(id, generation)
-      },
-    })
-    const events = new Events(bpf, object.maps['ng_events'] ?? -1)
-    this.#running = { object, gate, maps, hooks, peers, adopted, events }
-    return readDump(maps)
+    this.#running = openRunning(this.#options)
+    return readDump(this.#running.maps)
   }
 
   commit(changes: Changes): CommitResult {
@@ -290,10 +223,4 @@ export class EbpfDatapath implements Datapath {
     if (this.#running === undefined) throw new Error('Cannot use the eBPF datapath: not started')
     return this.#running
   }
-}
-
-function programOf(object: LoadedObject, name: string): number {
-  const fd = object.programs[name]
-  if (fd === undefined) throw new Error(`Cannot find program ${name} in namegate.bpf.o`)
-  return fd
 }

@@ -1,0 +1,82 @@
+// What the eBPF datapath has between `start` and `stop`: the loaded object with its maps, and those who write them.
+
+import type { Bpf, LoadedObject, Posix } from '../../native/native.ts'
+import { Adopted } from './adopted.ts'
+import { linkDirectory } from './bpffs.ts'
+import { Events } from './events.ts'
+import { Gate } from './gate.ts'
+import { Hooks } from './hooks.ts'
+import { encodeLong, encodeNumber } from './layout.ts'
+import { openMaps, type KernelMaps } from './maps.ts'
+import { Peers } from './peers.ts'
+import { loadProgram, type MapSizes } from './program.ts'
+import { Sources } from './sources.ts'
+
+export interface EbpfOptions {
+  readonly bpf: Bpf
+  readonly posix: Posix
+  readonly pinPath: string
+  /** Map sizes other than the object's own; pinned maps keep theirs. */
+  readonly sizes?: MapSizes
+  /** SEMANTICS 6, `connections-per-endpoint`. */
+  readonly connectionsPerEndpoint: number
+  /** `dns.tcp-idle` in milliseconds. */
+  readonly tcpIdleMs: number
+  /** `dns.udp-idle` in milliseconds. */
+  readonly udpIdleMs: number
+}
+
+export interface Running {
+  readonly object: LoadedObject
+  readonly gate: Gate
+  readonly maps: KernelMaps
+  readonly hooks: Hooks
+  readonly peers: Peers
+  readonly adopted: Adopted
+  readonly events: Events
+}
+
+/** Throws UnavailableError with the remedy. */
+export function openRunning(options: EbpfOptions): Running {
+  const { bpf, posix, pinPath, sizes = {}, connectionsPerEndpoint, tcpIdleMs, udpIdleMs } = options
+  const object = loadProgram(bpf, posix, pinPath, sizes)
+  const maps = openMaps(bpf, object.maps)
+  maps.ng_config.set(encodeNumber(0), encodeLong(connectionsPerEndpoint))
+  const peers = new Peers({
+    bpf,
+    connections: maps.ng_conn,
+    others: maps.ng_conn_new,
+    counts: maps.ng_conn_count,
+    generationOf: (id) => hooks.generationOf(id),
+    tcpIdleMs,
+    udpIdleMs,
+  })
+  const adopted = new Adopted({ bpf, adopting: maps.ng_adopting, adopted: maps.ng_adopted })
+  const gate = new Gate({ bpf, pinPath, names: maps.ng_gate })
+  const hooks = new Hooks({
+    bpf,
+    posix,
+    programs: {
+      tcFrom: programOf(object, 'ng_tc_from'),
+      tcTo: programOf(object, 'ng_tc_to'),
+      cgroupFrom: programOf(object, 'ng_cgroup_from'),
+      cgroupTo: programOf(object, 'ng_cgroup_to'),
+    },
+    links: linkDirectory(pinPath),
+    endpoints: maps.ng_endpoints,
+    sources: new Sources(maps.ng_source),
+    gate,
+    forget: (id, generation) => {
+      peers.forget(id, generation)
+      adopted.forget(id, generation)
+    },
+  })
+  const events = new Events(bpf, object.maps['ng_events'] ?? -1)
+  return { object, gate, maps, hooks, peers, adopted, events }
+}
+
+export function programOf(object: LoadedObject, name: string): number {
+  const fd = object.programs[name]
+  if (fd === undefined) throw new Error(`Cannot find program ${name} in namegate.bpf.o`)
+  return fd
+}
