@@ -16,7 +16,7 @@ const SLICE_MS = 1
 const PAIRS_PER_LOOK = 64
 /** While the disk is slow. */
 const FULL_MS = 20
-/** How often a running daemon looks whether an image is due while things change. */
+/** How often a running daemon looks whether an image is due while things change, or the disk refuses something. */
 const IMAGE_LOOK_MS = 10_000
 
 export interface StateRecorderOptions {
@@ -35,6 +35,8 @@ export class StateRecorder {
   readonly #to: StateRecorderOptions
   readonly #record: Writable<PairRecord>
   #timer: Timer | undefined
+  /** Runs for a while after the last record, whose fate the disk tells late, and as long as the disk is behind. */
+  #lookTimer: Timer | undefined
   #image: ImageSink | undefined
   /** The next pair that the image wants. */
   #imageRow = 0
@@ -80,6 +82,7 @@ export class StateRecorder {
   finish(): void {
     this.#stopped = true
     this.#timer?.cancel()
+    this.#lookTimer?.cancel()
     this.#image?.abandon()
     this.#image = undefined
     while (this.#to.ledger.waiting > 0) this.#writeNext()
@@ -91,6 +94,16 @@ export class StateRecorder {
     this.#timer = this.#to.core.clock.after(milliseconds, () => {
       this.#timer = undefined
       this.#work()
+      this.#lookLater()
+    })
+  }
+
+  #lookLater(): void {
+    if (this.#stopped) return
+    this.#lookTimer ??= this.#to.core.clock.after(IMAGE_LOOK_MS, () => {
+      this.#lookTimer = undefined
+      this.#work()
+      if (this.#to.sink.isBehind) this.#lookLater()
     })
   }
 

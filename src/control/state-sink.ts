@@ -69,6 +69,8 @@ export interface StateSink extends RecordSink {
   readonly isFull: boolean
   /** What was given so far is to go to the disk. */
   flush(): void
+  /** Whether the disk refused something that no image has made good. */
+  readonly isBehind: boolean
   /** Whether a new image is worth its cost: the journal outgrew the last one, or the disk refused something. */
   readonly wantsImage: boolean
   /** Undefined while another one is being written, or the disk refuses it. */

@@ -95,6 +95,10 @@ export class StateStore implements StateSink {
     return this.#journals.mustWait()
   }
 
+  get isBehind(): boolean {
+    return this.#isFailing
+  }
+
   get wantsImage(): boolean {
     const bound = Math.max(JOURNAL_OCTETS_MIN, this.#imageOctets)
     return this.#mayBeginImage && (this.#needsImage || this.#journals.octets > bound)

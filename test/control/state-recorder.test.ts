@@ -10,6 +10,7 @@ test('StateRecorder writes what the disk refused when it takes it, also when not
   disk.upset({ after: 0, kind: 'EROFS' })
   const node = new Node({ clock: machine.clock, kept: { saved: undefined, sink, bootAtZero: 0 } })
   node.setEndpoints([mkEndpoint('a', ['10.200.0.1'])])
+  node.takeOver()
   const pass = async (seconds: number): Promise<void> => {
     for (let i = 0; i < seconds; i++) {
       machine.clock.advance(1000)

@@ -79,6 +79,7 @@ class Records implements RecordSink {
 }
 
 export class MemoryState extends Records implements StateSink {
+  isBehind = false
   wantsImage = false
   images = 0
   #before: readonly Written[] = []
