@@ -2,24 +2,18 @@
 // (run-daemon.ts) and the library (library/gate.ts) run the same one. Nothing here touches the process itself:
 // no signals, no exit; several can live in one process. Start once, stop once, in reverse.
 
-import { join } from 'node:path'
 import { AdminServer } from './admin/server.ts'
 import { MetricsServer } from './admin/metrics-server.ts'
 import type { AdminState } from './admin/state.ts'
 import { keptText } from './admin/views/flows.ts'
 import type { Config } from './config/config.ts'
-import type { KeptState } from './control/keeping.ts'
 import { systemClock } from './core/clock.ts'
 import { Daemon } from './daemon.ts'
 import { makeDaemonAdmin } from './daemon-admin.ts'
+import { KeptThings } from './kept-things.ts'
 import { loadPosix } from './native/native.ts'
 import { KeptFlows } from './open-flows.ts'
 import { openDatapath } from './open-datapath.ts'
-import { openKeptState } from './open-kept-state.ts'
-import { ResourceShards } from './state/resource-shards.ts'
-import { readSettings } from './state/settings-file.ts'
-import { SettingsKeeper } from './state/settings-keeper.ts'
-import type { StateStore } from './state/state-store.ts'
 import { quiet, TakenOn, type HandedOver } from './handing-over.ts'
 import { Locks } from './locks.ts'
 import type { HandedQuery, HandedSockets } from './proxy/handed.ts'
@@ -55,8 +49,7 @@ export class DaemonServices {
   readonly #admin: AdminServer | undefined
   readonly #scrape: MetricsServer | undefined
   readonly #flows: KeptFlows | undefined
-  readonly #store: StateStore | undefined
-  readonly #settings: SettingsKeeper
+  readonly #kept: KeptThings | undefined
   readonly #locks: Locks
   readonly #isQuiet: boolean
   /** Whether our listening sockets live on without us. */
@@ -70,10 +63,9 @@ export class DaemonServices {
     this.#isQuiet = options.isQuiet ?? false
     this.#locks = new Locks(config, log, outside.state, options.locks)
     try {
-      const opened = outside.state ? openKeptState(config, log) : undefined
-      this.#store = opened?.store
-      this.#settings = makeSettings(config, log)
-      this.daemon = makeDaemon(config, log, opened?.kept, this.#settings, passed)
+      this.#kept = outside.state ? new KeptThings(config, log, this.#locks) : undefined
+      const datapath = openDatapath(config, systemClock)
+      this.daemon = new Daemon({ config, log, passed, datapath, ...this.#kept?.forDaemon })
     } catch (error) {
       this.#locks.release()
       throw error
@@ -81,8 +73,7 @@ export class DaemonServices {
     const keepsFlows = outside.state && config.flows.outputs.length > 0
     this.#flows = keepsFlows ? this.#makeFlows(config, log) : undefined
     const detach = makeDetach?.(this.daemon)
-    const kept = this.#store && keptOf(this.#store, this.#settings)
-    const { state, metrics } = makeDaemonAdmin(this.daemon, detach, this.#flows, kept)
+    const { state, metrics } = makeDaemonAdmin(this.daemon, detach, this.#flows, this.#kept)
     this.state = state
     this.#metrics = metrics
     const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
@@ -173,50 +164,6 @@ export class DaemonServices {
     if (!goesOn) await this.daemon.interception.stop()
     this.daemon.stop(goesOn)
     await this.#flows?.keeper.stop()
-    this.#settings.stop()
-    await this.#store?.close()
+    await this.#kept?.close()
   }
-}
-
-function settingsFile({ state }: Config): string {
-  return join(state.directory, 'settings.json')
-}
-
-function makeSettings(config: Config, log: Log): SettingsKeeper {
-  const onFault = (reason: string): void => {
-    log.limited('settings', { reason }, 'settings are in force until a restart: not kept')
-  }
-  return new SettingsKeeper({ file: settingsFile(config), clock: systemClock, onFault })
-}
-
-/** What the disk has of us, settings included. */
-function keptOf(store: StateStore, settings: SettingsKeeper): AdminState['kept'] {
-  return {
-    get use() {
-      const { use } = store
-      return { ...use, isFailing: use.isFailing || settings.isFailing }
-    },
-  }
-}
-
-function makeDaemon(
-  config: Config,
-  log: Log,
-  kept: KeptState | undefined,
-  keeper: SettingsKeeper,
-  passed: ServicesOptions['passed'],
-): Daemon {
-  const shared = { config, log, kept, passed, datapath: openDatapath(config, systemClock) }
-  if (kept === undefined) return new Daemon(shared)
-  const settings = readSettings(settingsFile(config))
-  if (settings.fault !== undefined) log.warn({ fault: settings.fault }, 'settings passed over')
-  return new Daemon({
-    ...shared,
-    auditSettings: settings.audit,
-    saveAudit: (audit) => keeper.save(audit),
-    resourceKeeper: new ResourceShards({
-      folder: join(config.state.directory, 'resources'),
-      onFault: (fault) => log.warn({ fault }, 'kept resources passed over'),
-    }),
-  })
 }

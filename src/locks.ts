@@ -1,15 +1,20 @@
 // One daemon per state folder and pin path or table. Locks are the kernel's, so none outlives its daemon; they can be
-// handed to the daemon that goes on, and then nobody can come between.
+// handed to the daemon that goes on, and then nobody can come between. A state folder that takes no lock because the disk
+// is full or read-only stops no start; whoever wants to write there tries for the lock first.
 
+import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Config } from './config/config.ts'
 import { takeOnLock, type HeldLock } from './native/lock.ts'
 import { isBuilt, loadPosix, type Posix } from './native/native.ts'
+import { isRefusal } from './state/faults.ts'
 import { lockOrFail, pinLockFile, tableLockFile } from './state/lock.ts'
 import type { Log } from './telemetry/log.ts'
 
 export class Locks {
   readonly #held: HeldLock[] = []
+  /** Takes the lock that the state folder did not take at the start. */
+  #takeLate: (() => void) | undefined
 
   /**
    * Takes what the config asks for, or all or nothing: throws UnavailableError. `given`: descriptors of a daemon before us, ours
@@ -26,7 +31,7 @@ export class Locks {
     const posix = loadPosix()
     const left = new Set(given)
     try {
-      if (keepsState) this.#take(posix, join(folder, 'lock'), `state folder ${folder}`, left)
+      if (keepsState) this.#takeFolder(posix, folder, left, log)
       if (config.datapath.kind === 'ebpf') {
         const { pinPath } = config.datapath
         this.#take(posix, pinLockFile(pinPath), `pin path ${pinPath}`, left)
@@ -42,6 +47,17 @@ export class Locks {
     }
   }
 
+  /** Whether nobody, neither we nor another daemon, can be known to have the state folder alone. */
+  get lacksFolder(): boolean {
+    return this.#takeLate !== undefined
+  }
+
+  /** Throws UnavailableError as long as the state folder is not ours to write. */
+  needFolder(): void {
+    this.#takeLate?.()
+    this.#takeLate = undefined
+  }
+
   /** More descriptors of the same locks, for who goes on: they are held as long as anybody has one. */
   duplicate(): readonly number[] {
     if (this.#held.length === 0) return []
@@ -51,6 +67,18 @@ export class Locks {
 
   release(): void {
     for (const { release } of this.#held.splice(0)) release()
+  }
+
+  #takeFolder(posix: Posix, folder: string, given: Set<number>, log: Log): void {
+    const [file, what] = [join(folder, 'lock'), `state folder ${folder}`]
+    try {
+      this.#take(posix, file, what, given)
+    } catch (error) {
+      // A lock that is there and not ours to open may be held.
+      if (!isRefusal(error) || existsSync(file)) throw error
+      this.#takeLate = () => void this.#held.push(lockOrFail(posix, file, what))
+      log.warn({ reason: String(error) }, 'the state folder takes no lock: nothing is kept in it')
+    }
   }
 
   #take(posix: Posix, file: string, what: string, given: Set<number>): void {

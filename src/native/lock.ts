@@ -24,10 +24,11 @@ export function takeLock(posix: Posix, path: string, pid: number): LockResult {
   if (fd === EWOULDBLOCK) return { kind: 'taken', holder: readHolder(path) }
   if (fd < 0) {
     const remedy = fd === EACCES ? ': run as root, or as the user whose it is' : ''
-    throw new UnavailableError(`Cannot lock ${path}: ${errnoName(fd)}${remedy}`)
+    const code = errnoName(fd)
+    const cause = Object.assign(new Error(code), { code })
+    throw new UnavailableError(`Cannot lock ${path}: ${code}${remedy}`, { cause })
   }
-  ftruncateSync(fd)
-  writeSync(fd, `${pid}\n`, 0)
+  note(fd, pid)
   return { kind: 'held', descriptor: fd, release: () => posix.closeFd(fd) }
 }
 
@@ -35,9 +36,18 @@ export function takeLock(posix: Posix, path: string, pid: number): LockResult {
 export function takeOnLock(fd: number, path: string, pid: number): boolean {
   const [given, own] = [fstatSync(fd), statSync(path, { throwIfNoEntry: false })]
   if (own === undefined || own.ino !== given.ino || own.dev !== given.dev) return false
-  ftruncateSync(fd)
-  writeSync(fd, `${pid}\n`, 0)
+  note(fd, pid)
   return true
+}
+
+/** Says who has it. On a disk that is full or read-only nobody can; the lock holds all the same. */
+function note(fd: number, pid: number): void {
+  try {
+    ftruncateSync(fd)
+    writeSync(fd, `${pid}\n`, 0)
+  } catch {
+    // Whoever is told of the lock is told of no pid, or of an earlier one.
+  }
 }
 
 function readHolder(path: string): number | undefined {

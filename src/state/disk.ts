@@ -71,6 +71,21 @@ export function openDisk(folder: string): Disk {
   }
 }
 
+/** The same where the folder may be written only when `mayWrite` does not throw. */
+export function guardedDisk(disk: Disk, mayWrite: () => void): Disk {
+  return {
+    ...disk,
+    create(name) {
+      mayWrite()
+      return disk.create(name)
+    },
+    async remove(name) {
+      mayWrite()
+      await disk.remove(name)
+    },
+  }
+}
+
 /** Octets of a file of the state, without a descriptor left open; throws when it is longer than `octetsMax`. */
 export function readFile(path: string, octetsMax: number): Uint8Array {
   // A pipe would wait for a writer.

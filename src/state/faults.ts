@@ -36,6 +36,11 @@ const CAUSE_OF: ReadonlyMap<string, FaultCause> = new Map([
   ['EIO', 'io-error'],
 ])
 
+/** Whether a disk that is full, read-only or broken refused it. */
+export function isRefusal(error: unknown): boolean {
+  return CAUSE_OF.has(systemCodeOf(error) ?? '')
+}
+
 export class StateFaults {
   readonly counts: Record<FaultCause, number> = {
     'no-space': 0,

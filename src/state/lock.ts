@@ -44,6 +44,7 @@ function tryLock(posix: Posix, file: string, what: string): LockResult {
     const reason = error instanceof Error ? error.message : String(error)
     throw new UnavailableError(
       `Cannot lock ${what}: ${reason}: it must be writable for the user who runs namegate`,
+      { cause: error },
     )
   }
 }

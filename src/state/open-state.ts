@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import type { BootClock, Clock } from '../core/clock.ts'
-import { openDisk, type Disk } from './disk.ts'
+import { guardedDisk, openDisk, type Disk } from './disk.ts'
 import type { StateFault } from './faults.ts'
 import { readState, type ReadState } from './read-state.ts'
 import { stampOf } from './stamp.ts'
@@ -14,6 +14,8 @@ export interface OpenStateOptions {
   readonly boot: BootClock
   /** `limits.pairs` */
   readonly pairsMax: number
+  /** Throws as long as the folder is not ours to write. */
+  readonly mayWrite?: () => void
   readonly onFault: (fault: StateFault) => void
   readonly disk?: Disk
 }
@@ -25,7 +27,7 @@ export interface OpenedState {
 
 export function openState(options: OpenStateOptions): OpenedState {
   const { folder, clock, boot, pairsMax, onFault } = options
-  const disk = options.disk ?? openDisk(folder)
+  const disk = guardedDisk(options.disk ?? openDisk(folder), options.mayWrite ?? (() => undefined))
   const bootId = readBootId()
   const read = readState({ disk, pairsMax, now: { ...stampOf(clock, boot), bootId } })
   return { read, store: new StateStore({ disk, clock, boot, bootId, read, onFault }) }

@@ -1,15 +1,17 @@
 // External resources that the admin API gave, kept in the state folder: resources/00.json to ff.json, each with the
 // resources whose names have its hash, so that keeping one costs the writing of a few hundred at most, and a broken file
 // loses no more. A file is written beside, synced, renamed, and the folder synced: a crash leaves the old one or the new
-// one. Changes that come while a file is being written go together with the next writing. One process at a time (the lock
-// of the state folder).
+// one. Changes that come while a file is being written go together with the next writing, and what the disk refused is
+// written again until it takes it. One process at a time (the lock of the state folder).
 //
 //   { "version": 1, "resources": [ one a line ] }
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Clock } from '../core/clock.ts'
 import { isMapping } from '../core/source-document.ts'
+import { WriteAgain } from './write-again.ts'
 
 const VERSION = 1
 const SHARDS = 256
@@ -25,25 +27,50 @@ interface Shard {
   saving: Promise<void> | undefined
 }
 
-export class ResourceShards {
-  readonly #folder: string
-  readonly #onFault: (fault: string) => void
-  readonly #shards = new Map<number, Shard>()
+export interface ResourceShardsOptions {
+  readonly folder: string
+  readonly clock: Clock
+  /** Throws as long as the folder is not ours to write. */
+  readonly mayWrite?: () => void
+  /** Told of files that nobody can read: what they had is not known any more. */
+  readonly onDamage: (fault: string) => void
+  /** The disk refused some: the reason. Told at every try. */
+  readonly onFault: (reason: string) => void
+}
 
-  /** `onFault` is told of files that nobody can read: what they had is not known any more. */
-  constructor(options: { readonly folder: string; readonly onFault: (fault: string) => void }) {
-    this.#folder = options.folder
-    this.#onFault = options.onFault
+export class ResourceShards {
+  readonly #to: ResourceShardsOptions
+  readonly #shards = new Map<number, Shard>()
+  readonly #again: WriteAgain
+  /** Shards that the disk refused. */
+  readonly #refused = new Set<number>()
+  /** What is wrong with a file, by number of the shard. */
+  readonly #damage = new Map<number, string>()
+
+  constructor(options: ResourceShardsOptions) {
+    this.#to = options
+    this.#again = new WriteAgain(options.clock, () => this.#writeAgain())
+  }
+
+  /** Whether a restart would bring back other resources than those in force. */
+  get isFailing(): boolean {
+    return this.#refused.size > 0
+  }
+
+  /** Why files were passed over, each until it is written again. */
+  get damage(): readonly string[] {
+    return [...this.#damage.values()]
   }
 
   /** Everything that was kept, as JSON values; call once, before `keep`. */
   read(): readonly unknown[] {
-    if (!existsSync(this.#folder)) return []
-    const files = readdirSync(this.#folder).filter((name) => FILE.test(name))
-    return files.sort().flatMap((name) => this.#readFile(join(this.#folder, name)))
+    const { folder } = this.#to
+    if (!existsSync(folder)) return []
+    const files = readdirSync(folder).filter((name) => FILE.test(name))
+    return files.sort().flatMap((name) => this.#readFile(name))
   }
 
-  /** Keeps the line of a name, or nothing; resolves when the disk has it, rejects when it cannot. */
+  /** Keeps the line of a name, or nothing; resolves when the disk has it, rejects when it does not take it at once. */
   async keep(name: string, line: string | undefined): Promise<void> {
     const number = shardOf(name)
     const shard = this.#shard(number)
@@ -53,16 +80,26 @@ export class ResourceShards {
       shard.version++
     }
     const wanted = shard.version
-    while (shard.saved < wanted) {
-      shard.saving ??= this.#save(number, shard).finally(() => (shard.saving = undefined))
-      await shard.saving
-    }
+    while (shard.saved < wanted) await this.#saving(number, shard)
   }
 
-  #readFile(path: string): readonly unknown[] {
+  /** The last try; when what is under way has ended. */
+  async close(): Promise<void> {
+    const last = [...this.#shards].map(async ([number, shard]) => {
+      await shard.saving?.catch(() => undefined)
+      if (shard.saved < shard.version) await this.#saving(number, shard)
+    })
+    await Promise.allSettled(last)
+    this.#again.cancel()
+  }
+
+  #readFile(file: string): readonly unknown[] {
+    const path = join(this.#to.folder, file)
     const values = readVersioned(path)
     if (values === undefined) {
-      this.#onFault(`${path}: found no resources that this version understands`)
+      const fault = `${path}: found no resources that this version understands`
+      this.#damage.set(Number.parseInt(file, 16), fault)
+      this.#to.onDamage(fault)
       return []
     }
     for (const value of values) {
@@ -73,6 +110,13 @@ export class ResourceShards {
     return values
   }
 
+  #writeAgain(): void {
+    // One that is refused again says so itself.
+    for (const number of this.#refused) {
+      this.#saving(number, this.#shard(number)).catch(() => undefined)
+    }
+  }
+
   #shard(number: number): Shard {
     const known = this.#shards.get(number)
     if (known !== undefined) return known
@@ -81,18 +125,35 @@ export class ResourceShards {
     return shard
   }
 
+  /** One writing of a shard at a time. */
+  async #saving(number: number, shard: Shard): Promise<void> {
+    shard.saving ??= this.#save(number, shard).finally(() => (shard.saving = undefined))
+    try {
+      await shard.saving
+    } catch (error) {
+      this.#refused.add(number)
+      this.#to.onFault(error instanceof Error ? error.message : String(error))
+      this.#again.later()
+      throw error
+    }
+  }
+
   async #save(number: number, shard: Shard): Promise<void> {
+    const { folder, mayWrite } = this.#to
     const { version, lines } = shard
     const text = `{"version":${VERSION},"resources":[\n${[...lines.values()].join(',\n')}\n]}\n`
-    const path = join(this.#folder, `${number.toString(16).padStart(2, '0')}.json`)
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+    const path = join(folder, `${number.toString(16).padStart(2, '0')}.json`)
+    mayWrite?.()
+    await mkdir(folder, { recursive: true, mode: 0o700 })
     if (lines.size === 0) await rm(path, { force: true })
     else {
       await writeSynced(`${path}.new`, text)
       await rename(`${path}.new`, path)
     }
-    await syncFolder(this.#folder)
+    await syncFolder(folder)
     shard.saved = version
+    this.#refused.delete(number)
+    this.#damage.delete(number)
   }
 }
 

@@ -2,31 +2,44 @@
 // them. They are in force meanwhile; only a restart before that would bring back the ones before.
 
 import type { AuditSettings } from '../control/audit-control.ts'
-import type { Clock, Timer } from '../core/clock.ts'
-import { writeSettings } from './settings-file.ts'
-
-const AGAIN_MS = 5000
+import type { Clock } from '../core/clock.ts'
+import { readSettings, writeSettings } from './settings-file.ts'
+import { WriteAgain } from './write-again.ts'
 
 export interface SettingsKeeperOptions {
   readonly file: string
   readonly clock: Clock
+  /** Throws as long as the folder is not ours to write. */
+  readonly mayWrite?: () => void
   /** The disk refused them: the reason. Told at every try. */
   readonly onFault: (reason: string) => void
 }
 
 export class SettingsKeeper {
+  /** As the file had them at the start. */
+  readonly saved: AuditSettings
   readonly #to: SettingsKeeperOptions
+  readonly #again: WriteAgain
   /** Those that the disk does not have. */
   #left: AuditSettings | undefined
-  #timer: Timer | undefined
+  #damage: string | undefined
 
   constructor(options: SettingsKeeperOptions) {
     this.#to = options
+    this.#again = new WriteAgain(options.clock, () => this.#write())
+    const { audit, fault } = readSettings(options.file)
+    this.saved = audit
+    this.#damage = fault
   }
 
   /** Whether a restart would bring back other settings than those in force. */
   get isFailing(): boolean {
     return this.#left !== undefined
+  }
+
+  /** Why the file was passed over, until it is written again. */
+  get damage(): readonly string[] {
+    return this.#damage === undefined ? [] : [this.#damage]
   }
 
   save(settings: AuditSettings): void {
@@ -36,20 +49,21 @@ export class SettingsKeeper {
 
   /** The last try. */
   stop(): void {
-    this.#timer?.cancel()
     if (this.#left !== undefined) this.#write()
-    this.#timer?.cancel()
+    this.#again.cancel()
   }
 
   #write(): void {
-    this.#timer?.cancel()
+    this.#again.cancel()
     if (this.#left === undefined) return
     try {
+      this.#to.mayWrite?.()
       writeSettings(this.#to.file, this.#left)
       this.#left = undefined
+      this.#damage = undefined
     } catch (error) {
       this.#to.onFault(error instanceof Error ? error.message : String(error))
-      this.#timer = this.#to.clock.after(AGAIN_MS, () => this.#write())
+      this.#again.later()
     }
   }
 }

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { configFromObject } from '../../src/config/load.ts'
 import type { ResourceOutcome } from '../../src/control/resource-outcome.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { Daemon } from '../../src/daemon.ts'
 import { ResourceShards } from '../../src/state/resource-shards.ts'
 import { SILENT } from '../../src/telemetry/silent.ts'
@@ -50,7 +51,12 @@ class Subject {
       resources: { files: [this.#file] },
       upstreams: { servers: ['127.0.0.1:9'] },
     })
-    const resourceKeeper = new ResourceShards({ folder: join(folder, 'kept'), onFault: fail })
+    const resourceKeeper = new ResourceShards({
+      folder: join(folder, 'kept'),
+      clock: systemClock,
+      onDamage: fail,
+      onFault: fail,
+    })
     const datapath = mkMemory()
     this.daemon = new Daemon({ config, log: SILENT, datapath, clock: this.clock, resourceKeeper })
   }

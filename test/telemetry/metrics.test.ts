@@ -73,6 +73,7 @@ test('Metrics tell what is kept over restarts, and nothing where nothing is', as
     journalOctets: 50,
     age: 3,
     isFailing: false,
+    damage: [],
     faults,
   }
   const { samples } = await expose(t, mkSources(mkNode(), { state: { use } }))

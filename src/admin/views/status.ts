@@ -74,9 +74,12 @@ function warningsOf(state: AdminState): readonly string[] {
     )
   const none = idlePolicies(state).map((name) => `policy ${name} selects no endpoint`)
   const kept = state.kept?.use.isFailing === true ? [NOT_KEPT] : []
+  const damage = (state.kept?.use.damage ?? []).map(
+    (fault) => `kept over the restart, but ${fault}`,
+  )
   const silent = state.sourceAges?.silent ?? []
   const old = silent.map((kind) => `${kind} were not heard for longer than sources.max-age`)
-  const idle = [...half, ...none, ...kept, ...old]
+  const idle = [...half, ...none, ...kept, ...damage, ...old]
   const mode = state.mode()
   if (mode === 'bypass') return [...idle, 'mode is bypass: nothing is judged']
   const open: string[] = []

@@ -79,8 +79,10 @@ export interface KeptStateSource {
     readonly journalOctets: number
     /** Seconds since the disk took something. */
     readonly age: number
-    /** Whether the disk refused something since the last image. */
+    /** Whether a restart would find less than there is: the disk refused something. */
     readonly isFailing: boolean
+    /** Files that were passed over at the start, each until it is written again. */
+    readonly damage: readonly string[]
     /** By cause. */
     readonly faults: Readonly<Record<string, number>>
   }

@@ -1,0 +1,104 @@
+// A state folder that takes nothing stops nothing (docs/state.md): the daemon starts on what the folder has, and says that
+// nothing is kept. One that is full takes things again when there is room.
+
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { http } from '../support/admin.ts'
+import { endpointsText, policyText } from '../support/daemon-files.ts'
+import { DaemonFolder, NEEDS_ROOT, PROGRAM, RunningDaemon } from '../support/daemon-process.ts'
+import { LabProcess } from '../support/lab-process.ts'
+
+const folders: DaemonFolder[] = []
+const daemons: RunningDaemon[] = []
+
+after(async () => {
+  for (const daemon of daemons) await daemon.process.stop()
+  for (const folder of folders) folder.remove()
+})
+
+function mkFolder(): DaemonFolder {
+  const files = {
+    'policy.yaml': policyText('web', ['a.example']),
+    'endpoints.yaml': endpointsText({ me: '127.0.0.1' }),
+    'state/settings.json':
+      '{ "version": 1, "audit": { "endpoints": {"me":true}, "selectors": [] } }\n',
+    'state/resources/00.json': '{ "version": 9 }\n',
+  }
+  const folder = new DaemonFolder({ files })
+  folders.push(folder)
+  return folder
+}
+
+/** The daemon in a mount namespace of its own, after `mounting`. */
+async function serveOver(folder: DaemonFolder, mounting: string): Promise<RunningDaemon> {
+  const command = `${mounting} && exec ${PROGRAM} run --config namegate.yaml`
+  const child = new LabProcess('unshare', ['-m', 'sh', '-c', command], { cwd: folder.path })
+  const daemon = new RunningDaemon(child, folder.in('admin.sock'))
+  daemons.push(daemon)
+  await child.untilOutput(/namegate serves/, 60_000)
+  return daemon
+}
+
+async function warningsOf(daemon: RunningDaemon): Promise<string> {
+  return JSON.stringify((await daemon.status())['warnings'])
+}
+
+async function setResource(folder: DaemonFolder): Promise<number | undefined> {
+  const body = JSON.stringify({ addresses: ['203.0.113.1'], labels: { app: 'db' } })
+  const to = { socketPath: folder.in('admin.sock') }
+  return (await http(to, '/v1/resources/db', { method: 'PUT', body })).status
+}
+
+test(
+  'the daemon starts over a read-only state folder, uses what is there and says that nothing is kept',
+  {
+    skip: NEEDS_ROOT,
+  },
+  async () => {
+    const folder = mkFolder()
+    const bound = 'mount --bind state state && mount -o remount,ro,bind state'
+    const daemon = await serveOver(folder, bound)
+    assert.match(daemon.process.stderr, /state folder takes no lock/)
+    assert.match(await warningsOf(daemon), /the state folder refuses/)
+    const { text } = await daemon.get('/v1/endpoints')
+    assert.match(text, /"audit":true/, 'settings of before are in force')
+    assert.equal(await setResource(folder), 500, 'and what is not kept is said')
+    await daemon.process.until(() => {
+      return /"?cause"?: ?"read-only"/.test(daemon.process.stderr) ? true : undefined
+    }, 'counted by cause')
+    assert.equal(existsSync(folder.in('state/lock')), false)
+  },
+)
+
+test(
+  'the daemon keeps what it could not keep when a full state folder has room again',
+  {
+    skip: NEEDS_ROOT,
+  },
+  async () => {
+    const folder = mkFolder()
+    const full = 'mount -t tmpfs -o size=64k none state && head -c 1M /dev/zero >state/filler; true'
+    const daemon = await serveOver(folder, full)
+    const inside = join(`/proc/${daemon.process.pid}/root`, folder.in('state'))
+    assert.equal(await setResource(folder), 500)
+    assert.match(await warningsOf(daemon), /the state folder refuses/)
+    rmSync(join(inside, 'filler'))
+    for (let i = 0; i < 300 && /refuses/.test(await warningsOf(daemon)); i++) await sleep(100)
+    assert.doesNotMatch(await warningsOf(daemon), /the state folder refuses/)
+    const kept = readdirSync(join(inside, 'resources'))
+    assert.equal(kept.filter((name) => name.endsWith('.json')).length, 1, 'the resource')
+  },
+)
+
+test('status names kept files that were passed over until they are written again', async () => {
+  const folder = mkFolder()
+  folder.write('state/settings.json', 'no settings')
+  const daemon = await folder.serve()
+  daemons.push(daemon)
+  assert.match(await warningsOf(daemon), /settings\.json.*resources\/00\.json/)
+  await daemon.post('/v1/audit', { scope: 'endpoint', name: 'me', on: true })
+  assert.doesNotMatch(await warningsOf(daemon), /settings\.json/)
+})
