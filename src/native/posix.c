@@ -238,7 +238,8 @@ static napi_value cgroup_id(napi_env env, napi_callback_info info)
 	return number(env, (double)id);
 }
 
-/* lock(path) -> fd with an exclusive flock, -EWOULDBLOCK when another process has it, -errno */
+/* lock(path) -> fd with an exclusive flock, -EWOULDBLOCK when another process has it, -errno. A file that is there can be
+   locked on a read-only file system too; the descriptor takes no writes then. */
 static napi_value lock(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -247,6 +248,11 @@ static napi_value lock(napi_env env, napi_callback_info info)
 	if (call.bad)
 		return NULL;
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 && errno == EROFS) {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (fd < 0)
+			errno = EROFS;
+	}
 	if (fd < 0)
 		return number(env, -errno);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
