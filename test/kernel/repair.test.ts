@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { after, before, describe, it } from 'node:test'
 import { podLab, type PodLab } from '../support/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../support/lab-namegate.ts'
@@ -100,6 +101,41 @@ describe('a daemon whose maps somebody else changes', { skip, timeout: 120_000 }
     assert.ok(datapath.repaired > 4, `${datapath.repaired} repaired`)
   })
 
+  for (const map of ['ng_listeners', 'ng_config', 'ng_gate']) {
+    it(`puts right what was changed of ${map}`, async () => {
+      const good = JSON.stringify(await entries(map))
+      for (const { key, value } of await entries(map)) {
+        const zeros = value.map(() => '00')
+        const place = ['pinned', namegate.pin(map), 'key', ...hex(key)]
+        // An array has all its entries for ever.
+        const change =
+          map === 'ng_config'
+            ? ['update', ...place, 'value', 'hex', ...zeros]
+            : ['delete', ...place]
+        await namegate.bpftool('map', ...change)
+      }
+      assert.notEqual(JSON.stringify(await entries(map)), good)
+      await namegate.daemon.untilOutput(new RegExp(`"${map} `))
+      assert.equal(JSON.stringify(await entries(map)), good)
+    })
+  }
+
+  it('puts its programs back that somebody took off an interface, at once', async () => {
+    const pod = lab.pods[0]
+    assert.ok(pod !== undefined)
+    // Not by the walk, which comes once a second.
+    for (let i = 0; i < 20; i++) {
+      await lab.node.run('tc', ['qdisc', 'del', 'dev', pod.interface, 'clsact'])
+      await namegate.daemon.until(
+        () => (namegate.isAttached(pod.interface) ? true : undefined),
+        'expected the programs again',
+      )
+    }
+    await namegate.daemon.untilOutput(new RegExp(`"tc ${pod.interface}: `))
+    const { code } = await namegate.run('datapath', 'verify')
+    assert.equal(code, 0)
+  })
+
   it('is not ready when a pin is gone, says which, and a start makes it anew', async () => {
     rmSync(namegate.pin('ng_policy'))
     const { code, stdout, stderr } = await namegate.run('status', '--ready')
@@ -108,5 +144,16 @@ describe('a daemon whose maps somebody else changes', { skip, timeout: 120_000 }
     await namegate.stop()
     await namegate.start()
     assert.ok(namegate.policies().length > 0)
+  })
+
+  it('does not put back what is taken away on purpose while it hangs', async () => {
+    namegate.daemon.kill('SIGSTOP')
+    const { code } = await namegate.run('datapath', 'detach')
+    assert.equal(code, 0)
+    assert.equal(namegate.isAttached('lxc1'), false)
+    namegate.daemon.kill('SIGCONT')
+    // Two looks of its repair, unless it ends before.
+    await Promise.race([sleep(2500), namegate.daemon.ended(10_000)])
+    assert.equal(namegate.isAttached('lxc1'), false)
   })
 })
