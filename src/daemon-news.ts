@@ -2,7 +2,7 @@
 
 import type { AdoptionControl } from './control/adoption-control.ts'
 import type { CoreState } from './control/core-state.ts'
-import type { KernelDifference } from './control/kernel-differences.ts'
+import type { Repaired } from './control/repair.ts'
 import type { Config } from './config/config.ts'
 import { formatAddress } from './core/ip.ts'
 import type { Datapath, Mode } from './datapath/datapath.ts'
@@ -51,7 +51,7 @@ export function tellMode(log: Log, mode: Mode): void {
 }
 
 /** Somebody else changed `count` entries of the kernel, and they were put right. */
-export function tellRepaired(log: Log, first: KernelDifference, count: number): void {
+export function tellRepaired(log: Log, first: Repaired, count: number): void {
   const { map, key, want, have } = first
   const fault = `${map} ${key}: found ${have ?? 'nothing'}, expected ${want ?? 'nothing'}`
   log.warn({ fault, count }, 'somebody else changed entries of the kernel: repaired')

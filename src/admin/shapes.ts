@@ -4,6 +4,7 @@
 
 import type { RestartPhase } from '../control/restart.ts'
 import type { FlowKind } from '../control/flow-kinds.ts'
+import type { FixtureMap } from '../datapath/fixture.ts'
 
 export interface EndpointShape {
   readonly id: number
@@ -113,7 +114,7 @@ export interface DatapathShape {
 }
 
 export interface DifferenceShape {
-  readonly map: DatapathShape['map']
+  readonly map: DatapathShape['map'] | FixtureMap
   readonly key: string
   /** Null: it should not be there. */
   readonly want: string | null

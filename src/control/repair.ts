@@ -1,11 +1,13 @@
 // Every `datapath.verify` the kernel's maps are compared with what it confirmed, and what somebody else changed or deleted
 // there is put right: so within two intervals. In slices of a millisecond, additions before removals, and by the
 // committer's own door, so that there is one writer. The value that is written is the one of the moment of the repair,
-// whatever was found before. The first difference of a walk is told with the entry; all are counted.
+// whatever was found before. What stands beside the entries (programs, listeners) is looked at after each walk, programs
+// also as soon as the kernel says that some were taken off. The first difference is told with the entry; all are counted.
 
 import type { Timer } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
 import type { Changes, EndpointEntry, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
+import type { FixtureDifference } from '../datapath/fixture.ts'
 import { PrefixBatch } from '../datapath/prefix-batch.ts'
 import {
   differenceText,
@@ -17,10 +19,13 @@ import {
 } from './kernel-differences.ts'
 import { policyKeyText } from './leftovers.ts'
 
+/** What was found and put right. */
+export type Repaired = Pick<FixtureDifference | KernelDifference, 'map' | 'key' | 'want' | 'have'>
+
 export interface RepairOptions extends DifferencesOptions {
   /** `datapath.verify` */
   readonly everyMs: number
-  readonly onRepaired: (first: KernelDifference, count: number) => void
+  readonly onRepaired: (first: Repaired, count: number) => void
   /** The kernel cannot be read: why. */
   readonly onFault: (reason: string) => void
 }
@@ -33,7 +38,7 @@ export class Repair {
   /** Walks that came to their end, and entries that were put right. */
   readonly counters = { walks: 0, repaired: 0 }
   /** The first difference that was put right last. */
-  last: Pick<KernelDifference, 'map' | 'key' | 'want' | 'have'> | undefined
+  last: Repaired | undefined
   readonly #to: RepairOptions
   #timer: Timer | undefined
   #walk: Walk | undefined
@@ -47,12 +52,17 @@ export class Repair {
   }
 
   start(): void {
-    this.#timer = this.#to.core.clock.after(this.#to.everyMs, () => this.#begin(undefined))
+    this.#to.core.datapath.onTouched?.(() => this.#mendFixtures('touched'))
+    this.#again()
   }
 
   stop(): void {
     this.#isStopped = true
     this.#timer?.cancel()
+  }
+
+  #again(): void {
+    this.#timer = this.#to.core.clock.after(this.#to.everyMs, () => this.#begin(undefined))
   }
 
   #begin(suspects: ReadonlySet<string> | undefined): void {
@@ -72,7 +82,7 @@ export class Repair {
       while (isMore && clock.now() < until)
     } catch (error) {
       this.#to.onFault(error instanceof Error ? error.message : String(error))
-      this.start()
+      this.#again()
       return
     }
     if (isMore) clock.soon(() => this.#work())
@@ -99,15 +109,27 @@ export class Repair {
       return
     }
     this.counters.walks++
-    const [first] = found
-    if (first !== undefined) {
+    if (found.length > 0) {
       this.#mend(found)
-      this.counters.repaired += found.length
-      const { map, key, want, have } = first
-      this.last = { map, key, want, have }
-      this.#to.onRepaired(first, found.length)
+      this.#tell(found)
     }
-    this.start()
+    this.#mendFixtures('all')
+    this.#again()
+  }
+
+  #mendFixtures(which: 'touched' | 'all'): void {
+    const found = [...(this.#to.core.datapath.fixtures?.(which) ?? [])]
+    for (const { mend } of found) mend()
+    this.#tell(found)
+  }
+
+  #tell(found: readonly Repaired[]): void {
+    const [first] = found
+    if (first === undefined) return
+    this.counters.repaired += found.length
+    const { map, key, want, have } = first
+    this.last = { map, key, want, have }
+    this.#to.onRepaired(this.last, found.length)
   }
 
   #mend(found: readonly KernelDifference[]): void {

@@ -20,6 +20,7 @@
 import type { EndpointId, Generation, Identity, RuleId } from '../core/ids.ts'
 import type { Family, Prefix } from '../core/ip.ts'
 import type { AdoptedFlow, Adoption } from './adoption.ts'
+import type { FixtureDifference } from './fixture.ts'
 import type { InterceptedInterface } from './interception.ts'
 import type { OwnTraffic } from './own-traffic.ts'
 import type { PrefixBatch } from './prefix-batch.ts'
@@ -200,12 +201,12 @@ export interface Datapath {
   hookState(endpoint: EndpointId): HookState
   /** What the kernel knows a hook by now (as `DatapathEndpoint.hookKey`); undefined when it is not there. */
   hookKey(hook: Hook): string | undefined
-  /** Which endpoint sent a query from a host address that endpoints share (cgroup endpoints), or undefined. */
   /** Lets flows pass that are older than the endpoint's enforcement (src/datapath/adoption.ts). Returns how many of
    *  the listed ones were taken: all but those that the table has no room for. */
   adopt(adoption: Adoption): number
   /** The adopted flows of known endpoints whose time is not over. */
   adopted(): readonly AdoptedFlow[]
+  /** Which endpoint sent a query from a host address that endpoints share (cgroup endpoints), or undefined. */
   sourceOf(
     protocol: number,
     family: Family,
@@ -222,6 +223,11 @@ export interface Datapath {
   /** Writes an endpoint whole, whatever was believed to be there; `held`: sources that really are. Absent where nobody else
    *  writes, or the adapter sees to it by itself. */
   rewrite?(endpoint: EndpointEntry, held: readonly Prefix[]): void
+  /** What stands beside the entries and is not as this process made it; `touched`: what `onTouched` was about, and quick. Absent
+   *  where nobody else reaches it, or the adapter sees to it by itself. */
+  fixtures?(which: 'touched' | 'all'): Iterable<FixtureDifference>
+  /** Calls `listener` from `refresh` when programs may have been taken off their hooks. One listener, set once. */
+  onTouched?(listener: () => void): void
   /** What the next process would not find: enforcement goes on without it as long as this one does. */
   missingPins?(): readonly string[]
   /** Lets go. With `leaveEnforcing` the kernel goes on enforcing what is in force. */

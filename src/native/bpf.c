@@ -294,6 +294,20 @@ static napi_value tc_query(napi_env env, napi_callback_info info)
 	return number(env, result < 0 ? result : (double)place.options.prog_id);
 }
 
+/* programId(program fd) -> the kernel's number of it, -errno */
+static napi_value program_id(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct bpf_prog_info found = {};
+	__u32 size = sizeof(found);
+	int fd = integer(&call, 0);
+	if (call.bad)
+		return NULL;
+	if (bpf_obj_get_info_by_fd(fd, &found, &size) < 0)
+		return number(env, -errno);
+	return number(env, found.id);
+}
+
 /* A new link, or the pinned one with its program replaced. */
 static int link_cgroup(const char *path, int program, enum bpf_attach_type type, const char *pin)
 {
@@ -483,6 +497,7 @@ NAPI_MODULE_INIT()
 		{ "tcAttach", tc_attach },   { "tcDetach", tc_detach },
 		{ "tcQuery", tc_query },     { "cgroupAttach", cgroup_attach },
 		{ "netfilterAttach", netfilter_attach },
+		{ "programId", program_id },
 		{ "testRun", test_run },     { "ringOpen", ring_open },
 		{ "ringDrain", ring_drain }, { "now", now },
 		{ "possibleCpus", possible_cpus }, { NULL, NULL },

@@ -128,6 +128,8 @@ export interface Bpf {
   tcAttach(index: number, egress: number, handle: number, priority: number, program: number): number
   tcDetach(index: number, egress: number, handle: number, priority: number): number
   tcQuery(index: number, egress: number, handle: number, priority: number): number
+  /** The kernel's number of a program, as `tcQuery` tells it. */
+  programId(program: number): number
   cgroupAttach(path: string, egress: number, program: number, pin: string): number
   /** Before routing, for all interfaces of this network namespace; -EBUSY: another program has the priority. */
   netfilterAttach(program: number, family: number, priority: number, pin: string): number

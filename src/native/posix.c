@@ -109,11 +109,11 @@ static napi_value if_master(napi_env env, napi_callback_info info)
 	return number(env, master);
 }
 
-/* linkSocket() -> fd of a netlink socket that hears of interfaces, -errno */
+/* linkSocket() -> fd of a netlink socket that hears of interfaces and of what is taken off them, -errno */
 static napi_value link_socket(napi_env env, napi_callback_info info)
 {
 	(void)info;
-	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK };
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_TC };
 	int room = 1 << 20;
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	if (fd < 0)
@@ -137,7 +137,16 @@ static const char *name_of_link(struct nlmsghdr *message, struct ifinfomsg *link
 	return "";
 }
 
-/* linkDrain(fd) -> [index, name, index, name, ...] of interfaces that came, changed or went; a negative
+/* Of a message that a filter or what carries filters was taken off an interface; the name is the one of now. */
+static int bare_link(struct nlmsghdr *message, char name[IF_NAMESIZE])
+{
+	struct tcmsg *filter = NLMSG_DATA(message);
+	if (message->nlmsg_type != RTM_DELTFILTER && message->nlmsg_type != RTM_DELQDISC)
+		return 0;
+	return if_indextoname(filter->tcm_ifindex, name) ? filter->tcm_ifindex : 0;
+}
+
+/* linkDrain(fd) -> [index, name, index, name, ...] of interfaces that came, changed, went or lost a filter; a negative
  * errno: news was lost, look at all of them. */
 static napi_value link_drain(napi_env env, napi_callback_info info)
 {
@@ -159,6 +168,12 @@ static napi_value link_drain(napi_env env, napi_callback_info info)
 			return number(env, got < 0 ? -errno : -EPIPE);
 		int left = (int)got;
 		for (struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
+			char name[IF_NAMESIZE];
+			int bare = bare_link(m, name);
+			if (bare > 0) {
+				napi_set_element(env, list, at++, number(env, bare));
+				napi_set_element(env, list, at++, string(env, name));
+			}
 			if (m->nlmsg_type != RTM_NEWLINK && m->nlmsg_type != RTM_DELLINK)
 				continue;
 			struct ifinfomsg *link = NLMSG_DATA(m);

@@ -41,6 +41,9 @@ function* compare(state: AdminState): Rows<DifferenceShape> {
   yield* compareTexts('ng_source', wantedSources(state), heldSources(dump))
   yield* compareTexts('ng_policy', wantedPolicies(state), heldPolicies(dump))
   yield* comparePrefixes(state, dump)
+  for (const { map, key, want, have } of state.core.datapath.fixtures?.('all') ?? []) {
+    yield { map, key, want, have }
+  }
 }
 
 type Texts = Iterable<readonly [key: string, value: string]>

@@ -24,11 +24,13 @@ import {
   type PeerScan,
 } from '../datapath.ts'
 import type { AdoptedFlow, Adoption } from '../adoption.ts'
+import type { FixtureDifference } from '../fixture.ts'
 import type { InterceptedInterface } from '../interception.ts'
 import { pinDirectory } from './bpffs.ts'
 import { readCounters } from './counters.ts'
 import { readDump, readDumpInSlices } from './dump.ts'
 import { removePolicy, removePrefixes, upsertPolicy, upsertPrefixes } from './entries.ts'
+import { Fixtures } from './fixtures.ts'
 import { listIntercepted, writeIntercepted } from './intercepted.ts'
 import {
   decodeMode,
@@ -50,6 +52,8 @@ export class EbpfDatapath implements Datapath {
   readonly kind = 'ebpf'
   readonly #options: EbpfOptions
   #running: Running | undefined
+  #listeners: readonly ListenerEntry[] = []
+  #onTouched: (() => void) | undefined
 
   constructor(options: EbpfOptions) {
     this.#options = options
@@ -82,6 +86,7 @@ export class EbpfDatapath implements Datapath {
   onCommitted(): void {}
 
   setListeners(listeners: readonly ListenerEntry[]): void {
+    this.#listeners = listeners
     writeListeners(this.#on().maps.ng_listeners, listeners)
   }
 
@@ -104,7 +109,10 @@ export class EbpfDatapath implements Datapath {
   }
 
   refresh(): readonly EndpointId[] {
-    return this.#on().hooks.refresh()
+    const { hooks } = this.#on()
+    const changed = hooks.refresh()
+    if (hooks.touched.size > 0) this.#onTouched?.()
+    return changed
   }
 
   onLinkNews(onNews: () => void): boolean {
@@ -175,6 +183,14 @@ export class EbpfDatapath implements Datapath {
 
   rewrite(endpoint: EndpointEntry, held: readonly Prefix[]): void {
     this.#on().hooks.rewrite(endpoint, held)
+  }
+
+  *fixtures(which: 'touched' | 'all'): Iterable<FixtureDifference> {
+    yield* new Fixtures(this.#options, this.#on()).differences(which, this.#listeners)
+  }
+
+  onTouched(listener: () => void): void {
+    this.#onTouched = listener
   }
 
   missingPins(): readonly string[] {

@@ -3,7 +3,7 @@
 // passes on what it admits (TC_ACT_UNSPEC), they still see it. On a cgroup they are links, pinned so that
 // they outlive the process. Attaching again replaces the program in one step.
 
-import { unlinkSync } from 'node:fs'
+import { existsSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { errnoName, type Bpf } from '../../native/native.ts'
 import type { HookKey } from './layout.ts'
@@ -50,6 +50,26 @@ export function attachCgroup(
     bpf.cgroupAttach(path, INGRESS, programs.cgroupTo, linkPin(links, key, 'to')),
     bpf.cgroupAttach(path, EGRESS, programs.cgroupFrom, linkPin(links, key, 'from')),
   ])
+}
+
+/** Whether both programs are where `attachInterface` puts them. */
+export function carriesInterface(
+  bpf: Bpf,
+  programs: Programs,
+  ifindex: number,
+  side: 'ingress' | 'egress',
+): boolean {
+  const [inward, outward] =
+    side === 'ingress' ? [programs.tcFrom, programs.tcTo] : [programs.tcTo, programs.tcFrom]
+  return (
+    bpf.tcQuery(ifindex, INGRESS, TC_HANDLE, TC_PRIORITY) === bpf.programId(inward) &&
+    bpf.tcQuery(ifindex, EGRESS, TC_HANDLE, TC_PRIORITY) === bpf.programId(outward)
+  )
+}
+
+/** Whether both links are pinned: without its pin a link is gone. */
+export function carriesCgroup(links: string, key: HookKey): boolean {
+  return existsSync(linkPin(links, key, 'to')) && existsSync(linkPin(links, key, 'from'))
 }
 
 /** Takes the programs off a hook; a hook that is gone is no error. */

@@ -52,6 +52,21 @@ export class Fences {
     return [...this.#fenced.values()].toSorted()
   }
 
+  /** Index and name of what is fenced; the name is empty as long as nobody looked. */
+  interfaces(): Iterable<readonly [ifindex: number, name: string]> {
+    return this.#fenced
+  }
+
+  has(ifindex: number): boolean {
+    return this.#fenced.has(ifindex)
+  }
+
+  /** Makes a fence again that somebody else took away. */
+  putBack(ifindex: number): void {
+    const name = this.#fenced.get(ifindex)
+    if (name !== undefined) this.#put({ ifindex, name })
+  }
+
   /** What matches and is not fenced, and why. */
   get failures(): ReadonlyMap<string, string> {
     return this.#failed
@@ -90,12 +105,19 @@ export class Fences {
   /** An endpoint leaves an interface: true when a fence stands there now. */
   takeOver(ifindex: number): boolean {
     const item = this.#options.news.list().find((each) => each.ifindex === ifindex)
-    return item !== undefined && this.#sideOf(item.name) !== undefined && this.#put(item)
+    return item !== undefined && this.sideOf(item.name) !== undefined && this.#put(item)
   }
 
   /** An endpoint has taken the interface. */
   giveUp(ifindex: number): void {
     this.#fenced.delete(ifindex)
+  }
+
+  /** Where packets come in of an interface that is to be fenced. */
+  sideOf(name: string): Side | undefined {
+    if (name === 'lo') return undefined
+    const isMatch = this.#patterns.some((pattern) => matchesPattern(pattern, name))
+    return this.#options.awaitedSide(name) ?? (isMatch ? 'ingress' : undefined)
   }
 
   #lookAtAll(): void {
@@ -110,8 +132,7 @@ export class Fences {
 
   #look(ifindex: number, name: string): void {
     const isFenced = this.#fenced.has(ifindex)
-    const isThere =
-      this.#sideOf(name) !== undefined && this.#options.posix.ifIndex(name) === ifindex
+    const isThere = this.sideOf(name) !== undefined && this.#options.posix.ifIndex(name) === ifindex
     if (!isThere) {
       if (isFenced) this.#remove(ifindex)
       this.#failed.delete(name)
@@ -124,7 +145,7 @@ export class Fences {
   #put({ ifindex, name }: LinkItem): boolean {
     const { bpf, posix, programs, endpoints } = this.#options
     const type = posix.ifType(name)
-    const side = this.#sideOf(name)
+    const side = this.sideOf(name)
     if (type === LOOPBACK || type < 0 || side === undefined) return false
     const key = { kind: 'interface', id: ifindex } as const
     const refused = writeEntry(endpoints, key, {
@@ -153,13 +174,6 @@ export class Fences {
     this.#fenced.delete(ifindex)
     detach(bpf, links, key)
     endpoints.delete(encodeHookKey(key))
-  }
-
-  /** Where packets come in of an interface that is to be fenced. */
-  #sideOf(name: string): Side | undefined {
-    if (name === 'lo') return undefined
-    const isMatch = this.#patterns.some((pattern) => matchesPattern(pattern, name))
-    return this.#options.awaitedSide(name) ?? (isMatch ? 'ingress' : undefined)
   }
 }
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { builtFile, errnoName, type Bpf, type LoadedObject } from '../../native/native.ts'
 import type { HookState } from '../datapath.ts'
 import { pinDirectory } from './bpffs.ts'
-import type { KernelMap } from './kernel-map.ts'
+import { keyOf, keyText, type KernelMap } from './kernel-map.ts'
 import { encodeGateName, encodeNumber } from './layout.ts'
 
 const FILE = 'namegate-gate.bpf.o'
@@ -31,13 +31,13 @@ export class Gate {
   /** How often each key is wanted, in hex. */
   readonly #wanted = new Map<string, number>()
   /** Keys that an earlier process left and nobody has claimed. */
-  #leftover = new Set<string>()
+  #leftover: Set<string>
   readonly state: HookState
 
   constructor(options: GateOptions) {
     this.#options = options
     const { bpf, pinPath, names } = options
-    names.forEach((keys, at) => this.#leftover.add(hex(keys.subarray(at, at + names.keySize))))
+    this.#leftover = new Set(names.keyTexts())
     const file = builtFile(FILE)
     const loaded = existsSync(file) ? bpf.load(file, pinDirectory(pinPath), {}) : 0
     this.#object = typeof loaded === 'number' ? undefined : loaded
@@ -52,7 +52,7 @@ export class Gate {
   add(pattern: string): void {
     const key = encodeGateName(pattern)
     if (key === undefined) return
-    const text = hex(key)
+    const text = keyText(key)
     const count = this.#wanted.get(text) ?? 0
     this.#wanted.set(text, count + 1)
     const isThere = this.#leftover.delete(text) || count > 0
@@ -63,15 +63,30 @@ export class Gate {
   remove(pattern: string): void {
     const key = encodeGateName(pattern)
     if (key === undefined) return
-    const count = (this.#wanted.get(hex(key)) ?? 0) - 1
-    if (count > 0) this.#wanted.set(hex(key), count)
-    else if (this.#wanted.delete(hex(key))) this.#options.names.delete(key)
+    const count = (this.#wanted.get(keyText(key)) ?? 0) - 1
+    if (count > 0) this.#wanted.set(keyText(key), count)
+    else if (this.#wanted.delete(keyText(key))) this.#options.names.delete(key)
   }
 
   /** Everything that is wanted has been added: away with what an earlier process left. */
   dropLeftovers(): void {
-    for (const text of this.#leftover) this.#options.names.delete(Buffer.from(text, 'hex'))
+    for (const text of this.#leftover) this.#options.names.delete(keyOf(text))
     this.#leftover = new Set()
+  }
+
+  /** The keys that are to be there, as text. */
+  keys(): ReadonlySet<string> {
+    return new Set([...this.#wanted.keys(), ...this.#leftover])
+  }
+
+  /** Where the program was put and is no more. */
+  lost(): readonly string[] {
+    if (this.state.kind !== 'attached') return []
+    return Object.keys(FAMILIES).filter((name) => !existsSync(this.#pinOf(name)))
+  }
+
+  attachAgain(): void {
+    if (this.#object !== undefined) this.#attach(this.#object)
   }
 
   close(): void {
@@ -80,20 +95,19 @@ export class Gate {
 
   /** Undefined, or the errno that stopped it. */
   #attach({ programs }: LoadedObject): number | undefined {
-    const { bpf, pinPath } = this.#options
+    const { bpf } = this.#options
     const program = programs['ng_gate_in'] ?? -1
     for (const [name, family] of Object.entries(FAMILIES)) {
-      const pin = join(pinDirectory(pinPath), `gate_${name}`)
       let result = EBUSY
       for (let i = 0; i < PRIORITIES && result === EBUSY; i++) {
-        result = bpf.netfilterAttach(program, family, PRIORITY + i, pin)
+        result = bpf.netfilterAttach(program, family, PRIORITY + i, this.#pinOf(name))
       }
       if (result !== 0) return result
     }
     return undefined
   }
-}
 
-function hex(octets: Uint8Array): string {
-  return Buffer.from(octets).toString('hex')
+  #pinOf(name: string): string {
+    return join(pinDirectory(this.#options.pinPath), `gate_${name}`)
+  }
 }

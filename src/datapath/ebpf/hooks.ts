@@ -18,15 +18,18 @@ import { Fences } from './fences.ts'
 import type { Gate } from './gate.ts'
 import { HookIndex } from './hook-index.ts'
 import type { KernelMap } from './kernel-map.ts'
-import {
-  decodeEndpoint,
-  decodeHookKey,
-  encodeHookKey,
-  formatHookKey,
-  type HookKey,
-} from './layout.ts'
+import { encodeHookKey, formatHookKey, type HookKey } from './layout.ts'
 import { LinkNews } from './link-news.ts'
-import { isNews, isRetired, newcomer, sameHook, sameKey, sameState, type Placed } from './placed.ts'
+import {
+  isNews,
+  isRetired,
+  newcomer,
+  placedBefore,
+  sameHook,
+  sameKey,
+  sameState,
+  type Placed,
+} from './placed.ts'
 import type { Sources } from './sources.ts'
 
 export interface HooksOptions {
@@ -49,6 +52,8 @@ export class Hooks {
   readonly #news: LinkNews
   /** Interfaces without an endpoint. */
   readonly fences: Fences
+  /** Interfaces with programs of which there was news: it may be that they have them no more. Cleared by whoever looks. */
+  readonly touched = new Set<number>()
   readonly #placed = new Map<EndpointId, Placed>()
   /** Who stands in ng_endpoints, by formatted hook key. */
   readonly #owners = new Map<string, EndpointId>()
@@ -66,9 +71,12 @@ export class Hooks {
       ...options,
       news: this.#news,
       awaitedSide: (name) => this.#index.sideOf(name),
-      isOwned: (ifindex) => this.#owners.has(`interface:${ifindex}`),
+      isOwned: (ifindex) => this.#ownerOf(ifindex) !== undefined,
     })
-    this.#adopt()
+    for (const placed of placedBefore(options.endpoints, options.sources)) {
+      this.#placed.set(placed.id, placed)
+      if (placed.key !== undefined) this.#owners.set(formatHookKey(placed.key), placed.id)
+    }
   }
 
   /** The generation that an endpoint has, 0 when it is not known. */
@@ -84,6 +92,10 @@ export class Hooks {
   keyOf(hook: Hook): string | undefined {
     const found = this.#finder.find(hook)
     return found.kind === 'present' ? formatHookKey(found.key) : undefined
+  }
+
+  placed(): Iterable<Placed> {
+    return this.#placed.values()
   }
 
   /** Where an endpoint is in the kernel. */
@@ -140,10 +152,7 @@ export class Hooks {
     if (!this.#settled) this.fences.settle()
     this.#settled = true
     const news = this.#news.take()
-    const ownerOf = (ifindex: number): EndpointId | undefined =>
-      this.#owners.get(`interface:${ifindex}`)
-    const suspects = this.#index.suspects(news, ownerOf)
-    for (const id of suspects) {
+    for (const id of this.#index.suspects(news, (ifindex) => this.#ownerOf(ifindex))) {
       const placed = this.#placed.get(id)
       if (placed?.entry === undefined) continue
       const { state, key } = placed
@@ -152,6 +161,10 @@ export class Hooks {
       if (!sameState(state, placed.state) || !sameKey(key, placed.key)) changed.push(id)
     }
     this.fences.follow(news)
+    for (const { ifindex } of news === 'all' ? [] : news) {
+      if (this.#ownerOf(ifindex) !== undefined || this.fences.has(ifindex))
+        this.touched.add(ifindex)
+    }
     for (const id of this.#untold) if (!changed.includes(id)) changed.push(id)
     this.#untold.clear()
     return changed
@@ -166,28 +179,8 @@ export class Hooks {
     this.#news.close()
   }
 
-  /** What the kernel holds from before; each waits to be claimed by an upsert, or removed. */
-  #adopt(): void {
-    const sources = this.#options.sources.read()
-    this.#options.endpoints.forEach((keys, keyAt, values, valueAt) => {
-      const value = decodeEndpoint(values, valueAt)
-      if (value.fenced) return
-      const key = decodeHookKey(keys, keyAt)
-      this.#owners.set(formatHookKey(key), value.id)
-      this.#placed.set(value.id, {
-        id: value.id,
-        generation: value.generation,
-        entry: undefined,
-        key,
-        had: key,
-        closed: undefined,
-        sources: sources.get(value.id) ?? [],
-        state: { kind: 'attached' },
-        lost: undefined,
-      })
-      sources.delete(value.id)
-    })
-    for (const [id, orphans] of sources) this.#options.sources.remove(id, orphans, [])
+  #ownerOf(ifindex: number): EndpointId | undefined {
+    return this.#owners.get(`interface:${ifindex}`)
   }
 
   #place(placed: Placed): string | undefined {

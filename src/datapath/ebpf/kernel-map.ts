@@ -98,6 +98,13 @@ export class KernelMap {
     }
   }
 
+  /** All keys as text. */
+  keyTexts(): readonly string[] {
+    const texts: string[] = []
+    this.forEach((keys, at) => texts.push(keyText(keys.subarray(at, at + this.keySize))))
+    return texts
+  }
+
   reader(): MapReader {
     return new MapReader(this.#bpf, this)
   }
@@ -106,6 +113,15 @@ export class KernelMap {
     if (this.#errors.length < count) this.#errors = new Int32Array(count * 2)
     return this.#errors
   }
+}
+
+/** A key as text, two digits an octet, so that sets can hold it; `keyOf` is the way back. */
+export function keyText(octets: Uint8Array): string {
+  return Buffer.from(octets).toString('hex')
+}
+
+export function keyOf(text: string): Uint8Array {
+  return Buffer.from(text, 'hex')
 }
 
 /** One pass over a map. `keys` and `values` hold what the last `read` found. */

@@ -242,6 +242,13 @@ export function encodeGateName(pattern: string): Uint8Array | undefined {
   return octets
 }
 
+/** The pattern that `encodeGateName` got. */
+export function decodeGateName(octets: Uint8Array, at: number): string {
+  const length = readNumber(octets, at) / 8
+  const name = Buffer.from(octets.subarray(at + 4, at + 4 + length)).toString()
+  return name.endsWith('\0') ? name.slice(0, -1) : `${name}*`
+}
+
 export function encodeListener(listener: ListenerEntry): Uint8Array {
   const octets = new Uint8Array(MAP_SHAPES.ng_listeners.key)
   const view = new DataView(octets.buffer)
@@ -249,6 +256,12 @@ export function encodeListener(listener: ListenerEntry): Uint8Array {
   view.setUint16(4, listener.port)
   octets.set(listener.octets, 8)
   return octets
+}
+
+export function decodeListener(octets: Uint8Array, at: number): ListenerEntry {
+  const family = readNumber(octets, at) === 6 ? 6 : 4
+  const port = (octets[at + 4]! << 8) | octets[at + 5]!
+  return { family, octets: octets.slice(at + 8, at + (family === 4 ? 12 : 24)), port }
 }
 
 export function encodeDnsSource(

@@ -2,23 +2,18 @@
 
 import { errnoName } from '../../native/native.ts'
 import type { ListenerEntry } from '../datapath.ts'
-import type { KernelMap } from './kernel-map.ts'
+import { keyOf, keyText, type KernelMap } from './kernel-map.ts'
 import { encodeListener, encodeNumber } from './layout.ts'
 
 /** Makes the listeners exactly these: additions first. */
 export function writeListeners(map: KernelMap, listeners: readonly ListenerEntry[]): void {
-  const stale = new Set<string>()
-  map.forEach((keys, at) => stale.add(hex(keys.subarray(at, at + map.keySize))))
+  const stale = new Set(map.keyTexts())
   const one = encodeNumber(1)
   for (const listener of listeners) {
     const key = encodeListener(listener)
-    stale.delete(hex(key))
+    stale.delete(keyText(key))
     const errno = map.set(key, one)
     if (errno !== 0) throw new Error(`Cannot set listener: ${errnoName(errno)}`)
   }
-  for (const key of stale) map.delete(Buffer.from(key, 'hex'))
-}
-
-function hex(octets: Uint8Array): string {
-  return Buffer.from(octets).toString('hex')
+  for (const key of stale) map.delete(keyOf(key))
 }

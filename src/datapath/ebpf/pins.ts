@@ -1,7 +1,7 @@
 // What can be done with the pins alone, no daemon needed: read and set the mode (break glass), and take all
 // enforcement away. Fast: a few system calls each, so that it works while a machine is in trouble.
 
-import { readdirSync, rmSync, rmdirSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { UnavailableError } from '../../core/errors.ts'
 import { errnoName, type Bpf } from '../../native/native.ts'
@@ -12,6 +12,8 @@ import { KernelMap } from './kernel-map.ts'
 import { decodeHookKey, decodeMode, encodeMode, encodeNumber, type MapName } from './layout.ts'
 
 const ENOENT = -2
+/** Gone before the first program is: a daemon that does not end with that sees that it was meant. */
+const FIRST_TO_GO: MapName = 'ng_mode'
 
 export function readPinnedMode(bpf: Bpf, pinPath: string): Mode {
   return withPin(bpf, pinPath, 'ng_mode', (map) =>
@@ -28,11 +30,17 @@ export function setPinnedMode(bpf: Bpf, pinPath: string, mode: Mode): void {
   }
 }
 
+/** Whether somebody takes enforcement away, or has: what is missing is not to be put back. */
+export function isBeingDetached(pinPath: string): boolean {
+  return !existsSync(join(pinDirectory(pinPath), FIRST_TO_GO))
+}
+
 /** Takes the programs off every interface and cgroup, then removes the pins. Returns how many hooks there were;
  *  nothing there is no error. */
 export function detachAll(bpf: Bpf, pinPath: string): number {
   const links = linkDirectory(pinPath)
   let hooks = 0
+  rmSync(join(pinDirectory(pinPath), FIRST_TO_GO), { force: true })
   const fd = bpf.openPin(join(pinDirectory(pinPath), 'ng_endpoints'))
   if (fd < 0 && fd !== ENOENT) throw refused(pinPath, fd)
   if (fd >= 0) {

@@ -5,7 +5,11 @@ import type { EndpointId, Generation } from '../../core/ids.ts'
 import type { Prefix } from '../../core/ip.ts'
 import type { EndpointEntry, Hook, HookState } from '../datapath.ts'
 import type { FoundHook } from './find-hook.ts'
-import { formatHookKey, type HookKey } from './layout.ts'
+import type { KernelMap } from './kernel-map.ts'
+import { decodeEndpoint, decodeHookKey, formatHookKey, type HookKey } from './layout.ts'
+import type { Sources } from './sources.ts'
+
+const ATTACHED: HookState = { kind: 'attached' }
 
 export interface Placed {
   readonly id: EndpointId
@@ -26,9 +30,13 @@ export interface Placed {
 
 /** An endpoint that nothing was done for yet. */
 export function newcomer(entry: EndpointEntry): Placed {
+  return newcomerOf(entry.id, entry.generation)
+}
+
+function newcomerOf(id: EndpointId, generation: Generation): Placed {
   return {
-    id: entry.id,
-    generation: entry.generation,
+    id,
+    generation,
     entry: undefined,
     key: undefined,
     had: undefined,
@@ -37,6 +45,22 @@ export function newcomer(entry: EndpointEntry): Placed {
     state: { kind: 'waiting', reason: 'not looked for yet' },
     lost: undefined,
   }
+}
+
+/** What the kernel holds from before; each waits to be claimed by an upsert, or removed. Sources of nobody are removed. */
+export function placedBefore(endpoints: KernelMap, sources: Sources): readonly Placed[] {
+  const found: Placed[] = []
+  const held = sources.read()
+  endpoints.forEach((keys, keyAt, values, valueAt) => {
+    const { id, generation, fenced } = decodeEndpoint(values, valueAt)
+    if (fenced) return
+    const key = decodeHookKey(keys, keyAt)
+    const own = held.get(id) ?? []
+    found.push({ ...newcomerOf(id, generation), key, had: key, sources: own, state: ATTACHED })
+    held.delete(id)
+  })
+  for (const [id, orphans] of held) sources.remove(id, orphans, [])
+  return found
 }
 
 /** Whether what was found differs from what is in the kernel. */

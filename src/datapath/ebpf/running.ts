@@ -2,6 +2,7 @@
 
 import type { Bpf, LoadedObject, Posix } from '../../native/native.ts'
 import { Adopted } from './adopted.ts'
+import type { Programs } from './attach.ts'
 import { linkDirectory } from './bpffs.ts'
 import { Events } from './events.ts'
 import { Gate } from './gate.ts'
@@ -34,6 +35,9 @@ export interface Running {
   readonly peers: Peers
   readonly adopted: Adopted
   readonly events: Events
+  readonly programs: Programs
+  /** Pin directory of cgroup links. */
+  readonly links: string
 }
 
 /** Throws UnavailableError with the remedy. */
@@ -53,16 +57,13 @@ export function openRunning(options: EbpfOptions): Running {
   })
   const adopted = new Adopted({ bpf, adopting: maps.ng_adopting, adopted: maps.ng_adopted })
   const gate = new Gate({ bpf, pinPath, names: maps.ng_gate })
+  const programs = programsOf(object)
+  const links = linkDirectory(pinPath)
   const hooks = new Hooks({
     bpf,
     posix,
-    programs: {
-      tcFrom: programOf(object, 'ng_tc_from'),
-      tcTo: programOf(object, 'ng_tc_to'),
-      cgroupFrom: programOf(object, 'ng_cgroup_from'),
-      cgroupTo: programOf(object, 'ng_cgroup_to'),
-    },
-    links: linkDirectory(pinPath),
+    programs,
+    links,
     endpoints: maps.ng_endpoints,
     sources: new Sources(maps.ng_source),
     gate,
@@ -72,7 +73,16 @@ export function openRunning(options: EbpfOptions): Running {
     },
   })
   const events = new Events(bpf, object.maps['ng_events'] ?? -1)
-  return { object, gate, maps, hooks, peers, adopted, events }
+  return { object, gate, maps, hooks, peers, adopted, events, programs, links }
+}
+
+function programsOf(object: LoadedObject): Programs {
+  return {
+    tcFrom: programOf(object, 'ng_tc_from'),
+    tcTo: programOf(object, 'ng_tc_to'),
+    cgroupFrom: programOf(object, 'ng_cgroup_from'),
+    cgroupTo: programOf(object, 'ng_cgroup_to'),
+  }
 }
 
 export function programOf(object: LoadedObject, name: string): number {

@@ -1,0 +1,138 @@
+// Programs, listeners, names and limits as this process made them, against what the kernel has of them now. Nothing is
+// found while pins are gone: then somebody takes enforcement away on purpose (`namegate datapath detach`), and a daemon that
+// put it back would be in his way.
+//
+// Cost: two queries of some 20 us for each interface.
+
+import { formatAddress } from '../../core/ip.ts'
+import type { ListenerEntry } from '../datapath.ts'
+import type { FixtureDifference, FixtureMap } from '../fixture.ts'
+import { carriesCgroup, carriesInterface } from './attach.ts'
+import { keyOf, keyText, type KernelMap } from './kernel-map.ts'
+import {
+  decodeEndpoint,
+  decodeGateName,
+  decodeListener,
+  encodeHookKey,
+  encodeListener,
+  encodeLong,
+  encodeNumber,
+  readLong,
+} from './layout.ts'
+import { isBeingDetached } from './pins.ts'
+import type { Placed } from './placed.ts'
+import type { EbpfOptions, Running } from './running.ts'
+
+/** Interfaces of which the kernel had news, or everything. */
+export type Which = 'touched' | 'all'
+
+const PROGRAMS = 'the programs'
+
+export class Fixtures {
+  readonly #options: EbpfOptions
+  readonly #running: Running
+
+  constructor(options: EbpfOptions, running: Running) {
+    this.#options = options
+    this.#running = running
+  }
+
+  *differences(
+    which: Which,
+    listeners: readonly ListenerEntry[],
+  ): Generator<FixtureDifference, void> {
+    const touched = new Set(this.#running.hooks.touched)
+    this.#running.hooks.touched.clear()
+    if (isBeingDetached(this.#options.pinPath)) return
+    const isAsked = (ifindex: number): boolean => which === 'all' || touched.has(ifindex)
+    for (const placed of this.#running.hooks.placed()) yield* this.#ofEndpoint(placed, isAsked)
+    for (const [ifindex, name] of this.#running.hooks.fences.interfaces()) {
+      if (isAsked(ifindex)) yield* this.#ofFence(ifindex, name)
+    }
+    if (which === 'touched') return
+    const { maps, gate } = this.#running
+    yield* this.#limits()
+    const wanted = new Set(listeners.map((listener) => keyText(encodeListener(listener))))
+    yield* keyDifferences('ng_listeners', maps.ng_listeners, wanted, listenerText)
+    yield* keyDifferences('ng_gate', maps.ng_gate, gate.keys(), (key) => decodeGateName(key, 0))
+    for (const name of gate.lost()) {
+      yield difference('netfilter', name, PROGRAMS, null, () => gate.attachAgain())
+    }
+  }
+
+  *#ofEndpoint(
+    placed: Placed,
+    isAsked: (ifindex: number) => boolean,
+  ): Generator<FixtureDifference, void> {
+    const { entry, key, state } = placed
+    if (entry === undefined || key === undefined || state.kind !== 'attached') return
+    const { hook } = entry
+    const { hooks, links, programs } = this.#running
+    const mend = (): void => hooks.rewrite(entry, placed.sources)
+    if (hook.kind === 'cgroup' && !carriesCgroup(links, key)) {
+      yield difference('cgroup', hook.path, PROGRAMS, null, mend)
+    } else if (hook.kind === 'interface' && isAsked(key.id)) {
+      const isRight = carriesInterface(this.#options.bpf, programs, key.id, hook.side)
+      if (!isRight) yield difference('tc', hook.name, PROGRAMS, null, mend)
+    }
+  }
+
+  *#ofFence(ifindex: number, name: string): Generator<FixtureDifference, void> {
+    const { hooks, maps, programs } = this.#running
+    const mend = (): void => hooks.fences.putBack(ifindex)
+    const octets = maps.ng_endpoints.get(encodeHookKey({ kind: 'interface', id: ifindex }))
+    if (octets === undefined || !decodeEndpoint(octets, 0).fenced) {
+      yield difference('ng_endpoints', `interface:${ifindex}`, 'a fence', null, mend)
+      return
+    }
+    const side = hooks.fences.sideOf(name)
+    if (side === undefined) return
+    const isRight = carriesInterface(this.#options.bpf, programs, ifindex, side)
+    if (!isRight) yield difference('tc', name, PROGRAMS, null, mend)
+  }
+
+  *#limits(): Generator<FixtureDifference, void> {
+    const { ng_config: map } = this.#running.maps
+    const want = this.#options.connectionsPerEndpoint
+    const have = readLong(map.get(encodeNumber(0)) ?? encodeLong(0), 0)
+    if (have === want) return
+    yield difference('ng_config', 'connections of an endpoint', `${want}`, `${have}`, () =>
+      map.set(encodeNumber(0), encodeLong(want)),
+    )
+  }
+}
+
+/** Of a map whose keys alone count. */
+function* keyDifferences(
+  name: 'ng_listeners' | 'ng_gate',
+  map: KernelMap,
+  wanted: ReadonlySet<string>,
+  textOf: (key: Uint8Array) => string,
+): Generator<FixtureDifference, void> {
+  const held = new Set(map.keyTexts())
+  for (const text of wanted) {
+    if (held.has(text)) continue
+    const key = keyOf(text)
+    yield difference(name, textOf(key), 'there', null, () => map.set(key, encodeNumber(1)))
+  }
+  for (const text of held) {
+    if (wanted.has(text)) continue
+    const key = keyOf(text)
+    yield difference(name, textOf(key), null, 'there', () => map.delete(key))
+  }
+}
+
+function difference(
+  map: FixtureMap,
+  key: string,
+  want: string | null,
+  have: string | null,
+  mend: () => void,
+): FixtureDifference {
+  return { map, key, want, have, mend }
+}
+
+function listenerText(key: Uint8Array): string {
+  const { family, octets, port } = decodeListener(key, 0)
+  return `${formatAddress(family, octets)} port ${port}`
+}
