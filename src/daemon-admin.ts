@@ -66,6 +66,7 @@ export function makeDaemonAdmin(
     ...resourcesOf(daemon),
     ...auditsOf(daemon),
     faults: () => sources.recordFaults,
+    sourceWarnings: () => sources.warnings,
     listeners: () => listeners.entries,
     interception: () => describeInterception(daemon.interception.state),
     upstreams: () => upstreamStates(daemon),

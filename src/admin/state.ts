@@ -80,6 +80,8 @@ export interface AdminState {
   }
   resources(): Iterable<ListedResource>
   policyFiles(): Iterable<PolicyFileState>
+  /** What is as files say, and may not be meant: they were emptied or are gone. */
+  sourceWarnings?(): readonly string[]
   /** Faults of files other than policies, such as endpoints. */
   faults(): readonly Fault[]
   listeners(): readonly ListenerEntry[]

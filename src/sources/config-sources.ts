@@ -91,9 +91,7 @@ export class ConfigSources {
     this.#endpoints = new SourceFiles({
       paths: config.endpoints.files,
       clock,
-      parse: (text, file) => {
-        return withInterfaceAddresses(parseEndpoints(text, file))
-      },
+      parse: (text, file) => withInterfaceAddresses(parseEndpoints(text, file)),
       together: overlapFaults,
     })
     this.#resources = new ResourceSources({
@@ -128,12 +126,13 @@ export class ConfigSources {
   /** Of folders, of endpoints and resources, and of everything together. */
   get recordFaults(): readonly Fault[] {
     const folders = this.#all.flatMap(({ folderFaults }) => folderFaults)
-    return [
-      ...folders,
-      ...this.#endpoints.faults,
-      ...this.#resources.files.faults,
-      ...this.#refusal,
-    ]
+    const { files } = this.#resources
+    return [...folders, ...this.#endpoints.faults, ...files.faults, ...this.#refusal]
+  }
+
+  /** Files that say nothing, or are not there, of which somebody may not know. */
+  get warnings(): readonly string[] {
+    return this.#all.flatMap(({ warnings }) => warnings)
   }
 
   /** Whether what the files ask for passes a bound, so that what was in force before still is. */

@@ -12,13 +12,22 @@ import type { FileSighting, Scan } from './settled-files.ts'
 /** The link that a mounted ConfigMap or Secret swaps. */
 const MOUNTED_DATA = '..data'
 
-/** The files that are there, and the folders that nothing is known of now; `isWhole`: there are none of those. */
-export function scanFiles(paths: readonly PlacedPath[]): Scan & { readonly isWhole: boolean } {
+export interface FileScan extends Scan {
+  /** Whether there is no folder that nothing is known of now. */
+  readonly isWhole: boolean
+  /** Configured paths that are not there. */
+  readonly missing: readonly string[]
+}
+
+/** The files that are there, and the folders that nothing is known of now. */
+export function scanFiles(paths: readonly PlacedPath[]): FileScan {
   const files = new Map<string, FileSighting>()
   const lost: string[] = []
+  const missing: string[] = []
   for (const { path } of paths) {
     const found = findPolicyFiles(path)
     lost.push(...found.unread)
+    if (found.unread.includes(path) && !existsSync(path)) missing.push(path)
     for (const file of found.files) {
       const sighting = sightingOf(file)
       if (sighting !== undefined) files.set(file, sighting)
@@ -28,6 +37,7 @@ export function scanFiles(paths: readonly PlacedPath[]): Scan & { readonly isWho
   return {
     files,
     isWhole: lost.length === 0,
+    missing,
     placeOf: (folder) => {
       const place = places.get(folder) ?? placeOf(folder)
       places.set(folder, place)

@@ -55,6 +55,9 @@ export class SourceFiles<Item> {
   readonly #stoodIn = new Set<string>()
   #isStarting = false
   #isHeard = true
+  /** Files that say nothing at all. */
+  readonly #empty = new Set<string>()
+  #missing: readonly string[] = []
   /** Folders whose files stay as they were, because nobody can look into them. */
   #lost: readonly string[] = []
 
@@ -93,6 +96,14 @@ export class SourceFiles<Item> {
       const old = items.length > 0 ? 'last-good' : 'rejected'
       return { path, items, state: faults.length === 0 && isTaken ? 'in-force' : old, faults }
     })
+  }
+
+  /** Files that were emptied and configured ones that went away: what they said is in force no more. */
+  get warnings(): readonly string[] {
+    return [
+      ...[...this.#empty].map((path) => `${path} is empty: nothing of it is in force`),
+      ...this.#missing.map((path) => `${path} is not there: nothing of it is in force`),
+    ]
   }
 
   /** Whether every configured path could be looked at last time. */
@@ -138,9 +149,11 @@ export class SourceFiles<Item> {
     let changed = lost.join('\n') !== this.#lost.join('\n')
     this.#lost = lost
     for (const { kind, path } of settled) {
-      if (kind === 'removed') changed = this.#proposal.set(path, undefined) || changed
+      if (kind === 'removed') changed = this.#remove(path) || changed
       else changed = this.#read(path, scan.files.get(path)?.signature) || changed
     }
+    // One that has just gone may come back within the time that an edit takes.
+    this.#missing = scan.missing.filter((path) => !this.has(path) && !lost.includes(path))
     if (changed) this.#proposal.propose()
     return changed
   }
@@ -189,10 +202,17 @@ export class SourceFiles<Item> {
     return items ?? []
   }
 
+  #remove(path: string): boolean {
+    this.#empty.delete(path)
+    return this.#proposal.set(path, undefined)
+  }
+
   /** Reads a file; false when it is as before or was changed again while it was read: that settles later. */
   #read(path: string, signature?: string): boolean {
     const read = readTextFile(path)
     if (signature !== undefined && signatureOf(path) !== signature) return false
+    if (read.kind === 'ok' && read.text === '') this.#empty.add(path)
+    else this.#empty.delete(path)
     const before = this.#proposal.drafts.get(path)
     const digest = read.kind === 'ok' ? digestOf(read.text) : 'unreadable'
     if (before?.digest === digest && digest !== 'unreadable') return false

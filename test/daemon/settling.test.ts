@@ -71,9 +71,9 @@ test('Daemon keeps the last good version of a broken file and says so everywhere
   })
 })
 
-for (const [what, act] of [
-  ['empty', (lab: DaemonLab) => lab.empty('policy.yaml')],
-  ['gone', (lab: DaemonLab) => lab.remove('policy.yaml')],
+for (const [what, missing, act] of [
+  ['empty', 'empty', (lab: DaemonLab) => lab.empty('policy.yaml')],
+  ['gone', 'not there', (lab: DaemonLab) => lab.remove('policy.yaml')],
 ] as const) {
   test(`Daemon takes a policy file that is ${what} for removed after 1 s, and names who lost it`, async () => {
     await withLab(ONE, async (lab) => {
@@ -92,6 +92,12 @@ for (const [what, act] of [
         policies: 'default/web',
       })
       assert.deepEqual(await verdicts(lab), ANYTHING)
+      const what = `${lab.path('policy.yaml')} is ${missing}: nothing of it is in force`
+      assert.ok(statusView(lab.admin).warnings.includes(what), 'as long as it is so')
+      lab.write('policy.yaml', OLD)
+      await lab.pass(SETTLED)
+      assert.deepEqual(statusView(lab.admin).warnings, [])
+      assert.deepEqual(await verdicts(lab), OLD_RULES)
     })
   })
 

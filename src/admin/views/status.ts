@@ -73,13 +73,14 @@ function warningsOf(state: AdminState): readonly string[] {
       (policy) => `policy ${qualifiedName(policy)} is half enforced: its ingress half is ignored`,
     )
   const none = idlePolicies(state).map((name) => `policy ${name} selects no endpoint`)
+  const lost = state.sourceWarnings?.() ?? []
   const kept = state.kept?.use.isFailing === true ? [NOT_KEPT] : []
   const damage = (state.kept?.use.damage ?? []).map(
     (fault) => `kept over the restart, but ${fault}`,
   )
   const silent = state.sourceAges?.silent ?? []
   const old = silent.map((kind) => `${kind} were not heard for longer than sources.max-age`)
-  const idle = [...half, ...none, ...kept, ...damage, ...old]
+  const idle = [...half, ...none, ...lost, ...kept, ...damage, ...old]
   const mode = state.mode()
   if (mode === 'bypass') return [...idle, 'mode is bypass: nothing is judged']
   const open: string[] = []
