@@ -18,7 +18,7 @@ until it is changed, also over restarts, and wins over config and endpoints file
 decide again. A policy is audited by its annotation namegate.io/audit: "true". 'get endpoints' says what holds and why.
 
 Options:
-  --node            the whole node (the default)
+  --node            every endpoint of the node, also those that come later (what holds when nothing is named)
   --endpoint NAME   one endpoint
   --selector ...    every endpoint with these labels, also those that come later
   --all             with reset: everything that was ever set
@@ -39,6 +39,13 @@ const SETTINGS: ReadonlyMap<string | undefined, boolean | null> = new Map([
   ['off', false],
   ['reset', null],
 ])
+
+/** What a setting of the whole node means for its endpoints. */
+const NODE_MEANS: Readonly<Record<string, string>> = {
+  on: 'of all its endpoints nothing is denied (--endpoint NAME or --selector KEY=VALUE: of some only)',
+  off: 'what is audited by itself, endpoints or policies, stays so',
+  reset: 'the config decides',
+}
 
 export async function auditCommand(
   args: readonly string[],
@@ -97,7 +104,8 @@ function formatResult(
   answer: Readonly<Record<string, unknown>>,
 ): string {
   if (scope.scope === 'node') {
-    return `audit ${setting} for the node; mode is ${textOf(answer['mode'])}\n`
+    const whom = `audit ${setting} for the node: ${NODE_MEANS[setting] ?? ''}`
+    return `${whom}; mode is ${textOf(answer['mode'])}\n`
   }
   if (scope.scope === 'all') return `audit reset for all; mode is ${textOf(answer['mode'])}\n`
   const names = listOf(answer['endpoints']).map(textOf)

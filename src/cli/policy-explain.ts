@@ -1,9 +1,7 @@
 // `namegate policy explain`: may an endpoint with these labels ask a name or connect, and why; from files alone.
 
-import { parseAddress } from '../core/ip.ts'
 import type { Explanation } from '../control/explain/explanation.ts'
 import { readQuestion, type QuestionTexts } from '../control/explain/read-question.ts'
-import { defaultConfig, loadConfig } from '../config/load.ts'
 import { parseLabels } from '../policy/label-texts.ts'
 import {
   EXIT_NEGATIVE,
@@ -12,10 +10,9 @@ import {
   toJson,
   usageError,
   type CommandOutput,
-  type ParsedArguments,
 } from './command.ts'
-import { OfflineNode, type OfflineInput } from './offline-node.ts'
-import { goodItems, readEndpoints, readPolicies, readResources } from './read-policies.ts'
+import { OfflineNode } from './offline-node.ts'
+import { noteDefaults, policyPaths, readWorld, WORLD_OPTIONS } from './read-world.ts'
 import { formatPairs } from './table.ts'
 
 const HELP = `Usage: namegate policy explain --policies PATH... --labels K=V,... QUESTION [-o json]
@@ -32,9 +29,10 @@ Options:
   --policies PATH   policy files and folders; several may follow, and it may be repeated
   --labels K=V,...  labels of the endpoint; SOURCE:K=V where the source matters, else external and k8s are tried
   --endpoints FILE  known endpoints; may be repeated
-  --resources FILE  external resources; may be repeated
+  --resources FILE  external resources, or what 'get resources -o json' printed; may be repeated
   --node ADDRESS    an address of the node itself; may be repeated
-  --config FILE     config with default-egress, dns and the like; else the built-in defaults hold
+  --config FILE     config with default-egress, dns and the like; else the built-in defaults hold, which is said. Files of
+                    endpoints and resources are those that options name, never those of the config
   -o json           one JSON object on stdout
   -h, --help        this text
 
@@ -65,45 +63,11 @@ export function policyExplainCommand(args: readonly string[], output: CommandOut
   if (asked.kind === 'bad') return usageError(`--${asked.field}: ${asked.reason}`, HELP, output)
   const world = readWorld(read, paths)
   if (typeof world === 'string') return usageError(world, HELP, output)
+  noteDefaults(read, world, output)
   const node = new OfflineNode({ ...world, askers: [labels.labels] })
   const found = node.explain(labels.labels, asked.question)
   output.stdout(read.texts.has('output') ? toJson(found) : formatExplanation(found))
   return found.verdict === 'deny' ? EXIT_NEGATIVE : EXIT_OK
-}
-
-/** What commands that work on policies without a daemon are given besides. */
-export const WORLD_OPTIONS = {
-  policies: { type: 'string', multiple: true },
-  endpoints: { type: 'string', multiple: true },
-  resources: { type: 'string', multiple: true },
-  node: { type: 'string', multiple: true },
-} as const
-
-/** `--policies a b` and `--policies a --policies b` are the same. */
-export function policyPaths({ lists, positionals }: ParsedArguments): readonly string[] {
-  return [...(lists.get('policies') ?? []), ...positionals]
-}
-
-/** Everything but the questions, or what is wrong; throws InvalidInputError with the faults of files. */
-export function readWorld(
-  { texts, lists }: ParsedArguments,
-  paths: readonly string[],
-): Omit<OfflineInput, 'askers'> | string {
-  const nodeAddresses = (lists.get('node') ?? []).map((text) => ({
-    text,
-    prefix: parseAddress(text),
-  }))
-  const wrong = nodeAddresses.find(({ prefix }) => prefix === undefined)
-  if (wrong !== undefined) return `--node: found ${JSON.stringify(wrong.text)}, expected an address`
-  const file = texts.get('config')
-  const config = file === undefined ? defaultConfig() : loadConfig(file)
-  return {
-    config,
-    policies: goodItems(readPolicies(paths, config.policies)),
-    endpoints: goodItems(readEndpoints(lists.get('endpoints') ?? [])),
-    resources: goodItems(readResources(lists.get('resources') ?? [])),
-    nodeAddresses: nodeAddresses.flatMap(({ prefix }) => prefix ?? []),
-  }
 }
 
 function formatExplanation(found: Explanation): string {

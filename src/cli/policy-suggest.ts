@@ -1,8 +1,10 @@
 // `namegate policy suggest`: a policy from recorded flows, of one node or many.
 
+import { existsSync } from 'node:fs'
 import { InvalidInputError, UnavailableError, type Fault } from '../core/errors.ts'
 import { parseAddress } from '../core/ip.ts'
 import type { Config } from '../config/config.ts'
+import { DEFAULT_CONFIG_FILE } from '../config/load.ts'
 import { Guard } from '../names/guard.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
 import { labelKeyFault, labelValueFault } from '../policy/labels.ts'
@@ -17,9 +19,9 @@ import {
   type ParsedArguments,
 } from './command.ts'
 import { judgesOf, WANTS_ALL } from './judge-needs.ts'
-import { readWorld, WORLD_OPTIONS } from './policy-explain.ts'
 import { readConfig } from './read-config.ts'
 import { readFlowFiles, readFlows } from './read-flows.ts'
+import { readWorld, WORLD_OPTIONS } from './read-world.ts'
 import { printSuggestions, type Suggested } from './print-suggestions.ts'
 
 const HELP = `Usage: namegate policy suggest [--flows FILE...] [--labels K=V,...] [--policies PATH...] [--format policy|allow-list] [-o json]
@@ -54,6 +56,8 @@ Examples:
 
 /** Past so many siblings nobody reads a list of names. */
 const COLLAPSE_FROM = 64
+const WITHOUT_POLICIES =
+  'without --config or --policies nobody knows what is allowed already: it is suggested, too'
 const FORMATS = ['policy', 'allow-list'] as const
 
 export async function policySuggestCommand(
@@ -86,10 +90,12 @@ export async function policySuggestCommand(
   }
   const config = readConfig(texts.get('config'))
   const paths = policiesOf(read, files.length > 0, config)
+  if (typeof paths === 'string') return wrong(paths)
   const world = readWorld(read, paths)
   if (typeof world === 'string') return wrong(world)
   const groups = new LabelGroups(new IdentityLabels(config.endpoints.identityLabels), only)
-  const notes = files.length > 0 ? await readFlowFiles(files, (line) => groups.add(line)) : []
+  const notes =
+    files.length > 0 ? [...(await readFlowFiles(files, (line) => groups.add(line)))] : []
   if (files.length === 0) await readDaemon(read, groups)
   const { nodeAddresses } = world
   const { protectedPrefixes } = config.dns
@@ -108,6 +114,7 @@ export async function policySuggestCommand(
     isGuarded: (address: string) => isGuarded(guard, address),
   } as const
   const all = groups.groups.map((group) => ({ group, suggestion: suggest(group.needs, options) }))
+  if (files.length === 0 && paths.length === 0) notes.push(WITHOUT_POLICIES)
   for (const note of [...notes, ...notesOf(groups, all)]) output.stderr(`namegate: ${note}\n`)
   const found = all.filter(canBeSelected).filter(({ suggestion }) => !isEmpty(suggestion))
   if (format === 'allow-list' && found.length > 1) {
@@ -117,14 +124,17 @@ export async function policySuggestCommand(
   return EXIT_OK
 }
 
-/** Of a daemon that is asked, those of its config, unless they are named. */
+/** Of a daemon that is asked, those of its config, unless they are named; or why nobody knows them. */
 function policiesOf(
   { lists, texts }: ParsedArguments,
   hasFiles: boolean,
   config: Config,
-): readonly string[] {
+): readonly string[] | string {
   const named = lists.get('policies') ?? []
   if (named.length > 0 || hasFiles || texts.has('socket')) return named
+  if (!texts.has('config') && !existsSync(DEFAULT_CONFIG_FILE)) {
+    return `found no ${DEFAULT_CONFIG_FILE}: give --config FILE, the daemon's own, or --socket PATH with --policies PATH`
+  }
   return config.policies.paths.map(({ path }) => path)
 }
 

@@ -12,8 +12,8 @@ import {
   type CommandOutput,
 } from './command.ts'
 import { OfflineNode } from './offline-node.ts'
-import { readWorld, WORLD_OPTIONS } from './policy-explain.ts'
 import { parsePolicyTest, type Expectation, type PolicyTest } from './policy-test-file.ts'
+import { noteDefaults, readWorld, WORLD_OPTIONS } from './read-world.ts'
 import { cleanCell } from './table.ts'
 
 const HELP = `Usage: namegate policy test FILE... [--policies PATH]... [-o json]
@@ -24,9 +24,9 @@ not hold is shown with its place, what was expected and what was found. Needs no
 Options:
   --policies PATH   policy files and folders besides those that FILE names; may be repeated
   --endpoints FILE  known endpoints besides; may be repeated
-  --resources FILE  external resources besides; may be repeated
+  --resources FILE  external resources besides, or what 'get resources -o json' printed; may be repeated
   --node ADDRESS    an address of the node itself; may be repeated
-  --config FILE     config with default-egress, dns and the like; else the built-in defaults hold
+  --config FILE     config with default-egress, dns and the like; else the built-in defaults hold, which is said
   -o json           one JSON array of all expectations on stdout
   -h, --help        this text
 
@@ -62,6 +62,7 @@ export function policyTestCommand(args: readonly string[], output: CommandOutput
     }
     const world = readWorld({ ...read, lists }, paths)
     if (typeof world === 'string') return usageError(world, HELP, output)
+    noteDefaults(read, world, output)
     const askers = test.expectations.map(({ labels }) => labels)
     const node = new OfflineNode({ ...world, askers })
     outcomes.push(...test.expectations.map((expectation) => check(node, expectation)))

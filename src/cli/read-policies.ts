@@ -8,6 +8,7 @@ import { overlapFaults, parseEndpoints, type EndpointRecord } from '../endpoints
 import { parseResources, repeatedNames, type ResourceRecord } from '../endpoints/resources.ts'
 import type { Policy } from '../policy/rule.ts'
 import { parsePolicyFile, readingOf, repeatedPolicies } from '../sources/policy-files.ts'
+import { parseListedResources } from './listed-resources.ts'
 
 export interface Read<Item> {
   readonly items: readonly Item[]
@@ -34,7 +35,8 @@ export function readEndpoints(files: readonly string[]): Read<EndpointRecord> {
 
 export function readResources(files: readonly string[]): Read<ResourceRecord> {
   const parse = (text: string, file: string): Read<ResourceRecord> => {
-    const { resources: items, faults } = parseResources(text, file)
+    const listed = parseListedResources(text, file)
+    const { resources: items, faults } = listed ?? parseResources(text, file)
     return { items, faults }
   }
   return readAll(files, parse, repeatedNames)

@@ -149,8 +149,14 @@ test('flowsCommand shows a line a flow, filtered by verdict', async () => {
 test('auditCommand asks for one scope, the node by default', async () => {
   audits.length = 0
   const rows: readonly (readonly [args: readonly string[], out: string])[] = [
-    [['on'], 'audit on for the node; mode is enforce\n'],
-    [['off', '--node'], 'audit off for the node; mode is enforce\n'],
+    [
+      ['on'],
+      'audit on for the node: of all its endpoints nothing is denied (--endpoint NAME or --selector KEY=VALUE: of some only); mode is enforce\n',
+    ],
+    [
+      ['off', '--node'],
+      'audit off for the node: what is audited by itself, endpoints or policies, stays so; mode is enforce\n',
+    ],
     [['on', '--endpoint', 'shop'], 'audit on for a\n'],
     [['reset', '--all'], 'audit reset for all; mode is enforce\n'],
     [['reset', '--endpoint', 'shop'], 'audit reset for a\n'],

@@ -67,7 +67,7 @@ labels:      fqdn:*.example.com, reserved:world, reserved:world-ipv4
 default:     deny (prod/web)
 note:        no address is known: judged as one that no selected prefix but /0 contains
 `,
-    err: '',
+    err: 'namegate: no --config: default-egress allow and dns.without-rules allow hold; 0 endpoints and 0 resources are known\n',
   })
   const denied = await explainIt('--policies', POLICY, ...LABELS, '--ask', 'www.example.org')
   assert.equal(denied.code, 1)
@@ -208,4 +208,20 @@ test('policyExplainCommand refuses what is no question with exit code 2', async 
     explainIt('--policies', broken, ...LABELS, '--ask', 'a.b'),
     InvalidInputError,
   )
+})
+
+test('policyExplainCommand takes resources as the daemon lists them, and says what it goes by', async () => {
+  const row = { name: 'lake', addresses: ['10.2.0.0/24'], labels: ['external:app=a=b'] }
+  const listed = mkFile('listed.json', JSON.stringify([{ ...row, origin: 'api', expires: null }]))
+  const asked = ['--policies', POLICY, ...LABELS, '--address', '10.2.0.1', '--port', '5432/TCP']
+  const without = await explainIt(...asked, '--config', CLOSED)
+  assert.deepEqual([without.code, without.err], [1, ''])
+  const ran = await explainIt(...asked, '--resources', listed)
+  assert.equal(ran.code, 0)
+  assert.match(ran.out, /external:app=a=b/)
+  assert.match(ran.err, /default-egress allow .* 0 endpoints and 1 resources are known/)
+  for (const text of ['[1]', '[', '{"a": [']) {
+    const bad = explainIt(...asked, '--resources', mkFile('bad.json', text))
+    await assert.rejects(bad, InvalidInputError, text)
+  }
 })

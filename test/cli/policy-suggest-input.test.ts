@@ -144,4 +144,18 @@ describe('policySuggestCommand', () => {
       { numRuns: 25 },
     )
   })
+
+  it('says which files it needs where there is no config, and asks the daemon at the socket that is named', async () => {
+    const before = process.cwd()
+    process.chdir(flows.path)
+    try {
+      const ran = await suggest()
+      assert.equal(ran.code, 2)
+      assert.match(ran.err, /found no config\/namegate\.yaml: give --config FILE/)
+    } finally {
+      process.chdir(before)
+    }
+    const nowhere = join(flows.path, 'no.sock')
+    await assert.rejects(suggest('--socket', nowhere), UnavailableError)
+  })
 })
