@@ -28,7 +28,7 @@ kind: CiliumNetworkPolicy
 metadata: { name: wild }
 spec:
   endpointSelector: { matchLabels: { app: shop } }
-  egress: [{ toFQDNs: [{ matchPattern: '**.shop.test' }, { matchPattern: 'n*9.crash*.shop.test' }] }]
+  egress: [{ toFQDNs: [{ matchName: ${SHOP.name} }, { matchPattern: '**.shop.test' }, { matchPattern: 'n*9.crash*.shop.test' }] }]
 `
 
 describe('namegate killed again and again while it learns', { skip }, () => {

@@ -1,6 +1,7 @@
-/* A steady stream of queries that are asked once each, and name servers to ask. Compiled and run by
- * test/support/steady-dns.ts.
- *   steady-dns load ADDRESS PORT RATE SECONDS PREFIX   RATE queries a second for NAME<n>.PREFIX.test A, from one socket
+/* A steady stream of queries that are asked once each, or again after RETRY-MS without an answer, and name servers to
+ * ask. Compiled and run by test/support/steady-dns.ts.
+ *   steady-dns load ADDRESS PORT RATE SECONDS PREFIX [NEW [RETRY-MS]]   RATE queries a second for n<i>.PREFIX.test A, from
+ *                                           one socket, until SIGTERM; each NEWth for a name that was never asked for
  *   steady-dns serve ADDRESS PORT RCODE DELAY-MS       answers every query with one address, or with that RCODE
  * `load` waits up to 7 s for what is outstanding and prints one line of JSON: how many were sent and what became of
  * them, times in microseconds, and between which moments (milliseconds of CLOCK_MONOTONIC) queries were sent that
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +25,14 @@
 #define WAIT_US 7000000LL
 #define IDS 65536
 #define HELD 65536
+
+static volatile sig_atomic_t ending;
+
+static void end_load(int signal)
+{
+	(void)signal;
+	ending = 1;
+}
 
 static int64_t now_us(void)
 {
@@ -81,6 +91,11 @@ struct load {
 	int64_t *times;
 	int sent, answered, noerror, servfail, other, slow;
 	int64_t first_slow, last_slow;
+	/* Of the query that has the id: its number, when it was asked last, how often again. */
+	int numbers[IDS];
+	int64_t asked_at[IDS];
+	uint8_t again[IDS];
+	int oldest, retried, most_again;
 };
 
 static void note_slow(struct load *l, int64_t sent_at)
@@ -119,22 +134,54 @@ static void receive(struct load *l, int fd)
 	}
 }
 
-static int run_load(char **a)
+/* Asks once more for what was asked `after` ago and has no answer. */
+static void retry(struct load *l, int fd, const char *prefix, int64_t after)
+{
+	uint8_t query[512];
+	int64_t now = now_us();
+
+	for (int i = l->oldest; i < l->sent; i++) {
+		unsigned id = i % IDS;
+		if (l->sent_at[id] == 0) {
+			if (i == l->oldest)
+				l->oldest++;
+			continue;
+		}
+		if (l->sent_at[id] > now - after)
+			break;
+		if (l->asked_at[id] > now - after)
+			continue;
+		l->retried += l->again[id] == 0;
+		if (++l->again[id] > l->most_again)
+			l->most_again = l->again[id];
+		l->asked_at[id] = now;
+		if (send(fd, query, write_query(query, id, l->numbers[id], prefix), 0) < 0)
+			perror("send");
+	}
+}
+
+static int run_load(int argc, char **a)
 {
 	static struct load l;
 	uint8_t query[512];
-	int rate = atoi(a[4]), total = rate * atof(a[5]);
+	int rate = atoi(a[4]), total = rate * atof(a[5]), fresh = argc > 7 ? atoi(a[7]) : 0;
+	int64_t after = argc > 8 ? atoi(a[8]) * 1000LL : 0;
 	int fd = open_socket(a[2], atoi(a[3]), 0);
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int64_t begin = now_us(), end = 0;
 
 	l.times = calloc(total + 1, sizeof(*l.times));
+	signal(SIGTERM, end_load);
 	for (;;) {
 		int64_t now = now_us();
+		if (ending)
+			total = l.sent;
 		while (l.sent < total && begin + l.sent * 1000000LL / rate <= now) {
 			unsigned id = l.sent % IDS;
-			int size = write_query(query, id, l.sent % NAMES, a[6]);
-			l.sent_at[id] = now_us();
+			l.numbers[id] = fresh && l.sent % fresh == 0 ? NAMES + l.sent : l.sent % NAMES;
+			int size = write_query(query, id, l.numbers[id], a[6]);
+			l.again[id] = 0;
+			l.sent_at[id] = l.asked_at[id] = now_us();
 			if (send(fd, query, size, 0) < 0)
 				perror("send");
 			l.sent++;
@@ -145,16 +192,18 @@ static int run_load(char **a)
 			break;
 		poll(&p, 1, 1);
 		receive(&l, fd);
+		if (after > 0)
+			retry(&l, fd, a[6], after);
 	}
 	for (int i = 0; i < IDS; i++)
 		if (l.sent_at[i] != 0)
 			note_slow(&l, l.sent_at[i]);
 	qsort(l.times, l.answered, sizeof(*l.times), by_value);
 	printf("{\"sent\":%d,\"noerror\":%d,\"servfail\":%d,\"other\":%d,\"slow\":%d,\"firstSlowMs\":%.3f,\"lastSlowMs\":%.3f,"
-	       "\"p50\":%lld,\"p99\":%lld,\"max\":%lld}\n",
+	       "\"p50\":%lld,\"p99\":%lld,\"max\":%lld,\"retried\":%d,\"mostRetries\":%d}\n",
 	       l.sent, l.noerror, l.servfail, l.other, l.slow, l.first_slow / 1e3, l.last_slow / 1e3,
 	       (long long)(l.answered ? l.times[l.answered / 2] : -1), (long long)(l.answered ? l.times[l.answered * 99 / 100] : -1),
-	       (long long)(l.answered ? l.times[l.answered - 1] : -1));
+	       (long long)(l.answered ? l.times[l.answered - 1] : -1), l.retried, l.most_again);
 	return 0;
 }
 
@@ -226,8 +275,8 @@ static void run_serve(char **a)
 
 int main(int argc, char **argv)
 {
-	if (argc == 7 && strcmp(argv[1], "load") == 0)
-		return run_load(argv);
+	if (argc >= 7 && argc <= 9 && strcmp(argv[1], "load") == 0)
+		return run_load(argc, argv);
 	if (argc == 6 && strcmp(argv[1], "serve") == 0)
 		run_serve(argv);
 	return 2;

@@ -1,6 +1,7 @@
 /* A steady stream of queries over a few TCP connections that stay open, each query asked once, and a server to ask.
  * Compiled and run by test/support/steady-tcp.ts. IPv4 only.
- *   steady-tcp load ADDRESS PORT RATE SECONDS PREFIX CONNECTIONS   RATE queries a second in all for n<i>.PREFIX.test A
+ *   steady-tcp load ADDRESS PORT RATE SECONDS PREFIX CONNECTIONS   RATE queries a second in all for n<i>.PREFIX.test A,
+ *                                                                  until SIGTERM
  *   steady-tcp serve ADDRESS PORT                                  answers every query with one address
  * `load` waits up to 7 s for what is outstanding and prints how many were sent, answered, refused, and lost with a
  * connection that the server closed. */
@@ -10,6 +11,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,14 @@ struct link {
 };
 
 static struct link links[LINKS_MAX];
+
+static volatile sig_atomic_t ending;
+
+static void end_load(int signal)
+{
+	(void)signal;
+	ending = 1;
+}
 
 static int64_t now_us(void)
 {
@@ -114,8 +124,11 @@ static int run_load(char **a)
 	for (int i = 0; i < count; i++)
 		polls[i] = (struct pollfd){ .fd = links[i].fd = open_socket(a[2], atoi(a[3]), 0), .events = POLLIN };
 	begin = now_us();
+	signal(SIGTERM, end_load);
 	for (;;) {
 		int64_t now = now_us();
+		if (ending)
+			total = sent;
 		while (sent < total && begin + sent * 1000000LL / rate <= now) {
 			int size = write_query(query, sent & 0xffff, sent % NAMES, a[6]);
 			if (send(links[sent % count].fd, query, size, MSG_NOSIGNAL) < 0)

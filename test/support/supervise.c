@@ -1,7 +1,8 @@
 /* A supervisor for tests, as small as can be. Compiled and run by test/support/supervise.ts.
  *   supervise notify NAME                   takes notices (sd_notify) at a path or @name; one line each, lines joined by ' | '
- *   supervise activate SOCKETS COMMAND...   binds udp:ADDRESS:PORT,tcp:ADDRESS:PORT,... (IPv4), runs the command with them
- *                                           (LISTEN_FDS) and runs it anew with the same ones whenever it has ended with 0
+ *   supervise activate SOCKETS COMMAND...   binds udp:ADDRESS:PORT,tcp:ADDRESS:PORT,... (IPv4; transparent when it ends in
+ *                                           :t), runs the command with them (LISTEN_FDS) and runs it anew with the same
+ *                                           ones whenever it has ended with 0 or was killed
  * `activate` says `started PID` and `ended CODE`; at SIGTERM it ends the command and itself. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -55,18 +56,20 @@ static void run_notify(const char *name)
 	}
 }
 
-/* `udp:127.0.0.1:5300` */
+/* `udp:127.0.0.1:5300`, `tcp:0.0.0.0:10053:t` */
 static int bind_one(char *text)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
-	char *kind = strsep(&text, ":"), *host = strsep(&text, ":");
+	char *kind = strsep(&text, ":"), *host = strsep(&text, ":"), *port = strsep(&text, ":");
 	int type = strcmp(kind, "udp") == 0 ? SOCK_DGRAM : SOCK_STREAM, on = 1, room = 64 << 20;
 	int fd = socket(AF_INET, type, 0);
 
-	address.sin_port = htons(atoi(text));
+	address.sin_port = htons(atoi(port));
 	inet_pton(AF_INET, host, &address.sin_addr);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	if (text != NULL && setsockopt(fd, SOL_IP, IP_TRANSPARENT, &on, sizeof(on)) < 0)
+		die("transparent");
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || (type == SOCK_STREAM && listen(fd, 4096) < 0))
 		die("bind");
 	return fd;
@@ -119,7 +122,7 @@ static int run_activate(char *sockets, char **command)
 			;
 		printf("ended %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 		fflush(stdout);
-	} while (!ending && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	} while (!ending && (WIFEXITED(status) ? WEXITSTATUS(status) == 0 : WTERMSIG(status) == SIGKILL));
 	return 0;
 }
 
