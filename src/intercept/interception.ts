@@ -151,7 +151,9 @@ export class Interception {
   }
 
   async #up(plan: InterceptPlan): Promise<void> {
-    const notes = await this.#options.rules.up(plan, this.#endpoints)
+    const { rules } = this.#options
+    const endpoints = this.#endpoints
+    const notes = (await rules.keep(plan, endpoints)) ?? (await rules.up(plan, endpoints))
     this.#state = { kind: 'in-force', notes }
   }
 

@@ -84,6 +84,22 @@ export class Rules {
     return notes
   }
 
+  /**
+   * The plan in force already, as an earlier process left it: only routing and interfaces are made true. Flows go on as they
+   * are, those that are translated among them. Gives notes, undefined when something else or nothing is in force.
+   */
+  async keep(
+    plan: InterceptPlan,
+    endpoints: readonly string[],
+  ): Promise<readonly string[] | undefined> {
+    const found = await this.inForce()
+    if (found?.about !== aboutOf(plan)) return undefined
+    const notes = [...plan.notes, ...(await this.#lookAround(plan))]
+    await this.#route(plan, [])
+    await this.update(plan, endpoints, found)
+    return notes
+  }
+
   /** Other interfaces for a plan that is in force as `found`. Writes nothing that is true already. */
   async update(plan: InterceptPlan, endpoints: readonly string[], found: InForce): Promise<void> {
     const targets = await this.#targets(plan, endpoints)
