@@ -3,6 +3,7 @@
 // compared, hashed and written to the kernel without text. IPv4-mapped IPv6 (::ffff:0:0/96) is IPv4.
 
 import { IPv4, IPv6 } from 'ip-num'
+import { plainGroups, plainQuad } from './ip-plain.ts'
 import { formatPrefix } from './ip-text.ts'
 
 export { formatAddress, formatPrefix } from './ip-text.ts'
@@ -21,9 +22,6 @@ export function widthOf(family: Family): number {
   return family === 4 ? 32 : 128
 }
 
-const DOT = 0x2e
-const ZERO = 0x30
-
 /** Parses an address, or undefined when the text is not one. Zone ids and short IPv4 forms are not addresses. */
 export function parseAddress(text: string): Prefix | undefined {
   if (text.includes(':')) return parseAddress6(text)
@@ -39,26 +37,9 @@ export function parseAddress(text: string): Prefix | undefined {
   }
 }
 
-/** The octets of a dotted quad without leading zeros, as nearly all are; whatever else there is is left to ip-num. */
-function plainQuad(text: string): Uint8Array | undefined {
-  const octets = new Uint8Array(16)
-  let [at, value, digits] = [0, 0, 0]
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code === DOT) {
-      octets[at++] = value
-      value = digits = 0
-      continue
-    }
-    if (digits++ > 0 && value === 0) return undefined
-    value = value * 10 + code - ZERO
-    if (value > 255) return undefined
-  }
-  octets[at] = value
-  return octets
-}
-
 function parseAddress6(text: string): Prefix | undefined {
+  const groups = plainGroups(text)
+  if (groups !== undefined) return unmap({ family: 6, octets: groups, length: 128 })
   const plain = embedDottedQuad(text)
   if (plain === undefined) return undefined
   try {
