@@ -11,6 +11,8 @@ export const LINT_CODES = [
   'shadowed-by-deny',
   /** A wildcard that covers what stands beside it, or much more than that. */
   'wider-than-siblings',
+  /** A selector that every address, name or workload fits. */
+  'allows-all',
   /** A name that another selector's name is an alias of. */
   'cname-target',
   /** A name of a Service inside the cluster. */

@@ -14,7 +14,7 @@ export function lintNames(list: NameList, options: NameLintOptions): readonly Fi
   return list.names.flatMap((name) => [
     ...neverMatches(name),
     ...enginesDiffer(name, options),
-    ...(list.kind === 'toFQDNs' ? clusterService(name) : []),
+    ...(list.kind === 'toFQDNs' ? [...everyName(name), ...clusterService(name)] : []),
   ])
 }
 
@@ -83,6 +83,13 @@ function enginesDiffer(
         'keep it where namegate alone reads it',
       )
     : []
+}
+
+/** Of `toFQDNs` alone: to ask for every name is what most policies allow. */
+function everyName({ text, pattern, position }: WrittenName): readonly Finding[] {
+  if (pattern.kind !== 'every') return []
+  const message = `${text} under toFQDNs opens whatever any name that is asked leads to`
+  return [{ position, code: 'allows-all', message, remedy: 'write the domains that are meant' }]
 }
 
 const SERVICE_LABELS: readonly string[] = ['svc']

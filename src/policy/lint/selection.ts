@@ -6,7 +6,32 @@ import { indexLabels, policySelects } from '../labels.ts'
 import type { LabelSelector, Policy, Rule } from '../rule.ts'
 import type { Finding } from './finding.ts'
 
-export function lintRulePeers({ peers, position }: Rule): readonly Finding[] {
+export function lintRulePeers(rule: Rule): readonly Finding[] {
+  return [...emptyPeers(rule), ...(rule.action === 'allow' ? openPeers(rule) : [])]
+}
+
+/** Peers that everything fits; entities say it in a word, so they are meant. */
+function openPeers({ peers, position }: Rule): readonly Finding[] {
+  if (peers.kind === 'any') return []
+  return peers.selectors.flatMap((peer): readonly Finding[] => {
+    const code = 'allows-all'
+    if (peer.kind === 'cidr' && peer.prefix.length === 0 && peer.except.length === 0) {
+      const message = `${formatPrefix(peer.prefix)} without except is every address of its family`
+      const remedy = 'write the prefixes that are meant, or toEntities: [world]'
+      return [{ position, code, message, remedy }]
+    }
+    if (peer.kind !== 'endpoints' || !isEmpty(peer.selector)) return []
+    const message = 'an empty selector of toEndpoints is every endpoint and resource'
+    const remedy = 'write the labels that are meant, or toEntities: [cluster]'
+    return [{ position, code, message, remedy }]
+  })
+}
+
+function isEmpty({ matchLabels, matchExpressions = [] }: LabelSelector): boolean {
+  return matchLabels.size === 0 && matchExpressions.length === 0
+}
+
+function emptyPeers({ peers, position }: Rule): readonly Finding[] {
   if (peers.kind === 'any') return []
   const code = 'never-matches'
   if (peers.selectors.length === 0) {

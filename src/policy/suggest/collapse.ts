@@ -1,5 +1,7 @@
 // Names to fewer patterns, only as told: siblings (names that differ in their first label alone) become `*.PARENT` from a number of
-// them on. A pattern allows more than was seen, so who uses it says so; never above two labels, `*.com` is no workload's parent.
+// them on. A pattern allows more than was seen, so who uses it says so; never where anybody may have a name, as `*.com`, `*.co.uk`.
+
+import { isPublicSuffix } from './public-suffix.ts'
 
 export interface Collapsed {
   /** Names and patterns, sorted by what stands behind the first label. */
@@ -15,15 +17,13 @@ export interface NamesAndPatterns {
   readonly patterns: ReadonlyMap<string, number>
 }
 
-const PARENT_LABELS_MIN = 2
-
 /** `from`: so many siblings make a pattern. */
 export function collapse(names: Iterable<string>, from: number): Collapsed {
   const texts: string[] = []
   const siblings = new Map<string, string[]>()
   for (const name of names) {
     const parent = name.slice(name.indexOf('.') + 1)
-    if (!name.includes('.') || parent.split('.').length < PARENT_LABELS_MIN) texts.push(name)
+    if (!name.includes('.') || isPublicSuffix(parent)) texts.push(name)
     else siblings.set(parent, [...(siblings.get(parent) ?? []), name])
   }
   const patterns = new Map<string, readonly string[]>()
