@@ -154,6 +154,12 @@ function entriesOf(policies: readonly Policy[], options: Omit<CompileOptions, 'o
   const compiled = compilePolicies(policies, { ...options, originOf: () => 0 })
   let size = 0
   for (const coverages of compiled.levels.values()) size += flatten(coverages).length
-  for (const { coverages } of compiled.selectors) size += flatten(coverages).length
+  // Selectors of one rule share what it says of them.
+  const sizes = new Map<unknown, number>()
+  for (const { coverages } of compiled.selectors) {
+    const own = sizes.get(coverages) ?? flatten(coverages).length
+    sizes.set(coverages, own)
+    size += own
+  }
   return size
 }

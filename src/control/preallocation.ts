@@ -178,7 +178,7 @@ export class Preallocation {
       const parsed = parseName(selector.pattern.text)
       if (parsed.kind === 'ok') return selectorLabels.labelsOf(parsed.name, 0)
     }
-    return labelSets.intern([`fqdn:${selector.text}`])
+    return labelSets.intern([selector.label])
   }
 
   #lookAround(families: ReadonlySet<Family>): Around {

@@ -71,7 +71,8 @@ export class SharedRulesCache {
     for (const { spec, coverages } of compiled.selectors) {
       const selector = this.#core.selectors.find(spec)
       invariant(selector !== undefined, 'selectors of policies in force are known')
-      selectors.set(selector, [...(selectors.get(selector) ?? []), ...coverages])
+      const before = selectors.get(selector)
+      selectors.set(selector, before === undefined ? coverages : [...before, ...coverages])
     }
     return { levels: compiled.levels, selectors }
   }

@@ -30,8 +30,15 @@ export interface LabelSet {
   readonly cidr: Label | undefined
 }
 
+interface CountedLabel extends Label {
+  /** Sets that have it. */
+  uses: number
+}
+
 interface CountedSet extends LabelSet {
   references: number
+  /** Another set with the same hash. */
+  next: CountedSet | undefined
 }
 
 /** The set without labels; always there. */
@@ -40,10 +47,10 @@ export const EMPTY_SET = 0
 const UNION_CACHE = 1 << 14
 
 export class LabelSets {
-  readonly #labels = new Map<string, Label>()
-  readonly #labelUses = new Map<number, number>()
+  readonly #labels = new Map<string, CountedLabel>()
   readonly #sets = new Map<number, CountedSet>()
-  readonly #byHash = new Map<number, CountedSet[]>()
+  /** The sets of each hash, as chains. */
+  readonly #byHash = new Map<number, CountedSet>()
   readonly #unionKeys = new Int32Array(UNION_CACHE * 2)
   readonly #unionResults = new Int32Array(UNION_CACHE)
   #loose: CountedSet[] = []
@@ -57,6 +64,7 @@ export class LabelSets {
       fqdnCount: 0,
       cidr: undefined,
       references: 1,
+      next: undefined,
     })
   }
 
@@ -95,7 +103,7 @@ export class LabelSets {
       const known = this.#unionResults[slot]!
       if (this.#sets.has(known)) return known
     }
-    const result = this.#internLabels([...this.get(a).labels, ...this.get(b).labels])
+    const result = this.#internLabels(this.get(a).labels.concat(this.get(b).labels))
     this.#unionKeys[slot * 2] = a
     this.#unionKeys[slot * 2 + 1] = b
     this.#unionResults[slot] = result
@@ -148,44 +156,46 @@ export class LabelSets {
 
   #free(set: CountedSet): void {
     this.#sets.delete(set.id)
-    const hash = hashLabels(set.labels)
-    const others = (this.#byHash.get(hash) ?? []).filter((other) => other !== set)
-    if (others.length === 0) this.#byHash.delete(hash)
-    else this.#byHash.set(hash, others)
-    for (const label of set.labels) {
-      const uses = (this.#labelUses.get(label.id) ?? 0) - 1
-      if (uses > 0) {
-        this.#labelUses.set(label.id, uses)
-      } else {
-        this.#labelUses.delete(label.id)
-        this.#labels.delete(label.text)
-      }
+    this.#unchain(set)
+    for (const { text } of set.labels) {
+      const label = this.#labels.get(text)
+      if (label !== undefined && --label.uses === 0) this.#labels.delete(text)
     }
+  }
+
+  #unchain(set: CountedSet): void {
+    const hash = hashLabels(set.labels)
+    let before = this.#byHash.get(hash)
+    if (before === set) {
+      if (set.next === undefined) this.#byHash.delete(hash)
+      else this.#byHash.set(hash, set.next)
+      return
+    }
+    while (before !== undefined && before.next !== set) before = before.next
+    if (before !== undefined) before.next = set.next
   }
 
   /** Interns labels in any order; takes the array over. */
   #internLabels(labels: Label[]): number {
-    labels.sort((a, b) => a.id - b.id)
-    let count = 0
-    for (const label of labels) {
-      if (count === 0 || labels[count - 1] !== label) labels[count++] = label
-    }
-    labels.length = count
+    if (labels.length > 1) sortUnique(labels)
     const hash = hashLabels(labels)
-    const candidates = this.#byHash.get(hash)
-    const known = candidates?.find((set) => sameLabels(set.labels, labels))
-    if (known !== undefined) return known.id
+    const first = this.#byHash.get(hash)
+    for (let known = first; known !== undefined; known = known.next) {
+      if (sameLabels(known.labels, labels)) return known.id
+    }
     const set: CountedSet = {
       id: this.#nextSet++,
       labels,
-      fqdnCount: labels.filter((label) => label.kind === 'fqdn').length,
+      fqdnCount: countFqdn(labels),
       cidr: longestCidr(labels),
       references: 0,
+      next: first,
     }
     this.#sets.set(set.id, set)
-    this.#byHash.set(hash, candidates === undefined ? [set] : [...candidates, set])
-    for (const label of labels) {
-      this.#labelUses.set(label.id, (this.#labelUses.get(label.id) ?? 0) + 1)
+    this.#byHash.set(hash, set)
+    for (const { text } of labels) {
+      const label = this.#labels.get(text)
+      if (label !== undefined) label.uses++
     }
     this.#loose.push(set)
     return set.id
@@ -200,21 +210,39 @@ export class LabelSets {
   }
 }
 
-function makeLabel(id: number, text: string): Label {
-  if (text.startsWith('fqdn:')) return { id, text, key: text, kind: 'fqdn', prefix: undefined }
+function makeLabel(id: number, text: string): CountedLabel {
+  const uses = 0
+  if (text.startsWith('fqdn:')) {
+    return { id, text, key: text, kind: 'fqdn', prefix: undefined, uses }
+  }
   if (text.startsWith('cidr:')) {
     const parsed = parsePrefix(text.slice(5))
     invariant(parsed.kind === 'ok', `cidr label ${text} names a prefix`)
-    return { id, text, key: text, kind: 'cidr', prefix: parsed.prefix }
+    return { id, text, key: text, kind: 'cidr', prefix: parsed.prefix, uses }
   }
   const equals = text.indexOf('=')
-  return {
-    id,
-    text,
-    key: equals < 0 ? text : text.slice(0, equals),
-    kind: 'plain',
-    prefix: undefined,
+  const key = equals < 0 ? text : text.slice(0, equals)
+  return { id, text, key, kind: 'plain', prefix: undefined, uses }
+}
+
+/** By number, each once. */
+function sortUnique(labels: Label[]): void {
+  labels.sort(byNumber)
+  let count = 0
+  for (const label of labels) {
+    if (count === 0 || labels[count - 1] !== label) labels[count++] = label
   }
+  if (count < labels.length) labels.length = count
+}
+
+function byNumber(a: Label, b: Label): number {
+  return a.id - b.id
+}
+
+function countFqdn(labels: readonly Label[]): number {
+  let count = 0
+  for (const { kind } of labels) if (kind === 'fqdn') count++
+  return count
 }
 
 /** The label of the longest prefix among the cidr labels. */
@@ -235,5 +263,7 @@ function hashLabels(labels: readonly Label[]): number {
 }
 
 function sameLabels(a: readonly Label[], b: readonly Label[]): boolean {
-  return a.length === b.length && a.every((label, i) => label === b[i])
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
+  return true
 }

@@ -16,7 +16,8 @@ const COMBINATIONS_MAX = 16_384
 
 export class FlatRules {
   readonly #selectors: SelectorCache
-  readonly #flattened = new WeakMap<EndpointRules, Map<string, readonly FlatEntry[]>>()
+  /** By the numbers of the selectors, or of one alone by what the rules say of it: mostly that of its whole rule. */
+  readonly #flattened = new WeakMap<EndpointRules, Map<unknown, readonly FlatEntry[]>>()
 
   constructor(options: { readonly selectors: SelectorCache }) {
     this.#selectors = options.selectors
@@ -26,11 +27,14 @@ export class FlatRules {
   entriesFor(rules: EndpointRules, id: Identity): readonly FlatEntry[] {
     const level = rules.levels.get(id)
     if (level === undefined) return this.entriesOf(rules, this.#selectors.selectorsOf(id))
-    return this.#flatten(rules, `level ${id}`, () => level)
+    return this.#flatten(rules, level, () => level)
   }
 
   /** Entries of an identity that those selectors select. */
   entriesOf(rules: EndpointRules, selectors: readonly Selector[]): readonly FlatEntry[] {
+    const [first] = selectors
+    const only = selectors.length === 1 && first && rules.selectors.get(first)
+    if (only) return this.#flatten(rules, only, () => only)
     const selecting = selectors.filter((selector) => rules.selectors.has(selector))
     const key = selecting.map(({ id }) => id).join(',')
     return this.#flatten(rules, key, () => coveragesOfSelectors(rules, selecting))
@@ -38,7 +42,7 @@ export class FlatRules {
 
   #flatten(
     rules: EndpointRules,
-    key: string,
+    key: unknown,
     coverages: () => readonly Coverage[],
   ): readonly FlatEntry[] {
     let cache = this.#flattened.get(rules)

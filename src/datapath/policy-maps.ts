@@ -5,6 +5,7 @@
 // Learning an address under a known label set never comes here (invariant 3). A new identity costs one
 // look at each endpoint whose policy uses a selector that selects it.
 
+import { FewSet } from '../core/few-set.ts'
 import { ruleId, type EndpointId, type Identity } from '../core/ids.ts'
 import type { Selector, SelectorCache } from '../identity/selector-cache.ts'
 import type { FlatEntry } from '../policy/flatten.ts'
@@ -33,7 +34,7 @@ export class PolicyMaps {
   readonly #entriesMax: number
   readonly #ruleOf: (origins: readonly number[]) => number
   readonly #maps = new Map<EndpointId, EndpointMap>()
-  readonly #users = new Map<Selector, Set<EndpointMap>>()
+  readonly #users = new Map<Selector, FewSet<EndpointMap>>()
   /** Pre-allocated identities that a map at half its size does without until an answer needs them. */
   readonly #leftOut = new Set<Identity>()
   /** Identities that lack entries because a map was full. */
@@ -96,7 +97,7 @@ export class PolicyMaps {
     this.#maps.set(endpoint, map)
     for (const selector of rules.selectors.keys()) {
       const users = this.#users.get(selector)
-      if (users === undefined) this.#users.set(selector, new Set([map]))
+      if (users === undefined) this.#users.set(selector, new FewSet(map))
       else users.add(map)
     }
     const wanted = new Set<Identity>(rules.levels.keys())
@@ -190,9 +191,9 @@ export class PolicyMaps {
     }
   }
 
-  #usersOf(selectors: readonly Selector[]): ReadonlySet<EndpointMap> {
+  #usersOf(selectors: readonly Selector[]): Iterable<EndpointMap> {
     const [only] = selectors
-    if (only !== undefined && selectors.length === 1) return this.#users.get(only) ?? new Set()
+    if (only !== undefined && selectors.length === 1) return this.#users.get(only) ?? []
     const maps = new Set<EndpointMap>()
     for (const selector of selectors) {
       for (const map of this.#users.get(selector) ?? []) maps.add(map)

@@ -6,6 +6,7 @@
 // Cost: a new identity is matched by its labels (one lookup a fqdn label, one a prefix length in use), a
 // new CIDR selector against the distinct cidr labels there are.
 
+import { FewSet } from '../core/few-set.ts'
 import { selectorId, type Identity, type SelectorId } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
 import { containsPrefix, formatPrefix, truncatePrefix, type Prefix } from '../core/ip.ts'
@@ -19,10 +20,12 @@ import { NAMED_LABEL } from './reserved.ts'
 export interface FqdnSelector {
   readonly kind: 'fqdn'
   readonly id: SelectorId
-  /** Canonical selector text; its label is `fqdn:` + text. */
+  /** Canonical selector text. */
   readonly text: string
+  /** What identities carry that it selects: `fqdn:` + text. */
+  readonly label: string
   readonly pattern: Pattern
-  readonly identities: Set<Identity>
+  readonly identities: FewSet<Identity>
 }
 
 export interface CidrSelector {
@@ -32,7 +35,7 @@ export interface CidrSelector {
   readonly text: string
   readonly prefix: Prefix
   readonly except: readonly Prefix[]
-  readonly identities: Set<Identity>
+  readonly identities: FewSet<Identity>
 }
 
 /** Selects what an endpoint learned by asking, in its own scope (`default-egress: allow-named`). */
@@ -40,7 +43,7 @@ export interface NamedSelector {
   readonly kind: 'named'
   readonly id: SelectorId
   readonly text: string
-  readonly identities: Set<Identity>
+  readonly identities: FewSet<Identity>
 }
 
 /** Selects known endpoints and external resources by their labels. */
@@ -50,7 +53,7 @@ export interface EndpointSelector {
   /** `app=a,!tier`; `*` selects every known one. */
   readonly text: string
   readonly selector: LabelSelector
-  readonly identities: Set<Identity>
+  readonly identities: FewSet<Identity>
 }
 
 export type Selector = FqdnSelector | CidrSelector | NamedSelector | EndpointSelector
@@ -76,7 +79,7 @@ export class SelectorCache {
   /** How many CIDR selectors have each prefix length, by family. */
   readonly #lengths = { 4: new Map<number, number>(), 6: new Map<number, number>() }
   readonly #selectorsOf = new Map<Identity, readonly Selector[]>()
-  readonly #identitiesByLabel = new Map<string, Set<Identity>>()
+  readonly #identitiesByLabel = new Map<string, FewSet<Identity>>()
   readonly #byLabels = new LabelSelectors<EndpointSelector>()
   #nextId = 0
 
@@ -98,19 +101,19 @@ export class SelectorCache {
 
   /** The selector that a spec means, without a new reference. */
   find(spec: SelectorSpec): Selector | undefined {
-    return this.#byKey.get(`${spec.kind}:${textOf(spec)}`)?.selector
+    return this.#byKey.get(keyOf(spec.kind, textOf(spec)))?.selector
   }
 
   /** A counted reference; `added` when the selector is new. */
   acquire(spec: SelectorSpec): { readonly selector: Selector; readonly added: boolean } {
     const text = textOf(spec)
-    const key = `${spec.kind}:${text}`
+    const key = keyOf(spec.kind, text)
     const known = this.#byKey.get(key)
     if (known !== undefined) {
       known.references++
       return { selector: known.selector, added: false }
     }
-    const selector = this.#make(spec, text)
+    const selector = this.#make(spec, text, key)
     this.#byKey.set(key, { selector, references: 1 })
     this.#byId.set(selector.id, selector)
     this.#selectExisting(selector)
@@ -119,7 +122,7 @@ export class SelectorCache {
 
   /** Gives a reference back; true when the selector is gone. */
   release(selector: Selector): boolean {
-    const key = `${selector.kind}:${selector.text}`
+    const key = keyOf(selector.kind, selector.text)
     const counted = this.#byKey.get(key)
     invariant(counted !== undefined, `selector ${key} is known`)
     counted.references--
@@ -140,7 +143,7 @@ export class SelectorCache {
     for (const label of this.#sets.get(setId).labels) {
       if (!mayBeSelected(label)) continue
       const peers = this.#identitiesByLabel.get(label.text)
-      if (peers === undefined) this.#identitiesByLabel.set(label.text, new Set([id]))
+      if (peers === undefined) this.#identitiesByLabel.set(label.text, new FewSet(id))
       else peers.add(id)
     }
     const selectors = this.selectorsFor(setId)
@@ -159,7 +162,8 @@ export class SelectorCache {
     }
     this.#addCidrSelectors(set, selectors)
     selectors.push(...this.#byLabels.selectorsFor(set))
-    return selectors
+    // As long as it is: what is pushed to keeps room for more.
+    return selectors.slice()
   }
 
   /** Forgets an identity that went out of use. */
@@ -178,33 +182,33 @@ export class SelectorCache {
     return this.#selectorsOf.get(id) ?? []
   }
 
-  #make(spec: SelectorSpec, text: string): Selector {
-    const base = { id: selectorId(this.#nextId++), text, identities: new Set<Identity>() }
+  #make(spec: SelectorSpec, text: string, key: string): Selector {
+    const id = selectorId(this.#nextId++)
+    const identities = new FewSet<Identity>()
     if (spec.kind === 'fqdn') {
-      const selector: FqdnSelector = { ...base, kind: 'fqdn', pattern: spec.pattern }
-      this.#byLabel.set(labelOf(selector), selector)
+      const { kind, pattern } = spec
+      // The key is its label, too.
+      const selector: FqdnSelector = { kind, id, text, label: key, pattern, identities }
+      this.#byLabel.set(key, selector)
       return selector
     }
     if (spec.kind === 'named') {
-      const selector: NamedSelector = { ...base, kind: 'named' }
+      const selector: NamedSelector = { kind: spec.kind, id, text, identities }
       this.#byLabel.set(labelOf(selector), selector)
       return selector
     }
     if (spec.kind === 'endpoints') {
-      const selector: EndpointSelector = { ...base, kind: 'endpoints', selector: spec.selector }
+      const { kind, selector: labels } = spec
+      const selector: EndpointSelector = { kind, id, text, selector: labels, identities }
       this.#byLabels.add(selector)
       return selector
     }
-    const selector: CidrSelector = {
-      ...base,
-      kind: 'cidr',
-      prefix: spec.prefix,
-      except: spec.except,
-    }
-    const key = formatPrefix(spec.prefix)
-    this.#cidrByPrefix.set(key, [...(this.#cidrByPrefix.get(key) ?? []), selector])
-    const lengths = this.#lengths[spec.prefix.family]
-    lengths.set(spec.prefix.length, (lengths.get(spec.prefix.length) ?? 0) + 1)
+    const { kind, prefix, except } = spec
+    const selector: CidrSelector = { kind, id, text, prefix, except, identities }
+    const place = formatPrefix(prefix)
+    this.#cidrByPrefix.set(place, [...(this.#cidrByPrefix.get(place) ?? []), selector])
+    const lengths = this.#lengths[prefix.family]
+    lengths.set(prefix.length, (lengths.get(prefix.length) ?? 0) + 1)
     return selector
   }
 
@@ -254,7 +258,7 @@ export class SelectorCache {
     }
   }
 
-  #select(selector: Selector, identities: ReadonlySet<Identity> | undefined): void {
+  #select(selector: Selector, identities: Iterable<Identity> | undefined): void {
     for (const id of identities ?? []) {
       selector.identities.add(id)
       this.#selectorsOf.set(id, [...(this.#selectorsOf.get(id) ?? []), selector])
@@ -275,7 +279,12 @@ function selectsCidr(selector: CidrSelector, label: Prefix): boolean {
 }
 
 function labelOf(selector: FqdnSelector | NamedSelector): string {
-  return selector.kind === 'named' ? NAMED_LABEL : `fqdn:${selector.text}`
+  return selector.kind === 'named' ? NAMED_LABEL : selector.label
+}
+
+/** Of a selector by name its label. */
+function keyOf(kind: Selector['kind'], text: string): string {
+  return `${kind}:${text}`
 }
 
 function textOf(spec: SelectorSpec): string {

@@ -4,6 +4,7 @@
 //
 // An identity is filed under the first of its fqdn labels, so that a search sees each candidate once and no others.
 
+import { FewSet } from '../core/few-set.ts'
 import type { Identity } from '../core/ids.ts'
 import type { Label, LabelSets } from '../core/labels.ts'
 
@@ -17,7 +18,7 @@ export interface Candidate {
 
 export class StandIns<Entry extends Candidate> {
   readonly #sets: LabelSets
-  readonly #byFirst = new Map<number, Set<Entry>>()
+  readonly #byFirst = new Map<number, FewSet<Entry>>()
 
   constructor(options: { readonly labelSets: LabelSets }) {
     this.#sets = options.labelSets
@@ -27,7 +28,7 @@ export class StandIns<Entry extends Candidate> {
     const first = this.#firstOf(entry)
     if (first === undefined) return
     const known = this.#byFirst.get(first)
-    if (known === undefined) this.#byFirst.set(first, new Set([entry]))
+    if (known === undefined) this.#byFirst.set(first, new FewSet(entry))
     else known.add(entry)
   }
 

@@ -48,7 +48,7 @@ export class SelectorLabels implements NameLabeller {
   /** Makes names that the selector matches carry its label; nothing when they do. */
   ensure(selector: FqdnSelector): void {
     if (this.#given.has(selector.id)) return
-    const set = this.#sets.intern([`fqdn:${selector.text}`])
+    const set = this.#sets.intern([selector.label])
     const [label] = this.#sets.get(set).labels
     invariant(label !== undefined, 'a selector has a label')
     this.#sets.retain(set)

@@ -109,7 +109,8 @@ test('SelectorCache selects by labels alone, whichever came first, selector or i
     }
     for (const [spec, selector] of selectors) {
       const expected = [...identities].filter(([, labels]) => selectsNaively(spec, labels))
-      assert.deepEqual(selector.identities, new Set(expected.map(([id]) => id)), selector.text)
+      const found = new Set(selector.identities)
+      assert.deepEqual(found, new Set(expected.map(([id]) => id)), selector.text)
     }
     for (const [id, labels] of identities) {
       const expected = [...selectors].filter(([spec]) => selectsNaively(spec, labels))

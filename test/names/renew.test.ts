@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endpointId, selectorId } from '../../src/core/ids.ts'
+import { FewSet } from '../../src/core/few-set.ts'
+import { endpointId, selectorId, type Identity } from '../../src/core/ids.ts'
 import { hashOctets, type NameResult, parseName } from '../../src/core/name.ts'
 import { parseMatchPattern } from '../../src/policy/pattern.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
@@ -70,7 +71,9 @@ test('NameCache.renew leaves a name with labels of other selectors to learn', ()
   assert.ok(parsed.kind === 'ok')
   const { pattern } = parsed
   const id = selectorId(999)
-  node.core.selectorLabels.ensure({ kind: 'fqdn', id, text: 'a.x', pattern, identities: new Set() })
+  const identities = new FewSet<Identity>()
+  const selector = { id, text: 'a.x', label: 'fqdn:a.x', pattern, identities }
+  node.core.selectorLabels.ensure({ kind: 'fqdn', ...selector })
   assert.equal(find(node, 'a.x'), 0)
 })
 

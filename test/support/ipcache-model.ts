@@ -250,7 +250,7 @@ export class IpCacheModel {
     const { entries, selected, numbers } = seen
     assert.equal(this.node.recorder.prefixes.size, entries)
     for (const [text, ids] of selected)
-      assert.deepEqual(this.#selectors.get(text)?.identities, ids, text)
+      assert.deepEqual(new Set(this.#selectors.get(text)?.identities), ids, text)
     assert.equal(this.node.core.allocator.inUse, numbers.size)
     assert.deepEqual(this.node.differences(), [])
     checkNameCounts(this.node, [...this.#pairs.values()])
