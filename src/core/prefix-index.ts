@@ -24,13 +24,13 @@ export class PrefixIndex {
     this.octets = new Uint8Array(rows * 16)
     this.lengths = new Uint8Array(rows)
     this.families = new Uint8Array(rows)
-    this.#index = new HashIndex(options.capacity, this)
+    this.#index = new HashIndex(options.capacity, this, count)
   }
 
   /** The row of a prefix, 0 when there is none. The 16 octets at `offset` have zeros behind `length`. */
   find(family: Family, octets: Uint8Array, offset: number, length: number): number {
     const hash = hashPrefix(family, octets, offset, length)
-    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
       const row = this.#index.row(at)
       if (row === 0 || this.#equals(row, family, octets, offset, length)) return row
     }

@@ -160,7 +160,7 @@ export class FlowTally {
   }
 
   #find(number: number, hash: number, detail: string): number {
-    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
       const row = this.#index.row(at)
       if (row === 0 || (this.#hashes[row] === hash && this.#isRow(row, number, detail))) return row
     }

@@ -29,7 +29,7 @@ export class ScopedRows implements RowHasher {
     this.first = new Int32Array(rows)
     this.next = new Int32Array(rows)
     this.#previous = new Int32Array(rows)
-    this.#index = new HashIndex(options.capacity, this)
+    this.#index = new HashIndex(options.capacity, this, options.rows)
   }
 
   get count(): number {
@@ -43,7 +43,7 @@ export class ScopedRows implements RowHasher {
   /** The row of an endpoint's view over a node's row, 0 when there is none. */
   find(scope: number, base: number): number {
     const hash = hashPair(scope, base)
-    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
       const row = this.#index.row(at)
       if (row === 0 || (this.scope[row] === scope && this.base[row] === base)) return row
     }

@@ -55,7 +55,7 @@ export class Contacts implements RowHasher {
 
   #find(endpoint: number, prefix: number): number {
     const hash = hashPair(endpoint, prefix)
-    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
       const row = this.#index.row(at)
       if (row === 0 || (this.prefix[row] === prefix && this.endpoint[row] === endpoint)) return row
     }

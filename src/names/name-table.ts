@@ -37,7 +37,7 @@ export class NameTable {
 
   /** The row of a lower-case wire name with its hash (core/name.ts), 0 when unknown. */
   find(wire: Uint8Array, offset: number, length: number, hash: number): number {
-    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
       const row = this.#index.row(at)
       if (row === 0 || this.#equals(row, wire, offset, length)) return row
     }

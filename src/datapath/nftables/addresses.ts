@@ -55,7 +55,7 @@ export class AddressTable {
   /** The row of an address, 0 when there is none. */
   find(scope: number, family: Family, octets: Uint8Array, offset: number): number {
     const hash = hashOf(scope, family, octets, offset)
-    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
       const row = this.#index.row(at)
       if (row === 0 || this.#equals(row, scope, family, octets, offset)) return row
     }
