@@ -61,9 +61,10 @@ export class PairRows {
     this.#sets = labelSets
     this.names = new NameTable({ capacity })
     const prefixCapacity = ipcache.prefixes.slots.capacity
-    this.mappings = new MappingTable({ capacity, prefixCapacity })
-    this.uses = new UseTable({ capacity })
-    this.pairs = new PairTable({ capacity })
+    const { firstMapping, firstUse } = this.names
+    this.mappings = new MappingTable({ capacity, prefixCapacity, firstOfName: firstMapping })
+    this.uses = new UseTable({ capacity, firstOfName: firstUse })
+    this.pairs = new PairTable({ capacity, firstOfMapping: this.mappings.firstPair })
     this.contacts = new Contacts({ capacity })
     this.#heldPairs = new BatchMarks({ capacity })
     this.#heldUses = new BatchMarks({ capacity })
@@ -123,12 +124,11 @@ export class PairRows {
       this.#ipcache.dropRow(prefix)
       return this.labels.relabelMapping(known) ? known : 0
     }
-    const row = this.mappings.add(name, prefix, this.names.firstMapping[name]!)
+    const row = this.mappings.add(name, prefix)
     if (row === 0) {
       this.#ipcache.dropRow(prefix)
       return 0
     }
-    this.names.firstMapping[name] = row
     this.names.mappings[name]!++
     this.mappings.guarded[row] = this.#guard?.levelOf(family, octets, offset) ?? UNGUARDED
     if (this.labels.relabelMapping(row)) return row
@@ -139,11 +139,10 @@ export class PairRows {
   /** A pair that is not known yet, with a grace of so many seconds and no time to live; 0 when a table is full. */
   addPair(mapping: number, endpoint: EndpointId, now: number, grace: number): number {
     const { mappings, pairs } = this
-    const row = pairs.add(mapping, endpoint, mappings.firstPair[mapping]!)
+    const row = pairs.add(mapping, endpoint)
     if (row === 0) return 0
     pairs.liveUntil[row] = NEVER
     pairs.grace[row] = grace
-    mappings.firstPair[mapping] = row
     const use = this.#holdUse(endpoint, mappings.name[mapping]!, now)
     this.uses.firstPair[use] = pairs.linkToUse(row, use, this.uses.firstPair[use]!)
     this.uses.pairs[use]!++
@@ -169,22 +168,20 @@ export class PairRows {
 
   /** Takes a pair away; its mapping stays. */
   removePair(pair: number): void {
-    const { pairs, uses, names, mappings } = this
+    const { pairs, uses } = this
     const fact = pairs.fact[pair]!
     if (fact !== 0) this.labels.dropFact(pair, fact)
     if (pairs.connected[pair] !== 0) this.setConnected(pair, false, 0)
     this.orders.remove(pair)
-    const mapping = pairs.mapping[pair]!
     const use = pairs.use[pair]!
     uses.firstPair[use] = pairs.unlinkFromUse(pair, uses.firstPair[use]!)
     this.#heldPairs.clear(pair)
     if (--uses.pairs[use]! === 0) {
       this.wildcards.leave(use)
       this.#heldUses.clear(use)
-      const name = mappings.name[mapping]!
-      names.firstUse[name] = uses.remove(use, names.firstUse[name]!)
+      uses.remove(use)
     }
-    mappings.firstPair[mapping] = pairs.remove(pair, mappings.firstPair[mapping]!)
+    pairs.remove(pair)
   }
 
   /** Takes a mapping away that has no pairs, and then its name. */
@@ -196,7 +193,7 @@ export class PairRows {
     this.onMappingGone(mapping, this.mappings.nextOfPrefix[mapping]!)
     if (fact !== 0) this.#ipcache.removeFact(fact)
     this.mappings.fact[mapping] = 0
-    this.names.firstMapping[name] = this.mappings.remove(mapping, this.names.firstMapping[name]!)
+    this.mappings.remove(mapping)
     this.names.mappings[name]!--
     this.#ipcache.dropRow(prefix)
     this.dropIdleName(name)
@@ -213,8 +210,7 @@ export class PairRows {
     const { uses, names } = this
     const known = uses.find(endpoint, name)
     if (known !== 0) return known
-    const use = uses.add(endpoint, name, names.firstUse[name]!)
-    names.firstUse[name] = use
+    const use = uses.add(endpoint, name)
     uses.asked[use] = now
     this.wildcards.join(use, names.labels[name]!)
     return use

@@ -1,6 +1,7 @@
 // Pairs (mapping, endpoint): which endpoint learned which address by which name, and until when. Linked
 // twice: by mapping, to see whether anyone still has it, and by use (endpoint, name), so that a name that an endpoint
-// forgets costs its own pairs and nobody else's. A pair whose endpoint has a view of its own holds the fact there.
+// forgets costs its own pairs and nobody else's. A pair whose endpoint has a view of its own holds the fact there. The first pair
+// of a mapping is found from the mapping and stands in no index: most have no other.
 // Typed arrays, about 50 octets a pair.
 
 import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
@@ -14,6 +15,8 @@ export class PairTable implements RowHasher {
   readonly liveUntil: Int32Array
   /** Ticks from then until it may go. */
   readonly grace: Int32Array
+  /** First pair of each mapping. */
+  readonly #firstOfMapping: Int32Array
   readonly nextOfMapping: Int32Array
   /** Fact in the endpoint's own scope, 0 when there is none. */
   readonly fact: Int32Array
@@ -27,12 +30,14 @@ export class PairTable implements RowHasher {
   readonly #previousOfUse: Int32Array
   readonly #index: HashIndex
 
-  constructor(options: { readonly capacity: number }) {
+  /** `firstOfMapping`: the mappings' column, which is written here. */
+  constructor(options: { readonly capacity: number; readonly firstOfMapping: Int32Array }) {
     const rows = options.capacity + 1
     this.slots = new Slots(options.capacity)
     this.mapping = new Int32Array(rows)
     this.endpoint = new Int32Array(rows)
     this.liveUntil = new Int32Array(rows)
+    this.#firstOfMapping = options.firstOfMapping
     this.nextOfMapping = new Int32Array(rows)
     this.grace = new Int32Array(rows)
     this.fact = new Int32Array(rows)
@@ -45,38 +50,51 @@ export class PairTable implements RowHasher {
   }
 
   find(mapping: number, endpoint: number): number {
+    const first = this.#firstOfMapping[mapping]!
+    if (first === 0 || this.endpoint[first] === endpoint) return first
+    if (this.nextOfMapping[first] === 0) return 0
     const hash = hashPair(mapping, endpoint)
-    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
       const row = this.#index.row(at)
       if (row === 0 || (this.mapping[row] === mapping && this.endpoint[row] === endpoint))
         return row
     }
   }
 
-  /** Adds an unknown pair in front of its mapping's list; 0 when full. */
-  add(mapping: number, endpoint: number, firstOfMapping: number): number {
+  /** Adds an unknown pair; 0 when full. */
+  add(mapping: number, endpoint: number): number {
     const row = this.slots.take()
     if (row === 0) return 0
     this.mapping[row] = mapping
     this.endpoint[row] = endpoint
-    put(this.nextOfMapping, row, firstOfMapping)
     this.connected[row] = 0
     put(this.lastConnected, row, 0)
-    this.#index.insert(hashPair(mapping, endpoint), row)
+    const first = this.#firstOfMapping[mapping]!
+    put(this.nextOfMapping, row, first === 0 ? 0 : this.nextOfMapping[first]!)
+    if (first === 0) {
+      this.#firstOfMapping[mapping] = row
+    } else {
+      this.nextOfMapping[first] = row
+      this.#index.insert(this.hashOfRow(row), row)
+    }
     return row
   }
 
-  /** Removes a pair; returns the first of its mapping's list afterwards. */
-  remove(row: number, firstOfMapping: number): number {
-    this.#index.remove(row)
+  remove(row: number): void {
+    const mapping = this.mapping[row]!
     const next = this.nextOfMapping[row]!
+    const first = this.#firstOfMapping[mapping]!
+    if (first === row) {
+      if (next !== 0) this.#index.remove(next)
+      this.#firstOfMapping[mapping] = next
+    } else {
+      this.#index.remove(row)
+      let before = first
+      while (this.nextOfMapping[before] !== row) before = this.nextOfMapping[before]!
+      this.nextOfMapping[before] = next
+    }
     this.mapping[row] = 0
     this.slots.free(row)
-    if (firstOfMapping === row) return next
-    let before = firstOfMapping
-    while (this.nextOfMapping[before] !== row) before = this.nextOfMapping[before]!
-    this.nextOfMapping[before] = next
-    return firstOfMapping
   }
 
   isUsed(row: number): boolean {
