@@ -5,9 +5,9 @@
 import { endpointId } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
 import { hashOctets, NAME_OCTETS_MAX } from '../core/name.ts'
-import { sameOctets } from '../dns/wire.ts'
 import type { NameCache } from '../names/name-cache.ts'
 import type { PairLedger } from '../names/pair-ledger.ts'
+import { NONE, ParkedAddresses } from './parked-addresses.ts'
 import type { SavedPairs } from './saved-state.ts'
 
 export interface ParkedPairsOptions {
@@ -24,9 +24,7 @@ export interface ParkedPairsOptions {
 export class ParkedPairs {
   readonly counters = { restored: 0, withoutEndpoint: 0, overBound: 0 }
   readonly #to: ParkedPairsOptions
-  /** First row (plus 1) of each bucket of addresses, and the next of the same bucket. */
-  readonly #heads: Int32Array
-  readonly #next: Int32Array
+  readonly #addresses: ParkedAddresses
   readonly #isTaken: Uint8Array
   readonly #address = new Uint8Array(16)
   readonly #name = { wire: new Uint8Array(NAME_OCTETS_MAX), length: 0, hash: 0 }
@@ -35,16 +33,8 @@ export class ParkedPairs {
 
   constructor(options: ParkedPairsOptions) {
     this.#to = options
-    const { saved } = options
-    const buckets = 2 ** Math.ceil(Math.log2(Math.max(8, saved.count)))
-    this.#heads = new Int32Array(buckets)
-    this.#next = new Int32Array(saved.count)
-    this.#isTaken = new Uint8Array(saved.count)
-    for (let row = 0; row < saved.count; row++) {
-      const bucket = this.#bucket(saved.family(row), saved.octets(row), saved.addressAt(row))
-      this.#next[row] = this.#heads[bucket]!
-      this.#heads[bucket] = row + 1
-    }
+    this.#addresses = new ParkedAddresses(options.saved)
+    this.#isTaken = new Uint8Array(options.saved.count)
   }
 
   /** Whether what is learned now is what was parked. */
@@ -59,33 +49,27 @@ export class ParkedPairs {
 
   /** Brings back all that is parked of an address. */
   claim(family: Family, octets: Uint8Array, offset: number): void {
-    if (this.#isClaiming) return
-    this.#isClaiming = true
-    const { saved, ledger } = this.#to
-    if (ledger !== undefined) ledger.isRestoring = true
-    const first = this.#heads[this.#bucket(family, octets, offset)]!
-    for (let row = first - 1; row >= 0; row = this.#next[row]! - 1) {
-      if (this.#isTaken[row] === 1 || saved.family(row) !== family) continue
-      const size = widthOf(family) >> 3
-      if (sameOctets(saved.octets(row), saved.addressAt(row), octets, offset, size)) {
-        this.#restore(row)
-      }
-    }
-    if (ledger !== undefined) ledger.isRestoring = false
-    this.#isClaiming = false
+    if (!this.#isClaiming) this.#bringBack(this.#addresses.first(family, octets, offset))
   }
 
-  /** Brings back the next ones, `rows` at most; true when none is left. */
+  /** Brings back the next ones, `rows` at most but for what else is known of the last one's address; true when none is left. */
   step(rows: number): boolean {
-    const { saved } = this.#to
-    const end = Math.min(saved.count, this.#at + rows)
-    while (this.#at < end) {
-      const row = this.#at++
-      if (this.#isTaken[row] === 0) {
-        this.claim(saved.family(row), saved.octets(row), saved.addressAt(row))
-      }
-    }
-    return this.#at === saved.count
+    const { count } = this.#to.saved
+    const end = Math.min(count, this.#at + rows)
+    // Whose address came back has none before it.
+    while (this.#at < end) this.#bringBack(this.#at++)
+    return this.#at === count
+  }
+
+  /** Brings back the pairs of an address, given the first; nothing when that is done. */
+  #bringBack(first: number): void {
+    if (first === NONE || this.#isTaken[first] === 1) return
+    const { ledger } = this.#to
+    this.#isClaiming = true
+    if (ledger !== undefined) ledger.isRestoring = true
+    for (let row = first; row !== NONE; row = this.#addresses.next(row)) this.#restore(row)
+    if (ledger !== undefined) ledger.isRestoring = false
+    this.#isClaiming = false
   }
 
   #restore(row: number): void {
@@ -121,9 +105,5 @@ export class ParkedPairs {
     )
     if (taught === 0) this.counters.overBound++
     else this.counters.restored++
-  }
-
-  #bucket(family: Family, octets: Uint8Array, offset: number): number {
-    return hashOctets(octets, offset, widthOf(family) >> 3) & (this.#heads.length - 1)
   }
 }

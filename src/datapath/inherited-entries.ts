@@ -5,9 +5,7 @@
 import { HashIndex } from '../core/hash-index.ts'
 import type { Identity } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
-import { hashOctets } from '../core/name.ts'
-import { sameOctets } from '../dns/wire.ts'
-import type { PrefixBatch } from './prefix-batch.ts'
+import { prefixHash, type PrefixBatch } from './prefix-batch.ts'
 
 export class InheritedEntries {
   readonly batch: PrefixBatch
@@ -19,12 +17,8 @@ export class InheritedEntries {
     this.batch = batch
     this.#left = batch.count
     this.#isTaken = new Uint8Array(batch.count)
-    this.#index = new HashIndex(batch.count, {
-      hashOfRow: (row) => hashOctets(batch.octets(row - 1), 0, 16),
-    })
-    for (let i = 0; i < batch.count; i++) {
-      this.#index.insert(hashOctets(batch.octets(i), 0, 16), i + 1)
-    }
+    this.#index = new HashIndex(batch.count, { hashOfRow: (row) => batch.hash(row - 1) })
+    for (let i = 0; i < batch.count; i++) this.#index.insert(batch.hash(i), i + 1)
   }
 
   /** Entries that nobody took. */
@@ -66,13 +60,13 @@ export class InheritedEntries {
   /** The entry of a prefix that nobody took, negative when there is none. */
   find(scope: number, family: Family, octets: Uint8Array, offset: number, length: number): number {
     const { batch } = this
-    const hash = hashOctets(octets, offset, 16)
-    for (let at = this.#index.start(hash); ; at = this.#index.next(at)) {
+    const hash = prefixHash(scope, family, octets, offset)
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
       const entry = this.#index.row(at) - 1
       if (entry < 0) return -1
       if (this.#isTaken[entry] === 1 || batch.length(entry) !== length) continue
       if (batch.scope(entry) !== scope || batch.family(entry) !== family) continue
-      if (sameOctets(batch.octets(entry), 0, octets, offset, 16)) return entry
+      if (batch.hasOctets(entry, octets, offset)) return entry
     }
   }
 }

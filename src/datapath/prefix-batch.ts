@@ -6,9 +6,12 @@
 // address. Value, 8 octets: identity (u32, host order), class (u32, host order).
 
 import { endianness } from 'node:os'
+import { hashPair } from '../core/hash-index.ts'
 import { identity, type Identity } from '../core/ids.ts'
-import type { Family, Prefix } from '../core/ip.ts'
+import { widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { formatPrefix } from '../core/ip-text.ts'
+import { hashOctets } from '../core/name.ts'
+import { sameOctets } from '../dns/wire.ts'
 
 export const PREFIX_KEY_SIZE = 28
 export const PREFIX_VALUE_SIZE = 8
@@ -72,18 +75,13 @@ export class PrefixBatch {
     this.#count++
   }
 
-  /** Adds an entry from kernel-layout key and value octets. */
-  addRaw(key: Uint8Array, keyOffset: number, value: Uint8Array, valueOffset: number): void {
-    const at = this.#count * PREFIX_KEY_SIZE
-    if (at === this.#keys.length) this.#grow()
-    this.#keys.set(key.subarray(keyOffset, keyOffset + PREFIX_KEY_SIZE), at)
-    const target = new Uint8Array(
-      this.#values.buffer,
-      this.#count * PREFIX_VALUE_SIZE,
-      PREFIX_VALUE_SIZE,
-    )
-    target.set(value.subarray(valueOffset, valueOffset + PREFIX_VALUE_SIZE))
-    this.#count++
+  /** Adds the first `count` entries of kernel-layout keys and values. */
+  addAll(keys: Uint8Array, values: Uint8Array, count: number): void {
+    while ((this.#count + count) * PREFIX_KEY_SIZE > this.#keys.length) this.#grow()
+    this.#keys.set(keys.subarray(0, count * PREFIX_KEY_SIZE), this.#count * PREFIX_KEY_SIZE)
+    const octets = new Uint8Array(this.#values.buffer)
+    octets.set(values.subarray(0, count * PREFIX_VALUE_SIZE), this.#count * PREFIX_VALUE_SIZE)
+    this.#count += count
   }
 
   #grow(): void {
@@ -94,6 +92,17 @@ export class PrefixBatch {
     this.#keys = keys
     this.#keyView = new DataView(keys.buffer)
     this.#values = values
+  }
+
+  /** `prefixHash` of an entry. */
+  hash(index: number): number {
+    const at = index * PREFIX_KEY_SIZE + 12
+    return prefixHash(this.scope(index), this.family(index), this.#keys, at)
+  }
+
+  /** Whether the 16 octets at `offset` are the entry's. */
+  hasOctets(index: number, octets: Uint8Array, offset: number): boolean {
+    return sameOctets(this.#keys, index * PREFIX_KEY_SIZE + 12, octets, offset, 16)
   }
 
   /** 0: the node's; else the endpoint whose own entry it is. */
@@ -135,4 +144,14 @@ export class PrefixBatch {
   format(index: number): string {
     return formatPrefix(this.prefix(index))
   }
+}
+
+/** Hash of a prefix in a scope, the same for all lengths. The 16 octets at `offset` have zeros behind the length. */
+export function prefixHash(
+  scope: number,
+  family: Family,
+  octets: Uint8Array,
+  offset: number,
+): number {
+  return hashPair(hashOctets(octets, offset, widthOf(family) >> 3), scope)
 }

@@ -58,25 +58,38 @@ function* readParts(maps: KernelMaps, isPaused: boolean): Slices<DatapathDump> {
 function* readPrefixes(map: KernelMap, isPaused: boolean): Slices<PrefixBatch> {
   for (let pass = 1; ; pass++) {
     const prefixes = new PrefixBatch()
-    const isWhole = yield* eachEntry(map, isPaused && pass <= PASSES, (keys, key, values, value) =>
-      prefixes.addRaw(keys, key, values, value),
+    const isWhole = yield* eachSlice(map, isPaused && pass <= PASSES, (keys, values, count) =>
+      prefixes.addAll(keys, values, count),
     )
     if (isWhole) return prefixes
   }
 }
 
-type Visit = Parameters<KernelMap['forEach']>[0]
-
 /** Visits each entry; false: the map began again. */
-function* eachEntry(map: KernelMap, isPaused: boolean, visit: Visit): Slices<boolean> {
+function* eachEntry(
+  map: KernelMap,
+  isPaused: boolean,
+  visit: Parameters<KernelMap['forEach']>[0],
+): Slices<boolean> {
   const { keySize, valueSize } = map
+  return yield* eachSlice(map, isPaused, (keys, values, count) => {
+    for (let i = 0; i < count; i++) visit(keys, i * keySize, values, i * valueSize)
+  })
+}
+
+/** Visits the entries a slice at a time, keys and values one behind the other; false: the map began again. */
+function* eachSlice(
+  map: KernelMap,
+  isPaused: boolean,
+  visit: (keys: Uint8Array, values: Uint8Array, count: number) => void,
+): Slices<boolean> {
   const reader = map.reader()
   let first: Uint8Array | undefined
   while (!reader.done) {
     const count = reader.read(isPaused ? SLICE : WHOLE)
     if (count > 0 && first !== undefined && isAt(reader.keys, first)) return false
-    if (count > 0) first ??= reader.keys.slice(0, keySize)
-    for (let i = 0; i < count; i++) visit(reader.keys, i * keySize, reader.values, i * valueSize)
+    if (count > 0) first ??= reader.keys.slice(0, map.keySize)
+    visit(reader.keys, reader.values, count)
     if (isPaused) yield undefined
   }
   return true
