@@ -2,7 +2,7 @@
 // policy test.
 
 import { parseAddress } from '../../core/ip.ts'
-import { parseName } from '../../core/name.ts'
+import { parseName, type NameResult } from '../../core/name.ts'
 import { SCTP, TCP, UDP } from '../../core/protocol.ts'
 import { parseSocketAddress, SOCKET_ADDRESS_FORM } from '../../core/socket-address.ts'
 import type { Question } from './explanation.ts'
@@ -34,7 +34,7 @@ function readAsk(ask: string, { server, name, address, port }: QuestionTexts): Q
   const beside = name !== undefined ? 'name' : address !== undefined ? 'address' : undefined
   const other = beside ?? (port !== undefined ? 'port' : undefined)
   if (other !== undefined) return bad(other, 'can not stand beside ask')
-  const parsed = parseName(ask)
+  const parsed = readName(ask)
   if (parsed.kind === 'bad') return bad('ask', `found ${quoted(ask)}: ${parsed.reason}`)
   if (server === undefined) return { kind: 'ok', question: { kind: 'ask', name: parsed.name } }
   const at = parseSocketAddress(server)
@@ -62,9 +62,20 @@ function readConnect({ server, name, address, port }: QuestionTexts): QuestionRe
   }
   const where = at === undefined ? {} : { address: at }
   if (name === undefined) return { kind: 'ok', question: { ...question, ...where } }
-  const parsed = parseName(name)
+  const parsed = readName(name)
   if (parsed.kind === 'bad') return bad('name', `found ${quoted(name)}: ${parsed.reason}`)
   return { kind: 'ok', question: { ...question, ...where, name: parsed.name } }
+}
+
+/** A name alone: what an address of a page has besides, or a pattern, could be one on the wire but is hardly meant. */
+function readName(text: string): NameResult {
+  const [odd] = /[^a-z0-9._\\-]/i.exec(text.replace(/\\(?:\d{3}|.)/g, '')) ?? []
+  if (odd === undefined || odd.charCodeAt(0) > 0x7e) return parseName(text)
+  const octet = String(odd.charCodeAt(0)).padStart(3, '0')
+  const remedy =
+    odd === '*' ? 'a name instead of a pattern' : 'the name alone, without scheme, port and path'
+  const reason = `character ${quoted(odd)}: write ${remedy}; an octet that is meant so is written \\${octet}`
+  return { kind: 'bad', reason }
 }
 
 /** `443/TCP`; TCP when no protocol is named. */
