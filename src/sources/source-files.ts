@@ -7,6 +7,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
 import type { PlacedPath } from '../config/config.ts'
 import { readTextFile } from '../config/files.ts'
+import { letYoungGrow } from '../native/young-generation.ts'
 import { Proposal, type ProposalOptions } from './proposal.ts'
 import { pathFaults, scanFiles, signatureOf } from './scan-files.ts'
 import { SettledFiles } from './settled-files.ts'
@@ -47,6 +48,9 @@ export interface Giving {
   readonly undo: () => void
 }
 
+/** Characters read in one look, of which what is made takes some ten times as much. */
+const MUCH = 2 ** 20
+
 export class SourceFiles<Item> {
   readonly #options: SourceFilesOptions<Item>
   readonly #settled = new SettledFiles()
@@ -54,6 +58,8 @@ export class SourceFiles<Item> {
   /** Files that were broken at the start. */
   readonly #stoodIn = new Set<string>()
   #isStarting = false
+  /** Characters read in this look. */
+  #length = 0
   #isHeard = true
   /** Files that say nothing at all. */
   readonly #empty = new Set<string>()
@@ -123,6 +129,7 @@ export class SourceFiles<Item> {
     this.#isHeard = scan.isWhole
     this.#settled.accept(scan)
     this.#isStarting = true
+    this.#length = 0
     for (const path of scan.files.keys()) this.#read(path)
     this.#isStarting = false
     this.#proposal.propose()
@@ -143,6 +150,7 @@ export class SourceFiles<Item> {
   poll(): boolean {
     const { paths, clock } = this.#options
     const scan = scanFiles(paths)
+    this.#length = 0
     this.#isHeard = scan.isWhole
     const settled = this.#settled.look(scan, clock.now())
     const lost = this.#settled.lostFolders(scan)
@@ -216,6 +224,8 @@ export class SourceFiles<Item> {
     const before = this.#proposal.drafts.get(path)
     const digest = read.kind === 'ok' ? digestOf(read.text) : 'unreadable'
     if (before?.digest === digest && digest !== 'unreadable') return false
+    if (read.kind === 'ok') this.#length += read.text.length
+    if (this.#length > MUCH) letYoungGrow()
     const { items, faults } =
       read.kind === 'ok'
         ? this.#options.parse(read.text, path)

@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const ROUNDS = 3
 const LIMIT_MB = 90
 /** As in bin/namegate. */
-const FLAGS = ['--max-semi-space-size=1']
+const FLAGS = ['--max-semi-space-size=16']
 
 async function residentOf(main: string, folder: string): Promise<number> {
   const config = join(folder, 'namegate.yaml')

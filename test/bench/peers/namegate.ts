@@ -96,7 +96,7 @@ async function startNamegate(
   const child =
     profile === undefined
       ? stage.start(release.command, args, { NO_COLOR: '1' })
-      : stage.start(process.execPath, ['--max-semi-space-size=1', ...profile, main, ...args])
+      : stage.start(process.execPath, ['--max-semi-space-size=16', ...profile, main, ...args])
   const stop = async () => {
     child.kill('SIGTERM')
     if ((await child.ended(10_000)) === undefined) await child.stop()
