@@ -23,7 +23,8 @@ Options:
   --config FILE     accepted, not used
   -h, --help        this text
 
-Exit codes: 0 no faults, 1 faults found, 2 wrong use.
+Exit codes: 0 no faults, 1 faults found, 2 wrong use. Whether there are faults is what this command is asked; to commands that are
+asked another thing of the files (explain, test, lint, suggest, run) faults are invalid input, 2.
 
 Examples:
   namegate policy check config/policies

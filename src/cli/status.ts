@@ -58,10 +58,7 @@ function formatStatus(status: Fields): string {
       'policy',
       `${status['policies'] === 1 ? '1 policy' : `${textOf(status['policies'])} policies`}, revision ${textOf(status['policyRevision'])} desired, ${textOf(status['realizedRevision'])} realized`,
     ],
-    [
-      'endpoints',
-      `${textOf(endpoints['known'])} known, ${textOf(endpoints['enforcing'])} enforcing`,
-    ],
+    ['endpoints', `${textOf(endpoints['known'])} known, ${formatEnforcing(endpoints, datapath)}`],
     ['listeners', textOf(status['listeners'])],
     ...(typeof status['interception'] === 'string'
       ? [['interception', status['interception']] as const]
@@ -92,6 +89,12 @@ function formatDatapath({
   const waiting = held === 0 ? '' : `, ${textOf(held)} answers held`
   const state = `${textOf(kind)}, revision ${textOf(revision)}${desired}, ${textOf(refused)} entries refused`
   return `${state}${waiting}${stalled === true ? ', stalled' : ''}`
+}
+
+/** A datapath without packets fences nobody, which is no fault of the endpoints. */
+function formatEnforcing({ enforcing }: Fields, { kind }: Fields): string {
+  if (kind !== 'memory') return `${textOf(enforcing)} enforcing`
+  return 'judged by name only: the memory datapath fences no packets'
 }
 
 function formatKept({ generation, image, journal, age, faults }: Fields): string {

@@ -44,7 +44,7 @@ export function readAddresses(
 
 /** A name as people and tables show it. */
 export function readName(reader: Reader): string | undefined {
-  const what = 'a name of letters, digits, - _ . / and :'
+  const what = 'a name of 1 to 253 letters, digits, - _ . / and :, a letter or digit first'
   const text = reader.text(what)
   if (text === undefined) return undefined
   return /^[A-Za-z0-9][\w./:-]{0,252}$/.test(text) ? text : reader.expected(what)

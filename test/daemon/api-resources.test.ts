@@ -130,7 +130,24 @@ describe('/v1/resources/NAME', () => {
       'x%20y',
       { addresses: ['192.0.2.7'] },
       400,
-      'name: found "x y", expected a name of letters, digits, - _ . / and :',
+      'name: found "x y", expected a name of 1 to 253 letters, digits, - _ . / and :, a letter or digit first',
+    ],
+    ...[
+      ['%2F', '/'],
+      ['__proto__', '__proto__'],
+    ].map(([path = '', name = '']): (typeof refused)[number] => [
+      `the name ${name}`,
+      path,
+      { addresses: ['192.0.2.7'] },
+      400,
+      `name: found "${name}", expected a name of 1 to 253 letters, digits, - _ . / and :, a letter or digit first`,
+    ]),
+    [
+      'a body of more than 64 KiB',
+      'x',
+      ' '.repeat(65_537),
+      400,
+      'body: expected at most 65536 octets',
     ],
     ['a path that is none', '%zz', {}, 400, 'path: found %zz, expected an encoded name'],
     [

@@ -109,12 +109,14 @@ const ROWS: readonly (readonly [endpoint: string, faults: readonly string[]])[] 
   [
     '{ name: 5, addresses: [10.0.0.1] }',
     [
-      '1:21: endpoints[0].name: found 5, expected a name of letters, digits, - _ . / and : (write it in quotes)',
+      '1:21: endpoints[0].name: found 5, expected a name of 1 to 253 letters, digits, - _ . / and :, a letter or digit first (write it in quotes)',
     ],
   ],
   [
     '{ name: "a b", addresses: [10.0.0.1] }',
-    ['1:21: endpoints[0].name: found "a b", expected a name of letters, digits, - _ . / and :'],
+    [
+      '1:21: endpoints[0].name: found "a b", expected a name of 1 to 253 letters, digits, - _ . / and :, a letter or digit first',
+    ],
   ],
   [
     '{ name: a, adresses: [10.0.0.1] }',
