@@ -9,6 +9,7 @@ import type { InnerAddons } from './sandbox/inner-addons.ts'
 export function openExecDatapath({ limits }: Config, addons: InnerAddons): Datapath {
   return new NftablesDatapath({
     ...addons,
+    isAlone: true,
     prefixesMax: limits.pairs + configuredPrefixesMax(limits),
     policyEntriesMax: limits['policy-entries'],
   })

@@ -32,6 +32,8 @@ export interface NftablesOptions {
   readonly policyEntriesMax: number
   /** Adopted flows at most; default 65,536. */
   readonly adoptedMax?: number
+  /** Nobody else writes rules in the network namespace when it starts. Default: false. */
+  readonly isAlone?: boolean
 }
 
 export interface Running {
@@ -92,7 +94,7 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
     table,
     hooks,
     applier: new Applier({ table, hooks, onCommitted }),
-    watch: new Watch(table, options.clock ?? systemClock),
+    watch: new Watch(table, options.clock ?? systemClock, options.isAlone === true),
     dump,
     adopted,
     peers,

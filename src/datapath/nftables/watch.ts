@@ -27,23 +27,19 @@ export class Watch {
   readonly #clock: Clock
   #next: number
   /** Transactions that the kernel had when ours were counted last. */
-  #seen = 0
-  #counted = 0
-  #rules = ''
+  #seen: number
+  #counted: number
+  /** What the rules are known by; undefined: read later, so that the start need not wait for it. */
+  #rules: string | undefined
 
-  /** The table has just been written. */
-  constructor(table: Table, clock: Clock) {
+  /** The table has just been written. `isAlone`: nobody else writes in this network namespace for now. */
+  constructor(table: Table, clock: Clock, isAlone: boolean) {
     this.#table = table
     this.#clock = clock
     this.#next = clock.now() + EVERY_MS
-    this.trust()
-  }
-
-  /** The table is as we wrote it. */
-  trust(): void {
     this.#seen = this.#generation()
-    this.#counted = this.#table.applied
-    this.#rules = this.#fingerprint()
+    this.#counted = table.applied
+    this.#rules = isAlone ? undefined : this.#fingerprint()
   }
 
   /** True when the table is not as we wrote it. Call while nothing is being written. */
@@ -54,7 +50,14 @@ export class Watch {
     const isOurs = ((generation - this.#seen) | 0) === applied - this.#counted
     this.#seen = generation
     this.#counted = applied
+    if (isOurs && this.#rules === undefined) this.#learn()
     return !isOurs && !this.#isIntact()
+  }
+
+  /** Nobody else has written until now, nor while they were read: so they are ours. */
+  #learn(): void {
+    const rules = this.#fingerprint()
+    if (this.#generation() === this.#seen) this.#rules = rules
   }
 
   #isIntact(): boolean {
