@@ -1,13 +1,11 @@
 // The last decisions, in a ring of typed arrays: DNS questions and what became of them, packets that were
-// dropped or would have been. Names stand in a ring of octets beside it; an entry whose name was
-// overwritten meanwhile has none. Written by the pipeline and by the reader of datapath events.
-// Costs about 5 MiB when full, nothing before; adding allocates nothing.
+// dropped or would have been. Names stand in a ring of octets beside it (flow-names.ts). Written by the pipeline and by the
+// reader of datapath events. Costs about 5 MiB when full, nothing before; adding allocates nothing.
 
 import { FLOW_KINDS, OUTCOMES, type FlowDetails, type PacketFlow } from './flow-kinds.ts'
-import { formatName, HASH_FACTOR, lower, NAME_OCTETS_MAX } from '../core/name.ts'
+import { FlowNames } from './flow-names.ts'
 
 export const FLOW_CAPACITY = 65_536
-const NAME_OCTETS = 1 << 22
 /** Words of `writeKey`. */
 export const FLOW_KEY_WORDS = 10
 const NO_NAMES: readonly string[] = []
@@ -32,10 +30,7 @@ export class FlowRing {
   readonly #rules = new Uint32Array(FLOW_CAPACITY)
   readonly #reasons: string[] = []
   readonly #names: (readonly string[])[] = []
-  readonly #nameEnds = new Float64Array(FLOW_CAPACITY)
-  readonly #nameLengths = new Uint8Array(FLOW_CAPACITY)
-  readonly #octets = new Uint8Array(NAME_OCTETS)
-  #octetsWritten = 0
+  readonly #asked = new FlowNames(FLOW_CAPACITY)
   #count = 0
   #onNext: (() => void) | undefined
 
@@ -87,10 +82,7 @@ export class FlowRing {
     this.#addresses[at] = addresses
     this.#protocols[at] = 0
     this.#rules[at] = rule
-    const to = this.#roomFor(nameLength)
-    for (let i = 0; i < nameLength; i++) this.#octets[to + i] = name[nameOffset + i]!
-    this.#nameEnds[at] = this.#octetsWritten
-    this.#nameLengths[at] = nameLength
+    this.#asked.put(at, name, nameOffset, nameLength)
   }
 
   addPacket(time: number, flow: PacketFlow): void {
@@ -98,7 +90,7 @@ export class FlowRing {
     const at = this.#begin(time, kind, flow.endpoint, flow.family)
     this.#peers.set(flow.peer.subarray(0, 16), at * 16)
     this.#outcomes[at] = 0
-    this.#nameLengths[at] = 0
+    this.#asked.clear(at)
     this.#protocols[at] = flow.protocol
     this.#ports[at] = flow.port
     this.#identities[at] = flow.identity
@@ -113,7 +105,7 @@ export class FlowRing {
     const at = this.#begin(time, kind, endpoint, 0)
     this.#peers.fill(0, at * 16, at * 16 + 16)
     this.#outcomes[at] = 0
-    this.#nameLengths[at] = 0
+    this.#asked.clear(at)
     this.#reasons[at] = file
   }
 
@@ -125,7 +117,7 @@ export class FlowRing {
       kind: FLOW_KINDS[this.#kinds[at]!] ?? 'drop',
       endpoint: this.#endpoints[at]!,
       outcome: OUTCOMES[this.#outcomes[at]!] ?? 'none',
-      name: this.#nameOf(at),
+      name: this.#asked.format(at),
       qtype: this.#qtypes[at]!,
       rcode: this.#rcodes[at]!,
       addresses: this.#addresses[at]!,
@@ -173,41 +165,22 @@ export class FlowRing {
 
   /** Octets of the name, 0 without one or when it was overwritten. */
   nameLengthOf(number: number): number {
-    const at = number % FLOW_CAPACITY
-    const length = this.#nameLengths[at]!
-    return this.#nameEnds[at]! - length < this.#octetsWritten - NAME_OCTETS ? 0 : length
+    return this.#asked.lengthOf(number % FLOW_CAPACITY)
   }
 
   /** Writes the name in lower case; gives its length. */
   copyName(number: number, into: Uint8Array): number {
-    const length = this.nameLengthOf(number)
-    const from = this.#nameStart(number)
-    for (let i = 0; i < length; i++) into[i] = lower(this.#octets[from + i]!)
-    return length
+    return this.#asked.copy(number % FLOW_CAPACITY, into)
   }
 
   /** `state` after the `length` octets of the name in lower case (core/name.ts). */
   hashName(number: number, length: number, state: number): number {
-    const from = this.#nameStart(number)
-    let hash = state
-    for (let i = from; i < from + length; i++) {
-      hash = Math.imul(hash ^ lower(this.#octets[i]!), HASH_FACTOR)
-    }
-    return hash
+    return this.#asked.hash(number % FLOW_CAPACITY, length, state)
   }
 
   /** Whether the name is the `length` octets at `offset`, which are in lower case. */
   isName(number: number, length: number, octets: Uint8Array, offset: number): boolean {
-    const from = this.#nameStart(number)
-    for (let i = 0; i < length; i++) {
-      if (lower(this.#octets[from + i]!) !== octets[offset + i]) return false
-    }
-    return true
-  }
-
-  #nameStart(number: number): number {
-    const at = number % FLOW_CAPACITY
-    return (this.#nameEnds[at]! - this.#nameLengths[at]!) & (NAME_OCTETS - 1)
+    return this.#asked.is(number % FLOW_CAPACITY, length, octets, offset)
   }
 
   #begin(time: number, kind: number, endpoint: number, family: number): number {
@@ -225,18 +198,5 @@ export class FlowRing {
     const run = this.#onNext
     this.#onNext = undefined
     run?.()
-  }
-
-  /** Where so many octets in a row can be written. */
-  #roomFor(length: number): number {
-    const at = this.#octetsWritten & (NAME_OCTETS - 1)
-    const skipped = at + length > NAME_OCTETS ? NAME_OCTETS - at : 0
-    this.#octetsWritten += skipped + length
-    return (at + skipped) & (NAME_OCTETS - 1)
-  }
-
-  #nameOf(at: number): string | undefined {
-    const name = new Uint8Array(NAME_OCTETS_MAX)
-    return this.copyName(at, name) === 0 ? undefined : formatName(name)
   }
 }
