@@ -106,7 +106,9 @@ describe('namegate killed again and again while it learns', { skip }, () => {
     assert.ok(files.length > 0)
     for (const file of files) {
       const { code, stdout, stderr } = await namegate.run('state', 'check', join(folder, file))
-      assert.ok(code === 0 || /end of/.test(stdout + stderr), `${file}: ${stdout}${stderr}`)
+      // A journal may end in the middle of a write, or before its first one.
+      const isCut = /end of|found 0 octets/.test(stdout + stderr)
+      assert.ok(code === 0 || isCut, `${file}: ${stdout}${stderr}`)
     }
   })
 })
