@@ -86,6 +86,16 @@ export class AddressTable {
     return true
   }
 
+  /** The kernel has all of it already. */
+  adopt(): void {
+    for (const row of this.#changed) {
+      this.#isChanged[row] = 0
+      this.#appliedIdentities[row] = this.identities[row]!
+      this.#appliedClasses[row] = this.classes[row]!
+    }
+    this.#changed = []
+  }
+
   /** Writes what changed and takes it for written. */
   encodeChanges(to: Message, elements: Elements): void {
     for (const row of this.#changed) if (this.#isStale(row)) this.#remove(row, to, elements)

@@ -14,6 +14,7 @@ import { shortAt, wordAt } from './keys.ts'
 import { MODE_NUMBER, shapeOf, TABLE, VERDICTS } from './layout.ts'
 import { FAMILY_INET, type Message } from './message.ts'
 import type { Element } from './mirror.ts'
+import type { PortEntry } from './port-sets.ts'
 import type { Reader } from './reader.ts'
 import type { Socket } from './socket.ts'
 
@@ -37,13 +38,14 @@ export const AUDIT = 2
 export const SCOPED = 4
 export const SIDE_OUT = 8
 
-/** Visits each element of a set, or the one with a key. */
+/** Visits each element of a set, or the one with a key; `onOtherwise`: there is one for every other key. */
 export function eachElement(
   socket: Socket,
   message: Message,
   name: string,
   visit: (element: Element) => void,
   only?: Uint8Array,
+  onOtherwise: () => void = () => undefined,
 ): boolean {
   const request = (to: Message, flags: number): void => {
     to.begin(GET_ELEMENT, flags, FAMILY_INET)
@@ -58,7 +60,8 @@ export function eachElement(
       if (type !== LIST) return
       reader.attributes(listFrom, listEnd, (_, elementFrom, elementEnd) => {
         const element = readElement(reader, elementFrom, elementEnd)
-        if (element !== undefined) visit(element)
+        if (element === undefined) onOtherwise()
+        else visit(element)
       })
     })
   })
@@ -180,17 +183,11 @@ export class DumpReader {
   }
 
   #policies(): readonly PolicyEntry[] {
-    const sets = new Map<number, Omit<PolicyEntry, 'endpoint' | 'identity'>[]>()
+    const sets = new Map<number, PortEntry[]>()
     this.#each('entries', ({ key, data }) => {
       if (data === undefined) return
       const set = sets.get(wordAt(key, 0)) ?? []
-      set.push({
-        protocol: key[4]!,
-        portBits: wordAt(key, 8),
-        port: shortAt(key, 12),
-        verdict: verdictOf(wordAt(data, 0)),
-        rule: ruleId(wordAt(data, 4)),
-      })
+      set.push(portEntryOf(key, data))
       sets.set(wordAt(key, 0), set)
     })
     const entries: PolicyEntry[] = []
@@ -237,6 +234,17 @@ export class DumpReader {
   }
 }
 
+/** An element of `entries`. */
+export function portEntryOf(key: Uint8Array, data: Uint8Array): PortEntry {
+  return {
+    protocol: key[4]!,
+    portBits: wordAt(key, 8),
+    port: shortAt(key, 12),
+    verdict: verdictOf(wordAt(data, 0)),
+    rule: ruleId(wordAt(data, 4)),
+  }
+}
+
 /** A range that is a prefix. */
 export function prefixOf(family: Family, first: Uint8Array, last: Uint8Array): Prefix {
   const octets = new Uint8Array(16)
@@ -257,6 +265,7 @@ function verdictOf(number: number): PolicyVerdict {
 
 /** Sets whose elements are kept through a start as they are. */
 export const KEPT: readonly string[] = [
+  'written',
   'mode',
   'hooks_in',
   'hooks_out',
@@ -275,6 +284,13 @@ export const KEPT: readonly string[] = [
   'listeners_any',
   'intercepted',
   'intercepted_mac',
+  'policies',
+  'ports',
+  'entries',
+  'ranges4',
+  'ranges6',
+  'prefixes4',
+  'prefixes6',
 ].map((name) => shapeOf(name).name)
 
 /** Sets whose elements go by themselves. */

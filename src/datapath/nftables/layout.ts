@@ -6,7 +6,7 @@
 // interface inside the workload's own network namespace).
 
 export const TABLE = 'namegate'
-export const LAYOUT = 2
+export const LAYOUT = 3
 
 export type Side = 'in' | 'out'
 export const SIDES: readonly Side[] = ['in', 'out']
@@ -62,6 +62,7 @@ function flow(address: 'ip4' | 'ip6'): readonly Field[] {
 /** In the order in which they are made. */
 export const SETS: readonly SetShape[] = [
   { name: 'mode', key: ['mark'] },
+  { name: 'written', key: ['mark', 'mark', 'mark', 'mark'] },
   { name: 'hooks_in', key: ['ifindex'], data: ['mark', 'mark'] },
   { name: 'hooks_out', key: ['ifindex'], data: ['mark', 'mark'] },
   { name: 'fences_in', key: ['ifname'], ranges: true },

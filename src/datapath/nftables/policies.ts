@@ -1,12 +1,13 @@
 // Policy entries by endpoint and identity: what is wanted of `policies` and the port sets. Bounded; an entry that there is no room
 // for is refused before anything is written.
 
-import type { EndpointId, Identity } from '../../core/ids.ts'
+import { endpointId, identity, type EndpointId, type Identity } from '../../core/ids.ts'
 import type { PolicyEntry, PolicyKey } from '../datapath.ts'
-import { data, pack } from './keys.ts'
+import { portEntryOf } from './dump.ts'
+import { data, pack, wordAt } from './keys.ts'
 import { shapeOf } from './layout.ts'
 import type { Mirror } from './mirror.ts'
-import { PortSets } from './port-sets.ts'
+import { PortSets, type PortEntry } from './port-sets.ts'
 
 interface Cell {
   readonly endpoint: EndpointId
@@ -30,6 +31,32 @@ export class PolicyTable {
     this.#mirror = mirror
     this.#sets = new PortSets(mirror)
     this.#capacity = capacity
+  }
+
+  /** Takes over what the mirror has of the kernel, port sets under their numbers. */
+  restore(): void {
+    const sets = new Map<number, PortEntry[]>()
+    for (const { key, data: found } of this.#mirror.list('entries')) {
+      if (found === undefined) continue
+      const number = wordAt(key, 0)
+      sets.set(number, [...(sets.get(number) ?? []), portEntryOf(key, found)])
+    }
+    for (const [number, entries] of sets) this.#sets.restore(number, entries)
+    for (const { key, data: found } of [...this.#mirror.list('policies')]) {
+      const number = found === undefined ? 0 : wordAt(found, 4)
+      if (!this.#sets.use(number)) {
+        this.#mirror.remove('policies', { key })
+        continue
+      }
+      const cell = this.#make(endpointId(wordAt(key, 4)), identity(wordAt(key, 0)))
+      cell.set = number
+      for (const entry of sets.get(number) ?? []) {
+        const { endpoint, identity } = cell
+        cell.entries.set(keyOf({ endpoint, identity, ...entry }), { endpoint, identity, ...entry })
+        this.#count++
+      }
+    }
+    this.#sets.settleRestored()
   }
 
   /** The entry that stood there before, undefined when there was none; `full` when it is new and there is no room. */

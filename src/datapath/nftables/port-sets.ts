@@ -2,6 +2,7 @@
 // port set, whoever has them. `ports` has the ranges that packets are looked up in, `entries` the entries themselves, from
 // which everything is read back. Written by policies.ts only.
 
+import type { RuleId } from '../../core/ids.ts'
 import type { PolicyEntry, PolicyVerdict } from '../datapath.ts'
 import { data, pack, words } from './keys.ts'
 import { shapeOf, VERDICT_NUMBER } from './layout.ts'
@@ -13,7 +14,7 @@ export interface PortEntry {
   readonly port: number
   readonly portBits: number
   readonly verdict: PolicyVerdict
-  readonly rule: number
+  readonly rule: RuleId
 }
 
 export interface Range {
@@ -56,16 +57,51 @@ export class PortSets {
     return set.number
   }
 
+  /** One more uses a set that was restored; false when there is none of this number. */
+  use(number: number): boolean {
+    const set = this.#byNumber.get(number)
+    if (set !== undefined) set.users++
+    return set !== undefined
+  }
+
+  /** A set that the kernel has by this number, used by nobody yet. */
+  restore(number: number, entries: readonly PortEntry[]): void {
+    const set = { number, entries: entries.toSorted(compareEntries), users: 0 }
+    this.#byText.set(JSON.stringify(set.entries), set)
+    this.#byNumber.set(number, set)
+  }
+
+  /** Takes away what the kernel has and nobody uses, and writes what it lacks. */
+  settleRestored(): void {
+    const used = [...this.#byNumber.values()].filter(({ users }) => users > 0)
+    for (const set of this.#byNumber.values()) if (set.users === 0) this.#forget(set)
+    this.#mirror.replace(
+      'entries',
+      used.flatMap(({ number, entries }) => entries.map((entry) => ledger(number, entry))),
+    )
+    this.#mirror.replace(
+      'ports',
+      used.flatMap(({ number, entries }) =>
+        rangesOf(entries).map((range) => rangeElement(number, range)),
+      ),
+    )
+  }
+
   /** One less uses it. */
   release(number: number): void {
     const set = this.#byNumber.get(number)
     if (set === undefined || --set.users > 0) return
-    this.#byNumber.delete(number)
-    this.#byText.delete(JSON.stringify(set.entries))
+    this.#forget(set)
     for (const entry of set.entries) this.#mirror.remove('entries', ledger(number, entry))
     for (const range of rangesOf(set.entries)) {
       this.#mirror.remove('ports', rangeElement(number, range))
     }
+  }
+
+  #forget({ number, entries }: PortSet): void {
+    this.#byNumber.delete(number)
+    const text = JSON.stringify(entries)
+    if (this.#byText.get(text)?.number === number) this.#byText.delete(text)
   }
 
   #write({ number, entries }: PortSet): void {

@@ -1,5 +1,6 @@
 // What an earlier process left in the kernel, taken over: each set as it is, prefixes and policies into their tables. A
-// table of another layout is not read: it is replaced.
+// table that this very program wrote stays in place; any other of the same layout is read and replaced, one of another layout
+// replaced unread.
 
 import type { DatapathDump } from '../datapath.ts'
 import { PrefixBatch } from '../prefix-batch.ts'
@@ -7,11 +8,14 @@ import { COMMENT } from './install.ts'
 import { DumpReader, eachElement, KEPT, readTable, TIMED } from './dump.ts'
 import type { Element } from './mirror.ts'
 import type { Table } from './table.ts'
+import { findWritten } from './written.ts'
 
 export interface Restored {
   readonly dump: DatapathDump
   /** Elements that go by themselves, with the time that they have left. */
   readonly timed: ReadonlyMap<string, readonly Element[]>
+  /** What the table that is there can stay as; `other`: it cannot. */
+  readonly written: ReturnType<typeof findWritten>
 }
 
 export function restore(table: Table): Restored {
@@ -20,20 +24,28 @@ export function restore(table: Table): Restored {
   const comment = readTable(socket, message)
   if (comment === undefined || Buffer.compare(comment, COMMENT) !== 0) {
     const prefixes = new PrefixBatch()
-    return { dump: { mode: 'enforce', prefixes, policies: [], endpoints: [] }, timed }
+    return {
+      dump: { mode: 'enforce', prefixes, policies: [], endpoints: [] },
+      timed,
+      written: 'other',
+    }
   }
   for (const name of KEPT) {
     eachElement(socket, message, name, (element) => mirror.restore(name, element))
   }
+  policies.restore()
   const dump = new DumpReader(socket, message).read()
-  for (const entry of dump.policies) policies.upsert(entry)
+  let fits = true
   for (let i = 0; i < dump.prefixes.count; i++) {
-    prefixes.set(dump.prefixes, i, dump.prefixes.identity(i), dump.prefixes.addressClass(i))
+    const [identity, addressClass] = [dump.prefixes.identity(i), dump.prefixes.addressClass(i)]
+    fits = prefixes.set(dump.prefixes, i, identity, addressClass) && fits
   }
+  const written = fits ? findWritten(table) : 'other'
+  if (written !== 'other') return { dump, timed, written }
   for (const name of TIMED) {
     const elements: Element[] = []
     eachElement(socket, message, name, (element) => elements.push(element))
     timed.set(name, elements)
   }
-  return { dump, timed }
+  return { dump, timed, written: 'other' }
 }

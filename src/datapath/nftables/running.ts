@@ -1,5 +1,5 @@
-// What there is of the adapter between `start` and `stop`, put together: what the kernel has from before is taken over, then the table
-// is written as this version has it, in one transaction, so that enforcement never pauses.
+// What there is of the adapter between `start` and `stop`, put together: what the kernel has from before is taken over. Where the
+// table is not just as this program writes it, it is written anew in one transaction, so that enforcement never pauses.
 
 import { loadConntrack, type ConntrackAddon, type Posix } from '../../native/native.ts'
 import type { NetlinkAddon } from '../../native/nftables.ts'
@@ -18,6 +18,7 @@ import { restore } from './restore.ts'
 import { unavailable } from './socket.ts'
 import { Table } from './table.ts'
 import { Watch } from './watch.ts'
+import { markWritten } from './written.ts'
 
 export interface NftablesOptions {
   readonly netlink: NetlinkAddon
@@ -70,10 +71,13 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
   const table = new Table({ ...options, onDone })
   let restored: DatapathDump
   try {
-    const { dump: found, timed } = restore(table)
+    const { dump: found, timed, written } = restore(table)
     restored = found
-    const outcome = table.install(timed)
-    if (outcome !== undefined) throw unavailable('install nftables rules', outcome)
+    if (written === 'other') {
+      const outcome = table.install(timed)
+      if (outcome !== undefined) throw unavailable('install nftables rules', outcome)
+      if (options.isAlone !== true) markWritten(table)
+    } else table.adopt(written === 'with-reports')
   } catch (error) {
     table.socket.close()
     throw error

@@ -54,6 +54,13 @@ export class Table {
     return this.#message
   }
 
+  /** The kernel has the whole table, of which the mirror knows; what is wanted otherwise is a change. */
+  adopt(reports: boolean): void {
+    this.#reports = reports
+    this.#settle()
+    this.prefixes.addresses.adopt()
+  }
+
   /** What the kernel has is not what we put there. */
   doubt(): void {
     this.#isDoubtful = true

@@ -2,23 +2,18 @@
 // next number. When there are more of them than ours, the table is looked at: rules by their octets, small sets as a
 // whole, of the exact addresses some. Costs one question a second, and a look when others write rules.
 
-import { createHash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { eachElement } from './dump.ts'
-import { SETS, TABLE, VERDICTS, type SetShape } from './layout.ts'
-import { FAMILY_INET, type Message } from './message.ts'
+import { SETS, type SetShape } from './layout.ts'
+import type { Message } from './message.ts'
 import type { Table } from './table.ts'
+import { rulesInKernel, TRIPLES } from './written.ts'
 
 const GET_GENERATION = 16
-const GET_RULE = 7
 const GENERATION_ID = 1
-const RULE_CHAIN = 2
-const RULE_EXPRESSIONS = 4
 const EVERY_MS = 1000
 /** Exact addresses that are looked at. */
 const SAMPLE = 64
-/** Elements of a map of verdicts. */
-const TRIPLES = VERDICTS.length ** 3
 /** Break glass changes it. */
 const MODE = 'mode'
 
@@ -32,14 +27,14 @@ export class Watch {
   /** What the rules are known by; undefined: read later, so that the start need not wait for it. */
   #rules: string | undefined
 
-  /** The table has just been written. `isAlone`: nobody else writes in this network namespace for now. */
+  /** The table is as it should be. `isAlone`: nobody else writes in this network namespace for now. */
   constructor(table: Table, clock: Clock, isAlone: boolean) {
     this.#table = table
     this.#clock = clock
     this.#next = clock.now() + EVERY_MS
     this.#seen = this.#generation()
     this.#counted = table.applied
-    this.#rules = isAlone ? undefined : this.#fingerprint()
+    this.#rules = isAlone ? undefined : rulesInKernel(this.#table)
   }
 
   /** True when the table is not as we wrote it. Call while nothing is being written. */
@@ -56,13 +51,13 @@ export class Watch {
 
   /** Nobody else has written until now, nor while they were read: so they are ours. */
   #learn(): void {
-    const rules = this.#fingerprint()
+    const rules = rulesInKernel(this.#table)
     if (this.#generation() === this.#seen) this.#rules = rules
   }
 
   #isIntact(): boolean {
     return (
-      this.#fingerprint() === this.#rules &&
+      rulesInKernel(this.#table) === this.#rules &&
       SETS.every((shape) => this.#isSetIntact(shape)) &&
       this.#table.prefixes.addresses.sample(SAMPLE, (family, key) => this.#hasAddress(family, key))
     )
@@ -85,25 +80,6 @@ export class Watch {
     const { socket, message } = this.#table
     eachElement(socket, message, name, () => (isThere = true), key)
     return isThere
-  }
-
-  /** Chains and expressions of all rules; handles and counts are not in it. */
-  #fingerprint(): string {
-    const hash = createHash('sha256')
-    const { socket, message } = this.#table
-    const request = (to: Message, flags: number): void => {
-      to.begin(GET_RULE, flags, FAMILY_INET)
-      to.text(1, TABLE)
-      to.end()
-    }
-    socket.list(request, message, (reader, from, end) => {
-      reader.attributes(from, end, (type, at, to) => {
-        if (type === RULE_CHAIN || type === RULE_EXPRESSIONS) {
-          hash.update(reader.octets.subarray(at, to))
-        }
-      })
-    })
-    return hash.digest('hex')
   }
 
   #generation(): number {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { ruleId } from '../../../src/core/ids.ts'
 import { rangesOf, type PortEntry, type Range } from '../../../src/datapath/nftables/port-sets.ts'
 
 type Row = readonly [
@@ -16,7 +17,7 @@ function entriesOf(rows: readonly Row[]): readonly PortEntry[] {
     port,
     portBits,
     verdict,
-    rule: 1,
+    rule: ruleId(1),
   }))
 }
 
@@ -62,7 +63,7 @@ const entry = fc
   .map(({ protocol, bits, port, verdict }): PortEntry => {
     const portBits = protocol === 0 ? 0 : bits
     const first = protocol === 0 ? 0 : port & ((0xffff << (16 - portBits)) & 0xffff)
-    return { protocol, port: first, portBits, verdict, rule: 1 }
+    return { protocol, port: first, portBits, verdict, rule: ruleId(1) }
   })
 
 const entries = fc.uniqueArray(entry, {
