@@ -11,7 +11,7 @@ import type {
 } from '../datapath.ts'
 import { PrefixBatch } from '../prefix-batch.ts'
 import { shortAt, wordAt } from './keys.ts'
-import { MODE_NUMBER, shapeOf, TABLE, VERDICTS } from './layout.ts'
+import { MODE_NUMBER, TABLE, VERDICTS } from './layout.ts'
 import { FAMILY_INET, type Message } from './message.ts'
 import type { Element } from './mirror.ts'
 import type { PortEntry } from './port-sets.ts'
@@ -262,45 +262,3 @@ function verdictOf(number: number): PolicyVerdict {
   const verdict = VERDICTS[number]
   return verdict === undefined || verdict === 'none' ? 'deny' : verdict
 }
-
-/** Sets whose elements are kept through a start as they are. */
-export const KEPT: readonly string[] = [
-  'written',
-  'mode',
-  'hooks_in',
-  'hooks_out',
-  'fences_in',
-  'fences_out',
-  'endpoints',
-  'audited',
-  'unenforced',
-  'scoped',
-  'sources4',
-  'sources6',
-  'own4',
-  'own6',
-  'listeners4',
-  'listeners6',
-  'listeners_any',
-  'intercepted',
-  'intercepted_mac',
-  'policies',
-  'ports',
-  'entries',
-  'ranges4',
-  'ranges6',
-  'prefixes4',
-  'prefixes6',
-].map((name) => shapeOf(name).name)
-
-/** Sets whose elements go by themselves. */
-export const TIMED: readonly string[] = [
-  'quiet',
-  'neighbours',
-  'adopted4',
-  'adopted6',
-  'learned4',
-  'learned6',
-  'learning',
-  'passing',
-].map((name) => shapeOf(name).name)
