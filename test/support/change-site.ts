@@ -154,7 +154,9 @@ export class ChangeSite {
     const before = this.#process ?? this.#namegate.daemon
     const args = ['run', '--take-over', '--config', this.#namegate.configFile]
     this.#process = this.#node.start(PROGRAM, args)
-    await this.#process.untilOutput(/namegate serves/, 60_000)
+    await this.#process.untilOutput(/namegate serves/, 60_000).catch((error: unknown) => {
+      throw new Error(`the one before said: ${before.stdout}${before.stderr}`, { cause: error })
+    })
     assert.equal((await before.ended(20_000))?.code, 0, before.stderr)
   }
 
