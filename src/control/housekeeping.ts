@@ -85,6 +85,7 @@ export class Housekeeping {
   }
 
   #expireSlice(): void {
+    if (this.#stopped) return
     const { core } = this.#to
     const until = core.clock.now() + SLICE_MS
     let done = false
