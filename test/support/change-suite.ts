@@ -80,6 +80,6 @@ function lostNothing({ udp, tcp, flows }: ChangeCount): void {
 function tell(t: TestContext, what: string, { udp, tcp, flows }: ChangeCount): void {
   const seconds = flows.seconds.toFixed(1)
   t.diagnostic(
-    `${TIMES} ${what} in ${seconds} s; UDP ${udp.answered} of ${udp.sent} answered, slowest ${udp.slowestMs.toFixed(0)} ms, ${udp.retried} asked again, at most ${udp.mostRetries} times; TCP ${tcp.answered} of ${tcp.sent}, ${tcp.refused} refused, ${tcp.closed} closed; flows: ${flows.lost} of ${flows.sent} lost, ${flows.passed} of ${flows.forbidden} denied passed`,
+    `${TIMES} ${what} in ${seconds} s; UDP ${udp.answered} of ${udp.sent} answered, ${udp.refused} refused, slowest ${udp.slowestMs.toFixed(0)} ms, ${udp.retried} asked again, at most ${udp.mostRetries} times; TCP ${tcp.answered} of ${tcp.sent}, ${tcp.refused} refused, ${tcp.closed} closed; flows: ${flows.lost} of ${flows.sent} lost, ${flows.passed} of ${flows.forbidden} denied passed`,
   )
 }
