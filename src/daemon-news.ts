@@ -2,8 +2,10 @@
 
 import type { AdoptionControl } from './control/adoption-control.ts'
 import type { CoreState } from './control/core-state.ts'
+import type { FlowRing } from './control/flow-ring.ts'
 import type { Repaired } from './control/repair.ts'
 import type { Config } from './config/config.ts'
+import type { Clock } from './core/clock.ts'
 import { formatAddress } from './core/ip.ts'
 import type { Datapath, Mode } from './datapath/datapath.ts'
 import type { Endpoint, EndpointRegistry } from './endpoints/registry.ts'
@@ -72,22 +74,41 @@ export function tellFallbacks(log: Log, count: number): void {
   log.limited('identity-budget', { count }, message)
 }
 
-/** Tells of a client that connected to an address when the TTL of the pair's name was over, one in a minute. */
+interface ExpiredUseTold {
+  readonly core: CoreState
+  readonly endpoints: { readonly registry: EndpointRegistry }
+  readonly flows: FlowRing
+  readonly clock: Clock
+}
+
+/** Records that a client connected to an address when the TTL of the pair's name was over, and logs one in a minute. */
 export function tellExpiredUse(
+  { core, endpoints, flows, clock }: ExpiredUseTold,
   log: Log,
-  { names, ipcache }: CoreState,
-  registry: EndpointRegistry,
   pair: number,
 ): void {
+  const { names, ipcache } = core
   const { mappings, pairs } = names
   const mapping = pairs.mapping[pair]!
+  const name = mappings.name[mapping]!
   const row = mappings.prefix[mapping]!
+  const endpoint = pairs.endpoint[pair]!
   const { prefixes } = ipcache
+  const [family, octets, addressAt] = [prefixes.family(row), prefixes.octets, row * 16]
+  const expired = names.tick() - pairs.liveUntil[pair]!
+  const table = names.names
+  const [wire, nameAt, nameLength] = [
+    table.octetsOf(name),
+    table.offsetOf(name),
+    table.lengthOf(name),
+  ]
+  const use = { endpoint, family, octets, addressAt, wire, nameAt, nameLength, expired }
+  flows.addExpiredUse(clock.wall(), use)
   const fields = {
-    endpoint: registry.byNumber(pairs.endpoint[pair]!)?.name,
-    name: names.names.format(mappings.name[mapping]!),
-    address: formatAddress(prefixes.family(row), prefixes.octets, row * 16),
-    milliseconds: (names.tick() - pairs.liveUntil[pair]!) * SECOND_MS,
+    endpoint: endpoints.registry.byNumber(endpoint)?.name,
+    name: table.format(name),
+    address: formatAddress(family, octets, addressAt),
+    milliseconds: expired * SECOND_MS,
   }
   log.limited(
     'expired-use',

@@ -133,7 +133,7 @@ export class Daemon {
       graceMs: config.state.restoreGraceMs,
       endpoints: () => this.#endpointIds(),
     })
-    core.expiry.onExpiredUse = (pair) => tellExpiredUse(log, core, this.endpoints.registry, pair)
+    core.expiry.onExpiredUse = (pair) => tellExpiredUse(this, log, pair)
     this.resources = new ResourceControl({ core })
     this.transition = new Transition(this)
     this.housekeeping = new Housekeeping({

@@ -204,8 +204,8 @@ export type FlowVerdict = 'allow' | 'deny' | 'audit' | 'error' | 'event'
 
 /** Packets that were dropped, or would have been. */
 export type PacketFlowKind = 'drop' | 'audit'
-/** An endpoint lost its last policy. */
-export type EventFlowKind = 'policy-lost'
+/** An endpoint lost its last policy; or it connected to an address of a name whose TTL was over. */
+export type EventFlowKind = 'policy-lost' | 'expired-use'
 /** Queries and what became of them. */
 export type DnsFlowKind = Exclude<FlowKind, PacketFlowKind | EventFlowKind>
 
@@ -262,9 +262,19 @@ export interface PacketFlowShape extends FlowBase {
   readonly reason: string
 }
 
-export interface EventFlowShape extends FlowBase {
-  readonly kind: EventFlowKind
+export interface PolicyLostShape extends FlowBase {
+  readonly kind: 'policy-lost'
   readonly policies: string
 }
 
-export type FlowShape = DnsFlowShape | PacketFlowShape | EventFlowShape
+export interface ExpiredUseShape extends FlowBase {
+  readonly kind: 'expired-use'
+  /** The address that it connected to. */
+  readonly peer: string
+  /** The name whose TTL was over; empty when the ring no longer has it. */
+  readonly names: readonly string[]
+  /** Seconds since the end of the TTL when the connection was seen. */
+  readonly expired: number
+}
+
+export type FlowShape = DnsFlowShape | PacketFlowShape | PolicyLostShape | ExpiredUseShape

@@ -122,6 +122,8 @@ function detailsOf(flow: Fields): string {
       return `${textOf(flow['count'])} flows were not kept: too many at once`
     case 'policy-lost':
       return `lost its last policy: ${textOf(flow['policies'])}`
+    case 'expired-use':
+      return `connected to ${textOf(flow['peer'])}, ${textOf(flow['expired'])} s after the TTL of ${textOf(flow['names'])} was over`
     case 'answered': {
       const taught =
         flow['addresses'] === 1 ? '1 address' : `${textOf(flow['addresses'])} addresses`

@@ -1,6 +1,6 @@
 // What flows are: the kinds of decisions and events that are recorded, and what is told of one. Values only; FlowRing has them.
 
-/** What a flow tells. The first group are DNS decisions, the second packets. */
+/** What a flow tells. The first group are DNS decisions, the second packets, the last events. */
 export const FLOW_KINDS = [
   'forwarded',
   'answered',
@@ -14,7 +14,10 @@ export const FLOW_KINDS = [
   'upstream-failed',
   'drop',
   'audit',
+  /** An endpoint lost its last policy (SEMANTICS 2). */
   'policy-lost',
+  /** An endpoint connected to an address of a name whose TTL was over: it keeps answers for longer than they hold. */
+  'expired-use',
 ] as const
 export type FlowKind = (typeof FLOW_KINDS)[number]
 
@@ -27,14 +30,14 @@ export interface FlowDetails {
   readonly kind: FlowKind
   readonly endpoint: number
   readonly outcome: Outcome
-  /** DNS: the name asked; undefined for packets. */
+  /** DNS: the name asked; of an expired use, the name that is over; undefined for packets. */
   readonly name: string | undefined
   readonly qtype: number
   readonly rcode: number
   /** DNS: addresses taught. */
   readonly addresses: number
   readonly family: number
-  /** Packets: the peer's 16 octets. DNS: the client's. */
+  /** Packets and expired uses: the peer's 16 octets. DNS: the client's. */
   readonly peer: Uint8Array
   readonly protocol: number
   readonly port: number
@@ -45,6 +48,23 @@ export interface FlowDetails {
   readonly names: readonly string[]
   /** Packets: why. DNS: what was wrong, which bound, or how the upstream failed; mostly empty. */
   readonly reason: string
+  /** Expired uses: seconds since the end of the TTL. */
+  readonly expired: number
+}
+
+/** For `addExpiredUse`. */
+export interface ExpiredUse {
+  readonly endpoint: number
+  readonly family: number
+  /** The address begins at `addressAt`, 16 octets or 4. */
+  readonly octets: Uint8Array
+  readonly addressAt: number
+  /** The name in wire form begins at `nameAt`. */
+  readonly wire: Uint8Array
+  readonly nameAt: number
+  readonly nameLength: number
+  /** Seconds since the end of the TTL. */
+  readonly expired: number
 }
 
 /** A packet for `addPacket`. */

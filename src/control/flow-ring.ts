@@ -2,7 +2,13 @@
 // dropped or would have been. Names stand in a ring of octets beside it (flow-names.ts). Written by the pipeline and by the
 // reader of datapath events. Costs about 5 MiB when full, nothing before; adding allocates nothing.
 
-import { FLOW_KINDS, OUTCOMES, type FlowDetails, type PacketFlow } from './flow-kinds.ts'
+import {
+  FLOW_KINDS,
+  OUTCOMES,
+  type ExpiredUse,
+  type FlowDetails,
+  type PacketFlow,
+} from './flow-kinds.ts'
 import { FlowNames } from './flow-names.ts'
 
 export const FLOW_CAPACITY = 65_536
@@ -12,6 +18,8 @@ const NO_NAMES: readonly string[] = []
 
 const DROP = FLOW_KINDS.indexOf('drop')
 const AUDIT = FLOW_KINDS.indexOf('audit')
+const POLICY_LOST = FLOW_KINDS.indexOf('policy-lost')
+const EXPIRED_USE = FLOW_KINDS.indexOf('expired-use')
 
 export class FlowRing {
   readonly #times = new Float64Array(FLOW_CAPACITY)
@@ -28,6 +36,7 @@ export class FlowRing {
   readonly #ports = new Uint16Array(FLOW_CAPACITY)
   readonly #identities = new Uint32Array(FLOW_CAPACITY)
   readonly #rules = new Uint32Array(FLOW_CAPACITY)
+  readonly #expired = new Uint32Array(FLOW_CAPACITY)
   readonly #reasons: string[] = []
   readonly #names: (readonly string[])[] = []
   readonly #asked = new FlowNames(FLOW_CAPACITY)
@@ -99,14 +108,20 @@ export class FlowRing {
     this.#reasons[at] = flow.reason
   }
 
-  /** An endpoint lost its last policy (SEMANTICS 2). */
   addPolicyLost(time: number, endpoint: number, file: string): void {
-    const kind = FLOW_KINDS.indexOf('policy-lost')
-    const at = this.#begin(time, kind, endpoint, 0)
-    this.#peers.fill(0, at * 16, at * 16 + 16)
-    this.#outcomes[at] = 0
+    const at = this.#beginEvent(time, POLICY_LOST, endpoint, 0)
     this.#asked.clear(at)
     this.#reasons[at] = file
+  }
+
+  addExpiredUse(time: number, use: ExpiredUse): void {
+    const { endpoint, family, octets, addressAt, wire, nameAt, nameLength, expired } = use
+    const at = this.#beginEvent(time, EXPIRED_USE, endpoint, family)
+    const size = family === 4 ? 4 : 16
+    for (let i = 0; i < size; i++) this.#peers[at * 16 + i] = octets[addressAt + i]!
+    this.#asked.put(at, wire, nameAt, nameLength)
+    this.#reasons[at] = ''
+    this.#expired[at] = expired
   }
 
   /** Flow `number`, which is from `oldest` to below `count`. */
@@ -129,6 +144,7 @@ export class FlowRing {
       rule: this.#rules[at]!,
       names: this.#names[at] ?? NO_NAMES,
       reason: this.#reasons[at] ?? '',
+      expired: this.#expired[at]!,
     }
   }
 
@@ -146,14 +162,14 @@ export class FlowRing {
 
   /**
    * Writes what makes two flows the same, but for name and detail: who, what, and the verdict. Of DNS flows the
-   * client's address counts only where no endpoint is known by it.
+   * client's address counts only where no endpoint is known by it. For how long a name was over does not count.
    */
   writeKey(number: number, words: Uint32Array): void {
     const at = number % FLOW_CAPACITY
     const kind = this.#kinds[at]!
     const isPacket = kind === DROP || kind === AUDIT
     const endpoint = this.#endpoints[at]!
-    const withPeer = isPacket || endpoint === 0
+    const withPeer = isPacket || endpoint === 0 || kind === EXPIRED_USE
     words[0] = kind | (this.#outcomes[at]! << 8) | ((withPeer ? this.#families[at]! : 0) << 16)
     words[1] = endpoint
     words[2] = isPacket ? this.#protocols[at]! : this.#qtypes[at]!
@@ -191,6 +207,17 @@ export class FlowRing {
     this.#endpoints[at] = endpoint
     this.#families[at] = family
     if (this.#names[at] !== undefined) this.#names[at] = NO_NAMES
+    return at
+  }
+
+  /** With nothing that a question or a packet has. */
+  #beginEvent(time: number, kind: number, endpoint: number, family: number): number {
+    const at = this.#begin(time, kind, endpoint, family)
+    this.#peers.fill(0, at * 16, at * 16 + 16)
+    this.#outcomes[at] = 0
+    this.#qtypes[at] = 0
+    this.#rcodes[at] = 0
+    this.#rules[at] = 0
     return at
   }
 

@@ -112,6 +112,7 @@ export class Recorder {
       case 'interface-mismatch':
       case 'malformed':
       case 'policy-lost':
+      case 'expired-use':
         break
     }
   }

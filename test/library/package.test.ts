@@ -100,6 +100,7 @@ for await (const flow of gate.flows({ only: 'deny', bound: revision })) {
   const seen: Flow = flow
   if ('port' in seen) seen.rules satisfies readonly object[]
   else if ('name' in seen) seen.rcode satisfies string | null
+  else if ('expired' in seen) seen.names satisfies readonly string[]
   else seen.policies satisfies string
 }
 try { await gate.stop() } catch (error) {

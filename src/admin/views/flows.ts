@@ -24,6 +24,7 @@ const VERDICTS: Readonly<Record<FlowKind, FlowVerdict>> = {
   drop: 'deny',
   audit: 'audit',
   'policy-lost': 'event',
+  'expired-use': 'event',
 }
 
 /** What `verdict=` takes: verdicts, and kinds for those who want one alone. */
@@ -46,6 +47,7 @@ export function flowView(
   const base = { verdict, endpoint: endpoint?.name ?? null, endpointLabels }
   const time = formatTime(flow.time)
   if (kind === 'policy-lost') return { number, time, kind, ...base, policies: flow.reason }
+  if (kind === 'expired-use') return { number, time, kind, ...base, ...expiredUseDetails(flow) }
   return kind === 'drop' || kind === 'audit'
     ? { number, time, kind, ...base, ...packetDetails(state, flow) }
     : { number, time, kind, ...base, ...dnsDetails(state, flow) }
@@ -76,6 +78,11 @@ function dnsDetails({ core }: AdminState, flow: FlowDetails) {
     reason: flow.reason === '' ? null : flow.reason,
     rules: core.origins.places(flow.rule),
   }
+}
+
+function expiredUseDetails(flow: FlowDetails) {
+  const names = flow.name === undefined ? [] : [flow.name]
+  return { peer: addressOf(flow), names, expired: flow.expired }
 }
 
 function packetDetails({ core }: AdminState, flow: FlowDetails) {

@@ -31,6 +31,7 @@ const OTHER: readonly string[] = [
   'overloaded',
   'upstream-failed',
   'policy-lost',
+  'expired-use',
 ]
 const KINDS = [...ASKED, 'audit', ...DENIED, ...OTHER, 'lost']
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
