@@ -94,19 +94,12 @@ export async function policySuggestCommand(
   const world = readWorld(read, paths)
   if (typeof world === 'string') return wrong(world)
   const groups = new LabelGroups(new IdentityLabels(config.endpoints.identityLabels), only)
-  const notes =
-    files.length > 0 ? [...(await readFlowFiles(files, (line) => groups.add(line)))] : []
-  if (files.length === 0) await readDaemon(read, groups)
+  const notes = files.length > 0 ? await readFiles(files, groups) : await readDaemon(read, groups)
   const { nodeAddresses } = world
   const { protectedPrefixes } = config.dns
   const guard = new Guard({ nodeAddresses, protectedPrefixes })
-  const judges =
-    paths.length === 0
-      ? WANTS_ALL
-      : judgesOf(
-          { ...world, config },
-          groups.groups.map(({ needs }) => needs),
-        )
+  const needs = groups.groups.map((each) => each.needs)
+  const judges = paths.length === 0 ? WANTS_ALL : judgesOf({ ...world, config }, needs)
   const options = {
     ...judges,
     collapseFrom: collapse === undefined ? COLLAPSE_FROM : Number(collapse),
@@ -114,8 +107,9 @@ export async function policySuggestCommand(
     isGuarded: (address: string) => isGuarded(guard, address),
   } as const
   const all = groups.groups.map((group) => ({ group, suggestion: suggest(group.needs, options) }))
-  if (files.length === 0 && paths.length === 0) notes.push(WITHOUT_POLICIES)
-  for (const note of [...notes, ...notesOf(groups, all)]) output.stderr(`namegate: ${note}\n`)
+  const blind = files.length === 0 && paths.length === 0 ? [WITHOUT_POLICIES] : []
+  for (const note of [...blind, ...notes, ...notesOf(groups, all)])
+    output.stderr(`namegate: ${note}\n`)
   const found = all.filter(canBeSelected).filter(({ suggestion }) => !isEmpty(suggestion))
   if (format === 'allow-list' && found.length > 1) {
     return wrong('an allow-list is for one kind of endpoints: give --labels')
@@ -138,7 +132,15 @@ function policiesOf(
   return config.policies.paths.map(({ path }) => path)
 }
 
-async function readDaemon(read: ParsedArguments, groups: LabelGroups): Promise<void> {
+async function readFiles(
+  files: readonly string[],
+  groups: LabelGroups,
+): Promise<readonly string[]> {
+  return await readFlowFiles(files, (line) => groups.add(line))
+}
+
+/** Gives no notes: what a daemon sends is whole. */
+async function readDaemon(read: ParsedArguments, groups: LabelGroups): Promise<readonly string[]> {
   const client = await openClient(read)
   const faults: Fault[] = []
   const open = async (path: string): Promise<AsyncIterable<string>> => await client.open(path)
@@ -149,6 +151,7 @@ async function readDaemon(read: ParsedArguments, groups: LabelGroups): Promise<v
   })
   await readFlows(pieces, client.socket, (line) => groups.add(line), faults)
   if (faults.length > 0) throw new InvalidInputError(faults)
+  return []
 }
 
 /** What one should know besides. */

@@ -1,27 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatFault } from '../../../src/core/errors.ts'
 import type { LintCode } from '../../../src/policy/lint/finding.ts'
-import { lint, type LintInput } from '../../../src/policy/lint/lint.ts'
 import { coversPattern } from '../../../src/policy/lint/siblings.ts'
-import { writtenNames } from '../../../src/policy/lint/written-names.ts'
-import { loadPolicies } from '../../../src/policy/load.ts'
+import { lintText, mkFile } from '../../support/lint.ts'
 import { patternOf } from '../../support/node.ts'
-
-/** `spec` is of a policy in namespace prod. */
-function mkFile(spec: string, more = ''): string {
-  return `apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: { name: p, namespace: prod }\nspec: ${spec}\n${more}`
-}
-
-function lintText(text: string, options: Partial<LintInput> = {}): readonly string[] {
-  const { policies, faults } = loadPolicies(text, 'p.yaml')
-  assert.deepEqual(faults.map(formatFault), [])
-  const names = writtenNames(text, 'p.yaml')
-  const base = { policies, names, endpoints: undefined, aliases: undefined, portable: false }
-  return lint({ ...base, ...options }).map(
-    ({ position, code }) => `${position.line}:${position.column} ${code}`,
-  )
-}
 
 /** One list of names under toFQDNs. */
 function lintNamesOf(...names: readonly string[]): readonly string[] {
@@ -242,33 +224,6 @@ test('lint tells rules and policies that select nothing', () => {
   }
   const idle = mkFile('{ endpointSelector: { matchLabels: { app: b } }, egress: [ {} ] }')
   assert.deepEqual(lintText(idle), [], 'without endpoints nobody knows')
-})
-
-test('lint tells peers that everything fits, where no word says so', () => {
-  const rows: readonly (readonly [egress: string, codes: readonly LintCode[], reason: string])[] = [
-    ['toCIDR: [ 0.0.0.0/0 ]', ['allows-all'], 'every address'],
-    ['toCIDR: [ "::/0", 10.0.0.0/8 ]', ['allows-all'], 'of one family'],
-    ['toCIDRSet: [ { cidr: 0.0.0.0/0, except: [ 10.0.0.0/8 ] } ]', [], 'all but what is excepted'],
-    ['toCIDR: [ 0.0.0.0/1 ]', [], 'half of them'],
-    ['toEntities: [ world ]', [], 'said in a word'],
-    ['toEndpoints: [ {} ]', ['allows-all'], 'every workload'],
-    ['toEndpoints: [ { matchExpressions: [ { key: a, operator: Exists } ] } ]', [], 'some'],
-    [
-      'toPorts: [ { ports: [ { port: "53" } ], rules: { dns: [ { matchPattern: "*" } ] } } ]',
-      [],
-      'to ask for any name is not to reach it',
-    ],
-  ]
-  for (const [egress, codes, reason] of rows) {
-    const spec = `{ endpointSelector: {}, egress: [ { ${egress} } ] }`
-    const text = mkFile(spec).replace('CiliumNetworkPolicy', 'CiliumClusterwideNetworkPolicy')
-    const found = lintText(text.replace(', namespace: prod', '')).map((each) => each.split(' ')[1])
-    assert.deepEqual(found, codes, reason)
-  }
-  const own = mkFile('{ endpointSelector: {}, egress: [ { toEndpoints: [ {} ] } ] }')
-  assert.deepEqual(lintText(own), [], "of the policy's own namespace")
-  const deny = mkFile('{ endpointSelector: {}, egressDeny: [ { toCIDR: [ 0.0.0.0/0 ] } ] }')
-  assert.deepEqual(lintText(deny), [], 'nobody is let out by a deny rule')
 })
 
 test('lint tells targets of aliases that other selectors have, by recorded chains alone', () => {

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { LintCode } from '../../../src/policy/lint/finding.ts'
+import { lintText, mkFile } from '../../support/lint.ts'
+
+test('lint tells peers that everything fits, where no word says so', () => {
+  const rows: readonly (readonly [egress: string, codes: readonly LintCode[], reason: string])[] = [
+    ['toCIDR: [ 0.0.0.0/0 ]', ['allows-all'], 'every address'],
+    ['toCIDR: [ "::/0", 10.0.0.0/8 ]', ['allows-all'], 'of one family'],
+    ['toCIDRSet: [ { cidr: 0.0.0.0/0, except: [ 10.0.0.0/8 ] } ]', [], 'all but what is excepted'],
+    ['toCIDR: [ 0.0.0.0/1 ]', [], 'half of them'],
+    ['toEntities: [ world ]', [], 'said in a word'],
+    ['toEndpoints: [ {} ]', ['allows-all'], 'every workload'],
+    ['toEndpoints: [ { matchExpressions: [ { key: a, operator: Exists } ] } ]', [], 'some'],
+    [
+      'toPorts: [ { ports: [ { port: "53" } ], rules: { dns: [ { matchPattern: "*" } ] } } ]',
+      [],
+      'to ask for any name is not to reach it',
+    ],
+  ]
+  for (const [egress, codes, reason] of rows) {
+    const spec = `{ endpointSelector: {}, egress: [ { ${egress} } ] }`
+    const text = mkFile(spec).replace('CiliumNetworkPolicy', 'CiliumClusterwideNetworkPolicy')
+    const found = lintText(text.replace(', namespace: prod', '')).map((each) => each.split(' ')[1])
+    assert.deepEqual(found, codes, reason)
+  }
+  const own = mkFile('{ endpointSelector: {}, egress: [ { toEndpoints: [ {} ] } ] }')
+  assert.deepEqual(lintText(own), [], "of the policy's own namespace")
+  const deny = mkFile('{ endpointSelector: {}, egressDeny: [ { toCIDR: [ 0.0.0.0/0 ] } ] }')
+  assert.deepEqual(lintText(deny), [], 'nobody is let out by a deny rule')
+})
