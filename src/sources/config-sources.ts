@@ -79,7 +79,7 @@ export class ConfigSources {
     this.#bounds = new SourceBounds(config, options.policies.identityLabels)
     const { onSilence: onChange } = options
     this.ages = new SourceAges({ clock, maxAgeMs: config.sources.maxAgeMs, onChange })
-    this.#timer = new LookTimer({ clock, look: () => this.#look() })
+    this.#timer = new LookTimer({ clock, look: (until) => this.#look(until) })
     this.#policies = new SourceFiles({
       paths: config.policies.paths,
       clock,
@@ -235,7 +235,8 @@ export class ConfigSources {
     ])
   }
 
-  #look(): Looked {
+  #look(until = Number.POSITIVE_INFINITY): Looked {
+    if (!this.#all.every((files) => files.scan(until))) return 'unfinished'
     const changed = this.#all.map((files) => files.poll()).includes(true)
     this.#tellHeard()
     if (changed) this.#applyChange()

@@ -12,12 +12,18 @@ const QUIET_MS = 400
 /** and where every change would be heard: for what nobody has thought of. */
 const HEARD_MS = 5000
 
-/** What a look has shown; `done`: there is nothing to look at any more. */
-export type Looked = 'changing' | 'quiet' | 'done'
+/** How long a look at very many files takes in one go. */
+const SLICE_MS = 2
+
+/** What a look has shown; `done`: there is nothing to look at any more; `unfinished`: it is to be gone on with. */
+export type Looked = 'changing' | 'quiet' | 'done' | 'unfinished'
+
+/** A look, or as much of it as there is time for. */
+type Look = (until: number) => Looked
 
 export class LookTimer {
   readonly #clock: Clock
-  readonly #look: () => Looked
+  readonly #look: Look
   #news: FolderNews | undefined
   #timer: Timer | undefined
   #paths: () => Iterable<string> = () => []
@@ -26,7 +32,7 @@ export class LookTimer {
   #hasNews = true
   #isSlow = false
 
-  constructor(options: { readonly clock: Clock; readonly look: () => Looked }) {
+  constructor(options: { readonly clock: Clock; readonly look: Look }) {
     this.#clock = options.clock
     this.#look = options.look
   }
@@ -59,11 +65,16 @@ export class LookTimer {
     if (isSlow && !this.#isSlow) this.#listen()
     this.#isSlow = isSlow
     const slow = this.#news?.isHearing === true ? HEARD_MS : QUIET_MS
-    this.#timer = this.#clock.after(this.#isSlow ? slow : AT_WORK_MS, () => {
-      const looked = this.#look()
+    this.#lookIn(this.#isSlow ? slow : AT_WORK_MS)
+  }
+
+  #lookIn(ms: number): void {
+    this.#timer = this.#clock.after(ms, () => {
+      const looked = this.#look(this.#clock.now() + SLICE_MS)
       if (looked === 'changing') this.#hasNews = true
       if (this.#timer === undefined) return
-      if (looked === 'done') this.stop()
+      if (looked === 'unfinished') this.#lookIn(0)
+      else if (looked === 'done') this.stop()
       else this.#again()
     })
   }

@@ -4,6 +4,7 @@
 
 import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { join, sep } from 'node:path'
+import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
 import type { PlacedPath } from '../config/config.ts'
 import { findPolicyFiles } from '../config/files.ts'
@@ -12,40 +13,64 @@ import type { FileSighting, Scan } from './settled-files.ts'
 /** The link that a mounted ConfigMap or Secret swaps. */
 const MOUNTED_DATA = '..data'
 
-export interface FileScan extends Scan {
-  /** Whether there is no folder that nothing is known of now. */
-  readonly isWhole: boolean
+/** Files between two looks at the clock. */
+const PER_LOOK = 64
+
+/** One look at all files: which there are is found out at once, what they look like in as many steps as it takes. */
+export class FileScan implements Scan {
+  readonly files = new Map<string, FileSighting>()
   /** Configured paths that are not there. */
   readonly missing: readonly string[]
-}
+  /** What is wrong with the configured paths: at the start an error, not an empty policy. */
+  readonly faults: readonly Fault[]
+  /** Folders that nothing is known of now. */
+  readonly #lost: readonly string[]
+  readonly #found: readonly string[]
+  /** How many of those were looked at. */
+  #looked = 0
+  readonly #places = new Map<string, string>()
 
-/** The files that are there, and the folders that nothing is known of now. */
-export function scanFiles(paths: readonly PlacedPath[]): FileScan {
-  const files = new Map<string, FileSighting>()
-  const lost: string[] = []
-  const missing: string[] = []
-  for (const { path } of paths) {
-    const found = findPolicyFiles(path)
-    lost.push(...found.unread)
-    if (found.unread.includes(path) && !existsSync(path)) missing.push(path)
-    for (const file of found.files) {
-      const sighting = sightingOf(file)
-      if (sighting !== undefined) files.set(file, sighting)
-    }
+  constructor(paths: readonly PlacedPath[]) {
+    const all = paths.map((placed) => ({ placed, ...findPolicyFiles(placed.path) }))
+    const isMissing = ({ placed: { path }, unread }: (typeof all)[number]): boolean =>
+      unread.includes(path) && !existsSync(path)
+    this.#lost = all.flatMap(({ unread }) => unread)
+    this.#found = all.flatMap(({ files }) => files)
+    this.missing = all.filter(isMissing).map(({ placed }) => placed.path)
+    this.faults = all.flatMap(({ placed, faults }) =>
+      this.missing.includes(placed.path) ? [missingFault(placed)] : faults,
+    )
   }
-  const places = new Map<string, string>()
-  return {
-    files,
-    isWhole: lost.length === 0,
-    missing,
-    placeOf: (folder) => {
-      const place = places.get(folder) ?? placeOf(folder)
-      places.set(folder, place)
-      return place
-    },
-    isDangling: (path) => !files.has(path) && isEntry(path),
-    lostFolderOf: (path) =>
-      lost.length === 0 ? undefined : lost.find((folder) => path.startsWith(`${folder}${sep}`)),
+
+  /** Whether there is no folder that nothing is known of now. */
+  get isWhole(): boolean {
+    return this.#lost.length === 0
+  }
+
+  /** Looks at files until the time is over; true when it has looked at all. */
+  step(clock: Pick<Clock, 'now'>, until: number): boolean {
+    while (this.#looked < this.#found.length) {
+      const path = this.#found[this.#looked++] ?? ''
+      const sighting = sightingOf(path)
+      if (sighting !== undefined) this.files.set(path, sighting)
+      if (this.#looked % PER_LOOK === 0 && clock.now() >= until) return false
+    }
+    return true
+  }
+
+  placeOf(folder: string): string {
+    const place = this.#places.get(folder) ?? placeOf(folder)
+    this.#places.set(folder, place)
+    return place
+  }
+
+  isDangling(path: string): boolean {
+    return !this.files.has(path) && isEntry(path)
+  }
+
+  lostFolderOf(path: string): string | undefined {
+    if (this.isWhole) return undefined
+    return this.#lost.find((folder) => path.startsWith(`${folder}${sep}`))
   }
 }
 
@@ -57,13 +82,9 @@ function isEntry(path: string): boolean {
   }
 }
 
-/** What is wrong with the configured paths: at the start an error, not an empty policy. */
-export function pathFaults(paths: readonly PlacedPath[]): readonly Fault[] {
-  return paths.flatMap(({ path, position }) => {
-    if (existsSync(path)) return findPolicyFiles(path).faults
-    const where = 'paths are relative to the working directory'
-    return [{ position, message: `found no file or folder ${path}, expected one (${where})` }]
-  })
+function missingFault({ path, position }: PlacedPath): Fault {
+  const where = 'paths are relative to the working directory'
+  return { position, message: `found no file or folder ${path}, expected one (${where})` }
 }
 
 /** Another text after every change of the file; undefined when there is none. */

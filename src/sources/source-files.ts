@@ -9,7 +9,7 @@ import type { PlacedPath } from '../config/config.ts'
 import { readTextFile } from '../config/files.ts'
 import { letYoungGrow } from '../native/young-generation.ts'
 import { Proposal, type ProposalOptions } from './proposal.ts'
-import { pathFaults, scanFiles, signatureOf } from './scan-files.ts'
+import { FileScan, signatureOf } from './scan-files.ts'
 import { SettledFiles } from './settled-files.ts'
 
 export interface Parsed<Item> {
@@ -58,6 +58,8 @@ export class SourceFiles<Item> {
   /** Files that were broken at the start. */
   readonly #stoodIn = new Set<string>()
   #isStarting = false
+  /** The look that is under way. */
+  #scan: FileScan | undefined
   /** Characters read in this look. */
   #length = 0
   #isHeard = true
@@ -124,8 +126,9 @@ export class SourceFiles<Item> {
 
   /** Reads everything; returns all that is wrong, configured paths included, but what another text stands in for. */
   loadAll(): readonly Fault[] {
-    const { paths } = this.#options
-    const scan = scanFiles(paths)
+    const { paths, clock } = this.#options
+    const scan = new FileScan(paths)
+    scan.step(clock, Number.POSITIVE_INFINITY)
     this.#isHeard = scan.isWhole
     this.#settled.accept(scan)
     this.#isStarting = true
@@ -138,7 +141,7 @@ export class SourceFiles<Item> {
         ? (this.#proposal.held.get(path) ?? [])
         : this.#proposal.faultsOf(path)
     })
-    return [...pathFaults(paths), ...found]
+    return [...scan.faults, ...found]
   }
 
   /** Whether there is such a file, as it is or as it was. */
@@ -146,10 +149,19 @@ export class SourceFiles<Item> {
     return this.#proposal.drafts.has(path)
   }
 
+  /** Looks at the files until the time is over; true when it has looked at all: then `poll` goes by what was seen. */
+  scan(until: number): boolean {
+    const { paths, clock } = this.#options
+    this.#scan ??= new FileScan(paths)
+    return this.#scan.step(clock, until)
+  }
+
   /** Looks at the files and reads those whose change has settled; whether what they ask for may be another. */
   poll(): boolean {
     const { paths, clock } = this.#options
-    const scan = scanFiles(paths)
+    const scan = this.#scan ?? new FileScan(paths)
+    scan.step(clock, Number.POSITIVE_INFINITY)
+    this.#scan = undefined
     this.#length = 0
     this.#isHeard = scan.isWhole
     const settled = this.#settled.look(scan, clock.now())

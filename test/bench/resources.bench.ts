@@ -106,12 +106,12 @@ class Subject {
 
   async #look(): Promise<number> {
     this.#write()
-    this.clock.fire()
+    await this.clock.fire()
     this.clock.skip(SETTLED_MS)
     const { committer } = this.daemon.core
     const { revision } = committer
     const began = performance.now()
-    this.clock.fire()
+    await this.clock.fire()
     await this.#realized()
     const took = performance.now() - began
     if (committer.revision === revision) fail('nothing changed')

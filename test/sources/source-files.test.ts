@@ -120,3 +120,15 @@ test('SourceFiles takes back what was given, and proposes what is in force again
   assert.equal(files.proposed.length, 3)
   assert.equal(files.accept(), false)
 })
+
+test('SourceFiles.scan looks at very many files in slices, and poll goes by what was seen in all', () => {
+  for (let i = 0; i < 200; i++) write(`many-${i}`, `many-${i}`, 'one.test')
+  assert.equal(files.scan(clock.now()), false, 'the time is over from the beginning')
+  assert.equal(files.scan(clock.now()), false)
+  assert.equal(files.scan(clock.now() + 1), true)
+  assert.equal(files.scan(clock.now()), true, 'all were looked at')
+  files.poll()
+  clock.advance(1100)
+  files.poll()
+  assert.equal(files.proposed.length, 203)
+})

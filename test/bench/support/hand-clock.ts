@@ -5,7 +5,8 @@ import { systemClock, type Clock, type Timer } from '../../../src/core/clock.ts'
 
 export class HandClock implements Clock {
   #skipped = 0
-  readonly #pending = new Set<() => void>()
+  /** By the milliseconds that it was to wait. */
+  readonly #pending = new Map<() => void, number>()
 
   now(): number {
     return systemClock.now() + this.#skipped
@@ -15,12 +16,12 @@ export class HandClock implements Clock {
     return systemClock.wall() + this.#skipped
   }
 
-  after(_: number, run: () => void): Timer {
+  after(ms: number, run: () => void): Timer {
     const pending = (): void => {
       this.#pending.delete(pending)
       run()
     }
-    this.#pending.add(pending)
+    this.#pending.set(pending, ms)
     return { cancel: () => this.#pending.delete(pending) }
   }
 
@@ -36,8 +37,17 @@ export class HandClock implements Clock {
     this.#skipped += ms
   }
 
-  /** Fires every timer that waits now. */
-  fire(): void {
-    for (const run of [...this.#pending]) run()
+  /** Fires every timer that waits now, and what these want to go on with at once, in turns; milliseconds of each turn. */
+  async fire(): Promise<readonly number[]> {
+    const turns: number[] = []
+    let due = [...this.#pending.keys()]
+    while (due.length > 0) {
+      const began = performance.now()
+      for (const run of due) run()
+      turns.push(performance.now() - began)
+      due = [...this.#pending].filter(([, ms]) => ms === 0).map(([run]) => run)
+      if (due.length > 0) await new Promise((resolve) => setImmediate(resolve))
+    }
+    return turns
   }
 }
