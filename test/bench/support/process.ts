@@ -1,5 +1,6 @@
 // What a benchmark measures about its own process: resident memory, and how late the event loop runs.
 
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Resident octets after garbage has been collected and freed pages had time to go back. */
@@ -9,6 +10,16 @@ export async function residentOctets(): Promise<number> {
     await sleep(20)
   }
   return process.memoryUsage.rss()
+}
+
+/** Milliseconds that this thread could have run and had no CPU, since it began; 0 where the kernel does not tell. */
+export function waitedForCpuMs(): number {
+  try {
+    const [, waited = '0'] = readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')
+    return Number(waited) / 1e6
+  } catch {
+    return 0
+  }
 }
 
 /** Samples how late a timer of 1 ms fires, garbage collection included; the timer's own ms is not counted. */

@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util'
 import { Housekeeping } from '../../../src/control/housekeeping.ts'
 import { formatReport, isOver, type Figure } from '../../bench/support/bench.ts'
 import { quantile } from '../../bench/support/measure.ts'
-import { LoopDelay } from '../../bench/support/process.ts'
+import { LoopDelay, waitedForCpuMs } from '../../bench/support/process.ts'
 import type { World } from '../../bench/support/world.ts'
 import { formatChart } from './chart.ts'
 
@@ -23,6 +23,8 @@ export interface Subject {
   readonly answer: () => void
   /** Called once a second, outside of what is timed. */
   readonly everySecond?: (second: number, seconds: number) => void
+  /** How late an answer may be by what the process itself does. */
+  readonly lateMaxMs?: number
   /** What is to be said at the end, besides memory and delays. */
   readonly figures: (samples: Samples) => readonly Figure[]
 }
@@ -35,6 +37,8 @@ export interface Samples {
   /** Milliseconds from when an answer was due until it could have been released; the last is of 1,000. */
   readonly p99Ms: number[]
   readonly worstMs: number[]
+  /** The same without what the process waited for a CPU meanwhile, which others had. */
+  readonly ownMs: number[]
   readonly loopMs: number[]
 }
 
@@ -53,7 +57,7 @@ export async function runSoak(subject: Subject): Promise<void> {
   const minutes = values.hours === undefined ? Number(values.minutes) : Number(values.hours) * 60
   const samples = await run(subject, Math.max(3, Math.round(minutes * 60)))
   writeFileSync(values.svg, picture(subject, samples))
-  const figures = [...commonFigures(samples), ...subject.figures(samples)]
+  const figures = [...commonFigures(samples, subject.lateMaxMs), ...subject.figures(samples)]
   process.stdout.write(`${formatRows(samples)}\n`)
   process.stdout.write(formatReport({ bench: subject.name, about: subject.about, figures }))
   process.stdout.write(`picture: ${values.svg}\n`)
@@ -74,18 +78,20 @@ async function run(subject: Subject, seconds: number): Promise<Samples> {
     pairs: [],
     p99Ms: [],
     worstMs: [],
+    ownMs: [],
     loopMs: [],
   }
   housekeeping.start()
   for (let second = 1; second <= seconds; second++) {
     const loop = new LoopDelay()
     loop.start()
-    const delays = await oneSecond(subject)
+    const { delays, ownMs } = await oneSecond(subject)
     samples.seconds.push(second)
     samples.residentMb.push(process.memoryUsage.rss() / 1e6)
     samples.pairs.push(core.names.pairs.slots.used)
     samples.p99Ms.push(quantile(delays, 0.99))
     samples.worstMs.push(Math.max(...delays))
+    samples.ownMs.push(ownMs)
     samples.loopMs.push(Math.max(...loop.stop(), 0))
     subject.everySecond?.(second, seconds)
   }
@@ -93,11 +99,17 @@ async function run(subject: Subject, seconds: number): Promise<Samples> {
   return samples
 }
 
+interface Second {
+  readonly delays: readonly number[]
+  readonly ownMs: number
+}
+
 /** The answers of a second; how late each was. */
-async function oneSecond({ answersPerSecond, answer, world }: Subject): Promise<readonly number[]> {
+async function oneSecond({ answersPerSecond, answer, world }: Subject): Promise<Second> {
   const { names, committer } = world.core
   const began = performance.now()
   const delays: number[] = []
+  let [waited, ownMs] = [waitedForCpuMs(), 0]
   const dueAt = (i: number): number => began + (i * 1000) / answersPerSecond
   while (delays.length < answersPerSecond) {
     const due = Math.min(
@@ -114,19 +126,21 @@ async function oneSecond({ answersPerSecond, answer, world }: Subject): Promise<
       const now = performance.now()
       while (delays.length < end) delays.push(now - dueAt(delays.length))
     }
+    // All of these were due after the last turn of this loop.
+    const before = waited
+    waited = waitedForCpuMs()
+    ownMs = Math.max(ownMs, ...delays.slice(first).map((delay) => delay - (waited - before)))
     await sleep(TICK_MS)
   }
   // The ticks of this loop are not the daemon's.
-  return delays.map((delay) => Math.max(0, delay - TICK_MS))
+  return {
+    delays: delays.map((delay) => Math.max(0, delay - TICK_MS)),
+    ownMs: Math.max(0, ownMs - TICK_MS),
+  }
 }
 
-function commonFigures({
-  residentMb,
-  seconds,
-  worstMs,
-  loopMs,
-  p99Ms,
-}: Samples): readonly Figure[] {
+function commonFigures(samples: Samples, lateMaxMs: number | undefined): readonly Figure[] {
+  const { residentMb, seconds, worstMs, ownMs, loopMs, p99Ms } = samples
   const half = Math.floor(seconds.length / 2)
   const slope = slopeOf(seconds.slice(half), residentMb.slice(half))
   return [
@@ -138,6 +152,12 @@ function commonFigures({
       unit: 'ms',
     },
     { name: 'answers late, worst', value: Math.max(...worstMs), unit: 'ms' },
+    {
+      name: 'the same, without waiting for a CPU',
+      value: Math.max(...ownMs),
+      unit: 'ms',
+      ...(lateMaxMs === undefined ? {} : { limit: lateMaxMs }),
+    },
     { name: 'event loop late, worst', value: Math.max(...loopMs), unit: 'ms' },
   ]
 }
@@ -166,7 +186,7 @@ function picture({ name, about }: Subject, samples: Samples): string {
 
 function formatRows(samples: Samples): string {
   const step = Math.max(1, Math.ceil(samples.seconds.length / ROWS))
-  const head = ['second', 'RSS MB', 'pairs', 'p99 ms', 'worst ms', 'loop ms']
+  const head = ['second', 'RSS MB', 'pairs', 'p99 ms', 'worst ms', 'own ms', 'loop ms']
   const rows = samples.seconds
     .map((_, i) => i)
     .filter((i) => i % step === step - 1)
@@ -177,6 +197,7 @@ function formatRows(samples: Samples): string {
         samples.pairs[i]?.toFixed(0),
         samples.p99Ms[i]?.toFixed(2),
         samples.worstMs[i]?.toFixed(2),
+        samples.ownMs[i]?.toFixed(2),
         samples.loopMs[i]?.toFixed(2),
       ].map((cell) => cell ?? ''),
     )
