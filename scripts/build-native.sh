@@ -85,7 +85,7 @@ else
 	addon conntrack '' src/native/addon.h
 	if has_header uv.h; then
 		addon nftables -lpthread src/native/addon.h src/native/watch.h
-		addon tcp '' src/native/addon.h src/native/watch.h
+		addon tcp '' src/native/addon.h src/native/watch.h src/native/tcp-*.h
 		addon udp '' src/native/addon.h src/native/watch.h src/native/udp-*.h
 		if [ $out = build/Sanitize ]; then
 			instead=test/native/planted.c
