@@ -1,4 +1,4 @@
-// What the addon tcp.node exports, and the layout of the memory it shares with us (tcp.c says the same in C).
+// What the addon tcp.node exports, and the layout of the memory it shares with us (tcp-engine.h says the same in C).
 // Functions that return numbers return a negative errno on failure. Nothing here waits.
 
 /** Kinds of rows, `rows[4 * i]`. */
