@@ -2,6 +2,7 @@
 // that is taken over, restarted or killed meanwhile. Behind passed sockets it is started again by a supervisor.
 
 import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Host } from './lab.ts'
 import { DNS_4, podLab, type PodLab } from './lab-pod.ts'
 import { Namegate } from './lab-namegate.ts'
@@ -35,6 +36,9 @@ const LIMITS = `limits:
   names-per-wildcard: 1000000
   pairs-per-endpoint: 1000000`
 
+const CATCH_UP_MS = 60_000
+const AT_ONCE_MS = 50
+
 export type Interception = 'explicit' | 'tproxy' | 'redirect'
 
 export interface Rates {
@@ -56,6 +60,8 @@ export interface ChangeCount {
   readonly udp: LoadCount
   readonly tcp: LoadCount
   readonly flows: StreamCount
+  /** Datagrams for which the sockets of clients, daemon or name server had no room, by host. */
+  readonly overruns: string
 }
 
 /** Where the listener is, and how the supervisor names its IPv4 sockets. */
@@ -142,6 +148,15 @@ export class ChangeSite {
     })
   }
 
+  /** A quarter of the clients' rate for so long. */
+  async warmUp(ms: number): Promise<void> {
+    const { udp, tcp } = this.#to.rates
+    const rates = { udpRate: udp / 4, tcpRate: tcp / 4, keepsConnections: true }
+    this.#load.begin({ host: this.#pod, server: this.#server, ...rates })
+    await sleep(ms)
+    await this.#load.stop()
+  }
+
   /** Clients begin to ask. */
   ask(options: { readonly keepsConnections: boolean; readonly retryMs?: number }): void {
     const { udp, tcp } = this.#to.rates
@@ -169,6 +184,16 @@ export class ChangeSite {
     await gate.until(() => (served(gate) >= goal ? true : undefined), 'it serves again', 60_000)
   }
 
+  /** Until what waited while nobody read is worked off. */
+  async caughtUp(): Promise<void> {
+    const deadline = performance.now() + CATCH_UP_MS
+    for (;;) {
+      const { stdout } = await this.#pod.run('dig', ['+tries=1', `@${this.#server}`, SITE])
+      if (Number(/Query time: (\d+) msec/.exec(stdout)?.[1] ?? NaN) < AT_ONCE_MS) return
+      assert.ok(performance.now() < deadline, `it does not catch up: ${stdout}`)
+    }
+  }
+
   /**
    * Clients and flows stop, and what became of them. The connection beside them must still be open, and the kernel have what
    * the daemon wants.
@@ -180,7 +205,7 @@ export class ChangeSite {
     await this.#talk.moves(1, 10_000)
     const { code, stdout } = await this.#namegate.run('datapath', 'verify')
     assert.equal(code, 0, stdout)
-    return { udp, tcp, flows }
+    return { udp, tcp, flows, overruns: await this.#overruns() }
   }
 
   async close(): Promise<void> {
@@ -189,6 +214,19 @@ export class ChangeSite {
     await this.#lab.close()
     this.#load.close()
     this.#supervise.close()
+  }
+
+  async #overruns(): Promise<string> {
+    const hosts = new Set([this.#pod, this.#node, this.#lab.internet])
+    const texts = [...hosts].map(async (host) => {
+      const { stdout } = await host.run('cat', ['/proc/net/snmp'])
+      const [names = [], counts = []] = stdout
+        .split('\n')
+        .filter((line) => line.startsWith('Udp:'))
+        .map((line) => line.split(' '))
+      return `${host.role} ${counts[names.indexOf('RcvbufErrors')] ?? '?'}`
+    })
+    return (await Promise.all(texts)).join(', ')
   }
 
   #startSupervised(): LabProcess {
