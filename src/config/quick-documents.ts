@@ -61,7 +61,8 @@ function offsetOf(root: unknown, path: SourcePath, places: QuickPlaces): number 
   let value = root
   let offset = places.get(root)?.start
   for (const step of path) {
-    offset = places.get(value)?.inside.get(step)
+    const place = typeof step === 'number' ? step : Object.keys(Object(value)).indexOf(step)
+    offset = places.get(value)?.inside[place]
     if (offset === undefined) return undefined
     value = Reflect.get(Object(value), step)
   }

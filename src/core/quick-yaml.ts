@@ -4,10 +4,10 @@
 // knows all of YAML. So what is read here means the same there (test/core/quick-yaml.test.ts). About 2 us for a mapping of
 // three fields, where the whole reader takes 140.
 
-/** Where a list or mapping begins, and what is in it: offsets in the text, by key or by number. */
+/** Where a list or mapping begins, and what is in it, in the order in which it is written: offsets in the text. */
 export interface QuickPlace {
   readonly start: number
-  readonly inside: Map<string | number, number>
+  readonly inside: number[]
 }
 
 /** Of every list and mapping that was read. */
@@ -23,15 +23,10 @@ const OTHER = Symbol('other')
 
 const DEPTH_MAX = 16
 const DASH = /- +/y
-const BLANKS = / +/y
+const BLANK = 0x20
 /** What is empty or a comment below the line goes with it. */
 const LINE_END = / *\n(?: *(?:#[^\n\r\t]*)?\n)*/y
 const BEFORE = /(?: *(?:#[^\n\r\t]*)?\n)*/y
-const COMMA = / *, */y
-const OPEN_LIST_EMPTY = /\[ *\]/y
-const CLOSE_LIST = / *\]/y
-const OPEN_MAPPING_EMPTY = /\{ *\}/y
-const CLOSE_MAPPING = / *\}/y
 const KEY = /[A-Za-z_][\w./-]*(?::[\w./-]+)*/y
 /** A colon only before what goes on. */
 const PLAIN = /[A-Za-z_0-9][\w./-]*(?::+[\w./-]+)*/y
@@ -83,7 +78,7 @@ class QuickYaml {
     do {
       const begin = this.#at
       if (!this.#skip(DASH)) return OTHER
-      place?.inside.set(items.length, this.#at)
+      place?.inside.push(this.#at)
       const item = this.#item(indent + this.#at - begin)
       if (item === OTHER) return OTHER
       items.push(item)
@@ -107,7 +102,7 @@ class QuickYaml {
       const key = this.#key()
       if (key === undefined || key in mapping || !this.#is(':')) return OTHER
       this.#at++
-      const value = this.#valueOf(indent, key, place)
+      const value = this.#valueOf(indent, place)
       if (value === OTHER) return OTHER
       mapping[key] = value
     } while (this.#isNextAt(indent, false))
@@ -115,15 +110,15 @@ class QuickYaml {
   }
 
   /** What stands behind a key: on its line, or below it; a list may be as far in as its key. */
-  #valueOf(indent: number, key: string, place: QuickPlace | undefined): unknown {
+  #valueOf(indent: number, place: QuickPlace | undefined): unknown {
     if (!this.#skip(LINE_END)) {
-      if (!this.#skip(BLANKS)) return OTHER
-      place?.inside.set(key, this.#at)
+      if (!this.#blanks()) return OTHER
+      place?.inside.push(this.#at)
       const value = this.#inline()
       return value === OTHER || !this.#skip(LINE_END) ? OTHER : value
     }
     const next = this.#indent()
-    place?.inside.set(key, this.#at + next)
+    place?.inside.push(this.#at + next)
     const isDeeper = next > indent || (next === indent && this.#text[this.#at + next] === '-')
     return isDeeper ? this.#block(next) : OTHER
   }
@@ -145,49 +140,49 @@ class QuickYaml {
   #flowList(): unknown {
     const items: unknown[] = []
     const place = this.#note(items)
-    if (this.#skip(OPEN_LIST_EMPTY)) return items
+    this.#at++
+    if (this.#closes(']')) return items
     if (this.#depth === DEPTH_MAX) return OTHER
     this.#depth++
-    this.#at++
     do {
-      this.#skip(BLANKS)
-      place?.inside.set(items.length, this.#at)
+      this.#blanks()
+      place?.inside.push(this.#at)
       const item = this.#inline()
       if (item === OTHER) return OTHER
       items.push(item)
-    } while (this.#skip(COMMA))
+    } while (this.#closes(','))
     this.#depth--
-    return !this.#skip(CLOSE_LIST) ? OTHER : items
+    return this.#closes(']') ? items : OTHER
   }
 
   #flowMapping(): unknown {
     const mapping = newMapping()
     const place = this.#note(mapping)
-    if (this.#skip(OPEN_MAPPING_EMPTY)) return mapping
+    this.#at++
+    if (this.#closes('}')) return mapping
     if (this.#depth === DEPTH_MAX) return OTHER
     this.#depth++
-    this.#at++
     do {
-      this.#skip(BLANKS)
+      this.#blanks()
       const isQuoted = this.#is('"')
       const key = this.#key()
       if (key === undefined || key in mapping || !this.#is(':')) return OTHER
       this.#at++
       // Behind a quoted key the value may stand at once, as in JSON.
-      if (!this.#skip(BLANKS) && !isQuoted) return OTHER
-      place?.inside.set(key, this.#at)
+      if (!this.#blanks() && !isQuoted) return OTHER
+      place?.inside.push(this.#at)
       const value = this.#inline()
       if (value === OTHER) return OTHER
       mapping[key] = value
-    } while (this.#skip(COMMA))
+    } while (this.#closes(','))
     this.#depth--
-    return !this.#skip(CLOSE_MAPPING) ? OTHER : mapping
+    return this.#closes('}') ? mapping : OTHER
   }
 
   #key(): string | undefined {
-    if (this.#is('"')) return this.#take(DOUBLE)?.slice(1, -1)
-    const key = this.#take(KEY)
-    return key === undefined || WORD.test(key) ? undefined : key
+    const key = this.#is('"') ? this.#take(DOUBLE)?.slice(1, -1) : this.#take(KEY)
+    // A number as a key is moved before the others, whose places would not be theirs any more.
+    return key === undefined || WORD.test(key) || key < ':' ? undefined : key
   }
 
   #scalar(): unknown {
@@ -208,15 +203,31 @@ class QuickYaml {
   /** Notes that a collection begins here. */
   #note(collection: object): QuickPlace | undefined {
     if (this.#places === undefined) return undefined
-    const place = { start: this.#at, inside: new Map<string | number, number>() }
+    const place = { start: this.#at, inside: [] }
     this.#places.set(collection, place)
     return place
+  }
+
+  /** Passes blanks; whether there were any. */
+  #blanks(): boolean {
+    const begin = this.#at
+    while (this.#text.charCodeAt(this.#at) === BLANK) this.#at++
+    return this.#at > begin
+  }
+
+  /** Passes the character and blanks before it, or nothing; whether it is there. */
+  #closes(character: string): boolean {
+    const begin = this.#at
+    this.#blanks()
+    if (this.#is(character)) this.#at++
+    else this.#at = begin
+    return this.#at > begin
   }
 
   /** Blanks at the beginning of the line. */
   #indent(): number {
     let count = 0
-    while (this.#text.charCodeAt(this.#at + count) === 0x20) count++
+    while (this.#text.charCodeAt(this.#at + count) === BLANK) count++
     return count
   }
 

@@ -73,8 +73,6 @@ export class SelectorCache {
   readonly #sets: LabelSets
   readonly #byKey = new Map<string, Counted>()
   readonly #byId = new Map<SelectorId, Selector>()
-  /** Selectors of one label. */
-  readonly #byLabel = new Map<string, FqdnSelector | NamedSelector>()
   readonly #cidrByPrefix = new Map<string, CidrSelector[]>()
   /** How many CIDR selectors have each prefix length, by family. */
   readonly #lengths = { 4: new Map<number, number>(), 6: new Map<number, number>() }
@@ -157,7 +155,8 @@ export class SelectorCache {
     const set = this.#sets.get(setId)
     const selectors: Selector[] = []
     for (const label of set.labels) {
-      const selector = mayBeSelected(label) ? this.#byLabel.get(label.text) : undefined
+      const key = keyOfLabel(label)
+      const selector = key === undefined ? undefined : this.#byKey.get(key)?.selector
       if (selector !== undefined) selectors.push(selector)
     }
     this.#addCidrSelectors(set, selectors)
@@ -188,15 +187,9 @@ export class SelectorCache {
     if (spec.kind === 'fqdn') {
       const { kind, pattern } = spec
       // The key is its label, too.
-      const selector: FqdnSelector = { kind, id, text, label: key, pattern, identities }
-      this.#byLabel.set(key, selector)
-      return selector
+      return { kind, id, text, label: key, pattern, identities }
     }
-    if (spec.kind === 'named') {
-      const selector: NamedSelector = { kind: spec.kind, id, text, identities }
-      this.#byLabel.set(labelOf(selector), selector)
-      return selector
-    }
+    if (spec.kind === 'named') return { kind: spec.kind, id, text, identities }
     if (spec.kind === 'endpoints') {
       const { kind, selector: labels } = spec
       const selector: EndpointSelector = { kind, id, text, selector: labels, identities }
@@ -217,10 +210,7 @@ export class SelectorCache {
       this.#byLabels.remove(selector)
       return
     }
-    if (selector.kind !== 'cidr') {
-      this.#byLabel.delete(labelOf(selector))
-      return
-    }
+    if (selector.kind !== 'cidr') return
     const { family, length } = selector.prefix
     const key = formatPrefix(selector.prefix)
     const left = (this.#cidrByPrefix.get(key) ?? []).filter((other) => other !== selector)
@@ -285,6 +275,14 @@ function labelOf(selector: FqdnSelector | NamedSelector): string {
 /** Of a selector by name its label. */
 function keyOf(kind: Selector['kind'], text: string): string {
   return `${kind}:${text}`
+}
+
+const NAMED_KEY = keyOf('named', NAMED_LABEL)
+
+/** Key of the selector of one label; undefined when no selector goes by the label alone. */
+function keyOfLabel({ kind, text }: Label): string | undefined {
+  if (kind === 'fqdn') return text
+  return text === NAMED_LABEL ? NAMED_KEY : undefined
 }
 
 function textOf(spec: SelectorSpec): string {

@@ -33,6 +33,9 @@ export const PATTERN_LENGTH_MAX = 255
 const PARSED = new Map<string, PatternResult>()
 const PARSED_MAX = 1024
 
+/** What is written as its canonical text is, with a star for one label in front or none. */
+const PLAIN = /^(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/
+
 /** A `matchName`: no stars. */
 export function parseMatchName(text: string): PatternResult {
   return parsePattern(text, { allowStar: false })
@@ -58,6 +61,10 @@ export function parsePattern(
 }
 
 function parse(text: string, options: { readonly allowStar: boolean }): PatternResult {
+  if (text.length <= PATTERN_LENGTH_MAX && PLAIN.test(text)) {
+    const isStar = text.startsWith('*')
+    if (options.allowStar || !isStar) return ok(isStar ? 'globs' : 'exact', text, text.split('.'))
+  }
   const trimmed = text.trim()
   if (trimmed === '') return bad('found an empty text, expected a name')
   if (trimmed.length > PATTERN_LENGTH_MAX) {
