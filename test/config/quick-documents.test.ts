@@ -95,3 +95,8 @@ test('parseDocuments tells documents apart where the whole reader does', () => {
   ]
   for (const [reason, text] of rows) assertAlike(text, reason)
 })
+
+test('parseDocuments knows the places beside a number that is a key', () => {
+  // An object has such keys before all others, whatever stands first.
+  assertAlike('a: { b: c, "7": d, e: f }\n"3": g\nh: i\n', 'numbers as keys')
+})
