@@ -5,7 +5,13 @@
 import type { Position } from '../core/errors.ts'
 import { readQuickYaml, type QuickPlaces } from '../core/quick-yaml.ts'
 import type { SourceDocument, SourcePath } from '../core/source-document.ts'
-import { parseYaml, TEXT_LENGTH_MAX, type YamlResult } from './yaml-source.ts'
+import {
+  parseYaml,
+  parseYamlDocument,
+  TEXT_LENGTH_MAX,
+  type YamlDocumentResult,
+  type YamlResult,
+} from './yaml-source.ts'
 
 /** A line that ends a document; nothing else can stand there, not even inside a text. */
 const MARK = /^---[ ]*$/m
@@ -13,6 +19,13 @@ const MARK = /^---[ ]*$/m
 /** As `parseYaml`. */
 export function parseDocuments(text: string, file: string): YamlResult {
   return parseQuick(text, file) ?? parseYaml(text, file)
+}
+
+/** As `parseYamlDocument`: a text that must be one document. */
+export function parseDocument(text: string, file: string): YamlDocumentResult {
+  const { documents: [document, ...others] = [] } = parseQuick(text, file) ?? {}
+  if (document === undefined || others.length > 0) return parseYamlDocument(text, file)
+  return { document, faults: [] }
 }
 
 /** Undefined: some document is for the whole reader. */
@@ -23,11 +36,12 @@ function parseQuick(text: string, file: string): YamlResult | undefined {
   let whole: YamlResult | undefined
   for (const [number, part] of parts.entries()) {
     const places: QuickPlaces = new Map()
+    const lines = new Lines(part.text)
     const value = readQuickYaml(part.text, places)
     if (value === undefined) return undefined
     const positionOf = (path: SourcePath, side: 'key' | 'value' = 'value'): Position => {
       const offset = side === 'key' ? undefined : offsetOf(value, path, places)
-      if (offset !== undefined) return placeIn(part, offset, file)
+      if (offset !== undefined) return placeIn(part, lines, offset, file)
       whole ??= parseYaml(text, file)
       const start = { file, line: part.line, column: 1 }
       return whole.documents[number]?.positionOf(path, side) ?? start
@@ -69,11 +83,43 @@ function offsetOf(root: unknown, path: SourcePath, places: QuickPlaces): number 
   return offset
 }
 
-function placeIn({ text, line }: Part, offset: number, file: string): Position {
-  let [lines, last] = [0, -1]
-  for (let at = text.indexOf('\n'); at >= 0 && at < offset; at = text.indexOf('\n', at + 1)) {
-    lines++
-    last = at
+function placeIn({ line }: Part, lines: Lines, offset: number, file: string): Position {
+  const at = lines.indexAt(offset)
+  return { file, line: line + at, column: offset - lines.startOf(at) + 1 }
+}
+
+/** Where the lines of a text begin; found out when it is asked for first. */
+class Lines {
+  readonly #text: string
+  #starts: readonly number[] | undefined
+
+  constructor(text: string) {
+    this.#text = text
   }
-  return { file, line: line + lines, column: offset - last }
+
+  startOf(index: number): number {
+    return this.#all[index] ?? 0
+  }
+
+  /** The line, from 0 on, that the offset is in. */
+  indexAt(offset: number): number {
+    const starts = this.#all
+    let [low, high] = [0, starts.length - 1]
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if ((starts[middle] ?? offset) <= offset) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+
+  get #all(): readonly number[] {
+    if (this.#starts !== undefined) return this.#starts
+    const starts = [0]
+    for (let at = this.#text.indexOf('\n'); at >= 0; at = this.#text.indexOf('\n', at + 1)) {
+      starts.push(at + 1)
+    }
+    this.#starts = starts
+    return starts
+  }
 }

@@ -93,11 +93,14 @@ function firstLine(message: string): string {
   return message.split('\n')[0] ?? message
 }
 
+/** A document that is there when nothing is wrong. */
+export interface YamlDocumentResult {
+  readonly document: SourceDocument | undefined
+  readonly faults: readonly Fault[]
+}
+
 /** Reads a text that must be one document. */
-export function parseYamlDocument(
-  text: string,
-  file: string,
-): { readonly document: SourceDocument | undefined; readonly faults: readonly Fault[] } {
+export function parseYamlDocument(text: string, file: string): YamlDocumentResult {
   const { documents, faults } = parseYaml(text, file)
   const second = documents[1]
   if (faults.length > 0 || second === undefined) return { document: documents[0], faults }

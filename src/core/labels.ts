@@ -259,7 +259,7 @@ export function longestCidr(labels: readonly Label[]): Label | undefined {
 function hashLabels(labels: readonly Label[]): number {
   let hash = 17
   for (const label of labels) hash = Math.imul(hash ^ label.id, 0x01000193)
-  return hash >>> 0
+  return hash
 }
 
 function sameLabels(a: readonly Label[], b: readonly Label[]): boolean {

@@ -6,7 +6,7 @@ import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import { containsPrefix, formatPrefix, type Prefix } from '../core/ip.ts'
 import { objectDocument } from '../core/object-source.ts'
 import { Reader, type FieldTable } from '../core/source-document.ts'
-import { parseYamlDocument } from '../config/yaml-source.ts'
+import { parseDocument } from '../config/quick-documents.ts'
 import type { PortName } from '../policy/named-ports.ts'
 import { readAddresses, readLabels, readName, readPortNames } from './read.ts'
 import type { EndpointHook } from './registry.ts'
@@ -53,7 +53,7 @@ const ENDPOINT: FieldTable = new Map([
 
 /** Loads one file. An empty file has no endpoints. Never throws on any text. */
 export function parseEndpoints(text: string, file: string): EndpointsFile {
-  const { document, faults: syntax } = parseYamlDocument(text, file)
+  const { document, faults: syntax } = parseDocument(text, file)
   const faults = [...syntax]
   const endpoints: EndpointRecord[] = []
   if (document !== undefined && document.value !== null) {

@@ -174,9 +174,8 @@ export class LabelTrie {
     this.#set(row, PARENT, parent)
     this.#set(row, SHAPE, kind + (length << KIND_BITS))
     this.#set(row, HASH, hash)
-    const label = octets.subarray(offset, offset + length)
-    if (length > LABEL_ROOM) this.#longLabels.set(row, label.slice())
-    else this.#octetPages[row >> PAGE_BITS]!.set(label, labelStart(row))
+    if (length > LABEL_ROOM) this.#longLabels.set(row, octets.slice(offset, offset + length))
+    else this.#writeLabel(row, octets, offset, length)
     this.#set(parent, CHILDREN, this.children(parent) + 1)
     if (kind === STAR) this.#set(parent, STAR_CHILD, row)
     else this.#table.insert(hash, row)
@@ -209,6 +208,12 @@ export class LabelTrie {
   #hasLabel(row: number, octets: Uint8Array, offset: number, length: number): boolean {
     if (length > LABEL_ROOM) return same(this.labelBlock(row), 0, octets, offset, length)
     return same(this.#octetPages[row >> PAGE_BITS]!, labelStart(row), octets, offset, length)
+  }
+
+  #writeLabel(row: number, octets: Uint8Array, offset: number, length: number): void {
+    const page = this.#octetPages[row >> PAGE_BITS]!
+    const start = labelStart(row)
+    for (let i = 0; i < length; i++) page[start + i] = octets[offset + i]!
   }
 
   #takeRow(): number {
