@@ -1,0 +1,47 @@
+// A start with as many names as a bound allows: what goes to make room is chosen by the connections of now, although nobody
+// has looked at them since the start.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { FakeClock } from '../support/fake-clock.ts'
+import { MemoryState } from '../support/memory-state.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
+import type { Recorder } from '../support/recorder.ts'
+
+const NAMES = 8
+const BOUNDS = {
+  'names-per-wildcard': { 'names-per-wildcard': NAMES },
+  'pairs-per-endpoint': { 'pairs-per-endpoint': NAMES },
+  pairs: {},
+} as const
+const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
+
+function start(disk: MemoryState, clock: FakeClock, bounds: object, recorder?: Recorder): Node {
+  const kept = { saved: disk.read(), sink: disk, bootAtZero: 0 }
+  const pairs = Object.keys(bounds).length === 0 ? NAMES : 64
+  const node = new Node({ clock, kept, bounds, pairs, recorder })
+  node.policies.setPolicies(mkPolicies(WILD), node.endpoints.registry)
+  node.setEndpoints([mkEndpoint('pod', ['10.0.0.1'])])
+  return node
+}
+
+for (const [bound, bounds] of Object.entries(BOUNDS)) {
+  test(`A node that starts again at ${bound} evicts no name under an open connection`, () => {
+    const [disk, clock] = [new MemoryState(), new FakeClock()]
+    const old = start(disk, clock, bounds)
+    const pod = old.endpoint('pod').id
+    for (let i = 0; i < NAMES; i++) old.learn(pod, `n${i}.x`, [`192.0.2.${i}`])
+    old.takeOver()
+    clock.advance(1000)
+    const node = start(disk, clock, bounds, old.recorder)
+    node.takeOver()
+    const connected = [0, 3, 7].map((i) => `192.0.2.${i}/32`)
+    for (const address of connected) {
+      node.recorder.connections.push({ endpoint: pod, peer: prefixOf(address) })
+    }
+    for (let i = 0; i < 5; i++) node.learn(pod, `new${i}.x`, [`192.0.2.${100 + i}`])
+    const lost = connected.filter((address) => node.labelsOf(address).length === 0)
+    assert.deepEqual(lost, [])
+    assert.ok(node.labelsOf('192.0.2.104/32').length > 0)
+  })
+}
