@@ -34,6 +34,8 @@ export class Expiry {
   /** Second of the last look. */
   #lookedAt = Number.NEGATIVE_INFINITY
   #sweeping = false
+  /** Whether a look has come to its end. */
+  #hasLooked = false
   /** Told of a pair whose endpoint connected to its address when the TTL was over: a client that ignores TTLs. */
   onExpiredUse: (pair: number) => void = () => undefined
   #expiredUses = 0
@@ -48,6 +50,7 @@ export class Expiry {
       onEnd: (pair) => this.#connectionEnded(pair),
       onExpired: (pair) => this.#expiredUse(pair),
     })
+    options.names.room.beforeEviction = () => this.#lookOnce()
   }
 
   /** Looks at the connection table since the start. */
@@ -83,6 +86,7 @@ export class Expiry {
     if (this.#sweeping) return this.#sweep()
     if (this.#looks.isUnderWay) {
       this.#sweeping = this.#looks.step()
+      this.#hasLooked ||= this.#sweeping
       return true
     }
     if (this.#setAside() && this.#asideCount < ASIDE_MAX) return true
@@ -90,6 +94,22 @@ export class Expiry {
     this.#lookedAt = this.#names.tick()
     this.#looks.begin()
     return true
+  }
+
+  /**
+   * What goes at a bound is chosen by connections, of which nothing is known before the first look: that one is made in one
+   * go, where a bound is reached so early after all that was known is back.
+   */
+  #lookOnce(): void {
+    if (this.#hasLooked || this.#names.toRestore !== undefined) return
+    this.#hasLooked = true
+    if (this.#sweeping) return
+    if (!this.#looks.isUnderWay) {
+      this.#lookedAt = this.#names.tick()
+      this.#looks.begin()
+    }
+    while (!this.#looks.step()) continue
+    this.#sweeping = true
   }
 
   /** Whether connections that are known may have ended, or a bound may soon ask which pairs are in use. */

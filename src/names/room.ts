@@ -40,6 +40,9 @@ export class Room {
     pairs: 0,
   }
 
+  /** Called before something is chosen to go, often. */
+  beforeEviction: () => void = () => undefined
+
   constructor(options: RoomOptions) {
     this.#in = options
   }
@@ -92,6 +95,7 @@ export class Room {
   /** Selectors changed: a wildcard that has too many names now loses what goes first. */
   trim(): void {
     const { wildcards } = this.#in.rows
+    if (wildcards.isOverfull) this.beforeEviction()
     for (let use = wildcards.takeOverfull(); use !== 0;) {
       this.hits['names-per-wildcard']++
       this.#forgetUse(use)
@@ -105,9 +109,9 @@ export class Room {
     const row = names.find(wire, 0, length, hash)
     if (row !== 0 && uses.find(endpoint, row) !== 0) return true
     const labels = this.#in.labeller.labelsOf(wire, 0)
-    for (;;) {
+    while (wildcards.victimFor(endpoint, labels) !== 0) {
+      this.beforeEviction()
       const use = wildcards.victimFor(endpoint, labels)
-      if (use === 0) break
       this.hits['names-per-wildcard']++
       if (use === undefined) return false
       this.#forgetUse(use)
@@ -124,6 +128,7 @@ export class Room {
     const { bounds, rows } = this.#in
     const { uses, orders } = rows
     if (use === 0 || uses.pairs[use]! < bounds['addresses-per-name']) return true
+    this.beforeEviction()
     return this.#evict(orders.victimOfUse(use), 'addresses-per-name')
   }
 
@@ -144,9 +149,11 @@ export class Room {
     const { bounds, rows } = this.#in
     const { orders, pairs } = rows
     if (orders.count(endpoint) >= bounds['pairs-per-endpoint']) {
+      this.beforeEviction()
       return this.#evict(orders.victimOfEndpoint(endpoint), 'pairs-per-endpoint')
     }
     if (pairs.slots.used < pairs.slots.capacity) return true
+    this.beforeEviction()
     return this.#evict(orders.victimOfEndpoint(orders.largestEndpoint), 'pairs')
   }
 

@@ -68,6 +68,11 @@ export class WildcardNames {
     return this.#slots.capacity - this.#slots.used
   }
 
+  /** Whether `takeOverfull` may have something. */
+  get isOverfull(): boolean {
+    return this.#over.size + this.#unplaced.size > 0
+  }
+
   /** Names of the wildcard that has most. */
   get largest(): number {
     let most = 0
