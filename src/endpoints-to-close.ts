@@ -1,16 +1,14 @@
 // Who is closed before there is a daemon: the endpoints of the configuration, and those that the last daemon wrote down,
 // so that a file that is broken or not there yet at boot opens nobody. Reads only.
 
-import { readFileSync } from 'node:fs'
-import type { Config, PlacedPath } from './config/config.ts'
-import { findPolicyFiles } from './config/files.ts'
+import type { Config } from './config/config.ts'
 import { SavedEndpoints } from './control/saved-endpoints.ts'
 import { systemBootClock, systemClock } from './core/clock.ts'
 import { formatFault, InvalidInputError } from './core/errors.ts'
 import type { Prefix } from './core/ip.ts'
 import type { Hook } from './datapath/datapath.ts'
-import { parseEndpoints } from './endpoints/file.ts'
 import { withInterfaceAddresses } from './sources/interface-addresses.ts'
+import { readEndpointFiles } from './sources/read-endpoint-files.ts'
 import { openDisk } from './state/disk.ts'
 import { readBootId } from './state/open-state.ts'
 import { readState } from './state/read-state.ts'
@@ -37,7 +35,11 @@ export function endpointsToClose({ endpoints, state }: Config): EndpointsToClose
   const written = saved?.all.map((each) => ({ ...each, audit: false })) ?? []
   const highest = saved?.highest ?? 0
   try {
-    return { endpoints: union(readFiles(endpoints.files), written), highest, faults: [] }
+    return {
+      endpoints: union(readEndpointFiles(endpoints.files, withInterfaceAddresses), written),
+      highest,
+      faults: [],
+    }
   } catch (error) {
     if (written.length === 0) throw error
     return { endpoints: union([], written), highest, faults: textsOf(error) }
@@ -50,16 +52,6 @@ function readSaved(folder: string): SavedEndpoints | undefined {
   // Endpoints alone are wanted, so no pair is kept.
   const { state } = readState({ disk: openDisk(folder), pairsMax: 0, now })
   return state && new SavedEndpoints(state)
-}
-
-function readFiles(paths: readonly PlacedPath[]): readonly EndpointToClose[] {
-  const found = paths.map(({ path }) => findPolicyFiles(path))
-  const read = found.flatMap(({ files }) =>
-    files.map((file) => withInterfaceAddresses(parseEndpoints(readFileSync(file, 'utf8'), file))),
-  )
-  const faults = [...found, ...read].flatMap((each) => each.faults)
-  if (faults.length > 0) throw new InvalidInputError(faults)
-  return read.flatMap(({ items }) => items)
 }
 
 /** Those that something can fence; of two at one hook the first. */

@@ -3,13 +3,10 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import type { Config, PlacedPath } from './config/config.ts'
-import { findPolicyFiles } from './config/files.ts'
 import type { Clock } from './core/clock.ts'
-import { InvalidInputError } from './core/errors.ts'
 import { TCP, UDP } from './core/protocol.ts'
 import type { Datapath } from './datapath/datapath.ts'
 import { clearIntercepted, readIntercepted, setIntercepted } from './datapath/ebpf/intercepted.ts'
-import { parseEndpoints } from './endpoints/file.ts'
 import type { EndpointHook } from './endpoints/registry.ts'
 import { Interception, NO_NEWS, type InterceptNews } from './intercept/interception.ts'
 import { withInterceptLock } from './intercept/lock.ts'
@@ -18,6 +15,7 @@ import { Rules, type InterceptFlags } from './intercept/rules.ts'
 import { runTool } from './intercept/tools.ts'
 import { openConntrack } from './native/conntrack.ts'
 import { loadBpf, loadConntrack, loadPosix } from './native/native.ts'
+import { readEndpointFiles } from './sources/read-endpoint-files.ts'
 import type { Log } from './telemetry/log.ts'
 
 export interface DaemonInterception {
@@ -113,12 +111,7 @@ export function interfacesOf(
 
 /** The same from the endpoints files, without a daemon. */
 export function configuredInterfaces(files: readonly PlacedPath[]): readonly string[] {
-  const read = files.flatMap(({ path }) =>
-    findPolicyFiles(path).files.map((file) => parseEndpoints(readFileSync(file, 'utf8'), file)),
-  )
-  const faults = read.flatMap((each) => each.faults)
-  if (faults.length > 0) throw new InvalidInputError(faults)
-  return interfacesOf(read.flatMap(({ endpoints }) => endpoints))
+  return interfacesOf(readEndpointFiles(files))
 }
 
 function forgetFlows(): number {
