@@ -3,108 +3,38 @@
 // The same client against commits that come 30 ms late loses nearly all of its first packets: the proof can fail.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { FirstPacketLab } from '../support/first-packet-lab.ts'
 import {
-  compileClient,
-  parseAttempts,
   percentile,
   retransmitted,
   show,
   toolMissing,
   type Attempt,
 } from '../support/first-packets.ts'
-import { podLab, type PodLab } from '../support/lab-pod.ts'
-import { canUseNamegate, Namegate, type StartOptions } from '../support/lab-namegate.ts'
-import { addressAt, type Zones } from '../support/zones.ts'
+import { canUseNamegate, type Namegate } from '../support/lab-namegate.ts'
 
-const ZONE = { first4: '198.18.16.0', first6: '2001:db8:80:1::' }
-const ZONES: Zones = { fresh: { 'fresh.test': ZONE } }
 const NAMES_4 = 2000
 const NAMES_6 = 400
 /** Names between two looks into the kernel's map. */
 const CHUNK = 100
 const MILLISECOND = 1_000_000
 
-const POLICY = `
-apiVersion: cilium.io/v2
-kind: CiliumNetworkPolicy
-metadata: { name: fresh }
-spec:
-  endpointSelector: { matchLabels: { app: client } }
-  egress:
-    - toFQDNs: [{ matchPattern: '*.fresh.test' }]
-      toPorts: [{ ports: [{ port: '80', protocol: TCP }] }]
-`
-const ENDPOINT =
-  "{ name: pod1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: client }, interface: lxc1 }"
-
 const skip = canUseNamegate() ?? (toolMissing('gcc') ? 'gcc is not installed' : false)
 
-/** Hosts, servers, the compiled client and namegate, for one run of names counted from 0. */
-class Run {
-  readonly lab: PodLab = podLab()
-  readonly folder = mkdtempSync(join(tmpdir(), 'namegate-first-packet-'))
-  readonly namegate: Namegate
-  /** Names asked so far: each next one gets the zone's next address. */
-  asked = 0
-
-  constructor() {
-    compileClient(this.client)
-    this.namegate = new Namegate(this.lab, {
-      policies: { 'fresh.yaml': POLICY },
-      endpoints: [ENDPOINT],
-    })
-  }
-
-  get client(): string {
-    return join(this.folder, 'first-packet')
-  }
-
-  async start(options: StartOptions = {}): Promise<void> {
-    await this.lab.startNameServer(ZONES)
-    await this.lab.startWebServer()
-    await this.namegate.start(options)
-  }
-
-  async close(): Promise<void> {
-    await this.namegate.close()
-    await this.lab.close()
-    rmSync(this.folder, { recursive: true, force: true })
-  }
-
-  #args(family: 4 | 6, first: number, count: number, waitMs: number): string[] {
-    const { gateway4, gateway6 } = this.lab.pods[0]!
-    const resolver = family === 4 ? gateway4 : gateway6
-    return [resolver, `${family}`, `${first}`, `${count}`, 'fresh.test', `${waitMs}`]
-  }
-
-  /** The addresses that the next names will get. */
-  coming(family: 4 | 6, count: number): string[] {
-    const first = family === 4 ? ZONE.first4 : ZONE.first6
-    return Array.from({ length: count }, (_, i) => addressAt(first, this.asked + i))
-  }
-
-  /** Asks for the next names, in so many clients at once; no address is in the kernel's map just before. */
-  async ask(family: 4 | 6, count: number, waitMs: number, clients = 1): Promise<Attempt[]> {
-    const coming = this.coming(family, count)
-    assertAbsent(this.namegate, family, coming)
-    const each = count / clients
-    const outputs = Array.from({ length: clients }, async (_, i) => {
-      const args = this.#args(family, this.asked + i * each, each, waitMs)
-      return await this.lab.pods[0]!.host.run(this.client, args)
-    })
-    const attempts: Attempt[] = []
-    for (const { code, stdout, stderr } of await Promise.all(outputs)) {
-      assert.equal(code, 0, stderr + this.namegate.daemon.stderr)
-      attempts.push(...parseAttempts(stdout))
-    }
-    this.asked += count
-    const answered = attempts.map(({ address }) => address)
-    assert.deepEqual(answered.toSorted(), coming.toSorted())
-    return attempts
+/** Looks into the kernel's map before names are asked. */
+class Run extends FirstPacketLab {
+  /** No address is in the map just before. */
+  override async ask(
+    family: 4 | 6,
+    count: number,
+    waitMs: number,
+    clients = 1,
+  ): Promise<Attempt[]> {
+    assertAbsent(this.namegate, family, this.coming(family, count))
+    return await super.ask(family, count, waitMs, clients)
   }
 
   async askMany(family: 4 | 6, count: number): Promise<Attempt[]> {
@@ -119,10 +49,10 @@ class Run {
   /** What the client does for the next names, one system call a line. */
   async trace(count: number): Promise<string[]> {
     const log = join(this.folder, 'trace')
-    const args = ['-qq', '-o', log, this.client, ...this.#args(4, this.asked, count, 0)]
-    const { code, stderr } = await this.lab.pods[0]!.host.run('strace', args)
+    const args = ['-qq', '-o', log, this.client, ...this.clientArgs(4, count, 0)]
+    const { code, stderr } = await this.pod.host.run('strace', args)
     assert.equal(code, 0, stderr)
-    this.asked += count
+    this.passed(count)
     return readFileSync(log, 'utf8').trim().split('\n')
   }
 }
@@ -149,14 +79,14 @@ describe('first packet', { skip }, () => {
     [6, NAMES_6],
   ] as const) {
     it(`after the answer of ${names} new names is never lost, IPv${family}`, async (t) => {
-      const before = await retransmitted(run.lab.pods[0]!.host)
+      const before = await retransmitted(run.pod.host)
       const attempts = await run.askMany(family, names)
       show(t, `IPv${family}`, attempts)
       assert.deepEqual(
         attempts.filter(({ errno }) => errno !== 0),
         [],
       )
-      assert.deepEqual(await retransmitted(run.lab.pods[0]!.host), before)
+      assert.deepEqual(await retransmitted(run.pod.host), before)
       const gaps = attempts.map(({ gap }) => gap)
       assert.ok(percentile(gaps, 0.99) < MILLISECOND, '99% connect within 1 ms of the answer')
       const identities = run.namegate.prefixes()
