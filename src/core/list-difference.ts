@@ -17,6 +17,19 @@ export function joined<T>(lists: readonly (readonly T[])[]): readonly T[] {
   return all
 }
 
+/** A copy in which these items stand for those from `from` up to, and without, `until`. */
+export function replaced<T>(
+  list: readonly T[],
+  from: number,
+  until: number,
+  items: readonly T[],
+): readonly T[] {
+  if (items.length !== until - from) return list.slice(0, from).concat(items, list.slice(until))
+  const all = list.slice()
+  items.forEach((item, i) => (all[from + i] = item))
+  return all
+}
+
 /** An item that is moved counts as gone and come. */
 export function difference<T>(before: readonly T[], after: readonly T[]): Difference<T> {
   if (before === after) return { before: [], after: [] }

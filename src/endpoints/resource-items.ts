@@ -7,6 +7,7 @@
 // Cost of one changed entry in 100,000: comparing the texts, some milliseconds.
 
 import type { Fault, Position } from '../core/errors.ts'
+import { replaced } from '../core/list-difference.ts'
 import { readQuickYaml } from '../core/quick-yaml.ts'
 import { Reader, type SourceDocument } from '../core/source-document.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
@@ -111,8 +112,8 @@ export class ResourceItems {
     const { items } = read
     movePlaces(places, until, grown, items.lines - linesIn(before.slice(start, end)))
     const both = {
-      records: records.slice(0, from).concat(items.records, records.slice(until)),
-      places: places.slice(0, from).concat(items.places, places.slice(until)),
+      records: replaced(records, from, until, items.records),
+      places: replaced(places, from, until, items.places),
     }
     this.#cut = { text, indent, ...both }
     return { kind: 'ok', items: { ...both, lines: 0 } }

@@ -33,6 +33,8 @@ function resourceText(i: number, version = 0): string {
 
 class Subject {
   readonly clock = new HandClock()
+  /** Milliseconds of each turn of looks that read the file. */
+  readonly turns: number[] = []
   readonly daemon: Daemon
   readonly #file: string
   readonly #texts = Array.from({ length: RESOURCES }, (_, i) => resourceText(i))
@@ -111,7 +113,7 @@ class Subject {
     const { committer } = this.daemon.core
     const { revision } = committer
     const began = performance.now()
-    await this.clock.fire()
+    this.turns.push(...(await this.clock.fire()))
     await this.#realized()
     const took = performance.now() - began
     if (committer.revision === revision) fail('nothing changed')
@@ -158,12 +160,13 @@ async function run(): Promise<readonly Figure[]> {
     const resident = await residentOctets()
     figures.push({ name: 'resident', value: resident / 2 ** 20, unit: 'MB' })
     const [edits, inserts, puts]: [number[], number[], number[]] = [[], [], []]
-    const delay = new LoopDelay()
-    delay.start()
     for (let n = 0; n < CHANGES; n++) edits.push(await subject.edit((n * 2503) % RESOURCES, n + 1))
     for (let n = 0; n < 10; n++) inserts.push(await subject.insert(n))
     figures.push(spreadOf('one changed in the file: from that look to in force', edits))
     figures.push(spreadOf('one more at its beginning', inserts))
+    figures.push({ name: 'longest turn of those', value: Math.max(...subject.turns), unit: 'ms' })
+    const delay = new LoopDelay()
+    delay.start()
     for (let n = 0; n < CHANGES; n++) puts.push(...(await subject.put(n)))
     figures.push(spreadOf('PUT or DELETE: in force and kept', puts))
     const worst = Math.max(...delay.stop())

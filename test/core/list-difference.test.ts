@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { difference, joined } from '../../src/core/list-difference.ts'
+import { difference, joined, replaced } from '../../src/core/list-difference.ts'
 
 test('difference gives what stands between the common beginning and the common end', () => {
   const rows: readonly (readonly [
@@ -51,4 +51,13 @@ test('joined gives one list as it is, and several in order', () => {
   assert.equal(joined([[], list, []]), list)
   assert.deepEqual(joined([[1], [2, 3], []]), [1, 2, 3])
   assert.deepEqual(joined([]), [])
+})
+
+test('replaced puts items in the place of others, however many, and leaves the list', () => {
+  const list = ['a', 'b', 'c', 'd']
+  assert.deepEqual(replaced(list, 1, 3, ['x', 'y']), ['a', 'x', 'y', 'd'])
+  assert.deepEqual(replaced(list, 1, 3, []), ['a', 'd'])
+  assert.deepEqual(replaced(list, 0, 0, ['x']), ['x', 'a', 'b', 'c', 'd'])
+  assert.deepEqual(replaced(list, 4, 4, ['x']), ['a', 'b', 'c', 'd', 'x'])
+  assert.deepEqual(list, ['a', 'b', 'c', 'd'])
 })
