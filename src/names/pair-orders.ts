@@ -14,7 +14,7 @@ import { CONNECTED, HELD, type Victims } from './victims.ts'
 /** Keys from here on: pairs that were under a connection once, by when it ended. Below: by when they expire. */
 const WAS_CONNECTED = 2 ** 29
 /** Pairs of a use, names of an address, from which on they have a heap. */
-const LARGE = 64
+export const LARGE = 64
 
 export interface PairOrdersOptions {
   readonly pairs: PairTable

@@ -8,6 +8,7 @@ import type { LimitKey } from '../core/limits.ts'
 import type { PrefixTable } from '../ipcache/prefix-table.ts'
 import type { NameLabeller } from './fact-labels.ts'
 import type { HashedName } from './known-pairs.ts'
+import { LARGE } from './pair-orders.ts'
 import type { PairRows } from './pair-rows.ts'
 
 export type NameBound = Extract<
@@ -82,6 +83,7 @@ export class Room {
   ): boolean {
     const { rows, prefixes } = this.#in
     const { wire, length, hash } = name
+    if (this.#isWide(endpoint)) return true
     if (rows.wildcards.isNear && !this.#forName(endpoint, name)) return false
     const nameRow = rows.names.find(wire, 0, length, hash)
     const use = nameRow === 0 ? 0 : rows.uses.find(endpoint, nameRow)
@@ -101,6 +103,16 @@ export class Room {
       this.#forgetUse(use)
       use = wildcards.takeOverfull()
     }
+  }
+
+  /** Whether no bound can be reached by one more pair, by what is known of all: most have a few addresses or names only. */
+  #isWide(endpoint: EndpointId): boolean {
+    const { bounds, rows } = this.#in
+    const { orders, pairs, wildcards } = rows
+    if (orders.hasLarge || wildcards.isNear || pairs.slots.used === pairs.slots.capacity)
+      return false
+    if (bounds['addresses-per-name'] < LARGE || bounds['names-per-address'] < LARGE) return false
+    return orders.count(endpoint) < bounds['pairs-per-endpoint']
   }
 
   /** For a name that the endpoint does not know. */

@@ -48,6 +48,9 @@ export class WildcardNames {
   /** Uses that found no row, until `takeOverfull` is asked. */
   readonly #unplaced = new Set<number>()
   #full = 0
+  /** The label set that was looked at last, and whether names that have it are counted: most have the same. */
+  #lastLabels = -1
+  #isLastCounted = false
 
   constructor(options: WildcardNamesOptions) {
     const rows = options.capacity + 1
@@ -133,6 +136,7 @@ export class WildcardNames {
 
   /** A use that must go because selectors changed and a wildcard has too many names now; 0 when there is none. */
   takeOverfull(): number {
+    if (!this.isOverfull) return 0
     for (const use of this.#unplaced) if (!this.#in.isHeld(use)) return use
     for (const number of this.#over) {
       const group = this.#groups[number]
@@ -162,9 +166,12 @@ export class WildcardNames {
 
   /** Names that only selectors with a star match. */
   #isCounted(labels: number): boolean {
+    if (labels === this.#lastLabels) return this.#isLastCounted
     const set = this.#in.labelSets.get(labels)
-    if (set.fqdnCount === 0) return false
-    return set.labels.every(({ kind, text }) => kind !== 'fqdn' || text.includes('*'))
+    const isOfStar = set.labels.every(({ kind, text }) => kind !== 'fqdn' || text.includes('*'))
+    this.#lastLabels = labels
+    this.#isLastCounted = set.fqdnCount > 0 && isOfStar
+    return this.#isLastCounted
   }
 
   #enter(use: number, label: number): void {
