@@ -4,7 +4,7 @@
 
 import { endpointId } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
-import { hashOctets, NAME_OCTETS_MAX } from '../core/name.ts'
+import { finishHash, HASH_FACTOR, HASH_START, NAME_OCTETS_MAX } from '../core/name.ts'
 import type { NameCache } from '../names/name-cache.ts'
 import type { PairLedger } from '../names/pair-ledger.ts'
 import { NONE, ParkedAddresses } from './parked-addresses.ts'
@@ -25,7 +25,7 @@ export class ParkedPairs {
   readonly counters = { restored: 0, withoutEndpoint: 0, overBound: 0 }
   readonly #to: ParkedPairsOptions
   readonly #addresses: ParkedAddresses
-  readonly #isTaken: Uint8Array
+  #isTaken: Uint8Array
   readonly #address = new Uint8Array(16)
   readonly #name = { wire: new Uint8Array(NAME_OCTETS_MAX), length: 0, hash: 0 }
   #at = 0
@@ -49,30 +49,50 @@ export class ParkedPairs {
 
   /** Brings back all that is parked of an address. */
   claim(family: Family, octets: Uint8Array, offset: number): void {
-    if (!this.#isClaiming) this.#bringBack(this.#addresses.first(family, octets, offset))
+    if (this.#isClaiming) return
+    this.#bringBack(this.#addresses.chain(family, octets, offset), this.#to.names.tick())
   }
 
-  /** Brings back the next ones, `rows` at most but for what else is known of the last one's address; true when none is left. */
+  /** Brings back the next ones, `rows` at most but for what else is known of their addresses; true when none is left. */
   step(rows: number): boolean {
-    const { count } = this.#to.saved
-    const end = Math.min(count, this.#at + rows)
-    // Whose address came back has none before it.
-    while (this.#at < end) this.#bringBack(this.#at++)
-    return this.#at === count
+    const { saved, names } = this.#to
+    const end = Math.min(saved.count, this.#at + rows)
+    const now = names.tick()
+    for (; this.#at < end; this.#at++) {
+      const row = this.#at
+      if (this.#isTaken[row] === 1) continue
+      const chain = this.#addresses.chain(
+        saved.family(row),
+        saved.octets(row),
+        saved.addressAt(row),
+      )
+      this.#bringBack(chain, now)
+    }
+    if (this.#at < saved.count) return false
+    this.#free()
+    return true
   }
 
-  /** Brings back the pairs of an address, given the first; nothing when that is done. */
-  #bringBack(first: number): void {
-    if (first === NONE || this.#isTaken[first] === 1) return
+  /** All are back. */
+  #free(): void {
+    this.#to.saved.free()
+    this.#addresses.free()
+    this.#isTaken = new Uint8Array(0)
+  }
+
+  /** Brings back what is left of a chain. */
+  #bringBack(chain: number, now: number): void {
     const { ledger } = this.#to
     this.#isClaiming = true
     if (ledger !== undefined) ledger.isRestoring = true
-    for (let row = first; row !== NONE; row = this.#addresses.next(row)) this.#restore(row)
+    for (let row = this.#addresses.first(chain); row !== NONE; row = this.#addresses.next(row)) {
+      if (this.#isTaken[row] === 0) this.#restore(row, now)
+    }
     if (ledger !== undefined) ledger.isRestoring = false
     this.#isClaiming = false
   }
 
-  #restore(row: number): void {
+  #restore(row: number, now: number): void {
     this.#isTaken[row] = 1
     const { saved, names, bootAtZero, isKnown } = this.#to
     const endpoint = saved.endpoint(row)
@@ -81,29 +101,39 @@ export class ParkedPairs {
       return
     }
     const octets = saved.octets(row)
-    const at = saved.addressAt(row)
     const family = saved.family(row)
-    this.#address.fill(0)
-    for (let i = 0; i < widthOf(family) >> 3; i++) this.#address[i] = octets[at + i]!
-    const name = this.#name
-    name.length = saved.nameLength(row)
-    const nameAt = saved.nameAt(row)
-    for (let i = 0; i < name.length; i++) name.wire[i] = octets[nameAt + i]!
-    name.hash = hashOctets(name.wire, 0, name.length)
-    const now = names.tick()
+    this.#readAddress(octets, saved.addressAt(row), widthOf(family) >> 3)
+    this.#readName(octets, saved.nameAt(row), saved.nameLength(row))
     const ttl = Math.ceil(saved.until(row) - bootAtZero) - now
-    const grace = saved.grace(row)
     const taught = names.learn(
       endpointId(endpoint),
-      name,
+      this.#name,
       family,
       this.#address,
       0,
       ttl,
       now,
-      grace,
+      saved.grace(row),
     )
     if (taught === 0) this.counters.overBound++
     else this.counters.restored++
+  }
+
+  #readAddress(octets: Uint8Array, at: number, size: number): void {
+    const address = this.#address
+    for (let i = 0; i < size; i++) address[i] = octets[at + i]!
+    for (let i = size; i < 16; i++) address[i] = 0
+  }
+
+  #readName(octets: Uint8Array, at: number, length: number): void {
+    const { wire } = this.#name
+    let hash = HASH_START
+    for (let i = 0; i < length; i++) {
+      const octet = octets[at + i]!
+      wire[i] = octet
+      hash = Math.imul(hash ^ octet, HASH_FACTOR)
+    }
+    this.#name.length = length
+    this.#name.hash = finishHash(hash)
   }
 }

@@ -241,9 +241,10 @@ export class Restart implements ToRestore {
     // By the time that the datapath is free, an answer may have taught one of them again.
     committer.commitExtra(() => {
       const left = entries.filter((entry) => !inherited.isTaken(entry))
+      const changes = prefixRemovals(inherited.batch, left)
       for (const entry of left) inherited.drop(entry)
       this.counters.removed += left.length
-      return prefixRemovals(inherited.batch, left)
+      return changes
     })
   }
 

@@ -16,6 +16,8 @@ export interface SavedPairs {
   addressAt(row: number): number
   nameAt(row: number): number
   nameLength(row: number): number
+  /** Gives the memory back: nothing is read any more. */
+  free(): void
 }
 
 export interface SavedState {

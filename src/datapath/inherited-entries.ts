@@ -1,6 +1,6 @@
 // Prefix entries that the kernel carries from an earlier daemon, found by their key until someone takes them: whoever
 // wants the very entry has it without a write, whoever wants another one for that prefix writes over it. What nobody took
-// is what the configuration and the names of now do not ask for (control/restart.ts).
+// is what the configuration and the names of now do not ask for (control/restart.ts). 46 octets an entry, given back with the last.
 
 import { HashIndex } from '../core/hash-index.ts'
 import type { Identity } from '../core/ids.ts'
@@ -9,8 +9,8 @@ import { prefixHash, type PrefixBatch } from './prefix-batch.ts'
 
 export class InheritedEntries {
   readonly batch: PrefixBatch
-  readonly #index: HashIndex
-  readonly #isTaken: Uint8Array
+  #index: HashIndex
+  #isTaken: Uint8Array
   #left: number
 
   constructor(batch: PrefixBatch) {
@@ -27,13 +27,14 @@ export class InheritedEntries {
   }
 
   isTaken(entry: number): boolean {
-    return this.#isTaken[entry] === 1
+    return this.#left === 0 || this.#isTaken[entry] === 1
   }
 
-  /** An entry that nobody took is removed. */
+  /** An entry that nobody took is removed; with the last of them the batch is empty. */
   drop(entry: number): void {
     this.#isTaken[entry] = 1
     this.#left--
+    if (this.#left === 0) this.#free()
   }
 
   /**
@@ -52,9 +53,10 @@ export class InheritedEntries {
     if (this.#left === 0) return false
     const entry = this.find(scope, family, octets, offset, length)
     if (entry < 0) return false
-    this.#isTaken[entry] = 1
-    this.#left--
-    return this.batch.identity(entry) === id && this.batch.addressClass(entry) === addressClass
+    const { batch } = this
+    const isEqual = batch.identity(entry) === id && batch.addressClass(entry) === addressClass
+    this.drop(entry)
+    return isEqual
   }
 
   /** The entry of a prefix that nobody took, negative when there is none. */
@@ -68,5 +70,11 @@ export class InheritedEntries {
       if (batch.scope(entry) !== scope || batch.family(entry) !== family) continue
       if (batch.hasOctets(entry, octets, offset)) return entry
     }
+  }
+
+  #free(): void {
+    this.batch.free()
+    this.#isTaken = new Uint8Array(0)
+    this.#index = new HashIndex(0, { hashOfRow: () => 0 })
   }
 }

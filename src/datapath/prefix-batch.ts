@@ -53,6 +53,14 @@ export class PrefixBatch {
     this.#count = 0
   }
 
+  /** `clear`, and the memory is given back. */
+  free(): void {
+    this.#count = 0
+    this.#keys = new Uint8Array(PREFIX_KEY_SIZE)
+    this.#keyView = new DataView(this.#keys.buffer)
+    this.#values = new Uint32Array(2)
+  }
+
   /** Adds an entry whose 16 address octets stand at `offset`; `scope`: 0, or the endpoint that alone sees it. */
   add(
     family: Family,

@@ -1,6 +1,6 @@
 // Pairs read from files, as columns that grow: where each one's latest whole record stands, and what it says. A row of
 // a record means something within one run of records only, so each run begins with an empty `#slotOf`; pairs of the
-// run before stay as they are. About 36 octets a pair beside the files themselves.
+// run before stay as they are. About 36 octets a pair beside the files themselves, given back by `free`.
 
 import type { SavedPairs } from '../control/saved-state.ts'
 import type { PairPlace } from './record-visitor.ts'
@@ -77,25 +77,41 @@ export class PairColumns {
     return true
   }
 
-  /** The pairs that are not gone, at most `bound`. */
+  /** The pairs that are not gone, at most `bound`; nothing is set after that. */
   pairs(bound: number): SavedPairs {
-    const rows = new Int32Array(Math.min(this.count, bound))
+    let rows = new Int32Array(Math.min(this.count, bound))
     let count = 0
     for (let slot = 1; slot < this.#count && count < rows.length; slot++) {
       if (this.#family[slot] !== 0) rows[count++] = slot
     }
-    const [files, file] = [this.#files, this.#file]
     return {
       count,
       endpoint: (row) => this.#endpoint[rows[row]!]!,
       until: (row) => this.#until[rows[row]!]!,
       grace: (row) => this.#grace[rows[row]!]!,
       family: (row) => (this.#family[rows[row]!] === 4 ? 4 : 6),
-      octets: (row) => files[file[rows[row]!]!]!,
+      octets: (row) => this.#files[this.#file[rows[row]!]!]!,
       addressAt: (row) => this.#addressAt[rows[row]!]!,
       nameAt: (row) => this.#nameAt[rows[row]!]!,
       nameLength: (row) => this.#nameLength[rows[row]!]!,
+      free: () => {
+        rows = new Int32Array(0)
+        this.#free()
+      },
     }
+  }
+
+  #free(): void {
+    this.#files.length = 0
+    this.#slotOf = new Int32Array(0)
+    this.#file = new Uint16Array(0)
+    this.#endpoint = new Int32Array(0)
+    this.#until = new Int32Array(0)
+    this.#grace = new Int32Array(0)
+    this.#family = new Uint8Array(0)
+    this.#nameLength = new Uint8Array(0)
+    this.#addressAt = new Uint32Array(0)
+    this.#nameAt = new Uint32Array(0)
   }
 
   #grow(size: number): void {

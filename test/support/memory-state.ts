@@ -151,5 +151,6 @@ function columnsOf(pairs: readonly KeptPair[]): SavedPairs {
     addressAt: () => 0,
     nameAt: () => 16,
     nameLength: (row) => at(row).octets.length - 16,
+    free: () => undefined,
   }
 }
