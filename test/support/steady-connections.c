@@ -8,40 +8,21 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NAMES 2000
+#include "steady.h"
+
 #define OPEN_MAX 60000
 #define EVENTS 256
 #define WAIT_US 7000000LL
 
-static volatile sig_atomic_t ending;
 static int sent, noerror, other, closed;
 /* By descriptor: whether the query is on its way. */
 static uint8_t asked[OPEN_MAX];
-
-static void end_load(int signal)
-{
-	(void)signal;
-	ending = 1;
-}
-
-static int64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
-}
 
 static void begin_one(int epoll, const struct sockaddr_in *to)
 {
@@ -65,25 +46,10 @@ static void begin_one(int epoll, const struct sockaddr_in *to)
 
 static int ask(int fd, unsigned number, const char *prefix)
 {
-	static const uint8_t head[] = { 1, 0, 0, 1, 0, 0, 0, 0, 0, 0 };
 	uint8_t out[256];
-	char label[16];
-	int at = 14, size = snprintf(label, sizeof(label), "n%u", number % NAMES);
+	int size = write_framed(out, number, number % NAMES, prefix);
 
-	out[2] = number >> 8;
-	out[3] = number;
-	memcpy(out + 4, head, sizeof(head));
-	out[at++] = size;
-	memcpy(out + at, label, size);
-	at += size;
-	out[at++] = strlen(prefix);
-	memcpy(out + at, prefix, strlen(prefix));
-	at += strlen(prefix);
-	memcpy(out + at, "\4test\0\0\1\0\1", 10);
-	at += 10;
-	out[0] = (at - 2) >> 8;
-	out[1] = at - 2;
-	return send(fd, out, at, MSG_NOSIGNAL) == at;
+	return send(fd, out, size, MSG_NOSIGNAL) == size;
 }
 
 static void go_on(int epoll, const struct epoll_event *event, const char *prefix)

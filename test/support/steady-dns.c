@@ -11,36 +11,16 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NAMES 2000
+#include "steady.h"
+
 #define SLOW_US 20000
 #define WAIT_US 7000000LL
 #define IDS 65536
 #define HELD 65536
-
-static volatile sig_atomic_t ending;
-
-static void end_load(int signal)
-{
-	(void)signal;
-	ending = 1;
-}
-
-static int64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
-}
 
 static int open_socket(const char *address, int port, int serve)
 {
@@ -56,27 +36,6 @@ static int open_socket(const char *address, int port, int serve)
 		exit(1);
 	}
 	return fd;
-}
-
-/* `n<number>.<prefix>.test` A IN, recursion desired; returns its length. */
-static int write_query(uint8_t *out, unsigned id, unsigned number, const char *prefix)
-{
-	static const uint8_t head[] = { 1, 0, 0, 1, 0, 0, 0, 0, 0, 0 };
-	char label[16];
-	int at = 12;
-	int size = snprintf(label, sizeof(label), "n%u", number);
-
-	out[0] = id >> 8;
-	out[1] = id;
-	memcpy(out + 2, head, sizeof(head));
-	out[at++] = size;
-	memcpy(out + at, label, size);
-	at += size;
-	out[at++] = strlen(prefix);
-	memcpy(out + at, prefix, strlen(prefix));
-	at += strlen(prefix);
-	memcpy(out + at, "\4test\0\0\1\0\1", 10);
-	return at + 10;
 }
 
 static int by_value(const void *a, const void *b)

@@ -11,17 +11,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "steady.h"
+
 #define LINKS_MAX 64
-#define NAMES 2000
 
 struct link {
 	int fd;
@@ -30,22 +26,6 @@ struct link {
 };
 
 static struct link links[LINKS_MAX];
-
-static volatile sig_atomic_t ending;
-
-static void end_load(int signal)
-{
-	(void)signal;
-	ending = 1;
-}
-
-static int64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000LL + t.tv_nsec / 1000;
-}
 
 static int open_socket(const char *address, int port, int serve)
 {
@@ -60,29 +40,6 @@ static int open_socket(const char *address, int port, int serve)
 		exit(1);
 	}
 	return fd;
-}
-
-/* A framed query for `n<number>.<prefix>.test`; returns its octets. */
-static int write_query(uint8_t *out, unsigned id, unsigned number, const char *prefix)
-{
-	static const uint8_t head[] = { 1, 0, 0, 1, 0, 0, 0, 0, 0, 0 };
-	char label[16];
-	int at = 14, size = snprintf(label, sizeof(label), "n%u", number);
-
-	out[2] = id >> 8;
-	out[3] = id;
-	memcpy(out + 4, head, sizeof(head));
-	out[at++] = size;
-	memcpy(out + at, label, size);
-	at += size;
-	out[at++] = strlen(prefix);
-	memcpy(out + at, prefix, strlen(prefix));
-	at += strlen(prefix);
-	memcpy(out + at, "\4test\0\0\1\0\1", 10);
-	at += 10;
-	out[0] = (at - 2) >> 8;
-	out[1] = at - 2;
-	return at;
 }
 
 /* Reads what there is; 0 when the other end closed. */
@@ -130,7 +87,7 @@ static int run_load(char **a)
 		if (ending)
 			total = sent;
 		while (sent < total && begin + sent * 1000000LL / rate <= now) {
-			int size = write_query(query, sent & 0xffff, sent % NAMES, a[6]);
+			int size = write_framed(query, sent & 0xffff, sent % NAMES, a[6]);
 			if (send(links[sent % count].fd, query, size, MSG_NOSIGNAL) < 0)
 				perror("send");
 			sent++;
