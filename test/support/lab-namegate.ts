@@ -57,6 +57,8 @@ export interface StartOptions {
   readonly writer?: { readonly stalledMs: readonly number[]; readonly isHeld: boolean }
   /** Interfaces of the node that must carry the programs before `start` returns; default: every pod's. */
   readonly attached?: readonly string[]
+  /** Another version's program; default: this one's. */
+  readonly command?: string
 }
 
 /** Why the eBPF datapath cannot be tried here, or undefined when it can. */
@@ -146,9 +148,10 @@ export class Namegate {
   /** Starts the daemon and waits until it is ready and the endpoints' hooks are attached. */
   async start(options: StartOptions = {}): Promise<void> {
     const { writer, attached = this.#lab.pods.map((pod) => pod.interface) } = options
+    const { command = COMMAND } = options
     if (writer === undefined) {
       const args = ['run', '--config', this.configFile]
-      this.#daemon = this.#lab.node.start(COMMAND, args, { env: { NO_COLOR: '1' } })
+      this.#daemon = this.#lab.node.start(command, args, { env: { NO_COLOR: '1' } })
       await this.#untilReady()
     } else {
       const how = [writer.isHeld ? 'held' : 'unheld', writer.stalledMs.join(',')]
@@ -249,14 +252,16 @@ export class Namegate {
 
   /** A counter of ng_stats over all CPUs, as bpftool reads it. */
   async stat(name: (typeof STAT_NAMES)[number]): Promise<number> {
-    const at = STAT_NAMES.indexOf(name)
+    const at = Uint32Array.of(STAT_NAMES.indexOf(name))
+    const key = Buffer.from(at.buffer).toString('hex').match(/../g) ?? []
     const { values } = (await this.bpftool(
       'map',
       'lookup',
       'pinned',
       this.pin('ng_stats'),
       'key',
-      ...hexOf(at),
+      'hex',
+      ...key,
     )) as { values: { value: string[] }[] }
     return values.reduce((sum, { value }) => sum + numberOf(value), 0)
   }
@@ -286,11 +291,6 @@ export class Namegate {
   get #net(): readonly string[] {
     return [`--net=/run/netns/${this.#lab.node.namespace}`, '--']
   }
-}
-
-/** Four octets in the machine's order, for bpftool's command line. */
-export function hexOf(value: number): string[] {
-  return ['hex', ...(Buffer.from(Uint32Array.of(value).buffer).toString('hex').match(/../g) ?? [])]
 }
 
 /** Little-endian octets as bpftool prints them: `["0x2a","0x00",...]`. */

@@ -12,7 +12,12 @@ const DEFAULT_MOUNT = '/sys/fs/bpf'
 
 /** Where the maps of this layout are pinned. */
 export function pinDirectory(pinPath: string): string {
-  return join(pinPath, `v${LAYOUT_VERSION}`)
+  return layoutDirectory(pinPath, LAYOUT_VERSION)
+}
+
+/** Where the maps of some layout are pinned. */
+export function layoutDirectory(pinPath: string, layout: number): string {
+  return join(pinPath, `v${layout}`)
 }
 
 /** Where the links of cgroup programs are pinned. */

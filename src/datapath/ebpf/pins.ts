@@ -9,6 +9,7 @@ import type { Mode } from '../datapath.ts'
 import { detach } from './attach.ts'
 import { linkDirectory, pinDirectory } from './bpffs.ts'
 import { KernelMap } from './kernel-map.ts'
+import { layoutsIn } from './layouts.ts'
 import { decodeHookKey, decodeMode, encodeMode, encodeNumber, type MapName } from './layout.ts'
 
 const ENOENT = -2
@@ -50,8 +51,10 @@ export function detachAll(bpf: Bpf, pinPath: string): number {
     })
     bpf.close(fd)
   }
-  removePins(links)
-  removePins(pinDirectory(pinPath))
+  for (const layout of layoutsIn(pinPath)) {
+    removePins(join(layout, 'links'))
+    removePins(layout)
+  }
   removeIfEmpty(pinPath)
   return hooks
 }

@@ -10,6 +10,7 @@ import {
   type Posix,
 } from '../../native/native.ts'
 import { ensurePinDirectory, pinDirectory } from './bpffs.ts'
+import { inheritLayout } from './layouts.ts'
 
 /** How many entries maps have, by name, where it is not the object's own number. */
 export type MapSizes = Readonly<Record<string, number>>
@@ -34,6 +35,7 @@ export function loadProgram(
     )
   }
   ensurePinDirectory(posix, pinPath)
+  inheritLayout(pinPath)
   bpf.raiseMemlock()
   // The verifier gives up with EAGAIN when a signal comes; it is asked again.
   let loaded = bpf.load(file, pinDirectory(pinPath), sizes)

@@ -1,0 +1,44 @@
+// From one layout of the maps to another and back. Each layout has a pin directory of its own. Maps that an older layout has just
+// as this one has them are pinned in both: they are the same maps, so whoever starts, the newer version or the older one again, finds
+// all that is known and in force, and links of cgroup programs are changed in place. A map that changed begins empty, and
+// the older version must not find what it had in it: it goes from the older directory.
+
+import { existsSync, linkSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { layoutDirectory, linkDirectory, pinDirectory } from './bpffs.ts'
+
+/** Older layouts that this one goes on from, with the maps that are alike. */
+export const ALIKE: Readonly<Record<number, readonly string[]>> = {}
+
+const LINKS = 'links'
+
+/** Pins here what the newest older layout has alike; nothing when this layout was here before. Call before maps are made. */
+export function inheritLayout(pinPath: string, alike = ALIKE): void {
+  const own = pinDirectory(pinPath)
+  if (namesIn(own).some((name) => name !== LINKS)) return
+  const older = Object.keys(alike)
+    .map(Number)
+    .toSorted((a, b) => b - a)
+    .find((layout) => existsSync(layoutDirectory(pinPath, layout)))
+  if (older === undefined) return
+  const from = layoutDirectory(pinPath, older)
+  for (const name of namesIn(from)) {
+    if (name === LINKS) continue
+    if (alike[older]?.includes(name) === true) linkSync(join(from, name), join(own, name))
+    else rmSync(join(from, name))
+  }
+  for (const name of namesIn(join(from, LINKS))) {
+    linkSync(join(from, LINKS, name), join(linkDirectory(pinPath), name))
+  }
+}
+
+/** Pin directories of all layouts. */
+export function layoutsIn(pinPath: string): readonly string[] {
+  return namesIn(pinPath)
+    .filter((name) => /^v\d+$/.test(name))
+    .map((name) => join(pinPath, name))
+}
+
+function namesIn(folder: string): readonly string[] {
+  return existsSync(folder) ? readdirSync(folder) : []
+}
