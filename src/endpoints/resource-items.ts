@@ -10,6 +10,7 @@ import type { Fault, Position } from '../core/errors.ts'
 import { replaced } from '../core/list-difference.ts'
 import { readQuickYaml } from '../core/quick-yaml.ts'
 import { Reader, type SourceDocument } from '../core/source-document.ts'
+import { commonEnd, commonStart, linesIn } from '../core/text-difference.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
 import { readLabels } from './read.ts'
 import {
@@ -22,8 +23,6 @@ import {
 /** Where an entry is in the text. Its record has it as its position, so a line that moves moves there, too. */
 interface Place extends Position {
   line: number
-  /** Offset of the first character of its line. */
-  start: number
 }
 
 /** A text cut into entries. */
@@ -33,6 +32,8 @@ interface Cut {
   readonly indent: number
   readonly records: readonly ResourceRecord[]
   readonly places: readonly Place[]
+  /** Offset of the first character of each entry's line. */
+  readonly starts: Int32Array
 }
 
 const BLANK = '[ ]*(?:#[^\n]*)?'
@@ -50,6 +51,7 @@ type Read =
 interface Items {
   readonly records: readonly ResourceRecord[]
   readonly places: readonly Place[]
+  readonly starts: readonly number[]
   readonly lines: number
 }
 
@@ -87,43 +89,45 @@ export class ResourceItems {
       line,
       index: 0,
     })
-    if (read.kind === 'ok') this.#cut = { text, indent, ...read.items }
+    if (read.kind === 'ok') {
+      this.#cut = { text, indent, ...read.items, starts: Int32Array.from(read.items.starts) }
+    }
     return read
   }
 
   /** The text after a change; when it is bad, what was cut before stays for the next one. */
   #readAgain(cut: Cut, text: string): Read {
-    const { text: before, indent, records, places } = cut
+    const { text: before, indent, records, places, starts } = cut
     const same = commonStart(before, text)
     const change = before.length - commonEnd(before, text, same)
     // From the entry before the change, which what is new may go on with, to the one after it.
-    const from = lastStartBefore(places, same)
-    const until = lastStartBefore(places, change) + 1
-    const first = places[from]
-    const end = places[until]?.start ?? before.length
+    const from = lastStartBefore(starts, same)
+    const until = lastStartBefore(starts, change) + 1
+    const [first, start] = [places[from], starts[from]]
+    const end = starts[until] ?? before.length
     const grown = text.length - before.length
-    if (first === undefined || (until < places.length && text[end + grown - 1] !== '\n')) {
-      return OTHER
-    }
-    const { line, start } = first
+    const isCut = until < places.length && text[end + grown - 1] !== '\n'
+    if (first === undefined || start === undefined || isCut) return OTHER
+    const { line } = first
     const part = { from: start, until: end + grown, indent, line, index: from }
     const read = this.#readItems(text, part)
     if (read.kind !== 'ok') return read
     const { items } = read
-    movePlaces(places, until, grown, items.lines - linesIn(before.slice(start, end)))
+    moveLines(places, until, items.lines - linesIn(before.slice(start, end)))
     const both = {
       records: replaced(records, from, until, items.records),
       places: replaced(places, from, until, items.places),
     }
-    this.#cut = { text, indent, ...both }
-    return { kind: 'ok', items: { ...both, lines: 0 } }
+    const moved = movedStarts(starts, { from, until, items: items.starts, grown })
+    this.#cut = { text, indent, ...both, starts: moved }
+    return { kind: 'ok', items: { ...items, ...both } }
   }
 
   /** The entries that begin in a part of the text, the first of which is number `index`. */
   #readItems(text: string, part: Part): Read {
     const { indent, until } = part
     const next = new RegExp(`\n(?! {${indent + 1}}|${BLANK}(?:\n|$))`, 'g')
-    const items: { records: ResourceRecord[]; places: Place[] } = { records: [], places: [] }
+    const [records, places, starts]: [ResourceRecord[], Place[], number[]] = [[], [], []]
     const faults: Fault[] = []
     let [line, exact] = [part.line, true]
     for (let start = part.from; start < until;) {
@@ -133,17 +137,18 @@ export class ResourceItems {
       const [dash] = ENTRY.exec(text) ?? []
       if (dash === undefined || !isIndent(dash, indent)) return OTHER
       const entry = text.slice(start, end)
-      const place: Place = { file: this.#file, line, column: dash.length + 1, start }
-      const read = readEntry(entry, place, part.index + items.places.length, this.#labels)
+      const place: Place = { file: this.#file, line, column: dash.length + 1 }
+      const read = readEntry(entry, place, part.index + places.length, this.#labels)
       faults.push(...read.faults)
       exact &&= read.exact
-      if (read.record !== undefined) items.records.push(read.record)
-      items.places.push(place)
+      if (read.record !== undefined) records.push(read.record)
+      places.push(place)
+      starts.push(start)
       line += linesIn(entry)
       start = end
     }
     if (faults.length > 0) return { kind: 'bad', faults, exact }
-    return { kind: 'ok', items: { ...items, lines: line - part.line } }
+    return { kind: 'ok', items: { records, places, starts, lines: line - part.line } }
   }
 }
 
@@ -227,57 +232,39 @@ function isIndent(dash: string, indent: number): boolean {
   return dash.indexOf('-') === indent
 }
 
-function movePlaces(
-  places: readonly Place[],
-  from: number,
-  characters: number,
-  lines: number,
-): void {
-  if (characters === 0 && lines === 0) return
+function moveLines(places: readonly Place[], from: number, lines: number): void {
+  if (lines === 0) return
   for (let i = from; i < places.length; i++) {
     const place = places[i]
-    if (place === undefined) continue
-    place.start += characters
-    place.line += lines
+    if (place !== undefined) place.line += lines
   }
+}
+
+/** Those of a text that has grown, with the starts of new entries for those from `from` up to `until`. */
+function movedStarts(starts: Int32Array, { from, until, items, grown }: Move): Int32Array {
+  const moved = new Int32Array(starts.length + items.length - (until - from))
+  moved.set(starts.subarray(0, from))
+  moved.set(items, from)
+  for (let i = until, to = from + items.length; i < starts.length; i++, to++) {
+    moved[to] = starts[i]! + grown
+  }
+  return moved
+}
+
+interface Move {
+  readonly from: number
+  readonly until: number
+  readonly items: readonly number[]
+  readonly grown: number
 }
 
 /** The last entry that begins before an offset; -1: none does. */
-function lastStartBefore(places: readonly Place[], offset: number): number {
-  let [low, high] = [-1, places.length - 1]
+function lastStartBefore(starts: Int32Array, offset: number): number {
+  let [low, high] = [-1, starts.length - 1]
   while (low < high) {
     const middle = (low + high + 1) >> 1
-    if ((places[middle]?.start ?? offset) < offset) low = middle
+    if ((starts[middle] ?? offset) < offset) low = middle
     else high = middle - 1
   }
   return low
-}
-
-/** How many characters two texts have in common at their beginning; halves are compared, not characters. */
-function commonStart(a: string, b: string): number {
-  let [low, high] = [0, Math.min(a.length, b.length)]
-  while (low < high) {
-    const middle = (low + high + 1) >> 1
-    if (a.slice(low, middle) === b.slice(low, middle)) low = middle
-    else high = middle - 1
-  }
-  return low
-}
-
-/** The same at their end, outside of a beginning of that length. */
-function commonEnd(a: string, b: string, start: number): number {
-  let [low, high] = [0, Math.min(a.length, b.length) - start]
-  while (low < high) {
-    const middle = (low + high + 1) >> 1
-    const partA = a.slice(a.length - middle, a.length - low)
-    if (partA === b.slice(b.length - middle, b.length - low)) low = middle
-    else high = middle - 1
-  }
-  return low
-}
-
-function linesIn(text: string): number {
-  let count = 0
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++
-  return count
 }
