@@ -66,7 +66,7 @@ export class PortSets {
 
   /** A set that the kernel has by this number, used by nobody yet. */
   restore(number: number, entries: readonly PortEntry[]): void {
-    const set = { number, entries: entries.toSorted(compareEntries), users: 0 }
+    const set = { number, entries: entries.map(plain).toSorted(compareEntries), users: 0 }
     this.#byText.set(JSON.stringify(set.entries), set)
     this.#byNumber.set(number, set)
   }
@@ -176,7 +176,8 @@ function prefixKey(port: number, bits: number): number {
   return bits * PORTS + (port & ((0xffff << (16 - bits)) & 0xffff))
 }
 
-function plain({ protocol, port, portBits, verdict, rule }: PolicyEntry): PortEntry {
+/** Always in the same order, so that equal ones have the same text. */
+function plain({ protocol, port, portBits, verdict, rule }: PortEntry): PortEntry {
   return { protocol, port, portBits, verdict, rule }
 }
 
