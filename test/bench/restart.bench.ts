@@ -25,6 +25,8 @@ const LIMITS = ['pairs-per-endpoint', 'names-per-wildcard', 'pairs'].map(
 )
 const HOUR_S = 3600
 const PAUSE_MS = 20
+/** Between two looks at the status, which costs the daemon a millisecond or two of what is measured. */
+const LOOK_MS = 100
 
 interface Status {
   readonly ready: boolean
@@ -99,7 +101,7 @@ async function run(): Promise<readonly Figure[]> {
     for (;;) {
       const status = await statusOf(socket)
       if (status !== undefined && is(status)) return status
-      await sleep(PAUSE_MS)
+      await sleep(LOOK_MS)
     }
   }
   const isBack = ({ restart }: Status): boolean =>
