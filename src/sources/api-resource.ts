@@ -53,7 +53,8 @@ export function formatKept({ record, ttl, expires }: ApiResource): string {
 export type KeptResource =
   | { readonly kind: 'ok'; readonly resource: ApiResource }
   | { readonly kind: 'over'; readonly name: string }
-  | { readonly kind: 'bad'; readonly reason: string }
+  /** `name`: where it is known. */
+  | { readonly kind: 'bad'; readonly name?: string; readonly reason: string }
 
 /** Reads what was kept. It lives no longer than its TTL from now, whatever became of the wall clock meanwhile. */
 export function parseKept(kept: unknown, clock: Moment): KeptResource {
@@ -61,13 +62,15 @@ export function parseKept(kept: unknown, clock: Moment): KeptResource {
   const { name, expires, ...body } = kept
   if (typeof name !== 'string') return { kind: 'bad', reason: 'found no name, expected one' }
   const { resource: record, ttl, faults } = parseResourceObject(name, body, API_PLACE)
-  if (record === undefined) return { kind: 'bad', reason: `${name}: ${faults[0]?.message ?? ''}` }
+  if (record === undefined) {
+    return { kind: 'bad', name, reason: `${name}: ${faults[0]?.message ?? ''}` }
+  }
   if (ttl === undefined && expires === undefined) {
     return { kind: 'ok', resource: toApiResource(record, undefined, clock) }
   }
   const until = typeof expires === 'string' ? Date.parse(expires) : Number.NaN
   if (ttl === undefined || Number.isNaN(until)) {
-    return { kind: 'bad', reason: `${name}: expected ttl and expires, a time, together` }
+    return { kind: 'bad', name, reason: `${name}: expected ttl and expires, a time, together` }
   }
   const left = Math.min(ttl, until - clock.wall())
   if (left <= 0) return { kind: 'over', name }

@@ -60,6 +60,8 @@ export class ApiResources {
   readonly #byName = new Map<string, ApiResource>()
   /** Those that have an end. */
   readonly #mortal = new Map<string, ApiResource>()
+  /** Why kept ones are not in force, by name. */
+  readonly #leftOut = new Map<string, string>()
   #timer: { readonly at: number; readonly timer: Timer } | undefined
   #addresses = 0
   #refusals = 0
@@ -83,6 +85,11 @@ export class ApiResources {
     return this.#refusals
   }
 
+  /** Kept ones that were left out at the start, each until it is given again. */
+  get leftOut(): readonly string[] {
+    return [...this.#leftOut.values()]
+  }
+
   has(name: string): boolean {
     return this.#byName.has(name)
   }
@@ -98,20 +105,23 @@ export class ApiResources {
 
   /** Puts what was kept back; what is no more good is said and left out. Before the files' own are in force. */
   restore(): void {
-    const { keeper, log, clock } = this.#to
+    const { keeper, clock } = this.#to
     for (const kept of keeper?.read() ?? []) {
       const read = parseKept(kept, clock)
       if (read.kind === 'over') this.#forget(read.name)
-      else if (read.kind === 'bad') {
-        log.warn({ fault: read.reason }, 'kept resource left out')
-      } else {
+      else if (read.kind === 'bad') this.#leaveOut(read.name ?? read.reason, read.reason)
+      else {
         const { record } = read.resource
         const reason = this.#conflict(record)
         if (reason === undefined && this.#put(read.resource)) this.#arm(read.resource.due)
-        else
-          log.warn({ fault: reason ?? `${record.name}: found no room` }, 'kept resource left out')
+        else this.#leaveOut(record.name, reason ?? `${record.name}: found no room`)
       }
     }
+  }
+
+  #leaveOut(name: string, fault: string): void {
+    this.#leftOut.set(name, `kept resource left out: ${fault}`)
+    this.#to.log.warn({ fault }, 'kept resource left out')
   }
 
   /** Adds a resource or changes it; nothing has changed unless it is `ok`. */
@@ -200,6 +210,7 @@ export class ApiResources {
   }
 
   async #keep(name: string): Promise<void> {
+    this.#leftOut.delete(name)
     const resource = this.#byName.get(name)
     await this.#to.keeper?.keep(name, resource === undefined ? undefined : formatKept(resource))
   }

@@ -132,7 +132,7 @@ export class ConfigSources {
 
   /** Files that say nothing, or are not there, of which somebody may not know. */
   get warnings(): readonly string[] {
-    return this.#all.flatMap(({ warnings }) => warnings)
+    return [...this.#all.flatMap(({ warnings }) => warnings), ...this.apiResources.leftOut]
   }
 
   /** Whether what the files ask for passes a bound, so that what was in force before still is. */

@@ -281,5 +281,14 @@ describe('/v1/resources/NAME', () => {
     ]) {
       assert.ok(told.includes(text), `${text} in ${told}`)
     }
+    const warnings = async (): Promise<string> =>
+      JSON.stringify((await daemon.status())['warnings'])
+    const before = await warnings()
+    for (const text of ['00.json: found', '01.json: found', 'left out: open: labels']) {
+      assert.ok(before.includes(text), `${text} in ${before}`)
+    }
+    await put('open', { addresses: ['198.51.100.33'] })
+    assert.doesNotMatch(await warnings(), /left out: open/, 'until it is given again')
+    await remove('open')
   })
 })
