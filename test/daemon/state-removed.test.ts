@@ -1,0 +1,140 @@
+// A state folder that is removed while the daemon runs, or a file of it, is noticed within seconds, told, and written anew
+// (docs/state.md). Where another daemon has it by then, nothing is written before that one ends.
+
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { http } from '../support/admin.ts'
+import { endpointsText, policyText } from '../support/daemon-files.ts'
+import { DaemonFolder, PROGRAM, RunningDaemon } from '../support/daemon-process.ts'
+import { LabProcess } from '../support/lab-process.ts'
+
+const folders: DaemonFolder[] = []
+const daemons: RunningDaemon[] = []
+
+after(async () => {
+  for (const daemon of daemons) await daemon.process.stop()
+  for (const folder of folders) folder.remove()
+})
+
+async function serve(): Promise<[DaemonFolder, RunningDaemon]> {
+  const files = {
+    'policy.yaml': policyText('web', ['a.example']),
+    'endpoints.yaml': endpointsText({ me: '127.0.0.1' }),
+  }
+  const folder = new DaemonFolder({ files })
+  folders.push(folder)
+  const daemon = await folder.serve()
+  daemons.push(daemon)
+  await until('an image', () => newest(folder, 'checkpoint') > 0)
+  return [folder, daemon]
+}
+
+/** Another daemon with the same state folder. */
+async function serveBeside(folder: DaemonFolder): Promise<RunningDaemon> {
+  const text = readFileSync(folder.in('namegate.yaml'), 'utf8')
+  const other = text.replace('admin.sock', 'other.sock')
+  assert.notEqual(other, text)
+  folder.write('other.yaml', other)
+  const child = new LabProcess(PROGRAM, ['run', '--config', 'other.yaml'], { cwd: folder.path })
+  const daemon = new RunningDaemon(child, folder.in('other.sock'))
+  daemons.push(daemon)
+  await child.untilOutput(/namegate serves/, 60_000)
+  return daemon
+}
+
+/** Generation of the newest file of a kind; 0 when there is none. */
+function newest(folder: DaemonFolder, kind: 'checkpoint' | 'journal'): number {
+  const pattern = new RegExp(`^${kind}\\.(\\d+)$`)
+  return Math.max(0, ...namesIn(folder).map((name) => Number(pattern.exec(name)?.[1] ?? 0)))
+}
+
+function namesIn(folder: DaemonFolder): readonly string[] {
+  try {
+    return readdirSync(folder.in('state'))
+  } catch {
+    return []
+  }
+}
+
+async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (let i = 0; i < 400; i++) {
+    if (await isSo()) return
+    await sleep(100)
+  }
+  assert.fail(`no ${what} within 40 s`)
+}
+
+async function crash({ process }: RunningDaemon): Promise<void> {
+  process.kill('SIGKILL')
+  await until('end', () => !process.running)
+}
+
+async function identities(daemon: RunningDaemon): Promise<string> {
+  return (await daemon.get('/v1/identities')).text
+}
+
+test('the daemon writes a state folder anew that was removed, all that is kept in it', async () => {
+  const [folder, daemon] = await serve()
+  await daemon.post('/v1/audit', { scope: 'endpoint', name: 'me', on: true })
+  const body = JSON.stringify({ addresses: ['203.0.113.1'], labels: { app: 'db' } })
+  const to = { socketPath: folder.in('admin.sock') }
+  await http(to, '/v1/resources/db', { method: 'PUT', body })
+  const [before, generation] = [await identities(daemon), newest(folder, 'checkpoint')]
+  rmSync(folder.in('state'), { recursive: true })
+  await until('new image', () => newest(folder, 'checkpoint') > generation)
+  await until('new settings', () => namesIn(folder).includes('settings.json'))
+  await until('new resources', () => namesIn(folder).includes('resources'))
+  assert.match(daemon.process.stderr, /"?cause"?: ?"lost"/, 'it is told')
+  assert.ok(namesIn(folder).includes('lock'))
+  await until('end of the warning', async () => {
+    return !/state folder/.test(JSON.stringify((await daemon.status())['warnings']))
+  })
+  // As a crash leaves it: what was written by now has to do.
+  await crash(daemon)
+  const next = await folder.serve()
+  daemons.push(next)
+  assert.deepEqual(JSON.parse(await identities(next)), JSON.parse(before), 'the same numbers')
+  assert.match((await next.get('/v1/endpoints')).text, /"audit":true/)
+  assert.match((await next.get('/v1/resources')).text, /"db"/)
+})
+
+for (const kind of ['checkpoint', 'journal'] as const) {
+  for (const [what, change] of [
+    ['removed', (path: string) => rmSync(path)],
+    ['replaced', (path: string) => writeFileSync(path, 'something else')],
+  ] as const) {
+    test(`the daemon writes all anew when a ${kind} is ${what}`, async () => {
+      const [folder, daemon] = await serve()
+      const generation = newest(folder, kind)
+      assert.ok(generation > 0)
+      change(folder.in(`state/${kind}.${generation}`))
+      await until('new image', () => newest(folder, 'checkpoint') > generation)
+      assert.match(daemon.process.stderr, new RegExp(`${kind}\\.${generation}`), 'it is named')
+    })
+  }
+}
+
+test('the daemon writes nothing in a folder that another one took meanwhile, says so, and goes on when that one ends', async () => {
+  const [folder, daemon] = await serve()
+  rmSync(folder.in('state'), { recursive: true })
+  const other = await serveBeside(folder)
+  await until('word of the other one', async () => {
+    const { health, warnings } = await daemon.status()
+    const isNamed = JSON.stringify(warnings).includes(`pid ${other.process.pid}`)
+    return isNamed && health === 'degraded'
+  })
+  const successor = await folder.namegate('run', '--take-over')
+  assert.equal(successor.code, 3)
+  assert.match(successor.stderr, /another daemon has the state folder/)
+  await crash(other)
+  await until('its own image', async () => {
+    const { health, kept } = await daemon.status()
+    return health === 'ok' && newest(folder, 'checkpoint') === Object(kept)['generation']
+  })
+  assert.match(
+    readFileSync(folder.in('state/lock'), 'utf8'),
+    new RegExp(`^${daemon.process.pid}$`, 'm'),
+  )
+})
