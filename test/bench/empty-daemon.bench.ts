@@ -14,11 +14,17 @@ const ROUNDS = 3
 const LIMIT_MB = 90
 /** As in bin/namegate. */
 const FLAGS = ['--max-semi-space-size=16']
+const MALLOC = {
+  MALLOC_ARENA_MAX: '1',
+  MALLOC_MMAP_THRESHOLD_: '65536',
+  MALLOC_TRIM_THRESHOLD_: '65536',
+}
 
 async function residentOf(main: string, folder: string): Promise<number> {
   const config = join(folder, 'namegate.yaml')
   const daemon = spawn(process.execPath, [...FLAGS, main, 'run', '--config', config], {
     cwd: folder,
+    env: { ...process.env, ...MALLOC },
     stdio: 'ignore',
   })
   try {
