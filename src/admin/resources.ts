@@ -48,7 +48,8 @@ async function answer(
       const [inForce, kept] = await Promise.all([untilRealized(state), untilKept(outcome.kept)])
       const what = `${name}: accepted, `
       if (!inForce) return bad(503, `${what}but not in force yet: the datapath is behind`)
-      if (kept !== undefined) return bad(500, `${what}in force, but not kept over restarts yet: ${kept}`)
+      if (kept !== undefined)
+        return bad(500, `${what}in force, but not kept over restarts yet: ${kept}`)
       const { revision, refused } = state.core.committer
       const expires = outcome.expires === undefined ? null : formatTime(outcome.expires)
       return { kind: 'ok', value: { name, changed: outcome.changed, expires, revision, refused } }

@@ -54,7 +54,9 @@ test('statusView tells what is kept over restarts, and warns when the disk takes
   const use = { generation: 3, imageOctets: 100, journalOctets: 20, age: 1 }
   const faults = { 'no-space': 2, other: 1 }
   for (const isFailing of [false, true]) {
-    const { state } = mkAdmin(mkNode(), { kept: { use: { ...use, isFailing, damage: [], faults } } })
+    const { state } = mkAdmin(mkNode(), {
+      kept: { use: { ...use, isFailing, damage: [], faults } },
+    })
     const { kept, warnings, health } = statusView(state)
     assert.deepEqual(kept, { generation: 3, image: 100, journal: 20, age: 1, faults: 3 })
     assert.equal(
