@@ -206,6 +206,20 @@ describe('run --take-over', { skip }, () => {
     })
   }
 
+  test('ends with 3 when the running one hangs, and leaves it in charge', async () => {
+    await withSite(async (site) => {
+      const first = await site.serve()
+      const { pid } = first.process
+      first.process.kill('SIGSTOP')
+      const ended = await site.successor().process.ended(60_000)
+      first.process.kill('SIGCONT')
+      assert.equal(ended?.code, 3, ended?.stderr)
+      assert.match(ended.stderr, new RegExp(`daemon \\(pid ${pid}\\) does not answer in 5 s: `))
+      assert.equal((await (await site.client(first)).ask('awake.example')).rcode, 'NOERROR')
+      assert.equal(first.process.running, true)
+    })
+  })
+
   test('ends with 2 on broken policies before anything is given', async () => {
     await withSite(async (site) => {
       const first = await site.serve()
