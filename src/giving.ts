@@ -20,6 +20,7 @@ import {
   PROTOCOL,
   QUERIES,
   READY,
+  READY_MAX_MS,
   REFUSED,
   type Given,
 } from './handover/wire.ts'
@@ -41,8 +42,6 @@ export type GivingEnd =
     }
 
 const NOTHING = Uint8Array.of(0)
-/** From the moment when nothing is read any more. */
-const READY_MAX_MS = 5000
 const HELLO_MAX_MS = 2000
 /** For a successor that was told to end. */
 const END_MAX_MS = 1000
@@ -96,7 +95,8 @@ export class Giving {
     const { octets, descriptors } = encodeGiven({ ...handed, supervisor: this.#to.supervisor })
     this.#channel.send(GIVEN, octets, descriptors)
     await this.#until(() => this.#isReady, began + READY_MAX_MS - this.#to.clock.now())
-    if (!this.#isReady) return await this.#takeBack(handed)
+    // One that gave us up meanwhile must not be told to go on.
+    if (!this.#isReady || this.#ended !== '') return await this.#takeBack(handed)
     this.#isGone = true
     this.#channel.send(GO, NOTHING)
     this.#to.onGone(this.#channel.peer)

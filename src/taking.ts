@@ -20,6 +20,7 @@ import {
   PROTOCOL,
   QUERIES,
   READY,
+  READY_MAX_MS,
   REFUSED,
   type Given,
   type Hello,
@@ -29,8 +30,6 @@ import type { HandedQuery } from './proxy/handed.ts'
 import { VERSION } from './version.ts'
 
 const NOTHING = Uint8Array.of(0)
-/** The other one answers within its own bounds; a dead one is noticed at once. */
-const ANSWER_MS = 30_000
 
 export class Taking {
   readonly #channel: Channel
@@ -80,13 +79,19 @@ export class Taking {
   }
 
   async #until(isSo: () => boolean): Promise<void> {
-    const timer = this.#clock.after(ANSWER_MS, () =>
-      this.#fail('the running daemon does not answer'),
-    )
+    // The other one answers within its own bounds; a dead one is noticed at once.
+    const timer = this.#clock.after(READY_MAX_MS, () => this.#fail(this.#silence()))
     while (!isSo() && this.#fault === '') {
       await new Promise<void>((resolve) => (this.#wake = resolve))
     }
     timer.cancel()
+  }
+
+  #silence(): string {
+    const { peer } = this.#channel
+    const [who, end] = peer === 0 ? ['', 'kill it'] : [` (pid ${peer})`, `kill -KILL ${peer}`]
+    const time = `${READY_MAX_MS / 1000} s`
+    return `the running daemon${who} does not answer in ${time}: ${end}, then start without --take-over`
   }
 
   #take({ kind, octets, descriptors }: Message): void {

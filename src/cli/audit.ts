@@ -27,7 +27,7 @@ Options:
   --socket PATH     the daemon's socket
   -h, --help        this text
 
-Exit codes: 0 ok, 2 wrong use or no such endpoint, 3 no daemon.
+Exit codes: 0 ok, 2 wrong use or no such endpoint, 3 no daemon, or none that answers.
 
 Examples:
   namegate audit on --endpoint shop-1

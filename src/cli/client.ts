@@ -1,16 +1,17 @@
-// The daemon as commands see it: HTTP over its UNIX socket. No daemon, or one that does not answer, is
+// The daemon as commands see it: HTTP over its UNIX socket. No daemon, or one that does not answer (silence.ts), is
 // UnavailableError with what to do next.
 
 import { request, type IncomingMessage } from 'node:http'
 import { UnavailableError, UsageError } from '../core/errors.ts'
 import type { ParsedArguments } from './command.ts'
+import { SilenceWatch, SilentDaemonError } from './silence.ts'
 
 export interface RequestOptions {
   /** Sent as JSON; without it the request has no body. */
   readonly body?: object | undefined
   /** POST with a body, else GET. */
   readonly method?: 'PUT' | 'DELETE'
-  /** Milliseconds without a first octet of the answer; none: wait as long as it takes. */
+  /** Milliseconds without a first octet of the answer; none: as long as the daemon works. */
   readonly timeoutMs?: number
 }
 
@@ -23,9 +24,9 @@ export class Client {
 
   /** The answer's body as it comes. */
   async open(path: string, options: RequestOptions = {}): Promise<AsyncIterable<string>> {
-    const response = await this.#send(path, options)
-    if (response.statusCode === 200) return texts(response, this.socket)
-    throw refusal(response.statusCode ?? 0, await gather(texts(response, this.socket)))
+    const { status, body } = await this.#send(path, options)
+    if (status === 200) return body
+    throw refusal(status, await gather(body))
   }
 
   /** The whole answer, read as JSON. */
@@ -35,35 +36,48 @@ export class Client {
   }
 
   /** Puts a body in the place of what is there, or takes it away; undefined: there was nothing. */
-  async change(path: string, body: object | undefined): Promise<unknown> {
-    const method = body === undefined ? 'DELETE' : 'PUT'
-    const response = await this.#send(path, { body, method })
-    const text = await gather(texts(response, this.socket))
-    if (response.statusCode === 404 && body === undefined) return undefined
-    if (response.statusCode !== 200) throw refusal(response.statusCode ?? 0, text)
+  async change(path: string, given: object | undefined): Promise<unknown> {
+    const method = given === undefined ? 'DELETE' : 'PUT'
+    const { status, body } = await this.#send(path, { body: given, method })
+    const text = await gather(body)
+    if (status === 404 && given === undefined) return undefined
+    if (status !== 200) throw refusal(status, text)
     const answer: unknown = JSON.parse(text)
     return answer
   }
 
-  async #send(path: string, { body, method, timeoutMs }: RequestOptions): Promise<IncomingMessage> {
+  async #send(path: string, { body, method, timeoutMs }: RequestOptions): Promise<Reply> {
+    const { socket } = this
     return await new Promise((resolve, reject) => {
       const sent = request({
-        socketPath: this.socket,
+        socketPath: socket,
         path,
         agent: false,
         method: method ?? (body === undefined ? 'GET' : 'POST'),
         ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
       })
+      let answer: IncomingMessage | undefined
+      const watch = new SilenceWatch(socket, (error) => (answer ?? sent).destroy(error))
       sent.once('response', (response) => {
         // The time limit is for the first octet; a stream that is followed may be silent.
         sent.removeAllListeners('timeout')
-        resolve(response)
+        watch.heard()
+        answer = response
+        resolve({ status: response.statusCode ?? 0, body: texts(response, socket, watch) })
       })
-      sent.once('timeout', () => sent.destroy(new Error(`no answer in ${timeoutMs} ms`)))
-      sent.once('error', (error: NodeJS.ErrnoException) => reject(cannotReach(this.socket, error)))
+      sent.once('timeout', () => sent.destroy(new SilentDaemonError(socket, timeoutMs ?? 0)))
+      sent.once('error', (error: NodeJS.ErrnoException) => {
+        watch.stop()
+        reject(cannotReach(socket, error))
+      })
       sent.end(body === undefined ? undefined : JSON.stringify(body))
     })
   }
+}
+
+interface Reply {
+  readonly status: number
+  readonly body: AsyncIterable<string>
 }
 
 /** The socket of --socket, else of the config, which is then read and must be right. */
@@ -74,15 +88,25 @@ export async function openClient({ texts: options }: ParsedArguments): Promise<C
   return new Client(readConfig(options.get('config')).admin.socket)
 }
 
-async function* texts(response: IncomingMessage, socket: string): AsyncIterable<string> {
+async function* texts(
+  response: IncomingMessage,
+  socket: string,
+  watch: SilenceWatch,
+): AsyncIterable<string> {
   response.setEncoding('utf8')
   try {
-    for await (const chunk of response) if (typeof chunk === 'string') yield chunk
+    for await (const chunk of response) {
+      watch.heard()
+      if (typeof chunk === 'string') yield chunk
+    }
   } catch (error) {
+    if (error instanceof SilentDaemonError) throw error
     const reason = error instanceof Error ? error.message : String(error)
     throw new UnavailableError(
       `The daemon at ${socket} ended in the middle of its answer: ${reason}`,
     )
+  } finally {
+    watch.stop()
   }
 }
 
@@ -109,7 +133,9 @@ function reasonIn(body: string): string | undefined {
   return undefined
 }
 
-function cannotReach(socket: string, { code, message }: NodeJS.ErrnoException): UnavailableError {
+function cannotReach(socket: string, error: NodeJS.ErrnoException): UnavailableError {
+  if (error instanceof SilentDaemonError) return error
+  const { code, message } = error
   return new UnavailableError(
     code === 'ENOENT'
       ? `No daemon at ${socket}: there is no such socket: start one with 'namegate run', or give --socket or --config`

@@ -19,6 +19,7 @@ import {
 } from './command.ts'
 import { fieldsOf, listOf, textOf } from './fields.ts'
 import { readDatapathKind, readPinPath } from './pin-path.ts'
+import { SilentDaemonError } from './silence.ts'
 import { formatTable } from './table.ts'
 
 const HELP = `Usage: namegate datapath verify | detach | close | mode enforce|audit|bypass [--config FILE] [--socket PATH]
@@ -35,7 +36,7 @@ Options:
   --socket PATH     the daemon's socket
   -h, --help        this text
 
-Exit codes: 0 ok, 1 verify found differences, 2 wrong use, 3 no daemon, no privilege, nothing pinned.
+Exit codes: 0 ok, 1 verify found differences, 2 wrong use, 3 no daemon, or none that answers, no privilege, nothing pinned.
 
 Examples:
   namegate datapath verify
@@ -47,6 +48,7 @@ const DEFAULT_CONFIG_FILE = 'config/namegate.yaml'
 const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']
 /** A daemon that is stopped or stuck must not keep anyone from breaking the glass. */
 const TELL_MS = 1000
+const NO_DAEMON = 'no daemon answers'
 
 export async function datapathCommand(
   args: readonly string[],
@@ -89,9 +91,9 @@ async function setMode(mode: Mode, read: ParsedArguments, output: CommandOutput)
   const pinned = await setModeBeside(file, mode)
   // What a stopped daemon reads when it wakes up must not undo what was set since: it looks at the pins itself.
   const told = await tellMode(read, { mode: pinned ? 'pinned' : mode }, pinned)
-  if (read.texts.has('output')) output.stdout(toJson({ mode, pins: pinned, daemon: told }))
-  else
-    output.stdout(`mode is ${mode}${told ? '' : '; no daemon answers, the kernel enforces so'}\n`)
+  const isTold = told === 'told'
+  if (read.texts.has('output')) output.stdout(toJson({ mode, pins: pinned, daemon: isTold }))
+  else output.stdout(`mode is ${mode}${isTold ? '' : `; ${told}, the kernel enforces so`}\n`)
   return EXIT_OK
 }
 
@@ -109,13 +111,14 @@ async function setModeBeside(file: string, mode: Mode): Promise<boolean> {
 }
 
 /** With a config that is wrong elsewhere there is no socket to ask at; the pins have the mode all the same. */
-async function tellMode(read: ParsedArguments, body: object, pinned: boolean): Promise<boolean> {
+async function tellMode(read: ParsedArguments, body: object, pinned: boolean): Promise<Told> {
   try {
     const { client } = await open(read)
     return await tell(client, '/v1/mode', body, pinned)
   } catch (error) {
-    if (pinned && error instanceof InvalidInputError) return false
-    if (pinned || !(error instanceof UnavailableError)) throw error
+    if (pinned && error instanceof InvalidInputError) return NO_DAEMON
+    const isAbsent = error instanceof UnavailableError && !(error instanceof SilentDaemonError)
+    if (pinned || !isAbsent) throw error
     const file = read.texts.get('config') ?? DEFAULT_CONFIG_FILE
     const where = existsSync(file) ? `${file} has no datapath.kind ebpf` : `there is no ${file}`
     throw new UnavailableError(
@@ -127,7 +130,7 @@ async function tellMode(read: ParsedArguments, body: object, pinned: boolean): P
 async function detach(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const { config, client } = await open(read)
   const { datapath } = config
-  const told = await tell(client, '/v1/detach', {}, datapath.kind !== 'memory')
+  const told = (await tell(client, '/v1/detach', {}, datapath.kind !== 'memory')) === 'told'
   // After the daemon did it nothing is left; a daemon that hangs did not.
   const hooks = await detachFrom(datapath)
   if (read.texts.has('output')) output.stdout(toJson({ detached: true, hooks, daemon: told }))
@@ -169,18 +172,21 @@ async function open(
   return { config, client: new Client(read.texts.get('socket') ?? config.admin.socket) }
 }
 
-/** Whether the daemon did it. With pins it need not be there; without, there is nothing else to do it. */
+/** What became of telling the daemon: it did it, or why not in words. */
+type Told = 'told' | typeof NO_DAEMON | `the ${string} does not answer`
+
+/** With pins the daemon need not be there; without, there is nothing else to do it. */
 async function tell(
   client: Client,
   path: string,
   body: object,
   mayBeAbsent: boolean,
-): Promise<boolean> {
+): Promise<Told> {
   try {
     await client.get(path, { body, timeoutMs: TELL_MS })
-    return true
+    return 'told'
   } catch (error) {
-    if (mayBeAbsent && error instanceof UnavailableError) return false
-    throw error
+    if (!mayBeAbsent || !(error instanceof UnavailableError)) throw error
+    return error instanceof SilentDaemonError ? `the ${error.who} does not answer` : NO_DAEMON
   }
 }

@@ -23,7 +23,7 @@ Options:
   --socket PATH     the daemon's socket
   -h, --help        this text
 
-Exit codes: 0 ok, 2 wrong use, 3 no daemon.
+Exit codes: 0 ok, 2 wrong use, 3 no daemon, or none that answers.
 
 Examples:
   namegate flows --follow --verdict deny

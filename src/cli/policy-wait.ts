@@ -25,7 +25,7 @@ Options:
   --socket PATH      the daemon's socket
   -h, --help         this text
 
-Exit codes: 0 realized, 1 not in that time, 2 wrong use, 3 no daemon.
+Exit codes: 0 realized, 1 not in that time, 2 wrong use, 3 no daemon, or none that answers.
 
 Examples:
   namegate policy wait

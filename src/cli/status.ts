@@ -24,7 +24,7 @@ Options:
   --socket PATH     the daemon's socket
   -h, --help        this text
 
-Exit codes: 0 a daemon answers (with --ready: and it is ready), 1 not ready, 2 wrong use, 3 no daemon.
+Exit codes: 0 a daemon answers (with --ready: and it is ready), 1 not ready, 2 wrong use, 3 no daemon, or none that answers.
 
 Examples:
   namegate status

@@ -5,6 +5,9 @@ import type { Fate, HandedConnection, HandedListener, HandedQuery } from '../pro
 
 export const PROTOCOL = 1
 
+/** From the first word to the successor that is ready; whoever waits longer counts the other one as lost. */
+export const READY_MAX_MS = 5000
+
 /** Kinds of messages, in the order in which they come; the successor sends the odd ones. */
 export const HELLO = 1
 export const GIVEN = 2

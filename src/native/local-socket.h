@@ -97,6 +97,30 @@ static napi_value local_connect(napi_env env, napi_callback_info info)
 	return call.bad ? NULL : number(env, local_socket(path, false));
 }
 
+/* localOwner(path) -> pid of the process that listens there for streams, 0 when it is of another pid namespace, -errno */
+static napi_value local_owner(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	struct ucred owner;
+	socklen_t size = sizeof(owner);
+	struct sockaddr_un address;
+	char path[LOCAL_PATH_SIZE];
+	text(&call, 0, path, sizeof(path));
+	if (call.bad)
+		return NULL;
+	socklen_t length = local_address(&address, path);
+	if (length == 0)
+		return number(env, -ENAMETOOLONG);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return number(env, -errno);
+	int failed = connect(fd, (struct sockaddr *)&address, length) < 0 ||
+		     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &size) < 0;
+	int result = failed ? -errno : owner.pid;
+	close(fd);
+	return number(env, result);
+}
+
 /* localAccept(fd) -> fd, -EAGAIN, -errno */
 static napi_value local_accept(napi_env env, napi_callback_info info)
 {

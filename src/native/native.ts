@@ -52,6 +52,8 @@ export interface Posix {
   /** A socket file (0600) that takes connections of messages; watch it with `linkWatch`. */
   localListen(path: string): number
   localConnect(path: string): number
+  /** Process id of who listens for streams at a path; 0 when it cannot be seen from here. */
+  localOwner(path: string): number
   /** -EAGAIN when nobody waits. */
   localAccept(fd: number): number
   /** Process id and user of who is at the other end. */

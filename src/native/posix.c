@@ -397,6 +397,7 @@ NAPI_MODULE_INIT()
 		{ "linkWatch", link_watch },   { "linkUnwatch", link_unwatch },
 		{ "socketPair", socket_pair }, { "receiveFds", receive_fds }, { "datagramsTo", datagrams_to },
 		{ "localSend", local_send },   { "localListen", local_listen }, { "localConnect", local_connect },
+		{ "localOwner", local_owner },
 		{ "localAccept", local_accept }, { "localPeer", local_peer }, { "messageSend", message_send },
 		{ "messageReceive", message_receive }, { "socketFacts", socket_facts }, { "duplicate", duplicate }, { NULL, NULL },
 	};
