@@ -55,7 +55,7 @@ const TABLES: Readonly<Record<string, readonly Column[]>> = {
     ['SELECTORS', field('selectors')],
     ['UNSEEN', field('unseen')],
     ['FILE', field('file')],
-    ['ERROR', field('error')],
+    ['ERROR', (row) => textOf(row['error']).replaceAll('\n', '; ')],
   ],
   selectors: [
     ['SELECTOR', field('selector')],

@@ -72,10 +72,13 @@ function faultText(file: string, { offset, reason }: NonNullable<Inspection['fau
   return `${file}: at octet ${offset}: ${reason}`
 }
 
+const CUT = 'no fault: the last write was cut when its process was ended, and is left out'
+
 function checkedText(file: string, found: Inspection): string {
   const { fault } = found
-  const where = fault === undefined ? '' : `${cleanCell(faultText(file, fault))}\n`
-  if (found.kind === 'unreadable' || !isGood(found)) return where
+  const text = fault === undefined ? '' : cleanCell(faultText(file, fault))
+  if (found.kind === 'unreadable' || !isGood(found)) return `${text}\n`
+  const where = fault === undefined ? '' : `${text}: ${CUT}\n`
   const { header, records, state } = found
   const what = header.kind === 'image' ? 'checkpoint' : 'journal'
   const counts = `${state.numbers.length} numbers, ${state.pairs.count} pairs, ${sum(records)} records`
