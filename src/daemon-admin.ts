@@ -67,7 +67,7 @@ export function makeDaemonAdmin(
     ...auditsOf(daemon),
     faults: () => sources.recordFaults,
     sourceWarnings: () => sources.warnings,
-    listeners: () => listeners.entries,
+    listeners: () => listeners.texts,
     interception: () => describeInterception(daemon.interception.state),
     upstreams: () => upstreamStates(daemon),
     notReady: () => [...daemon.notReady, ...(daemon.proxy.drain.isUnderWay ? ['it stops'] : [])],

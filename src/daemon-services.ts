@@ -18,6 +18,7 @@ import { quiet, TakenOn, type HandedOver } from './handing-over.ts'
 import { Locks } from './locks.ts'
 import type { HandedQuery, HandedSockets } from './proxy/handed.ts'
 import type { GivenSockets } from './proxy/listeners.ts'
+import { LimitHits } from './telemetry/limit-hits.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 import type { Log } from './telemetry/log.ts'
 
@@ -46,6 +47,7 @@ export class DaemonServices {
   readonly state: AdminState
   readonly #log: Log
   readonly #metrics: Metrics
+  readonly #hits: LimitHits
   readonly #admin: AdminServer | undefined
   readonly #scrape: MetricsServer | undefined
   readonly #flows: KeptFlows | undefined
@@ -76,6 +78,7 @@ export class DaemonServices {
     const { state, metrics } = makeDaemonAdmin(this.daemon, detach, this.#flows, this.#kept)
     this.state = state
     this.#metrics = metrics
+    this.#hits = new LimitHits({ limits: state.limits, clock: systemClock, log })
     const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
     const { socket } = config.admin
     this.#admin = outside.admin ? new AdminServer({ state, socket, onError }) : undefined
@@ -99,6 +102,7 @@ export class DaemonServices {
     await this.#admin?.start()
     this.#flows?.keeper.start()
     await this.daemon.start()
+    this.#hits.start()
     if (!this.#isQuiet) this.read()
   }
 
@@ -161,6 +165,7 @@ export class DaemonServices {
     await this.#admin?.stop()
     await this.#scrape?.stop()
     this.#metrics.stop()
+    this.#hits.stop()
     if (!goesOn) await this.daemon.interception.stop()
     this.daemon.stop(goesOn)
     await this.#flows?.keeper.stop()

@@ -187,7 +187,7 @@ const SCHEMAS = {
       type: ['object', 'null'],
     },
     identityFallbacks: NUMBER,
-    limits: listOf({ limit: TEXT, use: NUMBER, bound: NUMBER, hits: NUMBER }),
+    limits: listOf({ limit: TEXT, use: { type: ['number', 'null'] }, bound: NUMBER, hits: NUMBER }),
     faults: listOf({ file: TEXT, line: NUMBER, column: NUMBER, message: TEXT }),
     warnings: TEXTS,
   }),

@@ -152,6 +152,7 @@ export interface StatusShape {
   readonly realizedRevision: number
   readonly endpoints: { readonly known: number; readonly enforcing: number }
   readonly policies: number
+  /** `127.0.0.1:53`, and of those with another mode than explicit `0.0.0.0:10053 (tproxy)`. */
   readonly listeners: readonly string[]
   /** Null when no listener has a transparent mode. */
   readonly interception: string | null
@@ -184,10 +185,11 @@ export interface StatusShape {
   } | null
   /** Times that the bound on identities made one with fewer fqdn labels stand in. */
   readonly identityFallbacks: number
-  /** Bounds that are used by 80 % or more. */
+  /** Bounds that are used by 80 % or more, and those that were hit since the start. */
   readonly limits: readonly {
     readonly limit: string
-    readonly use: number
+    /** Null where only hits are known. */
+    readonly use: number | null
     readonly bound: number
     readonly hits: number
   }[]

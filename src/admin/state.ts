@@ -10,7 +10,7 @@ import type { FlowRing } from '../control/flow-ring.ts'
 import type { ListedResource, ResourceOutcome } from '../control/resource-outcome.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
 import type { RestartProgress } from '../control/restart.ts'
-import type { EndpointEntry, ListenerEntry, Mode } from '../datapath/datapath.ts'
+import type { EndpointEntry, Mode } from '../datapath/datapath.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import type { LabelSelector, Policy } from '../policy/rule.ts'
 import type { LimitUse } from '../telemetry/limits.ts'
@@ -84,7 +84,8 @@ export interface AdminState {
   sourceWarnings?(): readonly string[]
   /** Faults of files other than policies, such as endpoints. */
   faults(): readonly Fault[]
-  listeners(): readonly ListenerEntry[]
+  /** `127.0.0.1:53`, `0.0.0.0:10053 (tproxy)` */
+  listeners(): readonly string[]
   /** What stands in the way of queries to other servers, or why nothing does; undefined without transparent listeners. */
   interception(): string | undefined
   upstreams(): readonly UpstreamState[]

@@ -21,7 +21,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from './command.ts'
-import { fieldsOf, listOf, rowsIn, type Fields } from './fields.ts'
+import { fieldsOf, listOf, rowsIn, textOf, type Fields } from './fields.ts'
 import { formatFlow } from './flows.ts'
 import { cleanCell, formatTable } from './table.ts'
 
@@ -100,8 +100,10 @@ async function serverOf(
     return server ?? `--server: found ${JSON.stringify(given)}, expected ${SOCKET_ADDRESS_FORM}`
   }
   const status = fieldsOf(await client.get('/v1/status'))
-  const [first] = listOf(status['listeners'])
-  const listener = typeof first === 'string' ? parseSocketAddress(first) : undefined
+  // To one of mode tproxy nobody can send.
+  const listeners = listOf(status['listeners']).map(textOf)
+  const first = listeners.find((text) => !text.endsWith(' (tproxy)'))?.replace(/ .*/, '')
+  const listener = first === undefined ? undefined : parseSocketAddress(first)
   if (listener === undefined) throw new UnavailableError('The daemon has no listener to ask')
   return isUnspecified(listener) ? loopback(listener) : listener
 }

@@ -14,8 +14,8 @@ import { cleanCell, formatPairs } from './table.ts'
 
 const HELP = `Usage: namegate status [--ready] [-o json] [--config FILE | --socket PATH]
 
-State of the running daemon: health, versions, revisions of policy, upstreams, mode, bounds that are nearly reached,
-files with faults.
+State of the running daemon: health, versions, revisions of policy, upstreams, mode, bounds that are nearly reached
+or were hit, files with faults.
 
 Options:
   --ready           exit code 1 while it is not ready
@@ -59,7 +59,7 @@ function formatStatus(status: Fields): string {
       `${status['policies'] === 1 ? '1 policy' : `${textOf(status['policies'])} policies`}, revision ${textOf(status['policyRevision'])} desired, ${textOf(status['realizedRevision'])} realized`,
     ],
     ['endpoints', `${textOf(endpoints['known'])} known, ${formatEnforcing(endpoints, datapath)}`],
-    ['listeners', textOf(status['listeners'])],
+    ['listeners', listOf(status['listeners']).map(textOf).join(', ')],
     ...(typeof status['interception'] === 'string'
       ? [['interception', status['interception']] as const]
       : []),
@@ -98,9 +98,16 @@ function formatEnforcing({ enforcing }: Fields, { kind }: Fields): string {
 }
 
 function formatKept({ generation, image, journal, age, faults }: Fields): string {
-  const failed = faults === 0 ? '' : `, ${textOf(faults)} writes failed`
+  const failed = faults === 0 ? '' : `, ${counted(faults, 'write')} failed`
   const octets = `image ${textOf(image)} octets, journal ${textOf(journal)}`
-  return `generation ${textOf(generation)}, ${octets}, written ${textOf(age)} s ago${failed}`
+  const isWritten = image !== 0 || journal !== 0
+  const what = isWritten ? `${octets}, written ${textOf(age)} s ago` : 'nothing written yet'
+  return `generation ${textOf(generation)}, ${what}${failed}`
+}
+
+/** `1 time`, `2 times` */
+function counted(count: unknown, what: string): string {
+  return `${textOf(count)} ${what}${count === 1 ? '' : 's'}`
 }
 
 /** Shown until nothing of an earlier daemon is left. */
@@ -128,7 +135,8 @@ function formatUpstream(value: unknown): string {
 
 function formatLimit(value: unknown): string {
   const { limit, use, bound, hits } = fieldsOf(value)
-  return `limit ${textOf(limit)}: ${textOf(use)} of ${textOf(bound)} used, hit ${textOf(hits)} times`
+  const used = use === null ? `bound ${textOf(bound)}` : `${textOf(use)} of ${textOf(bound)} used`
+  return `limit ${textOf(limit)}: ${used}, hit ${counted(hits, 'time')}`
 }
 
 function formatFault(value: unknown): string {

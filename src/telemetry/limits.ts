@@ -15,12 +15,19 @@ export interface LimitUse {
   readonly hits: number
 }
 
-/** From here on a bound is worth a line in `status`. */
+/** From here on a bound is worth a line in `status`, and for ever once it was hit. */
 export const NEAR_BOUND = 0.8
 
-export function isNearBound({ use, bound }: LimitUse): boolean {
-  return use !== undefined && use >= bound * NEAR_BOUND
+export function isWorthALine({ use, bound, hits }: LimitUse): boolean {
+  return hits > 0 || (use !== undefined && use >= bound * NEAR_BOUND)
 }
+
+/** Where a bound is set, as the config has it. */
+export function configKeyOf({ limit }: LimitUse): string {
+  return limit === FLOW_FILES ? limit : `limits.${limit}`
+}
+
+const FLOW_FILES = 'flows.max-size'
 
 /** Where use and hits are read; the parts of the daemon fit. */
 export interface LimitSources {
@@ -102,5 +109,5 @@ export function limitUses(sources: LimitSources): readonly LimitUse[] {
 /** The one bound that is no key of `limits`; a hit is a file that went. */
 function flowFilesUse(files: NonNullable<LimitSources['flowFiles']>): LimitUse {
   const { octets, maxOctets, counters } = files
-  return { limit: 'flows.max-size', use: octets, bound: maxOctets, hits: counters.removedBySize }
+  return { limit: FLOW_FILES, use: octets, bound: maxOctets, hits: counters.removedBySize }
 }

@@ -14,6 +14,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
 export interface LogFields {
   readonly address?: string | undefined
   readonly addresses?: readonly string[] | undefined
+  readonly bound?: number | undefined
   readonly cause?: string | undefined
   readonly column?: number | undefined
   readonly count?: number | undefined
@@ -24,6 +25,8 @@ export interface LogFields {
   readonly fault?: string | undefined
   readonly file?: string | undefined
   readonly hook?: { readonly kind: string; readonly reason?: string } | undefined
+  /** A bound, by its key of the config. */
+  readonly limit?: string | undefined
   readonly line?: number | undefined
   readonly milliseconds?: number | undefined
   readonly mode?: string | undefined
@@ -38,6 +41,8 @@ export interface LogFields {
   readonly signal?: string | undefined
   /** Lines of the same cause that were left out since the last one. */
   readonly suppressed?: number | undefined
+  /** What follows from it, as the config has it. */
+  readonly then?: string | undefined
   readonly version?: string | undefined
 }
 

@@ -26,7 +26,7 @@ const WELL = {
   realizedRevision: 0,
   endpoints: { known: 1, enforcing: 1 },
   policies: 0,
-  listeners: ['127.0.0.1:5300'],
+  listeners: ['127.0.0.1:5300', '0.0.0.0:10053 (tproxy)'],
   interception: null,
   kept: null,
   restart: null,
@@ -34,7 +34,10 @@ const WELL = {
     { address: '192.0.2.53:53', answered: true, state: 'up', first: true, rttMs: 0.4, failures: 0 },
   ],
   identityFallbacks: 0,
-  limits: [{ limit: 'pairs', use: 80, bound: 100, hits: 3 }],
+  limits: [
+    { limit: 'pairs', use: 80, bound: 100, hits: 3 },
+    { limit: 'queries-in-flight-per-client', use: null, bound: 1, hits: 9 },
+  ],
   faults: [],
   warnings: [],
 }
@@ -46,7 +49,7 @@ function mkNode(): Node {
   return node
 }
 
-test('statusView shows bounds from 80 % on, and is well when nothing is wrong', () => {
+test('statusView shows bounds from 80 % on and those that were hit, and is well when nothing is wrong', () => {
   assert.deepEqual(statusView(mkAdmin(mkNode()).state), WELL)
 })
 

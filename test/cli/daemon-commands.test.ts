@@ -107,7 +107,12 @@ test('statusCommand shows the state, and with --ready its exit code says whether
   const text = await runCommand(statusCommand, '--socket', socket)
   assert.equal(text.code, 0)
   assert.match(text.out, /^health: +ok\nready: +yes\nversion: +1\.2\.3, pid \d+\n/)
-  assert.match(text.out, /\nlimit pairs: 80 of 100 used, hit 3 times\n$/)
+  assert.match(text.out, /\nlisteners: +127\.0\.0\.1:5300, 0\.0\.0\.0:10053 \(tproxy\)\n/)
+  const limits = text.out.split('\n').filter((line) => line.startsWith('limit '))
+  assert.deepEqual(limits, [
+    'limit pairs: 80 of 100 used, hit 3 times',
+    'limit queries-in-flight-per-client: bound 1, hit 9 times',
+  ])
   const { out } = await runCommand(statusCommand, '-o', 'json', '--socket', socket)
   assert.equal(objectIn(out)['health'], 'ok')
   notReady = ['policy is not loaded']

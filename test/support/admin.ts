@@ -37,13 +37,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
       { path: 'p.yaml', policies: node.policies.policies, state: 'in-force', faults: [] },
     ],
     faults: () => [],
-    listeners: () => [
-      {
-        family: 4,
-        octets: Uint8Array.from([127, 0, 0, 1, ...new Array<number>(12).fill(0)]),
-        port: 5300,
-      },
-    ],
+    listeners: () => ['127.0.0.1:5300', '0.0.0.0:10053 (tproxy)'],
     upstreams: () => [
       {
         address: '192.0.2.53:53',

@@ -1,20 +1,33 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeLimits } from '../../src/core/limits.ts'
-import { isNearBound, limitUses } from '../../src/telemetry/limits.ts'
+import { configKeyOf, isWorthALine, limitUses } from '../../src/telemetry/limits.ts'
 import { mkSources } from '../support/metrics.ts'
 import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
 
-test('isNearBound is true from 80 % on, and never where use is not known', () => {
-  const rows: readonly (readonly [use: number | undefined, near: boolean, reason: string])[] = [
-    [79, false, 'below'],
-    [80, true, 'at 80 %'],
-    [100, true, 'at the bound'],
-    [undefined, false, 'a bound per client has no use'],
+test('isWorthALine is true from 80 % on, and for what was hit', () => {
+  const rows: readonly (readonly [
+    use: number | undefined,
+    hits: number,
+    isSo: boolean,
+    reason: string,
+  ])[] = [
+    [79, 0, false, 'below'],
+    [80, 0, true, 'at 80 %'],
+    [100, 0, true, 'at the bound'],
+    [undefined, 0, false, 'a bound per client has no use'],
+    [1, 1, true, 'it was hit once and has room again'],
+    [undefined, 1, true, 'a bound per client that was hit'],
   ]
-  for (const [use, near, reason] of rows) {
-    assert.equal(isNearBound({ limit: 'pairs', use, bound: 100, hits: 9 }), near, reason)
+  for (const [use, hits, isSo, reason] of rows) {
+    assert.equal(isWorthALine({ limit: 'pairs', use, bound: 100, hits }), isSo, reason)
   }
+})
+
+test('configKeyOf gives what to change in the config', () => {
+  const keyOf = (limit: string) => configKeyOf({ limit, use: 1, bound: 1, hits: 1 })
+  assert.equal(keyOf('pairs'), 'limits.pairs')
+  assert.equal(keyOf('flows.max-size'), 'flows.max-size')
 })
 
 test('limitUses reads use, bound and hits of what is enforced', () => {

@@ -1,8 +1,7 @@
 // The state of the daemon in one object: what a person looks at first.
 
-import { formatSocketAddress } from '../../core/socket-address.ts'
 import { qualifiedName } from '../../control/rule-origins.ts'
-import { isNearBound } from '../../telemetry/limits.ts'
+import { isWorthALine } from '../../telemetry/limits.ts'
 import type { StatusShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
 import { unfencedReason } from './endpoints.ts'
@@ -36,7 +35,7 @@ export function statusView(state: AdminState): StatusShape {
     realizedRevision: transition.realizedRevision,
     endpoints: countEndpoints(state),
     policies: policies.policies.length,
-    listeners: state.listeners().map(formatSocketAddress),
+    listeners: state.listeners(),
     interception: state.interception() ?? null,
     upstreams: state.upstreams().map(({ answered, rttMs, ...rest }) => ({
       ...rest,
@@ -48,8 +47,8 @@ export function statusView(state: AdminState): StatusShape {
     identityFallbacks: core.allocator.fallbacks,
     limits: state
       .limits()
-      .filter(isNearBound)
-      .map(({ limit, use = 0, bound, hits }) => ({ limit, use, bound, hits })),
+      .filter(isWorthALine)
+      .map(({ limit, use = null, bound, hits }) => ({ limit, use, bound, hits })),
     faults,
     warnings: warningsOf(state),
   }
