@@ -8,6 +8,7 @@ import type { AdminState } from './admin/state.ts'
 import { keptText } from './admin/views/flows.ts'
 import type { Config } from './config/config.ts'
 import { systemClock } from './core/clock.ts'
+import { UnavailableError } from './core/errors.ts'
 import { Daemon } from './daemon.ts'
 import { makeDaemonAdmin } from './daemon-admin.ts'
 import { KeptThings } from './kept-things.ts'
@@ -101,6 +102,7 @@ export class DaemonServices {
     await this.#scrape?.start()
     await this.#admin?.start()
     this.#flows?.keeper.start()
+    this.#kept?.start()
     await this.daemon.start()
     this.#hits.start()
     if (!this.#isQuiet) this.read()
@@ -118,11 +120,14 @@ export class DaemonServices {
 
   /**
    * Ends everything but the wait for servers, and gives away what clients and the kernel have of us: nobody but who takes
-   * it writes anything from then on. Queries go to `onQuery` as they end. Rejects when the datapath comes to no end, and
-   * then all is as before.
+   * it writes anything from then on. Queries go to `onQuery` as they end. Rejects when the datapath comes to no end, or the
+   * state folder is another daemon's, and then all is as before.
    */
   async handOut(onQuery: (handed: HandedQuery) => void): Promise<HandedOver> {
     const { daemon } = this
+    if (this.#kept?.use.taken !== undefined) {
+      throw new UnavailableError('another daemon has the state folder of the running one')
+    }
     daemon.proxy.listeners.reading(false)
     try {
       await quiet(daemon)

@@ -1,20 +1,18 @@
 // One daemon per state folder and pin path or table. Locks are the kernel's, so none outlives its daemon; they can be
-// handed to the daemon that goes on, and then nobody can come between. A state folder that takes no lock because the disk
-// is full or read-only stops no start; whoever wants to write there tries for the lock first.
+// handed to the daemon that goes on, and then nobody can come between.
 
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Config } from './config/config.ts'
+import { FolderLock } from './folder-lock.ts'
 import { takeOnLock, type HeldLock } from './native/lock.ts'
 import { isBuilt, loadPosix, type Posix } from './native/native.ts'
-import { isRefusal } from './state/faults.ts'
 import { lockOrFail, pinLockFile, tableLockFile } from './state/lock.ts'
 import type { Log } from './telemetry/log.ts'
 
 export class Locks {
+  /** Of the state folder; undefined where none is kept, or without the native part. */
+  readonly folder: FolderLock | undefined
   readonly #held: HeldLock[] = []
-  /** Takes the lock that the state folder did not take at the start. */
-  #takeLate: (() => void) | undefined
 
   /**
    * Takes what the config asks for, or all or nothing: throws UnavailableError. `given`: descriptors of a daemon before us, ours
@@ -30,14 +28,14 @@ export class Locks {
     }
     const posix = loadPosix()
     const left = new Set(given)
+    const take = (file: string, what: string): HeldLock => takeOneOf(posix, left, file, what)
     try {
-      if (keepsState) this.#takeFolder(posix, folder, left, log)
+      if (keepsState) this.folder = new FolderLock(posix, folder, take, log)
       if (config.datapath.kind === 'ebpf') {
         const { pinPath } = config.datapath
-        this.#take(posix, pinLockFile(pinPath), `pin path ${pinPath}`, left)
+        this.#held.push(take(pinLockFile(pinPath), `pin path ${pinPath}`))
       } else if (config.datapath.kind === 'nftables') {
-        const what = 'the nftables table of this network namespace'
-        this.#take(posix, tableLockFile(), what, left)
+        this.#held.push(take(tableLockFile(), 'the nftables table of this network namespace'))
       }
     } catch (error) {
       this.release()
@@ -47,47 +45,26 @@ export class Locks {
     }
   }
 
-  /** Whether nobody, neither we nor another daemon, can be known to have the state folder alone. */
-  get lacksFolder(): boolean {
-    return this.#takeLate !== undefined
-  }
-
-  /** Throws UnavailableError as long as the state folder is not ours to write. */
-  needFolder(): void {
-    this.#takeLate?.()
-    this.#takeLate = undefined
-  }
-
   /** More descriptors of the same locks, for who goes on: they are held as long as anybody has one. */
   duplicate(): readonly number[] {
-    if (this.#held.length === 0) return []
+    const held = this.folder?.held === undefined ? this.#held : [this.folder.held, ...this.#held]
+    if (held.length === 0) return []
     const posix = loadPosix()
-    return this.#held.map(({ descriptor }) => posix.duplicate(descriptor))
+    return held.map(({ descriptor }) => posix.duplicate(descriptor))
   }
 
   release(): void {
+    this.folder?.release()
     for (const { release } of this.#held.splice(0)) release()
   }
+}
 
-  #takeFolder(posix: Posix, folder: string, given: Set<number>, log: Log): void {
-    const [file, what] = [join(folder, 'lock'), `state folder ${folder}`]
-    try {
-      this.#take(posix, file, what, given)
-    } catch (error) {
-      // A lock that is there and not ours to open may be held.
-      if (!isRefusal(error) || existsSync(file)) throw error
-      this.#takeLate = () => void this.#held.push(lockOrFail(posix, file, what))
-      log.warn({ reason: String(error) }, 'the state folder takes no lock: nothing is kept in it')
-    }
+/** One that was given, which then is not among those any more; else it is taken. */
+function takeOneOf(posix: Posix, given: Set<number>, file: string, what: string): HeldLock {
+  for (const descriptor of given) {
+    if (!takeOnLock(descriptor, file, process.pid)) continue
+    given.delete(descriptor)
+    return { descriptor, release: () => posix.closeFd(descriptor) }
   }
-
-  #take(posix: Posix, file: string, what: string, given: Set<number>): void {
-    for (const descriptor of given) {
-      if (!takeOnLock(descriptor, file, process.pid)) continue
-      given.delete(descriptor)
-      this.#held.push({ descriptor, release: () => posix.closeFd(descriptor) })
-      return
-    }
-    this.#held.push(lockOrFail(posix, file, what))
-  }
+  return lockOrFail(posix, file, what)
 }

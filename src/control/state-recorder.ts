@@ -60,6 +60,10 @@ export class StateRecorder {
       nameLength: 0,
     }
     options.ledger.onWaiting = () => this.#soon(WRITE_MS)
+    options.sink.onLost = () => {
+      this.#lookedAt = Number.NEGATIVE_INFINITY
+      this.#soon(WRITE_MS)
+    }
   }
 
   /** Identities got their numbers: written before this returns. */

@@ -69,6 +69,8 @@ export interface StateSink extends RecordSink {
   readonly isFull: boolean
   /** What was given so far is to go to the disk. */
   flush(): void
+  /** Set by who gives: called when what was written is gone, and an image is wanted at once. */
+  onLost: () => void
   /** Whether the disk refused something that no image has made good. */
   readonly isBehind: boolean
   /** Whether a new image is worth its cost: the journal outgrew the last one, or the disk refused something. */

@@ -34,10 +34,15 @@ export function takeLock(posix: Posix, path: string, pid: number): LockResult {
 
 /** Whether a descriptor that somebody handed us is the lock at `path`; then our number is in the file. */
 export function takeOnLock(fd: number, path: string, pid: number): boolean {
-  const [given, own] = [fstatSync(fd), statSync(path, { throwIfNoEntry: false })]
-  if (own === undefined || own.ino !== given.ino || own.dev !== given.dev) return false
+  if (!isLockAt(fd, path)) return false
   note(fd, pid)
   return true
+}
+
+/** Whether a descriptor is of the file that is at `path` now. */
+export function isLockAt(fd: number, path: string): boolean {
+  const [held, own] = [fstatSync(fd), statSync(path, { throwIfNoEntry: false })]
+  return own !== undefined && own.ino === held.ino && own.dev === held.dev
 }
 
 /** Says who has it. On a disk that is full or read-only nobody can; the lock holds all the same. */

@@ -14,6 +14,7 @@ import {
   readdirSync,
   readFileSync,
   write,
+  statSync,
   writeSync,
 } from 'node:fs'
 import { open, rename, unlink } from 'node:fs/promises'
@@ -24,6 +25,8 @@ import { systemCodeOf } from '../core/errors.ts'
 export interface Disk {
   /** Names of all files; throws when the folder can't be read, none when it isn't there. */
   names(): readonly string[]
+  /** What is at a name now; undefined when nothing is. Throws when the folder can't be looked into. */
+  mark(name: string): FileMark | undefined
   /** Octets of a file; throws, also when it is longer than `octetsMax`. */
   read(name: string, octetsMax: number): Uint8Array
   /** A new file; throws when there is one, or it can't be made. The folder is made when it is missing. */
@@ -32,6 +35,15 @@ export interface Disk {
   remove(name: string): Promise<void>
   /** Names of files reach the disk. */
   sync(): Promise<void>
+}
+
+/** What tells a file from any other one at its place. */
+export interface FileMark {
+  /** The same as long as it is the same file. */
+  readonly id: string
+  readonly octets: number
+  /** Another one after every write. */
+  readonly written: number
 }
 
 export interface DiskFile {
@@ -53,6 +65,7 @@ const syncLater = promisify(fsync)
 export function openDisk(folder: string): Disk {
   return {
     names: () => namesIn(folder),
+    mark: (name) => markOf(join(folder, name)),
     read: (name, octetsMax) => readFile(join(folder, name), octetsMax),
     create(name) {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -71,13 +84,17 @@ export function openDisk(folder: string): Disk {
   }
 }
 
-/** The same where the folder may be written only when `mayWrite` does not throw. */
+/** The same where names in the folder may change only when `mayWrite` does not throw. */
 export function guardedDisk(disk: Disk, mayWrite: () => void): Disk {
   return {
     ...disk,
     create(name) {
       mayWrite()
       return disk.create(name)
+    },
+    async rename(from, to) {
+      mayWrite()
+      await disk.rename(from, to)
     },
     async remove(name) {
       mayWrite()
@@ -108,6 +125,13 @@ function namesIn(folder: string): readonly string[] {
     if (systemCodeOf(error) === 'ENOENT') return []
     throw error
   }
+}
+
+function markOf(path: string): FileMark | undefined {
+  const status = statSync(path, { throwIfNoEntry: false })
+  if (status === undefined) return undefined
+  const { dev, ino, size, mtimeMs } = status
+  return { id: `${dev}:${ino}`, octets: size, written: mtimeMs }
 }
 
 function appender(fd: number): DiskFile {

@@ -1,4 +1,4 @@
-// What the disk refused, counted by cause. Each cause is told once, and again when it comes back after an image was
+// What the disk refused or lost, counted by cause. Each cause is told once, and again when it comes back after an image was
 // finished in between: a full disk must not fill the log as well.
 
 import { systemCodeOf } from '../core/errors.ts'
@@ -16,6 +16,8 @@ export const FAULT_CAUSES = [
   'overflow',
   /** A record that does not fit into any frame. */
   'too-large',
+  /** What was written is not at its place any more. */
+  'lost',
   'other',
 ] as const
 
@@ -41,6 +43,12 @@ export function isRefusal(error: unknown): boolean {
   return CAUSE_OF.has(systemCodeOf(error) ?? '')
 }
 
+/** Whether it was refused to this user alone, which no waiting mends. */
+export function isForbidden(error: unknown): boolean {
+  const code = systemCodeOf(error)
+  return code === 'EACCES' || code === 'EPERM'
+}
+
 export class StateFaults {
   readonly counts: Record<FaultCause, number> = {
     'no-space': 0,
@@ -49,6 +57,7 @@ export class StateFaults {
     'short-write': 0,
     overflow: 0,
     'too-large': 0,
+    lost: 0,
     other: 0,
   }
   readonly #tell: (fault: StateFault) => void

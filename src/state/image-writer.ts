@@ -7,6 +7,7 @@ import type { Disk } from './disk.ts'
 import type { StateFaults } from './faults.ts'
 import type { FrameFile } from './frame-file.ts'
 import { imageName, unfinishedName } from './generations.ts'
+import { InPlace } from './in-place.ts'
 
 export interface ImageWriterOptions {
   readonly disk: Disk
@@ -15,8 +16,8 @@ export interface ImageWriterOptions {
   readonly faults: StateFaults
   /** Has the journal written and synced up to now; octets that it has then, undefined when it is broken. */
   readonly syncJournal: () => Promise<number | undefined>
-  /** Told once, when it counts or never will. */
-  readonly onEnd: (end: ImageEnd) => void
+  /** Told once, when it counts or never will; `place` of one that counts. */
+  readonly onEnd: (end: ImageEnd, place?: InPlace) => void
 }
 
 /** `abandoned`: by whom it was begun, or because the journal that it needs was given up. */
@@ -95,15 +96,17 @@ export class ImageWriter implements ImageSink {
       return
     }
     await this.#file.close()
+    const [unfinished, name] = [unfinishedName(generation), imageName(generation)]
+    const place = new InPlace(disk, name, unfinished)
     try {
-      await disk.rename(unfinishedName(generation), imageName(generation))
+      await disk.rename(unfinished, name)
       await disk.sync()
     } catch (error) {
       faults.addError(error)
       onEnd('failed')
       return
     }
-    onEnd('good')
+    onEnd('good', place)
   }
 
   async #discard(): Promise<void> {

@@ -1,11 +1,14 @@
 // The journals of one process, one behind the other, of which the last is written. One that the disk refuses is given up
 // and its records are lost, so the one behind it begins a new run (file-header.ts); it is opened when there is something
-// to write and the pause after the failure is over. `openImage` begins an image's file beside the journal.
+// to write and the pause after the failure is over. `openImage` begins an image's file beside the journal. Before each run
+// the folder is looked into: whoever had it meanwhile has generations of his own, and nothing is written behind those.
 
 import type { PairRecord, SavedDocument, SavedNumber } from '../control/state-sink.ts'
 import type { Timer } from '../core/clock.ts'
 import type { FileKind } from './file-header.ts'
 import type { FrameFile } from './frame-file.ts'
+import { findGenerations, journalName } from './generations.ts'
+import { InPlace } from './in-place.ts'
 import { openFrameFile, type FrameFileShared } from './open-frame-file.ts'
 import { RecordBuffer } from './record-buffer.ts'
 import type { RetryPause } from './retry-pause.ts'
@@ -30,6 +33,7 @@ export class Journals {
   /** For frames of their own. */
   readonly #urgent = new RecordBuffer()
   #journal: FrameFile | undefined
+  #place: InPlace | undefined
   #next: number
   /** Generation that the run of the journal began with. */
   #run = 0
@@ -54,6 +58,12 @@ export class Journals {
   /** Octets written to the last journal. */
   get octets(): number {
     return this.#journal?.octets ?? 0
+  }
+
+  /** Name of the last journal when what was written to it is not there any more. Throws when nobody can look. */
+  get stray(): string | undefined {
+    const isInPlace = this.#journal === undefined || this.#place?.grows(this.octets) === true
+    return isInPlace ? undefined : this.#place?.name
   }
 
   mustWait(): boolean {
@@ -106,8 +116,8 @@ export class Journals {
   /** A new journal behind the last one, which goes on where there can't be a new one. */
   begin(): FrameFile | undefined {
     const before = this.#journal
+    if (before === undefined) this.#run = this.#next = this.#behindAll()
     const generation = this.#next
-    if (before === undefined) this.#run = generation
     const file = this.#open('journal', generation)
     this.#startsEmpty = false
     if (file === undefined) return undefined
@@ -117,7 +127,13 @@ export class Journals {
       this.#later(finish(before))
     }
     this.#journal = file
+    this.#place = new InPlace(this.#options.disk, journalName(generation))
     return file
+  }
+
+  /** What was written is not to be found: a new run begins with what comes next. */
+  giveUp(): void {
+    this.#giveUp(this.#next)
   }
 
   /** An image's file of the last journal's generation. */
@@ -156,6 +172,15 @@ export class Journals {
     if (file !== undefined && isJournal) this.#giveUp(generation + 1)
     this.#options.onFailed()
     return undefined
+  }
+
+  #behindAll(): number {
+    try {
+      return Math.max(this.#next, findGenerations(this.#options.disk.names()).next)
+    } catch {
+      // The folder cannot be read; whether it can be written is seen next.
+      return this.#next
+    }
   }
 
   #broken(file: FrameFile): void {

@@ -26,13 +26,16 @@ export function tableLockFile(): string {
   }
 }
 
-/** Takes the lock until it is released or the process ends; throws UnavailableError that names the owner. */
-export function lockOrFail(posix: Posix, file: string, what: string): HeldLock {
+/**
+ * Takes the lock until it is released or the process ends; throws UnavailableError that names the owner, and what cannot be
+ * done for that reason.
+ */
+export function lockOrFail(posix: Posix, file: string, what: string, act = 'start'): HeldLock {
   const result = tryLock(posix, file, what)
   if (result.kind === 'held') return result
   const owner = `the namegate with pid ${result.holder ?? 'unknown'}`
   throw new UnavailableError(
-    `Cannot start: ${what} is in use by ${owner}: stop it, or use another one`,
+    `Cannot ${act}: ${what} is in use by ${owner}: stop it, or use another one`,
   )
 }
 

@@ -79,8 +79,17 @@ export class ResourceShards {
       else shard.lines.set(name, line)
       shard.version++
     }
-    const wanted = shard.version
-    while (shard.saved < wanted) await this.#saving(number, shard)
+    await this.#saved(number, shard)
+  }
+
+  /** Writes all of them anew: the files are gone. */
+  keepAgain(): void {
+    for (const [number, shard] of this.#shards) {
+      if (shard.lines.size === 0) continue
+      shard.version++
+      // One that is refused says so itself, and is written again.
+      this.#saved(number, shard).catch(() => undefined)
+    }
   }
 
   /** The last try; when what is under way has ended. */
@@ -123,6 +132,12 @@ export class ResourceShards {
     const shard: Shard = { lines: new Map(), version: 0, saved: 0, saving: undefined }
     this.#shards.set(number, shard)
     return shard
+  }
+
+  /** When the disk has the shard as it is now. */
+  async #saved(number: number, shard: Shard): Promise<void> {
+    const wanted = shard.version
+    while (shard.saved < wanted) await this.#saving(number, shard)
   }
 
   /** One writing of a shard at a time. */

@@ -1,7 +1,7 @@
 // Settings made at run time on their way to the disk: at once, and where the disk refuses them again and again until it takes
 // them. They are in force meanwhile; only a restart before that would bring back the ones before.
 
-import type { AuditSettings } from '../control/audit-control.ts'
+import { NO_AUDIT_SETTINGS, type AuditSettings } from '../control/audit-control.ts'
 import type { Clock } from '../core/clock.ts'
 import { readSettings, writeSettings } from './settings-file.ts'
 import { WriteAgain } from './write-again.ts'
@@ -23,12 +23,14 @@ export class SettingsKeeper {
   /** Those that the disk does not have. */
   #left: AuditSettings | undefined
   #damage: string | undefined
+  #last: AuditSettings
 
   constructor(options: SettingsKeeperOptions) {
     this.#to = options
     this.#again = new WriteAgain(options.clock, () => this.#write())
     const { audit, fault } = readSettings(options.file)
     this.saved = audit
+    this.#last = audit
     this.#damage = fault
   }
 
@@ -43,8 +45,14 @@ export class SettingsKeeper {
   }
 
   save(settings: AuditSettings): void {
+    this.#last = settings
     this.#left = settings
     this.#write()
+  }
+
+  /** Writes them anew: the file is gone. Where none was needed, none is. */
+  saveAgain(): void {
+    if (this.#last !== NO_AUDIT_SETTINGS) this.save(this.#last)
   }
 
   /** The last try. */

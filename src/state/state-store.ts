@@ -13,7 +13,9 @@ import type {
 import type { Disk } from './disk.ts'
 import { StateFaults, type FaultCause, type StateFault } from './faults.ts'
 import type { FrameFile } from './frame-file.ts'
+import { imageName } from './generations.ts'
 import { ImageWriter, type ImageEnd } from './image-writer.ts'
+import { InPlace } from './in-place.ts'
 import { Journals } from './journals.ts'
 import type { ReadState } from './read-state.ts'
 import { removeBefore, removeUnfinished } from './remove-old.ts'
@@ -39,7 +41,7 @@ export interface StateUse {
   readonly journalOctets: number
   /** Seconds since the disk took something, or since the start. */
   readonly age: number
-  /** Whether the disk refused something since the last image. */
+  /** Whether the disk refused or lost something since the last image. */
   readonly isFailing: boolean
   readonly faults: Readonly<Record<FaultCause, number>>
 }
@@ -48,6 +50,7 @@ export interface StateUse {
 const JOURNAL_OCTETS_MIN = 4 * 2 ** 20
 
 export class StateStore implements StateSink {
+  onLost: () => void = () => undefined
   readonly #options: StateStoreOptions
   readonly #faults: StateFaults
   readonly #pause: RetryPause
@@ -55,6 +58,7 @@ export class StateStore implements StateSink {
   #image: ImageWriter | undefined
   /** The newest image that is known to be good. */
   #goodImage: number | undefined
+  #place: InPlace | undefined
   #imageOctets = 0
   #needsImage = true
   #isFailing = false
@@ -75,6 +79,7 @@ export class StateStore implements StateSink {
       onFailed: () => this.#failed(),
     })
     this.#goodImage = read.image
+    if (read.image !== undefined) this.#place = new InPlace(disk, imageName(read.image))
     this.#removing = removeUnfinished(disk, faults)
   }
 
@@ -139,12 +144,40 @@ export class StateStore implements StateSink {
       file,
       faults: this.#faults,
       syncJournal: async () => await syncWhole(journal),
-      onEnd: (end) => this.#endImage(image, end),
+      onEnd: (end, place) => this.#endImage(image, end, place),
     })
     this.#image = image
     // A fault from here on wants another one.
     this.#needsImage = false
     return image
+  }
+
+  /** Looks whether what was written last is still at its place: a stat of two files. */
+  look(): void {
+    if (this.#isClosed) return
+    try {
+      const stray = this.#journals.stray ?? (this.#place?.rests === false && this.#place.name)
+      if (typeof stray === 'string') this.lose(`${stray} is not the one that was written`)
+    } catch (error) {
+      this.#faults.addError(error)
+    }
+  }
+
+  /** What was written is gone for the reason given: all is written anew, with an image of everything first. */
+  lose(reason: string): void {
+    this.#faults.add('lost', reason)
+    this.#journals.giveUp()
+    this.#goodImage = undefined
+    this.#place = undefined
+    this.#needsImage = true
+    this.#isFailing = true
+    this.onLost()
+  }
+
+  /** The folder can be written in now, whatever it refused before. */
+  hurry(): void {
+    this.#pause.succeeded()
+    this.onLost()
   }
 
   /** Until what was given is on the disk, or the disk has refused it. An image that was not ended is abandoned. */
@@ -165,7 +198,7 @@ export class StateStore implements StateSink {
     this.#isFailing = true
   }
 
-  #endImage(image: ImageWriter, end: ImageEnd): void {
+  #endImage(image: ImageWriter, end: ImageEnd, place?: InPlace): void {
     this.#image = undefined
     if (end === 'failed') this.#failed()
     if (end !== 'good') {
@@ -174,6 +207,7 @@ export class StateStore implements StateSink {
     }
     const previous = this.#goodImage
     this.#goodImage = image.generation
+    this.#place = place
     this.#imageOctets = image.octets
     if (previous !== undefined) this.#removeBefore(previous)
     if (this.#needsImage) return

@@ -68,6 +68,10 @@ test('statusView tells what is kept over restarts, and warns when the disk takes
     )
     assert.equal(health, 'ok', 'it serves and enforces')
   }
+  const taken = 'the folder is in use by the namegate with pid 7'
+  const kept = { use: { ...use, isFailing: true, taken, damage: [], faults } }
+  const { health, warnings } = statusView(mkAdmin(mkNode(), { kept }).state)
+  assert.deepEqual([health, warnings], ['degraded', [taken]], 'two daemons are one too many')
 })
 
 test('statusView tells what interception does where a listener is transparent', () => {

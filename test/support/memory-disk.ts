@@ -2,7 +2,7 @@
 // at any call. What is appended later is written when `turn` lets it, so that other writes come before or after.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Disk, DiskFile } from '../../src/state/disk.ts'
+import type { Disk, DiskFile, FileMark } from '../../src/state/disk.ts'
 
 /** The process is gone: nothing comes behind this. */
 export class Ended extends Error {}
@@ -17,6 +17,8 @@ export interface Upset {
 }
 
 class MemoryFile {
+  static count = 0
+  readonly id = String(MemoryFile.count++)
   octets = new Uint8Array(0)
   /** Octets that survive the loss of power. */
   synced = 0
@@ -81,6 +83,11 @@ export class MemoryDisk implements Disk {
 
   names(): readonly string[] {
     return [...this.files.keys()]
+  }
+
+  mark(name: string): FileMark | undefined {
+    const file = this.files.get(name)
+    return file && { id: file.id, octets: file.octets.length, written: file.octets.length }
   }
 
   read(name: string, octetsMax: number): Uint8Array {

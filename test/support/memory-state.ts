@@ -82,6 +82,7 @@ export class MemoryState extends Records implements StateSink {
   isBehind = false
   wantsImage = false
   images = 0
+  onLost: () => void = () => undefined
   #before: readonly Written[] = []
   #runs = 0
 

@@ -13,7 +13,8 @@ export function statusView(state: AdminState): StatusShape {
   const notReady = state.notReady()
   const faults = faultsOf(state)
   const { refused } = core.committer
-  const healthy = notReady.length === 0 && faults.length === 0 && refused === 0
+  const isOurs = state.kept?.use.taken === undefined
+  const healthy = notReady.length === 0 && faults.length === 0 && refused === 0 && isOurs
   return {
     health: healthy ? 'ok' : 'degraded',
     ready: notReady.length === 0,
@@ -62,7 +63,7 @@ export function faultsOf(state: Pick<AdminState, 'policyFiles' | 'faults'>): Sta
 }
 
 const NOT_KEPT =
-  'the state folder refuses what it is given: a restart forgets what was learned and set since'
+  'the state folder refuses what it is given, or has lost it: a restart forgets what was learned and set since'
 
 /** What is as configured and still may surprise: no fence where one was meant, no enforcement at all. */
 function warningsOf(state: AdminState): readonly string[] {
@@ -73,7 +74,8 @@ function warningsOf(state: AdminState): readonly string[] {
     )
   const none = idlePolicies(state).map((name) => `policy ${name} selects no endpoint`)
   const lost = state.sourceWarnings?.() ?? []
-  const kept = state.kept?.use.isFailing === true ? [NOT_KEPT] : []
+  const { isFailing = false, taken } = state.kept?.use ?? {}
+  const kept = isFailing ? [taken ?? NOT_KEPT] : []
   const damage = (state.kept?.use.damage ?? []).map(
     (fault) => `kept over the restart, but ${fault}`,
   )

@@ -59,6 +59,8 @@ export interface MetricsSources {
   /** Absent where the datapath sees to it by itself. */
   readonly repair?:
     { readonly counters: { readonly walks: number; readonly repaired: number } } | undefined
+  /** What brings queries to the listeners. */
+  readonly interception?: { readonly counters: Counters<'repairs'> }
   /** State of each policy file: `in-force`, `last-good`, `rejected`. */
   policyFiles(): Iterable<{ readonly state: string }>
   mode(): string
@@ -79,8 +81,10 @@ export interface KeptStateSource {
     readonly journalOctets: number
     /** Seconds since the disk took something. */
     readonly age: number
-    /** Whether a restart would find less than there is: the disk refused something. */
+    /** Whether a restart would find less than there is: the disk refused or lost something. */
     readonly isFailing: boolean
+    /** Why the folder is another daemon's, which names it; undefined when it is ours. */
+    readonly taken?: string | undefined
     /** Files that were passed over at the start, each until it is written again. */
     readonly damage: readonly string[]
     /** By cause. */
