@@ -4,6 +4,8 @@
 import assert from 'node:assert/strict'
 import { renameSync } from 'node:fs'
 import { test } from 'node:test'
+import { explainBody } from '../../src/admin/explain.ts'
+import { flowView } from '../../src/admin/views/flows.ts'
 import { statusView } from '../../src/admin/views/status.ts'
 import { endpointsText, policyText } from '../support/daemon-files.ts'
 import { withLab, type DaemonLab } from '../support/daemon-lab.ts'
@@ -112,7 +114,22 @@ test('Daemon with sources.then deny refuses every name from max-age on, and what
     assert.equal(await lab.verdict('a.shop.example'), 'NOERROR')
     await passSteps(lab, 2 * LOOK)
     assert.match(await lab.verdict('a.shop.example'), /^REFUSED/)
-    assert.match(await lab.verdict('b.shop.example'), /^REFUSED/)
+    const answer = await lab.ask('b.shop.example')
+    assert.deepEqual([answer.rcode, answer.ede], ['REFUSED', 15])
+    assert.match(answer.why, /silent for too long/)
+    const flow = flowView(lab.admin, lab.daemon.flows.count - 1, undefined)
+    assert.ok(flow?.kind === 'denied')
+    assert.equal(flow.reason, 'sources-silent')
+    const explained = explainBody(lab.admin, { endpoint: 'me', ask: 'b.shop.example' })
+    assert.ok(explained.kind === 'ok')
+    assert.equal(explained.value.verdict, 'deny')
+    assert.match(explained.value.reason, /^every name is refused while policies and endpoints are/)
+    assert.match(await lab.verdict('other.example'), /^REFUSED 15$/)
+    const denied = explainBody(lab.admin, { endpoint: 'me', ask: 'other.example' })
+    assert.ok(denied.kind === 'ok')
+    assert.doesNotMatch(denied.value.reason, /silent/)
+    assert.match(statusView(lab.admin).warnings.join('\n'), /every name that is asked is refused/)
+    assert.match(lab.logged.find((line) => SILENT.test(line)) ?? '', /"then":"deny"/)
     assert.ok(labelsOf(lab, '192.0.2.1/32').includes('fqdn:*.shop.example'))
     find(lab)
     await passSteps(lab, LOOK)

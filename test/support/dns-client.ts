@@ -8,6 +8,8 @@ export interface Told {
   readonly rcode: string
   /** Extended DNS Error (RFC 8914), if one came. */
   readonly ede: number | undefined
+  /** Text of the Extended DNS Error. */
+  readonly why: string
   readonly addresses: readonly string[]
 }
 
@@ -65,7 +67,9 @@ export function readAnswer(octets: Buffer): Told {
   const addresses = (packet.answers ?? []).flatMap((answer: Answer) =>
     answer.type === 'A' || answer.type === 'AAAA' ? [answer.data] : [],
   )
-  return { rcode: rcodeOf(octets), ede: edeOf(packet.additionals ?? []), addresses }
+  const error = errorOf(packet.additionals ?? [])
+  const ede = error?.readUInt16BE(0)
+  return { rcode: rcodeOf(octets), ede, why: error?.toString('utf8', 2) ?? '', addresses }
 }
 
 const RCODES: ReadonlyMap<number, string> = new Map([
@@ -82,13 +86,14 @@ function rcodeOf(octets: Buffer): string {
   return RCODES.get(code) ?? String(code)
 }
 
-function edeOf(additionals: readonly Answer[]): number | undefined {
+/** Code and text of the Extended DNS Error (RFC 8914 2). */
+function errorOf(additionals: readonly Answer[]): Buffer | undefined {
   for (const record of additionals) {
     if (record.type !== 'OPT') continue
     for (const option of record.options) {
       const { code, data }: { readonly code: number; readonly data?: unknown } = option
       if (code === EDE_OPTION && data instanceof Uint8Array) {
-        return Buffer.from(data).readUInt16BE(0)
+        return Buffer.from(data)
       }
     }
   }
