@@ -59,6 +59,7 @@ export function makeDaemonAdmin(
     kept,
     repair: daemon.repair,
     sourceAges: sources.ages,
+    sourcesThen: daemon.config.sources.onMaxAge,
     restart: kept === undefined ? undefined : daemon.restart,
     releases,
     endpoints,

@@ -2,7 +2,7 @@
 // question in the words of `namegate policy explain`; the answer is from what is in force at that moment.
 
 import { explain } from '../control/explain/explain.ts'
-import type { Asker, Explanation } from '../control/explain/explanation.ts'
+import type { Asker, Explanation, Question } from '../control/explain/explanation.ts'
 import { readQuestion, type QuestionTexts } from '../control/explain/read-question.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import { fieldsOf } from './requests.ts'
@@ -34,10 +34,36 @@ export function explainBody(state: AdminState, body: unknown): ExplainAnswer {
   if (endpoint === undefined) {
     return refused(404, `no endpoint is named ${JSON.stringify(name)}`)
   }
-  const found = explain(state, askerOf(state, endpoint), asked.question)
+  const asker = askerOf(state, endpoint)
+  const found = explain(state, asker, asked.question)
   return found === undefined
     ? refused(409, `no policy is in force for ${endpoint.name} yet`)
-    : { kind: 'ok', value: { ...found, notes: [...found.notes, ...stateNotes(state, endpoint)] } }
+    : {
+        kind: 'ok',
+        value: withState(state, endpoint, unlessClosed(state, asker, asked.question, found)),
+      }
+}
+
+function withState(state: AdminState, endpoint: Endpoint, found: Explanation): Explanation {
+  return { ...found, notes: [...found.notes, ...stateNotes(state, endpoint)] }
+}
+
+/** While sources are silent and `sources.then` is deny no name may be asked that policy allows. */
+function unlessClosed(
+  { sourceAges, sourcesThen }: AdminState,
+  { audited }: Asker,
+  { kind }: Question,
+  found: Explanation,
+): Explanation {
+  const silent = sourceAges?.silent ?? []
+  const isClosed = sourcesThen === 'deny' && silent.length > 0
+  if (!isClosed || kind !== 'ask' || found.verdict !== 'allow') return found
+  const why = `every name is refused while ${silent.join(' and ')} are silent (sources.then: deny)`
+  return {
+    ...found,
+    verdict: audited === undefined ? 'deny' : 'audit',
+    reason: `${why}; policy says: ${found.reason}`,
+  }
 }
 
 /** With what makes its denied packets and queries pass. */

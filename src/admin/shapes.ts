@@ -241,7 +241,8 @@ export interface DnsFlowShape extends FlowBase {
   readonly outcome: string | null
   /** Addresses taught. */
   readonly addresses: number
-  /** What was wrong with the query, which bound it met, or how the upstream failed; null when there is none. */
+  /** What was wrong with the query, which bound it met, why it was denied though policy allows it (`server`, `sources-silent`), or how
+   *  the upstream failed; null when there is none. */
   readonly reason: string | null
   /** What denied the name, or would have; empty for what was not denied, or by no policy. */
   readonly rules: readonly FlowRuleShape[]

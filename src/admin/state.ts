@@ -69,6 +69,8 @@ export interface AdminState {
   readonly restart?: { readonly progress: RestartProgress } | undefined
   /** When sources were heard, and which are silent for too long. */
   readonly sourceAges?: { readonly silent: readonly string[] } | undefined
+  /** What happens while they are (`sources.then`). */
+  readonly sourcesThen?: 'keep' | 'audit' | 'deny'
   /** Who puts right what others did to the datapath's entries; undefined where the adapter does. */
   readonly repair?: { readonly counters: { readonly repaired: number } } | undefined
   /** Answers that wait for the datapath. */

@@ -63,11 +63,16 @@ function mkLocalAnswer(rcode: number, ede?: number, text = ''): LocalAnswer {
   return { rcode, ede, text: new TextEncoder().encode(text) }
 }
 
+const SOURCES_SILENT_TEXT = 'where policies come from is silent for too long'
+
 /** SEMANTICS 4's table, one value a row; a denied name has one for each `deny-response` that answers. */
 export const LOCAL = {
   deniedRefused: mkLocalAnswer(RCODE_REFUSED, EDE_BLOCKED),
   deniedNxdomain: mkLocalAnswer(RCODE_NXDOMAIN, EDE_BLOCKED),
   deniedNodata: mkLocalAnswer(RCODE_NOERROR, EDE_BLOCKED),
+  closedRefused: mkLocalAnswer(RCODE_REFUSED, EDE_BLOCKED, SOURCES_SILENT_TEXT),
+  closedNxdomain: mkLocalAnswer(RCODE_NXDOMAIN, EDE_BLOCKED, SOURCES_SILENT_TEXT),
+  closedNodata: mkLocalAnswer(RCODE_NOERROR, EDE_BLOCKED, SOURCES_SILENT_TEXT),
   serverProhibited: mkLocalAnswer(RCODE_REFUSED, EDE_PROHIBITED),
   clientUnknown: mkLocalAnswer(RCODE_REFUSED, EDE_PROHIBITED),
   notReady: mkLocalAnswer(RCODE_SERVFAIL, EDE_NOT_READY),

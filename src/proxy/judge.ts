@@ -2,13 +2,21 @@
 // (`upstreams.original-destination`) policy on the server and trust in it (SEMANTICS 2). No state of its own.
 
 import type { EndpointId } from '../core/ids.ts'
-import { MAY_ASK, NAME_DENIED, SERVER_DENIED, type DnsVerdicts } from '../control/dns-verdicts.ts'
+import { MAY_ASK, SERVER_DENIED, type DnsVerdicts } from '../control/dns-verdicts.ts'
 import type { ServerIdentity } from '../control/server-identity.ts'
 import type { AskedServer, AskedServers } from './asked-servers.ts'
 import type { ClientColumns } from './client-columns.ts'
 
-/** Values of `judge` besides those of DnsVerdicts: the server isn't trusted, whatever policy says. */
+/** Values of `judge` besides those of DnsVerdicts. The server isn't trusted, whatever policy says. */
 export const SERVER_UNTRUSTED = 3
+/** Policy allows it, and `sources.then: deny` refuses every name now. */
+export const SOURCES_SILENT = 5
+
+/** What a flow calls the reason of a verdict. */
+export function reasonOf(verdict: number): string {
+  if (verdict === SOURCES_SILENT) return 'sources-silent'
+  return verdict === SERVER_DENIED || verdict === SERVER_UNTRUSTED ? 'server' : ''
+}
 
 export interface JudgeOptions {
   readonly verdicts: DnsVerdicts
@@ -36,7 +44,7 @@ export class Judge {
     return this.#options.verdicts.deniedBy
   }
 
-  /** MAY_ASK, AUDITED, NAME_DENIED, SERVER_DENIED or SERVER_UNTRUSTED for the lower-case wire name asked in a row. */
+  /** MAY_ASK, AUDITED, NAME_DENIED, SERVER_DENIED, SERVER_UNTRUSTED or SOURCES_SILENT for the lower-case wire name asked in a row. */
   judge(endpoint: EndpointId, clients: ClientColumns, row: number, wire: Uint8Array): number {
     const { verdicts, asked } = this.#options
     const server = this.#serverOf(clients, row)
@@ -52,7 +60,7 @@ export class Judge {
   }
 
   #unlessClosed(verdict: number): number {
-    return verdict === MAY_ASK && this.#options.isClosed?.() === true ? NAME_DENIED : verdict
+    return verdict === MAY_ASK && this.#options.isClosed?.() === true ? SOURCES_SILENT : verdict
   }
 
   /** Whether the server that a row's client asked is refused to everybody; counted. */

@@ -5,7 +5,7 @@
 // waits in the release queue and is settled again.
 
 import { endpointId, generation, type EndpointId, type Generation } from '../core/ids.ts'
-import { AUDITED, MAY_ASK, NAME_DENIED } from '../control/dns-verdicts.ts'
+import { AUDITED, MAY_ASK } from '../control/dns-verdicts.ts'
 import { LOCAL, type LocalAnswer } from '../dns/codes.ts'
 import { AnswerView } from '../dns/answer.ts'
 import { QueryView, type QueryStatus } from '../dns/query.ts'
@@ -13,9 +13,9 @@ import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from './answer-ba
 import type { MessageBatch } from './batch.ts'
 import { OVER_UDP } from './client-columns.ts'
 import { OUTCOME_HELD_OUT, OUTCOME_PENDING } from './learner.ts'
-import { SERVER_UNTRUSTED } from './judge.ts'
+import { reasonOf, SERVER_UNTRUSTED, SOURCES_SILENT } from './judge.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
-import { BOUNDS, DENIED, localAnswerTo } from './refusals.ts'
+import { BOUNDS, CLOSED, DENIED, localAnswerTo } from './refusals.ts'
 import { Releaser } from './releaser.ts'
 import { SlotView } from './slot-view.ts'
 
@@ -62,12 +62,14 @@ export class Pipeline {
   readonly #answer: AnswerView
   readonly #releaser: Releaser
   readonly #denied: LocalAnswer | undefined
+  readonly #closed: LocalAnswer | undefined
 
   constructor(options: PipelineOptions) {
     this.#to = options
     this.#answer = new AnswerView(options.seed)
     this.#releaser = new Releaser(options, this.counters)
     this.#denied = DENIED[options.denyResponse]
+    this.#closed = CLOSED[options.denyResponse]
   }
 
   /** Queries: each is answered at once, forwarded, or waits for its endpoint to become known. */
@@ -114,7 +116,8 @@ export class Pipeline {
       const isLenient = clients.isAudited(endpoint) && verdict !== SERVER_UNTRUSTED
       if (verdict !== AUDITED && !isLenient) return this.#deny(batch, i, endpoint.id, verdict)
       this.counters.audited++
-      flows.refused('audited', endpoint.id, query, batch, i, '', judge.deniedBy)
+      const reason = verdict === SOURCES_SILENT ? reasonOf(verdict) : ''
+      flows.refused('audited', endpoint.id, query, batch, i, reason, judge.deniedBy)
     }
     this.#forward(batch, i, endpoint.id, endpoint.generation)
   }
@@ -166,13 +169,14 @@ export class Pipeline {
 
   #deny(batch: MessageBatch, i: number, endpoint: EndpointId, verdict: number): void {
     const { responder, flows, judge } = this.#to
-    const isServer = verdict !== NAME_DENIED
+    const reason = reasonOf(verdict)
+    const answer = verdict === SOURCES_SILENT ? this.#closed : this.#denied
     const by = verdict === SERVER_UNTRUSTED ? 0 : judge.deniedBy
     this.counters.denied++
-    flows.refused('denied', endpoint, this.#query, batch, i, isServer ? 'server' : '', by)
-    if (isServer) responder.refuse(batch, i, this.#query, LOCAL.serverProhibited)
-    else if (this.#denied === undefined) responder.ignore(batch, i)
-    else responder.refuse(batch, i, this.#query, this.#denied)
+    flows.refused('denied', endpoint, this.#query, batch, i, reason, by)
+    if (reason === 'server') responder.refuse(batch, i, this.#query, LOCAL.serverProhibited)
+    else if (answer === undefined) responder.ignore(batch, i)
+    else responder.refuse(batch, i, this.#query, answer)
   }
 
   /** Answers: learned together, committed once, released one by one or held. */

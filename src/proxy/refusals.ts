@@ -4,13 +4,21 @@ import { LOCAL, type LocalAnswer } from '../dns/codes.ts'
 import type { QueryStatus } from '../dns/query.ts'
 import type { ForwardResult } from './upstream.ts'
 
+type Denials = Readonly<Record<'refused' | 'nxdomain' | 'nodata' | 'drop', LocalAnswer | undefined>>
+
 /** `dns.deny-response`: what is said of a name that policy denies; undefined: nothing. */
-export const DENIED: Readonly<
-  Record<'refused' | 'nxdomain' | 'nodata' | 'drop', LocalAnswer | undefined>
-> = {
+export const DENIED: Denials = {
   refused: LOCAL.deniedRefused,
   nxdomain: LOCAL.deniedNxdomain,
   nodata: LOCAL.deniedNodata,
+  drop: undefined,
+}
+
+/** The same of any name while sources are silent and `sources.then` is deny. */
+export const CLOSED: Denials = {
+  refused: LOCAL.closedRefused,
+  nxdomain: LOCAL.closedNxdomain,
+  nodata: LOCAL.closedNodata,
   drop: undefined,
 }
 

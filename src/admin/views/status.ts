@@ -65,6 +65,9 @@ export function faultsOf(state: Pick<AdminState, 'policyFiles' | 'faults'>): Sta
 const NOT_KEPT =
   'the state folder refuses what it is given, or has lost it: a restart forgets what was learned and set since'
 
+const CLOSED =
+  ': every name that is asked is refused meanwhile, what is known stays (sources.then: deny)'
+
 /** What is as configured and still may surprise: no fence where one was meant, no enforcement at all. */
 function warningsOf(state: AdminState): readonly string[] {
   const half = state.policies.policies
@@ -80,7 +83,8 @@ function warningsOf(state: AdminState): readonly string[] {
     (fault) => `kept over the restart, but ${fault}`,
   )
   const silent = state.sourceAges?.silent ?? []
-  const old = silent.map((kind) => `${kind} were not heard for longer than sources.max-age`)
+  const then = state.sourcesThen === 'deny' ? CLOSED : ''
+  const old = silent.map((kind) => `${kind} were not heard for longer than sources.max-age${then}`)
   const idle = [...half, ...none, ...lost, ...kept, ...damage, ...old]
   const mode = state.mode()
   if (mode === 'bypass') return [...idle, 'mode is bypass: nothing is judged']
