@@ -23,12 +23,12 @@ export function makeDaemonAdmin(
   keptFlows?: KeptFlows,
   kept?: AdminState['kept'],
 ): DaemonAdmin {
-  const { clock, core, policies, endpoints, transition, flows, sources } = daemon
+  const { clock, core, policies, endpoints, transition, flows, sources, repair } = daemon
   const { upstream, responder, judge, pipeline, learner, listeners, unknown, releases } =
     daemon.proxy
   const limits = limitsOf(daemon, keptFlows)
   const policyFiles = (): Iterable<PolicyFile> => sources.policyFiles
-  const shared = { version: VERSION, core, policies, transition, policyFiles, limits }
+  const shared = { version: VERSION, core, policies, transition, policyFiles, limits, repair }
   const metrics = new Metrics({
     ...shared,
     judge,
@@ -39,7 +39,7 @@ export function makeDaemonAdmin(
     stripping: daemon.proxy.stripping,
     upstream,
     adoption: daemon.adoption,
-    repair: daemon.repair,
+    interception: daemon.interception,
     sourceAges: sources.ages,
     policyTexts: () => ({ tooLong: sources.policyTexts?.tooLong ?? 0 }),
     unknown,
@@ -57,7 +57,6 @@ export function makeDaemonAdmin(
     flows,
     keptFlows: keptFlows?.files === undefined ? undefined : keptFlows,
     kept,
-    repair: daemon.repair,
     sourceAges: sources.ages,
     sourcesThen: daemon.config.sources.onMaxAge,
     restart: kept === undefined ? undefined : daemon.restart,
@@ -69,7 +68,7 @@ export function makeDaemonAdmin(
     faults: () => sources.recordFaults,
     sourceWarnings: () => sources.warnings,
     listeners: () => listeners.texts,
-    interception: () => describeInterception(daemon.interception.state),
+    interception: () => describeInterception(daemon.interception),
     upstreams: () => upstreamStates(daemon),
     notReady: () => [...daemon.notReady, ...(daemon.proxy.drain.isUnderWay ? ['it stops'] : [])],
     mode: () => daemon.mode.now,

@@ -1,6 +1,7 @@
 // What keeps the daemon from being ready, in words that say what to do where there is something to do.
 
 import type { Daemon } from './daemon.ts'
+import { describeInterception } from './intercept/describe.ts'
 
 export type ReadinessSources = Pick<
   Daemon,
@@ -16,8 +17,10 @@ export function reasonsNotReady(daemon: ReadinessSources): readonly string[] {
     reasons.push('the configuration passes a bound, the one before stays in force')
   }
   if (!daemon.readiness.anyAnswered) reasons.push('no upstream has answered yet')
-  const { state } = daemon.interception
-  if (state.kind === 'failed') reasons.push(`interception: ${state.reason}`)
+  const { interception } = daemon
+  if (interception.state.kind === 'failed') {
+    reasons.push(`interception: ${describeInterception(interception)}`)
+  }
   const gone = daemon.datapath.missingPins?.() ?? []
   if (gone.length > 0) {
     const what = `pinned maps are gone (${gone.join(', ')})`

@@ -8,13 +8,14 @@ import { TCP, UDP } from './core/protocol.ts'
 import type { Datapath } from './datapath/datapath.ts'
 import { clearIntercepted, readIntercepted, setIntercepted } from './datapath/ebpf/intercepted.ts'
 import type { EndpointHook } from './endpoints/registry.ts'
-import { Interception, NO_NEWS, type InterceptNews } from './intercept/interception.ts'
+import { Interception } from './intercept/interception.ts'
 import { withInterceptLock } from './intercept/lock.ts'
+import { NO_NEWS, openNews } from './intercept/news.ts'
 import { DNS_PORT, makePlan, type InterceptPlan, type PlanOptions } from './intercept/plan.ts'
 import { Rules, type InterceptFlags } from './intercept/rules.ts'
 import { runTool } from './intercept/tools.ts'
 import { openConntrack } from './native/conntrack.ts'
-import { loadBpf, loadConntrack, loadPosix } from './native/native.ts'
+import { loadBpf, loadPosix } from './native/native.ts'
 import { readEndpointFiles } from './sources/read-endpoint-files.ts'
 import type { Log } from './telemetry/log.ts'
 
@@ -42,35 +43,10 @@ export function openInterception(options: DaemonInterception): Interception {
     onExit: config.intercept.onExit,
     rules: makeRules(flags),
     alone: async (work) => await withInterceptLock(loadPosix(), pause, work),
-    news: plan === undefined ? NO_NEWS : openNews(),
+    news: plan === undefined ? NO_NEWS : openNews(plan),
     clock,
     log,
   })
-}
-
-function openNews(): InterceptNews {
-  const [conntrack, posix] = [loadConntrack(), loadPosix()]
-  const [rules, links] = [conntrack.rulesWatch(), posix.linkSocket()]
-  // Held here, or they would be collected and hear nothing any more.
-  let watches: readonly (object | number)[] = []
-  const stop = (): void => {
-    for (const watch of watches) if (typeof watch === 'object') posix.linkUnwatch(watch)
-    watches = []
-  }
-  return {
-    hasNews: () => {
-      const ofRules = rules >= 0 && conntrack.rulesNews(rules) !== 0
-      const ofLinks = links < 0 ? [] : posix.linkDrain(links)
-      return ofRules || typeof ofLinks === 'number' || ofLinks.length > 0
-    },
-    listen: (onNews) => {
-      watches = [rules, links].map((fd) => (fd < 0 ? fd : posix.linkWatch(fd, onNews)))
-      const hearsAll = watches.every((watch) => typeof watch === 'object')
-      if (!hearsAll) stop()
-      return hearsAll
-    },
-    stop,
-  }
 }
 
 /** The plan of a config; undefined when no listener has a transparent mode. */

@@ -111,13 +111,14 @@ async function show(read: ParsedArguments, output: CommandOutput): Promise<numbe
   }
   const found = await lookedUp(rules)
   const about = aboutOf(plan)
-  const isInForce = found === 'unknown' ? undefined : found?.about === about
+  const missing = found === 'unknown' ? [] : await rules.missingRouting(plan)
+  const isInForce = found === 'unknown' ? undefined : found?.about === about && missing.length === 0
   const script = installScript({ plan, names, about, withBridge: true })
   if (read.texts.has('output')) {
     output.stdout(toJson(rowsOf(plan, isInForce, found === 'unknown' ? undefined : found)))
     return EXIT_OK
   }
-  const state = stateOf(isInForce, found)
+  const state = stateOf(isInForce, found === 'unknown' ? undefined : found, about, missing)
   const commands = routingSteps(plan).map(({ add }) => `ip ${add.join(' ')}\n`)
   const notes = plan.notes.map((note) => `# ${note}\n`)
   output.stdout(
@@ -136,10 +137,17 @@ async function lookedUp(rules: Rules): Promise<InForce | undefined | 'unknown'> 
   }
 }
 
-function stateOf(isInForce: boolean | undefined, found: unknown): string {
+function stateOf(
+  isInForce: boolean | undefined,
+  found: InForce | undefined,
+  about: string,
+  missing: readonly string[],
+): string {
   if (isInForce === undefined) return 'whether it is in force only root can tell'
   if (isInForce) return 'in force'
-  return found === undefined ? 'not in force' : 'another plan is in force'
+  if (found === undefined) return 'not in force'
+  if (found.about !== about) return 'another plan is in force'
+  return `not in force: ${missing.join(', ')} missing`
 }
 
 /** Throws InvalidInputError when there is nothing to intercept. */

@@ -1,10 +1,13 @@
 // Interception as the daemon runs it: rules put in at the start if the config says so, kept true to the interfaces
-// that there are, looked at again when anyone changes nftables, and taken out at an orderly stop if the config says
-// so. Also rules that `namegate intercept up` made are kept true. One thing at a time, off the packet path; what
-// fails is in the state and in the log, and leaves DNS of intercepted clients closed.
+// that there are, looked at again when anyone changes nftables or the routing of TPROXY, and taken out at an orderly stop if
+// the config says so. Also rules that `namegate intercept up` made are kept true. What somebody took away and was put back is
+// counted and told. One thing at a time, off the packet path; what fails is in the state and in the log, is
+// tried again, and leaves DNS of intercepted clients closed.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { InterceptNews } from './news.ts'
+import { TABLE } from './nft-script.ts'
 import type { InterceptPlan } from './plan.ts'
 import { aboutOf, type Rules } from './rules.ts'
 
@@ -30,27 +33,18 @@ export interface InterceptionOptions {
   readonly log: Log
 }
 
-/** What changes rules of nftables, and interfaces, in this network namespace. */
-export interface InterceptNews {
-  /** Whether any did since the last call. */
-  hasNews(): boolean
-  /** Calls while there is news; false when not all of it is heard that way. */
-  listen(onNews: () => void): boolean
-  stop(): void
-}
-
-export const NO_NEWS: InterceptNews = {
-  hasNews: () => false,
-  listen: () => true,
-  stop: () => undefined,
-}
-
 /** From news to the look that it causes, since it seldom comes alone: where rules follow interfaces, */
 const WATCH_MS = 50
 /** and where only somebody's hand changes what is in force. */
 const SLOW_WATCH_MS = 1000
+/** From one reading of the routing to the next. */
+const ROUTING_MS = 1000
+/** From a failure to the next try, where no news comes before. */
+const RETRY_MS = 5000
 
 export class Interception {
+  /** How often something was put back that somebody else took away. */
+  readonly counters = { repairs: 0 }
   readonly #options: InterceptionOptions
   #state: InterceptionState
   #endpoints: readonly string[] = []
@@ -58,6 +52,10 @@ export class Interception {
   #work: Promise<void> | undefined
   /** A look that is to come. */
   #timer: Timer | undefined
+  #retry: Timer | undefined
+  #routing: Timer | undefined
+  /** The routing changed, and what is missing was not put back yet. */
+  #isRoutingDue = false
   #isStarted = false
 
   constructor(options: InterceptionOptions) {
@@ -86,6 +84,12 @@ export class Interception {
     }
     if (!news.listen(hear))
       this.#timer = clock.every(watchMs, () => news.hasNews() && this.#begin())
+    if (plan.tproxy.length > 0)
+      this.#routing = clock.every(ROUTING_MS, () => {
+        if (!news.hasRoutingNews()) return
+        this.#isRoutingDue = true
+        this.#begin()
+      })
   }
 
   /** Endpoints or links came or went. Returns at once. */
@@ -99,7 +103,7 @@ export class Interception {
     if (!this.#isStarted) return
     this.#isStarted = false
     this.#options.news.stop()
-    this.#timer?.cancel()
+    for (const timer of [this.#timer, this.#retry, this.#routing]) timer?.cancel()
     this.#isDue = false
   }
 
@@ -148,6 +152,12 @@ export class Interception {
       }
       if (this.#state.kind !== before) this.#tell()
     }
+    if (this.#state.kind === 'failed' && this.#isStarted) this.#tryAgain()
+  }
+
+  #tryAgain(): void {
+    this.#retry?.cancel()
+    this.#retry = this.#options.clock.after(RETRY_MS, () => this.#begin())
   }
 
   async #up(plan: InterceptPlan): Promise<void> {
@@ -162,16 +172,39 @@ export class Interception {
     const { rules, onStart } = this.#options
     const found = await rules.inForce()
     if (found === undefined || found.about === '') {
+      const wasOther = this.#state.kind === 'other'
       rules.clearFlags()
       this.#state = { kind: 'absent' }
-      if (onStart) await this.#up(plan)
+      if (!onStart) return
+      await this.#up(plan)
+      if (!wasOther) this.#tellRepaired([`nft table inet ${TABLE}`])
     } else if (found.about === aboutOf(plan)) {
+      await this.#mendRouting(plan)
       await rules.update(plan, this.#endpoints, found)
       const notes = this.#state.kind === 'in-force' ? this.#state.notes : plan.notes
       this.#state = { kind: 'in-force', notes }
     } else {
       this.#state = { kind: 'other', about: found.about }
     }
+  }
+
+  /** Rules without their routing hand no query to anybody. */
+  async #mendRouting(plan: InterceptPlan): Promise<void> {
+    if (!this.#isRoutingDue) return
+    this.#isRoutingDue = false
+    try {
+      const missing = await this.#options.rules.mendRouting(plan)
+      if (missing.length > 0) this.#tellRepaired(missing)
+    } catch (error) {
+      this.#isRoutingDue = true
+      throw error
+    }
+  }
+
+  #tellRepaired(missing: readonly string[]): void {
+    this.counters.repairs++
+    const message = 'somebody else took away what brings queries to namegate: put back'
+    this.#options.log.warn({ fault: missing.join(', '), count: missing.length }, message)
   }
 
   #tell(): void {

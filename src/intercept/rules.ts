@@ -8,18 +8,10 @@
 
 import { createHash } from 'node:crypto'
 import { UnavailableError } from '../core/errors.ts'
-import type { Family } from '../core/ip.ts'
 import type { InterceptedInterface } from '../datapath/interception.ts'
+import { inTheWay, KernelRouting, routingText } from './kernel-routing.ts'
 import type { InterceptPlan } from './plan.ts'
 import { bridgesChanged, installScript, removeScript, TABLE, updateScript } from './nft-script.ts'
-import {
-  foreignRoute,
-  foundSteps,
-  parseRules,
-  PROTOCOL,
-  ruleInTheWay,
-  routingSteps,
-} from './routing.ts'
 import { foreignRule, parseChains, parseInForce, type InForce } from './ruleset.ts'
 import { findTargets, parseLinks, type Targeted } from './targets.ts'
 import { mustRun, toolError, type RunTool } from './tools.ts'
@@ -37,7 +29,6 @@ export interface RulesOptions {
   readonly forgetFlows: () => number
 }
 
-const BOTH: readonly Family[] = [4, 6]
 const KINDS = ['inet', 'bridge'] as const
 const BRIDGE_PROBE = `add table bridge ${TABLE}
 add chain bridge ${TABLE} probe { type filter hook forward priority -200; }
@@ -45,11 +36,13 @@ add chain bridge ${TABLE} probe { type filter hook forward priority -200; }
 
 export class Rules {
   readonly #run: RunTool
+  readonly #routing: KernelRouting
   readonly #flags: InterceptFlags
   readonly #forgetFlows: () => number
 
   constructor({ run, flags, forgetFlows }: RulesOptions) {
     this.#run = run
+    this.#routing = new KernelRouting(run)
     this.#flags = flags
     this.#forgetFlows = forgetFlows
   }
@@ -68,7 +61,7 @@ export class Rules {
     const withBridge = await this.#canBridge(plan, targets)
     const undo: (() => Promise<unknown>)[] = []
     try {
-      await this.#route(plan, undo)
+      await this.#routing.make(plan, undo)
       const before = await this.#texts()
       const flags = this.#flags.read()
       undo.push(async () => await Promise.resolve(this.#flags.set(flags)))
@@ -95,9 +88,19 @@ export class Rules {
     const found = await this.inForce()
     if (found?.about !== aboutOf(plan)) return undefined
     const notes = [...plan.notes, ...(await this.#lookAround(plan))]
-    await this.#route(plan, [])
+    await this.#routing.make(plan, [])
     await this.update(plan, endpoints, found)
     return notes
+  }
+
+  /** Routing that a plan in force needs and that is not there, as texts. */
+  async missingRouting(plan: InterceptPlan): Promise<readonly string[]> {
+    return (await this.#routing.missing(plan)).map(routingText)
+  }
+
+  /** Puts that back; gives what was. */
+  async mendRouting(plan: InterceptPlan): Promise<readonly string[]> {
+    return (await this.#routing.make(plan, [])).map(routingText)
   }
 
   /** Other interfaces for a plan that is in force as `found`. Writes nothing that is true already. */
@@ -134,13 +137,7 @@ export class Rules {
     const there: ('inet' | 'bridge')[] = []
     for (const kind of KINDS) if ((await this.#list(kind, [])) !== undefined) there.push(kind)
     if (there.length > 0) await mustRun(this.#run, 'nft', ['-f', '-'], removeScript(there))
-    let removed = there.length > 0
-    for (const family of BOTH) {
-      for (const step of (await this.#found(family)).toReversed()) {
-        await mustRun(this.#run, 'ip', step.remove)
-        removed = true
-      }
-    }
+    const removed = (await this.#routing.remove()) || there.length > 0
     return { removed, notes: removed ? this.#forget() : [] }
   }
 
@@ -168,53 +165,13 @@ export class Rules {
       const reason = list.code === 0 ? foreignRule(list.stdout, plan) : undefined
       if (reason !== undefined) throw inTheWay(reason)
     }
-    if (plan.tproxy.length > 0)
-      for (const family of plan.families) await this.#lookAtRouting(family, plan)
+    await this.#routing.lookAround(plan)
     return plan.tproxy.length === 0
       ? []
       : chains.closed.map(
           (table) =>
             `table "${table}" drops what comes in unless a rule admits it: admit port 53, UDP and TCP, from the intercepted interfaces`,
         )
-  }
-
-  async #lookAtRouting(family: Family, plan: InterceptPlan): Promise<void> {
-    const rules = parseRules(await mustRun(this.#run, 'ip', [`-${family}`, '-j', 'rule']))
-    const reason = ruleInTheWay(rules, plan)
-    if (reason !== undefined) throw inTheWay(reason)
-    // A table that nobody has used yet is an error to ip.
-    const table = ['route', 'show', 'table', String(plan.table)]
-    const { code, stdout } = await this.#run('ip', [`-${family}`, '-j', ...table])
-    const route = code === 0 ? foreignRoute(stdout) : undefined
-    if (route === undefined) return
-    throw inTheWay(
-      `routing table ${plan.table} has a route of somebody else (${route}): give intercept.table a free number`,
-    )
-  }
-
-  async #found(family: Family): Promise<ReturnType<typeof foundSteps>> {
-    const rules = await this.#run('ip', [`-${family}`, '-j', 'rule'])
-    if (rules.code !== 0 && family === 6) return [] // no IPv6 here
-    if (rules.code !== 0) throw toolError('ip', ['rule'], rules)
-    const all = ['route', 'show', 'table', 'all', 'proto', PROTOCOL]
-    const routes = await this.#run('ip', [`-${family}`, '-j', ...all])
-    return foundSteps(family, parseRules(rules.stdout), routes.code === 0 ? routes.stdout : '')
-  }
-
-  /** Makes what is missing and removes what is left of another plan. */
-  async #route(plan: InterceptPlan, undo: (() => Promise<unknown>)[]): Promise<void> {
-    const wanted = routingSteps(plan)
-    const found = (await Promise.all(BOTH.map(async (family) => await this.#found(family)))).flat()
-    const has = (list: typeof wanted, words: readonly string[]): boolean =>
-      list.some(({ add }) => add.join(' ') === words.join(' '))
-    for (const step of found.filter(({ add }) => !has(wanted, add)).toReversed()) {
-      await mustRun(this.#run, 'ip', step.remove)
-      undo.push(async () => await this.#run('ip', step.add))
-    }
-    for (const step of wanted.filter(({ add }) => !has(found, add))) {
-      await mustRun(this.#run, 'ip', step.add)
-      undo.push(async () => await this.#run('ip', step.remove))
-    }
   }
 
   async #canBridge(plan: InterceptPlan, { interfaces }: Targeted): Promise<boolean> {
@@ -275,8 +232,4 @@ function isIn(one: InterceptedInterface, list: readonly InterceptedInterface[]):
 
 function textOf({ ifindex, families, bridgeMac }: InterceptedInterface): string {
   return [ifindex, families[4], families[6], bridgeMac?.join('-')].join()
-}
-
-function inTheWay(reason: string): UnavailableError {
-  return new UnavailableError(`Cannot intercept: ${reason}`)
 }

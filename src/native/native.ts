@@ -32,6 +32,11 @@ export interface Posix {
   linkWatch(fd: number, onNews: () => void, keeps?: number): object | number
   /** Ends a watch, once, before its socket is closed. */
   linkUnwatch(watch: object): number
+  /**
+   * Rules and the routes of `table` that have this protocol number, both families, as octets that are the same as long as
+   * nobody changes them; how many. `into` is filled as far as it goes.
+   */
+  routingRead(protocol: number, table: number, into: Uint8Array): number
   /** The id that kernel programs see for a cgroup. */
   cgroupId(path: string): number
   /** A descriptor with an exclusive flock; -EWOULDBLOCK when another process has it. */

@@ -1,6 +1,7 @@
 /* The system calls that Node lacks and that need no libbpf: locks, interface numbers, news of interfaces,
- * cgroup ids, bpffs mounts, sockets of this machine (local-socket.h). Every function returns at once. Failures are
- * negative errno values. Without uv.h at build time news of interfaces can't be watched, only drained. */
+ * cgroup ids, bpffs mounts, sockets of this machine (local-socket.h), rules of routing (routing.h). Every function
+ * returns at once. Failures are negative errno values. Without uv.h at build time news of interfaces can't be
+ * watched, only drained. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 
 #include "addon.h"
 #include "local-socket.h"
+#include "routing.h"
 #if __has_include(<uv.h>)
 #include "watch.h"
 #endif
@@ -399,7 +401,8 @@ NAPI_MODULE_INIT()
 		{ "localSend", local_send },   { "localListen", local_listen }, { "localConnect", local_connect },
 		{ "localOwner", local_owner },
 		{ "localAccept", local_accept }, { "localPeer", local_peer }, { "messageSend", message_send },
-		{ "messageReceive", message_receive }, { "socketFacts", socket_facts }, { "duplicate", duplicate }, { NULL, NULL },
+		{ "messageReceive", message_receive }, { "socketFacts", socket_facts }, { "duplicate", duplicate },
+		{ "routingRead", routing_read }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

@@ -8,7 +8,7 @@ import type { InterceptedInterface } from '../../src/datapath/interception.ts'
 import { Interception, type InterceptionOptions } from '../../src/intercept/interception.ts'
 import { Rules } from '../../src/intercept/rules.ts'
 import { until } from '../support/client.ts'
-import { outputIn, runIn, toolsIn } from '../support/intercept-lab.ts'
+import { outputIn, runIn, snapshot, toolsIn } from '../support/intercept-lab.ts'
 import { mkPlan } from '../support/intercept-plans.ts'
 import { canUseLab } from '../support/lab.ts'
 import { podLab, type PodLab } from '../support/lab-pod.ts'
@@ -20,6 +20,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
   let lab: PodLab
   let flags: readonly InterceptedInterface[] = []
   let news = false
+  let routingNews = false
   const open: Interception[] = []
 
   before(() => {
@@ -50,6 +51,10 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
       news: {
         hasNews: () => {
           const [was] = [news, (news = false)]
+          return was
+        },
+        hasRoutingNews: () => {
+          const [was] = [routingNews, (routingNews = false)]
           return was
         },
         listen: () => false,
@@ -96,7 +101,9 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     }
     await interception.stop()
     assert.match(outputIn(lab.node, 'nft', 'list', 'ruleset'), /tproxy/, 'on-exit: closed')
-    assert.deepEqual(said, ['queries are intercepted'])
+    const putBack = 'somebody else took away what brings queries to namegate: put back'
+    assert.deepEqual(said, ['queries are intercepted', putBack, putBack])
+    assert.equal(interception.counters.repairs, 2)
   })
 
   it('follows rules that somebody else put in, and closes the datapath when they go', async () => {
@@ -116,6 +123,21 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     await interception.stop()
     assert.doesNotMatch(outputIn(lab.node, 'nft', 'list', 'ruleset'), /namegate/, 'on-exit: open')
     assert.deepEqual(flags, [])
+  })
+
+  it('puts the routing of such rules back, and tells what was missing', async () => {
+    await mkRules().up(PLAN, ['lxc1'])
+    const before = snapshot(lab.node)
+    const { interception, said } = mkInterception({ onStart: false })
+    await interception.start(['lxc1'])
+    outputIn(lab.node, 'ip', 'rule', 'del', 'pref', '54')
+    outputIn(lab.node, 'ip', '-6', 'route', 'flush', 'table', '20039')
+    routingNews = true
+    await until('it is told', () => said.length === 2)
+    assert.match(said[1] ?? '', /took away what brings queries to namegate: put back$/)
+    assert.deepEqual(snapshot(lab.node), before)
+    await interception.stop()
+    await mkRules().down()
   })
 
   it('leaves rules of another config alone, and says so', async () => {

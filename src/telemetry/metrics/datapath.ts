@@ -81,4 +81,9 @@ function addRepairMetrics(registry: Registry, sources: MetricsSources): void {
     help: 'Entries that somebody else changed or deleted, and that were put right',
     read: () => sources.repair?.counters.repaired ?? 0,
   })
+  addCounter(registry, {
+    name: 'intercept_repairs_total',
+    help: 'Times that rules or routing of interception, taken away by somebody else, were put back',
+    read: () => sources.interception?.counters.repairs ?? 0,
+  })
 }
