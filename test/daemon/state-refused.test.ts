@@ -63,9 +63,14 @@ test(
     const daemon = await serveOver(folder, bound)
     assert.match(daemon.process.stderr, /state folder takes no lock/)
     assert.match(await warningsOf(daemon), /the state folder refuses/)
-    const { text } = await daemon.get('/v1/endpoints')
-    assert.match(text, /"audit":true/, 'settings of before are in force')
+    const { text: before } = await daemon.get('/v1/endpoints')
+    assert.match(before, /"audit":true/, 'settings of before are in force')
     assert.equal(await setResource(folder), 500, 'and what is not kept is said')
+    const said = await folder.namegate('audit', 'off', '--endpoint', 'me')
+    assert.equal(said.code, 3, 'of settings, too')
+    assert.match(said.stderr, /audit: in force, but not kept over restarts yet: .*EROFS/)
+    const { text: later } = await daemon.get('/v1/endpoints')
+    assert.match(later, /"audit":false/)
     await daemon.process.until(() => {
       return /"?cause"?: ?"read-only"/.test(daemon.process.stderr) ? true : undefined
     }, 'counted by cause')
