@@ -89,6 +89,7 @@ export class KeptThings {
       ...use,
       isFailing: use.isFailing || isBehind,
       taken: this.#taken,
+      settingsFault: settings.fault,
       damage: [...settings.damage, ...resources.damage],
     }
   }

@@ -106,8 +106,12 @@ async function setAudit(state: AdminState, request: IncomingMessage): Promise<An
   if (audit.kind === 'bad') return failure(400, audit.reason)
   const { scope, on } = audit.value
   const result = state.setAudit(scope, on)
-  if (result.kind === 'ok')
+  if (result.kind === 'ok') {
+    const fault = state.kept?.use.settingsFault
+    if (fault !== undefined)
+      return failure(500, `audit: in force, but not kept over restarts yet: ${fault}`)
     return object({ on: on ?? null, mode: state.mode(), endpoints: result.endpoints })
+  }
   const name = scope.kind === 'endpoint' ? scope.name : ''
   return failure(404, `no endpoint is named ${JSON.stringify(name)}`)
 }

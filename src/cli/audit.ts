@@ -27,7 +27,8 @@ Options:
   --socket PATH     the daemon's socket
   -h, --help        this text
 
-Exit codes: 0 ok, 2 wrong use or no such endpoint, 3 no daemon, or none that answers.
+Exit codes: 0 ok, 2 wrong use or no such endpoint, 3 no daemon, or none that answers, or in force but not
+kept: a restart would take it back.
 
 Examples:
   namegate audit on --endpoint shop-1

@@ -9,7 +9,6 @@ import {
   fdatasync,
   fstatSync,
   fsync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -21,6 +20,7 @@ import { open, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { systemCodeOf } from '../core/errors.ts'
+import { makeFolder } from './make-folder.ts'
 
 export interface Disk {
   /** Names of all files; throws when the folder can't be read, none when it isn't there. */
@@ -68,7 +68,7 @@ export function openDisk(folder: string): Disk {
     mark: (name) => markOf(join(folder, name)),
     read: (name, octetsMax) => readFile(join(folder, name), octetsMax),
     create(name) {
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      makeFolder(folder, 0o700)
       return appender(openSync(join(folder, name), CREATE, 0o600))
     },
     rename: async (from, to) => await rename(join(folder, from), join(folder, to)),

@@ -2,12 +2,13 @@
 // never blocks. A second start is told who has it.
 
 import { createHash } from 'node:crypto'
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { UnavailableError } from '../core/errors.ts'
 import { takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
 import type { Posix } from '../native/native.ts'
+import { makeFolder } from './make-folder.ts'
 
 /** The lock of a pin path; not beside the pins, because bpffs takes no files. */
 export function pinLockFile(pinPath: string): string {
@@ -41,7 +42,7 @@ export function lockOrFail(posix: Posix, file: string, what: string, act = 'star
 
 function tryLock(posix: Posix, file: string, what: string): LockResult {
   try {
-    mkdirSync(dirname(file), { recursive: true })
+    makeFolder(dirname(file))
     return takeLock(posix, file, process.pid)
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)

@@ -7,10 +7,11 @@
 //   { "version": 1, "resources": [ one a line ] }
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { isMapping } from '../core/source-document.ts'
+import { makeFolder } from './make-folder.ts'
 import { WriteAgain } from './write-again.ts'
 
 const VERSION = 1
@@ -159,7 +160,7 @@ export class ResourceShards {
     const text = `{"version":${VERSION},"resources":[\n${[...lines.values()].join(',\n')}\n]}\n`
     const path = join(folder, `${number.toString(16).padStart(2, '0')}.json`)
     mayWrite?.()
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder, 0o700)
     if (lines.size === 0) await rm(path, { force: true })
     else {
       await writeSynced(`${path}.new`, text)

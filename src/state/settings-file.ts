@@ -6,7 +6,6 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -14,6 +13,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { NO_AUDIT_SETTINGS, type AuditSettings } from '../control/audit-control.ts'
+import { makeFolder } from './make-folder.ts'
 
 export interface ReadSettings {
   readonly audit: AuditSettings
@@ -43,7 +43,7 @@ export function readSettings(file: string): ReadSettings {
 }
 
 export function writeSettings(file: string, audit: AuditSettings): void {
-  mkdirSync(dirname(file), { recursive: true })
+  makeFolder(dirname(file))
   const beside = `${file}.new`
   const fd = openSync(beside, 'w', 0o600)
   writeSync(fd, `${JSON.stringify({ version: 1, audit })}\n`)

@@ -23,6 +23,7 @@ export class SettingsKeeper {
   /** Those that the disk does not have. */
   #left: AuditSettings | undefined
   #damage: string | undefined
+  #fault: string | undefined
   #last: AuditSettings
 
   constructor(options: SettingsKeeperOptions) {
@@ -37,6 +38,11 @@ export class SettingsKeeper {
   /** Whether a restart would bring back other settings than those in force. */
   get isFailing(): boolean {
     return this.#left !== undefined
+  }
+
+  /** Why they are not on the disk; undefined: they are. */
+  get fault(): string | undefined {
+    return this.#fault
   }
 
   /** Why the file was passed over, until it is written again. */
@@ -69,8 +75,10 @@ export class SettingsKeeper {
       writeSettings(this.#to.file, this.#left)
       this.#left = undefined
       this.#damage = undefined
+      this.#fault = undefined
     } catch (error) {
-      this.#to.onFault(error instanceof Error ? error.message : String(error))
+      this.#fault = error instanceof Error ? error.message : String(error)
+      this.#to.onFault(this.#fault)
       this.#again.later()
     }
   }

@@ -85,6 +85,8 @@ export interface KeptStateSource {
     readonly isFailing: boolean
     /** Why the folder is another daemon's, which names it; undefined when it is ours. */
     readonly taken?: string | undefined
+    /** Why settings made at run time are not on the disk; undefined: they are. */
+    readonly settingsFault?: string | undefined
     /** Files that were passed over at the start, each until it is written again. */
     readonly damage: readonly string[]
     /** By cause. */
