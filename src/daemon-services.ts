@@ -79,10 +79,12 @@ export class DaemonServices {
     const { state, metrics } = makeDaemonAdmin(this.daemon, detach, this.#flows, this.#kept)
     this.state = state
     this.#metrics = metrics
-    this.#hits = new LimitHits({ limits: state.limits, clock: systemClock, log })
+    this.#hits = new LimitHits({ limits: () => state.limits(), clock: systemClock, log })
     const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
     const { socket } = config.admin
-    this.#admin = outside.admin ? new AdminServer({ state, socket, onError }) : undefined
+    const onRemoved = (reason?: string): void => tellRemoved(log, socket, reason)
+    const api = { state, socket, onError, onRemoved }
+    this.#admin = outside.admin ? new AdminServer(api) : undefined
     const scrape = { ...config.metrics, state, onError }
     this.#scrape = outside.metrics ? new MetricsServer(scrape) : undefined
   }
@@ -176,4 +178,10 @@ export class DaemonServices {
     await this.#flows?.keeper.stop()
     await this.#kept?.close()
   }
+}
+
+/** Somebody removed the admin socket; `reason`: why it cannot be made anew. */
+function tellRemoved(log: Log, path: string, reason: string | undefined): void {
+  const what = reason === undefined ? 'made anew' : 'nobody can ask until it can be made anew'
+  log.limited('admin-socket', { path, reason }, `the admin socket was removed: ${what}`)
 }

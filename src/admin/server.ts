@@ -1,15 +1,20 @@
 // The admin API over HTTP on a UNIX socket: the state of the daemon, flows, and the few settings that can be
 // changed at run time. One request never holds the event loop (json-stream.ts), and a fault of one ends that
-// request alone.
+// request alone. A socket file that somebody removed, as cleaners of temporary folders do, is made anew.
 
+import { lstatSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { writeFlows } from './flow-stream.ts'
+import type { Timer } from '../core/clock.ts'
+import { systemCodeOf } from '../core/errors.ts'
 import { SliceWriter, writeRows } from './json-stream.ts'
 import { listenOnSocket } from './listen.ts'
 import { route, type Answer } from './routes.ts'
 import type { AdminState } from './state.ts'
 
 const CONNECTIONS_MAX = 64
+/** Between two looks whether the socket's file is there. */
+const LOOK_MS = 1000
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 export interface AdminServerOptions {
@@ -17,11 +22,15 @@ export interface AdminServerOptions {
   readonly socket: string
   /** A bug met while answering; the daemon goes on. */
   readonly onError: (error: unknown) => void
+  /** The socket's file was gone; it is there again, unless there is a reason why not. Told again as long as it is gone. */
+  readonly onRemoved?: (reason: string | undefined) => void
 }
 
 export class AdminServer {
   readonly #options: AdminServerOptions
   readonly #server: Server
+  #looks: Timer | undefined
+  #renewing: Promise<void> | undefined
 
   constructor(options: AdminServerOptions) {
     this.#options = options
@@ -31,16 +40,37 @@ export class AdminServer {
 
   /** Listens; throws UnavailableError with the remedy. */
   async start(): Promise<void> {
-    await listenOnSocket(this.#server, this.#options.socket)
+    const { state, socket } = this.#options
+    await listenOnSocket(this.#server, socket)
+    this.#looks = state.clock.every(LOOK_MS, () => this.#look())
   }
 
   /** Ends all requests and removes the socket. */
   async stop(): Promise<void> {
+    this.#looks?.cancel()
+    await this.#renewing
     if (!this.#server.listening) return
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve())
       this.#server.closeAllConnections()
     })
+  }
+
+  /** Requests that are under way go on. */
+  #look(): void {
+    if (this.#renewing !== undefined || !isGone(this.#options.socket)) return
+    this.#renewing = this.#renew().finally(() => (this.#renewing = undefined))
+  }
+
+  async #renew(): Promise<void> {
+    const { socket, onRemoved } = this.#options
+    try {
+      if (this.#server.listening) this.#server.close()
+      await listenOnSocket(this.#server, socket)
+      onRemoved?.(undefined)
+    } catch (error) {
+      onRemoved?.(error instanceof Error ? error.message : String(error))
+    }
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -59,6 +89,15 @@ export class AdminServer {
         response.destroy()
       }
     }
+  }
+}
+
+/** What cannot be looked at may be there. */
+function isGone(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined
+  } catch (error) {
+    return systemCodeOf(error) === 'ENOTDIR'
   }
 }
 

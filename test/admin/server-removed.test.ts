@@ -1,0 +1,64 @@
+// The socket's file is removed while the daemon runs: asked again, it is there, and what was under way goes on.
+
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { AdminServer } from '../../src/admin/server.ts'
+import { Client } from '../../src/cli/client.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { http, mkAdmin } from '../support/admin.ts'
+import { until } from '../support/client.ts'
+import { Node } from '../support/node.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'namegate-removed-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+function mkServer(name: string) {
+  const socket = join(folder, name, 'admin.sock')
+  const told: (string | undefined)[] = []
+  const { state } = mkAdmin(new Node(), { clock: systemClock })
+  const server = new AdminServer({
+    state,
+    socket,
+    onError: (error) => assert.ifError(error),
+    onRemoved: (reason) => told.push(reason),
+  })
+  return { server, socket, told, state }
+}
+
+test('AdminServer makes its socket anew when somebody removed it, and tells so once', async () => {
+  const { server, socket, told, state } = mkServer('file')
+  await server.start()
+  try {
+    const follow = await new Client(socket).open('/v1/flows?follow=1')
+    const first = follow[Symbol.asyncIterator]().next()
+    rmSync(socket)
+    await until('it is made anew', () => told.length > 0)
+    assert.deepEqual(told, [undefined])
+    assert.equal(statSync(socket).mode & 0o777, 0o600, 'its owner’s alone')
+    assert.equal((await http({ socketPath: socket }, '/v1/status')).status, 200)
+    state.flows.addPolicyLost(0, 1, 'p.yaml')
+    assert.match(String((await first).value), /policy-lost/, 'who follows goes on')
+  } finally {
+    await server.stop()
+  }
+  assert.equal(existsSync(socket), false)
+})
+
+test('AdminServer tries again while the folder is missing and in the way', async () => {
+  const { server, socket, told } = mkServer('folder')
+  await server.start()
+  try {
+    rmSync(join(folder, 'folder'), { recursive: true })
+    writeFileSync(join(folder, 'folder'), '')
+    await until('it cannot', () => told.length > 0)
+    assert.match(told[0] ?? '', /Cannot listen on/)
+    rmSync(join(folder, 'folder'))
+    await until('it is made anew', () => told.at(-1) === undefined)
+    assert.equal((await http({ socketPath: socket }, '/v1/status')).status, 200)
+  } finally {
+    await server.stop()
+  }
+})
