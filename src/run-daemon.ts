@@ -10,6 +10,7 @@ import { pinDirectory } from './datapath/ebpf/bpffs.ts'
 import { detachAll } from './datapath/ebpf/pins.ts'
 import { removeTable } from './datapath/nftables/remove.ts'
 import type { End } from './ending.ts'
+import { refuseLeft } from './left-datapaths.ts'
 import { loadBpf, loadNetlink } from './native/native.ts'
 import type { PassedSocket } from './native/passed-socket.ts'
 import { matchSockets } from './proxy/passed-sockets.ts'
@@ -33,9 +34,13 @@ export interface RunOptions {
   readonly takesOver?: boolean
 }
 
-/** Runs until it is told to stop. Throws InvalidInputError or UnavailableError when it cannot start. */
+/**
+ * Runs until it is told to stop. Throws InvalidInputError or UnavailableError when it cannot start, as beside a datapath of
+ * another kind that still enforces.
+ */
 export async function runDaemon(options: RunOptions): Promise<number> {
   const { config, log, passed = [], supervisor, takesOver = false } = options
+  refuseLeft(config, takesOver)
   const service = new DaemonProcess({
     config,
     log,

@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
-import { detachAll, setPinnedMode } from '../datapath/ebpf/pins.ts'
+import { setPinnedMode } from '../datapath/ebpf/pins.ts'
 import type { Mode } from '../datapath/datapath.ts'
 import { InvalidInputError, UnavailableError } from '../core/errors.ts'
 import { loadBpf, loadNetlink } from '../native/native.ts'
@@ -18,6 +18,7 @@ import {
   type ParsedArguments,
 } from './command.ts'
 import { fieldsOf, listOf, textOf } from './fields.ts'
+import { notedPinPath } from '../noted-pins.ts'
 import { readDatapathKind, readPinPath } from './pin-path.ts'
 import { SilentDaemonError } from './silence.ts'
 import { formatTable } from './table.ts'
@@ -25,7 +26,7 @@ import { formatTable } from './table.ts'
 const HELP = `Usage: namegate datapath verify | detach | close | mode enforce|audit|bypass [--config FILE] [--socket PATH]
 
 verify    compares what the kernel holds with what the daemon wants; every difference is a line
-detach    takes all enforcement and the pinned maps or rules away; a running daemon ends
+detach    takes all enforcement and the pinned maps or rules away, of whatever kind; a running daemon ends
 close     before the daemon starts: endpoints that nothing fences yet may do DNS only until it has loaded policy
 mode      enforce: as policy says; audit: deny nothing, report it; bypass: judge nothing. Works on the pinned
           maps or the table of rules, so it needs no daemon (break glass)
@@ -100,14 +101,16 @@ async function setMode(mode: Mode, read: ParsedArguments, output: CommandOutput)
 /** Where the kernel enforces without a daemon: false when there is no such place. */
 async function setModeBeside(file: string, mode: Mode): Promise<boolean> {
   if (!existsSync(file)) return false
-  if (readDatapathKind(file) === 'nftables') {
-    const { setTableMode } = await import('../datapath/nftables/glass.ts')
-    setTableMode(loadNetlink(), mode)
+  // Where the file has another kind by now, pins that are still there enforce, and no daemon starts beside them.
+  const pinPath = readPinPath(file) ?? notedPinPath(file)
+  if (pinPath !== undefined) {
+    setPinnedMode(loadBpf(), pinPath, mode)
     return true
   }
-  const pinPath = readPinPath(file)
-  if (pinPath !== undefined) setPinnedMode(loadBpf(), pinPath, mode)
-  return pinPath !== undefined
+  if (readDatapathKind(file) !== 'nftables') return false
+  const { setTableMode } = await import('../datapath/nftables/glass.ts')
+  setTableMode(loadNetlink(), mode)
+  return true
 }
 
 /** With a config that is wrong elsewhere there is no socket to ask at; the pins have the mode all the same. */
@@ -130,20 +133,19 @@ async function tellMode(read: ParsedArguments, body: object, pinned: boolean): P
 async function detach(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const { config, client } = await open(read)
   const { datapath } = config
-  const told = (await tell(client, '/v1/detach', {}, datapath.kind !== 'memory')) === 'told'
-  // After the daemon did it nothing is left; a daemon that hangs did not.
-  const hooks = await detachFrom(datapath)
-  if (read.texts.has('output')) output.stdout(toJson({ detached: true, hooks, daemon: told }))
-  else output.stdout(`detached${told ? ', and the daemon ends' : `, ${hooks} hooks`}\n`)
+  const { enforcing, takeAway } = await import('../left-datapaths.ts')
+  // Asked first: a daemon of another kind than the file says has locks until it ends.
+  const there = enforcing(config)
+  const isKernels = there.length > 0 || datapath.kind !== 'memory'
+  const told = (await tell(client, '/v1/detach', {}, isKernels)) === 'told'
+  // After the daemon did it nothing of its own is left; a daemon that hangs did not.
+  const taken = there.map(takeAway)
+  if (read.texts.has('output')) output.stdout(toJson({ detached: true, taken, daemon: told }))
+  else {
+    const what = taken.length === 0 ? 'nothing of namegate was there' : taken.join(', ')
+    output.stdout(`detached: ${what}${told ? ', and the daemon ends' : ''}\n`)
+  }
   return EXIT_OK
-}
-
-/** How many hooks were there. */
-async function detachFrom(datapath: Config['datapath']): Promise<number> {
-  if (datapath.kind === 'ebpf') return detachAll(loadBpf(), datapath.pinPath)
-  if (datapath.kind !== 'nftables') return 0
-  const { removeTable } = await import('../datapath/nftables/remove.ts')
-  return removeTable(loadNetlink())
 }
 
 async function close(read: ParsedArguments, output: CommandOutput): Promise<number> {

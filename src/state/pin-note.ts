@@ -3,7 +3,7 @@
 // path; a note that is out of date names pins that are gone, and then nothing happens.
 
 import { createHash } from 'node:crypto'
-import { mkdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** As in bin/namegate. */
@@ -13,6 +13,15 @@ const FOLDER = '/run/namegate'
 export function pinNoteFile(configFile: string): string {
   const name = createHash('sha256').update(realpathSync(configFile)).digest('hex')
   return join(FOLDER, `${name}.pins`)
+}
+
+/** The folder that the last daemon run with `configFile` noted; undefined when none did, or nobody can read it. */
+export function readNotedPins(configFile: string): string | undefined {
+  try {
+    return readFileSync(pinNoteFile(configFile), 'utf8').trim()
+  } catch {
+    return undefined
+  }
 }
 
 /** Notes that the daemon run with `configFile` has its maps pinned in `folder`. */

@@ -1,10 +1,20 @@
-// Takes the table away, whoever made it and whether its daemon lives or not.
+// Looks for the table, or takes it away, whoever made it and whether its daemon lives or not.
 
 import type { NetlinkAddon } from '../../native/nftables.ts'
 import { readTable } from './dump.ts'
 import { encodeRemoval } from './install.ts'
 import { Message } from './message.ts'
 import { Socket, unavailable } from './socket.ts'
+
+/** Whether it is there. Throws UnavailableError where nobody can look. */
+export function hasTable(netlink: NetlinkAddon): boolean {
+  const socket = new Socket(netlink, () => undefined)
+  try {
+    return readTable(socket, new Message()) !== undefined
+  } finally {
+    socket.close()
+  }
+}
 
 /** Tables that were there: 1, or 0. Throws UnavailableError without the privilege. */
 export function removeTable(netlink: NetlinkAddon): number {
