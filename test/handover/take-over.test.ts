@@ -36,6 +36,8 @@ after(async () => await upstream.stop())
 
 const CONFIG = (): Readonly<Record<string, string>> => ({
   upstreams: `{ servers: ["127.0.0.1:${upstream.port}"], timeout: 20s }`,
+  // A successor may take its time on a busy machine; half a message waits for it.
+  limits: '{ tcp-message-timeout: 30s }',
 })
 
 /** A folder, daemons in it, clients of theirs; all of it ended whatever happens. */
