@@ -1,4 +1,4 @@
-// Makes of src/main-exec.ts and all that it imports one file, and of that file the code that V8 would make when it runs:
+// Makes of src/exec/main.ts and all that it imports one file, and of that file the code that V8 would make when it runs:
 // bin/exec.cjs starts from both, and `namegate exec` is there in a third of the time (docs/decisions/0016-…).
 //   node scripts/bundle.mjs [FOLDER]      the same Node.js, and no flags, as bin/namegate then starts
 
@@ -12,7 +12,7 @@ const [folder = 'dist'] = process.argv.slice(2)
 const filename = join(folder, 'exec.bundle')
 
 const { outputFiles } = await build({
-  entryPoints: ['src/main-exec.ts'],
+  entryPoints: ['src/exec/main.ts'],
   bundle: true,
   write: false,
   platform: 'node',

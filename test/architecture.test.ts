@@ -21,7 +21,7 @@ const LAYERS: readonly (readonly [path: RegExp, layer: number])[] = [
     /^src\/(datapath|proxy|intercept|native|config|telemetry|admin|state|endpoints|sources|sandbox|flows|systemd|handover)\//,
     3,
   ],
-  [/^src\/(cli|daemon|library)\//, 4],
+  [/^src\/(cli|daemon|early|exec|library)\//, 4],
   [/^src\/[^/]+\.ts$/, 4],
 ]
 
@@ -116,7 +116,7 @@ test('mayImport tells up, down and sideways apart', () => {
     ['src/datapath/ebpf/a.ts', 'src/datapath/datapath.ts', true, 'the port is below'],
     ['src/proxy/a.ts', 'src/admin/b.ts', false, 'sideways in L3'],
     ['src/proxy/a.ts', 'src/native/b.ts', true, 'the native face serves all of L3'],
-    ['src/proxy/a.ts', 'src/daemon.ts', false, 'up'],
+    ['src/proxy/a.ts', 'src/daemon/daemon.ts', false, 'up'],
   ]
   for (const [from, to, may, reason] of rows) assert.equal(mayImport(from, to), may, reason)
 })

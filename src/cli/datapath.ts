@@ -18,7 +18,7 @@ import {
   type ParsedArguments,
 } from './command.ts'
 import { fieldsOf, listOf, textOf } from './fields.ts'
-import { notedPinPath } from '../noted-pins.ts'
+import { notedPinPath } from '../daemon/noted-pins.ts'
 import { readDatapathKind, readPinPath } from './pin-path.ts'
 import { SilentDaemonError } from './silence.ts'
 import { formatTable } from './table.ts'
@@ -133,7 +133,7 @@ async function tellMode(read: ParsedArguments, body: object, pinned: boolean): P
 async function detach(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const { config, client } = await open(read)
   const { datapath } = config
-  const { enforcing, takeAway } = await import('../left-datapaths.ts')
+  const { enforcing, takeAway } = await import('../daemon/left-datapaths.ts')
   // Asked first: a daemon of another kind than the file says has locks until it ends.
   const there = enforcing(config)
   const isKernels = there.length > 0 || datapath.kind !== 'memory'
@@ -151,7 +151,7 @@ async function detach(read: ParsedArguments, output: CommandOutput): Promise<num
 async function close(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const [{ readConfig }, { closeEndpoints }] = await Promise.all([
     import('./read-config.ts'),
-    import('../close-endpoints.ts'),
+    import('../early/close-endpoints.ts'),
   ])
   const result = await closeEndpoints(readConfig(read.texts.get('config')))
   const { closed, waiting, kept, faults } = result

@@ -1,5 +1,5 @@
 // `namegate exec`: runs a command that reaches the names it may use and nothing else. Reads the options, leaves the
-// work to run-exec.ts, and tells at the end what was asked and refused. What follows the command's name is the command's.
+// work to exec/run.ts, and tells at the end what was asked and refused. What follows the command's name is the command's.
 
 import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { UnavailableError } from '../core/errors.ts'
@@ -14,7 +14,7 @@ import { whyNotAName } from '../sandbox/not-a-name.ts'
 import { parsePublish, PUBLISH_FORM, type Publish } from '../sandbox/publish.ts'
 import { suggestPolicy } from '../sandbox/suggest.ts'
 import { summaryOf, summaryRows, type Summary } from '../sandbox/summary.ts'
-import type { ExecOptions } from '../run-exec.ts'
+import type { ExecOptions } from '../exec/run.ts'
 import { EXIT_OK, EXIT_USAGE, usageError, type CommandOutput } from './command.ts'
 import { formatTable } from './table.ts'
 
@@ -69,7 +69,7 @@ export async function execCommand(args: readonly string[], output: CommandOutput
   const [suggest] = given.texts.get('suggest') ?? []
   // A command may run for hours: what cannot be written afterwards is said before.
   if (suggest !== undefined) writeSuggestion(() => closeSync(openSync(suggest, 'a')))
-  const { runExec } = await import('../run-exec.ts')
+  const { runExec } = await import('../exec/run.ts')
   const { code, recorder } = await runExec(options)
   if (recorder === undefined) return code
   if (suggest !== undefined) {

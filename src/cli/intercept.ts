@@ -16,7 +16,12 @@ import { routingSteps } from '../intercept/routing.ts'
 import { aboutOf, type Rules } from '../intercept/rules.ts'
 import type { InForce } from '../intercept/ruleset.ts'
 import { loadPosix } from '../native/native.ts'
-import { configuredInterfaces, makeRules, pinnedFlags, planOf } from '../open-interception.ts'
+import {
+  configuredInterfaces,
+  makeRules,
+  pinnedFlags,
+  planOf,
+} from '../daemon/open-interception.ts'
 import { systemResolvers } from '../sources/system-resolvers.ts'
 import {
   EXIT_OK,

@@ -1,7 +1,7 @@
 // `namegate run`: the daemon. Reads the config, opens the log and stays until the daemon has ended.
 
 import { systemClock } from '../core/clock.ts'
-import { runDaemon } from '../run-daemon.ts'
+import { runDaemon } from '../daemon/run.ts'
 import { takePassedSockets } from '../systemd/activation.ts'
 import { takeSupervisor } from '../systemd/notify.ts'
 import { openLog } from '../telemetry/log.ts'

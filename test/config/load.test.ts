@@ -3,12 +3,7 @@ import { test } from 'node:test'
 import { InvalidInputError } from '../../src/core/errors.ts'
 import { formatPrefix } from '../../src/core/ip.ts'
 import { LIMITS, makeLimits } from '../../src/core/limits.ts'
-import {
-  configJsonSchema,
-  defaultConfig,
-  loadConfig,
-  parseConfig,
-} from '../../src/config/load.ts'
+import { configJsonSchema, defaultConfig, loadConfig, parseConfig } from '../../src/config/load.ts'
 import { isLoopback } from '../../src/config/upstreams.ts'
 import { listWords } from '../../src/core/source-document.ts'
 import { keysOf } from '../support/config-keys.ts'

@@ -11,7 +11,7 @@ import { parseAddress, type Family } from '../../src/core/ip.ts'
 import { UDP } from '../../src/core/protocol.ts'
 import { openConntrack, type Conntrack, type Flow } from '../../src/native/conntrack.ts'
 import { isBuilt, loadPosix } from '../../src/native/native.ts'
-import { makeRules, pinnedFlags } from '../../src/open-interception.ts'
+import { makeRules, pinnedFlags } from '../../src/daemon/open-interception.ts'
 import { mkPlan } from '../support/intercept-plans.ts'
 import { canUseLab } from '../support/lab.ts'
 

@@ -2,7 +2,7 @@
 
 import { loadConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { Taking } from '../../src/taking.ts'
+import { Taking } from '../../src/daemon/taking.ts'
 
 process.chdir(process.argv[2] ?? '')
 const taking = new Taking(loadConfig('namegate.yaml'), systemClock)

@@ -7,14 +7,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '../../src/core/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { Daemon } from '../../src/daemon.ts'
+import { Daemon } from '../../src/daemon/daemon.ts'
 import {
   COMMITTED,
   type Changes,
   type CommitResult,
   type Datapath,
 } from '../../src/datapath/datapath.ts'
-import { openDatapath } from '../../src/open-datapath.ts'
+import { openDatapath } from '../../src/daemon/open-datapath.ts'
 import { SILENT } from '../../src/telemetry/silent.ts'
 import { copyChanges } from './changes.ts'
 import { DatapathWrapper } from './datapath-wrapper.ts'

@@ -1,6 +1,6 @@
 // One reply against what it must be, and what was learned against what the oracle says.
 
-import type { Daemon } from '../../../src/daemon.ts'
+import type { Daemon } from '../../../src/daemon/daemon.ts'
 import {
   EDE_MALFORMED,
   EDE_SOCKET,

@@ -3,7 +3,7 @@
 import { endpointId } from '../../../src/core/ids.ts'
 import { formatAddress } from '../../../src/core/ip.ts'
 import { hashOctets } from '../../../src/core/name.ts'
-import type { Daemon } from '../../../src/daemon.ts'
+import type { Daemon } from '../../../src/daemon/daemon.ts'
 import { validateIpCache } from '../../../src/ipcache/validate.ts'
 import { wireName } from '../../support/messages.ts'
 

@@ -1,4 +1,4 @@
-// The real parts of the daemon on fake time, put together as src/daemon.ts and src/proxy/dns-proxy.ts do, with three
+// The real parts of the daemon on fake time, put together as src/daemon/daemon.ts and src/proxy/dns-proxy.ts do, with three
 // things in memory instead of the world: clients, the server, and the datapath. Tables are made no larger than a
 // scenario needs.
 

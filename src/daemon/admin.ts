@@ -1,0 +1,125 @@
+// The daemon as the admin API, `status` and metrics see it. Wiring only: every field reads a part.
+
+import type { AdminState } from '../admin/state.ts'
+import { auditOf, nodeAuditOf, setAudit } from './audit.ts'
+import type { Daemon } from './daemon.ts'
+import type { KeptFlows } from './open-flows.ts'
+import { formatServer } from '../proxy/server-pool.ts'
+import type { PolicyFile } from '../sources/policy-files.ts'
+import { limitUses } from '../telemetry/limits.ts'
+import { describeInterception } from '../intercept/describe.ts'
+import { Metrics } from '../telemetry/metrics.ts'
+import { VERSION } from '../version.ts'
+
+export interface DaemonAdmin {
+  readonly state: AdminState
+  readonly metrics: Metrics
+}
+
+/** `detach` takes all enforcement away and ends the process; undefined where nothing enforces. */
+export function makeDaemonAdmin(
+  daemon: Daemon,
+  detach: (() => void) | undefined,
+  keptFlows?: KeptFlows,
+  kept?: AdminState['kept'],
+): DaemonAdmin {
+  const { clock, core, policies, endpoints, transition, flows, sources, repair } = daemon
+  const { upstream, responder, judge, pipeline, learner, listeners, unknown, releases } =
+    daemon.proxy
+  const limits = limitsOf(daemon, keptFlows)
+  const policyFiles = (): Iterable<PolicyFile> => sources.policyFiles
+  const shared = { version: VERSION, core, policies, transition, policyFiles, limits, repair }
+  const metrics = new Metrics({
+    ...shared,
+    judge,
+    pipeline,
+    learner,
+    releases,
+    responder,
+    stripping: daemon.proxy.stripping,
+    upstream,
+    adoption: daemon.adoption,
+    interception: daemon.interception,
+    sourceAges: sources.ages,
+    policyTexts: () => ({ tooLong: sources.policyTexts?.tooLong ?? 0 }),
+    unknown,
+    prewarm: daemon.proxy.prewarm,
+    listeners,
+    endpoints,
+    keptFlows,
+    state: kept,
+    mode: () => daemon.mode.now,
+  })
+  const state: AdminState = {
+    ...shared,
+    clock,
+    startedAt: clock.wall(),
+    flows,
+    keptFlows: keptFlows?.files === undefined ? undefined : keptFlows,
+    kept,
+    sourceAges: sources.ages,
+    sourcesThen: daemon.config.sources.onMaxAge,
+    restart: kept === undefined ? undefined : daemon.restart,
+    releases,
+    endpoints,
+    detach,
+    ...resourcesOf(daemon),
+    ...auditsOf(daemon),
+    faults: () => sources.recordFaults,
+    sourceWarnings: () => sources.warnings,
+    listeners: () => listeners.texts,
+    interception: () => describeInterception(daemon.interception),
+    upstreams: () => upstreamStates(daemon),
+    notReady: () => [...daemon.notReady, ...(daemon.proxy.drain.isUnderWay ? ['it stops'] : [])],
+    mode: () => daemon.mode.now,
+    metrics: async () => await metrics.expose(),
+    setMode: (mode) => daemon.mode.set(mode),
+  }
+  return { state, metrics }
+}
+
+function auditsOf(daemon: Daemon): Pick<AdminState, 'auditOf' | 'nodeAudit' | 'setAudit'> {
+  return {
+    auditOf: (endpoint) => auditOf(daemon, endpoint),
+    nodeAudit: () => nodeAuditOf(daemon),
+    setAudit: (scope, on) => setAudit(daemon, scope, on),
+  }
+}
+
+function resourcesOf({
+  sources: { apiResources },
+}: Daemon): Pick<AdminState, 'resources' | 'setResource' | 'removeResource'> {
+  return {
+    resources: () => apiResources.list(),
+    setResource: (name, body) => apiResources.set(name, body),
+    removeResource: (name) => apiResources.remove(name),
+  }
+}
+
+function limitsOf(daemon: Daemon, keptFlows: KeptFlows | undefined): AdminState['limits'] {
+  const { core, endpoints } = daemon
+  const { upstream, responder, listeners } = daemon.proxy
+  const bounds = daemon.config.limits
+  const flowFiles = keptFlows?.files
+  const { tcp } = listeners
+  const { resources: control, sources } = daemon
+  return () => {
+    const resources = { count: control.count, refusals: sources.apiResources.refusals }
+    return limitUses({ bounds, core, endpoints, resources, upstream, tcp, responder, flowFiles })
+  }
+}
+
+function upstreamStates(daemon: Daemon): ReturnType<AdminState['upstreams']> {
+  const { pool } = daemon.proxy.upstream
+  return daemon.servers.map((server, i) => {
+    const mean = pool.rtt.means[i]!
+    return {
+      address: formatServer(server),
+      answered: daemon.readiness.answered(i),
+      state: pool.stateOf(i),
+      first: i === pool.first,
+      rttMs: mean < 0 ? undefined : Math.round(mean * 1000) / 1000,
+      failures: pool.failures[i]!,
+    }
+  })
+}

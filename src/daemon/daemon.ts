@@ -1,0 +1,288 @@
+// The composition root: the one place where everything is put together, read from top to bottom. Starts in
+// the order of the promise: kernel state, listeners, policy and endpoints, and only then hooks; stops in
+// reverse and leaves the kernel enforcing.
+
+import { systemClock, type Clock } from '../core/clock.ts'
+import type { EndpointId } from '../core/ids.ts'
+import type { Prefix } from '../core/ip.ts'
+import type { AdoptionControl } from '../control/adoption-control.ts'
+import type { AuditControl, AuditSettings } from '../control/audit-control.ts'
+import type { CoreState } from '../control/core-state.ts'
+import { EndpointControl } from '../control/endpoint-control.ts'
+import { FlowRing } from '../control/flow-ring.ts'
+import { Housekeeping } from '../control/housekeeping.ts'
+import { packetFlowOf } from '../control/packet-flow.ts'
+import type { PolicyControl } from '../control/policy-control.ts'
+import { Keeping, policyDocuments, type KeptState } from '../control/keeping.ts'
+import type { Repair } from '../control/repair.ts'
+import { ResourceControl } from '../control/resource-control.ts'
+import { Restart } from '../control/restart.ts'
+import { Transition } from '../control/transition.ts'
+import type { Config } from '../config/config.ts'
+import { DaemonMode } from './mode.ts'
+import {
+  fencedPatterns,
+  makeAdoption,
+  makeAudit,
+  makeCore,
+  makePolicies,
+  ownTraffic,
+  serversOf,
+} from './parts.ts'
+import { tellAdopted, tellExpiredUse, tellFallbacks, tellHooks } from './news.ts'
+import type { Datapath, DatapathDump } from '../datapath/datapath.ts'
+import { reasonsNotReady } from './not-ready.ts'
+import { isBuilt, loadPosix } from '../native/native.ts'
+import type { Interception } from '../intercept/interception.ts'
+import { interfacesOf, openInterception } from './open-interception.ts'
+import { openRepair } from './open-repair.ts'
+import { DnsProxy } from '../proxy/dns-proxy.ts'
+import type { GivenSockets } from '../proxy/listeners.ts'
+import { systemRandom } from '../proxy/random.ts'
+import { Readiness } from '../proxy/readiness.ts'
+import type { ServerAddress } from '../proxy/server-pool.ts'
+import type { ResourceKeeper } from '../sources/api-resources.ts'
+import { ConfigSources } from '../sources/config-sources.ts'
+import { nodeAddresses } from '../sources/node-addresses.ts'
+import type { Log } from '../telemetry/log.ts'
+
+export interface DaemonOptions {
+  readonly config: Config
+  readonly log: Log
+  readonly datapath: Datapath
+  readonly clock?: Clock
+  /** Settings made at run time before, and where new ones are kept. */
+  readonly auditSettings?: AuditSettings
+  readonly saveAudit?: (settings: AuditSettings) => void
+  /** Resources of the admin API over restarts. */
+  readonly resourceKeeper?: ResourceKeeper
+  /** What outlives the process. Absent: nothing does but what the kernel has. */
+  readonly kept?: KeptState | undefined
+  /** In the place of those of the config. */
+  readonly servers?: readonly ServerAddress[]
+  /** Listening sockets of another network namespace. */
+  readonly sockets?: readonly GivenSockets[]
+  /** Those of our own that were bound before we started. */
+  readonly passed?: readonly GivenSockets[] | undefined
+}
+
+export class Daemon {
+  readonly config: Config
+  readonly clock: Clock
+  readonly datapath: Datapath
+  readonly flows = new FlowRing()
+  readonly servers: readonly ServerAddress[]
+  readonly core: CoreState
+  readonly policies: PolicyControl
+  readonly adoption: AdoptionControl
+  readonly endpoints: EndpointControl
+  readonly resources: ResourceControl
+  readonly transition: Transition
+  readonly housekeeping: Housekeeping
+  readonly restart: Restart
+  /** Absent where the datapath sees to it by itself. */
+  readonly repair: Repair | undefined
+  readonly audit: AuditControl
+  readonly mode: DaemonMode
+  readonly sources: ConfigSources
+  readonly proxy: DnsProxy
+  readonly interception: Interception
+  readonly readiness: Readiness
+  readonly #log: Log
+  readonly #isOutside: boolean
+  readonly #restored: DatapathDump
+  readonly #keeping: Keeping
+  #bound = false
+  #stopped = false
+
+  constructor(options: DaemonOptions) {
+    const { config, datapath, log } = options
+    const clock = options.clock ?? systemClock
+    this.config = config
+    this.clock = clock
+    this.datapath = datapath
+    this.#log = log
+    this.#isOutside = options.sockets !== undefined
+    this.servers = options.servers ?? serversOf(config)
+    this.#restored = datapath.start()
+    const node = nodeAddresses()
+    const keeping = new Keeping(options.kept, config.limits.pairs)
+    this.#keeping = keeping
+    const core = makeCore(config, clock, datapath, this.#restored, node, keeping)
+    this.core = core
+    this.policies = makePolicies(config, core)
+    this.adoption = makeAdoption(config, datapath, node)
+    this.endpoints = new EndpointControl({
+      core,
+      policies: this.policies,
+      restored: this.#restored,
+      nodeAddresses: node,
+      endpointsMax: config.limits.endpoints,
+      onPresent: (endpoint) => this.adoption.adopt(endpoint),
+      saved: keeping.endpoints,
+      onDocument: keeping.onDocument,
+    })
+    keeping.begin(core, () => [
+      ...this.endpoints.documents(),
+      ...policyDocuments(this.sources.policyTexts?.kept),
+    ])
+    this.restart = new Restart({
+      core,
+      restored: this.#restored,
+      parked: keeping.park(core, this.endpoints.registry),
+      graceMs: config.state.restoreGraceMs,
+      endpoints: () => this.#endpointIds(),
+    })
+    core.expiry.onExpiredUse = (pair) => tellExpiredUse(this, log, pair)
+    this.resources = new ResourceControl({ core })
+    this.transition = new Transition(this)
+    this.housekeeping = new Housekeeping({
+      core,
+      transition: this.transition,
+      onEvent: (event) => this.flows.addPacket(clock.wall(), packetFlowOf(this, event)),
+      onHooks: (changed) => this.#onHooks(changed),
+      onFallbacks: (count) => tellFallbacks(log, count),
+      hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
+    })
+    this.repair = openRepair(this, log)
+    this.audit = makeAudit(options)
+    this.mode = new DaemonMode(this, log)
+    this.sources = this.#makeSources(options.resourceKeeper)
+    this.proxy = this.#makeProxy(node, options)
+    const { servers } = this
+    this.interception = openInterception({ config, clock, log, datapath, servers })
+    this.readiness = this.#makeReadiness()
+  }
+
+  #makeSources(resourceKeeper: ResourceKeeper | undefined): ConfigSources {
+    const { config, clock, policies, endpoints, resources, audit, flows } = this
+    const log = this.#log
+    return new ConfigSources({
+      config,
+      clock,
+      log,
+      policies,
+      endpoints,
+      resources,
+      resourceKeeper,
+      policyKeeper: this.#keeping.policyKeeper,
+      audit,
+      flows,
+      onApplied: () => {
+        this.housekeeping.beginTransition()
+        this.#tellOfEndpoints()
+      },
+      onResources: () => this.housekeeping.beginTransition(),
+      onSilence: this.mode.onSilence,
+    })
+  }
+
+  #makeProxy(node: readonly Prefix[], { sockets, passed }: DaemonOptions): DnsProxy {
+    const { config, clock, core, policies, endpoints, flows, servers } = this
+    return new DnsProxy({
+      config,
+      clock,
+      random: systemRandom,
+      core,
+      policies,
+      registry: endpoints.registry,
+      flows,
+      servers,
+      hasIpv6: node.some(({ family }) => family === 6),
+      interfaces: isBuilt('posix') ? loadPosix() : undefined,
+      isNodeAudited: () => this.mode.now !== 'enforce',
+      isClosed: () => this.mode.isSilentFor('deny'),
+      sockets,
+      passed,
+    })
+  }
+
+  #makeReadiness(): Readiness {
+    return new Readiness({
+      clock: this.clock,
+      pool: this.proxy.upstream.pool,
+      probes: this.proxy.upstream.probes,
+      timeoutMs: this.config.upstreams.timeoutMs,
+      onSilent: ({ address, port }) =>
+        this.#log.limited('upstream', { server: address, port }, 'upstream does not answer'),
+    })
+  }
+
+  /** What keeps the daemon from being ready; empty when it is. */
+  get notReady(): readonly string[] {
+    const bound = this.#bound ? [] : ['listeners are not bound']
+    return [...bound, ...reasonsNotReady(this)]
+  }
+
+  /** Everything up, in the order that never lets a packet or an answer through too early. */
+  async start(): Promise<void> {
+    this.sources.load()
+    this.mode.start(this.#restored.mode)
+    // What the proxy sends from another network namespace passes no fence.
+    if (!this.#isOutside) this.datapath.setOwnTraffic?.(ownTraffic(this.config, this.servers))
+    await this.proxy.start()
+    this.#bound = true
+    this.datapath.setListeners(this.proxy.listeners.entries)
+    this.sources.apply()
+    // Whoever comes from now on is judged from its first packet.
+    this.adoption.end()
+    tellAdopted(this.#log, this.adoption, this.config.datapath)
+    await this.transition.finished()
+    this.#tellHooks(this.#endpointIds())
+    this.datapath.fence(fencedPatterns(this.config))
+    await this.interception.start(interfacesOf(this.endpoints.registry))
+    this.housekeeping.start()
+    this.restart.start()
+    this.repair?.start()
+    this.sources.start()
+    this.readiness.start()
+  }
+
+  /**
+   * Down in reverse, once; what the kernel enforces stays in force. `goesOn`: another daemon goes on, interception stays as it
+   * is and the proxy is stopped by whoever handed it out.
+   */
+  stop(goesOn = false): void {
+    if (this.#stopped) return
+    this.#stopped = true
+    this.readiness.stop()
+    this.sources.stop()
+    this.restart.stop()
+    this.repair?.stop()
+    this.housekeeping.stop()
+    if (goesOn) {
+      this.interception.release()
+    } else {
+      void this.interception.stop()
+      this.proxy.stop()
+    }
+    this.#keeping.finish()
+    this.datapath.stop({ leaveEnforcing: true })
+  }
+
+  #endpointIds(): Set<EndpointId> {
+    return new Set([...this.endpoints.registry].map(({ id }) => id))
+  }
+
+  /** Hooks came or went: whoever comes after another workload begins anew. */
+  #onHooks(changed: readonly number[]): void {
+    this.#tellHooks(changed)
+    let begunAnew = false
+    for (const id of changed) {
+      const endpoint = this.endpoints.registry.byNumber(id)
+      if (endpoint !== undefined) begunAnew = this.endpoints.followHook(endpoint) || begunAnew
+    }
+    if (begunAnew) this.housekeeping.beginTransition()
+    this.#tellOfEndpoints()
+  }
+
+  /** Endpoints or their hooks changed. */
+  #tellOfEndpoints(): void {
+    this.proxy.endpointsChanged()
+    this.interception.interfacesChanged(interfacesOf(this.endpoints.registry))
+  }
+
+  #tellHooks(endpoints: Iterable<number>): void {
+    tellHooks(this.#log, this.datapath, this.endpoints.registry, endpoints)
+  }
+}

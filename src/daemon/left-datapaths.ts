@@ -1,0 +1,89 @@
+// What a datapath of another kind, or with other pins, left in force. No daemon would tell it of new names, so it goes on
+// dropping what policy allows by now: none starts beside it, and `namegate datapath detach` takes it away with the rest. The
+// note of the pins says what the daemon of this config file had; the usual pin path and the table of this network
+// namespace are nobody else's when no daemon has their lock.
+
+import { existsSync } from 'node:fs'
+import type { Config } from '../config/config.ts'
+import { UnavailableError } from '../core/errors.ts'
+import { pinDirectory } from '../datapath/ebpf/bpffs.ts'
+import { detachAll } from '../datapath/ebpf/pins.ts'
+import { hasTable, removeTable } from '../datapath/nftables/remove.ts'
+import { takeLock } from '../native/lock.ts'
+import { isBuilt, loadBpf, loadNetlink, loadPosix } from '../native/native.ts'
+import { hasPins, notedPinPath } from './noted-pins.ts'
+import { pinLockFile, tableLockFile } from '../state/lock.ts'
+
+export type LeftDatapath =
+  { readonly kind: 'ebpf'; readonly pinPath: string } | { readonly kind: 'nftables' }
+
+const USUAL_PIN_PATH = '/sys/fs/bpf/namegate'
+
+/** `takesOver`: the daemon that has the lock of the table is the one before. */
+export function leftDatapaths(
+  { file, datapath }: Pick<Config, 'file' | 'datapath'>,
+  takesOver = false,
+): readonly LeftDatapath[] {
+  const left: LeftDatapath[] = []
+  const own = datapath.kind === 'ebpf' ? datapath.pinPath : undefined
+  const noted = notedPinPath(file)
+  if (noted !== undefined && noted !== own) left.push({ kind: 'ebpf', pinPath: noted })
+  if (own === undefined && noted !== USUAL_PIN_PATH && hasPins(USUAL_PIN_PATH)) {
+    if (isFree(pinLockFile(USUAL_PIN_PATH))) left.push({ kind: 'ebpf', pinPath: USUAL_PIN_PATH })
+  }
+  if (datapath.kind !== 'nftables' && isTableThere()) {
+    if (takesOver || isFree(tableLockFile())) left.push({ kind: 'nftables' })
+  }
+  return left
+}
+
+/** Throws UnavailableError with the way out when something is left. */
+export function refuseLeft(config: Pick<Config, 'file' | 'datapath'>, takesOver: boolean): void {
+  const [left] = leftDatapaths(config, takesOver)
+  if (left === undefined) return
+  const where = left.kind === 'ebpf' ? ` in ${left.pinPath}` : ' in this network namespace'
+  const wanted = `Cannot start with datapath.kind ${config.datapath.kind}`
+  const remedy = `take it away with namegate datapath detach --config ${config.file}`
+  throw new UnavailableError(`${wanted}: what ${left.kind} left${where} still enforces: ${remedy}`)
+}
+
+/** What is there to take away: that of the configured kind, and what another one left. */
+export function enforcing(config: Pick<Config, 'file' | 'datapath'>): readonly LeftDatapath[] {
+  const { datapath } = config
+  const left = leftDatapaths(config)
+  if (datapath.kind === 'nftables') return isTableThere() ? [{ kind: 'nftables' }, ...left] : left
+  const hasOwn = datapath.kind === 'ebpf' && existsSync(pinDirectory(datapath.pinPath))
+  return hasOwn ? [datapath, ...left] : left
+}
+
+/** Takes one away that is there, if its daemon did not; what it was, in words. */
+export function takeAway(left: LeftDatapath): string {
+  if (left.kind === 'nftables') {
+    removeTable(loadNetlink())
+    return 'the nftables table'
+  }
+  detachAll(loadBpf(), left.pinPath)
+  return `eBPF programs and the pins in ${left.pinPath}`
+}
+
+function isTableThere(): boolean {
+  try {
+    return isBuilt('nftables') && hasTable(loadNetlink())
+  } catch {
+    // Without the privilege to look there is none to have left one.
+    return false
+  }
+}
+
+/** Whether no daemon holds a lock. */
+function isFree(lock: string): boolean {
+  if (!existsSync(lock)) return true
+  try {
+    const result = takeLock(loadPosix(), lock, process.pid)
+    if (result.kind === 'held') result.release()
+    return result.kind === 'held'
+  } catch {
+    // It is not ours to say.
+    return false
+  }
+}

@@ -1,0 +1,34 @@
+// What keeps the daemon from being ready, in words that say what to do where there is something to do.
+
+import type { Daemon } from './daemon.ts'
+import { describeInterception } from '../intercept/describe.ts'
+
+export type ReadinessSources = Pick<
+  Daemon,
+  'core' | 'policies' | 'sources' | 'readiness' | 'interception' | 'datapath'
+>
+
+/** Empty when it is ready, listeners apart. */
+export function reasonsNotReady(daemon: ReadinessSources): readonly string[] {
+  const reasons: string[] = []
+  const { refused, watch } = daemon.core.committer
+  if (!daemon.policies.loaded) reasons.push('policy is not loaded')
+  if (daemon.sources.isRefused) {
+    reasons.push('the configuration passes a bound, the one before stays in force')
+  }
+  if (!daemon.readiness.anyAnswered) reasons.push('no upstream has answered yet')
+  const { interception } = daemon
+  if (interception.state.kind === 'failed') {
+    reasons.push(`interception: ${describeInterception(interception)}`)
+  }
+  const gone = daemon.datapath.missingPins?.() ?? []
+  if (gone.length > 0) {
+    const what = `pinned maps are gone (${gone.join(', ')})`
+    reasons.push(`${what}: enforcement goes on until the daemon ends: restart it`)
+  }
+  if (refused > 0) reasons.push(`the datapath refuses ${refused} entries`)
+  if (watch.isStalled) {
+    reasons.push('the datapath is stalled: a commit takes longer than a second')
+  }
+  return reasons
+}

@@ -1,0 +1,19 @@
+// Where the last eBPF daemon of a config file had its pins, whatever the file says by now. Light, because break glass asks.
+
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pinDirectory } from '../datapath/ebpf/bpffs.ts'
+import { readNotedPins } from '../state/pin-note.ts'
+
+/** Undefined when none was noted, or they are gone, or have another layout, which the next eBPF daemon looks after. */
+export function notedPinPath(file: string): string | undefined {
+  const folder = readNotedPins(file)
+  const pinPath = folder === undefined ? undefined : dirname(folder)
+  if (pinPath === undefined || pinDirectory(pinPath) !== folder) return undefined
+  return hasPins(pinPath) ? pinPath : undefined
+}
+
+/** Whether endpoints are enforced by what is pinned there. */
+export function hasPins(pinPath: string): boolean {
+  return existsSync(join(pinDirectory(pinPath), 'ng_endpoints'))
+}

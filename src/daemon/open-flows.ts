@@ -1,0 +1,80 @@
+// What keeps the daemon's flows, as the config wants it: outputs, and the keeper that feeds them. Wiring only.
+
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../config/config.ts'
+import type { FlowRing } from '../control/flow-ring.ts'
+import type { Clock } from '../core/clock.ts'
+import { UnavailableError } from '../core/errors.ts'
+import { FlowFiles } from '../flows/flow-files.ts'
+import { FLOW_FOLDER, readFlowFolder } from '../flows/flow-folder.ts'
+import { FlowKeeper } from '../flows/flow-keeper.ts'
+import type { FlowOutput } from '../flows/flow-output.ts'
+import { StreamOutput } from '../flows/stream-output.ts'
+import { SyslogOutput } from '../flows/syslog-output.ts'
+import { isBuilt } from '../native/native.ts'
+import type { Log } from '../telemetry/log.ts'
+
+const SYSLOG_NEEDS = 'Cannot send flows to syslog: the native part is not built: run npm run build'
+
+export interface KeptFlowsOptions {
+  readonly config: Config
+  readonly ring: FlowRing
+  readonly clock: Clock
+  readonly log: Log
+  /** Members of the JSON object of a flow of the ring, without braces. */
+  readonly describe: (number: number) => string
+}
+
+export class KeptFlows {
+  readonly keeper: FlowKeeper
+  /** Undefined where none are kept on disk. */
+  readonly files: FlowFiles | undefined
+  readonly #folder: string
+
+  constructor({ config, ring, clock, log, describe }: KeptFlowsOptions) {
+    const { keepMs, maxOctets, outputs } = config.flows
+    const folder = join(config.state.directory, FLOW_FOLDER)
+    this.#folder = folder
+    const made = outputs.map((name): FlowOutput => {
+      switch (name) {
+        case 'file':
+          return new FlowFiles({ folder, clock, log, keepMs, maxOctets })
+        case 'stdout':
+          return new StreamOutput(process.stdout, clock, log)
+        case 'syslog':
+          if (!isBuilt('posix')) throw new UnavailableError(SYSLOG_NEEDS)
+          return new SyslogOutput(log)
+      }
+    })
+    this.files = made.find((output) => output instanceof FlowFiles)
+    this.keeper = new FlowKeeper({ ring, clock, outputs: made, node: hostname(), describe })
+  }
+
+  /** Lines of all that is kept on disk, the latest included. */
+  async *read(): AsyncIterable<string> {
+    await this.keeper.flush()
+    await this.files?.settled()
+    yield* readFlowFolder(this.#folder)
+  }
+
+  get remembered(): number {
+    return this.keeper.tally.size
+  }
+
+  get lost(): number {
+    return this.keeper.lost
+  }
+
+  get failed(): number {
+    return this.files?.counters.failed ?? 0
+  }
+
+  lines(): Iterable<readonly [string, number]> {
+    return this.keeper.taken
+  }
+
+  refused(): Iterable<readonly [string, number]> {
+    return this.keeper.refused
+  }
+}

@@ -1,0 +1,107 @@
+// Interception put together from the config, for the daemon and for `namegate intercept`: the plan, the tools, the
+// lock, and where the datapath's flags are. What the two share is here, so that both make the same rules.
+
+import { existsSync, readFileSync } from 'node:fs'
+import type { Config, PlacedPath } from '../config/config.ts'
+import type { Clock } from '../core/clock.ts'
+import { TCP, UDP } from '../core/protocol.ts'
+import type { Datapath } from '../datapath/datapath.ts'
+import { clearIntercepted, readIntercepted, setIntercepted } from '../datapath/ebpf/intercepted.ts'
+import type { EndpointHook } from '../endpoints/registry.ts'
+import { Interception } from '../intercept/interception.ts'
+import { withInterceptLock } from '../intercept/lock.ts'
+import { NO_NEWS, openNews } from '../intercept/news.ts'
+import { DNS_PORT, makePlan, type InterceptPlan, type PlanOptions } from '../intercept/plan.ts'
+import { Rules, type InterceptFlags } from '../intercept/rules.ts'
+import { runTool } from '../intercept/tools.ts'
+import { openConntrack } from '../native/conntrack.ts'
+import { loadBpf, loadPosix } from '../native/native.ts'
+import { readEndpointFiles } from '../sources/read-endpoint-files.ts'
+import type { Log } from '../telemetry/log.ts'
+
+export interface DaemonInterception {
+  readonly config: Config
+  readonly clock: Clock
+  readonly log: Log
+  readonly datapath: Datapath
+  readonly servers: PlanOptions['servers']
+}
+
+/** What the daemon starts and stops. Loads nothing native when no listener is transparent. */
+export function openInterception(options: DaemonInterception): Interception {
+  const { config, clock, log, datapath, servers } = options
+  const plan = planOf(config, servers, process.geteuid?.() ?? 0)
+  const flags: InterceptFlags = {
+    read: () => datapath.intercepted(),
+    set: (interfaces) => datapath.setIntercepted(interfaces),
+  }
+  const pause = async (ms: number): Promise<void> =>
+    await new Promise<void>((done) => clock.after(ms, done))
+  return new Interception({
+    plan,
+    onStart: config.intercept.onStart,
+    onExit: config.intercept.onExit,
+    rules: makeRules(flags),
+    alone: async (work) => await withInterceptLock(loadPosix(), pause, work),
+    news: plan === undefined ? NO_NEWS : openNews(plan),
+    clock,
+    log,
+  })
+}
+
+/** The plan of a config; undefined when no listener has a transparent mode. */
+export function planOf(
+  config: Config,
+  servers: PlanOptions['servers'],
+  uid: number,
+): InterceptPlan | undefined {
+  return makePlan({ config, servers, uid, hasIpv6: hasIpv6() })
+}
+
+export function makeRules(flags: InterceptFlags): Rules {
+  return new Rules({ run: runTool, flags, forgetFlows })
+}
+
+/** Flags in the pins, daemon or not; where nothing is pinned no program bars the way. */
+export function pinnedFlags(pinPath: string | undefined): InterceptFlags {
+  if (pinPath === undefined) return { read: () => [], set: () => undefined }
+  const bpf = loadBpf()
+  return {
+    read: () => readIntercepted(bpf, pinPath) ?? [],
+    set: (interfaces) =>
+      interfaces.length === 0
+        ? clearIntercepted(bpf, pinPath)
+        : setIntercepted(bpf, pinPath, interfaces),
+  }
+}
+
+/** Interfaces where endpoints' packets come in to this host. */
+export function interfacesOf(
+  endpoints: Iterable<{ readonly hook: EndpointHook }>,
+): readonly string[] {
+  const names = [...endpoints].flatMap(({ hook }) =>
+    hook.kind === 'interface' && hook.side === 'ingress' ? [hook.name] : [],
+  )
+  return [...new Set(names)]
+}
+
+/** The same from the endpoints files, without a daemon. */
+export function configuredInterfaces(files: readonly PlacedPath[]): readonly string[] {
+  return interfacesOf(readEndpointFiles(files))
+}
+
+function forgetFlows(): number {
+  const opened = openConntrack()
+  if (opened.kind === 'absent') return opened.errno
+  try {
+    return opened.table.flushPort(DNS_PORT, [UDP, TCP], [4, 6])
+  } finally {
+    opened.table.close()
+  }
+}
+
+/** Whether this network namespace can deliver IPv6 to itself, which is what TPROXY needs. */
+function hasIpv6(): boolean {
+  const setting = '/proc/sys/net/ipv6/conf/lo/disable_ipv6'
+  return existsSync(setting) && readFileSync(setting, 'utf8').trim() === '0'
+}

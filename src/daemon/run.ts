@@ -1,0 +1,131 @@
+// The daemon as a process: signals, its supervisor, and its end. Resolves with the exit code when the daemon has
+// ended. SIGTERM and SIGINT stop it when what is in flight is answered, or at once when they come again; the kernel goes
+// on enforcing. SIGHUP reads files again.
+
+import type { Config } from '../config/config.ts'
+import { stayAlive, systemClock } from '../core/clock.ts'
+import type { Daemon } from './daemon.ts'
+import { DaemonProcess } from './process.ts'
+import { pinDirectory } from '../datapath/ebpf/bpffs.ts'
+import { detachAll } from '../datapath/ebpf/pins.ts'
+import { removeTable } from '../datapath/nftables/remove.ts'
+import type { End } from './ending.ts'
+import { refuseLeft } from './left-datapaths.ts'
+import { loadBpf, loadNetlink } from '../native/native.ts'
+import type { PassedSocket } from '../native/passed-socket.ts'
+import { matchSockets } from '../proxy/passed-sockets.ts'
+import { notePins } from '../state/pin-note.ts'
+import type { Supervisor } from '../systemd/notify.ts'
+import type { Log } from '../telemetry/log.ts'
+import { VERSION } from '../version.ts'
+
+const OK = 0
+/** Time for the answer to whoever asked for the end. */
+const ANSWER_MS = 100
+
+export interface RunOptions {
+  readonly config: Config
+  readonly log: Log
+  /** Sockets that were bound before we started. */
+  readonly passed?: readonly PassedSocket[]
+  /** Who wants to hear of us. */
+  readonly supervisor?: Supervisor | undefined
+  /** Goes on with what the running daemon has. */
+  readonly takesOver?: boolean
+}
+
+/**
+ * Runs until it is told to stop. Throws InvalidInputError or UnavailableError when it cannot start, as beside a datapath of
+ * another kind that still enforces.
+ */
+export async function runDaemon(options: RunOptions): Promise<number> {
+  const { config, log, passed = [], supervisor, takesOver = false } = options
+  refuseLeft(config, takesOver)
+  const service = new DaemonProcess({
+    config,
+    log,
+    makeDetach: (daemon) => makeDetach(config, daemon, log, () => service.ending.end('detached')),
+    passed: passed.length > 0 ? matchSockets(passed, config.listeners) : undefined,
+    supervisor,
+  })
+  let end: End = 'detached'
+  // Also when nothing but a timer is waited for, as at the end, when all sockets are closed.
+  const alive = stayAlive()
+  try {
+    // Before anything is open to others: a signal that comes while it starts is taken, too.
+    listenToSignals(service, log)
+    await (takesOver ? service.takeOver() : service.start())
+    noteDatapath(config, log)
+    if (service.daemon !== undefined) announce(service.daemon, log)
+    end = await service.ending.asked
+  } finally {
+    await service.stop(end === 'stop')
+    alive.cancel()
+  }
+  return OK
+}
+
+/** Without the note break glass still works, only slower. */
+function noteDatapath({ file, datapath }: Config, log: Log): void {
+  if (datapath.kind !== 'ebpf') return
+  try {
+    notePins(file, pinDirectory(datapath.pinPath))
+  } catch (error) {
+    log.warn({ error: String(error) }, 'pins are not noted for a quick datapath mode')
+  }
+}
+
+function makeDetach(
+  { datapath }: Config,
+  daemon: Daemon,
+  log: Log,
+  end: () => void,
+): (() => void) | undefined {
+  if (datapath.kind === 'memory') return undefined
+  const path = datapath.kind === 'ebpf' ? datapath.pinPath : undefined
+  return () => {
+    log.warn({ path }, 'all enforcement is taken away, as asked; ending')
+    daemon.stop()
+    if (path === undefined) removeTable(loadNetlink())
+    else detachAll(loadBpf(), path)
+    systemClock.after(ANSWER_MS, end)
+  }
+}
+
+function announce(daemon: Daemon, log: Log): void {
+  log.info(
+    {
+      version: VERSION,
+      pid: process.pid,
+      datapath: daemon.datapath.kind,
+      mode: daemon.mode.now,
+      addresses: daemon.proxy.listeners.texts,
+      endpoints: [...daemon.endpoints.registry].map(({ name }) => name),
+    },
+    'namegate serves',
+  )
+  const { datagrams, streams } = daemon.proxy
+  if (!datagrams.native || !streams.native) {
+    log.warn(
+      { reason: 'not built: apt-get install gcc libc6-dev libuv1-dev, then npm run build' },
+      'no native sockets: slower, and explicit mode only',
+    )
+  }
+}
+
+function listenToSignals(service: DaemonProcess, log: Log): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (!service.ending.end('stop')) return
+      const { daemon } = service
+      log.info(
+        { signal, datapath: daemon?.datapath.kind, mode: daemon?.mode.now },
+        'stopping; what the kernel enforces stays in force',
+      )
+    })
+  }
+  process.on('SIGHUP', () => {
+    log.info({ signal: 'SIGHUP' }, 'reading configuration files again')
+    service.reload()
+  })
+}

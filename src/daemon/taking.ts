@@ -1,0 +1,131 @@
+// The successor's side of a take-over (docs/decisions/0019): asks the running daemon for everything it has of its
+// clients, starts over the same state and the same kernel while nobody else writes, and goes on at its word. Until then
+// nothing is read, so a start that fails costs time and loses nothing: the other one goes on.
+
+import type { Clock } from '../core/clock.ts'
+import { UnavailableError } from '../core/errors.ts'
+import { formatAddress } from '../core/ip.ts'
+import type { Config } from '../config/config.ts'
+import { Channel, type Message } from '../handover/channel.ts'
+import { knock } from '../handover/door.ts'
+import {
+  decodeGiven,
+  decodeQueries,
+  decodeText,
+  DONE,
+  encodeText,
+  GIVEN,
+  GO,
+  HELLO,
+  PROTOCOL,
+  QUERIES,
+  READY,
+  READY_MAX_MS,
+  REFUSED,
+  type Given,
+  type Hello,
+} from '../handover/wire.ts'
+import { loadPosix } from '../native/native.ts'
+import type { HandedQuery } from '../proxy/handed.ts'
+import { VERSION } from '../version.ts'
+
+const NOTHING = Uint8Array.of(0)
+
+export class Taking {
+  readonly #channel: Channel
+  readonly #clock: Clock
+  #given: Given | undefined
+  #mayGo = false
+  #fault = ''
+  #isDone = false
+  #wake: () => void = () => undefined
+  #onQuery: ((handed: HandedQuery) => void) | undefined
+  /** Queries that came before there was anybody for them. */
+  #early: HandedQuery[] = []
+
+  /** Throws UnavailableError when there is nobody to take over from. */
+  constructor(config: Config, clock: Clock) {
+    const descriptor = knock(config.admin.socket)
+    this.#clock = clock
+    this.#channel = new Channel({
+      posix: loadPosix(),
+      clock,
+      descriptor,
+      onMessage: (message) => this.#take(message),
+      onEnd: (reason) => this.#fail(reason),
+    })
+    const hello: Hello = { protocol: PROTOCOL, version: VERSION, listeners: placesOf(config) }
+    this.#channel.send(HELLO, encodeText(hello))
+  }
+
+  /** What the other one had; rejects with UnavailableError when it keeps it. */
+  async given(): Promise<Given> {
+    await this.#until(() => this.#given !== undefined)
+    if (this.#given === undefined) throw new UnavailableError(`Cannot take over: ${this.#fault}`)
+    return this.#given
+  }
+
+  /** All is ready; resolves when it is ours, and rejects with UnavailableError when the other one goes on. */
+  async go(): Promise<void> {
+    this.#channel.send(READY, NOTHING)
+    await this.#until(() => this.#mayGo)
+    if (!this.#mayGo) throw new UnavailableError(`Cannot take over: ${this.#fault}`)
+  }
+
+  /** Queries that the other one still waits for, each as it ends. */
+  hear(onQuery: (handed: HandedQuery) => void): void {
+    this.#onQuery = onQuery
+    for (const handed of this.#early.splice(0)) onQuery(handed)
+  }
+
+  async #until(isSo: () => boolean): Promise<void> {
+    // The other one answers within its own bounds; a dead one is noticed at once.
+    const timer = this.#clock.after(READY_MAX_MS, () => this.#fail(this.#silence()))
+    while (!isSo() && this.#fault === '') {
+      await new Promise<void>((resolve) => (this.#wake = resolve))
+    }
+    timer.cancel()
+  }
+
+  #silence(): string {
+    const { peer } = this.#channel
+    const [who, end] = peer === 0 ? ['', 'kill it'] : [` (pid ${peer})`, `kill -KILL ${peer}`]
+    const time = `${READY_MAX_MS / 1000} s`
+    return `the running daemon${who} does not answer in ${time}: ${end}, then start without --take-over`
+  }
+
+  #take({ kind, octets, descriptors }: Message): void {
+    if (kind === GIVEN) this.#given = decodeGiven(octets, descriptors)
+    else if (kind === GO) this.#mayGo = true
+    else if (kind === REFUSED) this.#fail(reasonIn(octets))
+    else if (kind === DONE) this.#isDone = true
+    else if (kind === QUERIES) {
+      for (const handed of decodeQueries(octets)) {
+        if (this.#onQuery === undefined) this.#early.push(handed)
+        else this.#onQuery(handed)
+      }
+    }
+    if (this.#isDone) this.#channel.close()
+    this.#wake()
+  }
+
+  #fail(reason: string): void {
+    if (this.#fault === '') this.#fault = reason
+    this.#wake()
+  }
+}
+
+function reasonIn(octets: Uint8Array): string {
+  const value = decodeText(octets)
+  const isText = typeof value === 'object' && value !== null && 'reason' in value
+  return isText ? String(value.reason) : 'it says no'
+}
+
+/** `4 127.0.0.1 53 explicit`; port 0: whichever. */
+export function placesOf({ listeners }: Config): readonly string[] {
+  return listeners.flatMap(({ address, port, mode }) =>
+    address === undefined
+      ? [`4 0.0.0.0 ${port} ${mode}`, `6 :: ${port} ${mode}`]
+      : [`${address.family} ${formatAddress(address.family, address.octets)} ${port} ${mode}`],
+  )
+}
