@@ -2,6 +2,7 @@
 // with the glass broken. Every line of output is what the tool printed.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Output } from '../test/support/lab-process.ts'
 import { DNS_4, podLab, type PodLab } from '../test/support/lab-pod.ts'
 import { Namegate } from './namegate.ts'
 import { tellNames } from './names-story.ts'
@@ -9,6 +10,8 @@ import { PodShell } from './pod-shell.ts'
 import type { Story } from './story.ts'
 import { Workspace } from './workspace.ts'
 import { SHOP, STRANGER, ZONES, DENIED_NAME } from './world.ts'
+
+const FLOWS_MS = 5000
 
 interface Scene {
   readonly story: Story
@@ -109,8 +112,7 @@ async function tellAudit(scene: Scene): Promise<void> {
   await namegate.run('audit', 'on', '--endpoint', 'shop')
   story.command('node$ namegate audit on --endpoint shop', '')
   const passed = await visit(scene, STRANGER)
-  await sleep(200)
-  const flows = await namegate.run('flows', '--verdict', 'audit')
+  const flows = await flowsTo(namegate, STRANGER)
   story.command('node$ namegate flows --verdict audit', shorten(flows.stdout + flows.stderr, 2))
   const reported = flows.stdout.includes(STRANGER)
   await namegate.run('audit', 'off', '--endpoint', 'shop')
@@ -120,6 +122,16 @@ async function tellAudit(scene: Scene): Promise<void> {
     passed && reported && !passedAfter,
     'passed and reported while on, dropped again after',
   )
+}
+
+/** What is audited, once it shows: a quiet daemon looks at the kernel's events once a second. */
+async function flowsTo(namegate: Namegate, address: string): Promise<Output> {
+  const until = performance.now() + FLOWS_MS
+  for (;;) {
+    const flows = await namegate.run('flows', '--verdict', 'audit')
+    if (flows.stdout.includes(address) || performance.now() > until) return flows
+    await sleep(100)
+  }
 }
 
 function shorten(text: string, lines: number): string {
