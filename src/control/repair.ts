@@ -7,7 +7,7 @@
 import type { Timer } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
 import type { Changes, EndpointEntry, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
-import type { FixtureDifference } from '../datapath/fixture.ts'
+import type { FixtureDifference, FixtureScope } from '../datapath/fixture.ts'
 import { PrefixBatch } from '../datapath/prefix-batch.ts'
 import {
   differenceText,
@@ -117,7 +117,7 @@ export class Repair {
     this.#again()
   }
 
-  #mendFixtures(which: 'touched' | 'all'): void {
+  #mendFixtures(which: FixtureScope): void {
     const found = [...(this.#to.core.datapath.fixtures?.(which) ?? [])]
     for (const { mend } of found) mend()
     this.#tell(found)

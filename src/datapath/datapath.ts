@@ -20,7 +20,7 @@
 import type { EndpointId, Generation, Identity, RuleId } from '../core/ids.ts'
 import type { Family, Prefix } from '../core/ip.ts'
 import type { AdoptedFlow, Adoption } from './adoption.ts'
-import type { FixtureDifference } from './fixture.ts'
+import type { FixtureDifference, FixtureScope } from './fixture.ts'
 import type { InterceptedInterface } from './interception.ts'
 import type { OwnTraffic } from './own-traffic.ts'
 import type { PrefixBatch } from './prefix-batch.ts'
@@ -225,7 +225,7 @@ export interface Datapath {
   rewrite?(endpoint: EndpointEntry, held: readonly Prefix[]): void
   /** What stands beside the entries and is not as this process made it; `touched`: what `onTouched` was about, and quick. Absent
    *  where nobody else reaches it, or the adapter sees to it by itself. */
-  fixtures?(which: 'touched' | 'all'): Iterable<FixtureDifference>
+  fixtures?(which: FixtureScope): Iterable<FixtureDifference>
   /** Calls `listener` from `refresh` when programs may have been taken off their hooks. One listener, set once. */
   onTouched?(listener: () => void): void
   /** What the next process would not find: enforcement goes on without it as long as this one does. */

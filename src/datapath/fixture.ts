@@ -1,6 +1,9 @@
 // What enforces beside the entries that commits write, and stands as long as the datapath does: programs at their hooks,
 // own listeners, limits. Somebody else may take it away; this is what is found then.
 
+/** Programs at interfaces of which the kernel had news, or everything. */
+export type FixtureScope = 'touched' | 'all'
+
 export interface FixtureDifference {
   /** The kernel's map, or `tc`, `cgroup`, `netfilter` for programs. */
   readonly map: FixtureMap

@@ -24,7 +24,7 @@ import {
   type PeerScan,
 } from '../datapath.ts'
 import type { AdoptedFlow, Adoption } from '../adoption.ts'
-import type { FixtureDifference } from '../fixture.ts'
+import type { FixtureDifference, FixtureScope } from '../fixture.ts'
 import type { InterceptedInterface } from '../interception.ts'
 import { pinDirectory } from './bpffs.ts'
 import { readCounters } from './counters.ts'
@@ -185,7 +185,7 @@ export class EbpfDatapath implements Datapath {
     this.#on().hooks.rewrite(endpoint, held)
   }
 
-  *fixtures(which: 'touched' | 'all'): Iterable<FixtureDifference> {
+  *fixtures(which: FixtureScope): Iterable<FixtureDifference> {
     yield* new Fixtures(this.#options, this.#on()).differences(which, this.#listeners)
   }
 

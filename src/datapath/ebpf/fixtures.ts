@@ -6,7 +6,7 @@
 
 import { formatAddress } from '../../core/ip.ts'
 import type { ListenerEntry } from '../datapath.ts'
-import type { FixtureDifference, FixtureMap } from '../fixture.ts'
+import type { FixtureDifference, FixtureMap, FixtureScope } from '../fixture.ts'
 import { carriesCgroup, carriesInterface } from './attach.ts'
 import { keyOf, keyText, type KernelMap } from './kernel-map.ts'
 import {
@@ -23,9 +23,6 @@ import { isBeingDetached } from './pins.ts'
 import type { Placed } from './placed.ts'
 import type { EbpfOptions, Running } from './running.ts'
 
-/** Interfaces of which the kernel had news, or everything. */
-export type Which = 'touched' | 'all'
-
 const PROGRAMS = 'the programs'
 
 export class Fixtures {
@@ -38,7 +35,7 @@ export class Fixtures {
   }
 
   *differences(
-    which: Which,
+    which: FixtureScope,
     listeners: readonly ListenerEntry[],
   ): Generator<FixtureDifference, void> {
     const touched = new Set(this.#running.hooks.touched)
