@@ -65,9 +65,9 @@ class Site {
     return new RunningDaemon(child, this.folder.in('admin.sock'))
   }
 
-  falseSuccessor(): LabProcess {
+  falseSuccessor(...then: readonly string[]): LabProcess {
     const script = fileURLToPath(new URL('../support/false-successor.ts', import.meta.url))
-    const args = ['--import', 'tsx', script, this.folder.path]
+    const args = ['--import', 'tsx', script, this.folder.path, ...then]
     const child = new LabProcess(process.execPath, args)
     this.later(async () => await child.stop())
     return child
@@ -175,6 +175,15 @@ describe('run --take-over', { skip }, () => {
       }
       daemon.process.kill('SIGTERM')
       assert.equal((await daemon.process.ended(8000))?.code, 0)
+    })
+  })
+
+  test('shuts the way in before the successor opens its own', async () => {
+    await withSite(async (site) => {
+      const first = await site.serve()
+      const successor = site.falseSuccessor('go')
+      await successor.untilOutput(/told to go on, the way in is shut/, 60_000)
+      assert.equal((await first.process.ended(8000))?.code, 0)
     })
   })
 
