@@ -98,8 +98,9 @@ export class Giving {
     // One that gave us up meanwhile must not be told to go on.
     if (!this.#isReady || this.#ended !== '') return await this.#takeBack(handed)
     this.#isGone = true
-    this.#channel.send(GO, NOTHING)
+    // Before the word: from then on the way in is the successor's.
     this.#to.onGone(this.#channel.peer)
+    this.#channel.send(GO, NOTHING)
     closeAll(handed)
     for (const query of this.#kept.splice(0)) this.#query(query)
     await this.#passOn(services)

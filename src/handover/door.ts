@@ -25,7 +25,7 @@ export class Door {
     const posix = loadPosix()
     this.#posix = posix
     this.#path = path
-    // Whoever had it before us is dead, or we would not have our locks.
+    // Whoever had it before us is dead or has shut it, or we would not have our locks.
     rmSync(path, { force: true })
     this.#fd = posix.localListen(path)
     if (this.#fd < 0) throw new UnavailableError(`${path}: ${errnoName(this.#fd)}`)
