@@ -36,6 +36,7 @@ const SIDEWAYS: readonly string[] = [
   'sources -> config', // sources read files as config reads them
   'sources -> endpoints', // and parse endpoints files
   'handover -> proxy', // it carries what the proxy has of its clients
+  'handover -> admin', // the way in of a successor stands beside the admin socket, and is made anew like it
   'sandbox -> intercept', // nft(8) and ip(8) are run alike
   'sandbox -> datapath', // its rules are encoded as the nftables adapter encodes its own
 ]

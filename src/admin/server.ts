@@ -1,20 +1,16 @@
 // The admin API over HTTP on a UNIX socket: the state of the daemon, flows, and the few settings that can be
 // changed at run time. One request never holds the event loop (json-stream.ts), and a fault of one ends that
-// request alone. A socket file that somebody removed, as cleaners of temporary folders do, is made anew.
+// request alone. A socket file that somebody removed is made anew.
 
-import { lstatSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { writeFlows } from './flow-stream.ts'
-import type { Timer } from '../core/clock.ts'
-import { systemCodeOf } from '../core/errors.ts'
 import { SliceWriter, writeRows } from './json-stream.ts'
 import { listenOnSocket } from './listen.ts'
 import { route, type Answer } from './routes.ts'
+import { StandingSocket, type OnRemoved } from './standing-socket.ts'
 import type { AdminState } from './state.ts'
 
 const CONNECTIONS_MAX = 64
-/** Between two looks whether the socket's file is there. */
-const LOOK_MS = 1000
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 export interface AdminServerOptions {
@@ -22,15 +18,13 @@ export interface AdminServerOptions {
   readonly socket: string
   /** A bug met while answering; the daemon goes on. */
   readonly onError: (error: unknown) => void
-  /** The socket's file was gone; it is there again, unless there is a reason why not. Told again as long as it is gone. */
-  readonly onRemoved?: (reason: string | undefined) => void
+  readonly onRemoved?: OnRemoved
 }
 
 export class AdminServer {
   readonly #options: AdminServerOptions
   readonly #server: Server
-  #looks: Timer | undefined
-  #renewing: Promise<void> | undefined
+  #standing: StandingSocket | undefined
 
   constructor(options: AdminServerOptions) {
     this.#options = options
@@ -40,15 +34,16 @@ export class AdminServer {
 
   /** Listens; throws UnavailableError with the remedy. */
   async start(): Promise<void> {
-    const { state, socket } = this.#options
+    const { state, socket, onRemoved } = this.#options
     await listenOnSocket(this.#server, socket)
-    this.#looks = state.clock.every(LOOK_MS, () => this.#look())
+    const { clock } = state
+    const renew = async (): Promise<void> => await this.#renew()
+    this.#standing = new StandingSocket({ path: socket, clock, renew, onRemoved })
   }
 
   /** Ends all requests and removes the socket. */
   async stop(): Promise<void> {
-    this.#looks?.cancel()
-    await this.#renewing
+    await this.#standing?.stop()
     if (!this.#server.listening) return
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve())
@@ -57,20 +52,9 @@ export class AdminServer {
   }
 
   /** Requests that are under way go on. */
-  #look(): void {
-    if (this.#renewing !== undefined || !isGone(this.#options.socket)) return
-    this.#renewing = this.#renew().finally(() => (this.#renewing = undefined))
-  }
-
   async #renew(): Promise<void> {
-    const { socket, onRemoved } = this.#options
-    try {
-      if (this.#server.listening) this.#server.close()
-      await listenOnSocket(this.#server, socket)
-      onRemoved?.(undefined)
-    } catch (error) {
-      onRemoved?.(error instanceof Error ? error.message : String(error))
-    }
+    if (this.#server.listening) this.#server.close()
+    await listenOnSocket(this.#server, this.#options.socket)
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -89,15 +73,6 @@ export class AdminServer {
         response.destroy()
       }
     }
-  }
-}
-
-/** What cannot be looked at may be there. */
-function isGone(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) === undefined
-  } catch (error) {
-    return systemCodeOf(error) === 'ENOTDIR'
   }
 }
 

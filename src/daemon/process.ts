@@ -12,6 +12,7 @@ import { Door, doorOf } from '../handover/door.ts'
 import type { HandedOver } from './handing-over.ts'
 import { openDatapath } from './open-datapath.ts'
 import type { HandedQuery } from '../proxy/handed.ts'
+import { tellRemoved } from './removed-socket.ts'
 import { Taking } from './taking.ts'
 import { openNotifier, type Notifier, type Supervisor } from '../systemd/notify.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -116,7 +117,13 @@ export class DaemonProcess {
       this.#supervised.start()
     }
     try {
-      this.#door = new Door(doorOf(config.admin.socket), (fd) => void this.#give(fd))
+      const path = doorOf(config.admin.socket)
+      this.#door = new Door({
+        path,
+        clock: systemClock,
+        onKnock: (descriptor) => void this.#give(descriptor),
+        onRemoved: tellRemoved(log, 'take-over', path),
+      })
     } catch (error) {
       log.warn({ reason: String(error) }, 'nobody can take over from this daemon')
     }

@@ -17,6 +17,7 @@ import { KeptFlows } from './open-flows.ts'
 import { openDatapath } from './open-datapath.ts'
 import { quiet, TakenOn, type HandedOver } from './handing-over.ts'
 import { Locks } from './locks.ts'
+import { tellRemoved } from './removed-socket.ts'
 import type { HandedQuery, HandedSockets } from '../proxy/handed.ts'
 import type { GivenSockets } from '../proxy/listeners.ts'
 import { LimitHits } from '../telemetry/limit-hits.ts'
@@ -82,8 +83,7 @@ export class DaemonServices {
     this.#hits = new LimitHits({ limits: () => state.limits(), clock: systemClock, log })
     const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
     const { socket } = config.admin
-    const onRemoved = (reason?: string): void => tellRemoved(log, socket, reason)
-    const api = { state, socket, onError, onRemoved }
+    const api = { state, socket, onError, onRemoved: tellRemoved(log, 'admin', socket) }
     this.#admin = outside.admin ? new AdminServer(api) : undefined
     const scrape = { ...config.metrics, state, onError }
     this.#scrape = outside.metrics ? new MetricsServer(scrape) : undefined
@@ -178,10 +178,4 @@ export class DaemonServices {
     await this.#flows?.keeper.stop()
     await this.#kept?.close()
   }
-}
-
-/** Somebody removed the admin socket; `reason`: why it cannot be made anew. */
-function tellRemoved(log: Log, path: string, reason: string | undefined): void {
-  const what = reason === undefined ? 'made anew' : 'nobody can ask until it can be made anew'
-  log.limited('admin-socket', { path, reason }, `the admin socket was removed: ${what}`)
 }

@@ -1,6 +1,10 @@
-// Where a successor knocks: a socket beside the admin socket, its owner's alone. One is let in at a time.
+// Where a successor knocks: a socket beside the admin socket, its owner's alone. One is let in at a time. A socket file that
+// somebody removed is made anew.
 
-import { rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { StandingSocket, type OnRemoved } from '../admin/standing-socket.ts'
+import type { Clock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
 import { errnoName, isBuilt, loadPosix, type Posix } from '../native/native.ts'
 
@@ -12,37 +16,72 @@ export function doorOf(adminSocket: string): string {
   return `${adminSocket}${ENDING}`
 }
 
+export interface DoorOptions {
+  readonly path: string
+  readonly clock: Clock
+  /** Gets a connection, its own from then on. */
+  readonly onKnock: (descriptor: number) => void
+  readonly onRemoved?: OnRemoved
+}
+
+/** What listens. */
+interface Listening {
+  readonly fd: number
+  readonly watch: object | number
+}
+
 export class Door {
   readonly #posix: Posix
-  readonly #path: string
-  readonly #fd: number
-  readonly #watch: object | number
+  readonly #to: DoorOptions
+  readonly #standing: StandingSocket
+  #listening: Listening
   #isOpen = true
 
-  /** `onKnock` gets a connection, its own from then on. Throws UnavailableError when nobody could knock. */
-  constructor(path: string, onKnock: (descriptor: number) => void) {
+  /** Throws UnavailableError when nobody could knock. */
+  constructor(options: DoorOptions) {
     if (!isBuilt('posix')) throw new UnavailableError('the native part is not built')
-    const posix = loadPosix()
-    this.#posix = posix
-    this.#path = path
+    const { path, clock, onRemoved } = options
+    this.#posix = loadPosix()
+    this.#to = options
     // Whoever had it before us is dead or has shut it, or we would not have our locks.
     rmSync(path, { force: true })
-    this.#fd = posix.localListen(path)
-    if (this.#fd < 0) throw new UnavailableError(`${path}: ${errnoName(this.#fd)}`)
-    this.#watch = posix.linkWatch(this.#fd, () => {
-      for (let fd = posix.localAccept(this.#fd); fd >= 0; fd = posix.localAccept(this.#fd)) {
-        if (mayEnter(posix, fd)) onKnock(fd)
-        else posix.closeFd(fd)
-      }
-    })
+    this.#listening = this.#listen()
+    this.#standing = new StandingSocket({ path, clock, renew: () => this.#renew(), onRemoved })
   }
 
   close(): void {
     if (!this.#isOpen) return
     this.#isOpen = false
-    rmSync(this.#path, { force: true })
-    if (typeof this.#watch === 'object') this.#posix.linkUnwatch(this.#watch)
-    this.#posix.closeFd(this.#fd)
+    void this.#standing.stop()
+    rmSync(this.#to.path, { force: true })
+    this.#end(this.#listening)
+  }
+
+  #listen(): Listening {
+    const posix = this.#posix
+    const { path, onKnock } = this.#to
+    const fd = posix.localListen(path)
+    if (fd < 0) throw new UnavailableError(`${path}: ${errnoName(fd)}`)
+    const watch = posix.linkWatch(fd, () => {
+      for (let peer = posix.localAccept(fd); peer >= 0; peer = posix.localAccept(fd)) {
+        if (mayEnter(posix, peer)) onKnock(peer)
+        else posix.closeFd(peer)
+      }
+    })
+    return { fd, watch }
+  }
+
+  #renew(): void {
+    const { path } = this.#to
+    mkdirSync(dirname(path), { recursive: true, mode: 0o755 })
+    const before = this.#listening
+    this.#listening = this.#listen()
+    this.#end(before)
+  }
+
+  #end({ fd, watch }: Listening): void {
+    if (typeof watch === 'object') this.#posix.linkUnwatch(watch)
+    this.#posix.closeFd(fd)
   }
 }
 
