@@ -32,6 +32,7 @@ export interface DaemonLabOptions {
   /** More keys of `policies`, such as `ingress: ignore`. */
   readonly policyKeys?: string
   readonly endpoints?: readonly string[]
+  readonly resources?: readonly string[]
   readonly watch?: boolean
   /** More lines of the config. */
   readonly config?: string
@@ -184,15 +185,16 @@ export class DaemonLab {
 }
 
 function configText(folder: string, port: number, options: DaemonLabOptions): string {
-  const { policies = ['policy.yaml'], endpoints = ['endpoints.yaml'], config = '' } = options
+  const { policies = ['policy.yaml'], endpoints = ['endpoints.yaml'], resources = [] } = options
   const paths = (names: readonly string[]) =>
     JSON.stringify(names.map((name) => join(folder, name)))
   return `listeners: [{ address: 127.0.0.1, port: 0, mode: explicit }]
 upstreams: { servers: ["127.0.0.1:${port}"] }
 policies: { paths: ${paths(policies)}, watch: ${options.watch ?? true}, ${options.policyKeys ?? ''} }
 endpoints: { files: ${paths(endpoints)} }
+resources: { files: ${paths(resources)} }
 state: { directory: ${join(folder, 'state')} }
 admin: { socket: ${join(folder, 'admin.sock')} }
 metrics: { address: 127.0.0.1, port: 0 }
-${config}`
+${options.config ?? ''}`
 }

@@ -1,0 +1,100 @@
+// Files of endpoints and resources that are broken when the daemon starts are what they were when they were in force last, as
+// policy files are; it is told as at run time, and they come into force when they are repaired.
+
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { statusView } from '../../src/admin/views/status.ts'
+import { InvalidInputError } from '../../src/core/errors.ts'
+import { endpointsText, policyText } from '../support/daemon-files.ts'
+import { DaemonLab, withLab, type DaemonLabOptions } from '../support/daemon-lab.ts'
+import { MemoryState } from '../support/memory-state.ts'
+
+interface Row {
+  readonly file: string
+  /** What it was, and what repairs it. */
+  readonly before: string
+  readonly after: string
+  readonly broken: string
+  /** What is in force of the file. */
+  readonly names: (lab: DaemonLab) => readonly string[]
+}
+
+function resources(name: string): string {
+  return `resources:\n  - { name: ${name}, addresses: [192.0.2.7], labels: { app: db } }\n`
+}
+
+const ROWS: readonly Row[] = [
+  {
+    file: 'endpoints.yaml',
+    before: endpointsText({ before: '127.0.0.1' }),
+    after: endpointsText({ after: '127.0.0.1' }),
+    broken: 'endpoints:\n  - { name: me, addresses: [127.0.0.300] }\n',
+    names: (lab) => [...lab.daemon.endpoints.registry].map(({ name }) => name),
+  },
+  {
+    file: 'resources.yaml',
+    before: resources('before'),
+    after: resources('after'),
+    broken: 'resources:\n  - { name: db, addresses: [] }\n',
+    names: (lab) => [...lab.daemon.resources.resources].map(({ name }) => name),
+  },
+]
+
+/** A daemon whose file is broken now and was `text` when it was in force last. */
+function options(state: MemoryState, row: Row, text?: string, now = row.broken): DaemonLabOptions {
+  const files = {
+    'policy.yaml': policyText('web', ['a.example']),
+    'endpoints.yaml': endpointsText({ me: '127.0.0.1' }),
+    'resources.yaml': resources('db'),
+    [row.file]: now,
+  }
+  return {
+    files,
+    resources: ['resources.yaml'],
+    kept: (folder) => {
+      const key = join(folder, row.file)
+      if (text !== undefined) state.document({ kind: 'policy-file', key, text })
+      state.flush()
+      return { saved: state.read(), sink: state, bootAtZero: 0 }
+    },
+  }
+}
+
+for (const row of ROWS) {
+  const { file, before, after, broken, names } = row
+
+  test(`Daemon starts over broken ${file} with what was in force last, and tells`, async () => {
+    await withLab(options(new MemoryState(), row, before), async (lab) => {
+      assert.deepEqual(names(lab), ['before'])
+      const { health, faults } = statusView(lab.admin)
+      assert.deepEqual([health, faults.map((each) => each.file)], ['degraded', [lab.path(file)]])
+      assert.match(lab.logged.join('\n'), new RegExp(`${file}:2:\\d+: .*file refused, what was in`))
+      assert.match(await lab.admin.metrics(), /^namegate_record_files\{state="last-good"\} 1$/m)
+
+      lab.write(file, after)
+      await lab.pass(200)
+      await lab.pass(200)
+      assert.deepEqual(names(lab), ['after'])
+      assert.equal(statusView(lab.admin).health, 'ok')
+    })
+  })
+
+  test(`Daemon keeps the text of ${file} that is in force, and not of a broken version`, async () => {
+    const state = new MemoryState()
+    await withLab(options(state, row, undefined, before), async (lab) => {
+      lab.write(file, broken)
+      await lab.pass(200)
+      await lab.pass(200)
+      lab.daemon.stop()
+      assert.equal(state.read()?.policyFiles.get(lab.path(file)), before)
+    })
+  })
+
+  test(`Daemon does not start over broken ${file} of which nothing good is kept`, async () => {
+    for (const text of [undefined, broken]) {
+      const start = DaemonLab.start(options(new MemoryState(), row, text))
+      await assert.rejects(start, InvalidInputError)
+    }
+  })
+}
