@@ -52,8 +52,8 @@ function writeText(file: string, read: Read, output: CommandOutput): void {
     ),
     formatTable(['ENDPOINT', 'DOCUMENT'], state.endpoints),
     formatTable(
-      ['POLICY FILE', 'OCTETS'],
-      [...state.policyFiles].map(([key, text]) => [key, String(Buffer.byteLength(text))]),
+      ['SOURCE FILE', 'OCTETS'],
+      [...state.sourceFiles].map(([key, text]) => [key, String(Buffer.byteLength(text))]),
     ),
   ]
   for (const table of tables) if (table !== '') output.stdout(`\n${table}`)
@@ -85,7 +85,7 @@ function writeJson(file: string, read: Read, output: CommandOutput): void {
       read.fault === undefined ? null : { offset: read.fault.offset, reason: read.fault.reason },
     numbers: state.numbers,
     endpoints: [...state.endpoints].map(([key, text]) => ({ key, text })),
-    policyFiles: [...state.policyFiles].map(([key, text]) => ({ file: key, text })),
+    sourceFiles: [...state.sourceFiles].map(([key, text]) => ({ file: key, text })),
   }
   output.stdout(JSON.stringify(head, null, 2).replace(/\n\}$/, ',\n  "pairs": ['))
   let [rows, count] = ['', 0]

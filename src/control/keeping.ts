@@ -22,18 +22,18 @@ export interface KeptState {
   readonly bootAtZero: number
 }
 
-/** Texts of policy files by path. */
-export interface PolicyKeeper {
+/** Texts of files of sources by path. */
+export interface FileKeeper {
   readonly saved: ReadonlyMap<string, string>
   /** `text` undefined: it is no more. */
   readonly keep: (path: string, text: string | undefined) => void
 }
 
-/** What is written down of policy files. */
-export function policyDocuments(
+/** What is written down of files of sources. */
+export function fileDocuments(
   texts: ReadonlyMap<string, string> | undefined,
 ): readonly SavedDocument[] {
-  return [...(texts ?? [])].map(([key, text]) => ({ kind: 'policy-file', key, text }))
+  return [...(texts ?? [])].map(([key, text]) => ({ kind: 'source-file', key, text }))
 }
 
 export class Keeping {
@@ -52,11 +52,11 @@ export class Keeping {
     this.endpoints = kept?.saved && new SavedEndpoints(kept.saved)
   }
 
-  /** Where texts of policy files in force are kept, with those that were; undefined where nothing is. */
-  get policyKeeper(): PolicyKeeper | undefined {
+  /** Where texts of files in force are kept, with those that were; undefined where nothing is. */
+  get fileKeeper(): FileKeeper | undefined {
     if (this.#kept === undefined) return undefined
-    const saved = this.#kept.saved?.policyFiles ?? new Map<string, string>()
-    return { saved, keep: (key, text) => this.onDocument({ kind: 'policy-file', key, text }) }
+    const saved = this.#kept.saved?.sourceFiles ?? new Map<string, string>()
+    return { saved, keep: (key, text) => this.onDocument({ kind: 'source-file', key, text }) }
   }
 
   /** What the core is made with. */

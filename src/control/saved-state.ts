@@ -28,7 +28,7 @@ export interface SavedState {
   readonly numbers: readonly SavedNumber[]
   /** Texts by key. */
   readonly endpoints: ReadonlyMap<string, string>
-  readonly policyFiles: ReadonlyMap<string, string>
+  readonly sourceFiles: ReadonlyMap<string, string>
   readonly pairs: SavedPairs
   /** Seconds since the last record was written. */
   readonly age: number

@@ -14,9 +14,9 @@ export interface SavedNumber {
   readonly labels: readonly string[]
 }
 
-/** A document that is kept as text: an endpoint, a file of policies that was in force. */
+/** A document that is kept as text: an endpoint, a file of a source that was in force. */
 export interface SavedDocument {
-  readonly kind: 'endpoint' | 'policy-file'
+  readonly kind: 'endpoint' | 'source-file'
   readonly key: string
   /** Undefined: it is no more. */
   readonly text: string | undefined

@@ -64,10 +64,16 @@ export function hasUnsupported(fields: ReadonlyMap<string, Reader>, table: Field
   return [...fields.keys()].some((key) => typeof table.get(key) === 'object')
 }
 
+/** A path as one step from where another value is: put together when it is asked for, which is mostly never. */
+interface Step {
+  readonly above: Reader
+  readonly step: string | number
+}
+
 /** One value of a document on the way through it. */
 export class Reader {
   readonly value: unknown
-  readonly path: SourcePath
+  readonly #place: SourcePath | Step
   readonly #document: SourceDocument
   readonly #faults: Fault[]
   readonly #warnings: Fault[] | undefined
@@ -76,15 +82,20 @@ export class Reader {
   constructor(
     document: SourceDocument,
     faults: Fault[],
-    path: SourcePath = [],
+    place: SourcePath | Step = [],
     value?: unknown,
     warnings?: Fault[],
   ) {
     this.#document = document
     this.#faults = faults
     this.#warnings = warnings
-    this.path = path
-    this.value = path.length === 0 ? document.value : value
+    this.#place = place
+    this.value = 'above' in place || place.length > 0 ? value : document.value
+  }
+
+  get path(): SourcePath {
+    const place = this.#place
+    return 'above' in place ? [...place.above.path, place.step] : place
   }
 
   get position(): Position {
@@ -120,7 +131,8 @@ export class Reader {
   fields(table: FieldTable, what = 'a mapping'): ReadonlyMap<string, Reader> | undefined {
     if (!isMapping(this.value)) return this.expected(what)
     const found = new Map<string, Reader>()
-    for (const [key, value] of Object.entries(this.value)) {
+    for (const key of Object.keys(this.value)) {
+      const value = this.value[key]
       const child = this.#child(key, value)
       const state = table.get(key)
       if (state === undefined) this.#unknownField(child, key, table)
@@ -174,7 +186,7 @@ export class Reader {
   }
 
   #child(step: string | number, value: unknown): Reader {
-    return new Reader(this.#document, this.#faults, [...this.path, step], value, this.#warnings)
+    return new Reader(this.#document, this.#faults, { above: this, step }, value, this.#warnings)
   }
 }
 

@@ -41,7 +41,7 @@ export function makeDaemonAdmin(
     adoption: daemon.adoption,
     interception: daemon.interception,
     sourceAges: sources.ages,
-    policyTexts: () => ({ tooLong: sources.policyTexts?.tooLong ?? 0 }),
+    fileTexts: () => ({ tooLong: sources.fileTexts?.tooLong ?? 0 }),
     unknown,
     prewarm: daemon.proxy.prewarm,
     listeners,

@@ -13,7 +13,7 @@ import { FlowRing } from '../control/flow-ring.ts'
 import { Housekeeping } from '../control/housekeeping.ts'
 import { packetFlowOf } from '../control/packet-flow.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
-import { Keeping, policyDocuments, type KeptState } from '../control/keeping.ts'
+import { Keeping, fileDocuments, type KeptState } from '../control/keeping.ts'
 import type { Repair } from '../control/repair.ts'
 import { ResourceControl } from '../control/resource-control.ts'
 import { Restart } from '../control/restart.ts'
@@ -124,7 +124,7 @@ export class Daemon {
     })
     keeping.begin(core, () => [
       ...this.endpoints.documents(),
-      ...policyDocuments(this.sources.policyTexts?.kept),
+      ...fileDocuments(this.sources.fileTexts?.kept),
     ])
     this.restart = new Restart({
       core,
@@ -165,7 +165,7 @@ export class Daemon {
       endpoints,
       resources,
       resourceKeeper,
-      policyKeeper: this.#keeping.policyKeeper,
+      fileKeeper: this.#keeping.fileKeeper,
       audit,
       flows,
       onApplied: () => {

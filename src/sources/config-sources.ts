@@ -43,7 +43,7 @@ export interface ConfigSourcesOptions {
   /** Keeps what the admin API gives over restarts. */
   readonly resourceKeeper?: ResourceKeeper | undefined
   /** Keeps texts of policy files over restarts. */
-  readonly policyKeeper?: TextKeeper | undefined
+  readonly fileKeeper?: TextKeeper | undefined
   readonly audit: AuditControl
   readonly flows: FlowRing
   /** Sources fell silent for longer than `sources.max-age`, or were heard again. */
@@ -119,7 +119,7 @@ export class ConfigSources {
   }
 
   /** Texts of policy files in force that outlive the process. */
-  get policyTexts(): Pick<GoodTexts, 'kept' | 'tooLong'> | undefined {
+  get fileTexts(): Pick<GoodTexts, 'kept' | 'tooLong'> | undefined {
     return this.#reader.texts
   }
 

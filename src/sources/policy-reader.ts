@@ -13,7 +13,7 @@ export interface PolicyReaderOptions {
   readonly config: Config
   readonly log: Log
   /** Absent: texts are not kept. */
-  readonly policyKeeper?: TextKeeper | undefined
+  readonly fileKeeper?: TextKeeper | undefined
 }
 
 export class PolicyReader {
@@ -22,7 +22,7 @@ export class PolicyReader {
 
   constructor(options: PolicyReaderOptions) {
     this.#to = options
-    this.texts = options.policyKeeper && new GoodTexts(options.policyKeeper)
+    this.texts = options.fileKeeper && new GoodTexts(options.fileKeeper)
   }
 
   parse(text: string, file: string): Parsed<Policy> {

@@ -5,7 +5,7 @@
 //   until     2, 0, 0, 0, row u32, until i32
 //   gone      3, 0, 0, 0, row u32
 //   number    4, 0, labels u16, number u32, and for each label its octets u16 and UTF-8
-//   document  5, kind (1 endpoint, 2 policy file), 1 when there is a text, 0, octets of key u32 and of text u32, key, text
+//   document  5, kind (1 endpoint, 2 source file), 1 when there is a text, 0, octets of key u32 and of text u32, key, text
 //   end       6, 0, 0, 0, octets of its own journal that an image needs u32
 
 import type { PairRecord, SavedDocument, SavedNumber } from '../control/state-sink.ts'
@@ -13,7 +13,7 @@ import { FRAME_HEAD_OCTETS, FRAME_RECORDS_MAX, sealFrame } from './frames.ts'
 import type { Stamp } from './stamp.ts'
 
 export const RECORD = { pair: 1, until: 2, gone: 3, number: 4, document: 5, end: 6 } as const
-export const DOCUMENT_KIND = { endpoint: 1, 'policy-file': 2 } as const
+export const DOCUMENT_KIND = { endpoint: 1, 'source-file': 2 } as const
 
 /** From here on it wants to be written. */
 const FULL_OCTETS = 256 * 2 ** 10

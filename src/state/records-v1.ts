@@ -13,7 +13,7 @@ export const ROW_MAX = LIMITS.pairs.max
 
 const DOCUMENT_KINDS: ReadonlyMap<number, SavedDocument['kind']> = new Map([
   [DOCUMENT_KIND.endpoint, 'endpoint'],
-  [DOCUMENT_KIND['policy-file'], 'policy-file'],
+  [DOCUMENT_KIND['source-file'], 'source-file'],
 ])
 
 export function readRecordsV1(

@@ -29,7 +29,7 @@ export class StateBuilder implements RecordVisitor {
   readonly #numbers = new Map<number, readonly string[]>()
   readonly #documents: Readonly<Record<SavedDocument['kind'], Map<string, string>>> = {
     endpoint: new Map(),
-    'policy-file': new Map(),
+    'source-file': new Map(),
   }
   #shift = 0
   #labelRules = Infinity
@@ -95,7 +95,7 @@ export class StateBuilder implements RecordVisitor {
       labelRules: this.#labelRules,
       numbers,
       endpoints: this.#documents.endpoint,
-      policyFiles: this.#documents['policy-file'],
+      sourceFiles: this.#documents['source-file'],
       pairs: this.#finishPairs(),
       age: this.#age,
     }

@@ -29,7 +29,7 @@ before(async () => {
   const writing = store.beginImage()
   writing?.numbers([{ id: 16_777_217, labels: ['fqdn:*.a.test', 'reserved:world'] }])
   writing?.document({ kind: 'endpoint', key: '3', text: '{"name":"shop\u001b[1m"}' })
-  writing?.document({ kind: 'policy-file', key: 'p.yaml', text: 'kind: x\n' })
+  writing?.document({ kind: 'source-file', key: 'p.yaml', text: 'kind: x\n' })
   writing?.pair(mkPair(1, 1, now + 300))
   writing?.pair(mkPair(2, 3, now + 300))
   writing?.end()
@@ -62,11 +62,11 @@ test('stateCommand shows what a checkpoint and a journal hold', async () => {
 test('stateCommand shows with -o json one object with times as RFC 3339', async () => {
   const { code, out } = await runCommand(stateCommand, 'show', image, '-o', 'json')
   assert.equal(code, 0)
-  const { kind, generation, numbers, endpoints, policyFiles, pairs, fault } = objectIn(out)
+  const { kind, generation, numbers, endpoints, sourceFiles, pairs, fault } = objectIn(out)
   assert.deepEqual([kind, generation, fault], ['checkpoint', 1, null])
   assert.deepEqual(numbers, [{ id: 16_777_217, labels: ['fqdn:*.a.test', 'reserved:world'] }])
   assert.deepEqual(endpoints, [{ key: '3', text: '{"name":"shop\u001b[1m"}' }])
-  assert.deepEqual(policyFiles, [{ file: 'p.yaml', text: 'kind: x\n' }])
+  assert.deepEqual(sourceFiles, [{ file: 'p.yaml', text: 'kind: x\n' }])
   assert.ok(Array.isArray(pairs) && pairs.length === 2)
   const [first] = pairs.map((pair) => objectIn(JSON.stringify(pair)))
   const { until, ...rest } = first ?? {}

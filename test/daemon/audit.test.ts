@@ -65,7 +65,7 @@ const YES = 'NOERROR'
 
 async function restart(signal: NodeJS.Signals): Promise<void> {
   daemon.process.kill(signal)
-  await daemon.process.ended(5000)
+  await daemon.process.ended(30_000)
   daemon = await folder.serve()
 }
 

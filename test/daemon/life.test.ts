@@ -101,7 +101,7 @@ describe('the daemon', { concurrency: 2 }, () => {
     const folder = mkDaemon(asking(upstream.port))
     const first = await serve(folder)
     first.process.kill('SIGKILL')
-    await first.process.ended(5000)
+    await first.process.ended(30_000)
     assert.equal(existsSync(folder.in('admin.sock')), true, 'the socket is stale')
     assert.equal(existsSync(folder.in('state/lock')), true)
     const second = await serve(folder)
@@ -109,7 +109,7 @@ describe('the daemon', { concurrency: 2 }, () => {
     assert.equal((await client.ask('a.example')).rcode, 'NOERROR')
     client.close()
     second.process.kill('SIGINT')
-    assert.equal((await second.process.ended(5000))?.code, 0)
+    assert.equal((await second.process.ended(30_000))?.code, 0)
   })
 
   for (const [signal, ends] of [

@@ -54,7 +54,7 @@ function options(state: MemoryState, row: Row, text?: string, now = row.broken):
     resources: ['resources.yaml'],
     kept: (folder) => {
       const key = join(folder, row.file)
-      if (text !== undefined) state.document({ kind: 'policy-file', key, text })
+      if (text !== undefined) state.document({ kind: 'source-file', key, text })
       state.flush()
       return { saved: state.read(), sink: state, bootAtZero: 0 }
     },
@@ -87,7 +87,7 @@ for (const row of ROWS) {
       await lab.pass(200)
       await lab.pass(200)
       lab.daemon.stop()
-      assert.equal(state.read()?.policyFiles.get(lab.path(file)), before)
+      assert.equal(state.read()?.sourceFiles.get(lab.path(file)), before)
     })
   })
 

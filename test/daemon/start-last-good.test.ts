@@ -43,7 +43,7 @@ function options(state: MemoryState, { text, now, more = {} }: Before): DaemonLa
     policies: ['policy.yaml', ...Object.keys(more)],
     kept: (folder) => {
       const key = join(folder, 'policy.yaml')
-      if (text !== undefined) state.document({ kind: 'policy-file', key, text })
+      if (text !== undefined) state.document({ kind: 'source-file', key, text })
       state.flush()
       return { saved: state.read(), sink: state, bootAtZero: 0 }
     },
@@ -52,7 +52,7 @@ function options(state: MemoryState, { text, now, more = {} }: Before): DaemonLa
 
 function keptText(state: MemoryState, lab: DaemonLab): string | undefined {
   lab.daemon.stop()
-  return state.read()?.policyFiles.get(lab.path('policy.yaml'))
+  return state.read()?.sourceFiles.get(lab.path('policy.yaml'))
 }
 
 test('Daemon keeps the text of a policy file that is in force, and of none that is broken or gone', async () => {
@@ -103,17 +103,17 @@ test('Daemon does not keep a text over the bound, and counts it', async () => {
   const state = new MemoryState()
   const long = `${GOOD}# ${'x'.repeat(KEPT_TEXT_MAX)}\n`
   await withLab(options(state, { text: GOOD, now: long }), async (lab) => {
-    assert.equal(lab.daemon.sources.policyTexts?.tooLong, 1)
+    assert.equal(lab.daemon.sources.fileTexts?.tooLong, 1)
     assert.equal(keptText(state, lab), undefined, 'and not what it was before either')
   })
 })
 
 test('Daemon forgets the text of a file that is gone', async () => {
   const state = new MemoryState()
-  const gone: SavedDocument = { kind: 'policy-file', key: '/no/such.yaml', text: GOOD }
+  const gone: SavedDocument = { kind: 'source-file', key: '/no/such.yaml', text: GOOD }
   state.document(gone)
   await withLab(options(state, { now: GOOD }), async (lab) => {
     lab.daemon.stop()
-    assert.deepEqual([...(state.read()?.policyFiles.keys() ?? [])], [lab.path('policy.yaml')])
+    assert.deepEqual([...(state.read()?.sourceFiles.keys() ?? [])], [lab.path('policy.yaml')])
   })
 })

@@ -150,7 +150,7 @@ describe('run --take-over', { skip }, () => {
       assert.equal((await inFlight).rcode, 'NOERROR')
       await Promise.all([whole.atLeast(1), parted.atLeast(1)])
       assert.equal(readAnswer(whole.received[0] ?? Buffer.alloc(12)).rcode, 'NOERROR')
-      assert.equal((await first.process.ended(8000))?.code, 0)
+      assert.equal((await first.process.ended(30_000))?.code, 0)
       // What came by the first one is known to the second.
       const names = (await second.get('/v1/names')).text
       for (const name of ['held.example', 'held-tcp.example', 'parted.example'])
@@ -169,12 +169,12 @@ describe('run --take-over', { skip }, () => {
       for (let i = 0; i < 3; i++) {
         const next = site.successor()
         await next.process.untilOutput(/namegate serves/, 60_000)
-        assert.equal((await daemon.process.ended(8000))?.code, 0, `daemon ${i}`)
+        assert.equal((await daemon.process.ended(30_000))?.code, 0, `daemon ${i}`)
         assert.equal((await client.ask(`round-${i}.example`)).rcode, 'NOERROR')
         daemon = next
       }
       daemon.process.kill('SIGTERM')
-      assert.equal((await daemon.process.ended(8000))?.code, 0)
+      assert.equal((await daemon.process.ended(30_000))?.code, 0)
     })
   })
 
@@ -183,7 +183,7 @@ describe('run --take-over', { skip }, () => {
       const first = await site.serve()
       const successor = site.falseSuccessor('go')
       await successor.untilOutput(/told to go on, the way in is shut/, 60_000)
-      assert.equal((await first.process.ended(8000))?.code, 0)
+      assert.equal((await first.process.ended(30_000))?.code, 0)
     })
   })
 
@@ -204,14 +204,14 @@ describe('run --take-over', { skip }, () => {
         tcp.send(queryFor('meanwhile-tcp.example', { id: 4 }))
         if (how === 'dies') successor.kill('SIGKILL')
         await first.process.untilOutput(/the successor failed, this daemon goes on/, 20_000)
-        assert.notEqual(await successor.ended(5000), undefined, 'nobody else may write')
+        assert.notEqual(await successor.ended(30_000), undefined, 'nobody else may write')
         release()
         assert.equal((await inFlight).rcode, 'NOERROR')
         assert.equal((await meanwhile).rcode, 'NOERROR')
         await tcp.atLeast(2)
         const third = site.successor()
         await third.process.untilOutput(/namegate serves/, 60_000)
-        assert.equal((await first.process.ended(8000))?.code, 0)
+        assert.equal((await first.process.ended(30_000))?.code, 0)
         assert.equal((await client.ask('third.example')).rcode, 'NOERROR')
       })
     })
@@ -283,7 +283,7 @@ describe('run --take-over', { skip }, () => {
         const second = site.successor()
         await second.process.untilOutput(/namegate serves/, 60_000)
         await heard.untilOutput(new RegExp(`^MAINPID=${second.process.pid} \\| STATUS=`, 'm'))
-        assert.equal((await first.process.ended(8000))?.code, 0)
+        assert.equal((await first.process.ended(30_000))?.code, 0)
         const from = heard.stdout.length
         await until(
           'the second one feeds the watchdog',

@@ -52,6 +52,6 @@ test('demo leaves nothing when it is interrupted', { skip }, async () => {
   const { pid } = demo
   await demo.untilOutput(/^2\. /m, 20_000)
   demo.kill('SIGINT')
-  assert.notEqual(await demo.ended(5000), undefined)
+  assert.notEqual(await demo.ended(30_000), undefined)
   assert.deepEqual(leftBy(pid), [])
 })

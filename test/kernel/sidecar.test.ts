@@ -182,7 +182,7 @@ describe('the sidecar of deploy/kubernetes', { skip }, () => {
 
   it('goes on enforcing when the proxy is killed, and works again with the next one', async () => {
     proxy.kill('SIGKILL')
-    await proxy.ended(5000)
+    await proxy.ended(30_000)
     assert.deepEqual(
       [...(await getAll(`${ALLOWED} 443`, `${OTHER} 443`)), await ask(NAME)],
       ['200', '000', 'no answer'],

@@ -47,7 +47,7 @@ function textOf({ pairs, documents }: Snapshot): string {
 }
 
 function snapshotOf(read: ReadState): Snapshot {
-  return { pairs: new Map(pairsOf(read)), documents: new Map(read.state?.policyFiles) }
+  return { pairs: new Map(pairsOf(read)), documents: new Map(read.state?.sourceFiles) }
 }
 
 /** The state after one of the records since the last that was flushed, and all numbers. */
@@ -68,7 +68,7 @@ function assertWritten(read: ReadState, runs: readonly StateRun[]): void {
     )
   }
   for (const { id, labels } of read.state?.numbers ?? []) assert.deepEqual(labels, labelsOf(id))
-  for (const [key, text] of read.state?.policyFiles ?? []) {
+  for (const [key, text] of read.state?.sourceFiles ?? []) {
     assert.ok(runs.some(({ history }) => history.some((each) => each.documents.get(key) === text)))
   }
 }

@@ -24,7 +24,7 @@ test('StateStore gives back from journal and image what it was given', async () 
     const { state, passedOver } = node.read(disk)
     assert.deepEqual(passedOver, [], how)
     assert.deepEqual(state?.numbers, [NUMBER], how)
-    assert.deepEqual([...state.policyFiles], [['p.yaml', 'kind: é\n']], how)
+    assert.deepEqual([...state.sourceFiles], [['p.yaml', 'kind: é\n']], how)
     assert.deepEqual([...state.endpoints], [['shop-1', '{"id":7}']], how)
     assert.deepEqual(pairsOf(node.read(disk)), ALL, how)
     assert.deepEqual([state.isThisBoot, state.labelRules, state.age], [true, 1, 0], how)
@@ -48,7 +48,7 @@ test('StateStore lets the last record about a key hold', async () => {
     [textOfPair(mkPair(3, 33)), 500],
   ])
   assert.deepEqual(read.state?.numbers, [{ ...NUMBER, labels: ['other'] }])
-  assert.equal(read.state.policyFiles.size, 0)
+  assert.equal(read.state.sourceFiles.size, 0)
 })
 
 test('StateStore has numbers on disk before it returns, and other records when they are flushed', async () => {

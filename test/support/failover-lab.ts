@@ -90,7 +90,7 @@ export class FailoverLab {
   /** Waits until `check` holds of the upstreams' states. */
   async until(
     check: (states: readonly UpstreamStatus[]) => boolean,
-    limitMs = 8000,
+    limitMs = 20_000,
   ): Promise<void> {
     const deadline = performance.now() + limitMs
     for (;;) {

@@ -26,7 +26,7 @@ export class IdleConnection {
   }
 
   /** Until a line has gone there and back; throws when it does not in `limitMs`. */
-  async moves(limitMs = 1000): Promise<void> {
+  async moves(limitMs = 10_000): Promise<void> {
     const goal = this.#echoed + 1
     this.#process.kill('SIGUSR2')
     const check = (): true | undefined => (this.#echoed >= goal ? true : undefined)

@@ -129,7 +129,7 @@ export class MemoryState extends Records implements StateSink {
       labelRules: 1,
       numbers: [...book.numbers].map(([id, labels]) => ({ id, labels })),
       endpoints: texts('endpoint'),
-      policyFiles: texts('policy-file'),
+      sourceFiles: texts('source-file'),
       pairs: columnsOf([...book.pairs.values()]),
       age: 0,
     }

@@ -123,7 +123,7 @@ export function said(passed: PassedOver | undefined): string {
 }
 
 export const NUMBER = { id: 2 ** 24 + 1, labels: ['fqdn:*.a.test', 'reserved:world'] }
-export const DOCUMENT = { kind: 'policy-file', key: 'p.yaml', text: 'kind: é\n' } as const
+export const DOCUMENT = { kind: 'source-file', key: 'p.yaml', text: 'kind: é\n' } as const
 export const ENDPOINT = { kind: 'endpoint', key: 'shop-1', text: '{"id":7}' } as const
 
 /** What most tests keep: a number, a document of each kind, pairs 1 to 3. */

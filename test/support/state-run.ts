@@ -127,7 +127,7 @@ export class StateRun {
     const text = number === undefined ? undefined : `text ${number}`
     if (text === undefined) this.#documents.delete(key)
     else this.#documents.set(key, text)
-    this.#store.document({ kind: 'policy-file', key, text })
+    this.#store.document({ kind: 'source-file', key, text })
     this.#remember()
   }
 
@@ -143,7 +143,7 @@ export class StateRun {
     const { sink } = this.#image
     this.#givePart(Infinity)
     sink.numbers(this.numbers.map((id) => ({ id, labels: labelsOf(id) })))
-    for (const [key, text] of this.#documents) sink.document({ kind: 'policy-file', key, text })
+    for (const [key, text] of this.#documents) sink.document({ kind: 'source-file', key, text })
     sink.end()
     this.#image = undefined
   }

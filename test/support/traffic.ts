@@ -61,7 +61,7 @@ export class Talk {
   }
 
   /** Until `lines` more lines have gone there and back; throws when that takes too long or it was closed. */
-  async moves(lines = 10, limitMs = 3000): Promise<void> {
+  async moves(lines = 10, limitMs = 15_000): Promise<void> {
     const goal = this.echoed + lines
     await this.#process.until(
       () => (this.echoed >= goal ? true : undefined),
@@ -103,7 +103,7 @@ export class Probe {
   }
 
   /** Until an attempt that began at or after `since` has connected; gives it. */
-  async untilConnected(port: number, since: number, limitMs = 3000): Promise<Attempt> {
+  async untilConnected(port: number, since: number, limitMs = 15_000): Promise<Attempt> {
     return await this.#process.until(
       () => this.attempts(port).find(({ connected, began }) => connected && began >= since),
       `expected a connection to port ${port}`,

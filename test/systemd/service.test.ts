@@ -186,7 +186,7 @@ describe('namegate as a service', { skip }, () => {
       assert.equal((await late).rcode, 'NOERROR')
       await tcp.atLeast(1)
       assert.equal(readAnswer(tcp.received[0] ?? Buffer.alloc(12)).rcode, 'NOERROR')
-      assert.equal((await daemon.process.ended(5000))?.code, 0)
+      assert.equal((await daemon.process.ended(30_000))?.code, 0)
       for (const each of [client, tcp]) each.close()
     })
   })
@@ -205,7 +205,7 @@ describe('namegate as a service', { skip }, () => {
       daemon.process.kill('SIGTERM')
       const told = await never
       assert.deepEqual([told.rcode, told.ede], ['SERVFAIL', 14])
-      assert.equal((await daemon.process.ended(3000))?.code, 0)
+      assert.equal((await daemon.process.ended(30_000))?.code, 0)
       client.close()
     })
   })

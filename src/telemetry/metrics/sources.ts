@@ -68,8 +68,8 @@ export interface MetricsSources {
   /** Milliseconds since each kind of source was heard. */
   readonly sourceAges?:
     { ages(): Iterable<readonly [kind: string, milliseconds: number]> } | undefined
-  /** Texts of policy files that are kept over restarts; those over the bound are not. */
-  readonly policyTexts?: (() => { readonly tooLong: number }) | undefined
+  /** Texts of files that are kept over restarts; those over the bound are not. */
+  readonly fileTexts?: (() => { readonly tooLong: number }) | undefined
   /** Undefined where nothing is kept over restarts. */
   readonly state?: KeptStateSource | undefined
 }

@@ -6,12 +6,12 @@ import type { KeptStateSource, MetricsSources } from './sources.ts'
 
 export function addStateMetrics(
   registry: Registry,
-  { state, policyTexts }: { state: KeptStateSource } & Pick<MetricsSources, 'policyTexts'>,
+  { state, fileTexts }: { state: KeptStateSource } & Pick<MetricsSources, 'fileTexts'>,
 ): void {
   addGauge(registry, {
-    name: 'state_policy_files_not_kept',
-    help: 'Policy files in force whose text is too long to be kept over restarts',
-    read: () => policyTexts?.().tooLong ?? 0,
+    name: 'state_source_files_not_kept',
+    help: 'Files of sources in force whose text is too long to be kept over restarts',
+    read: () => fileTexts?.().tooLong ?? 0,
   })
   addGauge(registry, {
     name: 'state_bytes',
