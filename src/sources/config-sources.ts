@@ -24,14 +24,14 @@ import type { GoodTexts, TextKeeper } from './good-texts.ts'
 import { readGiven, type SourceEdit } from './given.ts'
 import { withInterfaceAddresses } from './interface-addresses.ts'
 import { tellLostPolicies } from './lost-policies.ts'
-import { LookTimer, type Looked } from './look-timer.ts'
 import { hasNoOther, readingOf, repeatedPolicies, type PolicyFile } from './policy-files.ts'
 import { PolicyPorts } from './policy-ports.ts'
 import { PolicyReader } from './policy-reader.ts'
 import { ResourceSources } from './resource-sources.ts'
-import { SourceAges, type SourceKind } from './source-ages.ts'
+import type { SourceAges, SourceAgesOptions } from './source-ages.ts'
 import { SourceBounds } from './source-bounds.ts'
 import { SourceFiles } from './source-files.ts'
+import { SourceWatch } from './source-watch.ts'
 
 export interface ConfigSourcesOptions {
   readonly config: Config
@@ -47,7 +47,7 @@ export interface ConfigSourcesOptions {
   readonly audit: AuditControl
   readonly flows: FlowRing
   /** Sources fell silent for longer than `sources.max-age`, or were heard again. */
-  readonly onSilence: (silent: readonly SourceKind[]) => void
+  readonly onSilence: SourceAgesOptions['onChange']
   /** Something was put in force: labels are to be moved. */
   readonly onApplied: () => void
   /** The same, when it was external resources alone. */
@@ -59,7 +59,7 @@ export class ConfigSources {
   readonly #endpoints: SourceFiles<FileRecord>
   readonly #resources: ResourceSources
   readonly #to: ConfigSourcesOptions
-  readonly ages: SourceAges
+  readonly #watch: SourceWatch
   readonly #ports = new PolicyPorts()
   readonly #reader: PolicyReader
   readonly #bounds: SourceBounds
@@ -70,16 +70,12 @@ export class ConfigSources {
   #isApplied = false
   /** Addresses that resources of the API may have beside all that is configured. */
   #addressRoom = 0
-  readonly #timer: LookTimer
 
   constructor(options: ConfigSourcesOptions) {
     const { config, clock } = options
     this.#to = options
     this.#reader = new PolicyReader(options)
     this.#bounds = new SourceBounds(config, options.policies.identityLabels)
-    const { onSilence: onChange } = options
-    this.ages = new SourceAges({ clock, maxAgeMs: config.sources.maxAgeMs, onChange })
-    this.#timer = new LookTimer({ clock, look: (until) => this.#look(until) })
     this.#policies = new SourceFiles({
       paths: config.policies.paths,
       clock,
@@ -104,6 +100,16 @@ export class ConfigSources {
       addressesMax: () => this.#addressRoom,
       onChanged: (news) => this.#resourcesChanged(news),
     })
+    const files = {
+      policies: this.#policies,
+      endpoints: this.#endpoints,
+      resources: this.#resources.files,
+    }
+    this.#watch = new SourceWatch({ ...options, files, onChanged: () => this.#applyChange() })
+  }
+
+  get ages(): SourceAges {
+    return this.#watch.ages
   }
 
   get apiResources(): ApiResources {
@@ -149,7 +155,7 @@ export class ConfigSources {
       const message = 'file refused, what was in force before the start stays'
       this.#to.log.warn({ fault: formatFault(fault) }, message)
     }
-    this.#tellHeard()
+    this.#watch.tellHeard()
     this.#measureRoom()
     this.apiResources.restore()
   }
@@ -192,12 +198,12 @@ export class ConfigSources {
 
   start(): void {
     this.#started = true
-    if (this.#to.config.policies.watch) this.#watch()
+    this.#watch.start()
   }
 
   stop(): void {
     this.#started = false
-    this.#timer.stop()
+    this.#watch.stop()
     this.apiResources.stop()
   }
 
@@ -208,41 +214,11 @@ export class ConfigSources {
 
   /** Reads everything again, whether it looks changed or not (SIGHUP); no file in the middle of an edit. */
   reload(): void {
-    if (!this.#started) return
-    for (const files of this.#all) files.forget()
-    this.#look()
-    if (!this.#timer.isRunning) this.#watch()
+    if (this.#started) this.#watch.reload()
   }
 
   get #all() {
     return [this.#policies, this.#endpoints, this.#resources.files] as const
-  }
-
-  #watch(): void {
-    const { policies, endpoints, resources } = this.#to.config
-    const configured = [...policies.paths, ...endpoints.files, ...resources.files]
-    this.#timer.start(() => {
-      const known = this.#all.flatMap((sources) => sources.files.map(({ path }) => path))
-      return [...configured.map(({ path }) => path), ...known]
-    })
-  }
-
-  #tellHeard(): void {
-    this.ages.looked([
-      ['policies', this.#policies.isHeard],
-      ['endpoints', this.#endpoints.isHeard],
-      ['resources', this.#resources.files.isHeard],
-    ])
-  }
-
-  #look(until = Number.POSITIVE_INFINITY): Looked {
-    if (!this.#all.every((files) => files.scan(until))) return 'unfinished'
-    const changed = this.#all.map((files) => files.poll()).includes(true)
-    this.#tellHeard()
-    if (changed) this.#applyChange()
-    // Without watching, a look after SIGHUP goes on until every change has settled.
-    if (changed || this.#all.some(({ unsettled }) => unsettled)) return 'changing'
-    return this.#to.config.policies.watch ? 'quiet' : 'done'
   }
 
   #applyChange(): void {
