@@ -141,7 +141,7 @@ native() {
   failed=1
 }
 
-# dist/ from src/, with what `namegate exec` starts from; kept as it was when the sources have type errors.
+# dist/ from src/, with what bin/namegate starts from; kept as it was when the sources have type errors.
 typescript() {
   stamp=dist/src/.built
   if [ ! -f src/main.ts ]; then return 0; fi

@@ -1,11 +1,10 @@
-// The program: every command, loaded when it is called.
+// The program: every command, loaded when it is called. scripts/bundle.mjs makes one file of it, which starts much sooner
+// (docs/decisions/0016-…). No `await` here: such a file can't have one.
 
+import { findCommand } from './cli/commands.ts'
+import { runCommand } from './cli/main.ts'
 import { keepYoungSmall } from './native/young-generation.ts'
 
 keepYoungSmall()
-const [{ findCommand }, { runCommand }] = await Promise.all([
-  import('./cli/commands.ts'),
-  import('./cli/main.ts'),
-])
 const args = process.argv.slice(2)
-process.exit(await runCommand(async () => await findCommand(args)))
+void runCommand(async () => await findCommand(args)).then((code) => process.exit(code))

@@ -6,6 +6,7 @@ import {
   cpSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   utimesSync,
@@ -25,14 +26,14 @@ function makeTree(
 ): string {
   const top = join(folder, name)
   for (const each of ['bin', 'src', 'dist/src']) mkdirSync(join(top, each), { recursive: true })
-  cpSync('bin/namegate', join(top, 'bin/namegate'))
+  cpSync('bin', join(top, 'bin'), { recursive: true })
   writeFileSync(join(top, 'package.json'), '{ "type": "module" }')
   const program = (from: string) =>
     `console.log(JSON.stringify({ from: '${from}', pid: process.pid, args: process.argv.slice(2) }))`
   writeFileSync(join(top, 'src/main.ts'), program('src'))
   if (parts.packages) symlinkSync(resolve('node_modules'), join(top, 'node_modules'))
   if (parts.built === undefined) return top
-  writeFileSync(join(top, 'dist/src/main.js'), program('dist'))
+  writeFileSync(join(top, 'dist/main.bundle'), `(function () { ${program('dist')} })`)
   writeFileSync(join(top, 'dist/src/.built'), '')
   const built = Date.now() / 1000 + (parts.built === 'fresh' ? 60 : -60)
   utimesSync(join(top, 'dist/src/.built'), built, built)
@@ -67,34 +68,76 @@ for (const { name, built, from, reason } of ROWS) {
   })
 }
 
-test('bin/namegate starts exec from the bundle, with the code that was made of it', async () => {
-  const top = makeTree('exec', { packages: true, built: 'fresh' })
-  cpSync('bin/exec.cjs', join(top, 'bin/exec.cjs'))
+/** Says on stderr what becomes of the code that was made of a program. */
+const WITNESS = `
+  const vm = require('node:vm')
+  vm.Script = class extends vm.Script {
+    constructor(source, options) {
+      super(source, options)
+      const { cachedDataRejected } = this
+      console.error(options.cachedData === undefined ? 'none' : cachedDataRejected ? 'refused' : 'taken')
+    }
+  }`
+
+/** Puts another octet into the middle of a file. */
+function damage(path: string): void {
+  const octets = readFileSync(path)
+  octets[octets.length >> 1]! ^= 1
+  writeFileSync(path, octets)
+}
+
+const STARTS: readonly {
+  readonly reason: string
+  readonly code: 'taken' | 'refused' | 'none'
+  readonly flag?: string
+  readonly change?: (program: string) => void
+}[] = [
+  { reason: 'as it was built', code: 'taken' },
+  { reason: 'with other flags of V8', code: 'refused', flag: '--max-old-space-size=300' },
+  { reason: 'the code is damaged', code: 'none', change: (program) => damage(`${program}.cache`) },
+  {
+    reason: 'the code ends early',
+    code: 'none',
+    change: (program) => writeFileSync(`${program}.cache`, 'x'),
+  },
+  { reason: 'there is no code', code: 'none', change: (program) => rmSync(`${program}.cache`) },
+]
+
+test('bin/namegate starts from one file, with the code that was made of it where that is good', async () => {
+  const top = makeTree('bundle', { packages: false, built: 'fresh' })
+  const witness = join(folder, 'witness.cjs')
+  writeFileSync(witness, WITNESS)
   await run(process.execPath, ['scripts/bundle.mjs', join(top, 'dist')])
-  const script = `
-    const { Script } = require('node:vm')
-    const { readFileSync } = require('node:fs')
-    const [filename, cache] = process.argv.slice(1)
-    const cachedData = readFileSync(cache)
-    const script = new Script(readFileSync(filename, 'latin1'), { filename, cachedData })
-    console.log(script.cachedDataRejected)`
-  const files = ['exec.bundle', 'exec.cache'].map((name) => join(top, 'dist', name))
-  assert.equal((await run(process.execPath, ['-e', script, ...files])).stdout, 'false\n')
-  const help = await run(join(top, 'bin/namegate'), ['exec', '--help'], { cwd: tmpdir() })
-  assert.match(help.stdout, /^Usage: namegate exec /)
-  // Code of other flags or another Node.js is not taken, and nothing else changes.
-  const env = { NODE_OPTIONS: '--max-semi-space-size=1' }
-  const slow = await run(join(top, 'bin/namegate'), ['exec', '--help'], { cwd: tmpdir(), env })
-  assert.equal(slow.stdout, help.stdout)
-  const other = await run(join(top, 'bin/namegate'), ['status'], { cwd: tmpdir() })
-  assert.match(other.stdout, /"from":"dist"/, 'everything else is as it was')
+  const programs = [
+    { name: 'exec', args: ['exec', '--help'], says: /^Usage: namegate exec / },
+    { name: 'main', args: ['match', '*.test', 'a.test'], says: /a\.test/ },
+  ]
+  for (const { reason, code, flag = '', change } of STARTS) {
+    for (const { name, args, says } of programs) {
+      change?.(join(top, 'dist', name))
+      const env = { NODE_OPTIONS: `--require "${witness}" ${flag}` }
+      const { stdout, stderr } = await run(join(top, 'bin/namegate'), args, { cwd: tmpdir(), env })
+      assert.equal(stderr, `${code}\n`, `${name}: ${reason}`)
+      assert.match(stdout, says, `${name}: ${reason}`)
+    }
+  }
 })
 
-test('bin/namegate says what to run when packages are missing, and exits 3', async () => {
+test('bin/namegate starts from code of its own source alone', async () => {
+  const top = makeTree('source', { packages: false, built: 'fresh' })
+  await run(process.execPath, ['scripts/bundle.mjs', join(top, 'dist')])
+  const bundle = join(top, 'dist/main.bundle')
+  const text = readFileSync(bundle, 'latin1')
+  writeFileSync(bundle, text.replaceAll('state of the daemon', 'STATE OF THE DAEMON'), 'latin1')
+  const { stdout } = await run(join(top, 'bin/namegate'), ['help'], { cwd: tmpdir() })
+  assert.match(stdout, /STATE OF THE DAEMON/)
+})
+
+test('bin/namegate says what to run when nothing can be started, and exits 3', async () => {
   const { code, said } = await start(
     join(makeTree('bare', { packages: false }), 'bin/namegate'),
     '/',
   )
   assert.equal(code, 3)
-  assert.match(said, /packages are missing: run 'npm ci && npm run build'/)
+  assert.match(said, /not built yet: run 'npm ci && npm run build'/)
 })

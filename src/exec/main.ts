@@ -1,4 +1,4 @@
-// The program again, for `namegate exec` alone: scripts/bundle.mjs makes one file of it, which starts much sooner
+// The program again, for `namegate exec` alone: a file of its own is half as long as that of all commands, and there sooner
 // (docs/decisions/0016-…). No `await` here: such a file can't have one.
 
 import { runCommand } from '../cli/main.ts'

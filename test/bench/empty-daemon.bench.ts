@@ -1,32 +1,21 @@
 // Resident memory of the daemon as `npm run build` makes it and `bin/namegate` starts it, with the memory
 // datapath, one endpoint and one policy, before the first query.
 
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { runBench, type Figure } from './support/bench.ts'
+import { BuiltTree } from './support/built-tree.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const ROUNDS = 3
 const LIMIT_MB = 90
-/** As in bin/namegate. */
-const FLAGS = ['--max-semi-space-size=16']
-const MALLOC = {
-  MALLOC_ARENA_MAX: '1',
-  MALLOC_MMAP_THRESHOLD_: '65536',
-  MALLOC_TRIM_THRESHOLD_: '65536',
-}
-
-async function residentOf(main: string, folder: string): Promise<number> {
+async function residentOf(command: string, folder: string): Promise<number> {
   const config = join(folder, 'namegate.yaml')
-  const daemon = spawn(process.execPath, [...FLAGS, main, 'run', '--config', config], {
-    cwd: folder,
-    env: { ...process.env, ...MALLOC },
-    stdio: 'ignore',
-  })
+  const daemon = spawn(command, ['run', '--config', config], { cwd: folder, stdio: 'ignore' })
   try {
     await sleep(4000)
     const status = readFileSync(`/proc/${daemon.pid}/status`, 'utf8')
@@ -38,11 +27,9 @@ async function residentOf(main: string, folder: string): Promise<number> {
 }
 
 async function run(): Promise<readonly Figure[]> {
-  const built = join(ROOT, 'build', 'bench-dist')
+  const tree = new BuiltTree('empty-daemon')
   const folder = mkdtempSync(join(tmpdir(), 'namegate-bench-'))
-  const typescript = join(ROOT, 'node_modules', '.bin', 'tsc')
   try {
-    execFileSync(typescript, ['-p', 'tsconfig.build.json', '--outDir', built], { cwd: ROOT })
     mkdirSync(join(folder, 'config', 'policies'), { recursive: true })
     for (const file of ['config/endpoints.yaml', 'config/policies/example.yaml']) {
       copyFileSync(join(ROOT, file), join(folder, file))
@@ -53,14 +40,14 @@ async function run(): Promise<readonly Figure[]> {
     )
     const values: number[] = []
     for (let i = 0; i < ROUNDS; i++) {
-      values.push(await residentOf(join(built, 'src', 'main.js'), folder))
+      values.push(await residentOf(tree.command, folder))
     }
     values.sort((a, b) => a - b)
     const [least = NaN, median = NaN, most = NaN] = values
     const spread: [number, number] = [least, most]
     return [{ name: 'empty daemon, resident', value: median, unit: 'MB', limit: LIMIT_MB, spread }]
   } finally {
-    rmSync(built, { recursive: true, force: true })
+    tree.close()
     rmSync(folder, { recursive: true, force: true })
   }
 }

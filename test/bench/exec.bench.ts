@@ -1,33 +1,15 @@
 // From the start of `namegate exec` to the start of its command, of the program as `npm run build` makes it: as root by veth,
 // and as an ordinary user by pasta where that is installed. The first runs fill the caches of the disk and do not count.
 
-import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { canUseExecLab, ExecLab, type Who } from '../support/exec-lab.ts'
 import { runBench, type Figure } from './support/bench.ts'
+import { BuiltTree } from './support/built-tree.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const LIMIT_MS = 300
 const WARM_UP = 2
 const RUNS = 15
-
-/** A tree with nothing but what starts, so that no source is newer. */
-function buildTree(top: string): void {
-  for (const folder of ['bin', 'build/Release', 'dist/src', 'node_modules/pino']) {
-    mkdirSync(join(top, folder), { recursive: true })
-  }
-  for (const file of ['bin/namegate', 'bin/exec.cjs', 'package.json']) {
-    copyFileSync(join(ROOT, file), join(top, file))
-  }
-  for (const file of readdirSync(join(ROOT, 'build/Release'))) {
-    copyFileSync(join(ROOT, 'build/Release', file), join(top, 'build/Release', file))
-  }
-  // Never run: where it stands bin/namegate looks for the rest.
-  copyFileSync(join(ROOT, 'bin/exec.cjs'), join(top, 'dist/src/main.js'))
-  execFileSync(process.execPath, ['scripts/bundle.mjs', join(top, 'dist')], { cwd: ROOT })
-}
 
 /** Milliseconds; the command is the clock itself. */
 function startOnce(lab: ExecLab, who: Who): number {
@@ -56,16 +38,14 @@ function figureOf(lab: ExecLab, who: Who): Figure {
 async function run(): Promise<readonly Figure[]> {
   const reason = canUseExecLab()
   if (reason !== undefined) throw new Error(reason)
-  const top = join(ROOT, 'build', 'bench-exec')
-  rmSync(top, { recursive: true, force: true })
-  buildTree(top)
-  const lab = ExecLab.bare(top)
+  const tree = new BuiltTree('exec')
+  const lab = ExecLab.bare(tree.folder)
   try {
     const user = existsSync('/usr/bin/pasta') ? [figureOf(lab, 'user')] : []
     return [figureOf(lab, 'root'), ...user]
   } finally {
     await lab.close()
-    rmSync(top, { recursive: true, force: true })
+    tree.close()
   }
 }
 

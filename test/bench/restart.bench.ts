@@ -10,6 +10,7 @@ import { podLab } from '../support/lab-pod.ts'
 import { Namegate } from '../support/lab-namegate.ts'
 import { openState } from '../../src/state/open-state.ts'
 import { runBench, type Figure } from './support/bench.ts'
+import { BuiltTree } from './support/built-tree.ts'
 
 const PAIRS = Number(process.env['BENCH_PAIRS'] ?? 1_000_000)
 const POLICY = `
@@ -88,6 +89,8 @@ async function fill(folder: string): Promise<void> {
 }
 
 async function run(): Promise<readonly Figure[]> {
+  const tree = new BuiltTree('restart')
+  const { command } = tree
   const lab = podLab()
   const [pod] = lab.pods
   if (pod === undefined) throw new Error('a pod is wanted')
@@ -108,14 +111,14 @@ async function run(): Promise<readonly Figure[]> {
     restart?.phase === 'grace' || restart?.phase === 'done'
   try {
     await lab.startNameServer({ fresh: { 'new.test': { first4: '198.18.100.0' } } })
-    await namegate.start()
+    await namegate.start({ command })
     await namegate.stop()
     await fill(join(namegate.folder, 'state'))
-    await namegate.start()
+    await namegate.start({ command })
     await until(isBack)
     await namegate.kill()
     const began = performance.now()
-    const starting = namegate.start()
+    const starting = namegate.start({ command })
     let asked = 0
     for (;;) {
       const query = ['+tries=1', '+time=1', `@${pod.gateway4}`, `n${asked++}.new.test`]
@@ -135,6 +138,7 @@ async function run(): Promise<readonly Figure[]> {
   } finally {
     await namegate.close()
     await lab.close()
+    tree.close()
   }
 }
 

@@ -227,7 +227,8 @@ static bool sees_the_gate(void)
 		snprintf(path, sizeof(path), "/proc/%s/cmdline", each->d_name);
 		int fd = open(path, O_RDONLY);
 		ssize_t got = fd < 0 ? 0 : read(fd, line, sizeof(line) - 1);
-		if (got > 0 && memmem(line, (size_t)got, "src/main.", 9))
+		/* From sources, or as it is built. */
+		if (got > 0 && (memmem(line, (size_t)got, "src/main.", 9) || memmem(line, (size_t)got, "bin/start.", 10)))
 			return true;
 	}
 	strcpy(why, "no such process");
