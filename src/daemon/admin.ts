@@ -31,6 +31,7 @@ export function makeDaemonAdmin(
   const shared = { version: VERSION, core, policies, transition, policyFiles, limits, repair }
   const metrics = new Metrics({
     ...shared,
+    recordFiles: () => sources.recordFiles,
     judge,
     pipeline,
     learner,

@@ -20,17 +20,23 @@ import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { ApiResources, ResourceKeeper, ResourceNews } from './api-resources.ts'
 import { auditedRecords } from './audited-records.ts'
-import type { GoodTexts, TextKeeper } from './good-texts.ts'
+import { GoodTexts, type Standing, type TextKeeper } from './good-texts.ts'
 import { readGiven, type SourceEdit } from './given.ts'
 import { withInterfaceAddresses } from './interface-addresses.ts'
+import { keptReading } from './kept-reading.ts'
 import { tellLostPolicies } from './lost-policies.ts'
-import { hasNoOther, readingOf, repeatedPolicies, type PolicyFile } from './policy-files.ts'
+import {
+  hasNoOther,
+  policyReader,
+  readingOf,
+  repeatedPolicies,
+  type PolicyFile,
+} from './policy-files.ts'
 import { PolicyPorts } from './policy-ports.ts'
-import { PolicyReader } from './policy-reader.ts'
 import { ResourceSources } from './resource-sources.ts'
 import type { SourceAges, SourceAgesOptions } from './source-ages.ts'
 import { SourceBounds } from './source-bounds.ts'
-import { SourceFiles } from './source-files.ts'
+import { SourceFiles, type SourceFile } from './source-files.ts'
 import { SourceWatch } from './source-watch.ts'
 
 export interface ConfigSourcesOptions {
@@ -42,7 +48,7 @@ export interface ConfigSourcesOptions {
   readonly resources: ResourceControl
   /** Keeps what the admin API gives over restarts. */
   readonly resourceKeeper?: ResourceKeeper | undefined
-  /** Keeps texts of policy files over restarts. */
+  /** Keeps texts of files over restarts. */
   readonly fileKeeper?: TextKeeper | undefined
   readonly audit: AuditControl
   readonly flows: FlowRing
@@ -61,7 +67,7 @@ export class ConfigSources {
   readonly #to: ConfigSourcesOptions
   readonly #watch: SourceWatch
   readonly #ports = new PolicyPorts()
-  readonly #reader: PolicyReader
+  readonly #texts: GoodTexts | undefined
   readonly #bounds: SourceBounds
   #refusal: readonly Fault[] = []
   #records: ReadonlyMap<string, FileRecord> = new Map()
@@ -74,20 +80,20 @@ export class ConfigSources {
   constructor(options: ConfigSourcesOptions) {
     const { config, clock } = options
     this.#to = options
-    this.#reader = new PolicyReader(options)
+    const texts = options.fileKeeper && new GoodTexts(options.fileKeeper)
+    this.#texts = texts
     this.#bounds = new SourceBounds(config, options.policies.identityLabels)
     this.#policies = new SourceFiles({
       paths: config.policies.paths,
       clock,
-      parse: (text, file) => this.#reader.parse(text, file),
-      standIn: (path) => this.#reader.standIn(path),
+      ...keptReading(texts, policyReader(config, options.log)),
       together: repeatedPolicies,
       isWithin: hasNoOther,
     })
     this.#endpoints = new SourceFiles({
       paths: config.endpoints.files,
       clock,
-      parse: (text, file) => withInterfaceAddresses(parseEndpoints(text, file)),
+      ...keptReading(texts, (text, file) => withInterfaceAddresses(parseEndpoints(text, file))),
       together: overlapFaults,
     })
     this.#resources = new ResourceSources({
@@ -96,6 +102,7 @@ export class ConfigSources {
       log: options.log,
       control: options.resources,
       keeper: options.resourceKeeper,
+      texts,
       countMax: config.limits.resources,
       addressesMax: () => this.#addressRoom,
       onChanged: (news) => this.#resourcesChanged(news),
@@ -124,9 +131,14 @@ export class ConfigSources {
     })
   }
 
-  /** Texts of policy files in force that outlive the process. */
+  /** Texts of files in force that outlive the process. */
   get fileTexts(): Pick<GoodTexts, 'kept' | 'tooLong'> | undefined {
-    return this.#reader.texts
+    return this.#texts
+  }
+
+  /** States of files of endpoints and resources. */
+  get recordFiles(): readonly Pick<SourceFile<unknown>, 'state'>[] {
+    return [...this.#endpoints.files, ...this.#resources.files.files]
   }
 
   /** Of folders, of endpoints and resources, and of everything together. */
@@ -151,7 +163,7 @@ export class ConfigSources {
     const found = this.#all.flatMap((files) => files.loadAll())
     const faults = found.length > 0 ? found : this.#boundFaults()
     if (faults.length > 0) throw new InvalidInputError(faults)
-    for (const fault of this.#policies.faults) {
+    for (const fault of [...this.#policies.faults, ...this.recordFaults]) {
       const message = 'file refused, what was in force before the start stays'
       this.#to.log.warn({ fault: formatFault(fault) }, message)
     }
@@ -168,8 +180,7 @@ export class ConfigSources {
     const endpointsChanged = this.#endpoints.accept()
     this.#resources.apply()
     this.#measureRoom()
-    // Of files that contradict others nobody says here which is in force.
-    if (!this.#policies.hasHeld) this.#reader.texts?.inForce((path) => this.#policies.has(path))
+    this.#texts?.inForce((path) => this.#standingOf(path))
     this.#setPolicies()
     if (!this.#isApplied || endpointsChanged || !endpoints.isComplete) this.#applyEndpoints()
     this.#isApplied = true
@@ -235,6 +246,14 @@ export class ConfigSources {
     const { log, policies } = this.#to
     if (!tellLostPolicies(this.#to, () => this.apply())) return
     log.info({ revision: policies.revision }, 'configuration changed')
+  }
+
+  #standingOf(path: string): Standing {
+    for (const files of this.#all) {
+      const standing = files.standingOf(path)
+      if (standing !== 'gone') return standing
+    }
+    return 'gone'
   }
 
   #boundFaults(): readonly Fault[] {

@@ -12,6 +12,9 @@ export interface TextKeeper {
   readonly keep: (path: string, text: string | undefined) => void
 }
 
+/** What is in force of a file: its last good text, what it was before that, because it contradicts others, or nothing. */
+export type Standing = 'in-force' | 'held' | 'gone'
+
 export class GoodTexts {
   readonly #keeper: TextKeeper
   readonly #kept: Map<string, string>
@@ -39,17 +42,19 @@ export class GoodTexts {
     this.#good.set(path, text)
   }
 
-  /** What was read is in force now, and nothing is of files that `isThere` does not know. */
-  inForce(isThere: (path: string) => boolean): void {
+  /** What was read is in force now, as far as `standingOf` says so, and nothing is of files that are gone. */
+  inForce(standingOf: (path: string) => Standing): void {
     for (const [path, text] of this.#good) {
-      const isLong = Buffer.byteLength(text) > KEPT_TEXT_MAX
+      if (standingOf(path) === 'held') continue
+      const isLong = text.length > KEPT_TEXT_MAX || Buffer.byteLength(text) > KEPT_TEXT_MAX
       if (isLong) this.#tooLong.add(path)
       else this.#tooLong.delete(path)
       this.#set(path, isLong ? undefined : text)
+      this.#good.delete(path)
     }
-    this.#good.clear()
-    for (const path of this.#kept.keys()) if (!isThere(path)) this.#set(path, undefined)
-    for (const path of this.#tooLong) if (!isThere(path)) this.#tooLong.delete(path)
+    for (const path of this.#kept.keys())
+      if (standingOf(path) === 'gone') this.#set(path, undefined)
+    for (const path of this.#tooLong) if (standingOf(path) === 'gone') this.#tooLong.delete(path)
   }
 
   #set(path: string, text: string | undefined): void {

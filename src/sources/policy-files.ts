@@ -1,9 +1,10 @@
 // Policies from files: a file is read by itself, and a policy that two files have is a fault of both together.
 
-import { formatPlace, type Fault, type Position } from '../core/errors.ts'
-import type { PoliciesConfig } from '../config/config.ts'
+import { formatFault, formatPlace, type Fault, type Position } from '../core/errors.ts'
+import type { Config, PoliciesConfig } from '../config/config.ts'
 import { loadPolicies, type LoadOptions } from '../policy/load.ts'
 import type { Policy } from '../policy/rule.ts'
+import type { Log } from '../telemetry/log.ts'
 import type { Parsed, SourceFile } from './source-files.ts'
 
 /** A policy file for those who show it. */
@@ -28,6 +29,17 @@ export function parsePolicyFile(
   const { policies, faults, warnings } = loadPolicies(text, file, options)
   for (const warning of warnings) onWarning(warning)
   return { items: policies, faults }
+}
+
+/** Reads files as the config wants it; what is left out of one is told. */
+export function policyReader(
+  config: Config,
+  log: Log,
+): (text: string, file: string) => Parsed<Policy> {
+  const reading = readingOf(config.policies)
+  const onWarning = (warning: Fault): void =>
+    log.warn({ fault: formatFault(warning) }, 'left out of a policy, which allows less')
+  return (text, file) => parsePolicyFile(text, file, reading, onWarning)
 }
 
 /** Policies that several files have: the later one is the fault. */

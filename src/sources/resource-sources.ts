@@ -9,6 +9,8 @@ import { ResourceItems } from '../endpoints/resource-items.ts'
 import type { ResourceRecord } from '../endpoints/resources.ts'
 import type { Log } from '../telemetry/log.ts'
 import { ApiResources, type ResourceKeeper, type ResourceNews } from './api-resources.ts'
+import type { GoodTexts } from './good-texts.ts'
+import { keptReading } from './kept-reading.ts'
 import { ResourceNames } from './resource-names.ts'
 import { SourceFiles } from './source-files.ts'
 
@@ -18,6 +20,8 @@ export interface ResourceSourcesOptions {
   readonly log: Log
   readonly control: ResourceControl
   readonly keeper: ResourceKeeper | undefined
+  /** Texts of files that outlive the process. */
+  readonly texts: GoodTexts | undefined
   /** `limits.resources`. */
   readonly countMax: number
   /** How many addresses there may be beside what files have. */
@@ -31,19 +35,19 @@ export class ResourceSources {
   readonly #control: ResourceControl
 
   constructor(options: ResourceSourcesOptions) {
-    const { paths, clock, control } = options
+    const { paths, clock, control, texts } = options
     this.#control = control
     const names: ResourceNames = new ResourceNames({ isTaken: (name) => this.api.has(name) })
     const readers = new Map<string, ResourceItems>()
     this.files = new SourceFiles({
       paths,
       clock,
-      parse: (text, file) => {
+      ...keptReading(texts, (text, file) => {
         const reader = readers.get(file) ?? new ResourceItems(file)
         readers.set(file, reader)
         const { resources: items, faults } = reader.parse(text)
         return { items, faults }
-      },
+      }),
       together: (records) => names.check(records),
     })
     this.api = new ApiResources({ ...options, files: names })

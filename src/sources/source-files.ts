@@ -8,6 +8,7 @@ import type { Fault } from '../core/errors.ts'
 import type { PlacedPath } from '../config/config.ts'
 import { readTextFile } from '../config/files.ts'
 import { letYoungGrow } from '../native/young-generation.ts'
+import type { Standing } from './good-texts.ts'
 import { Proposal, type ProposalOptions } from './proposal.ts'
 import { FileScan, signatureOf } from './scan-files.ts'
 import { SettledFiles } from './settled-files.ts'
@@ -144,9 +145,10 @@ export class SourceFiles<Item> {
     return [...scan.faults, ...found]
   }
 
-  /** Whether there is such a file, as it is or as it was. */
-  has(path: string): boolean {
-    return this.#proposal.drafts.has(path)
+  /** What is in force of a file once that is accepted. */
+  standingOf(path: string): Standing {
+    if (!this.#proposal.drafts.has(path)) return 'gone'
+    return this.#proposal.held.has(path) ? 'held' : 'in-force'
   }
 
   /** Looks at the files until the time is over; true when it has looked at all: then `poll` goes by what was seen. */
@@ -173,7 +175,9 @@ export class SourceFiles<Item> {
       else changed = this.#read(path, scan.files.get(path)?.signature) || changed
     }
     // One that has just gone may come back within the time that an edit takes.
-    this.#missing = scan.missing.filter((path) => !this.has(path) && !lost.includes(path))
+    this.#missing = scan.missing.filter(
+      (path) => !this.#proposal.drafts.has(path) && !lost.includes(path),
+    )
     if (changed) this.#proposal.propose()
     return changed
   }

@@ -114,6 +114,24 @@ test('Daemon forgets the text of a file that is gone', async () => {
   state.document(gone)
   await withLab(options(state, { now: GOOD }), async (lab) => {
     lab.daemon.stop()
-    assert.deepEqual([...(state.read()?.sourceFiles.keys() ?? [])], [lab.path('policy.yaml')])
+    const kept = [...(state.read()?.sourceFiles.keys() ?? [])].sort()
+    assert.deepEqual(kept, [lab.path('endpoints.yaml'), lab.path('policy.yaml')])
+  })
+})
+
+test('Daemon keeps what is in force of files while others contradict each other', async () => {
+  const state = new MemoryState()
+  const more = { 'z.yaml': '' }
+  await withLab(options(state, { now: GOOD, more }), async (lab) => {
+    const other = ENDPOINTS.replace('name: client', 'name: other')
+    lab.write('z.yaml', GOOD)
+    lab.write('endpoints.yaml', other)
+    await lab.pass(200)
+    await lab.pass(200)
+    assert.equal(lab.daemon.endpoints.registry.byName('other')?.name, 'other')
+    assert.equal(keptText(state, lab), GOOD)
+    const texts = state.read()?.sourceFiles
+    assert.equal(texts?.get(lab.path('endpoints.yaml')), other)
+    assert.equal(texts.get(lab.path('z.yaml')), '', 'what it was before it contradicted')
   })
 })

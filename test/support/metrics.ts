@@ -98,6 +98,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
     transition: node.transition,
     endpoints: node.endpoints,
     policyFiles: () => [{ state: 'in-force' }, { state: 'last-good' }],
+    recordFiles: () => [{ state: 'rejected' }],
     mode: () => 'enforce',
     limits: () => [
       { limit: 'pairs', use: 1, bound: 2, hits: 3 },

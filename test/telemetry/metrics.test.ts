@@ -46,6 +46,7 @@ test('Metrics read the counters as they are at the scrape', async (t) => {
     ['namegate_upstream_server_probes_total{server="192.0.2.53:53"}', 3, 'probes by server'],
     ['namegate_policy_files{state="last-good"}', 1, 'files by state'],
     ['namegate_policy_files{state="rejected"}', 0, 'a state that no file is in'],
+    ['namegate_record_files{state="rejected"}', 1, 'and those of endpoints and resources'],
     ['namegate_datapath_mode{mode="enforce"}', 1, 'the mode that is set'],
     ['namegate_datapath_mode{mode="bypass"}', 0, 'one that is not'],
     ['namegate_limit_use{limit="pairs"}', 1, 'use of a bound'],

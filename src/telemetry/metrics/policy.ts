@@ -18,10 +18,13 @@ export function addPolicyMetrics(registry: Registry, sources: MetricsSources): v
     name: 'policy_files',
     help: 'Policy files by state; last-good and rejected ones have faults',
     label: 'state',
-    read: () => {
-      const states = [...sources.policyFiles()].map(({ state }) => state)
-      return FILE_STATES.map((state) => [state, states.filter((each) => each === state).length])
-    },
+    read: () => countStates(sources.policyFiles()),
+  })
+  addGauge(registry, {
+    name: 'record_files',
+    help: 'Files of endpoints and resources by state; last-good and rejected ones have faults',
+    label: 'state',
+    read: () => countStates(sources.recordFiles()),
   })
   if (sources.sourceAges !== undefined) addAges(registry, sources.sourceAges)
   addGauge(registry, {
@@ -48,6 +51,13 @@ export function addPolicyMetrics(registry: Registry, sources: MetricsSources): v
     help: 'Policy entries that a full map had no room for',
     read: () => core.policyMaps.overflows,
   })
+}
+
+function countStates(
+  files: Iterable<{ readonly state: string }>,
+): readonly (readonly [state: string, count: number])[] {
+  const states = [...files].map(({ state }) => state)
+  return FILE_STATES.map((state) => [state, states.filter((each) => each === state).length])
 }
 
 function addAges(registry: Registry, sources: NonNullable<MetricsSources['sourceAges']>): void {

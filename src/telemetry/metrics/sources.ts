@@ -63,6 +63,8 @@ export interface MetricsSources {
   readonly interception?: { readonly counters: Counters<'repairs'> }
   /** State of each policy file: `in-force`, `last-good`, `rejected`. */
   policyFiles(): Iterable<{ readonly state: string }>
+  /** The same of files of endpoints and resources. */
+  recordFiles(): Iterable<{ readonly state: string }>
   mode(): string
   limits(): readonly LimitUse[]
   /** Milliseconds since each kind of source was heard. */
