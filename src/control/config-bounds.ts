@@ -2,7 +2,7 @@
 // the one in force stays. Looked at before anything is applied.
 
 import type { Fault, Position } from '../core/errors.ts'
-import { compilePolicies, type CompileOptions } from '../policy/compile.ts'
+import { compileEntries, type CompileOptions } from '../policy/compile.ts'
 import { defaultEgressOf } from '../policy/default-egress.ts'
 import { flatten } from '../policy/flatten.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
@@ -76,7 +76,7 @@ function signed(policies: readonly Policy[], sign: 1 | -1) {
 export function boundFaults(
   { policies, endpoints, resources }: Configured,
   bounds: ConfigBounds,
-  compile: Omit<CompileOptions, 'originOf'>,
+  compile: Pick<CompileOptions, 'defaultEgress'>,
   identityLabels = new IdentityLabels([]),
   memo = new BoundsMemo(),
 ): readonly Fault[] {
@@ -150,16 +150,18 @@ function countAddresses(
 }
 
 /** Entries with one identity a selector: what configuration itself makes. */
-function entriesOf(policies: readonly Policy[], options: Omit<CompileOptions, 'originOf'>): number {
-  const compiled = compilePolicies(policies, { ...options, originOf: () => 0 })
+function entriesOf(
+  policies: readonly Policy[],
+  options: Pick<CompileOptions, 'defaultEgress'>,
+): number {
+  const { levels, selectors } = compileEntries(policies, { ...options, originOf: () => 0 })
   let size = 0
-  for (const coverages of compiled.levels.values()) size += flatten(coverages).length
-  // Selectors of one rule share what it says of them.
-  const sizes = new Map<unknown, number>()
-  for (const { coverages } of compiled.selectors) {
-    const own = sizes.get(coverages) ?? flatten(coverages).length
-    sizes.set(coverages, own)
-    size += own
+  for (const coverages of levels.values()) size += flatten(coverages).length
+  // Selectors of one rule stand together and share what it says of them.
+  let last: { readonly coverages: unknown; readonly size: number } | undefined
+  for (const { coverages } of selectors) {
+    if (last?.coverages !== coverages) last = { coverages, size: flatten(coverages).length }
+    size += last.size
   }
   return size
 }

@@ -40,6 +40,7 @@ interface Held {
   readonly identity: Identity
 }
 
+const NOTHING_HELD: readonly Held[] = []
 const NOTHING_AROUND: Around = { named: EMPTY_SET, sets: new Map(), key: '' }
 
 export class Preallocation {
@@ -87,8 +88,8 @@ export class Preallocation {
     for (const selector of this.#noted) {
       if (++n % PER_LOOK === 0 && this.#core.clock.now() >= until) return false
       this.#noted.delete(selector)
-      const own = this.#gives(selector) ? this.#ownSets(selector) : []
-      const held = this.#hold(this.#bySelector.get(selector) ?? [], this.#wantedSets(own))
+      const wanted = this.#wantedSets(this.#ownSets(selector))
+      const held = this.#hold(this.#bySelector.get(selector) ?? NOTHING_HELD, wanted)
       if (held.length === 0) this.#bySelector.delete(selector)
       else this.#bySelector.set(selector, held)
     }
@@ -135,50 +136,59 @@ export class Preallocation {
   }
 
   /** Takes and gives back, so that the wanted sets are held. */
-  #hold(before: readonly Held[], wanted: Iterable<number>): readonly Held[] {
+  #hold(before: readonly Held[], wanted: readonly number[]): readonly Held[] {
     const { allocator } = this.#core
+    const [only] = wanted
+    if (before.length === 0 && only !== undefined && wanted.length === 1) return this.#take(only)
     const old = new Map(before.map((each) => [each.set, each]))
     const held = new Map<number, Held>()
     for (const set of wanted) {
       if (held.has(set)) continue
       const known = old.get(set)
       old.delete(set)
-      if (known === undefined && this.#count >= this.#max) {
-        this.#isFull = true
-        continue
-      }
-      held.set(set, known ?? { set, identity: allocator.preallocate(set) })
-      if (known === undefined) this.#count++
+      for (const taken of known === undefined ? this.#take(set) : [known]) held.set(set, taken)
     }
     for (const gone of old.values()) allocator.unpreallocate(gone.identity)
     this.#count -= old.size
     return [...held.values()]
   }
 
-  *#wantedSets(own: readonly number[]): Iterable<number> {
+  /** Pre-allocates one set, where there is room. */
+  #take(set: number): readonly Held[] {
+    if (this.#count >= this.#max) {
+      this.#isFull = true
+      return NOTHING_HELD
+    }
+    this.#count++
+    return [{ set, identity: this.#core.allocator.preallocate(set) }]
+  }
+
+  #wantedSets(own: readonly number[]): readonly number[] {
+    const { deriver } = this.#core.ipcache
+    const wanted: number[] = []
     for (const each of own) {
       if (each === EMPTY_SET) continue
       for (const [family, sets] of this.#around.sets) {
-        for (const set of sets) {
-          yield this.#core.ipcache.deriver.derive(each, set, worldOf(family), family)
-        }
+        for (const set of sets) wanted.push(deriver.derive(each, set, worldOf(family), family))
       }
     }
+    return wanted
   }
 
+  /** None for a selector whose label names don't get: those have the set of another one, if any. */
   #ownSets(selector: FqdnSelector): readonly number[] {
     const own = this.#ownSet(selector)
+    if (own === undefined) return []
     const { named } = this.#around
     return named === EMPTY_SET ? [own] : [own, this.#core.labelSets.union(own, named)]
   }
 
-  #ownSet(selector: FqdnSelector): number {
-    const { labelSets, selectorLabels } = this.#core
-    if (selector.pattern.kind === 'exact') {
-      const parsed = parseName(selector.pattern.text)
-      if (parsed.kind === 'ok') return selectorLabels.labelsOf(parsed.name, 0)
-    }
-    return labelSets.intern([selector.label])
+  #ownSet(selector: FqdnSelector): number | undefined {
+    const { selectorLabels } = this.#core
+    const alone = selectorLabels.setOf(selector)
+    if (alone === undefined || selector.pattern.kind !== 'exact') return alone
+    const parsed = parseName(selector.pattern.text)
+    return parsed.kind === 'ok' ? selectorLabels.labelsOf(parsed.name, 0) : alone
   }
 
   #lookAround(families: ReadonlySet<Family>): Around {

@@ -18,6 +18,8 @@ export class RuleOrigins {
   readonly #places: (RulePlace | undefined)[] = [undefined]
   readonly #defaultDenies = new Set<number>()
   readonly #setNumbers = new Map<string, number>([['', 0]])
+  /** Numbers of lists asked for before: those of one rule are the same list. */
+  readonly #listNumbers = new WeakMap<readonly number[], number>()
   readonly #sets: (readonly number[])[] = [[]]
 
   /** The number of a rule; without one of the default deny that the policy turns on, whose place is the policy's. */
@@ -36,11 +38,12 @@ export class RuleOrigins {
 
   /** The number of a set of origins, ascending. */
   setOf(origins: readonly number[]): number {
-    const key = origins.join(',')
-    const known = this.#setNumbers.get(key)
+    const known = this.#listNumbers.get(origins)
     if (known !== undefined) return known
-    const number = this.#sets.push(origins) - 1
+    const key = origins.join(',')
+    const number = this.#setNumbers.get(key) ?? this.#sets.push(origins) - 1
     this.#setNumbers.set(key, number)
+    this.#listNumbers.set(origins, number)
     return number
   }
 

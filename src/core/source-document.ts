@@ -116,7 +116,7 @@ export class Reader {
 
   /** The same value, for which what isn't supported is a fault in any case. */
   strict(): Reader {
-    return new Reader(this.#document, this.#faults, this.path, this.value)
+    return new Reader(this.#document, this.#faults, this.#place, this.value)
   }
 
   /** The usual fault. */

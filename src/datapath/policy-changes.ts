@@ -4,6 +4,7 @@
 //
 // Costs nothing while nothing changes: learning under known label sets never comes here.
 
+import { FewMap } from '../core/few-map.ts'
 import type { EndpointId, Identity } from '../core/ids.ts'
 import type { PolicyEntry, PolicyKey } from './datapath.ts'
 
@@ -18,7 +19,8 @@ const PORTS = 65_536
 const PORT_BITS = 32
 const NONE: readonly PolicyEntry[] = []
 
-type Entries = Map<number, Map<number, PolicyEntry>>
+/** By pair, then by protocol and port. */
+type Entries = Map<number, FewMap<number, PolicyEntry>>
 
 export class PolicyChanges {
   readonly #upserts: Entries = new Map()
@@ -76,12 +78,13 @@ function keyOf({ protocol, port, portBits }: PolicyKey): number {
 
 function put(entries: Entries, entry: PolicyEntry): void {
   const pair = pairOf(entry)
-  const known = entries.get(pair)
-  if (known === undefined) entries.set(pair, new Map([[keyOf(entry), entry]]))
-  else known.set(keyOf(entry), entry)
+  let known = entries.get(pair)
+  if (known === undefined) entries.set(pair, (known = new FewMap()))
+  known.set(keyOf(entry), entry)
 }
 
 function drop(entries: Entries, entry: PolicyEntry): void {
+  if (entries.size === 0) return
   const pair = pairOf(entry)
   const known = entries.get(pair)
   if (known?.delete(keyOf(entry)) === true && known.size === 0) entries.delete(pair)
@@ -90,7 +93,8 @@ function drop(entries: Entries, entry: PolicyEntry): void {
 function takeAll(entries: Entries): readonly PolicyEntry[] {
   if (entries.size === 0) return NONE
   const all: PolicyEntry[] = []
-  for (const pair of entries.values()) for (const entry of pair.values()) all.push(entry)
+  const take = (entry: PolicyEntry): void => void all.push(entry)
+  for (const pair of entries.values()) pair.forEach(take)
   entries.clear()
   return all
 }

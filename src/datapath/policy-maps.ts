@@ -29,6 +29,8 @@ export interface PolicyMapOptions {
 /** Share of a map's entries that identities made by answers may have (SEMANTICS 3). */
 const DYNAMIC_SHARE = 0.25
 
+const NO_ENTRIES: readonly FlatEntry[] = []
+
 export class PolicyMaps {
   readonly #selectors: SelectorCache
   readonly #entriesMax: number
@@ -245,18 +247,9 @@ export class PolicyMaps {
   }
 
   #put(map: EndpointMap, id: Identity, entries: readonly FlatEntry[]): void {
-    const before = map.entries.get(id) ?? []
+    const before = map.entries.get(id) ?? NO_ENTRIES
     if (before === entries) return
-    const kept = new Map(before.map((entry) => [keyOf(entry), entry]))
-    for (const entry of entries) {
-      const old = kept.get(keyOf(entry))
-      kept.delete(keyOf(entry))
-      if (old !== undefined && sameEntry(old, entry)) continue
-      this.#changes.upsert(this.#policyEntry(map.endpoint, id, entry))
-    }
-    for (const old of kept.values()) {
-      this.#changes.remove(this.#policyEntry(map.endpoint, id, old))
-    }
+    this.#replace(map.endpoint, id, before, entries)
     map.size += entries.length - before.length
     if (map.dynamic.delete(id)) map.dynamicSize -= before.length
     if (entries.length > 0 && this.#isDynamic(id)) {
@@ -265,6 +258,26 @@ export class PolicyMaps {
     }
     if (entries.length === 0) map.entries.delete(id)
     else map.entries.set(id, entries)
+  }
+
+  /** Notes what the next commit has to write and to take out. */
+  #replace(
+    endpoint: EndpointId,
+    id: Identity,
+    before: readonly FlatEntry[],
+    entries: readonly FlatEntry[],
+  ): void {
+    const isNew = before.length === 0
+    const kept = isNew ? undefined : new Map(before.map((each) => [keyOf(each), each]))
+    for (const entry of entries) {
+      const old = kept?.get(keyOf(entry))
+      kept?.delete(keyOf(entry))
+      if (old !== undefined && sameEntry(old, entry)) continue
+      this.#changes.upsert(this.#policyEntry(endpoint, id, entry))
+    }
+    for (const old of kept?.values() ?? []) {
+      this.#changes.remove(this.#policyEntry(endpoint, id, old))
+    }
   }
 
   #policyEntry(endpoint: EndpointId, id: Identity, entry: FlatEntry): PolicyEntry {

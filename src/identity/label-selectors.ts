@@ -71,7 +71,10 @@ export class LabelSelectors<Kept extends Holder> {
 
 /** Whether labels are those of a known endpoint or resource. */
 function isKnown({ labels }: LabelSet): boolean {
-  return !labels.some(({ kind, key }) => kind === 'plain' && key.startsWith('reserved:'))
+  for (const { kind, key } of labels) {
+    if (kind === 'plain' && key.startsWith('reserved:')) return false
+  }
+  return true
 }
 
 function plainTexts({ labels }: LabelSet): readonly string[] {

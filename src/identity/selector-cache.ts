@@ -9,11 +9,12 @@
 import { FewSet } from '../core/few-set.ts'
 import { selectorId, type Identity, type SelectorId } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
-import { containsPrefix, formatPrefix, truncatePrefix, type Prefix } from '../core/ip.ts'
+import { formatPrefix, type Prefix } from '../core/ip.ts'
 import type { Label, LabelSet, LabelSets } from '../core/labels.ts'
 import { formatSelector } from '../policy/labels.ts'
 import type { Pattern } from '../policy/pattern.ts'
 import type { LabelSelector } from '../policy/rule.ts'
+import { CidrSelectors, selectsCidr } from './cidr-selectors.ts'
 import { LabelSelectors } from './label-selectors.ts'
 import { NAMED_LABEL } from './reserved.ts'
 
@@ -73,12 +74,10 @@ export class SelectorCache {
   readonly #sets: LabelSets
   readonly #byKey = new Map<string, Counted>()
   readonly #byId = new Map<SelectorId, Selector>()
-  readonly #cidrByPrefix = new Map<string, CidrSelector[]>()
-  /** How many CIDR selectors have each prefix length, by family. */
-  readonly #lengths = { 4: new Map<number, number>(), 6: new Map<number, number>() }
   readonly #selectorsOf = new Map<Identity, readonly Selector[]>()
   readonly #identitiesByLabel = new Map<string, FewSet<Identity>>()
   readonly #byLabels = new LabelSelectors<EndpointSelector>()
+  readonly #byCidr = new CidrSelectors<CidrSelector>()
   #nextId = 0
 
   constructor(options: { readonly labelSets: LabelSets }) {
@@ -137,14 +136,15 @@ export class SelectorCache {
 
   /** Registers an identity that came into use; returns the selectors that select it. */
   addIdentity(id: Identity, setId: number): readonly Selector[] {
-    this.#byLabels.addIdentity(id, this.#sets.get(setId))
-    for (const label of this.#sets.get(setId).labels) {
+    const set = this.#sets.get(setId)
+    this.#byLabels.addIdentity(id, set)
+    for (const label of set.labels) {
       if (!mayBeSelected(label)) continue
       const peers = this.#identitiesByLabel.get(label.text)
       if (peers === undefined) this.#identitiesByLabel.set(label.text, new FewSet(id))
       else peers.add(id)
     }
-    const selectors = this.selectorsFor(setId)
+    const selectors = this.#selecting(set)
     for (const selector of selectors) selector.identities.add(id)
     this.#selectorsOf.set(id, selectors)
     return selectors
@@ -152,17 +152,7 @@ export class SelectorCache {
 
   /** The selectors that select a label set, whether an identity has it or not. */
   selectorsFor(setId: number): readonly Selector[] {
-    const set = this.#sets.get(setId)
-    const selectors: Selector[] = []
-    for (const label of set.labels) {
-      const key = keyOfLabel(label)
-      const selector = key === undefined ? undefined : this.#byKey.get(key)?.selector
-      if (selector !== undefined) selectors.push(selector)
-    }
-    this.#addCidrSelectors(set, selectors)
-    selectors.push(...this.#byLabels.selectorsFor(set))
-    // As long as it is: what is pushed to keeps room for more.
-    return selectors.slice()
+    return this.#selecting(this.#sets.get(setId))
   }
 
   /** Forgets an identity that went out of use. */
@@ -179,6 +169,20 @@ export class SelectorCache {
 
   selectorsOf(id: Identity): readonly Selector[] {
     return this.#selectorsOf.get(id) ?? []
+  }
+
+  #selecting(set: LabelSet): readonly Selector[] {
+    const selectors: Selector[] = []
+    for (const label of set.labels) {
+      const key = keyOfLabel(label)
+      const selector = key === undefined ? undefined : this.#byKey.get(key)?.selector
+      if (selector !== undefined) selectors.push(selector)
+    }
+    const prefix = set.cidr?.prefix
+    if (prefix !== undefined) selectors.push(...this.#byCidr.selectorsFor(prefix))
+    selectors.push(...this.#byLabels.selectorsFor(set))
+    // As long as it is: what is pushed to keeps room for more.
+    return selectors.slice()
   }
 
   #make(spec: SelectorSpec, text: string, key: string): Selector {
@@ -198,39 +202,13 @@ export class SelectorCache {
     }
     const { kind, prefix, except } = spec
     const selector: CidrSelector = { kind, id, text, prefix, except, identities }
-    const place = formatPrefix(prefix)
-    this.#cidrByPrefix.set(place, [...(this.#cidrByPrefix.get(place) ?? []), selector])
-    const lengths = this.#lengths[prefix.family]
-    lengths.set(prefix.length, (lengths.get(prefix.length) ?? 0) + 1)
+    this.#byCidr.add(selector)
     return selector
   }
 
   #unregister(selector: Selector): void {
-    if (selector.kind === 'endpoints') {
-      this.#byLabels.remove(selector)
-      return
-    }
-    if (selector.kind !== 'cidr') return
-    const { family, length } = selector.prefix
-    const key = formatPrefix(selector.prefix)
-    const left = (this.#cidrByPrefix.get(key) ?? []).filter((other) => other !== selector)
-    if (left.length === 0) this.#cidrByPrefix.delete(key)
-    else this.#cidrByPrefix.set(key, left)
-    const count = (this.#lengths[family].get(length) ?? 1) - 1
-    if (count === 0) this.#lengths[family].delete(length)
-    else this.#lengths[family].set(length, count)
-  }
-
-  #addCidrSelectors(set: LabelSet, selectors: Selector[]): void {
-    const prefix = set.cidr?.prefix
-    if (prefix === undefined) return
-    for (const length of this.#lengths[prefix.family].keys()) {
-      if (length > prefix.length) continue
-      const candidates = this.#cidrByPrefix.get(formatPrefix(truncatePrefix(prefix, length)))
-      for (const selector of candidates ?? []) {
-        if (selectsCidr(selector, prefix)) selectors.push(selector)
-      }
-    }
+    if (selector.kind === 'endpoints') this.#byLabels.remove(selector)
+    else if (selector.kind === 'cidr') this.#byCidr.remove(selector)
   }
 
   #selectExisting(selector: Selector): void {
@@ -258,14 +236,6 @@ export class SelectorCache {
 
 function mayBeSelected(label: Label): boolean {
   return label.kind !== 'plain' || label.text === NAMED_LABEL
-}
-
-/** Whether a CIDR selector selects what carries `cidr:<label>` (SEMANTICS 3). */
-function selectsCidr(selector: CidrSelector, label: Prefix): boolean {
-  return (
-    containsPrefix(selector.prefix, label) &&
-    !selector.except.some((except) => containsPrefix(except, label))
-  )
 }
 
 function labelOf(selector: FqdnSelector | NamedSelector): string {

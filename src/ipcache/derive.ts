@@ -66,6 +66,9 @@ export class Deriver {
   }
 
   #compute(own: number, around: number, known: boolean, family: Family): number {
+    // Most names: a label of their own, and nothing around their addresses.
+    const isPlain = !known && around === EMPTY_SET && this.#sets.get(own).cidr === undefined
+    if (isPlain) return this.#sets.union(own, this.#world[family])
     const ownLabels = this.#sets.get(own).labels
     const keys = new Set(ownLabels.map((label) => label.key))
     const inherited = this.#sets.get(around).labels.filter((label) => !keys.has(label.key))

@@ -45,6 +45,11 @@ export class SelectorLabels implements NameLabeller {
     return this.#given.has(id)
   }
 
+  /** The set of the selector's label alone; undefined when names don't carry it. */
+  setOf({ id }: FqdnSelector): number | undefined {
+    return this.#given.get(id)?.set
+  }
+
   /** Makes names that the selector matches carry its label; nothing when they do. */
   ensure(selector: FqdnSelector): void {
     if (this.#given.has(selector.id)) return

@@ -27,7 +27,8 @@ export interface RuleOrigin {
 /** Origin of what no rule but a default made. */
 export const DEFAULT_ORIGIN = 0
 
-export interface CompiledPolicy {
+/** What the policies of an endpoint say about packets. */
+export interface CompiledEntries {
   readonly policies: readonly Policy[]
   readonly defaultDeny: boolean
   /** Origins of the policies that turn default deny on and are not audited, ascending. */
@@ -42,6 +43,9 @@ export interface CompiledPolicy {
   }[]
   /** Whether `allow-named` applies: what the endpoint learns is to carry `reserved:named` in its own scope. */
   readonly named: boolean
+}
+
+export interface CompiledPolicy extends CompiledEntries {
   /** What may be asked if no policy were audited. */
   readonly dns: DnsRules
   /** What may be asked without what audited policies take away; undefined when none is audited. */
@@ -88,6 +92,25 @@ export function compilePolicies(
   policies: readonly Policy[],
   options: CompileOptions,
 ): CompiledPolicy {
+  const dnsAs = (taking: readonly Policy[]): DnsRules =>
+    compileDnsRules(policies, taking, {
+      withoutRules: options.withoutDnsRules,
+      egress: egressAs(taking, options.defaultEgress),
+    })
+  const enforced = policies.filter(({ audited }) => audited !== true)
+  return {
+    ...compileEntries(policies, options),
+    dns: dnsAs(policies),
+    auditedDns: enforced.length < policies.length ? dnsAs(enforced) : undefined,
+    answers: answerRulesOf(policies),
+  }
+}
+
+/** What of it is entries of the datapath. */
+export function compileEntries(
+  policies: readonly Policy[],
+  options: Omit<CompileOptions, 'withoutDnsRules'>,
+): CompiledEntries {
   const levels = new Map<Identity, Coverage[]>()
   const selectors: { readonly spec: SelectorSpec; readonly coverages: readonly Coverage[] }[] = []
   const denying = policies.filter((policy) => policy.defaultDeny && policy.audited !== true)
@@ -114,13 +137,6 @@ export function compilePolicies(
   for (const level of DEFAULT_LEVELS[egress]) addLevel(level, everything)
   const named = egress === 'allow-named'
   if (named) selectors.push({ spec: { kind: 'named' }, coverages: everything })
-  const dnsAs = (taking: readonly Policy[]): DnsRules =>
-    compileDnsRules(policies, taking, {
-      withoutRules: options.withoutDnsRules,
-      egress: egressAs(taking, options.defaultEgress),
-    })
-  const enforced = policies.filter(({ audited }) => audited !== true)
-  const answers = answerRulesOf(policies)
   return {
     policies,
     defaultDeny,
@@ -129,9 +145,6 @@ export function compilePolicies(
     levels,
     selectors,
     named,
-    dns: dnsAs(policies),
-    auditedDns: enforced.length < policies.length ? dnsAs(enforced) : undefined,
-    answers,
   }
 }
 
@@ -144,7 +157,7 @@ export function egressAs(taking: readonly Policy[], otherwise: DefaultEgress): D
 function defaultCoverages(
   policies: readonly Policy[],
   egress: DefaultEgress,
-  { originOf }: CompileOptions,
+  { originOf }: Pick<CompileOptions, 'originOf'>,
 ): readonly Coverage[] {
   const auditing = policies.filter((policy) => policy.defaultDeny && policy.audited === true)
   const action = egress === 'audit' || auditing.length > 0 ? 'audit' : 'allow'

@@ -37,9 +37,11 @@ export function compileDnsRules(
   if (rules.some(permitsEveryName)) return { kind: 'every-name' }
   if (!hasDns) return { kind: 'no-name' }
   if (options.egress === 'allow' || options.egress === 'audit') return { kind: 'every-name' }
-  const patterns = rules
-    .filter(({ peers }) => mayBeServer(peers))
-    .flatMap((rule) => (rule.toPorts ?? []).flatMap(patternsOf))
+  const patterns: Pattern[] = []
+  for (const { peers, toPorts } of rules) {
+    if (toPorts === undefined || !mayBeServer(peers)) continue
+    for (const entry of toPorts) for (const pattern of patternsOf(entry)) patterns.push(pattern)
+  }
   return { kind: 'names', patterns }
 }
 

@@ -4,6 +4,7 @@
 import { containsPrefix, parsePrefix, type Prefix } from '../core/ip.ts'
 import {
   hasUnsupported,
+  isMapping,
   listWords,
   notSupported,
   type FieldTable,
@@ -85,6 +86,7 @@ export function readRule(
  * whose peers are absent means any peer: that is not what whoever wrote the key wanted.
  */
 function refuseNothing(reader: Reader): void {
+  if (!isMapping(reader.value) || !Object.values(reader.value).includes(null)) return
   for (const [, value] of reader.entries() ?? []) {
     if (value.value === null) value.fault('found nothing, expected a list; [] selects nothing')
   }

@@ -25,7 +25,7 @@ export class SourceBounds {
 
   /** Everything that passes a bound; empty when it may come into force. */
   faults(configured: Configured): readonly Fault[] {
-    const { limits, defaultEgress, dns } = this.#config
+    const { limits, defaultEgress } = this.#config
     const bounds = {
       selectors: limits.selectors,
       endpoints: limits.endpoints,
@@ -33,8 +33,7 @@ export class SourceBounds {
       policyEntries: limits['policy-entries'],
       prefixes: configuredPrefixesMax(limits),
     }
-    const compile = { defaultEgress, withoutDnsRules: dns.withoutRules }
-    return boundFaults(configured, bounds, compile, this.#identityLabels, this.#memo)
+    return boundFaults(configured, bounds, { defaultEgress }, this.#identityLabels, this.#memo)
   }
 
   /** Addresses that may come beside all that is configured. */
