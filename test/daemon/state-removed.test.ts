@@ -2,7 +2,7 @@
 // (docs/state.md). Where another daemon has it by then, nothing is written before that one ends.
 
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fieldsOf, listOf, textOf } from '../../src/cli/fields.ts'
@@ -83,12 +83,17 @@ async function identities(daemon: RunningDaemon): Promise<readonly string[]> {
     .sort()
 }
 
-test('the daemon writes a state folder anew that was removed, all that is kept in it', async () => {
-  const [folder, daemon] = await serve()
+/** Audits the endpoint, and gives a resource. */
+async function set(folder: DaemonFolder, daemon: RunningDaemon): Promise<void> {
   await daemon.post('/v1/audit', { scope: 'endpoint', name: 'me', on: true })
   const body = JSON.stringify({ addresses: ['203.0.113.1'], labels: { app: 'db' } })
   const to = { socketPath: folder.in('admin.sock') }
   await http(to, '/v1/resources/db', { method: 'PUT', body })
+}
+
+test('the daemon writes a state folder anew that was removed, all that is kept in it', async () => {
+  const [folder, daemon] = await serve()
+  await set(folder, daemon)
   const [before, generation] = [await identities(daemon), newest(folder, 'checkpoint')]
   rmSync(folder.in('state'), { recursive: true })
   await until('new image', () => newest(folder, 'checkpoint') > generation)
@@ -106,6 +111,22 @@ test('the daemon writes a state folder anew that was removed, all that is kept i
   assert.deepEqual(await identities(next), before, 'the same numbers')
   assert.match((await next.get('/v1/endpoints')).text, /"audit":true/)
   assert.match((await next.get('/v1/resources')).text, /"db"/)
+})
+
+test('the daemon writes settings and resources anew whose files alone were removed', async () => {
+  const [folder, daemon] = await serve()
+  await set(folder, daemon)
+  const [shard] = readdirSync(folder.in('state/resources'))
+  const files = ['state/settings.json', `state/resources/${shard}`].map((name) => folder.in(name))
+  const texts = files.map((file) => readFileSync(file, 'utf8'))
+  for (const file of files) rmSync(file)
+  await until('new files', () => files.every((file) => existsSync(file)))
+  assert.deepEqual(
+    files.map((file) => readFileSync(file, 'utf8')),
+    texts,
+  )
+  await daemon.process.untilOutput(/settings\.json is gone/)
+  assert.equal(fieldsOf((await daemon.status())['kept'])['faults'], 2)
 })
 
 for (const kind of ['checkpoint', 'journal'] as const) {
