@@ -118,6 +118,7 @@ export class KeptThings {
     this.#taken = undefined
     if (!this.#isLost) {
       store.look()
+      for (const file of [...this.#settings.look(), ...this.#resources.look()]) store.missed(file)
       return
     }
     this.#isLost = false

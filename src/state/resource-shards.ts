@@ -85,12 +85,18 @@ export class ResourceShards {
 
   /** Writes all of them anew: the files are gone. */
   keepAgain(): void {
-    for (const [number, shard] of this.#shards) {
-      if (shard.lines.size === 0) continue
-      shard.version++
-      // One that is refused says so itself, and is written again.
-      this.#saved(number, shard).catch(() => undefined)
-    }
+    for (const [number, shard] of this.#shards) this.#writeAnew(number, shard)
+  }
+
+  /** Writes files anew that are gone; those files. One look into the folder. */
+  look(): readonly string[] {
+    const { folder } = this.#to
+    const resting = [...this.#shards].filter(([, shard]) => isOnDisk(shard))
+    if (resting.length === 0) return []
+    const there = new Set(existsSync(folder) ? readdirSync(folder) : [])
+    const gone = resting.filter(([number]) => !there.has(fileOf(number)))
+    for (const [number, shard] of gone) this.#writeAnew(number, shard)
+    return gone.map(([number]) => join(folder, fileOf(number)))
   }
 
   /** The last try; when what is under way has ended. */
@@ -127,6 +133,13 @@ export class ResourceShards {
     }
   }
 
+  #writeAnew(number: number, shard: Shard): void {
+    if (shard.lines.size === 0) return
+    shard.version++
+    // One that is refused says so itself, and is written again.
+    this.#saved(number, shard).catch(() => undefined)
+  }
+
   #shard(number: number): Shard {
     const known = this.#shards.get(number)
     if (known !== undefined) return known
@@ -158,7 +171,7 @@ export class ResourceShards {
     const { folder, mayWrite } = this.#to
     const { version, lines } = shard
     const text = `{"version":${VERSION},"resources":[\n${[...lines.values()].join(',\n')}\n]}\n`
-    const path = join(folder, `${number.toString(16).padStart(2, '0')}.json`)
+    const path = join(folder, fileOf(number))
     mayWrite?.()
     makeFolder(folder, 0o700)
     if (lines.size === 0) await rm(path, { force: true })
@@ -171,6 +184,15 @@ export class ResourceShards {
     this.#refused.delete(number)
     this.#damage.delete(number)
   }
+}
+
+/** Whether the disk has a file for it, and none is under way. */
+function isOnDisk({ lines, version, saved, saving }: Shard): boolean {
+  return lines.size > 0 && saved === version && saving === undefined
+}
+
+function fileOf(number: number): string {
+  return `${number.toString(16).padStart(2, '0')}.json`
 }
 
 /** The resources of a file of this version; undefined when it is something else. */

@@ -174,6 +174,11 @@ export class StateStore implements StateSink {
     this.onLost()
   }
 
+  /** Something in the folder that is not the store's own is gone, and whoever wrote it writes it anew. */
+  missed(file: string): void {
+    this.#faults.add('lost', `${file} is gone`)
+  }
+
   /** The folder can be written in now, whatever it refused before. */
   hurry(): void {
     this.#pause.succeeded()
