@@ -99,6 +99,8 @@ describe('interception of which somebody else removes a part', { skip, timeout: 
         ['ip route flush table 20039', 'ip -4 route local default'],
         ['ip -6 rule del pref 54', 'ip -6 rule pref 54'],
         ['ip -6 route flush table 20039', 'ip -6 route local default'],
+        // At once again, between two looks.
+        ['ip -6 route flush table 20039', 'ip -6 route local default'],
         ['nft delete table inet namegate_intercept', TABLE],
         ['nft flush ruleset', TABLE],
       ]
