@@ -54,7 +54,7 @@ export class Interception {
   #timer: Timer | undefined
   #retry: Timer | undefined
   #routing: Timer | undefined
-  /** The routing changed, and what is missing was not put back yet. */
+  /** The routing changed, and was not yet seen to be whole since. */
   #isRoutingDue = false
   #isStarted = false
 
@@ -86,9 +86,10 @@ export class Interception {
       this.#timer = clock.every(watchMs, () => news.hasNews() && this.#begin())
     if (plan.tproxy.length > 0)
       this.#routing = clock.every(ROUTING_MS, () => {
-        if (!news.hasRoutingNews()) return
-        this.#isRoutingDue = true
-        this.#begin()
+        const isNews = news.hasRoutingNews()
+        if (isNews) this.#isRoutingDue = true
+        // What failed is tried again in its own time.
+        if (isNews || (this.#isRoutingDue && this.#state.kind !== 'failed')) this.#begin()
       })
   }
 
@@ -191,14 +192,12 @@ export class Interception {
   /** Rules without their routing hand no query to anybody. */
   async #mendRouting(plan: InterceptPlan): Promise<void> {
     if (!this.#isRoutingDue) return
-    this.#isRoutingDue = false
-    try {
-      const missing = await this.#options.rules.mendRouting(plan)
-      if (missing.length > 0) this.#tellRepaired(missing)
-    } catch (error) {
-      this.#isRoutingDue = true
-      throw error
-    }
+    const { rules, news } = this.#options
+    const missing = await rules.mendRouting(plan)
+    if (missing.length > 0) this.#tellRepaired(missing)
+    // News is what differs from the last reading. That may be of the damage, and the same damage again would be no news:
+    // so it is whole only when nothing was missing in what was read.
+    this.#isRoutingDue = missing.length > 0 || news.hasRoutingNews()
   }
 
   #tellRepaired(missing: readonly string[]): void {
