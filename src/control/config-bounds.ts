@@ -1,13 +1,15 @@
 // Bounds that configuration may not pass (SEMANTICS 6): a configuration that needs more is refused whole and
 // the one in force stays. Looked at before anything is applied.
 
-import type { Fault, Position } from '../core/errors.ts'
+import type { Fault } from '../core/errors.ts'
+import { RunningSum } from '../core/list-difference.ts'
 import { compileEntries, type CompileOptions } from '../policy/compile.ts'
 import { defaultEgressOf } from '../policy/default-egress.ts'
 import { flatten } from '../policy/flatten.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
 import { PolicyMatcher } from '../policy/policy-matcher.ts'
 import type { Policy } from '../policy/rule.ts'
+import { placeOf, type IsNew, type Placed } from './bound-blame.ts'
 import type { EndpointRecord } from './endpoint-control.ts'
 
 /** Rows for prefixes that configuration names, over and above the pairs; names can't take them. */
@@ -27,16 +29,15 @@ export interface ConfigBounds {
   readonly prefixes: number
 }
 
-/** Where its file has it, when it is from one. */
-interface Placed {
-  readonly position?: Position
-}
+type Addressed = Pick<EndpointRecord, 'addresses'>
 
 /** What the sources ask for. */
 export interface Configured {
+  /** Default: every file is new. */
+  readonly isNew?: IsNew
   readonly policies: readonly Policy[]
   readonly endpoints: readonly (Pick<EndpointRecord, 'name' | 'labels' | 'addresses'> & Placed)[]
-  readonly resources: readonly (Pick<EndpointRecord, 'addresses'> & Placed)[]
+  readonly resources: readonly (Addressed & Placed)[]
 }
 
 /** What one policy names. */
@@ -49,8 +50,9 @@ interface Counts {
 export class BoundsMemo {
   readonly matcher = new PolicyMatcher()
   #counts: Counts = { selectors: 0, prefixes: 0 }
-  /** Addresses of a list of endpoints or resources, which is looked at several times in one change. */
-  readonly addresses = new WeakMap<readonly object[], number>()
+  /** Addresses of endpoints and of resources. */
+  readonly endpointAddresses = new RunningSum<Addressed>(addressesOf)
+  readonly resourceAddresses = new RunningSum<Addressed>(addressesOf)
   /** Policy entries by what selects an endpoint and its default. */
   sizes: ReadonlyMap<string, number> = new Map()
 
@@ -74,32 +76,25 @@ function signed(policies: readonly Policy[], sign: 1 | -1) {
 
 /** What is too much; empty when the configuration fits. */
 export function boundFaults(
-  { policies, endpoints, resources }: Configured,
+  { policies, endpoints, resources, isNew = () => true }: Configured,
   bounds: ConfigBounds,
   compile: Pick<CompileOptions, 'defaultEgress'>,
   identityLabels = new IdentityLabels([]),
   memo = new BoundsMemo(),
 ): readonly Fault[] {
-  const position = policies[0]?.position ?? { file: 'endpoints', line: 1, column: 1 }
   const faults: Fault[] = []
-  const refuse = (
-    count: number,
-    bound: number,
-    what: string,
-    key: string,
-    place = position,
-  ): void => {
-    if (count <= bound) return
-    faults.push({ position: place, message: `found ${count} ${what}, ${key} allows ${bound}` })
+  const blame = (message: string, records: readonly Placed[] = policies, oneTooMany = 0): void => {
+    faults.push({ position: placeOf(records, oneTooMany, isNew), message })
+  }
+  const refuse = (count: number, bound: number, what: string, list?: readonly Placed[]): void => {
+    if (count > bound) blame(`found ${count} ${what} allows ${bound}`, list, list && bound)
   }
   const { selectors } = memo.setPolicies(policies)
-  refuse(selectors, bounds.selectors, 'selectors in all', 'limits.selectors')
-  const oneTooMany = endpoints[bounds.endpoints]?.position
-  refuse(endpoints.length, bounds.endpoints, 'endpoints', 'limits.endpoints', oneTooMany)
-  const excess = resources[bounds.resources]?.position
-  refuse(resources.length, bounds.resources, 'resources', 'limits.resources', excess)
+  refuse(selectors, bounds.selectors, 'selectors in all, limits.selectors')
+  refuse(endpoints.length, bounds.endpoints, 'endpoints, limits.endpoints', endpoints)
+  refuse(resources.length, bounds.resources, 'resources, limits.resources', resources)
   const prefixes = countPrefixes({ policies, endpoints, resources }, memo)
-  refuse(prefixes, bounds.prefixes, 'addresses and prefixes with labels', 'limits.selectors')
+  refuse(prefixes, bounds.prefixes, 'addresses and prefixes with labels, limits.selectors')
   const sizes = new Map<string, number>()
   for (const endpoint of endpoints) {
     const selecting = memo.matcher.selecting(identityLabels.of(endpoint.labels))
@@ -110,7 +105,7 @@ export function boundFaults(
     sizes.set(key, size)
     if (size <= bounds.policyEntries) continue
     const message = `endpoint ${endpoint.name} needs ${size} policy entries, limits.policy-entries allows ${bounds.policyEntries}`
-    faults.push({ position: selecting.policies[0]?.position ?? position, message })
+    blame(message, [...selecting.policies, endpoint])
   }
   memo.sizes = sizes
   return faults
@@ -122,7 +117,7 @@ export function countPrefixes(
   memo = new BoundsMemo(),
 ): number {
   const { prefixes } = memo.setPolicies(policies)
-  return prefixes + countAddresses(endpoints, memo) + countAddresses(resources, memo)
+  return prefixes + memo.endpointAddresses.over(endpoints) + memo.resourceAddresses.over(resources)
 }
 
 function countsOf(policy: Policy): Counts {
@@ -137,16 +132,8 @@ function countsOf(policy: Policy): Counts {
   return { selectors, prefixes }
 }
 
-function countAddresses(
-  records: readonly Pick<EndpointRecord, 'addresses'>[],
-  memo: BoundsMemo,
-): number {
-  const known = memo.addresses.get(records)
-  if (known !== undefined) return known
-  let count = 0
-  for (const { addresses } of records) count += addresses.length
-  memo.addresses.set(records, count)
-  return count
+function addressesOf({ addresses }: Addressed): number {
+  return addresses.length
 }
 
 /** Entries with one identity a selector: what configuration itself makes. */

@@ -1,5 +1,6 @@
-// Lists of very many items that are mostly the same from one time to the next. What is different between two lists that are mostly the same objects in the same order, as two versions of a file are:
-// what stands between their common beginning and their common end. Costs one comparison of references an item.
+// Lists of very many items that are mostly the same from one time to the next. What is different between two lists that are
+// mostly the same objects in the same order, as two versions of a file are: what stands between their common beginning and
+// their common end. Costs one comparison of references an item, and nothing where `replaced` made the one of the other.
 
 export interface Difference<T> {
   /** Of the first list, not in the common parts. */
@@ -17,6 +18,18 @@ export function joined<T>(lists: readonly (readonly T[])[]): readonly T[] {
   return all
 }
 
+/** What `replaced` made a list of, and where the two differ. */
+interface Made {
+  readonly of: readonly unknown[]
+  readonly from: number
+  /** Where what differs ends, in the list that it was made of and in the new one. */
+  readonly until: number
+  readonly untilNow: number
+}
+
+/** Of the newest lists only: an older one, kept here, would keep all those before it. */
+const MADE = new WeakMap<readonly unknown[], Made>()
+
 /** A copy in which these items stand for those from `from` up to, and without, `until`. */
 export function replaced<T>(
   list: readonly T[],
@@ -24,15 +37,22 @@ export function replaced<T>(
   until: number,
   items: readonly T[],
 ): readonly T[] {
-  if (items.length !== until - from) return list.slice(0, from).concat(items, list.slice(until))
-  const all = list.slice()
-  items.forEach((item, i) => (all[from + i] = item))
+  const isAsLong = items.length === until - from
+  const all = isAsLong ? list.slice() : list.slice(0, from).concat(items, list.slice(until))
+  if (isAsLong) items.forEach((item, i) => (all[from + i] = item))
+  MADE.delete(list)
+  MADE.set(all, { of: list, from, until, untilNow: from + items.length })
   return all
 }
 
 /** An item that is moved counts as gone and come. */
 export function difference<T>(before: readonly T[], after: readonly T[]): Difference<T> {
   if (before === after) return { before: [], after: [] }
+  const made = MADE.get(after)
+  if (made?.of === before) {
+    const { from, until, untilNow } = made
+    return { before: before.slice(from, until), after: after.slice(from, untilNow) }
+  }
   const shorter = Math.min(before.length, after.length)
   let start = 0
   while (start < shorter && before[start] === after[start]) start++
@@ -46,5 +66,24 @@ export function difference<T>(before: readonly T[], after: readonly T[]): Differ
   return {
     before: before.slice(start, before.length - end),
     after: after.slice(start, after.length - end),
+  }
+}
+
+/** A sum over a list that is mostly the one it was asked for last, with little changed. */
+export class RunningSum<T> {
+  readonly #of: (item: T) => number
+  #list: readonly T[] = []
+  #sum = 0
+
+  constructor(of: (item: T) => number) {
+    this.#of = of
+  }
+
+  over(list: readonly T[]): number {
+    const { before, after } = difference(this.#list, list)
+    for (const item of before) this.#sum -= this.#of(item)
+    for (const item of after) this.#sum += this.#of(item)
+    this.#list = list
+    return this.#sum
   }
 }

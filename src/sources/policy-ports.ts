@@ -1,6 +1,7 @@
 // Policies with numbers for the names of ports, as the lists of endpoints and resources have them. A list is looked through
-// once: the same one comes several times in one change, and may be very long.
+// once: the same one comes several times in one change, and may be very long. In most there are none at all.
 
+import { RunningSum } from '../core/list-difference.ts'
 import { PortResolver, portNamesOf, type PortName, type PortNames } from '../policy/named-ports.ts'
 import type { Policy } from '../policy/rule.ts'
 
@@ -13,19 +14,23 @@ type Lists = readonly (readonly Named[])[]
 export class PolicyPorts {
   readonly #resolver = new PortResolver()
   readonly #known = new WeakMap<readonly Named[], readonly (readonly PortName[])[]>()
+  /** How many records of each list name ports. */
+  readonly #naming: RunningSum<Named>[] = []
   #lists: Lists = []
   #names: PortNames = new Map()
 
   resolve(policies: readonly Policy[], named: Lists): readonly Policy[] {
     if (named.length !== this.#lists.length || named.some((list, i) => list !== this.#lists[i])) {
       this.#lists = named
-      const names = portNamesOf(named.flatMap((records) => this.#portsOf(records)))
+      const names = portNamesOf(named.flatMap((records, i) => this.#portsOf(records, i)))
       if (!sameNames(names, this.#names)) this.#names = names
     }
     return this.#resolver.resolve(policies, this.#names)
   }
 
-  #portsOf(records: readonly Named[]): readonly (readonly PortName[])[] {
+  #portsOf(records: readonly Named[], place: number): readonly (readonly PortName[])[] {
+    const naming = (this.#naming[place] ??= new RunningSum(({ ports }) => (ports ? 1 : 0)))
+    if (naming.over(records) === 0) return []
     const known = this.#known.get(records)
     if (known !== undefined) return known
     const lists: (readonly PortName[])[] = []

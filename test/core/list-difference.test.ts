@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { difference, joined, replaced } from '../../src/core/list-difference.ts'
+import { difference, joined, replaced, RunningSum } from '../../src/core/list-difference.ts'
 
 test('difference gives what stands between the common beginning and the common end', () => {
   const rows: readonly (readonly [
@@ -60,4 +60,57 @@ test('replaced puts items in the place of others, however many, and leaves the l
   assert.deepEqual(replaced(list, 0, 0, ['x']), ['x', 'a', 'b', 'c', 'd'])
   assert.deepEqual(replaced(list, 4, 4, ['x']), ['a', 'b', 'c', 'd', 'x'])
   assert.deepEqual(list, ['a', 'b', 'c', 'd'])
+})
+
+test('difference knows what replaced made of what: with it one list becomes the other', () => {
+  const list = fc.array(fc.nat(3), { maxLength: 6 })
+  const edit = fc.record({ from: fc.nat(9), count: fc.nat(3), items: list, isKept: fc.boolean() })
+  fc.assert(
+    fc.property(list, fc.array(edit, { maxLength: 5 }), (first, edits) => {
+      const lists: (readonly number[])[] = [first]
+      for (const { from, count, items, isKept } of edits) {
+        const before = isKept ? (lists.at(-1) ?? first) : first
+        const start = Math.min(from, before.length)
+        const end = Math.min(start + count, before.length)
+        lists.push(replaced(before, start, end, items))
+      }
+      for (const before of lists) {
+        for (const after of lists) assertLeadsTo(before, after)
+      }
+    }),
+  )
+})
+
+/** Somewhere in the first list what is gone stands, and with what has come in its place it is the second. */
+function assertLeadsTo(before: readonly number[], after: readonly number[]): void {
+  const { before: gone, after: come } = difference(before, after)
+  const isFrom = (at: number): boolean =>
+    sameText(before.slice(at, at + gone.length), gone) &&
+    sameText([...before.slice(0, at), ...come, ...before.slice(at + gone.length)], after)
+  assert.ok(
+    before.concat(0).some((_, at) => isFrom(at)),
+    `${before.join()} to ${after.join()}`,
+  )
+}
+
+function sameText(a: readonly number[], b: readonly number[]): boolean {
+  return a.join() === b.join()
+}
+
+test('RunningSum.over is the sum over the list, whatever it was asked before', () => {
+  const list = fc.array(fc.nat(3), { maxLength: 6 })
+  fc.assert(
+    fc.property(fc.array(fc.tuple(list, fc.nat(5), fc.boolean())), (steps) => {
+      const running = new RunningSum<number>((item) => item)
+      let last: readonly number[] = []
+      for (const [items, from, isMade] of steps) {
+        const at = Math.min(from, last.length)
+        last = isMade ? replaced(last, at, Math.min(at + 1, last.length), items) : items
+        assert.equal(
+          running.over(last),
+          last.reduce((sum, each) => sum + each, 0),
+        )
+      }
+    }),
+  )
 })
