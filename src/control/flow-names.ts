@@ -2,7 +2,7 @@
 // flow ends. A name that was overwritten meanwhile is none. They are kept in the case in which they were asked, and lowered
 // when somebody reads them, which is off the packet path.
 
-import { formatName, HASH_FACTOR, lower, NAME_OCTETS_MAX } from '../core/name.ts'
+import { formatName, lower, NAME_OCTETS_MAX } from '../core/name.ts'
 
 const NAME_OCTETS = 1 << 22
 
@@ -29,42 +29,22 @@ export class FlowNames {
     this.#lengths[slot] = 0
   }
 
-  /** Octets of the name, 0 without one or when it was overwritten. */
-  lengthOf(slot: number): number {
-    const length = this.#lengths[slot]!
-    return this.#ends[slot]! - length < this.#written - NAME_OCTETS ? 0 : length
-  }
-
-  /** Writes the name in lower case; gives its length. */
+  /** Writes the name in lower case; gives its length, 0 without one or when it was overwritten. */
   copy(slot: number, into: Uint8Array): number {
-    const length = this.lengthOf(slot)
+    const length = this.#lengthOf(slot)
     const from = this.#start(slot)
     for (let i = 0; i < length; i++) into[i] = lower(this.#octets[from + i]!)
     return length
   }
 
-  /** `state` after the `length` octets of the name in lower case (core/name.ts). */
-  hash(slot: number, length: number, state: number): number {
-    const from = this.#start(slot)
-    let hash = state
-    for (let i = from; i < from + length; i++) {
-      hash = Math.imul(hash ^ lower(this.#octets[i]!), HASH_FACTOR)
-    }
-    return hash
-  }
-
-  /** Whether the name is the `length` octets at `offset`, which are in lower case. */
-  is(slot: number, length: number, octets: Uint8Array, offset: number): boolean {
-    const from = this.#start(slot)
-    for (let i = 0; i < length; i++) {
-      if (lower(this.#octets[from + i]!) !== octets[offset + i]) return false
-    }
-    return true
-  }
-
   format(slot: number): string | undefined {
     const name = new Uint8Array(NAME_OCTETS_MAX)
     return this.copy(slot, name) === 0 ? undefined : formatName(name)
+  }
+
+  #lengthOf(slot: number): number {
+    const length = this.#lengths[slot]!
+    return this.#ends[slot]! - length < this.#written - NAME_OCTETS ? 0 : length
   }
 
   #start(slot: number): number {

@@ -179,24 +179,9 @@ export class FlowRing {
     for (let i = 0; i < 4; i++) words[6 + i] = withPeer ? this.#peerWords[at * 4 + i]! : 0
   }
 
-  /** Octets of the name, 0 without one or when it was overwritten. */
-  nameLengthOf(number: number): number {
-    return this.#asked.lengthOf(number % FLOW_CAPACITY)
-  }
-
-  /** Writes the name in lower case; gives its length. */
+  /** Writes the name in lower case; gives its length, 0 without one or when it was overwritten. */
   copyName(number: number, into: Uint8Array): number {
     return this.#asked.copy(number % FLOW_CAPACITY, into)
-  }
-
-  /** `state` after the `length` octets of the name in lower case (core/name.ts). */
-  hashName(number: number, length: number, state: number): number {
-    return this.#asked.hash(number % FLOW_CAPACITY, length, state)
-  }
-
-  /** Whether the name is the `length` octets at `offset`, which are in lower case. */
-  isName(number: number, length: number, octets: Uint8Array, offset: number): boolean {
-    return this.#asked.is(number % FLOW_CAPACITY, length, octets, offset)
   }
 
   #begin(time: number, kind: number, endpoint: number, family: number): number {

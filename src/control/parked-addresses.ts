@@ -3,7 +3,7 @@
 // Made once at the start, so it compares nothing; 20 octets a pair while they wait.
 
 import { widthOf, type Family } from '../core/ip.ts'
-import { hashOctets } from '../core/name.ts'
+import { hashOctets } from '../core/keyed-hash.ts'
 import type { SavedPairs } from './saved-state.ts'
 
 /** No row. */

@@ -4,7 +4,8 @@
 
 import { endpointId } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
-import { finishHash, HASH_FACTOR, HASH_START, NAME_OCTETS_MAX } from '../core/name.ts'
+import { hashOctets } from '../core/keyed-hash.ts'
+import { NAME_OCTETS_MAX } from '../core/name.ts'
 import type { NameCache } from '../names/name-cache.ts'
 import type { PairLedger } from '../names/pair-ledger.ts'
 import { NONE, ParkedAddresses } from './parked-addresses.ts'
@@ -127,13 +128,8 @@ export class ParkedPairs {
 
   #readName(octets: Uint8Array, at: number, length: number): void {
     const { wire } = this.#name
-    let hash = HASH_START
-    for (let i = 0; i < length; i++) {
-      const octet = octets[at + i]!
-      wire[i] = octet
-      hash = Math.imul(hash ^ octet, HASH_FACTOR)
-    }
+    for (let i = 0; i < length; i++) wire[i] = octets[at + i]!
     this.#name.length = length
-    this.#name.hash = finishHash(hash)
+    this.#name.hash = hashOctets(wire, 0, length)
   }
 }

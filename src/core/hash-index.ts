@@ -80,11 +80,3 @@ export class HashIndex {
     return at
   }
 }
-
-/** Hash of two numbers, mixed so that low bits serve as a bucket. */
-export function hashPair(a: number, b: number): number {
-  let hash = Math.imul(a, 0x9e3779b1) ^ Math.imul(b, 0x85ebca6b)
-  hash ^= hash >>> 15
-  hash = Math.imul(hash, 0x2c1b3c6d)
-  return (hash ^ (hash >>> 13)) >>> 0
-}

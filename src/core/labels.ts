@@ -8,6 +8,7 @@
 
 import { invariant } from './invariant.ts'
 import { parsePrefix, type Prefix } from './ip.ts'
+import { hashPair } from './keyed-hash.ts'
 
 export type LabelKind = 'fqdn' | 'cidr' | 'plain'
 
@@ -257,8 +258,8 @@ export function longestCidr(labels: readonly Label[]): Label | undefined {
 }
 
 function hashLabels(labels: readonly Label[]): number {
-  let hash = 17
-  for (const label of labels) hash = Math.imul(hash ^ label.id, 0x01000193)
+  let hash = labels.length
+  for (const label of labels) hash = hashPair(hash, label.id)
   return hash
 }
 

@@ -83,22 +83,3 @@ function formatOctet(octet: number): string {
     octet === 0x5f
   return plain ? String.fromCharCode(octet) : `\\${String(octet).padStart(3, '0')}`
 }
-
-/** FNV-1a: for each octet `hash = Math.imul(hash ^ octet, HASH_FACTOR)`, from HASH_START; then `finishHash`. */
-export const HASH_START = 0x811c9dc5
-export const HASH_FACTOR = 0x01000193
-
-/** 32-bit hash. */
-export function hashOctets(octets: Uint8Array, offset: number, length: number): number {
-  let hash = HASH_START
-  for (let i = offset; i < offset + length; i++) hash = Math.imul(hash ^ octets[i]!, HASH_FACTOR)
-  return finishHash(hash)
-}
-
-/** A mix after which low bits serve as a table index. */
-export function finishHash(state: number): number {
-  let hash = state
-  hash ^= hash >>> 15
-  hash = Math.imul(hash, 0x2c1b3c6d)
-  return (hash ^ (hash >>> 13)) >>> 0
-}

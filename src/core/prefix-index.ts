@@ -4,7 +4,7 @@
 
 import { HashIndex } from './hash-index.ts'
 import { widthOf, type Family, type Prefix } from './ip.ts'
-import { hashOctets } from './name.ts'
+import { hashOctets } from './keyed-hash.ts'
 import { Slots } from './slots.ts'
 
 export class PrefixIndex {

@@ -6,11 +6,10 @@
 // address. Value, 8 octets: identity (u32, host order), class (u32, host order).
 
 import { endianness } from 'node:os'
-import { hashPair } from '../core/hash-index.ts'
+import { hashOctets, hashPair } from '../core/keyed-hash.ts'
 import { identity, type Identity } from '../core/ids.ts'
 import { widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { formatPrefix } from '../core/ip-text.ts'
-import { hashOctets } from '../core/name.ts'
 import { sameOctets } from '../dns/wire.ts'
 
 export const PREFIX_KEY_SIZE = 28

@@ -2,9 +2,10 @@
 // its octets in the first 4 of 16 and zeros behind; IPv4-mapped IPv6 is IPv4 (core/ip.ts).
 // Filled by AnswerView, read by whoever learns; used again for the next answer, and never grows, because a
 // message can't hold more than `ADDRESSES_MAX`.
-// Cost: up to 16 addresses are compared one by one, more go through a hash table keyed by a secret.
+// Cost: up to 16 addresses are compared one by one, more go through a hash table.
 
 import { isMapped, type Family } from '../core/ip.ts'
+import { hashOctets } from '../core/keyed-hash.ts'
 import { sameOctets } from './wire.ts'
 
 /** Addresses are densest as hints of one SVCB record, 4 octets each: below 65,535 / 4. A records have 15 or more. */
@@ -26,15 +27,8 @@ export class AddressSet {
   /** Which name of the chain owns the address; of several the last. */
   readonly owners = new Uint8Array(ADDRESSES_MAX)
   readonly #slots = new Uint16Array(SLOTS)
-  readonly #words = new Uint32Array(this.octets.buffer)
-  readonly #multiplier: number
   /** Whether the table holds this answer's addresses; it is filled when the 17th comes. */
   #tabled = false
-
-  /** `seed`: 32 secret random bits. */
-  constructor(seed: number) {
-    this.#multiplier = (Math.imul(seed, 0x85ebca6b) ^ 0x2c1b3c6d) | 1
-  }
 
   clear(): void {
     this.count = 0
@@ -87,7 +81,7 @@ export class AddressSet {
 
   /** The entry with i's address, or -1 after i took a slot of its own. */
   #insert(i: number): number {
-    let slot = this.#hash(i)
+    let slot = hashOctets(this.octets, i * 16, 16) & (SLOTS - 1)
     for (;;) {
       const held = this.#slots[slot]! - 1
       if (held < 0) break
@@ -103,14 +97,5 @@ export class AddressSet {
       this.families[i] === this.families[j] &&
       sameOctets(this.octets, i * 16, this.octets, j * 16, 16)
     )
-  }
-
-  #hash(i: number): number {
-    let hash = this.families[i]!
-    for (let j = i * 4; j < i * 4 + 4; j++) {
-      hash = Math.imul(hash ^ this.#words[j]!, this.#multiplier)
-      hash ^= hash >>> 15
-    }
-    return hash & (SLOTS - 1)
   }
 }

@@ -9,7 +9,8 @@
 // Cost: one pass over the message, one over the kept records for each link (at most 16), no allocation. One
 // view holds about 600 KiB, enough for the largest message; a worker needs one.
 
-import { NAME_OCTETS_MAX } from '../core/name.ts'
+import { hashOctets } from '../core/keyed-hash.ts'
+import { NAME_OCTETS_MAX, nameLength } from '../core/name.ts'
 import { AddressSet } from './address-set.ts'
 import { Chain, ChainRecords, QUESTION_POINTER, type ChainFault } from './chain.ts'
 import {
@@ -62,20 +63,14 @@ export class AnswerView {
   links = 0
   /** Least TTL of the CNAMEs followed, seconds; 0xffffffff without any. */
   chainTtl = 0xffffffff
-  readonly #taught: AddressSet
+  readonly #taught = new AddressSet()
   readonly #records = new ChainRecords()
-  readonly #chain: Chain
+  readonly #chain = new Chain()
   readonly #service = new ServiceParams()
   readonly #name = new Uint8Array(NAME_OCTETS_MAX)
   /** The two octets of the last owner that was nothing but a pointer, or -1, and the hash of its name; 0 for the question's. */
   #pointer = -1
   #pointerHash = 0
-
-  /** `seed`: 32 random bits that senders can't know; against answers made to collide in hash tables. */
-  constructor(seed: number) {
-    this.#taught = new AddressSet(seed)
-    this.#chain = new Chain(seed)
-  }
 
   /** Addresses taught, each once. */
   get count(): number {
@@ -210,7 +205,7 @@ export class AnswerView {
 
   #hash(buf: Uint8Array, start: number, end: number, at: number, pointer: number): number {
     readName(buf, start, end, at, this.#name)
-    const hash = this.#chain.hash(this.#name)
+    const hash = hashOctets(this.#name, 0, nameLength(this.#name))
     if (pointer !== 0) {
       this.#pointer = pointer
       this.#pointerHash = hash

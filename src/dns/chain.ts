@@ -7,9 +7,9 @@
 // Cost: a pass over the records' hashes for each link, and a name read again once for each record that may be on
 // the chain. Owners that are one pointer, which is nearly all of them, are compared as pointers: in one message
 // equal pointers are equal names; so of an answer whose records all point at the question the name is neither copied nor
-// hashed. Hashes use a secret multiplier, so that no sender can make names collide on
-// purpose.
+// hashed.
 
+import { hashOctets } from '../core/keyed-hash.ts'
 import { NAME_OCTETS_MAX, nameLength } from '../core/name.ts'
 import { TYPE_CNAME } from './codes.ts'
 import type { Question } from './query.ts'
@@ -34,7 +34,7 @@ export type ChainFault = 'none' | 'loop' | 'fork' | 'long'
 export class ChainRecords {
   count = 0
   readonly types = new Uint8Array(RECORDS_MAX)
-  /** `Chain.hash` of the owner. */
+  /** `hashOctets` of the owner. */
   readonly owners = new Uint32Array(RECORDS_MAX)
   /** The two octets of the owner when it is nothing but a pointer, else 0. */
   readonly pointers = new Uint16Array(RECORDS_MAX)
@@ -76,7 +76,6 @@ export class Chain {
   readonly #hashes = new Uint32Array(CHAIN_LINKS_MAX + 1)
   /** A pointer that is known to lead to name i, or 0. */
   readonly #pointers = new Uint16Array(CHAIN_LINKS_MAX + 1)
-  readonly #multiplier: number
   readonly #scratch = new Uint8Array(NAME_OCTETS_MAX)
   readonly #target = new Uint8Array(NAME_OCTETS_MAX)
   /** Of name 0, which is copied and hashed when a record is compared with it by name. */
@@ -84,19 +83,6 @@ export class Chain {
   /** Of the links found last: where the target stands, as a pointer, and their least TTL. */
   #targetPointer = 0
   #linkTtl = TTL_NONE
-
-  /** `seed`: 32 secret random bits. */
-  constructor(seed: number) {
-    this.#multiplier = (Math.imul(seed, 0x9e3779b1) ^ 0x01000193) | 1
-  }
-
-  /** A hash of a whole name in wire octets, lower case. */
-  hash(name: Uint8Array): number {
-    const length = nameLength(name)
-    let hash = length
-    for (let i = 0; i < length; i++) hash = Math.imul(hash ^ name[i]!, this.#multiplier)
-    return (hash ^ (hash >>> 15)) >>> 0
-  }
 
   /** Starts a chain at the question, which stands behind the header of the message and holds until the last `find`. */
   begin(question: Question): void {
@@ -194,7 +180,7 @@ export class Chain {
     const from = i * NAME_OCTETS_MAX
     const length = nameLength(name)
     for (let j = 0; j < length; j++) this.#names[from + j] = name[j]!
-    this.#hashes[i] = this.hash(name)
+    this.#hashes[i] = hashOctets(name, 0, length)
   }
 }
 

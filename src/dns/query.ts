@@ -3,7 +3,8 @@
 // Always: after 'ok' the whole message was walked, every octet belongs to a record, and there is one question.
 // Cost: one pass, no allocation.
 
-import { finishHash, HASH_FACTOR, HASH_START, NAME_OCTETS_MAX } from '../core/name.ts'
+import { hashOctets } from '../core/keyed-hash.ts'
+import { NAME_OCTETS_MAX } from '../core/name.ts'
 import {
   EDNS_DO,
   FLAG_AD,
@@ -152,15 +153,14 @@ export class QueryView implements HashedQuestion {
   }
 
   /**
-   * Reads a sound name without pointers, as nearly every one is, and measures it in the same pass: labels, length, hash and
-   * alphabet. The offset behind it, or -1 for any other, which is left to `readName`; what that made is one, too.
+   * Reads a sound name without pointers, as nearly every one is, and measures it in the same pass: labels, length and
+   * alphabet; then hashes it. The offset behind it, or -1 for any other, which is left to `readName`; what that made is one, too.
    */
   #plainName(buf: Uint8Array, end: number, start: number): number {
     const name = this.name
     let at = start
     let labels = 0
     let fits = 1
-    let hash: number = HASH_START
     for (;;) {
       const size = at < end ? buf[at]! : POINTER
       const last = at + size
@@ -168,21 +168,18 @@ export class QueryView implements HashedQuestion {
       const least = last - start + (size === 0 ? 1 : 2)
       if (size >= POINTER || last >= end || least > NAME_OCTETS_MAX) return -1
       name[at - start] = size
-      hash = Math.imul(hash ^ size, HASH_FACTOR)
       if (size === 0) break
       for (at++; at <= last; at++) {
         const octet = LOWER[buf[at]!]!
         name[at - start] = octet
         fits &= FITS[octet]!
-        hash = Math.imul(hash ^ octet, HASH_FACTOR)
       }
       labels++
     }
     this.nameLength = at + 1 - start
     this.labelCount = labels
     this.nameFits = fits === 1
-    // The final zero counts, as in `hashOctets`.
-    this.nameHash = finishHash(hash)
+    this.nameHash = hashOctets(name, 0, this.nameLength)
     return at + 1
   }
 

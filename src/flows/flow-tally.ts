@@ -6,10 +6,12 @@
 // finds no row is counted in `lost`. Adding a known flow allocates nothing; a new one costs its text. Read off the packet path.
 
 import { FLOW_KEY_WORDS, type FlowRing } from '../control/flow-ring.ts'
-import { HASH_FACTOR, HASH_START, NAME_OCTETS_MAX, finishHash } from '../core/name.ts'
 import { HashIndex } from '../core/hash-index.ts'
+import { hashOctets, hashPair } from '../core/keyed-hash.ts'
+import { NAME_OCTETS_MAX } from '../core/name.ts'
 import { OctetArena } from '../core/octet-arena.ts'
 import { Slots } from '../core/slots.ts'
+import { sameOctets } from '../dns/wire.ts'
 
 /** About 500 octets each when all are in use: 32 MiB, which only a node with so many different flows in an hour pays. */
 export const TALLY_ROWS = 65_536
@@ -57,6 +59,7 @@ export class FlowTally {
   readonly #details: (string | undefined)[] = []
   readonly #rowsOf = new Map<number, number>()
   readonly #key = new Uint32Array(FLOW_KEY_WORDS)
+  readonly #keyOctets = new Uint8Array(this.#key.buffer)
   readonly #name = new Uint8Array(NAME_OCTETS_MAX)
   #nameLength = 0
 
@@ -85,11 +88,11 @@ export class FlowTally {
   add(number: number): void {
     const ring = this.#ring
     ring.writeKey(number, this.#key)
-    this.#nameLength = ring.nameLengthOf(number)
+    this.#nameLength = ring.copyName(number, this.#name)
     const detail = ring.detailOf(number)
-    const hash = this.#hash(number)
+    const hash = this.#hash()
     const time = ring.timeOf(number)
-    const row = this.#find(number, hash, detail) || this.#make(number, hash, detail)
+    const row = this.#find(hash, detail) || this.#make(number, hash, detail)
     if (row === 0) {
       this.lost++
       return
@@ -133,7 +136,6 @@ export class FlowTally {
     this.#hashes[row] = hash
     this.#nameLengths[row] = this.#nameLength
     if (this.#nameLength > 0) {
-      this.#ring.copyName(number, this.#name)
       this.#nameHandles[row] = this.#names.store(this.#name, 0, this.#nameLength)
     }
     this.#details[row] = detail
@@ -159,14 +161,14 @@ export class FlowTally {
     this.#slots.free(row)
   }
 
-  #find(number: number, hash: number, detail: string): number {
+  #find(hash: number, detail: string): number {
     for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
       const row = this.#index.row(at)
-      if (row === 0 || (this.#hashes[row] === hash && this.#isRow(row, number, detail))) return row
+      if (row === 0 || (this.#hashes[row] === hash && this.#isRow(row, detail))) return row
     }
   }
 
-  #isRow(row: number, number: number, detail: string): boolean {
+  #isRow(row: number, detail: string): boolean {
     const length = this.#nameLength
     if (this.#nameLengths[row] !== length || this.#details[row] !== detail) return false
     const base = row * FLOW_KEY_WORDS
@@ -176,15 +178,11 @@ export class FlowTally {
     if (length === 0) return true
     const handle = this.#nameHandles[row]!
     const block = this.#names.blockOf(handle)
-    return this.#ring.isName(number, length, block, this.#names.offsetOf(handle))
+    return sameOctets(this.#name, 0, block, this.#names.offsetOf(handle), length)
   }
 
-  #hash(number: number): number {
-    let hash = HASH_START
-    for (let i = 0; i < FLOW_KEY_WORDS; i++) {
-      hash = Math.imul(hash ^ this.#key[i]!, HASH_FACTOR)
-      hash ^= hash >>> 15
-    }
-    return finishHash(this.#ring.hashName(number, this.#nameLength, hash))
+  #hash(): number {
+    const key = hashOctets(this.#keyOctets, 0, this.#keyOctets.length)
+    return hashPair(key, hashOctets(this.#name, 0, this.#nameLength))
   }
 }

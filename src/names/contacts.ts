@@ -2,7 +2,8 @@
 // expiry, look by look: `note` what is seen, `end` what was not. One row a contact however many names lead to the address,
 // typed arrays, 24 octets.
 
-import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
+import { HashIndex, type RowHasher } from '../core/hash-index.ts'
+import { hashPair } from '../core/keyed-hash.ts'
 import { Slots } from '../core/slots.ts'
 
 export class Contacts implements RowHasher {

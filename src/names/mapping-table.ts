@@ -3,7 +3,8 @@
 // The first mapping of a name is found from the name and stands in no index: most names have no other.
 // Typed arrays, about 45 octets a mapping.
 
-import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
+import { HashIndex, type RowHasher } from '../core/hash-index.ts'
+import { hashPair } from '../core/keyed-hash.ts'
 import { put, Slots } from '../core/slots.ts'
 
 export class MappingTable implements RowHasher {

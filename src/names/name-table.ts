@@ -3,7 +3,8 @@
 // garbage collector. A row lives while a mapping uses it.
 
 import { HashIndex } from '../core/hash-index.ts'
-import { formatName, hashOctets } from '../core/name.ts'
+import { formatName } from '../core/name.ts'
+import { hashOctets } from '../core/keyed-hash.ts'
 import { OctetArena } from '../core/octet-arena.ts'
 import { Slots } from '../core/slots.ts'
 

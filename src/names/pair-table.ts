@@ -4,7 +4,8 @@
 // of a mapping is found from the mapping and stands in no index: most have no other.
 // Typed arrays, about 50 octets a pair.
 
-import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
+import { HashIndex, type RowHasher } from '../core/hash-index.ts'
+import { hashPair } from '../core/keyed-hash.ts'
 import { put, Slots } from '../core/slots.ts'
 
 export class PairTable implements RowHasher {

@@ -2,7 +2,8 @@
 // count: addresses of a use, uses of an endpoint under a wildcard. A use lives while it has a pair. The first use of a name is
 // found from the name and stands in no index. Typed arrays, about 45 octets a use.
 
-import { HashIndex, hashPair, type RowHasher } from '../core/hash-index.ts'
+import { HashIndex, type RowHasher } from '../core/hash-index.ts'
+import { hashPair } from '../core/keyed-hash.ts'
 import { put, Slots } from '../core/slots.ts'
 
 export class UseTable implements RowHasher {

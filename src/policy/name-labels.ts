@@ -4,12 +4,14 @@
 //
 // Names are in wire form, length-prefixed labels and a final zero octet (RFC 1035 3.1), in lower case.
 
+import { drawKey } from '../core/keyed-hash.ts'
 import { LABEL_OCTETS_MAX } from '../core/name.ts'
 
 /** Most labels that fit in 255 octets. */
 export const LABELS_MAX = 127
 
-const HASH_START = 0x811c9dc5 | 0
+/** A secret, so that nobody writes selectors whose labels share a bucket. */
+const HASH_START = drawKey().low
 const HASH_FACTOR = 0x01000193
 
 /** 1 for the octets that `*` stands for and that literals are made of. */
@@ -48,7 +50,7 @@ export class NameLabels {
   }
 }
 
-/** FNV-1a without a final mix: whoever makes a table place of it mixes it with more (see LabelTrie). */
+/** FNV-1a from a secret start, without a final mix: whoever makes a table place of it mixes it with more (see LabelTrie). */
 export function labelHash(octets: Uint8Array, offset: number, length: number): number {
   let hash = HASH_START
   for (let i = offset; i < offset + length; i++) hash = Math.imul(hash ^ octets[i]!, HASH_FACTOR)

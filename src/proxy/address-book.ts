@@ -5,7 +5,7 @@
 
 import { LRUCache } from 'lru-cache'
 import { formatAddress, parseAddress, type Family } from '../core/ip.ts'
-import { hashOctets } from '../core/name.ts'
+import { hashOctets } from '../core/keyed-hash.ts'
 
 /** Peers remembered; a power of two. */
 const BOOK_SIZE = 4096

@@ -6,7 +6,8 @@
 
 import type { EndpointId } from '../core/ids.ts'
 import { EMPTY_SET } from '../core/labels.ts'
-import { hashOctets, nameLength } from '../core/name.ts'
+import { nameLength } from '../core/name.ts'
+import { hashOctets } from '../core/keyed-hash.ts'
 import type { AnswerView } from '../dns/answer.ts'
 import { CHAIN_LINKS_MAX } from '../dns/chain.ts'
 import type { NameCache } from '../names/name-cache.ts'

@@ -3,7 +3,7 @@
 // flight. Add and remove are O(1).
 
 import { widthOf, type Family } from '../core/ip.ts'
-import { hashOctets } from '../core/name.ts'
+import { hashOctets } from '../core/keyed-hash.ts'
 
 const NONE = -1
 

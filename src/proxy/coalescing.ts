@@ -4,7 +4,7 @@
 // where that is who is asked. A leader over UDP serves no follower over TCP, whose answer may not be cut.
 // Typed arrays over the slots in flight: join is one hash lookup of at most LOOKS_MAX steps, nothing allocated.
 
-import { hashPair } from '../core/hash-index.ts'
+import { hashPair } from '../core/keyed-hash.ts'
 import { OVER_TCP, OVER_UDP } from './client-columns.ts'
 import type { InFlightTable } from './in-flight.ts'
 

@@ -21,7 +21,7 @@ import { Pipeline } from './pipeline.ts'
 import { Drain } from './drain.ts'
 import { exactNames, Prewarm } from './prewarm.ts'
 import { ProxyFlows } from './proxy-flows.ts'
-import { RandomPool, type RandomSource } from './random.ts'
+import type { RandomSource } from './random.ts'
 import { Relay } from './relay.ts'
 import { Responder } from './responder.ts'
 import { SelfCheck } from './self-check.ts'
@@ -219,19 +219,12 @@ export class DnsProxy {
     })
   }
 
-  #makePrewarm({
-    config,
-    clock,
-    registry,
-    policies,
-    random,
-  }: DnsProxyOptions): Prewarm | undefined {
+  #makePrewarm({ config, clock, registry, policies }: DnsProxyOptions): Prewarm | undefined {
     if (!config.dns.prewarm || config.upstreams.originalDestination) return undefined
     return new Prewarm({
       clock,
       endpoints: registry,
       namesOf: (id) => exactNames(policies.compiledOf(id)),
-      seed: new RandomPool(random).uint16(),
       onBatch: (batch) => this.pipeline.admitWaited(batch),
     })
   }
@@ -250,7 +243,6 @@ export class DnsProxy {
     const { core, policies, registry, clock, config } = options
     const { upstream, responder, learner, unknown, releases } = this
     const { committer } = core
-    const draws = new RandomPool(options.random)
     return new Pipeline({
       registry,
       clients: this.#clients,
@@ -265,7 +257,6 @@ export class DnsProxy {
       releases,
       flows: new ProxyFlows({ ring: options.flows, clock, inFlight: upstream.inFlight }),
       isReady: () => policies.loaded && !this.drain.refuses,
-      seed: draws.uint16() * 65_536 + draws.uint16(),
       denyResponse: config.dns.denyResponse,
       onLimit: config.dns.hold.onLimit,
       onDegraded: config.dns.onDegraded,

@@ -30,8 +30,6 @@ export interface PipelineOptions {
   readonly onUnknown: 'refuse' | 'allow-unmanaged'
   /** Whether policy is loaded. */
   readonly isReady: () => boolean
-  /** 32 random bits against answers made to collide in tables. */
-  readonly seed: number
   readonly denyResponse: 'refused' | 'nxdomain' | 'nodata' | 'drop'
   readonly onLimit: 'servfail' | 'drop' | 'release'
   readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'

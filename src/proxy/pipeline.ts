@@ -59,14 +59,13 @@ export class Pipeline {
   readonly #to: PipelineOptions
   readonly #query = new QueryView()
   readonly #slot = new SlotView()
-  readonly #answer: AnswerView
+  readonly #answer = new AnswerView()
   readonly #releaser: Releaser
   readonly #denied: LocalAnswer | undefined
   readonly #closed: LocalAnswer | undefined
 
   constructor(options: PipelineOptions) {
     this.#to = options
-    this.#answer = new AnswerView(options.seed)
     this.#releaser = new Releaser(options, this.counters)
     this.#denied = DENIED[options.denyResponse]
     this.#closed = CLOSED[options.denyResponse]

@@ -39,7 +39,6 @@ export interface PrewarmOptions {
   readonly endpoints: Iterable<Endpoint>
   /** Exact names in the policy of an endpoint, as text. */
   readonly namesOf: (endpoint: EndpointId) => Iterable<string>
-  readonly seed: number
   /** Takes the queries of this moment. */
   readonly onBatch: (batch: MessageBatch) => void
 }
@@ -69,7 +68,7 @@ export class Prewarm {
   /** By query id. */
   readonly #wanted: (Wanted | undefined)[] = []
   readonly #ids = new Map<string, number>()
-  readonly #view: AnswerView
+  readonly #view = new AnswerView()
   readonly #batch = new MessageBatch({ capacity: PER_TICK, stride: 512 })
   readonly #query = new Uint8Array(QUERY_MAX)
   #timer: Timer | undefined
@@ -78,7 +77,6 @@ export class Prewarm {
 
   constructor(options: PrewarmOptions) {
     this.#to = options
-    this.#view = new AnswerView(options.seed)
   }
 
   /** Questions that are kept. */

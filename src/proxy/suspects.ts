@@ -1,7 +1,8 @@
 // A reply with an unknown id that names a question in flight on its socket is taken for a guess at that question [A4].
 // Looks at the newest waits of the socket only, and compares hashes first: a flood costs a parse and a short walk.
 
-import { hashOctets, nameLength } from '../core/name.ts'
+import { nameLength } from '../core/name.ts'
+import { hashOctets } from '../core/keyed-hash.ts'
 import { questionEquals } from '../dns/match.ts'
 import { HEADER_OCTETS, readName, u16 } from '../dns/wire.ts'
 import { hashQuestion, type InFlightTable } from './in-flight.ts'

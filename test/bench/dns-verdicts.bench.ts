@@ -5,8 +5,8 @@
 
 import { DnsVerdicts } from '../../src/control/dns-verdicts.ts'
 import { endpointId } from '../../src/core/ids.ts'
-import { hashPair } from '../../src/core/hash-index.ts'
-import { hashOctets, nameLength } from '../../src/core/name.ts'
+import { hashOctets, hashPair } from '../../src/core/keyed-hash.ts'
+import { nameLength } from '../../src/core/name.ts'
 import { Random } from '../support/random.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { measure } from './support/measure.ts'

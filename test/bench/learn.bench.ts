@@ -2,24 +2,17 @@
 // 10,000 addresses of one name while 50 endpoints select it. `one by one` commits after every address, as
 // one answer alone in its turn would; `batches of 32` as under load.
 
+import { hashedName } from '../support/hashed-name.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { median } from './support/measure.ts'
-import {
-  mkEbpf,
-  mkMemory,
-  mkName,
-  mkPolicy,
-  mkWorld,
-  setAddress,
-  type World,
-} from './support/world.ts'
+import { mkEbpf, mkMemory, mkPolicy, mkWorld, setAddress, type World } from './support/world.ts'
 
 const ADDRESSES = 20_000
 const ROUNDS = 5
 
 function learn(world: World, from: number, count: number, batch: number): number {
   const octets = new Uint8Array(16)
-  const name = mkName('www.bench.test')
+  const name = hashedName('www.bench.test')
   const [endpoint] = world.ids
   if (endpoint === undefined) throw new Error('Cannot learn: no endpoint')
   const began = performance.now()
@@ -64,7 +57,7 @@ function manyAddresses(): readonly Figure[] {
   const identities = allocator.inUse
   const writes = datapath.counters()['map_writes_policy'] ?? 0
   const octets = new Uint8Array(16)
-  const name = mkName('s3.bench.test')
+  const name = hashedName('s3.bench.test')
   const used = new Set<number>()
   for (let i = 0; i < 10_000; i++) {
     setAddress(octets, i)

@@ -5,13 +5,13 @@
 
 import { Housekeeping } from '../../src/control/housekeeping.ts'
 import { systemClock } from '../../src/core/clock.ts'
+import { hashedName } from '../support/hashed-name.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { quantile } from './support/measure.ts'
 import { LoopDelay, residentOctets } from './support/process.ts'
 import {
   firstOf,
   mkMemory,
-  mkName,
   mkPolicy,
   mkWorld,
   PAIRS,
@@ -41,7 +41,7 @@ class Feeder {
     for (let n = 0; n < count; n++) {
       const i = this.#next++
       setAddress(this.#octets, i)
-      const name = mkName(`host-${i}.apps.bench.test`)
+      const name = hashedName(`host-${i}.apps.bench.test`)
       if (core.names.learn(endpoint, name, 4, this.#octets, 0, ttl) === 0) throw new Error('full')
       if (i % 32 === 0) core.committer.commit()
     }

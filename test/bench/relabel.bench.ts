@@ -3,9 +3,10 @@
 
 import { Housekeeping } from '../../src/control/housekeeping.ts'
 import { systemClock } from '../../src/core/clock.ts'
+import { hashedName } from '../support/hashed-name.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { LoopDelay } from './support/process.ts'
-import { mkMemory, mkName, mkPolicy, mkWorld, setAddress } from './support/world.ts'
+import { mkMemory, mkPolicy, mkWorld, setAddress } from './support/world.ts'
 
 const NAMES = 100_000
 
@@ -17,7 +18,7 @@ async function run(): Promise<readonly Figure[]> {
   const octets = new Uint8Array(16)
   for (let i = 0; i < NAMES; i++) {
     setAddress(octets, i)
-    core.names.learn(endpoint, mkName(`n${i}.host.bench.test`), 4, octets, 0, 3600)
+    core.names.learn(endpoint, hashedName(`n${i}.host.bench.test`), 4, octets, 0, 3600)
     if (i % 64 === 0) core.committer.commit()
   }
   core.committer.commit()

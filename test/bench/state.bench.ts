@@ -8,9 +8,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { PairRecord } from '../../src/control/state-sink.ts'
 import { systemBootClock, systemClock } from '../../src/core/clock.ts'
 import { openState, type OpenedState } from '../../src/state/open-state.ts'
+import { hashedName } from '../support/hashed-name.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { quantile } from './support/measure.ts'
-import { mkName, PAIRS, setAddress } from './support/world.ts'
+import { PAIRS, setAddress } from './support/world.ts'
 
 const SLICE = 1000
 const NUMBERS = 2000
@@ -32,7 +33,7 @@ function open(): OpenedState {
 function* pairs(): Iterable<PairRecord> {
   const octets = new Uint8Array(16)
   for (let row = 1; row <= PAIRS; row++) {
-    const { wire, length } = mkName(`host-${row}.apps.bench.test`)
+    const { wire, length } = hashedName(`host-${row}.apps.bench.test`)
     setAddress(octets, row)
     const at = { octets, addressAt: 0, wire, nameAt: 0, nameLength: length }
     yield { ...at, row, endpoint: row % 100, until: 86_400, grace: 60, family: 4 }

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { HashIndex, hashPair } from '../../src/core/hash-index.ts'
+import { HashIndex } from '../../src/core/hash-index.ts'
 
 /** Rows 1..capacity with the hash each has now. */
 class Owner {
@@ -103,14 +103,4 @@ test('HashIndex refuses to remove a row that it does not hold', () => {
   const owner = new Owner()
   owner.hashes.set(1, 3)
   assert.throws(() => new HashIndex(4, owner).remove(1), /is in the index/)
-})
-
-test('hashPair spreads neighbours over the low bits and knows left from right', () => {
-  const buckets = new Set<number>()
-  for (let a = 0; a < 64; a++) for (let b = 0; b < 64; b++) buckets.add(hashPair(a, b) & 4095)
-  assert.ok(
-    buckets.size > 2300,
-    `4096 pairs fall into ${buckets.size} of 4096 buckets, chance gives 2589`,
-  )
-  assert.notEqual(hashPair(1, 2), hashPair(2, 1))
 })

@@ -2,14 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import dnsPacket from 'dns-packet'
 import fc from 'fast-check'
-import {
-  formatName,
-  hashOctets,
-  lower,
-  NAME_OCTETS_MAX,
-  nameLength,
-  parseName,
-} from '../../src/core/name.ts'
+import { formatName, lower, NAME_OCTETS_MAX, nameLength, parseName } from '../../src/core/name.ts'
 
 /** Wire octets of labels given one by one as Latin-1 text. */
 function mkWire(...labels: readonly string[]): Uint8Array {
@@ -149,17 +142,4 @@ test('lower changes the letters of ASCII alone', () => {
     const expected = octet < 128 ? String.fromCharCode(octet).toLowerCase().charCodeAt(0) : octet
     assert.equal(lower(octet), expected)
   }
-})
-
-test('hashOctets looks at the given octets alone and spreads its low bits', () => {
-  const octets = Uint8Array.from([1, 2, 3, 4, 5])
-  assert.equal(hashOctets(octets, 1, 3), hashOctets(Uint8Array.of(2, 3, 4), 0, 3))
-  const buckets = new Uint32Array(64)
-  for (let i = 0; i < 6_400; i++) {
-    const hash = hashOctets(Buffer.from(`host-${i}.example`), 0, 13)
-    assert.ok(Number.isInteger(hash) && hash >= 0 && hash < 2 ** 32)
-    buckets[hash & 63]!++
-  }
-  // 100 each by chance, with a standard deviation of 10.
-  assert.ok(Math.min(...buckets) > 50 && Math.max(...buckets) < 150, String(buckets))
 })

@@ -81,7 +81,7 @@ test('questionEquals: A19: refuses every prefix that lacks a part of the questio
 
 test('questionEquals: is what AnswerView finds, for spoiled messages that can be read', () => {
   const random = new Random(11)
-  const view = new AnswerView(11)
+  const view = new AnswerView()
   const seen = { equal: 0, other: 0 }
   for (let i = 0; i < 5000; i++) {
     const asked = randomQuestion(random)

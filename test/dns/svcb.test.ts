@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AnswerView } from '../../src/dns/answer.ts'
 import { ServiceParams } from '../../src/dns/svcb.ts'
-import { address, answer, ask, four, oracleTaught, read, SEED, www } from '../support/answers.ts'
+import { address, answer, ask, four, oracleTaught, read, www } from '../support/answers.ts'
 import {
   a,
   cname,
@@ -173,7 +173,7 @@ test('AnswerView.read: 1.7: which SVCB and HTTPS records teach, by the view and 
 })
 
 test('AnswerView.read teaches no hint when it is told so, and addresses all the same', () => {
-  const view = new AnswerView(SEED)
+  const view = new AnswerView()
   view.learnsHints = false
   const message = answer([https(www, hinted), a(www, '192.0.2.9', 7)])
   assert.equal(view.read(message, 0, message.length, ask(www)), 'ok')

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FewSet } from '../../src/core/few-set.ts'
 import { endpointId, selectorId, type Identity } from '../../src/core/ids.ts'
-import { hashOctets, type NameResult, parseName } from '../../src/core/name.ts'
 import { parseMatchPattern } from '../../src/policy/pattern.ts'
+import { hashedName } from '../support/hashed-name.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
 
 const E1 = endpointId(1)
@@ -21,11 +21,7 @@ function mkNode(): Node {
 }
 
 function find(node: Node, text: string): number {
-  const parsed: NameResult = parseName(text)
-  assert.ok(parsed.kind === 'ok')
-  const { name: wire } = parsed
-  const hash = hashOctets(wire, 0, wire.length)
-  return node.core.names.findCurrent({ wire, length: wire.length, hash })
+  return node.core.names.findCurrent(hashedName(text))
 }
 
 function renew(node: Node, endpoint: typeof E1, name: string, address: string, ttl = TTL): number {

@@ -2,8 +2,9 @@
 // time goes 20 times faster: 4,000 a second, TTL 1 s (times are in whole seconds), 56 new names a second. Once the names
 // reach their bound memory must not grow.
 
-import { firstOf, mkMemory, mkName, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
+import { firstOf, mkMemory, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
 import { Random } from '../support/random.ts'
+import { hashedName } from '../support/hashed-name.ts'
 import { runSoak } from './support/soak.ts'
 
 const FASTER = 20
@@ -34,7 +35,7 @@ await runSoak({
     if (isNew) owed--
     const i = isNew ? newest++ : newest - 1 - random.below(NAMES)
     setAddress(octets, i)
-    world.core.names.learn(endpoint, mkName(`host-${i}.apps.bench.test`), 4, octets, 0, 1)
+    world.core.names.learn(endpoint, hashedName(`host-${i}.apps.bench.test`), 4, octets, 0, 1)
   },
   figures({ seconds, residentMb, pairs }) {
     const third = Math.floor(seconds.length / 3)

@@ -2,9 +2,10 @@
 // 1 s. No packet to an address that was handed out may be denied in its TTL or grace, and all of them have one identity.
 
 import type { Identity } from '../../src/core/ids.ts'
-import { firstOf, mkMemory, mkName, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
+import { firstOf, mkMemory, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
 import { frame, SYN, tcp } from '../support/packets.ts'
 import { Random } from '../support/random.ts'
+import { hashedName } from '../support/hashed-name.ts'
 import { runSoak } from './support/soak.ts'
 
 const POOL = 5_000
@@ -16,7 +17,7 @@ const datapath = mkMemory()
 const world = mkWorld(datapath, [mkPolicy('p', ['*.bench.test'])])
 const endpoint = firstOf(world)
 const { names, ipcache, allocator } = world.core
-const name = mkName('store.bench.test')
+const name = hashedName('store.bench.test')
 const random = new Random(1)
 const octets = new Uint8Array(16)
 /** Second until which each address of the pool may be used. */

@@ -2,7 +2,8 @@
 // is over. Meanwhile answers come in for others; at two thirds the connections close, and all 600,000 go. No answer may wait
 // longer than 20 ms for that.
 
-import { firstOf, mkMemory, mkName, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
+import { firstOf, mkMemory, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
+import { hashedName } from '../support/hashed-name.ts'
 import { runSoak } from './support/soak.ts'
 import { ConnectedPeers } from './support/connected-peers.ts'
 
@@ -23,7 +24,7 @@ for (let i = 0; i < SHARED; i++) {
 }
 for (let i = 0; i < NAMES; i++) {
   setAddress(octets, i % SHARED)
-  world.core.names.learn(endpoint, mkName(`host-${i}.apps.bench.test`), 4, octets, 0, 1)
+  world.core.names.learn(endpoint, hashedName(`host-${i}.apps.bench.test`), 4, octets, 0, 1)
   if (i % 64 === 0) world.core.committer.commit()
 }
 world.core.committer.commit()
@@ -38,7 +39,7 @@ await runSoak({
   answer() {
     const i = next++ % OTHERS
     setAddress(octets, SHARED + i)
-    world.core.names.learn(endpoint, mkName(`other-${i}.apps.bench.test`), 4, octets, 0, 2)
+    world.core.names.learn(endpoint, hashedName(`other-${i}.apps.bench.test`), 4, octets, 0, 2)
   },
   everySecond(second, seconds) {
     if (second === Math.floor((seconds * 2) / 3)) peers.closeAll()

@@ -15,8 +15,6 @@ import {
 } from './messages.ts'
 import { oracle } from './oracle.ts'
 
-export const SEED = 0x5eed
-
 export function ask(name: string | readonly string[], qtype = A, qclass = 1): Question {
   const wire = wireName(name)
   return { name: wire, nameLength: wire.length, qtype, qclass }
@@ -30,7 +28,7 @@ export interface Result {
 }
 
 export function read(message: Uint8Array, question = ask('www.example')): Result {
-  const view = new AnswerView(SEED)
+  const view = new AnswerView()
   const slab = concat(Uint8Array.of(9, 9), message, new Uint8Array(40))
   const status = view.read(slab, 2, message.length, question)
   return { status, view, taught: list(view) }

@@ -9,13 +9,13 @@ import { PolicyControl } from '../../src/control/policy-control.ts'
 import { ResourceControl } from '../../src/control/resource-control.ts'
 import { Transition } from '../../src/control/transition.ts'
 import { formatFault } from '../../src/core/errors.ts'
-import { hashOctets } from '../../src/core/name.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
 import { PortResolver, portNamesOf } from '../../src/policy/named-ports.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import type { Bench } from '../contract/bench.ts'
 import { FakeClock } from './fake-clock.ts'
 import { packetTo } from './kernel-node.ts'
+import { hashedName } from './hashed-name.ts'
 import { prefixOf, wireOf } from './node.ts'
 
 const NAMESPACE = 'k8s:io.kubernetes.pod.namespace'
@@ -108,8 +108,7 @@ export class ExampleNode {
   }
 
   learn(from: string, name: string, addresses: readonly string[]): void {
-    const wire = wireOf(name)
-    const question = { wire, length: wire.length, hash: hashOctets(wire, 0, wire.length) }
+    const question = hashedName(name)
     const { id } = this.#endpoint(from)
     for (const { family, octets } of addresses.map(prefixOf)) {
       this.#core.names.learn(id, question, family, octets, 0, 300)

@@ -9,7 +9,6 @@ import { PolicyControl } from '../../src/control/policy-control.ts'
 import { ResourceControl } from '../../src/control/resource-control.ts'
 import { Transition } from '../../src/control/transition.ts'
 import { formatPrefix, widthOf, type Prefix } from '../../src/core/ip.ts'
-import { hashOctets } from '../../src/core/name.ts'
 import { PORT_PROTOCOLS, SCTP, TCP, UDP } from '../../src/core/protocol.ts'
 import type { PeerScan } from '../../src/datapath/datapath.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
@@ -18,7 +17,8 @@ import type { Bench } from '../contract/bench.ts'
 import { DatapathWrapper } from './datapath-wrapper.ts'
 import { FakeClock } from './fake-clock.ts'
 import { naiveVerdict, type NaiveVerdict } from './naive-policy.ts'
-import { prefixOf, wireOf } from './node.ts'
+import { hashedName } from './hashed-name.ts'
+import { prefixOf } from './node.ts'
 import { frame, icmp, sctp, SYN, tcp, udp, type Segment } from './packets.ts'
 import type { Random } from './random.ts'
 import { NAMES, randomAddress, randomTargets, type Target } from './random-document.ts'
@@ -137,8 +137,7 @@ export class KernelNode {
   teach(): void {
     const endpoint = this.random.pick([...this.endpoints.registry])
     const name = this.random.pick(NAMES)
-    const wire = wireOf(name)
-    const question = { wire, length: wire.length, hash: hashOctets(wire, 0, wire.length) }
+    const question = hashedName(name)
     const seconds = this.random.below(12) * CASE_S + CASE_S / 2
     for (let i = 1 + this.random.below(3); i > 0; i--) {
       const address = randomAddress(this.random)

@@ -12,9 +12,8 @@ import { formatFault } from '../../src/core/errors.ts'
 import type { EndpointId, Identity } from '../../src/core/ids.ts'
 import { formatPrefix, parsePrefix, widthOf, type Prefix } from '../../src/core/ip.ts'
 import { makeLimits } from '../../src/core/limits.ts'
-import { hashOctets, parseName } from '../../src/core/name.ts'
+import { parseName } from '../../src/core/name.ts'
 import type { DatapathDump } from '../../src/datapath/datapath.ts'
-import type { HashedName } from '../../src/names/known-pairs.ts'
 import type { NameBounds } from '../../src/names/room.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
 import type { DefaultEgress } from '../../src/policy/default-egress.ts'
@@ -23,6 +22,7 @@ import { loadPolicies } from '../../src/policy/load.ts'
 import { parsePattern, type Pattern } from '../../src/policy/pattern.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import { FakeClock } from './fake-clock.ts'
+import { hashedName } from './hashed-name.ts'
 import { keyOfPrefix, Recorder, type Verdict } from './recorder.ts'
 
 export interface NodeOptions {
@@ -278,12 +278,6 @@ export function wireOf(name: string): Uint8Array {
   const result = parseName(name)
   assert.ok(result.kind === 'ok', `${name} is a name`)
   return result.name
-}
-
-/** A name as the name cache wants it. */
-export function hashedName(name: string): HashedName {
-  const wire = wireOf(name)
-  return { wire, length: wire.length, hash: hashOctets(wire, 0, wire.length) }
 }
 
 /** `10.0.0.0/8` as it is written in labels and keys. */

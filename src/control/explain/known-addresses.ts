@@ -1,7 +1,8 @@
 // The addresses that a name is known to have led to.
 
 import type { EndpointId } from '../../core/ids.ts'
-import { hashOctets, nameLength } from '../../core/name.ts'
+import { nameLength } from '../../core/name.ts'
+import { hashOctets } from '../../core/keyed-hash.ts'
 import type { Prefix } from '../../core/ip.ts'
 import type { CoreState } from '../core-state.ts'
 

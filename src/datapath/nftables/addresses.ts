@@ -3,7 +3,7 @@
 
 import { HashIndex } from '../../core/hash-index.ts'
 import type { Family } from '../../core/ip.ts'
-import { hashOctets } from '../../core/name.ts'
+import { hashOctets } from '../../core/keyed-hash.ts'
 import { Slots } from '../../core/slots.ts'
 import type { Message } from './message.ts'
 import { DELETE_ELEMENT, NEW_ELEMENT, type Elements } from './sets.ts'

@@ -95,7 +95,6 @@ export function mkPath(): Path {
     responder: new Responder({ udp: [listener], tcp, inFlight }),
     flows: new ProxyFlows({ ring: new FlowRing(), clock, inFlight }),
     isReady: () => true,
-    seed: 7,
     denyResponse: 'refused',
     onLimit: 'servfail',
     onDegraded: 'release',

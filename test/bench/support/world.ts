@@ -9,7 +9,6 @@ import { systemClock } from '../../../src/core/clock.ts'
 import type { EndpointId } from '../../../src/core/ids.ts'
 import { parsePrefix, type Prefix } from '../../../src/core/ip.ts'
 import { makeLimits } from '../../../src/core/limits.ts'
-import { hashOctets, parseName } from '../../../src/core/name.ts'
 import type { Datapath } from '../../../src/datapath/datapath.ts'
 import { EbpfDatapath } from '../../../src/datapath/ebpf/adapter.ts'
 import { detachAll } from '../../../src/datapath/ebpf/pins.ts'
@@ -152,14 +151,6 @@ export function mkPolicy(name: string, patterns: readonly string[]): Policy {
     defaultDeny: true,
     position: POSITION,
   }
-}
-
-/** What `NameCache.learn` wants of a name. */
-export function mkName(text: string): { wire: Uint8Array; length: number; hash: number } {
-  const parsed = parseName(text)
-  if (parsed.kind === 'bad') throw new Error(parsed.reason)
-  const wire = parsed.name
-  return { wire, length: wire.length, hash: hashOctets(wire, 0, wire.length) }
 }
 
 /** The address of number `i`: 11.0.0.0 onwards, in the first 4 of 16 octets. */

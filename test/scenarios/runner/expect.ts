@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { widthOf } from '../../../src/core/ip.ts'
-import { hashOctets } from '../../../src/core/name.ts'
+import { hashOctets } from '../../../src/core/keyed-hash.ts'
 import { FLOW_KINDS } from '../../../src/control/flow-kinds.ts'
 import { prefixOf, wireOf } from '../../support/node.ts'
 import { canonicalAddress } from './addresses.ts'

@@ -171,7 +171,6 @@ export class World {
       releases: this.releases,
       flows: new ProxyFlows({ ring: this.flows, clock, inFlight: upstream.inFlight }),
       isReady: () => policies.loaded,
-      seed: 0x5eed,
       denyResponse: config.dns.denyResponse,
       onLimit: config.dns.hold.onLimit,
       onDegraded: config.dns.onDegraded,
