@@ -1,7 +1,7 @@
 // Bounds that configuration may not pass (SEMANTICS 6): a configuration that needs more is refused whole and
 // the one in force stays. Looked at before anything is applied.
 
-import type { Fault } from '../core/errors.ts'
+import type { Fault, Position } from '../core/errors.ts'
 import { RunningSum } from '../core/list-difference.ts'
 import { compileEntries, type CompileOptions } from '../policy/compile.ts'
 import { defaultEgressOf } from '../policy/default-egress.ts'
@@ -74,6 +74,9 @@ function signed(policies: readonly Policy[], sign: 1 | -1) {
   return policies.map((policy) => [policy, sign] as const)
 }
 
+/** Stands for what no file has. */
+const NOWHERE: Position = { file: 'endpoints', line: 1, column: 1 }
+
 /** What is too much; empty when the configuration fits. */
 export function boundFaults(
   { policies, endpoints, resources, isNew = () => true }: Configured,
@@ -84,7 +87,8 @@ export function boundFaults(
 ): readonly Fault[] {
   const faults: Fault[] = []
   const blame = (message: string, records: readonly Placed[] = policies, oneTooMany = 0): void => {
-    faults.push({ position: placeOf(records, oneTooMany, isNew), message })
+    const position = placeOf(records, oneTooMany, isNew) ?? policies[0]?.position ?? NOWHERE
+    faults.push({ position, message })
   }
   const refuse = (count: number, bound: number, what: string, list?: readonly Placed[]): void => {
     if (count > bound) blame(`found ${count} ${what} allows ${bound}`, list, list && bound)

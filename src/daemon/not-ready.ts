@@ -2,6 +2,7 @@
 
 import type { Daemon } from './daemon.ts'
 import { describeInterception } from '../intercept/describe.ts'
+import { PAST_BOUND } from '../sources/source-bounds.ts'
 
 export type ReadinessSources = Pick<
   Daemon,
@@ -13,9 +14,7 @@ export function reasonsNotReady(daemon: ReadinessSources): readonly string[] {
   const reasons: string[] = []
   const { refused, watch } = daemon.core.committer
   if (!daemon.policies.loaded) reasons.push('policy is not loaded')
-  if (daemon.sources.isRefused) {
-    reasons.push('the configuration passes a bound, the one before stays in force')
-  }
+  if (daemon.sources.isRefused) reasons.push(PAST_BOUND)
   if (!daemon.readiness.anyAnswered) reasons.push('no upstream has answered yet')
   const { interception } = daemon
   if (interception.state.kind === 'failed') {

@@ -42,6 +42,12 @@ export class GoodTexts {
     this.#good.set(path, text)
   }
 
+  /** Whether a file was read that is another than was in force last. */
+  isNew(path: string): boolean {
+    const text = this.#good.get(path)
+    return text !== undefined && text !== this.#kept.get(path)
+  }
+
   /** What was read is in force now, as far as `standingOf` says so, and nothing is of files that are gone. */
   inForce(standingOf: (path: string) => Standing): void {
     for (const [path, text] of this.#good) {

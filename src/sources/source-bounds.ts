@@ -13,6 +13,10 @@ import type { IdentityLabels } from '../policy/identity-labels.ts'
 
 type Configured = Parameters<typeof boundFaults>[0]
 
+/** What it means that there are such faults while a daemon runs. */
+export const PAST_BOUND =
+  'the configuration passes a bound: what was in force before stays, and the next start is refused until it fits'
+
 export class SourceBounds {
   readonly #config: Config
   readonly #identityLabels: IdentityLabels

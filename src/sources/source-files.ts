@@ -151,6 +151,12 @@ export class SourceFiles<Item> {
     return this.#proposal.held.has(path) ? 'held' : 'in-force'
   }
 
+  /** Whether a file is to be another than in force. */
+  isAhead(path: string): boolean {
+    const { proposed, inForce } = this.#proposal
+    return proposed.get(path) !== inForce.get(path)
+  }
+
   /** Looks at the files until the time is over; true when it has looked at all: then `poll` goes by what was seen. */
   scan(until: number): boolean {
     const { paths, clock } = this.#options

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { policyRows } from '../../src/admin/views/policies.ts'
+import { PAST_BOUND } from '../../src/sources/source-bounds.ts'
 import { statusView } from '../../src/admin/views/status.ts'
 import { endpointsText, policyText } from '../support/daemon-files.ts'
 import { withLab, type DaemonLab } from '../support/daemon-lab.ts'
@@ -206,7 +207,7 @@ for (const { limit, bound, file, text, message } of LIMITS) {
       assert.equal(faults.length, 1)
       assert.deepEqual(
         [health, notReady.filter((reason) => !reason.includes('upstream'))],
-        ['degraded', ['the configuration passes a bound, the one before stays in force']],
+        ['degraded', [PAST_BOUND]],
       )
       const state = file === 'policy.yaml' ? 'last-good' : 'in-force'
       assert.deepEqual(states(lab), { 'policy.yaml': state })
