@@ -96,7 +96,7 @@ else
 		lack 'uv.h for native sockets: the headers of Node.js itself, or apt-get install libuv1-dev'
 	fi
 	if has_header bpf/libbpf.h; then
-		addon bpf -lbpf src/native/addon.h src/native/bpf-maps.h
+		addon bpf '-lbpf -lpthread' src/native/addon.h src/native/bpf-*.h
 	else
 		lack 'libbpf: apt-get install libbpf-dev'
 	fi

@@ -160,7 +160,13 @@ export class CoreState {
 function carriedNumbers(restored: DatapathDump): ReadonlySet<Identity> {
   const carried = new Set<Identity>()
   const { prefixes } = restored
-  for (let i = 0; i < prefixes.count; i++) carried.add(prefixes.identity(i))
+  let last: Identity | undefined
+  // Entries are many and their identities few.
+  for (let i = 0; i < prefixes.count; i++) {
+    const id = prefixes.identity(i)
+    if (id !== last) carried.add(id)
+    last = id
+  }
   for (const entry of restored.policies) carried.add(entry.identity)
   return carried
 }

@@ -7,6 +7,7 @@ import type { EndpointRegistry } from '../endpoints/registry.ts'
 import type { WithheldNumber } from '../identity/numbers.ts'
 import { PairLedger } from '../names/pair-ledger.ts'
 import type { CoreOptions, CoreState } from './core-state.ts'
+import { ParkedAddresses } from './parked-addresses.ts'
 import { ParkedPairs } from './parked-pairs.ts'
 import { SavedEndpoints } from './saved-endpoints.ts'
 import type { SavedState } from './saved-state.ts'
@@ -42,6 +43,7 @@ export class Keeping {
   readonly withheld: readonly WithheldNumber[] | undefined
   readonly endpoints: SavedEndpoints | undefined
   readonly #kept: KeptState | undefined
+  readonly #addresses: ParkedAddresses | undefined
   #recorder: StateRecorder | undefined
 
   /** `pairs`: as many as the name cache holds. */
@@ -50,6 +52,7 @@ export class Keeping {
     this.ledger = kept && new PairLedger({ capacity: pairs })
     this.withheld = kept?.saved?.numbers.map(({ id, labels }) => ({ id: identity(id), labels }))
     this.endpoints = kept?.saved && new SavedEndpoints(kept.saved)
+    this.#addresses = kept?.saved && new ParkedAddresses(kept.saved.pairs)
   }
 
   /** Where texts of files in force are kept, with those that were; undefined where nothing is. */
@@ -84,12 +87,13 @@ export class Keeping {
   /** What was learned before, on its way back. */
   park({ names }: CoreState, registry: EndpointRegistry): ParkedPairs | undefined {
     const { ledger } = this
+    const addresses = this.#addresses
     const { saved, bootAtZero = 0 } = this.#kept ?? {}
-    if (saved === undefined) return undefined
+    if (saved === undefined || addresses === undefined) return undefined
     const isKnown = (endpoint: number): boolean => {
       return this.#isSame(endpoint) && registry.byNumber(endpoint) !== undefined
     }
-    return new ParkedPairs({ saved: saved.pairs, names, ledger, bootAtZero, isKnown })
+    return new ParkedPairs({ saved: saved.pairs, addresses, names, ledger, bootAtZero, isKnown })
   }
 
   #isSame(endpoint: number): boolean {

@@ -8,11 +8,13 @@ import { hashOctets } from '../core/keyed-hash.ts'
 import { NAME_OCTETS_MAX } from '../core/name.ts'
 import type { NameCache } from '../names/name-cache.ts'
 import type { PairLedger } from '../names/pair-ledger.ts'
-import { NONE, ParkedAddresses } from './parked-addresses.ts'
+import { NONE, type ParkedAddresses } from './parked-addresses.ts'
 import type { SavedPairs } from './saved-state.ts'
 
 export interface ParkedPairsOptions {
   readonly saved: SavedPairs
+  /** Of the same pairs. */
+  readonly addresses: ParkedAddresses
   readonly names: NameCache
   /** Told that what comes has records already. */
   readonly ledger: PairLedger | undefined
@@ -34,7 +36,7 @@ export class ParkedPairs {
 
   constructor(options: ParkedPairsOptions) {
     this.#to = options
-    this.#addresses = new ParkedAddresses(options.saved)
+    this.#addresses = options.addresses
     this.#isTaken = new Uint8Array(options.saved.count)
   }
 

@@ -104,10 +104,11 @@ export class Daemon {
     this.#log = log
     this.#isOutside = options.sockets !== undefined
     this.servers = options.servers ?? serversOf(config)
-    this.#restored = datapath.start()
+    // What needs no word of the kernel comes first: many entries may still be on their way from it.
     const node = nodeAddresses()
     const keeping = new Keeping(options.kept, config.limits.pairs)
     this.#keeping = keeping
+    this.#restored = datapath.start()
     const core = makeCore(config, clock, datapath, this.#restored, node, keeping)
     this.core = core
     this.policies = makePolicies(config, core)

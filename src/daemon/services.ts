@@ -67,8 +67,10 @@ export class DaemonServices {
     this.#isQuiet = options.isQuiet ?? false
     this.#locks = new Locks(config, log, outside.state, options.locks)
     try {
-      this.#kept = outside.state ? new KeptThings(config, log, this.#locks) : undefined
       const datapath = openDatapath(config, systemClock)
+      // What the kernel has is read beside what the disk has.
+      datapath.readAhead?.()
+      this.#kept = outside.state ? new KeptThings(config, log, this.#locks) : undefined
       this.daemon = new Daemon({ config, log, passed, datapath, ...this.#kept?.forDaemon })
     } catch (error) {
       this.#locks.release()

@@ -162,6 +162,9 @@ export type DatapathCounters = Readonly<Record<string, number>>
 
 export interface Datapath {
   readonly kind: DatapathKind
+  /** Begins to read what is in force, so that `start` finds it read; nobody else writes it from here on. Absent where that
+   *  takes no time to speak of. */
+  readAhead?(): void
   /** Takes over what is in force already, or starts empty. Throws UnavailableError with the remedy. */
   start(): DatapathDump
   /**

@@ -34,6 +34,17 @@ export class PrefixBatch {
     this.#values = new Uint32Array(capacity * 2)
   }
 
+  /** All entries of kernel-layout keys and values, which belong to the batch from then on. */
+  static of(keys: ArrayBuffer, values: ArrayBuffer): PrefixBatch {
+    const batch = new PrefixBatch(1)
+    if (keys.byteLength === 0) return batch
+    batch.#keys = new Uint8Array(keys)
+    batch.#keyView = new DataView(keys)
+    batch.#values = new Uint32Array(values)
+    batch.#count = keys.byteLength / PREFIX_KEY_SIZE
+    return batch
+  }
+
   get count(): number {
     return this.#count
   }

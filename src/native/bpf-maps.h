@@ -171,6 +171,19 @@ static inline int slice_by_keys(int fd, uint8_t *cursor, uint8_t *keys, uint8_t 
 	return (int)count;
 }
 
+/* Reads on from a cursor: entries read, -errno (-ENOSPC: `limit` is less than one bucket of the hash). */
+static inline int read_slice(int fd, uint8_t *cursor, uint8_t *keys, uint8_t *values, uint32_t limit,
+			     uint32_t key_size, uint32_t value_size)
+{
+	uint32_t state = *(uint32_t *)cursor;
+	int result = state == CURSOR_DONE ? 0 : -EINVAL;
+	if (state == CURSOR_START || state == CURSOR_BATCH)
+		result = slice_by_batch(fd, cursor, keys, values, limit);
+	if (state == CURSOR_KEYS || (state == CURSOR_START && result < 0 && lacks_batch(-result)))
+		result = slice_by_keys(fd, cursor, keys, values, limit, key_size, value_size);
+	return result;
+}
+
 /* slice(fd, cursor, keys, values, limit, key size, value size) -> entries read, -errno (-ENOSPC: `limit` is
  * less than one bucket of the hash). The cursor is CURSOR_SIZE octets, all zero before the first call; its
  * first number is CURSOR_DONE behind the last. */
@@ -186,13 +199,7 @@ static napi_value map_slice(napi_env env, napi_callback_info info)
 	uint8_t *values = octets(&call, 3, (size_t)limit * value_size, NULL);
 	if (call.bad || key_size > MAX_KEY)
 		return NULL;
-	uint32_t state = *(uint32_t *)cursor;
-	int result = state == CURSOR_DONE ? 0 : -EINVAL;
-	if (state == CURSOR_START || state == CURSOR_BATCH)
-		result = slice_by_batch(fd, cursor, keys, values, limit);
-	if (state == CURSOR_KEYS || (state == CURSOR_START && result < 0 && lacks_batch(-result)))
-		result = slice_by_keys(fd, cursor, keys, values, limit, key_size, value_size);
-	return number(env, result);
+	return number(env, read_slice(fd, cursor, keys, values, limit, key_size, value_size));
 }
 
 #endif

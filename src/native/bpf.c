@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "addon.h"
+#include "bpf-gather.h"
 #include "bpf-maps.h"
 
 #define PATH_SIZE 4096
@@ -494,6 +495,7 @@ NAPI_MODULE_INIT()
 		{ "close", close_fd },       { "shape", shape },
 		{ "update", map_update },    { "remove", map_remove },
 		{ "lookup", map_lookup },    { "slice", map_slice },
+		{ "gather", gather_begin },  { "gathered", gather_end },
 		{ "tcAttach", tc_attach },   { "tcDetach", tc_detach },
 		{ "tcQuery", tc_query },     { "cgroupAttach", cgroup_attach },
 		{ "netfilterAttach", netfilter_attach },

@@ -132,6 +132,10 @@ export interface Bpf {
     keySize: number,
     valueSize: number,
   ): number
+  /** Reads a whole map beside what comes next; nobody writes it, or closes `fd`, until `gathered`. */
+  gather(fd: number, keySize: number, valueSize: number): object | number
+  /** Keys and values of all entries, once; waits until they are there. */
+  gathered(handle: object): readonly [keys: ArrayBuffer, values: ArrayBuffer] | number
   tcAttach(index: number, egress: number, handle: number, priority: number, program: number): number
   tcDetach(index: number, egress: number, handle: number, priority: number): number
   tcQuery(index: number, egress: number, handle: number, priority: number): number

@@ -42,6 +42,7 @@ import {
 } from './layout.ts'
 import { writeListeners } from './own-listeners.ts'
 import { detachAll } from './pins.ts'
+import { ReadAhead } from './read-ahead.ts'
 import { openRunning, programOf, type EbpfOptions, type Running } from './running.ts'
 
 /** What the programs return for a packet to be dropped: TC_ACT_SHOT, and 0. */
@@ -52,6 +53,7 @@ export class EbpfDatapath implements Datapath {
   readonly kind = 'ebpf'
   readonly #options: EbpfOptions
   #running: Running | undefined
+  #ahead: ReadAhead | undefined
   #listeners: readonly ListenerEntry[] = []
   #onTouched: (() => void) | undefined
 
@@ -59,9 +61,16 @@ export class EbpfDatapath implements Datapath {
     this.#options = options
   }
 
+  readAhead(): void {
+    const { bpf, pinPath } = this.#options
+    this.#ahead ??= ReadAhead.begin(bpf, pinPath)
+  }
+
   start(): DatapathDump {
     this.#running = openRunning(this.#options)
-    return readDump(this.#running.maps)
+    const prefixes = this.#ahead?.take()
+    this.#ahead = undefined
+    return readDump(this.#running.maps, prefixes)
   }
 
   commit(changes: Changes): CommitResult {

@@ -23,8 +23,9 @@ const PASSES = 3
 
 type Slices<T> = Generator<undefined, T>
 
-export function readDump(maps: KernelMaps): DatapathDump {
-  const reading = readParts(maps, false)
+/** `prefixes`: where they are at hand already. */
+export function readDump(maps: KernelMaps, prefixes?: PrefixBatch): DatapathDump {
+  const reading = readParts(maps, false, prefixes)
   for (;;) {
     const step = reading.next()
     if (step.done === true) return step.value
@@ -36,8 +37,12 @@ export function readDumpInSlices(maps: KernelMaps): Slices<DatapathDump> {
   return readParts(maps, true)
 }
 
-function* readParts(maps: KernelMaps, isPaused: boolean): Slices<DatapathDump> {
-  const prefixes = yield* readPrefixes(maps.ng_ipcache, isPaused)
+function* readParts(
+  maps: KernelMaps,
+  isPaused: boolean,
+  known?: PrefixBatch,
+): Slices<DatapathDump> {
+  const prefixes = known ?? (yield* readPrefixes(maps.ng_ipcache, isPaused))
   const policies: PolicyEntry[] = []
   yield* eachEntry(maps.ng_policy, isPaused, (keys, key, values, value) => {
     policies.push(decodePolicy(keys, key, values, value))
