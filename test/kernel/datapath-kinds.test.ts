@@ -2,10 +2,12 @@
 // another kind could teach it anything. So none starts until `datapath detach` has taken it away, whatever its kind.
 
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { readPinnedMode } from '../../src/datapath/ebpf/pins.ts'
+import { createGate, UnavailableError } from '../../src/library.ts'
 import { loadBpf } from '../../src/native/native.ts'
+import { pinNoteFile } from '../../src/state/pin-note.ts'
 import { canUseNamegate, Namegate } from '../support/lab-namegate.ts'
 import { podLab, type PodLab } from '../support/lab-pod.ts'
 
@@ -51,6 +53,19 @@ describe('namegate run with another kind of datapath', { skip: canUseNamegate() 
       [0, 'mode is bypass; no daemon answers, the kernel enforces so\n'],
     )
     assert.equal(readPinnedMode(loadBpf(), namegate.pinPath), 'bypass')
+  })
+
+  it('refuses where only the config says where they are, and so does a gate of a program', async () => {
+    rmSync(pinNoteFile(namegate.configFile), { force: true })
+    const ebpf = { 'pin-path': namegate.pinPath }
+    becomes(`{ kind: memory, ebpf: ${JSON.stringify(ebpf)} }`)
+    await isRefused(/ebpf left in .*ng-test/)
+    const opened = createGate({ config: { datapath: { kind: 'memory', ebpf } } })
+    await assert.rejects(opened, (error) => {
+      assert.ok(error instanceof UnavailableError)
+      assert.match(error.message, /ebpf left in .*ng-test.* namegate datapath detach --config/)
+      return true
+    })
   })
 
   it('starts when detach has taken them away, which says what it took', async () => {
