@@ -58,16 +58,13 @@ export function makeDaemonAdmin(
     flows,
     keptFlows: keptFlows?.files === undefined ? undefined : keptFlows,
     kept,
-    sourceAges: sources.ages,
-    sourcesThen: daemon.config.sources.onMaxAge,
     restart: kept === undefined ? undefined : daemon.restart,
     releases,
     endpoints,
     detach,
+    ...sourcesOf(daemon),
     ...resourcesOf(daemon),
     ...auditsOf(daemon),
-    faults: () => sources.recordFaults,
-    sourceWarnings: () => sources.warnings,
     listeners: () => listeners.texts,
     interception: () => describeInterception(daemon.interception),
     upstreams: () => upstreamStates(daemon),
@@ -84,6 +81,18 @@ function auditsOf(daemon: Daemon): Pick<AdminState, 'auditOf' | 'nodeAudit' | 's
     auditOf: (endpoint) => auditOf(daemon, endpoint),
     nodeAudit: () => nodeAuditOf(daemon),
     setAudit: (scope, on) => setAudit(daemon, scope, on),
+  }
+}
+
+function sourcesOf({
+  config,
+  sources,
+}: Daemon): Pick<AdminState, 'sourceAges' | 'sourcesThen' | 'faults' | 'sourceWarnings'> {
+  return {
+    sourceAges: sources.ages,
+    sourcesThen: config.sources.onMaxAge,
+    faults: () => sources.recordFaults,
+    sourceWarnings: () => sources.warnings,
   }
 }
 
