@@ -1,6 +1,6 @@
 // The facts that the prefixes of a policy make. Pure.
 
-import { formatPrefix } from '../core/ip.ts'
+import { formatPrefix, type Prefix } from '../core/ip.ts'
 import { OWNER_POLICY } from '../ipcache/facts.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { WantedFact } from './config-facts.ts'
@@ -8,17 +8,18 @@ import { qualifiedName } from './rule-origins.ts'
 
 /** Every prefix that a rule names, exceptions included (SEMANTICS 3 "CIDR fact"). */
 export function cidrFacts(policy: Policy): readonly WantedFact[] {
-  const owner = qualifiedName(policy)
-  return policy.rules.flatMap((rule) => {
-    if (rule.peers.kind !== 'selectors') return []
-    return rule.peers.selectors.flatMap((peer) => {
-      if (peer.kind !== 'cidr') return []
-      return [peer.prefix, ...peer.except].map((prefix) => ({
-        prefix,
-        kind: OWNER_POLICY,
-        owner,
-        labels: [`cidr:${formatPrefix(prefix)}`],
-      }))
-    })
-  })
+  const facts: WantedFact[] = []
+  for (const { peers } of policy.rules) {
+    if (peers.kind !== 'selectors') continue
+    for (const peer of peers.selectors) {
+      if (peer.kind !== 'cidr') continue
+      for (const prefix of [peer.prefix, ...peer.except]) facts.push(factOf(policy, prefix))
+    }
+  }
+  return facts
+}
+
+function factOf(policy: Policy, prefix: Prefix): WantedFact {
+  const labels = [`cidr:${formatPrefix(prefix)}`]
+  return { prefix, kind: OWNER_POLICY, owner: qualifiedName(policy), labels }
 }

@@ -29,6 +29,8 @@ export class ConfigFacts {
   readonly #core: CoreState
   /** By kind and owner; an owner has each prefix once. */
   readonly #held = new Map<string, readonly HeldFact[]>()
+  /** Sets of lists of labels: many owners share one. */
+  readonly #sets = new WeakMap<readonly string[], number>()
   #refused = 0
 
   constructor(options: { readonly core: CoreState }) {
@@ -82,14 +84,14 @@ export class ConfigFacts {
     owner: string,
     wanted: readonly OwnedFact[],
   ): { readonly stale: readonly HeldFact[]; readonly complete: boolean } {
-    const { ipcache, labelSets } = this.#core
+    const { ipcache } = this.#core
     const key = keyOf(kind, owner)
     const held = new Map((this.#held.get(key) ?? []).map((each) => [each.prefix, each]))
     const stale = new Map(held)
     let complete = true
     for (const { prefix, labels } of wanted) {
       const text = formatPrefix(prefix)
-      const set = labelSets.intern(labels)
+      const set = this.#setOf(labels)
       const known = held.get(text)
       stale.delete(text)
       if (known !== undefined) {
@@ -106,10 +108,19 @@ export class ConfigFacts {
 
   /** The one fact of an owner that has none: what most owners come with, a hundred thousand at a start. */
   #addOnly(key: string, kind: number, owner: string, { prefix, labels }: OwnedFact): boolean {
-    const set = this.#core.labelSets.intern(labels)
+    const set = this.#setOf(labels)
     const added = this.#addFact(prefix, formatPrefix(prefix), kind, owner, set)
     if (added !== undefined) this.#held.set(key, [added])
     return added !== undefined
+  }
+
+  #setOf(labels: readonly string[]): number {
+    const { labelSets } = this.#core
+    const known = this.#sets.get(labels)
+    if (known !== undefined && labelSets.has(known)) return known
+    const set = labelSets.intern(labels)
+    this.#sets.set(labels, set)
+    return set
   }
 
   #addFact(

@@ -168,18 +168,21 @@ export class DnsVerdicts {
 
   #permit(rules: ServerRules): Permission {
     if (rules.kind !== 'names') return rules
-    const texts = new Map(rules.patterns.map((pattern) => [pattern.text, pattern]))
-    const patterns = [...texts.values()].map((pattern) => this.#count(pattern))
-    return { kind: 'names', ids: new Set(patterns.map(({ id }) => id)), patterns }
+    const ids = new Set<number>()
+    const patterns: Counted[] = []
+    for (const pattern of rules.patterns) {
+      const counted = this.#byText.get(pattern.text) ?? this.#enter(pattern)
+      // Mostly each is named once.
+      if (ids.has(counted.id)) continue
+      ids.add(counted.id)
+      patterns.push(counted)
+      counted.users++
+    }
+    return { kind: 'names', ids, patterns }
   }
 
-  #count(pattern: Pattern): Counted {
-    const known = this.#byText.get(pattern.text)
-    if (known !== undefined) {
-      known.users++
-      return known
-    }
-    const counted = { id: this.#nextId++, pattern, users: 1 }
+  #enter(pattern: Pattern): Counted {
+    const counted = { id: this.#nextId++, pattern, users: 0 }
     this.#byText.set(pattern.text, counted)
     this.#index.add(pattern, counted.id)
     return counted

@@ -43,3 +43,17 @@ export class FewSet<Item> implements Iterable<Item> {
     else if (this.#only !== undefined) yield this.#only
   }
 }
+
+/** Adds to the set of a key, which is made when it is the first. */
+export function addTo<Key, Item>(sets: Map<Key, FewSet<Item>>, key: Key, item: Item): void {
+  const known = sets.get(key)
+  if (known === undefined) sets.set(key, new FewSet(item))
+  else known.add(item)
+}
+
+/** Takes from the set of a key, which goes with its last item. */
+export function removeFrom<Key, Item>(sets: Map<Key, FewSet<Item>>, key: Key, item: Item): void {
+  const known = sets.get(key)
+  known?.delete(item)
+  if (known?.size === 0) sets.delete(key)
+}

@@ -5,7 +5,7 @@
 // Learning an address under a known label set never comes here (invariant 3). A new identity costs one
 // look at each endpoint whose policy uses a selector that selects it.
 
-import { FewSet } from '../core/few-set.ts'
+import { addTo, removeFrom, type FewSet } from '../core/few-set.ts'
 import { ruleId, type EndpointId, type Identity } from '../core/ids.ts'
 import type { Selector, SelectorCache } from '../identity/selector-cache.ts'
 import type { FlatEntry } from '../policy/flatten.ts'
@@ -97,15 +97,13 @@ export class PolicyMaps {
     if (known !== undefined) this.#forgetUser(known)
     map.rules = rules
     this.#maps.set(endpoint, map)
-    for (const selector of rules.selectors.keys()) {
-      const users = this.#users.get(selector)
-      if (users === undefined) this.#users.set(selector, new FewSet(map))
-      else users.add(map)
-    }
     const wanted = new Set<Identity>(rules.levels.keys())
     const dynamic = new Set<Identity>()
     const spare = new Set<Identity>()
     for (const selector of rules.selectors.keys()) {
+      addTo(this.#users, selector, map)
+      // At the start none has any.
+      if (selector.identities.size === 0) continue
       for (const id of selector.identities) {
         if (this.#isSpare(id)) spare.add(id)
         else if (this.#isDynamic(id)) dynamic.add(id)
@@ -204,11 +202,7 @@ export class PolicyMaps {
   }
 
   #forgetUser(map: EndpointMap): void {
-    for (const selector of map.rules.selectors.keys()) {
-      const users = this.#users.get(selector)
-      users?.delete(map)
-      if (users?.size === 0) this.#users.delete(selector)
-    }
+    for (const selector of map.rules.selectors.keys()) removeFrom(this.#users, selector, map)
   }
 
   /**

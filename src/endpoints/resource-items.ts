@@ -9,7 +9,7 @@
 import type { Fault, Position } from '../core/errors.ts'
 import { replaced } from '../core/list-difference.ts'
 import { readQuickYaml } from '../core/quick-yaml.ts'
-import { Reader, type SourceDocument } from '../core/source-document.ts'
+import { isMapping, Reader, type SourceDocument } from '../core/source-document.ts'
 import { commonEnd, commonStart, linesIn } from '../core/text-difference.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
 import { readLabels } from './read.ts'
@@ -209,18 +209,30 @@ class SharedLabels {
   readonly #known = new Map<string, readonly string[]>()
 
   read(reader: Reader | undefined, faults: readonly Fault[]): readonly string[] {
-    const written = JSON.stringify(reader?.value ?? null)
-    const known = this.#known.get(written)
+    const written = writtenIn(reader?.value)
+    const known = written === undefined ? undefined : this.#known.get(written)
     if (known !== undefined) return known
     const before = faults.length
     const labels = readLabels(reader, 'resource')
-    if (faults.length === before) this.#known.set(written, labels)
+    if (written !== undefined && faults.length === before) this.#known.set(written, labels)
     return labels
   }
 
   clear(): void {
     this.#known.clear()
   }
+}
+
+/** Equal for equal mappings of texts, of which none that is read quickly has a line's end in it; undefined for others. */
+function writtenIn(labels: unknown): string | undefined {
+  if (!isMapping(labels)) return undefined
+  let written = ''
+  for (const key of Object.keys(labels)) {
+    const text = labels[key]
+    if (typeof text !== 'string') return undefined
+    written += `${key}\n${text}\n`
+  }
+  return written
 }
 
 function itemOf(list: unknown): unknown {

@@ -6,7 +6,7 @@
 // Cost: a new identity is matched by its labels (one lookup a fqdn label, one a prefix length in use), a
 // new CIDR selector against the distinct cidr labels there are.
 
-import { FewSet } from '../core/few-set.ts'
+import { addTo, FewSet, removeFrom } from '../core/few-set.ts'
 import { selectorId, type Identity, type SelectorId } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
 import { formatPrefix, type Prefix } from '../core/ip.ts'
@@ -139,10 +139,7 @@ export class SelectorCache {
     const set = this.#sets.get(setId)
     this.#byLabels.addIdentity(id, set)
     for (const label of set.labels) {
-      if (!mayBeSelected(label)) continue
-      const peers = this.#identitiesByLabel.get(label.text)
-      if (peers === undefined) this.#identitiesByLabel.set(label.text, new FewSet(id))
-      else peers.add(id)
+      if (mayBeSelected(label)) addTo(this.#identitiesByLabel, label.text, id)
     }
     const selectors = this.#selecting(set)
     for (const selector of selectors) selector.identities.add(id)
@@ -161,9 +158,7 @@ export class SelectorCache {
     this.#selectorsOf.delete(id)
     this.#byLabels.removeIdentity(id)
     for (const label of this.#sets.get(setId).labels) {
-      const peers = this.#identitiesByLabel.get(label.text)
-      peers?.delete(id)
-      if (peers?.size === 0) this.#identitiesByLabel.delete(label.text)
+      removeFrom(this.#identitiesByLabel, label.text, id)
     }
   }
 

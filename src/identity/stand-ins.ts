@@ -4,7 +4,7 @@
 //
 // An identity is filed under the first of its fqdn labels, so that a search sees each candidate once and no others.
 
-import { FewSet } from '../core/few-set.ts'
+import { addTo, removeFrom, type FewSet } from '../core/few-set.ts'
 import type { Identity } from '../core/ids.ts'
 import type { Label, LabelSets } from '../core/labels.ts'
 
@@ -26,17 +26,12 @@ export class StandIns<Entry extends Candidate> {
 
   add(entry: Entry): void {
     const first = this.#firstOf(entry)
-    if (first === undefined) return
-    const known = this.#byFirst.get(first)
-    if (known === undefined) this.#byFirst.set(first, new FewSet(entry))
-    else known.add(entry)
+    if (first !== undefined) addTo(this.#byFirst, first, entry)
   }
 
   remove(entry: Entry): void {
     const first = this.#firstOf(entry)
-    const known = first === undefined ? undefined : this.#byFirst.get(first)
-    known?.delete(entry)
-    if (first !== undefined && known?.size === 0) this.#byFirst.delete(first)
+    if (first !== undefined) removeFrom(this.#byFirst, first, entry)
   }
 
   /** The stand-in for a set with fqdn labels; undefined when none but the set without them will do. */

@@ -21,13 +21,27 @@ export function mergeFacts(
   let last = EMPTY_SET
   for (let fact = first; fact !== 0; fact = facts.next[fact]!) {
     const kind = facts.kind[fact]!
-    if (kind !== OWNER_NAME && kind !== OWNER_POLICY)
-      return mergeByKey(facts, first, sets, ownerText)
+    if (kind !== OWNER_NAME && kind !== OWNER_POLICY) {
+      // Most prefixes of configuration have one owner.
+      return isAlone(facts, first, sets)
+        ? { set: facts.set[first]!, conflicts: 0 }
+        : mergeByKey(facts, first, sets, ownerText)
+    }
     const set = facts.set[fact]!
     if (set !== last) union = sets.union(union, set)
     last = set
   }
   return { set: union, conflicts: 0 }
+}
+
+/** Whether the fact is the only one and no two of its labels have the same key: then its set is what it says. */
+function isAlone(facts: Facts, fact: number, sets: LabelSets): boolean {
+  if (facts.next[fact] !== 0) return false
+  const { labels } = sets.get(facts.set[fact]!)
+  for (let i = 1; i < labels.length; i++) {
+    for (let j = 0; j < i; j++) if (labels[i]?.key === labels[j]?.key) return false
+  }
+  return true
 }
 
 function mergeByKey(

@@ -2,7 +2,7 @@
 // file with a fault keeps its last good version; files that contradict each other keep theirs until they
 // agree. What is proposed comes into force when `accept` says so, all files at once (SEMANTICS 2).
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
 import type { PlacedPath } from '../config/config.ts'
@@ -232,6 +232,12 @@ export class SourceFiles<Item> {
     return items ?? []
   }
 
+  #noteLength({ length }: string): void {
+    const wasMuch = this.#length > MUCH
+    this.#length += length
+    if (!wasMuch && this.#length > MUCH) letYoungGrow()
+  }
+
   #remove(path: string): boolean {
     this.#empty.delete(path)
     return this.#proposal.set(path, undefined)
@@ -246,8 +252,7 @@ export class SourceFiles<Item> {
     const before = this.#proposal.drafts.get(path)
     const digest = read.kind === 'ok' ? digestOf(read.text) : 'unreadable'
     if (before?.digest === digest && digest !== 'unreadable') return false
-    if (read.kind === 'ok') this.#length += read.text.length
-    if (this.#length > MUCH) letYoungGrow()
+    if (read.kind === 'ok') this.#noteLength(read.text)
     const { items, faults } =
       read.kind === 'ok'
         ? this.#options.parse(read.text, path)
@@ -268,5 +273,5 @@ const HASHED_MAX = 65_536
 
 /** Equal for equal texts. A long one stands for itself: comparing it costs a tenth of hashing it. */
 function digestOf(text: string): string {
-  return text.length > HASHED_MAX ? text : createHash('sha256').update(text).digest('base64')
+  return text.length > HASHED_MAX ? text : hash('sha256', text, 'base64')
 }
