@@ -126,13 +126,14 @@ class Builder {
   #datapath(): DatapathConfig {
     const { kind, ebpf, verify } = this.#keys.datapath
     const adoptExistingMs = this.#keys.datapath['adopt-existing']
+    const shared = { adoptExistingMs, pinPath: ebpf['pin-path'] }
     switch (builtWord(kind, ['memory', 'ebpf', 'nftables'])) {
       case 'memory':
-        return { kind: 'memory', adoptExistingMs }
+        return { kind: 'memory', ...shared }
       case 'ebpf':
-        return { kind: 'ebpf', pinPath: ebpf['pin-path'], adoptExistingMs, verifyMs: verify }
+        return { kind: 'ebpf', ...shared, verifyMs: verify }
       case 'nftables':
-        return { kind: 'nftables', adoptExistingMs }
+        return { kind: 'nftables', ...shared }
     }
   }
 

@@ -113,14 +113,17 @@ export type DatapathConfig = {
   /** Flows open before an endpoint was first enforced pass for so long. */
   readonly adoptExistingMs: number
 } & (
-  | { readonly kind: 'memory' }
+  | {
+      readonly kind: 'memory' | 'nftables'
+      /** Where eBPF would have its pins, and may have had them. */
+      readonly pinPath?: string
+    }
   | {
       readonly kind: 'ebpf'
       readonly pinPath: string
       /** How often the kernel's maps are compared and repaired. */
       readonly verifyMs: number
     }
-  | { readonly kind: 'nftables' }
 )
 
 /** Flows kept outside of the process. */

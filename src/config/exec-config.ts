@@ -60,7 +60,7 @@ export function execConfig({ families, policyFile, graceMs }: ExecConfigOptions)
     defaultEgress: 'deny',
     learning: 'node',
     audit: { node: false, endpoints: [] },
-    datapath: { kind: 'nftables', adoptExistingMs: 0 },
+    datapath: { kind: 'nftables', adoptExistingMs: 0, pinPath: '/sys/fs/bpf/namegate' },
     state: { directory: 'var/state', restoreGraceMs: 600_000 },
     sources: { maxAgeMs: 86_400_000, onMaxAge: 'keep' },
     flows: { keepMs: 7 * 86_400_000, maxOctets: 256 * 2 ** 20, outputs: ['file'] },

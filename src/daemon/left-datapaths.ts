@@ -1,7 +1,7 @@
 // What a datapath of another kind, or with other pins, left in force. No daemon would tell it of new names, so it goes on
 // dropping what policy allows by now: none starts beside it, and `namegate datapath detach` takes it away with the rest. The
-// note of the pins says what the daemon of this config file had; the usual pin path and the table of this network
-// namespace are nobody else's when no daemon has their lock.
+// note of the pins says what the daemon of this config file had; the pin path of the config, the usual one and the table of
+// this network namespace are nobody else's when no daemon has their lock.
 
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
@@ -25,25 +25,32 @@ export function leftDatapaths(
   takesOver = false,
 ): readonly LeftDatapath[] {
   const left: LeftDatapath[] = []
-  const own = datapath.kind === 'ebpf' ? datapath.pinPath : undefined
+  const { kind, pinPath: own = USUAL_PIN_PATH } = datapath
   const noted = notedPinPath(file)
-  if (noted !== undefined && noted !== own) left.push({ kind: 'ebpf', pinPath: noted })
-  if (own === undefined && noted !== USUAL_PIN_PATH && hasPins(USUAL_PIN_PATH)) {
-    if (isFree(pinLockFile(USUAL_PIN_PATH))) left.push({ kind: 'ebpf', pinPath: USUAL_PIN_PATH })
+  if (noted !== undefined && (kind !== 'ebpf' || noted !== own)) {
+    left.push({ kind: 'ebpf', pinPath: noted })
   }
-  if (datapath.kind !== 'nftables' && isTableThere()) {
+  for (const pinPath of kind === 'ebpf' ? [] : new Set([own, USUAL_PIN_PATH])) {
+    if (pinPath === noted || !hasPins(pinPath)) continue
+    if (isFree(pinLockFile(pinPath))) left.push({ kind: 'ebpf', pinPath })
+  }
+  if (kind !== 'nftables' && isTableThere()) {
     if (takesOver || isFree(tableLockFile())) left.push({ kind: 'nftables' })
   }
   return left
 }
 
-/** Throws UnavailableError with the way out when something is left. */
-export function refuseLeft(config: Pick<Config, 'file' | 'datapath'>, takesOver: boolean): void {
+/** Throws UnavailableError with the way out when something is left; `file`: the config that `detach` is to be given. */
+export function refuseLeft(
+  config: Pick<Config, 'file' | 'datapath'>,
+  takesOver: boolean,
+  file = config.file,
+): void {
   const [left] = leftDatapaths(config, takesOver)
   if (left === undefined) return
   const where = left.kind === 'ebpf' ? ` in ${left.pinPath}` : ' in this network namespace'
   const wanted = `Cannot start with datapath.kind ${config.datapath.kind}`
-  const remedy = `take it away with namegate datapath detach --config ${config.file}`
+  const remedy = `take it away with namegate datapath detach --config ${file}`
   throw new UnavailableError(`${wanted}: what ${left.kind} left${where} still enforces: ${remedy}`)
 }
 

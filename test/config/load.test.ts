@@ -36,7 +36,7 @@ test('parseConfig of an empty file gives the defaults of DESIGN', () => {
     unknownClients: { waitMs: 2_000, onTimeout: 'refuse' },
     resources: { files: [] },
     audit: { node: false, endpoints: [] },
-    datapath: { kind: 'memory', adoptExistingMs: 600_000 },
+    datapath: { kind: 'memory', adoptExistingMs: 600_000, pinPath: '/sys/fs/bpf/namegate' },
     state: { directory: 'var/state', restoreGraceMs: 600_000 },
     sources: { maxAgeMs: 86_400_000, onMaxAge: 'keep' },
     flows: { keepMs: 604_800_000, maxOctets: 268_435_456, outputs: ['file'] },
