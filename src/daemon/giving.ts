@@ -8,6 +8,7 @@ import type { DaemonServices } from './services.ts'
 import type { HandedOver } from './handing-over.ts'
 import { formatAddress } from '../core/ip.ts'
 import { Channel, type Message } from '../handover/channel.ts'
+import { Wait } from '../handover/wait.ts'
 import {
   decodeText,
   DONE,
@@ -45,7 +46,6 @@ const NOTHING = Uint8Array.of(0)
 const HELLO_MAX_MS = 2000
 /** For a successor that was told to end. */
 const END_MAX_MS = 1000
-const LOOK_MS = 5
 
 export interface GivingOptions {
   readonly clock: Clock
@@ -61,17 +61,18 @@ export interface GivingOptions {
 export class Giving {
   readonly #to: GivingOptions
   readonly #channel: Channel
+  readonly #wait: Wait
   readonly #kept: HandedQuery[] = []
   #hello: Message | undefined
   #isReady = false
   #isGone = false
   #ended = ''
   #onQuery: ((handed: HandedQuery) => void) | undefined
-  #wake: () => void = () => undefined
 
   constructor(options: GivingOptions) {
     const { clock, descriptor } = options
     this.#to = options
+    this.#wait = new Wait(clock)
     this.#channel = new Channel({
       posix: loadPosix(),
       clock,
@@ -172,24 +173,17 @@ export class Giving {
   #take(message: Message): void {
     if (message.kind === HELLO) this.#hello = message
     if (message.kind === READY) this.#isReady = true
-    this.#wake()
+    this.#wait.wake()
   }
 
   #end(reason: string): void {
     this.#ended = reason
-    this.#wake()
+    this.#wait.wake()
   }
 
   /** Until it is so, or the other end is gone, or time is up. */
   async #until(isSo: () => boolean, ms: number): Promise<void> {
-    const { clock } = this.#to
-    const end = clock.now() + ms
-    while (!isSo() && (this.#ended === '' || this.#isGone) && clock.now() < end) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-        clock.after(LOOK_MS, resolve)
-      })
-    }
+    await this.#wait.until(() => isSo() || (this.#ended !== '' && !this.#isGone), ms)
   }
 }
 

@@ -8,6 +8,7 @@ import { formatAddress } from '../core/ip.ts'
 import type { Config } from '../config/config.ts'
 import { Channel, type Message } from '../handover/channel.ts'
 import { knock } from '../handover/door.ts'
+import { Wait } from '../handover/wait.ts'
 import {
   decodeGiven,
   decodeQueries,
@@ -33,12 +34,11 @@ const NOTHING = Uint8Array.of(0)
 
 export class Taking {
   readonly #channel: Channel
-  readonly #clock: Clock
+  readonly #wait: Wait
   #given: Given | undefined
   #mayGo = false
   #fault = ''
   #isDone = false
-  #wake: () => void = () => undefined
   #onQuery: ((handed: HandedQuery) => void) | undefined
   /** Queries that came before there was anybody for them. */
   #early: HandedQuery[] = []
@@ -46,7 +46,7 @@ export class Taking {
   /** Throws UnavailableError when there is nobody to take over from. */
   constructor(config: Config, clock: Clock) {
     const descriptor = knock(config.admin.socket)
-    this.#clock = clock
+    this.#wait = new Wait(clock)
     this.#channel = new Channel({
       posix: loadPosix(),
       clock,
@@ -78,13 +78,10 @@ export class Taking {
     for (const handed of this.#early.splice(0)) onQuery(handed)
   }
 
+  /** The other one answers within its own bounds; a dead one is noticed at once. */
   async #until(isSo: () => boolean): Promise<void> {
-    // The other one answers within its own bounds; a dead one is noticed at once.
-    const timer = this.#clock.after(READY_MAX_MS, () => this.#fail(this.#silence()))
-    while (!isSo() && this.#fault === '') {
-      await new Promise<void>((resolve) => (this.#wake = resolve))
-    }
-    timer.cancel()
+    const isOver = await this.#wait.until(() => isSo() || this.#fault !== '', READY_MAX_MS)
+    if (!isOver) this.#fail(this.#silence())
   }
 
   #silence(): string {
@@ -106,12 +103,12 @@ export class Taking {
       }
     }
     if (this.#isDone) this.#channel.close()
-    this.#wake()
+    this.#wait.wake()
   }
 
   #fail(reason: string): void {
     if (this.#fault === '') this.#fault = reason
-    this.#wake()
+    this.#wait.wake()
   }
 }
 
