@@ -6,14 +6,13 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { startBurst } from '../support/burst.ts'
 import { podLab, type Pod, type PodLab } from '../support/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../support/lab-namegate.ts'
 import { Random } from '../support/random.ts'
 import { Probe, startEcho } from '../support/traffic.ts'
 
 const skip = canUseNamegate() ?? false
-const ASKER = fileURLToPath(new URL('../support/burst-asker.ts', import.meta.url))
 const CRASHES = Number(process.env['NAMEGATE_CRASHES'] ?? 3)
 const SEED = Number(process.env['NAMEGATE_SEED'] ?? 20261121)
 /** Names that are asked for while it is killed, more than it can answer by then. */
@@ -59,10 +58,7 @@ describe('namegate killed again and again while it learns', { skip }, () => {
   async function crash(round: number, afterMs: number): Promise<void> {
     const suffix = `crash${round}.shop.test`
     const known = namegate.prefixes().size
-    const asker = pod.host.start(process.execPath, [
-      ...['--import', import.meta.resolve('tsx'), ASKER],
-      ...[pod.gateway4, suffix, String(NAMES)],
-    ])
+    const asker = startBurst(pod.host, pod.gateway4, suffix, NAMES)
     while (namegate.prefixes().size === known) await sleep(10)
     await sleep(afterMs)
     await namegate.kill()

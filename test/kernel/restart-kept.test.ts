@@ -6,13 +6,12 @@ import assert from 'node:assert/strict'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { startBurst } from '../support/burst.ts'
 import { podLab, type Pod, type PodLab } from '../support/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../support/lab-namegate.ts'
 import { Probe, startEcho, Talk } from '../support/traffic.ts'
 
 const skip = canUseNamegate() ?? false
-const ASKER = fileURLToPath(new URL('../support/burst-asker.ts', import.meta.url))
 const SUFFIX = 'burst.shop.test'
 const BURST = 1000
 
@@ -68,10 +67,7 @@ describe('namegate started again after SIGKILL', { skip }, () => {
   }
 
   async function burst(suffix: string): Promise<void> {
-    const asker = pod.host.start(process.execPath, [
-      ...['--import', import.meta.resolve('tsx'), ASKER],
-      ...[pod.gateway4, suffix, String(BURST)],
-    ])
+    const asker = startBurst(pod.host, pod.gateway4, suffix, BURST)
     await asker.untilOutput(new RegExp(`^answered ${BURST}$`, 'm'))
     // The newest of them are a few milliseconds old.
     await namegate.kill()
