@@ -80,7 +80,7 @@ export class LabelSets {
 
   get(id: number): LabelSet {
     const set = this.#sets.get(id)
-    invariant(set !== undefined, `label set ${id} lives`)
+    invariant(set !== undefined, 'a label set that is asked for lives', id)
     return set
   }
 
@@ -126,14 +126,14 @@ export class LabelSets {
   retain(id: number): void {
     if (id === EMPTY_SET) return
     const set = this.#sets.get(id)
-    invariant(set !== undefined, `retained label set ${id} lives`)
+    invariant(set !== undefined, 'a retained label set lives', id)
     set.references++
   }
 
   release(id: number): void {
     if (id === EMPTY_SET) return
     const set = this.#sets.get(id)
-    invariant(set !== undefined && set.references > 0, `released label set ${id} is retained`)
+    invariant(set !== undefined && set.references > 0, 'a released label set is retained', id)
     set.references--
     if (set.references === 0) this.#loose.push(set)
   }

@@ -134,7 +134,7 @@ export class Allocator {
   /** One more reference to an identity that is in use. */
   retain(id: Identity): void {
     const entry = this.#byNumber.get(id)
-    invariant(entry !== undefined && entry.references > 0, `retained identity ${id} is in use`)
+    invariant(entry !== undefined && entry.references > 0, 'a retained identity is in use', id)
     entry.references++
   }
 
@@ -153,7 +153,7 @@ export class Allocator {
   /** Takes back one reference of `preallocate`. */
   unpreallocate(id: Identity): void {
     const entry = this.#byNumber.get(id)
-    invariant(entry !== undefined, `pre-allocated identity ${id} is known`)
+    invariant(entry !== undefined, 'a pre-allocated identity is known', id)
     entry.preallocated = false
     entry.dynamic = this.#sets.get(entry.set).fqdnCount > 0
     if (entry.dynamic) this.budget.take(entry.asker)
@@ -162,7 +162,7 @@ export class Allocator {
 
   release(id: Identity): void {
     const entry = this.#byNumber.get(id)
-    invariant(entry !== undefined && entry.references > 0, `released identity ${id} is referenced`)
+    invariant(entry !== undefined && entry.references > 0, 'a released identity is referenced', id)
     entry.references--
     if (entry.references > 0) return
     entry.freedAt = this.#clock.now()

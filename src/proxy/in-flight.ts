@@ -242,7 +242,7 @@ export class InFlightTable implements ClientColumns {
 
   /** Frees a slot. It must be taken. */
   release(slot: number): void {
-    invariant(this.isTaken(slot), `slot ${slot} is released once`)
+    invariant(this.isTaken(slot), 'a slot is released once', slot)
     const length = this.#lengths[slot]!
     if (length > CELL) {
       this.#long.delete(slot)

@@ -213,7 +213,7 @@ export class Upstream {
 
   /** Frees a slot that came with an answer or a failure, once its client has been answered. */
   release(slot: number): void {
-    invariant(this.#handed[slot] === 1, `slot ${slot} is released after its query has ended`)
+    invariant(this.#handed[slot] === 1, 'a slot is released after its query has ended', slot)
     this.#handed[slot] = 0
     this.inFlight.release(slot)
   }
