@@ -53,7 +53,9 @@ export class ParkedPairs {
   /** Brings back all that is parked of an address. */
   claim(family: Family, octets: Uint8Array, offset: number): void {
     if (this.#isClaiming) return
+    this.#setClaiming(true)
     this.#bringBack(this.#addresses.chain(family, octets, offset), this.#to.names.tick())
+    this.#setClaiming(false)
   }
 
   /** Brings back the next ones, `rows` at most but for what else is known of their addresses; true when none is left. */
@@ -61,16 +63,11 @@ export class ParkedPairs {
     const { saved, names } = this.#to
     const end = Math.min(saved.count, this.#at + rows)
     const now = names.tick()
+    this.#setClaiming(true)
     for (; this.#at < end; this.#at++) {
-      const row = this.#at
-      if (this.#isTaken[row] === 1) continue
-      const chain = this.#addresses.chain(
-        saved.family(row),
-        saved.octets(row),
-        saved.addressAt(row),
-      )
-      this.#bringBack(chain, now)
+      if (this.#isTaken[this.#at] === 0) this.#bringBackWith(this.#at, now)
     }
+    this.#setClaiming(false)
     if (this.#at < saved.count) return false
     this.#free()
     return true
@@ -83,16 +80,30 @@ export class ParkedPairs {
     this.#isTaken = new Uint8Array(0)
   }
 
+  #setClaiming(isClaiming: boolean): void {
+    const { ledger } = this.#to
+    this.#isClaiming = isClaiming
+    if (ledger !== undefined) ledger.isRestoring = isClaiming
+  }
+
+  /** Brings back a row and what else is known of its address. */
+  #bringBackWith(row: number, now: number): void {
+    const { saved } = this.#to
+    const addresses = this.#addresses
+    if (addresses.shares(row)) {
+      const octets = saved.octets(row)
+      const chain = addresses.chain(saved.family(row), octets, saved.addressAt(row))
+      this.#bringBack(chain, now)
+    } else {
+      this.#restore(row, now)
+    }
+  }
+
   /** Brings back what is left of a chain. */
   #bringBack(chain: number, now: number): void {
-    const { ledger } = this.#to
-    this.#isClaiming = true
-    if (ledger !== undefined) ledger.isRestoring = true
     for (let row = this.#addresses.first(chain); row !== NONE; row = this.#addresses.next(row)) {
       if (this.#isTaken[row] === 0) this.#restore(row, now)
     }
-    if (ledger !== undefined) ledger.isRestoring = false
-    this.#isClaiming = false
   }
 
   #restore(row: number, now: number): void {

@@ -24,6 +24,8 @@ export class SelectorLabels implements NameLabeller {
   readonly #open = new Set<number>()
   /** Labels that a name which was asked has had. */
   readonly #seen = new Set<string>()
+  /** The set that was seen last, all labels of which are in `#seen`: names that are learned together mostly have one. */
+  #lastSeen = EMPTY_SET
   #wasOpen = false
   #epoch = 1
 
@@ -71,6 +73,7 @@ export class SelectorLabels implements NameLabeller {
     this.#index.remove(selector.pattern, selector.id)
     this.#sets.release(given.set)
     this.#seen.delete(given.label.text)
+    this.#lastSeen = EMPTY_SET
     this.#epoch++
   }
 
@@ -94,6 +97,8 @@ export class SelectorLabels implements NameLabeller {
 
   /** A name that somebody asked, and that an answer taught, has these labels. */
   noteSeen(set: number): void {
+    if (set === this.#lastSeen) return
+    this.#lastSeen = set
     for (const { text } of this.#sets.get(set).labels) this.#seen.add(text)
   }
 
