@@ -1,6 +1,7 @@
 // What happens without anyone asking: names expire, labels move after a change, refused entries are tried
 // again, endpoints whose hook appeared are attached, packet events are read. Everything in slices of at
-// most 2 ms with the event loop free between them, and every slice ends in a commit.
+// most 2 ms with the event loop free between them, and every slice ends in a commit. Expiry, which nobody waits for, rests
+// between its slices as well: who sleeps gets a CPU soon where others want it too, who works on waits behind them.
 
 import type { Timer } from '../core/clock.ts'
 import type { DatapathEvent } from '../datapath/datapath.ts'
@@ -13,6 +14,9 @@ const BEAT_MS = 1000
 /** Hooks are looked at this often, so that an endpoint is attached within 100 ms of appearing, where the kernel's news of
  *  interfaces is not heard or not sent (cgroups); and packet events, where there was one of late. */
 const REFRESH_MS = 40
+const EXPIRY_SLICE_MS = 1
+/** The least that a timer waits. */
+const EXPIRY_REST_MS = 1
 /** Expiry between two commits: what it forgets costs as much again to take out of the datapath. */
 const EXPIRY_PART_MS = 0.25
 const EVENTS_PER_LOOK = 512
@@ -87,7 +91,7 @@ export class Housekeeping {
   #expireSlice(): void {
     if (this.#stopped) return
     const { core } = this.#to
-    const until = core.clock.now() + SLICE_MS
+    const until = core.clock.now() + EXPIRY_SLICE_MS
     let done = false
     do {
       done = core.expiry.step(EXPIRY_PART_MS)
@@ -95,7 +99,7 @@ export class Housekeeping {
     } while (!done && core.clock.now() < until)
     if (core.ipcache.hasContainersChanged) this.beginTransition()
     this.#expiring = !done && !this.#stopped
-    if (this.#expiring) core.clock.soon(() => this.#expireSlice())
+    if (this.#expiring) core.clock.after(EXPIRY_REST_MS, () => this.#expireSlice())
   }
 
   /** Looks at hooks and events; where that is the only way to know of them, again soon. */

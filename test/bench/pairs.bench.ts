@@ -8,7 +8,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { hashedName } from '../support/hashed-name.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { quantile } from './support/measure.ts'
-import { LoopDelay, residentOctets } from './support/process.ts'
+import { LoopDelay, residentOctets, type LoopDelays } from './support/process.ts'
 import {
   firstOf,
   mkMemory,
@@ -64,19 +64,26 @@ async function run(): Promise<readonly Figure[]> {
     onHooks: () => undefined,
   })
   housekeeping.start()
-  const delays = await delaysWhile(feeder)
+  const { late, own } = await delaysWhile(feeder)
   housekeeping.stop()
   return [
     { name: 'pairs held', value: held, unit: '' },
     { name: 'memory for 1,000,000 pairs', value: grown / 1e6, unit: 'MB', limit: 300 },
-    { name: 'event-loop delay, p50', value: quantile(delays, 0.5), unit: 'ms' },
-    { name: 'event-loop delay, p99.9', value: quantile(delays, 0.999), unit: 'ms', limit: 5 },
-    { name: 'event-loop delay, worst', value: Math.max(...delays), unit: 'ms', limit: 15 },
+    { name: 'event-loop delay, p50', value: quantile(late, 0.5), unit: 'ms' },
+    { name: 'event-loop delay, p99.9', value: quantile(late, 0.999), unit: 'ms', limit: 5 },
+    { name: 'event-loop delay, worst', value: Math.max(...late), unit: 'ms', limit: 15 },
+    {
+      name: '… without waiting for a CPU, p99.9',
+      value: quantile(own, 0.999),
+      unit: 'ms',
+      limit: 5,
+    },
+    { name: '… without waiting for a CPU, worst', value: Math.max(...own), unit: 'ms', limit: 15 },
   ]
 }
 
 /** The loop's delays while new pairs come in evenly and old ones expire; garbage collected in between. */
-async function delaysWhile(feeder: Feeder): Promise<readonly number[]> {
+async function delaysWhile(feeder: Feeder): Promise<LoopDelays> {
   const delay = new LoopDelay()
   const feeding = setInterval(
     () => feeder.feed((NEW_PER_SECOND * TICK_MS) / 1000, SHORT_TTL),

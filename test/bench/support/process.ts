@@ -22,23 +22,33 @@ export function waitedForCpuMs(): number {
   }
 }
 
+/** Milliseconds late, one entry a tick. */
+export interface LoopDelays {
+  readonly late: readonly number[]
+  /** Without what the thread waited for a CPU meanwhile, which others had. */
+  readonly own: readonly number[]
+}
+
 /** Samples how late a timer of 1 ms fires, garbage collection included; the timer's own ms is not counted. */
 export class LoopDelay {
-  readonly #delays: number[] = []
+  readonly #late: number[] = []
+  readonly #own: number[] = []
   #timer: NodeJS.Timeout | undefined
 
   start(): void {
-    let expected = performance.now() + 1
+    let [expected, waited] = [performance.now() + 1, waitedForCpuMs()]
     this.#timer = setInterval(() => {
-      const now = performance.now()
-      this.#delays.push(Math.max(0, now - expected))
-      expected = now + 1
+      const late = Math.max(0, performance.now() - expected)
+      const before = waited
+      waited = waitedForCpuMs()
+      this.#late.push(late)
+      this.#own.push(Math.max(0, late - (waited - before)))
+      expected = performance.now() + 1
     }, 1)
   }
 
-  /** Milliseconds late, one entry a tick. */
-  stop(): readonly number[] {
+  stop(): LoopDelays {
     clearInterval(this.#timer)
-    return this.#delays
+    return { late: this.#late, own: this.#own }
   }
 }

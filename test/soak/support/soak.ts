@@ -92,7 +92,7 @@ async function run(subject: Subject, seconds: number): Promise<Samples> {
     samples.p99Ms.push(quantile(delays, 0.99))
     samples.worstMs.push(Math.max(...delays))
     samples.ownMs.push(ownMs)
-    samples.loopMs.push(Math.max(...loop.stop(), 0))
+    samples.loopMs.push(Math.max(...loop.stop().late, 0))
     subject.everySecond?.(second, seconds)
   }
   housekeeping.stop()
