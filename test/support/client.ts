@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { frame } from './upstream.ts'
 
 /** Resolves once `condition` holds; rejects after `ms`, naming what was waited for. */
-export async function until(what: string, condition: () => boolean, ms = 10_000): Promise<void> {
+export async function until(what: string, condition: () => boolean, ms = 30_000): Promise<void> {
   const end = performance.now() + ms
   while (!condition()) {
     if (performance.now() > end) throw new Error(`Waited ${ms} ms in vain: ${what}`)
