@@ -62,7 +62,7 @@ export function tellRepaired(log: Log, first: Repaired, count: number): void {
 /** Sources fell silent, or (none) were heard again. */
 export function tellSilence(log: Log, silent: readonly string[], then: string): void {
   if (silent.length === 0) log.info({}, 'all sources are heard again')
-  else log.warn({ name: silent.join(', '), then }, SILENCE)
+  else log.warn({ name: silent.join(', '), reason: `sources.then is ${then}` }, SILENCE)
 }
 
 const SILENCE = 'sources are silent for longer than sources.max-age'

@@ -46,7 +46,10 @@ async function dig(host: Host, ...args: readonly string[]): Promise<Output> {
   return await host.run('dig', ['+tries=1', '+time=1', ...args])
 }
 
-async function fromLeast(times: number, measure: () => Promise<number>): Promise<readonly number[]> {
+async function fromLeast(
+  times: number,
+  measure: () => Promise<number>,
+): Promise<readonly number[]> {
   const found: number[] = []
   for (let i = 0; i < times; i++) found.push(await measure())
   return found.toSorted((a, b) => a - b)
