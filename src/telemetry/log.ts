@@ -41,8 +41,6 @@ export interface LogFields {
   readonly signal?: string | undefined
   /** Lines of the same cause that were left out since the last one. */
   readonly suppressed?: number | undefined
-  /** What follows from it, as the config has it. */
-  readonly then?: string | undefined
   readonly version?: string | undefined
 }
 
