@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { boundPaths, hiddenFrom, type Caller } from '../../src/sandbox/hidden.ts'
+import { boundPaths, callerNow, hiddenFrom, type Caller } from '../../src/sandbox/hidden.ts'
+import { LabProcess } from '../support/lab-process.ts'
 
 const TABLE = `Num       RefCount Protocol Flags    Type St Inode Path
 0000000000000000: 00000002 00000000 00010000 0001 01 21001 /run/agent.sock
@@ -49,4 +53,28 @@ test('hiddenFrom takes known variables away wherever they lead, and keeps others
 
 test('hiddenFrom never covers the root folder', () => {
   assert.ok(!hiddenFrom(mkCaller({ env: { XDG_RUNTIME_DIR: '/' } })).folders.includes('/'))
+})
+
+/** Binds sockets in its working folder, by names that begin there, and renames one. */
+const AGENT = `
+const { createServer } = require('node:net')
+createServer().listen('relative.sock', () =>
+  createServer().listen('new.tmp', () => {
+    require('node:fs').renameSync('new.tmp', 'new.sock')
+    console.log('ready')
+  }))
+`
+
+test('hiddenFrom covers sockets of other processes that were bound by a relative name, or renamed', async () => {
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), 'namegate-hidden-'))
+  const agent = new LabProcess(process.execPath, ['-e', AGENT], { cwd: folder })
+  try {
+    await agent.untilOutput(/ready/)
+    const { files } = hiddenFrom(callerNow())
+    for (const name of ['relative.sock', 'new.sock'])
+      assert.ok(files.includes(join(folder, name)), name)
+  } finally {
+    await agent.stop()
+    rmSync(folder, { recursive: true })
+  }
 })
