@@ -1,9 +1,11 @@
 // What of the caller's world is covered in the command's: sockets of agents, sessions and services that would act for it
 // outside its network namespace. By three ways: names that are known, variables of the environment that lead to a
-// socket, and every UNIX socket that has a name in the caller's network namespace now. Variables that lead there go too.
+// socket, and every UNIX socket that has a name in the caller's network namespace now (bound-sockets.ts). Variables that lead
+// there go too.
 
-import { readFileSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { boundSockets, placesNow } from './bound-sockets.ts'
 
 export interface Hidden {
   /** Covered by nothing: connecting is refused. */
@@ -17,8 +19,8 @@ export interface Hidden {
 export interface Caller {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly uid: number
-  /** The text of /proc/net/unix. */
-  readonly sockets: string
+  /** Paths of UNIX sockets that are bound. */
+  readonly sockets: Iterable<string>
   readonly isSocket: (path: string) => boolean
 }
 
@@ -103,7 +105,7 @@ export function hiddenFrom({ env, uid, sockets, isSocket }: Caller): Hidden {
     for (const path of led) files.add(path)
     if (led.length === 0 && !VARIABLES.includes(name)) kept[name] = value
   }
-  for (const path of boundPaths(sockets)) files.add(path)
+  for (const path of sockets) files.add(path)
   return { files: [...files].sort(), folders: [...folders].sort(), env: kept }
 }
 
@@ -111,7 +113,7 @@ export function callerNow(): Caller {
   return {
     env: process.env,
     uid: process.geteuid?.() ?? 0,
-    sockets: readFileSync('/proc/net/unix', 'utf8'),
+    sockets: boundSockets(placesNow()),
     isSocket,
   }
 }
@@ -131,12 +133,4 @@ function pathsIn(value: string): readonly string[] {
     .split(/[,;\s]/)
     .map((part) => part.replace(/^(?:[a-z]+:(?:path=)?(?:\/\/)?)/, ''))
     .filter((part) => part.startsWith('/'))
-}
-
-/** Sockets that have a name in the file system: the eighth column, which may hold blanks. */
-export function boundPaths(table: string): readonly string[] {
-  return table
-    .split('\n')
-    .slice(1)
-    .flatMap((line) => /^(?:\S+\s+){7}(\/.*)$/.exec(line)?.[1] ?? [])
 }
