@@ -72,6 +72,10 @@ async function crash({ process }: RunningDaemon): Promise<void> {
   await until('end', () => !process.running)
 }
 
+async function warningsOf(daemon: RunningDaemon): Promise<string> {
+  return JSON.stringify((await daemon.status())['warnings'])
+}
+
 /** Each with its labels, sorted. */
 async function identities(daemon: RunningDaemon): Promise<readonly string[]> {
   const { text } = await daemon.get('/v1/identities')
@@ -102,7 +106,7 @@ test('the daemon writes a state folder anew that was removed, all that is kept i
   assert.match(daemon.process.stderr, /"?cause"?: ?"lost"/, 'it is told')
   assert.ok(namesIn(folder).includes('lock'))
   await until('end of the warning', async () => {
-    return !/state folder/.test(JSON.stringify((await daemon.status())['warnings']))
+    return !/state folder/.test(await warningsOf(daemon))
   })
   // As a crash leaves it: what was written by now has to do.
   await crash(daemon)
@@ -127,6 +131,28 @@ test('the daemon writes settings and resources anew whose files alone were remov
   )
   await daemon.process.untilOutput(/settings\.json is gone/)
   assert.equal(fieldsOf((await daemon.status())['kept'])['faults'], 2)
+})
+
+test('the daemon goes on, and starts, while a file is in the place of the folder of resources', async () => {
+  const [folder, daemon] = await serve()
+  await set(folder, daemon)
+  const place = folder.in('state/resources')
+  // Else it could make the folder again before the file is there.
+  daemon.process.kill('SIGSTOP')
+  rmSync(place, { recursive: true })
+  writeFileSync(place, 'in the way')
+  daemon.process.kill('SIGCONT')
+  await daemon.process.untilOutput(/resources are in force until a restart/)
+  assert.match(daemon.process.stderr, /"?cause"?: ?"lost"/)
+  assert.match(await warningsOf(daemon), /state folder/)
+  await crash(daemon)
+  const next = await folder.serve()
+  daemons.push(next)
+  assert.match(await warningsOf(next), /resources: cannot read: ENOTDIR/)
+  rmSync(place)
+  await until('end of the warning', async () => !/ENOTDIR/.test(await warningsOf(next)))
+  await set(folder, next)
+  assert.equal(readdirSync(place).length, 1)
 })
 
 for (const kind of ['checkpoint', 'journal'] as const) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -32,6 +32,11 @@ function read(folder: string): readonly unknown[] {
   return new ResourceShards({ folder, clock, onDamage: fail, onFault: fail }).read()
 }
 
+async function until(isSo: () => boolean): Promise<void> {
+  for (let i = 0; i < 10_000 && !isSo(); i++) await nextTurn()
+  assert.ok(isSo())
+}
+
 test('ResourceShards says what the disk refused, and writes it when the disk takes it', async () => {
   const { folder, clock, refused, shards } = mkShards('later')
   writeFileSync(folder, 'in the way')
@@ -39,8 +44,7 @@ test('ResourceShards says what the disk refused, and writes it when the disk tak
   assert.equal(shards.isFailing, true)
   rmSync(folder)
   clock.advance(5000)
-  for (let i = 0; i < 10_000 && shards.isFailing; i++) await nextTurn()
-  assert.equal(shards.isFailing, false)
+  await until(() => !shards.isFailing)
   assert.equal(refused.length, 1)
   assert.deepEqual(read(folder), [{ name: 'db' }])
 })
@@ -70,4 +74,49 @@ test('ResourceShards names a file that it passed over until it has written it ag
   assert.match(damaged.join(), new RegExp(`${file}: found no resources`))
   await next.keep('db', LINE)
   assert.deepEqual(next.damage, [])
+})
+
+test('ResourceShards writes its files anew when what took the place of their folder has gone', async () => {
+  const { folder, clock, refused, shards } = mkShards('replaced')
+  await shards.keep('db', LINE)
+  const [file = ''] = readdirSync(folder)
+  rmSync(folder, { recursive: true })
+  writeFileSync(folder, 'in the way')
+  assert.deepEqual(shards.look(), [join(folder, file)])
+  await until(() => shards.isFailing)
+  assert.match(refused.join(), /EEXIST|ENOTDIR/)
+  assert.deepEqual(shards.look(), [], 'told once')
+  rmSync(folder)
+  clock.advance(5000)
+  await until(() => !shards.isFailing)
+  assert.deepEqual(read(folder), [{ name: 'db' }])
+})
+
+test('ResourceShards writes a file anew when what took its place has gone', async () => {
+  const { folder, clock, refused, shards } = mkShards('file-replaced')
+  await shards.keep('db', LINE)
+  const [file = ''] = readdirSync(folder)
+  const path = join(folder, file)
+  rmSync(path)
+  mkdirSync(path)
+  assert.deepEqual(shards.look(), [path])
+  await until(() => shards.isFailing)
+  assert.match(refused.join(), /EISDIR/)
+  rmSync(path, { recursive: true })
+  clock.advance(5000)
+  await until(() => !shards.isFailing)
+  assert.deepEqual(read(folder), [{ name: 'db' }])
+})
+
+test('ResourceShards begins with nothing where a file is in the place of its folder, and says so until that is gone', () => {
+  const { folder, damaged, shards } = mkShards('no-folder')
+  writeFileSync(folder, 'in the way')
+  assert.deepEqual(shards.read(), [])
+  assert.deepEqual(shards.damage, damaged)
+  assert.match(damaged.join(), /no-folder: cannot read: ENOTDIR/)
+  shards.look()
+  assert.deepEqual(shards.damage, damaged, 'still in the way')
+  rmSync(folder)
+  shards.look()
+  assert.deepEqual(shards.damage, [])
 })
