@@ -127,6 +127,13 @@ function asked(held: readonly SeenQuery[], ...names: readonly string[]): boolean
   return names.every((name) => held.some((query) => query.name === name))
 }
 
+/** Whether it is past the handlers that Node sets: none is for SIGHUP. */
+function listensToSignals(pid: number): boolean {
+  const caught = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  const hangUp = 1n
+  return (BigInt(`0x${caught ?? 0}`) & hangUp) !== 0n
+}
+
 describe('run --take-over', { skip }, () => {
   test('goes on with sockets, connections and queries in flight, and the first one ends with 0', async () => {
     await withSite(async (site) => {
@@ -228,6 +235,27 @@ describe('run --take-over', { skip }, () => {
       assert.match(ended.stderr, new RegExp(`daemon \\(pid ${pid}\\) does not answer in 5 s: `))
       assert.equal((await (await site.client(first)).ask('awake.example')).rcode, 'NOERROR')
       assert.equal(first.process.running, true)
+    })
+  })
+
+  test('ends with 3 on a signal before it has taken over, and leaves the running one in charge', async () => {
+    await withSite(async (site) => {
+      const first = await site.serve()
+      const client = await site.client(first)
+      // It answers nobody, so the successor waits for it.
+      first.process.kill('SIGSTOP')
+      const successor = site.successor().process
+      await successor.until(() => listensToSignals(successor.pid) || undefined, 'it listens')
+      successor.kill('SIGTERM')
+      await until('it heard', () => !successor.running || /stopping; /.test(successor.stderr))
+      first.process.kill('SIGCONT')
+      const ended = await successor.ended(60_000)
+      assert.equal(ended?.code, 3, ended?.stderr)
+      assert.match(ended.stderr, /Cannot take over: a signal .*the running daemon goes on/)
+      assert.equal((await client.ask('still.example')).rcode, 'NOERROR')
+      const third = site.successor()
+      await third.process.untilOutput(/namegate serves/, 60_000)
+      assert.equal((await first.process.ended(30_000))?.code, 0)
     })
   })
 
