@@ -9,12 +9,27 @@ const { pathToFileURL } = require('node:url')
 const { Script } = require('node:vm')
 const { crc32 } = require('node:zlib')
 
+const UNAVAILABLE = 3
 const program = join(__dirname, '../dist', process.argv[2] === 'exec' ? 'exec' : 'main')
 const filename = `${program}.bundle`
-const source = readFileSync(filename)
-const cachedData = codeOf(`${program}.cache`, source)
-const script = new Script(source.latin1Slice(), { filename, cachedData })
-script.runInThisContext()(require, pathToFileURL(filename).href)
+load()(require, pathToFileURL(filename).href)
+
+/** The program as a function; ends the process when the file is none. */
+function load() {
+  try {
+    const source = readFileSync(filename)
+    const cachedData = codeOf(`${program}.cache`, source)
+    const start = new Script(source.latin1Slice(), { filename, cachedData }).runInThisContext()
+    if (typeof start === 'function') return start
+    throw new Error('it is not whole')
+  } catch (error) {
+    const root = join(__dirname, '..')
+    process.stderr.write(
+      `namegate: Cannot start from ${filename} (${error.message}): run 'npm ci && npm run build' in ${root}\n`,
+    )
+    process.exit(UNAVAILABLE)
+  }
+}
 
 /** What V8 would take on trust: its own check is of the lengths. Ends with the checksum of source and code. */
 function codeOf(path, source) {

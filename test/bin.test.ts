@@ -133,6 +133,22 @@ test('bin/namegate starts from code of its own source alone', async () => {
   assert.match(stdout, /STATE OF THE DAEMON/)
 })
 
+test('bin/namegate says what to run when the one file is not whole, and exits 3', async () => {
+  const top = makeTree('cut', { packages: false, built: 'fresh' })
+  const rows: readonly (readonly [reason: string, bundle: string, text: string, args: string])[] = [
+    ['it is empty', 'main', '', 'match *.test a.test'],
+    ['it ends early', 'main', '(function (require) {', 'match *.test a.test'],
+    ['there is none for exec', 'main', '', 'exec --help'],
+    ['that of exec is empty', 'exec', '', 'exec --help'],
+  ]
+  for (const [reason, bundle, text, args] of rows) {
+    writeFileSync(join(top, `dist/${bundle}.bundle`), text)
+    const { code, stderr } = await run(join(top, 'bin/namegate'), args.split(' '))
+    assert.equal(code, 3, reason)
+    assert.match(stderr, /^namegate: Cannot start from .*: run 'npm ci && npm run build' in .*\n$/)
+  }
+})
+
 test('bin/namegate says what to run when nothing can be started, and exits 3', async () => {
   const { code, said } = await start(
     join(makeTree('bare', { packages: false }), 'bin/namegate'),
