@@ -1,20 +1,16 @@
 // External resources that the admin API gave, kept in the state folder: resources/00.json to ff.json, each with the
 // resources whose names have its hash, so that keeping one costs the writing of a few hundred at most, and a broken file
-// loses no more. A file is written beside, synced, renamed, and the folder synced: a crash leaves the old one or the new
-// one. Changes that come while a file is being written go together with the next writing, and what the disk refused is
-// written again until it takes it. One process at a time (the lock of the state folder).
-//
-//   { "version": 1, "resources": [ one a line ] }
+// loses no more (`resource-files.ts` has their form). Changes that come while a file is being written go together with the
+// next writing, and what the disk refused is written again until it takes it; so is what is not in its place any more. A
+// folder that cannot be read is told and stops nothing. One process at a time (the lock of the state folder).
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { isMapping } from '../core/source-document.ts'
 import { makeFolder } from './make-folder.ts'
+import { entriesIn, readResources, writeResources } from './resource-files.ts'
 import { WriteAgain } from './write-again.ts'
 
-const VERSION = 1
 const SHARDS = 256
 const FILE = /^[0-9a-f]{2}\.json$/
 
@@ -47,6 +43,8 @@ export class ResourceShards {
   readonly #refused = new Set<number>()
   /** What is wrong with a file, by number of the shard. */
   readonly #damage = new Map<number, string>()
+  /** What was wrong with the folder at the start. */
+  #folderDamage: string | undefined
 
   constructor(options: ResourceShardsOptions) {
     this.#to = options
@@ -60,15 +58,22 @@ export class ResourceShards {
 
   /** Why files were passed over, each until it is written again. */
   get damage(): readonly string[] {
-    return [...this.#damage.values()]
+    const ofFolder = this.#folderDamage === undefined ? [] : [this.#folderDamage]
+    return [...ofFolder, ...this.#damage.values()]
   }
 
   /** Everything that was kept, as JSON values; call once, before `keep`. */
   read(): readonly unknown[] {
-    const { folder } = this.#to
-    if (!existsSync(folder)) return []
-    const files = readdirSync(folder).filter((name) => FILE.test(name))
-    return files.sort().flatMap((name) => this.#readFile(name))
+    const { folder, onDamage } = this.#to
+    let names: readonly string[] = []
+    try {
+      names = entriesIn(folder).map(({ name }) => name)
+    } catch (error) {
+      this.#folderDamage = `${folder}: cannot read: ${messageOf(error)}`
+      onDamage(this.#folderDamage)
+    }
+    const files = names.filter((name) => FILE.test(name)).sort()
+    return files.flatMap((name) => this.#readFile(name))
   }
 
   /** Keeps the line of a name, or nothing; resolves when the disk has it, rejects when it does not take it at once. */
@@ -88,12 +93,12 @@ export class ResourceShards {
     for (const [number, shard] of this.#shards) this.#writeAnew(number, shard)
   }
 
-  /** Writes files anew that are gone; those files. One look into the folder. */
+  /** Writes files anew that are gone, or that nobody can look for; those files. One look into the folder. */
   look(): readonly string[] {
     const { folder } = this.#to
     const resting = [...this.#shards].filter(([, shard]) => isOnDisk(shard))
-    if (resting.length === 0) return []
-    const there = new Set(existsSync(folder) ? readdirSync(folder) : [])
+    if (resting.length === 0 && this.#folderDamage === undefined) return []
+    const there = this.#filesThere()
     const gone = resting.filter(([number]) => !there.has(fileOf(number)))
     for (const [number, shard] of gone) this.#writeAnew(number, shard)
     return gone.map(([number]) => join(folder, fileOf(number)))
@@ -109,9 +114,22 @@ export class ResourceShards {
     this.#again.cancel()
   }
 
+  /** Names of files in the folder; none when the disk does not say: then it is asked to take them anew. */
+  #filesThere(): ReadonlySet<string> {
+    try {
+      const entries = entriesIn(this.#to.folder)
+      const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
+      // Nothing is passed over any more.
+      if (!names.some((name) => FILE.test(name))) this.#folderDamage = undefined
+      return new Set(names)
+    } catch {
+      return new Set()
+    }
+  }
+
   #readFile(file: string): readonly unknown[] {
     const path = join(this.#to.folder, file)
-    const values = readVersioned(path)
+    const values = readResources(path)
     if (values === undefined) {
       const fault = `${path}: found no resources that this version understands`
       this.#damage.set(Number.parseInt(file, 16), fault)
@@ -161,7 +179,7 @@ export class ResourceShards {
       await shard.saving
     } catch (error) {
       this.#refused.add(number)
-      this.#to.onFault(error instanceof Error ? error.message : String(error))
+      this.#to.onFault(messageOf(error))
       this.#again.later()
       throw error
     }
@@ -170,19 +188,14 @@ export class ResourceShards {
   async #save(number: number, shard: Shard): Promise<void> {
     const { folder, mayWrite } = this.#to
     const { version, lines } = shard
-    const text = `{"version":${VERSION},"resources":[\n${[...lines.values()].join(',\n')}\n]}\n`
     const path = join(folder, fileOf(number))
     mayWrite?.()
     makeFolder(folder, 0o700)
-    if (lines.size === 0) await rm(path, { force: true })
-    else {
-      await writeSynced(`${path}.new`, text)
-      await rename(`${path}.new`, path)
-    }
-    await syncFolder(folder)
+    await writeResources(path, [...lines.values()])
     shard.saved = version
     this.#refused.delete(number)
     this.#damage.delete(number)
+    this.#folderDamage = undefined
   }
 }
 
@@ -191,39 +204,12 @@ function isOnDisk({ lines, version, saved, saving }: Shard): boolean {
   return lines.size > 0 && saved === version && saving === undefined
 }
 
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
 function fileOf(number: number): string {
   return `${number.toString(16).padStart(2, '0')}.json`
-}
-
-/** The resources of a file of this version; undefined when it is something else. */
-function readVersioned(path: string): readonly unknown[] | undefined {
-  try {
-    const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
-    if (!isMapping(value) || value['version'] !== VERSION) return undefined
-    const { resources } = value
-    return Array.isArray(resources) ? resources : undefined
-  } catch {
-    return undefined
-  }
-}
-
-async function writeSynced(path: string, text: string): Promise<void> {
-  const file = await open(path, 'w', 0o600)
-  try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
 }
 
 /** FNV-1a of the name's UTF-16 units, folded to a number of a file. */
