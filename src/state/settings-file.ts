@@ -9,6 +9,7 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  statSync,
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
@@ -19,6 +20,15 @@ export interface ReadSettings {
   readonly audit: AuditSettings
   /** Why the file was passed over. */
   readonly fault: string | undefined
+}
+
+/** Whether a file is at the place, whatever is in it; not, when the disk does not say. */
+export function isSettingsFile(path: string): boolean {
+  try {
+    return statSync(path).isFile()
+  } catch {
+    return false
+  }
 }
 
 export function readSettings(file: string): ReadSettings {

@@ -1,10 +1,9 @@
 // Settings made at run time on their way to the disk: at once, and where the disk refuses them again and again until it takes
 // them. They are in force meanwhile; only a restart before that would bring back the ones before.
 
-import { existsSync } from 'node:fs'
 import { NO_AUDIT_SETTINGS, type AuditSettings } from '../control/audit-control.ts'
 import type { Clock } from '../core/clock.ts'
-import { readSettings, writeSettings } from './settings-file.ts'
+import { isSettingsFile, readSettings, writeSettings } from './settings-file.ts'
 import { WriteAgain } from './write-again.ts'
 
 export interface SettingsKeeperOptions {
@@ -62,10 +61,11 @@ export class SettingsKeeper {
     if (this.#last !== NO_AUDIT_SETTINGS) this.save(this.#last)
   }
 
-  /** Writes them anew when the file is gone; the file then. */
+  /** Writes them anew when the file is gone, or something else is in its place; the file then. */
   look(): readonly string[] {
     const { file } = this.#to
-    if (this.#left !== undefined || this.#last === NO_AUDIT_SETTINGS || existsSync(file)) return []
+    if (this.#left !== undefined || this.#last === NO_AUDIT_SETTINGS) return []
+    if (isSettingsFile(file)) return []
     this.save(this.#last)
     return [file]
   }
