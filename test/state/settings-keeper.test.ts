@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -59,4 +59,15 @@ test('SettingsKeeper writes settings anew when what took the place of their file
   clock.advance(5000)
   assert.equal(keeper.isFailing, false)
   assert.equal(readSettings(file).audit.node, true)
+})
+
+test('SettingsKeeper leaves no file open that a full disk refused to fill', () => {
+  const { blocked, clock, faults, keeper } = mkKeeper('full.json')
+  symlinkSync('/dev/full', blocked)
+  const before = readdirSync('/proc/self/fd').length
+  keeper.save({ ...NO_AUDIT_SETTINGS, node: true })
+  clock.advance(20_000)
+  assert.match(faults.join(), /ENOSPC/)
+  assert.equal(readdirSync('/proc/self/fd').length, before)
+  keeper.stop()
 })
