@@ -55,14 +55,21 @@ export function readSettings(file: string): ReadSettings {
 export function writeSettings(file: string, audit: AuditSettings): void {
   makeFolder(dirname(file))
   const beside = `${file}.new`
-  const fd = openSync(beside, 'w', 0o600)
-  writeSync(fd, `${JSON.stringify({ version: 1, audit })}\n`)
-  fsyncSync(fd)
-  closeSync(fd)
+  withFile(openSync(beside, 'w', 0o600), (fd) => {
+    writeSync(fd, `${JSON.stringify({ version: 1, audit })}\n`)
+    fsyncSync(fd)
+  })
   renameSync(beside, file)
-  const folder = openSync(dirname(file), 'r')
-  fsyncSync(folder)
-  closeSync(folder)
+  withFile(openSync(dirname(file), 'r'), fsyncSync)
+}
+
+/** Closes it whatever the disk says: settings that are refused are tried again for as long as the process runs. */
+function withFile(fd: number, use: (fd: number) => void): void {
+  try {
+    use(fd)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 function parseAudit(value: unknown): AuditSettings | undefined {
