@@ -58,11 +58,14 @@ export class DaemonProcess {
     this.#openUp()
   }
 
-  /** Starts with what the running daemon has; rejects with UnavailableError when that one goes on. */
+  /** Starts with what the running daemon has; rejects with UnavailableError when that one goes on, as after a signal. */
   async takeOver(): Promise<void> {
     const { config } = this.#to
     checkSources(config)
     const taking = new Taking(config, systemClock)
+    void this.ending.asked.then((end) => {
+      if (end === 'stop') taking.giveUp('a signal ended the attempt')
+    })
     const given = await taking.given()
     this.#notifier ??= openNotifier(given.supervisor)
     await this.#resume(given, async () => {

@@ -31,11 +31,15 @@ import type { HandedQuery } from '../proxy/handed.ts'
 import { VERSION } from '../version.ts'
 
 const NOTHING = Uint8Array.of(0)
+/** The rest of a turn of the event loop, which has looked for news already, and a whole one. */
+const TURNS = 2
 
 export class Taking {
+  readonly #clock: Clock
   readonly #channel: Channel
   readonly #wait: Wait
   #given: Given | undefined
+  #isReady = false
   #mayGo = false
   #fault = ''
   #isDone = false
@@ -46,6 +50,7 @@ export class Taking {
   /** Throws UnavailableError when there is nobody to take over from. */
   constructor(config: Config, clock: Clock) {
     const descriptor = knock(config.admin.socket)
+    this.#clock = clock
     this.#wait = new Wait(clock)
     this.#channel = new Channel({
       posix: loadPosix(),
@@ -61,15 +66,28 @@ export class Taking {
   /** What the other one had; rejects with UnavailableError when it keeps it. */
   async given(): Promise<Given> {
     await this.#until(() => this.#given !== undefined)
-    if (this.#given === undefined) throw new UnavailableError(`Cannot take over: ${this.#fault}`)
-    return this.#given
+    const given = this.#given
+    if (given === undefined || this.#fault !== '') throw this.#failure()
+    return given
   }
 
   /** All is ready; resolves when it is ours, and rejects with UnavailableError when the other one goes on. */
   async go(): Promise<void> {
+    // What came while the start kept the event loop busy, as a signal, is heard first.
+    for (let i = 0; i < TURNS; i++) await new Promise<void>((turn) => this.#clock.soon(turn))
+    if (this.#fault !== '') throw this.#failure()
+    this.#isReady = true
     this.#channel.send(READY, NOTHING)
     await this.#until(() => this.#mayGo)
-    if (!this.#mayGo) throw new UnavailableError(`Cannot take over: ${this.#fault}`)
+    if (!this.#mayGo) throw this.#failure()
+  }
+
+  /**
+   * Ends the attempt: whoever waits for it here is rejected. The other one goes on when this process has ended, not
+   * before, as two must not write. Once it was told that all is ready it is up to the other one, and this does nothing.
+   */
+  giveUp(reason: string): void {
+    if (!this.#isReady) this.#fail(`${reason}; the running daemon goes on`)
   }
 
   /** Queries that the other one still waits for, each as it ends. */
@@ -104,6 +122,10 @@ export class Taking {
     }
     if (this.#isDone) this.#channel.close()
     this.#wait.wake()
+  }
+
+  #failure(): UnavailableError {
+    return new UnavailableError(`Cannot take over: ${this.#fault}`)
   }
 
   #fail(reason: string): void {

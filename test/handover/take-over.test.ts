@@ -2,18 +2,15 @@
 // and no client notices. When the successor fails the one before goes on.
 
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { isBuilt } from '../../src/native/native.ts'
-import { TcpClient, until } from '../support/client.ts'
+import { until } from '../support/client.ts'
 import { canUseSteadyDns } from '../support/steady-dns.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { DaemonFolder, PROGRAM, RunningDaemon } from '../support/daemon-process.ts'
-import type { DnsClient } from '../support/dns-client.ts'
+import { PROGRAM, RunningDaemon } from '../support/daemon-process.ts'
 import { readAnswer } from '../support/dns-client.ts'
 import { LabProcess } from '../support/lab-process.ts'
 import { Supervise } from '../support/supervise.ts'
+import { TAKE_OVER, withTakeOverSite, type TakeOverSite } from '../support/take-over-site.ts'
 import {
   answering,
   answerTo,
@@ -24,90 +21,12 @@ import {
 } from '../support/upstream.ts'
 
 const skip = isBuilt('posix') && isBuilt('udp') && isBuilt('tcp') ? false : 'no native part'
-/** As docs/operations.md has it. */
-const TAKE_OVER =
-  /^namegate (run .*--take-over.*)$/m
-    .exec(readFileSync('docs/operations.md', 'utf8'))?.[1]
-    ?.split(' ') ?? []
-
 let upstream: FakeUpstream
 before(async () => (upstream = await FakeUpstream.start()))
 after(async () => await upstream.stop())
 
-const CONFIG = (): Readonly<Record<string, string>> => ({
-  upstreams: `{ servers: ["127.0.0.1:${upstream.port}"], timeout: 20s }`,
-  // A successor may take its time on a busy machine; half a message waits for it.
-  limits: '{ tcp-message-timeout: 30s }',
-})
-
-/** A folder, daemons in it, clients of theirs; all of it ended whatever happens. */
-class Site {
-  readonly folder = new DaemonFolder({
-    files: {
-      'policy.yaml': policyText('web', ['*.example']),
-      'endpoints.yaml': endpointsText({ one: '127.0.0.1' }),
-    },
-    config: CONFIG(),
-  })
-  readonly #ends: (() => Promise<void> | void)[] = []
-  first: RunningDaemon | undefined
-
-  async serve(): Promise<RunningDaemon> {
-    const daemon = await this.folder.serve()
-    this.first = daemon
-    this.later(async () => await daemon.process.stop())
-    return daemon
-  }
-
-  successor(env: Readonly<Record<string, string>> = {}): RunningDaemon {
-    const child = new LabProcess(PROGRAM, TAKE_OVER, { cwd: this.folder.path, env })
-    this.later(async () => await child.stop())
-    return new RunningDaemon(child, this.folder.in('admin.sock'))
-  }
-
-  falseSuccessor(...then: readonly string[]): LabProcess {
-    const script = fileURLToPath(new URL('../support/false-successor.ts', import.meta.url))
-    const args = ['--import', 'tsx', script, this.folder.path, ...then]
-    const child = new LabProcess(process.execPath, args)
-    this.later(async () => await child.stop())
-    return child
-  }
-
-  /** The same config with other policies. */
-  configure(policies: string): void {
-    this.folder.configure({ ...CONFIG(), policies })
-  }
-
-  async client(daemon: RunningDaemon): Promise<DnsClient> {
-    const client = await daemon.client()
-    this.later(() => client.close())
-    return client
-  }
-
-  async tcp(daemon: RunningDaemon): Promise<TcpClient> {
-    const client = await TcpClient.open(daemon.port)
-    this.later(() => client.close())
-    return client
-  }
-
-  later(end: () => Promise<void> | void): void {
-    this.#ends.push(end)
-  }
-
-  async close(): Promise<void> {
-    for (const end of this.#ends.reverse()) await end()
-    this.folder.remove()
-    upstream.behaviour = answering
-  }
-}
-
-async function withSite(run: (site: Site) => Promise<void>): Promise<void> {
-  const site = new Site()
-  try {
-    await run(site)
-  } finally {
-    await site.close()
-  }
+async function withSite(run: (site: TakeOverSite) => Promise<void>): Promise<void> {
+  await withTakeOverSite(upstream, run)
 }
 
 /** Keeps what is asked until it is told to answer. */
@@ -125,13 +44,6 @@ function hold(): { readonly held: SeenQuery[]; readonly release: () => void } {
 
 function asked(held: readonly SeenQuery[], ...names: readonly string[]): boolean {
   return names.every((name) => held.some((query) => query.name === name))
-}
-
-/** Whether it is past the handlers that Node sets: none is for SIGHUP. */
-function listensToSignals(pid: number): boolean {
-  const caught = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  const hangUp = 1n
-  return (BigInt(`0x${caught ?? 0}`) & hangUp) !== 0n
 }
 
 describe('run --take-over', { skip }, () => {
@@ -238,27 +150,6 @@ describe('run --take-over', { skip }, () => {
     })
   })
 
-  test('ends with 3 on a signal before it has taken over, and leaves the running one in charge', async () => {
-    await withSite(async (site) => {
-      const first = await site.serve()
-      const client = await site.client(first)
-      // It answers nobody, so the successor waits for it.
-      first.process.kill('SIGSTOP')
-      const successor = site.successor().process
-      await successor.until(() => listensToSignals(successor.pid) || undefined, 'it listens')
-      successor.kill('SIGTERM')
-      await until('it heard', () => !successor.running || /stopping; /.test(successor.stderr))
-      first.process.kill('SIGCONT')
-      const ended = await successor.ended(60_000)
-      assert.equal(ended?.code, 3, ended?.stderr)
-      assert.match(ended.stderr, /Cannot take over: a signal .*the running daemon goes on/)
-      assert.equal((await client.ask('still.example')).rcode, 'NOERROR')
-      const third = site.successor()
-      await third.process.untilOutput(/namegate serves/, 60_000)
-      assert.equal((await first.process.ended(30_000))?.code, 0)
-    })
-  })
-
   test('ends with 2 on broken policies before anything is given', async () => {
     await withSite(async (site) => {
       const first = await site.serve()
@@ -281,7 +172,7 @@ describe('run --take-over', { skip }, () => {
       const client = await site.client(first)
       const { path } = site.folder
       site.folder.configure({
-        ...CONFIG(),
+        ...site.config,
         listeners: '[{ address: 127.0.0.2, port: 0 }]',
       })
       const other = new LabProcess(PROGRAM, TAKE_OVER, { cwd: path })

@@ -1,4 +1,5 @@
 // A successor that takes everything and then does nothing with it: `false-successor FOLDER`, says `given` when it has it.
+// `false-successor FOLDER give-up` gives up then, says whether it was kept from going on, and stays as it is.
 // `false-successor FOLDER go` goes on, too, and says whether the way in of the one before was shut when it was told to.
 
 import { existsSync } from 'node:fs'
@@ -13,6 +14,10 @@ const config = loadConfig('namegate.yaml')
 const taking = new Taking(config, systemClock)
 const { listeners, connections } = await taking.given()
 process.stdout.write(`given ${listeners.length} listeners, ${connections.length} connections\n`)
+if (then === 'give-up') {
+  taking.giveUp('a test ended the attempt')
+  await taking.go().catch((error: unknown) => process.stdout.write(`${String(error)}\n`))
+}
 if (then === 'go') {
   await taking.go()
   const isOpen = existsSync(doorOf(config.admin.socket))
