@@ -129,7 +129,10 @@ test('Daemon with sources.then deny refuses every name from max-age on, and what
     assert.ok(denied.kind === 'ok')
     assert.doesNotMatch(denied.value.reason, /silent/)
     assert.match(statusView(lab.admin).warnings.join('\n'), /every name that is asked is refused/)
-    assert.match(lab.logged.find((line) => SILENT.test(line)) ?? '', /"reason":"sources.then is deny"/)
+    assert.match(
+      lab.logged.find((line) => SILENT.test(line)) ?? '',
+      /"reason":"sources.then is deny"/,
+    )
     assert.ok(labelsOf(lab, '192.0.2.1/32').includes('fqdn:*.shop.example'))
     find(lab)
     await passSteps(lab, LOOK)
