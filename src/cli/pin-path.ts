@@ -2,9 +2,8 @@
 // be quick, and must work with a config that would keep the daemon from starting.
 
 import { readFileSync } from 'node:fs'
+import { DEFAULT_PIN_PATH } from '../config/config.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
-
-const DEFAULT_PIN_PATH = '/sys/fs/bpf/namegate'
 
 /** What `datapath.kind` says; throws when the file can't be read. */
 export function readDatapathKind(file: string): unknown {

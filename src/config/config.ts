@@ -109,6 +109,9 @@ export type UpstreamServer =
   | { readonly kind: 'system'; readonly position: Position }
   | { readonly kind: 'address'; readonly address: SocketAddress; readonly position: Position }
 
+/** Folder of bpffs for the pinned maps where `datapath.ebpf.pin-path` says nothing. */
+export const DEFAULT_PIN_PATH = '/sys/fs/bpf/namegate'
+
 export type DatapathConfig = {
   /** Flows open before an endpoint was first enforced pass for so long. */
   readonly adoptExistingMs: number

@@ -7,7 +7,7 @@ import { invariant } from '../core/invariant.ts'
 import { parseAddress, type Family } from '../core/ip.ts'
 import { makeLimits, type Limits } from '../core/limits.ts'
 import { DEFAULT_IDENTITY_LABELS } from '../policy/identity-labels.ts'
-import type { Config, ListenerConfig, PlacedPath } from './config.ts'
+import { DEFAULT_PIN_PATH, type Config, type ListenerConfig, type PlacedPath } from './config.ts'
 
 export interface ExecConfigOptions {
   readonly families: readonly Family[]
@@ -60,7 +60,7 @@ export function execConfig({ families, policyFile, graceMs }: ExecConfigOptions)
     defaultEgress: 'deny',
     learning: 'node',
     audit: { node: false, endpoints: [] },
-    datapath: { kind: 'nftables', adoptExistingMs: 0, pinPath: '/sys/fs/bpf/namegate' },
+    datapath: { kind: 'nftables', adoptExistingMs: 0, pinPath: DEFAULT_PIN_PATH },
     state: { directory: 'var/state', restoreGraceMs: 600_000 },
     sources: { maxAgeMs: 86_400_000, onMaxAge: 'keep' },
     flows: { keepMs: 7 * 86_400_000, maxOctets: 256 * 2 ** 20, outputs: ['file'] },

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { LIMITS, type Limit } from '../core/limits.ts'
 import { formatDuration, LONGEST_MS } from '../core/quantity.ts'
 import { DEFAULT_IDENTITY_LABELS } from '../policy/identity-labels.ts'
+import { DEFAULT_PIN_PATH } from './config.ts'
 import {
   addressItem,
   duration,
@@ -229,7 +230,7 @@ export const datapath = group('What enforces', {
   }),
   ebpf: group('The eBPF datapath', {
     'pin-path': text({
-      default: '/sys/fs/bpf/namegate',
+      default: DEFAULT_PIN_PATH,
       doc: 'folder of bpffs for the pinned maps',
       unit: 'path',
     }),

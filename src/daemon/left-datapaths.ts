@@ -4,7 +4,7 @@
 // this network namespace are nobody else's when no daemon has their lock.
 
 import { existsSync } from 'node:fs'
-import type { Config } from '../config/config.ts'
+import { DEFAULT_PIN_PATH, type Config } from '../config/config.ts'
 import { UnavailableError } from '../core/errors.ts'
 import { pinDirectory } from '../datapath/ebpf/bpffs.ts'
 import { detachAll } from '../datapath/ebpf/pins.ts'
@@ -17,20 +17,18 @@ import { pinLockFile, tableLockFile } from '../state/lock.ts'
 export type LeftDatapath =
   { readonly kind: 'ebpf'; readonly pinPath: string } | { readonly kind: 'nftables' }
 
-const USUAL_PIN_PATH = '/sys/fs/bpf/namegate'
-
 /** `takesOver`: the daemon that has the lock of the table is the one before. */
 export function leftDatapaths(
   { file, datapath }: Pick<Config, 'file' | 'datapath'>,
   takesOver = false,
 ): readonly LeftDatapath[] {
   const left: LeftDatapath[] = []
-  const { kind, pinPath: own = USUAL_PIN_PATH } = datapath
+  const { kind, pinPath: own = DEFAULT_PIN_PATH } = datapath
   const noted = notedPinPath(file)
   if (noted !== undefined && (kind !== 'ebpf' || noted !== own)) {
     left.push({ kind: 'ebpf', pinPath: noted })
   }
-  for (const pinPath of kind === 'ebpf' ? [] : new Set([own, USUAL_PIN_PATH])) {
+  for (const pinPath of kind === 'ebpf' ? [] : new Set([own, DEFAULT_PIN_PATH])) {
     if (pinPath === noted || !hasPins(pinPath)) continue
     if (isFree(pinLockFile(pinPath))) left.push({ kind: 'ebpf', pinPath })
   }
