@@ -6,7 +6,7 @@ import { lstatSync, mkdirSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
-import { UnavailableError } from '../core/errors.ts'
+import { messageOf, UnavailableError } from '../core/errors.ts'
 
 /** Longest path in octets that a socket address takes (unix(7)). */
 const PATH_MAX = 107
@@ -94,6 +94,6 @@ async function isAnswered(path: string): Promise<boolean> {
 }
 
 function cannotListen(where: string, error: unknown, remedy: string): UnavailableError {
-  const reason = error instanceof Error ? error.message : String(error)
+  const reason = messageOf(error)
   return new UnavailableError(`Cannot listen on ${where}: ${reason}: ${remedy}`)
 }

@@ -4,6 +4,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { ResourceOutcome } from '../control/resource-outcome.ts'
+import { messageOf } from '../core/errors.ts'
 import { readJson } from './requests.ts'
 import type { ResourceChangeShape } from './shapes.ts'
 import type { AdminState } from './state.ts'
@@ -73,7 +74,7 @@ async function untilKept(kept: Promise<void>): Promise<string | undefined> {
     await kept
     return undefined
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return messageOf(error)
   }
 }
 

@@ -3,7 +3,7 @@
 
 import { lstatSync } from 'node:fs'
 import type { Clock, Timer } from '../core/clock.ts'
-import { systemCodeOf } from '../core/errors.ts'
+import { messageOf, systemCodeOf } from '../core/errors.ts'
 
 /** Between two looks whether the file is there. */
 const LOOK_MS = 1000
@@ -47,7 +47,7 @@ export class StandingSocket {
       await renew()
       onRemoved?.(undefined)
     } catch (error) {
-      onRemoved?.(error instanceof Error ? error.message : String(error))
+      onRemoved?.(messageOf(error))
     }
   }
 }

@@ -2,7 +2,7 @@
 // UnavailableError with what to do next.
 
 import { request, type IncomingMessage } from 'node:http'
-import { UnavailableError, UsageError } from '../core/errors.ts'
+import { messageOf, UnavailableError, UsageError } from '../core/errors.ts'
 import type { ParsedArguments } from './command.ts'
 import { SilenceWatch, SilentDaemonError } from './silence.ts'
 
@@ -101,7 +101,7 @@ async function* texts(
     }
   } catch (error) {
     if (error instanceof SilentDaemonError) throw error
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new UnavailableError(
       `The daemon at ${socket} ended in the middle of its answer: ${reason}`,
     )

@@ -2,6 +2,7 @@
 // read. A command is a function of its arguments; it never ends the process and never writes elsewhere.
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { messageOf } from '../core/errors.ts'
 import { nearest } from '../core/nearest.ts'
 
 export interface CommandOutput {
@@ -71,7 +72,7 @@ export function readArguments(
     if (format === undefined || format === 'json') return { positionals, texts, lists, flags }
     return usageError(`-o: found ${format}, expected json`, help, output)
   } catch (error) {
-    const reason = error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error)
+    const reason = messageOf(error).split('. ')[0] ?? ''
     return usageError(
       reason + nearestOption(reason, [...Object.keys(COMMON), ...Object.keys(options)]),
       help,

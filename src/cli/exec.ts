@@ -2,7 +2,7 @@
 // work to exec/run.ts, and tells at the end what was asked and refused. What follows the command's name is the command's.
 
 import { closeSync, openSync, writeFileSync } from 'node:fs'
-import { UnavailableError } from '../core/errors.ts'
+import { messageOf, UnavailableError } from '../core/errors.ts'
 import { DURATION_FORM, LONGEST_MS, parseDuration } from '../core/quantity.ts'
 import {
   parseSocketAddress,
@@ -158,7 +158,7 @@ function writeSuggestion(write: () => void): void {
   try {
     write()
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new UnavailableError(`Cannot write the suggested policy: ${reason}: see --suggest`)
   }
 }

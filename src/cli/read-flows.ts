@@ -4,7 +4,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { InvalidInputError, type Fault } from '../core/errors.ts'
+import { InvalidInputError, messageOf, type Fault } from '../core/errors.ts'
 import { listFlowFiles } from '../flows/flow-folder.ts'
 import { parseFlowLine, type FlowLine } from '../policy/suggest/flow-line.ts'
 
@@ -80,6 +80,6 @@ async function filesOf(path: string, faults: Fault[]): Promise<readonly string[]
 }
 
 function unreadable(file: string, error: unknown): Fault {
-  const reason = error instanceof Error ? error.message : String(error)
+  const reason = messageOf(error)
   return { position: { file, line: 0, column: 0 }, message: `cannot read: ${reason}` }
 }

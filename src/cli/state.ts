@@ -1,6 +1,6 @@
 // `namegate state show|check`: looks into a file of the state folder, without a daemon.
 
-import { UnavailableError } from '../core/errors.ts'
+import { messageOf, UnavailableError } from '../core/errors.ts'
 import { inspectFile, type Inspection } from '../state/inspect.ts'
 import {
   EXIT_NEGATIVE,
@@ -55,7 +55,7 @@ function inspect(file: string): Inspection {
   try {
     return inspectFile(file)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new UnavailableError(`Cannot read ${file}: ${reason}`)
   }
 }

@@ -5,6 +5,7 @@
 // also as soon as the kernel says that some were taken off. The first difference is told with the entry; all are counted.
 
 import type { Timer } from '../core/clock.ts'
+import { messageOf } from '../core/errors.ts'
 import type { EndpointId } from '../core/ids.ts'
 import type { Changes, EndpointEntry, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
 import type { FixtureDifference, FixtureScope } from '../datapath/fixture.ts'
@@ -81,7 +82,7 @@ export class Repair {
       do isMore = this.#step()
       while (isMore && clock.now() < until)
     } catch (error) {
-      this.#to.onFault(error instanceof Error ? error.message : String(error))
+      this.#to.onFault(messageOf(error))
       this.#again()
       return
     }

@@ -40,6 +40,11 @@ export class UnavailableError extends Error {
   override readonly name = 'UnavailableError'
 }
 
+/** What a thrown thing says, be it an Error or not. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
 /** The code of the system call that failed (`EROFS`), as the error or its cause has it; undefined: there is none. */
 export function systemCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined

@@ -4,6 +4,7 @@
 // the same state with the same sockets: at no time do two write.
 
 import type { Clock } from '../core/clock.ts'
+import { messageOf } from '../core/errors.ts'
 import type { DaemonServices } from './services.ts'
 import type { HandedOver } from './handing-over.ts'
 import { formatAddress } from '../core/ip.ts'
@@ -91,7 +92,7 @@ export class Giving {
     try {
       handed = await services.handOut((query) => this.#query(query))
     } catch (error) {
-      return this.#refuse(error instanceof Error ? error.message : String(error))
+      return this.#refuse(messageOf(error))
     }
     const { octets, descriptors } = encodeGiven({ ...handed, supervisor: this.#to.supervisor })
     this.#channel.send(GIVEN, octets, descriptors)

@@ -7,7 +7,7 @@ import type { AdminState } from '../admin/state.ts'
 import type { Config } from '../config/config.ts'
 import type { KeptState } from '../control/keeping.ts'
 import { systemBootClock, systemClock, type Timer } from '../core/clock.ts'
-import { systemCodeOf } from '../core/errors.ts'
+import { messageOf, systemCodeOf } from '../core/errors.ts'
 import type { DaemonOptions } from './daemon.ts'
 import type { FolderLock } from './folder-lock.ts'
 import type { Locks } from './locks.ts'
@@ -155,8 +155,4 @@ function tellFault(log: Log, { cause, message }: StateFault): void {
     ? 'has lost what was written: all is written anew'
     : 'refuses what it is given'
   log.warn({ cause, fault: message }, `the state folder ${what}`)
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

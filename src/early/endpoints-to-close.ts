@@ -4,7 +4,7 @@
 import type { Config } from '../config/config.ts'
 import { SavedEndpoints } from '../control/saved-endpoints.ts'
 import { systemBootClock, systemClock } from '../core/clock.ts'
-import { formatFault, InvalidInputError } from '../core/errors.ts'
+import { formatFault, InvalidInputError, messageOf } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
 import type { Hook } from '../datapath/datapath.ts'
 import { withInterfaceAddresses } from '../sources/interface-addresses.ts'
@@ -68,5 +68,5 @@ function union(...lists: readonly (readonly EndpointToClose[])[]): readonly Endp
 
 function textsOf(error: unknown): readonly string[] {
   if (error instanceof InvalidInputError) return error.faults.map(formatFault)
-  return [error instanceof Error ? error.message : String(error)]
+  return [messageOf(error)]
 }

@@ -9,7 +9,7 @@
 import { mkdir, open, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
-import { systemCodeOf } from '../core/errors.ts'
+import { messageOf, systemCodeOf } from '../core/errors.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { FlowOutput } from './flow-output.ts'
 import { listFlowFiles, flowFileName, type FlowFile } from './flow-folder.ts'
@@ -111,7 +111,7 @@ export class FlowFiles implements FlowOutput {
       while (this.#pending !== '') await this.#writeBatch()
     } catch (error) {
       this.counters.failed++
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = messageOf(error)
       log.limited(
         `flow files: ${systemCodeOf(error) ?? 'unknown'}`,
         { path: folder, reason },

@@ -5,6 +5,7 @@
 // tried again, and leaves DNS of intercepted clients closed.
 
 import type { Clock, Timer } from '../core/clock.ts'
+import { messageOf } from '../core/errors.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { InterceptNews } from './news.ts'
 import { TABLE } from './nft-script.ts'
@@ -148,7 +149,7 @@ export class Interception {
       } catch (error) {
         this.#state = {
           kind: 'failed',
-          reason: error instanceof Error ? error.message : String(error),
+          reason: messageOf(error),
         }
       }
       if (this.#state.kind !== before) this.#tell()

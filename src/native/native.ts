@@ -7,7 +7,7 @@ import { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { UnavailableError } from '../core/errors.ts'
+import { messageOf, UnavailableError } from '../core/errors.ts'
 import type { NetlinkAddon } from './nftables.ts'
 import type { TcpAddon } from './tcp.ts'
 import type { UdpAddon } from './udp.ts'
@@ -210,7 +210,7 @@ function loadAddon<Addon>(name: string, packages: string): Addon {
   try {
     return createRequire(import.meta.url)(file) as Addon
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new UnavailableError(`Cannot load native part ${name}: ${reason}: ${remedy}`)
   }
 }

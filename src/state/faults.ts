@@ -1,7 +1,7 @@
 // What the disk refused or lost, counted by cause. Each cause is told once, and again when it comes back after an image was
 // finished in between: a full disk must not fill the log as well.
 
-import { systemCodeOf } from '../core/errors.ts'
+import { messageOf, systemCodeOf } from '../core/errors.ts'
 
 export const FAULT_CAUSES = [
   /** ENOSPC, EDQUOT, EFBIG */
@@ -76,7 +76,7 @@ export class StateFaults {
 
   addError(error: unknown): void {
     const code = systemCodeOf(error) ?? ''
-    this.add(CAUSE_OF.get(code) ?? 'other', error instanceof Error ? error.message : String(error))
+    this.add(CAUSE_OF.get(code) ?? 'other', messageOf(error))
   }
 
   /** The disk takes everything again. */

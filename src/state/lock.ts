@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { accessSync, constants, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { UnavailableError } from '../core/errors.ts'
+import { messageOf, UnavailableError } from '../core/errors.ts'
 import { takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
 import type { Posix } from '../native/native.ts'
 import { makeFolder } from './make-folder.ts'
@@ -45,7 +45,7 @@ function tryLock(posix: Posix, file: string, what: string): LockResult {
     makeFolder(dirname(file))
     return takeLock(posix, file, process.pid)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new UnavailableError(
       `Cannot lock ${what}: ${reason}: it must be writable for the user who runs namegate`,
       { cause: error },

@@ -6,6 +6,7 @@
 
 import { join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
+import { messageOf } from '../core/errors.ts'
 import { isMapping } from '../core/source-document.ts'
 import { makeFolder } from './make-folder.ts'
 import { entriesIn, readResources, writeResources } from './resource-files.ts'
@@ -202,10 +203,6 @@ export class ResourceShards {
 /** Whether the disk has a file for it, and none is under way. */
 function isOnDisk({ lines, version, saved, saving }: Shard): boolean {
   return lines.size > 0 && saved === version && saving === undefined
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 function fileOf(number: number): string {

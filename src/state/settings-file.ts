@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { NO_AUDIT_SETTINGS, type AuditSettings } from '../control/audit-control.ts'
+import { messageOf } from '../core/errors.ts'
 import { makeFolder } from './make-folder.ts'
 
 export interface ReadSettings {
@@ -36,7 +37,7 @@ export function readSettings(file: string): ReadSettings {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     const fault = existsSync(file) ? `${file}: cannot read: ${reason}` : undefined
     return { audit: NO_AUDIT_SETTINGS, fault }
   }

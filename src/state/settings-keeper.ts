@@ -3,6 +3,7 @@
 
 import { NO_AUDIT_SETTINGS, type AuditSettings } from '../control/audit-control.ts'
 import type { Clock } from '../core/clock.ts'
+import { messageOf } from '../core/errors.ts'
 import { isSettingsFile, readSettings, writeSettings } from './settings-file.ts'
 import { WriteAgain } from './write-again.ts'
 
@@ -86,7 +87,7 @@ export class SettingsKeeper {
       this.#damage = undefined
       this.#fault = undefined
     } catch (error) {
-      this.#fault = error instanceof Error ? error.message : String(error)
+      this.#fault = messageOf(error)
       this.#to.onFault(this.#fault)
       this.#again.later()
     }

@@ -3,7 +3,7 @@
 
 import { mkdirSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { UnavailableError } from '../../core/errors.ts'
+import { messageOf, UnavailableError } from '../../core/errors.ts'
 import { errnoName, type Posix } from '../../native/native.ts'
 import { LAYOUT_VERSION } from './layout.ts'
 
@@ -60,6 +60,3 @@ function isBpffs(path: string): boolean {
   }
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
