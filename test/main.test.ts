@@ -120,6 +120,19 @@ test('namegate ends well when the reader of stdout goes away', async () => {
   assert.deepEqual([child.exitCode, err], [0, ''])
 })
 
+for (const args of [
+  ['version'],
+  ['get', 'ipcache', '-o', 'json', '--config', config],
+  ['config', 'schema'],
+]) {
+  test(`namegate says that its output cannot be written: ${args.join(' ').slice(0, 14)}`, async () => {
+    const script = `exec "$0" "$@" >/dev/full`
+    const { code, stderr } = await run('sh', ['-c', script, PROGRAM, ...args], { cwd: folder })
+    assert.match(stderr, /^namegate: Cannot write to standard output: ENOSPC/)
+    assert.equal(code, 3)
+  })
+}
+
 test('a second daemon is told that the first one is there, and takes nothing from it', async () => {
   const second = await namegate('run', '--config', config)
   assert.equal(second.code, 3, second.stdout + second.stderr)

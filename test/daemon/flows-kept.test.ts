@@ -143,6 +143,22 @@ describe('flows kept', () => {
     ])
   })
 
+  test('are read by nobody any more: that is told once, and the daemon goes on', async () => {
+    const folder = mkFolder({ flows: '{ output: [stdout] }' })
+    const script = `exec '${PROGRAM}' run --config namegate.yaml > >(exec head -n 1)`
+    const child = new LabProcess('bash', ['-c', script], { cwd: folder.path })
+    const daemon = new RunningDaemon(child, folder.in('admin.sock'))
+    daemons.push(daemon)
+    await child.untilOutput(/namegate serves/, 60_000)
+    let asked = 0
+    await until('to be told', async () => {
+      assert.deepEqual(await ask(daemon, `n${asked++}.example`), ['NOERROR'])
+      return /nobody reads flows any more/.test(child.stderr)
+    })
+    assert.deepEqual(await ask(daemon, 'last.example'), ['NOERROR'])
+    assert.equal(child.stderr.match(/nobody reads flows/g)?.length, 1)
+  })
+
   test(
     'wait for room on a full disk, which is told once, while DNS goes on',
     { skip: NEEDS_ROOT },
