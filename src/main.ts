@@ -3,8 +3,12 @@
 
 import { findCommand } from './cli/commands.ts'
 import { runCommand } from './cli/main.ts'
+import { written } from './cli/process-output.ts'
 import { keepYoungSmall } from './native/young-generation.ts'
 
 keepYoungSmall()
 const args = process.argv.slice(2)
-void runCommand(async () => await findCommand(args)).then((code) => process.exit(code))
+void runCommand(async () => await findCommand(args)).then(async (code) => {
+  await written()
+  process.exit(code)
+})

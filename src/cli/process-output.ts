@@ -1,15 +1,27 @@
-// The process's own stdout and stderr. A reader that went away (`namegate get names | head`) is no error: the
-// command has nothing more to do and ends well.
+// The process's own stdout and stderr. A reader that went away (`namegate get names | head`) is no error: the command has
+// nothing more to do and ends well. What cannot be written for another reason, as to a full disk, ends it with exit code 3.
+// A daemon writes nothing here: who reads its flows is the business of their output.
 
-import { EXIT_OK, type CommandOutput } from './command.ts'
+import { messageOf, systemCodeOf } from '../core/errors.ts'
+import { EXIT_OK, EXIT_UNAVAILABLE, type CommandOutput } from './command.ts'
 
 export const processOutput: CommandOutput = {
-  stdout: (text) => void process.stdout.write(text),
+  stdout: (text) => void process.stdout.write(text, failed),
   stderr: (text) => void process.stderr.write(text),
 }
 
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(EXIT_OK)
-  throw error
-})
+/** When all that was written to stdout is with the kernel; the process has ended where it was refused. */
+export async function written(): Promise<void> {
+  await new Promise<void>((done) => process.stdout.write('', () => done()))
+}
+
+function failed(error: unknown): void {
+  if (error === undefined || error === null) return
+  if (systemCodeOf(error) === 'EPIPE') process.exit(EXIT_OK)
+  process.stderr.write(`namegate: Cannot write to standard output: ${messageOf(error)}\n`)
+  process.exit(EXIT_UNAVAILABLE)
+}
+
+// A failed write is told to who wrote.
+process.stdout.on('error', () => undefined)
 process.stderr.on('error', () => undefined)
