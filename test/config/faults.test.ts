@@ -55,6 +55,11 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     ['1:16: audit.node: found "no", expected true or false'],
   ],
   [
+    'a socket that no address takes',
+    `admin:\n  socket: ${'é'.repeat(54)}\n`,
+    ['2:11: admin.socket: found a path of 108 octets, expected at most 107'],
+  ],
+  [
     'a port out of range',
     'metrics: { port: 65536 }\n',
     ['1:18: metrics.port: found 65536, expected a whole number from 0 to 65535'],
