@@ -7,15 +7,14 @@ import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { messageOf, UnavailableError } from '../core/errors.ts'
+import { SOCKET_PATH_MAX } from '../core/socket-address.ts'
 
-/** Longest path in octets that a socket address takes (unix(7)). */
-const PATH_MAX = 107
 const NOT_OTHERS = 0o177
 
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
-  if (Buffer.byteLength(path) > PATH_MAX) {
+  if (Buffer.byteLength(path) > SOCKET_PATH_MAX) {
     throw new UnavailableError(
-      `Cannot listen on ${path}: longer than ${PATH_MAX} octets: give a shorter admin.socket`,
+      `Cannot listen on ${path}: longer than ${SOCKET_PATH_MAX} octets: give a shorter admin.socket`,
     )
   }
   try {

@@ -23,6 +23,7 @@ import {
   list,
   oneOf,
   size,
+  socketPath,
   text,
   words,
 } from './schema-values.ts'
@@ -101,7 +102,7 @@ export const configSchema = group('namegate configuration', {
     }),
   }).prefault({}),
   admin: group('The admin API', {
-    socket: text({ default: 'var/run/admin.sock', doc: 'UNIX socket', unit: 'path' }),
+    socket: socketPath({ default: 'var/run/admin.sock', doc: 'UNIX socket' }),
   }).prefault({}),
   metrics: group('Metrics and health', {
     address: address({ default: '127.0.0.1', doc: 'address to listen on' }),

@@ -10,6 +10,9 @@ export interface SocketAddress {
   readonly port: number
 }
 
+/** Longest path in octets that the address of a UNIX socket takes (unix(7)). */
+export const SOCKET_PATH_MAX = 107
+
 export const SOCKET_ADDRESS_FORM = 'ADDRESS:PORT, such as 9.9.9.9:53 or [2620:fe::fe]:53'
 
 /** Parses `ADDRESS:PORT` or `[IPV6]:PORT`; the port must be there, 1..65535; undefined when the text is neither. */
