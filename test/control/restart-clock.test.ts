@@ -19,19 +19,10 @@ const DOWN_MS = 100_000
 const ADDRESS = '192.0.2.1'
 const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
 
-/** A clock whose wall can be set by anyone. */
-class SetClock extends FakeClock {
-  offsetMs = 0
-
-  override wall(): number {
-    return super.wall() + this.offsetMs
-  }
-}
-
 interface Machine {
   readonly disk: MemoryDisk
   /** `now` counts from the boot. */
-  readonly clock: SetClock
+  readonly clock: FakeClock
   /** Octets of which the boot's id is made. */
   readonly boot: number
 }
@@ -52,7 +43,7 @@ function start({ disk, clock, boot: octet }: Machine): Node {
 }
 
 /** Learns on a machine that is up for 1000 s, and writes it down. */
-async function learned(clock: SetClock, jumpMs = 0): Promise<MemoryDisk> {
+async function learned(clock: FakeClock, jumpMs = 0): Promise<MemoryDisk> {
   const disk = new MemoryDisk()
   const node = start({ disk, clock, boot: 1 })
   node.learn(node.endpoint('a').id, 'one.x', [ADDRESS], TTL)
@@ -70,8 +61,8 @@ function left({ core: { names } }: Node): number | undefined {
   return undefined
 }
 
-function up(milliseconds: number, wallMs: number): SetClock {
-  return new SetClock(milliseconds, wallMs - milliseconds)
+function up(milliseconds: number, wallMs: number): FakeClock {
+  return new FakeClock(milliseconds, wallMs - milliseconds)
 }
 
 /** Of a node that starts again in the same boot. Times are written a little late, so that they are seldom written. */

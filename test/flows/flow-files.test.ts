@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { FlowFiles } from '../../src/flows/flow-files.ts'
 import { readFlowFolder } from '../../src/flows/flow-folder.ts'
 import { openLog } from '../../src/telemetry/log.ts'
+import { SILENT } from '../../src/telemetry/silent.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const DAY = 86_400_000
@@ -197,5 +198,44 @@ test('readFlowFolder gives whole lines while the last one is being written, and 
     assert.equal(await readAll(folder), '{"a":1}\n')
     appendFileSync(join(folder, 'flows-0000000001.jsonl'), ':2}\n')
     assert.equal(await readAll(folder), '{"a":1}\n{"b":2}\n')
+  })
+})
+
+test('FlowFiles keeps a file for as long as it says, when somebody sets the clock a day forward or back', async () => {
+  for (const jumpMs of [DAY, -DAY]) {
+    await withFiles({ keepMs: 12 * 3_600_000 }, async ({ folder, files, clock }) => {
+      const tickAfter = async (ms: number): Promise<void> => {
+        clock.advance(ms)
+        files.tick()
+        await files.settled()
+      }
+      files.write('{"a":1}\n')
+      await files.settled()
+      clock.offsetMs = jumpMs
+      await tickAfter(11 * 3_600_000)
+      assert.equal(names(folder).length, 1, `not before, after ${jumpMs}`)
+      await tickAfter(2 * 3_600_000)
+      assert.equal(names(folder).length, 0, `not for longer, after ${jumpMs}`)
+    })
+  }
+})
+
+test('FlowFiles gives a file from a time to come the whole time that it keeps', async () => {
+  await withFiles({ keepMs: DAY }, async ({ folder, files, clock }) => {
+    files.write('{"a":1}\n')
+    await files.settled()
+    const next = new FlowFiles({ folder, clock, log: SILENT, keepMs: DAY, maxOctets: MIB })
+    clock.offsetMs = -DAY
+    for (const [hours, count] of [
+      [23, 1],
+      [2, 0],
+    ] as const) {
+      next.tick()
+      await next.settled()
+      clock.advance(hours * 3_600_000)
+      next.tick()
+      await next.settled()
+      assert.equal(names(folder).length, count)
+    }
   })
 })

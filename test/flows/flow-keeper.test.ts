@@ -153,3 +153,25 @@ test('FlowKeeper.stop writes what was counted and ends its outputs', async () =>
   assert.ok(sink.stopped)
   assert.equal(sink.lines.length, 1 + 5000 + 1)
 })
+
+for (const [direction, jumpMs] of [
+  ['forward', 86_400_000],
+  ['back', -86_400_000],
+] as const) {
+  test(`FlowKeeper tells what repeats after a minute, and what was silent as new, when the clock is set a day ${direction}`, () => {
+    const sink = new Sink('file', 1e6)
+    const lab = new Lab(sink)
+    lab.ask('a.example')
+    lab.clock.advance(2000)
+    lab.clock.offsetMs = jumpMs
+    lab.ask('a.example')
+    lab.clock.advance(30_000)
+    assert.equal(sink.lines.length, 1, 'not due yet')
+    assert.equal(lab.keeper.tally.size, 1)
+    lab.clock.advance(40_000)
+    assert.equal(sink.lines.length, 2)
+    assert.equal(lab.keeper.tally.size, 1)
+    lab.clock.advance(11 * 60_000)
+    assert.equal(lab.keeper.tally.size, 0)
+  })
+}

@@ -9,6 +9,8 @@ interface Pending {
 }
 
 export class FakeClock implements Clock {
+  /** By how much somebody has set the wall clock. */
+  offsetMs = 0
   #now: number
   readonly #wallAtZero: number
   readonly #pending = new Set<Pending>()
@@ -23,7 +25,7 @@ export class FakeClock implements Clock {
   }
 
   wall(): number {
-    return this.#wallAtZero + this.#now
+    return this.#wallAtZero + this.#now + this.offsetMs
   }
 
   after(ms: number, run: () => void): Timer {
