@@ -4,7 +4,8 @@
 //
 // A disk that is full or read-only is told once by cause: the batch stays and is tried again with the next one, and nothing else
 // of the process waits. What a crash cuts short is the last line of a file, which is never appended to again. Nothing is synced: flows
-// are a record, not state.
+// are a record, not state. Ages go by the clock of the process, which nobody sets; only how old a file is that was there before is
+// read off the wall clock, at least nothing.
 
 import { mkdir, open, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -40,6 +41,11 @@ export interface FlowFileCounters {
   failed: number
 }
 
+interface AgingFile extends Pick<FlowFile, 'name' | 'number' | 'octets'> {
+  /** When it was last written to, on the clock of the process. */
+  changed: number
+}
+
 export class FlowFiles implements FlowOutput {
   readonly name = 'file'
   readonly counters: FlowFileCounters = {
@@ -53,7 +59,7 @@ export class FlowFiles implements FlowOutput {
   readonly #fileMax: number
   readonly #batchMax: number
   /** Oldest first; the last is the one that is written to when `#handle` is there. */
-  #files: FlowFile[] | undefined
+  #files: AgingFile[] | undefined
   #handle: FileHandle | undefined
   #begun = 0
   #pending = ''
@@ -123,11 +129,14 @@ export class FlowFiles implements FlowOutput {
     }
   }
 
-  async #list(): Promise<FlowFile[]> {
-    const { folder } = this.#options
+  async #list(): Promise<AgingFile[]> {
+    const { folder, clock } = this.#options
     await mkdir(folder, { recursive: true })
     const known = new Map(this.#files?.map((file) => [file.name, file]))
-    const files = (await listFlowFiles(folder)).map((file) => known.get(file.name) ?? file)
+    const files = (await listFlowFiles(folder)).map((file) => {
+      const age = Math.max(0, clock.wall() - file.written)
+      return known.get(file.name) ?? { ...file, changed: clock.now() - age }
+    })
     this.octets = files.reduce((sum, { octets }) => sum + octets, 0)
     return files
   }
@@ -150,19 +159,19 @@ export class FlowFiles implements FlowOutput {
       throw error
     }
     file.octets += octets
-    file.changed = this.#options.clock.wall()
+    file.changed = this.#options.clock.now()
     this.octets += octets
     this.#pending = this.#pending.slice(text.length)
     this.#pendingOctets -= octets
   }
 
   /** The file that takes so many octets more, room made for them. */
-  async #fileFor(octets: number): Promise<FlowFile> {
+  async #fileFor(octets: number): Promise<AgingFile> {
     const { folder, clock, keepMs, maxOctets } = this.#options
     let file = this.#handle === undefined ? undefined : this.#files?.at(-1)
     if (file !== undefined) {
       const isFull = file.octets + octets > this.#fileMax
-      const isOld = clock.wall() - this.#begun > keepMs / AGES
+      const isOld = clock.now() - this.#begun > keepMs / AGES
       if (isFull || isOld || !(await exists(join(folder, file.name)))) {
         await this.#leaveFile()
         file = undefined
@@ -181,7 +190,7 @@ export class FlowFiles implements FlowOutput {
     const number = (files.at(-1)?.number ?? 0) + 1
     const name = flowFileName(number)
     this.#handle = await open(join(folder, name), 'wx', 0o600)
-    this.#begun = clock.wall()
+    this.#begun = clock.now()
     const made = { name, number, octets: 0, changed: this.#begun }
     files.push(made)
     return made
@@ -191,14 +200,14 @@ export class FlowFiles implements FlowOutput {
     const { clock, keepMs } = this.#options
     const files = this.#files ?? []
     for (let [oldest] = files; oldest !== undefined; [oldest] = files) {
-      if (clock.wall() - oldest.changed <= keepMs) return
+      if (clock.now() - oldest.changed <= keepMs) return
       if (files.length === 1) await this.#leaveFile()
       await this.#remove(files, oldest)
       this.counters.removedByAge++
     }
   }
 
-  async #remove(files: FlowFile[], file: FlowFile): Promise<void> {
+  async #remove(files: AgingFile[], file: AgingFile): Promise<void> {
     await unlink(join(this.#options.folder, file.name)).catch((error: unknown) => {
       if (systemCodeOf(error) !== 'ENOENT') throw error
     })

@@ -15,8 +15,8 @@ export interface FlowFile {
   /** The greater the younger. */
   readonly number: number
   octets: number
-  /** When it was last written to, wall-clock milliseconds. */
-  changed: number
+  /** When it was last written to before it was looked at, wall-clock milliseconds. */
+  readonly written: number
 }
 
 export function flowFileName(number: number): string {
@@ -31,7 +31,7 @@ export async function listFlowFiles(folder: string): Promise<FlowFile[]> {
     if (number === 0) continue
     const found = await stat(join(folder, name)).catch(() => undefined)
     if (found !== undefined)
-      files.push({ name, number, octets: found.size, changed: found.mtimeMs })
+      files.push({ name, number, octets: found.size, written: found.mtimeMs })
   }
   return files
 }

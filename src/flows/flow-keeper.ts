@@ -106,23 +106,23 @@ export class FlowKeeper {
 
   /** One slice; whether there is more. */
   #look(): boolean {
-    const { ring } = this.#options
+    const { ring, clock } = this.#options
     if (this.#seen < ring.oldest) {
       this.overrun += ring.oldest - this.#seen
       this.#seen = ring.oldest
     }
+    const now = clock.now()
     const until = Math.min(ring.count, this.#seen + LOOK_SLICE)
-    while (this.#seen < until) this.tally.add(this.#seen++)
+    while (this.#seen < until) this.tally.add(this.#seen++, now)
     return this.#seen < ring.count
   }
 
   /** One slice; whether something that is due was left. */
   #drain(all: boolean): boolean {
     const { clock, outputs } = this.#options
-    const now = clock.wall()
     const room = Math.max(0, ...outputs.map((output) => output.room))
     if (room < LINE_MAX) return true
-    let text = this.#lostLine(now)
+    let text = this.#lostLine(clock.wall())
     let lines = text === '' ? 0 : 1
     let left = false
     const take = (counted: Counted): boolean => {
@@ -132,7 +132,7 @@ export class FlowKeeper {
       lines++
       return true
     }
-    this.tally.drain(now, take, all)
+    this.tally.drain(clock.now(), take, all)
     if (lines > 0) this.#hand(text, lines)
     return left
   }

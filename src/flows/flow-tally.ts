@@ -2,6 +2,8 @@
 // two, four and so on up to an hour, with how often and when first and last; what was silent for ten minutes is forgotten, so that
 // it is new when it comes again. So each thing that happened is told once soon, and none is told a thousand times.
 //
+// What is shown are wall-clock times, what is waited for are times of the clock that nobody sets.
+//
 // Bounded: an endpoint may have as many rows as are free, so that one that asks random names leaves room for all others. What
 // finds no row is counted in `lost`. Adding a known flow allocates nothing; a new one costs its text. Read off the packet path.
 
@@ -52,6 +54,8 @@ export class FlowTally {
   readonly #counts: Float64Array
   readonly #firsts: Float64Array
   readonly #lasts: Float64Array
+  /** When a row was added to last, by the clock that `drain` goes by; so are `#dues`. */
+  readonly #heard: Float64Array
   readonly #dues: Float64Array
   readonly #waits: Float64Array
   /** Undefined: a row that is not in use. */
@@ -75,6 +79,7 @@ export class FlowTally {
     this.#counts = new Float64Array(rows + 1)
     this.#firsts = new Float64Array(rows + 1)
     this.#lasts = new Float64Array(rows + 1)
+    this.#heard = new Float64Array(rows + 1)
     this.#dues = new Float64Array(rows + 1)
     this.#waits = new Float64Array(rows + 1)
   }
@@ -84,8 +89,8 @@ export class FlowTally {
     return this.#slots.used
   }
 
-  /** Counts flow `number` of the ring, which still has it. */
-  add(number: number): void {
+  /** Counts flow `number` of the ring, which still has it; `now`: on the clock of `drain`. */
+  add(number: number, now: number): void {
     const ring = this.#ring
     ring.writeKey(number, this.#key)
     this.#nameLength = ring.copyName(number, this.#name)
@@ -100,6 +105,7 @@ export class FlowTally {
     if (this.#counts[row] === 0) this.#firsts[row] = time
     this.#counts[row]!++
     this.#lasts[row] = time
+    this.#heard[row] = now
   }
 
   /**
@@ -113,7 +119,7 @@ export class FlowTally {
       if (text === undefined) continue
       const count = this.#counts[row]!
       if (count === 0) {
-        if (now - this.#lasts[row]! >= SILENT_MS) this.#forget(row)
+        if (now - this.#heard[row]! >= SILENT_MS) this.#forget(row)
         continue
       }
       if (!all && this.#dues[row]! > now) continue

@@ -57,7 +57,7 @@ test('tellExpiredUse records who connected to which address of which name, and h
   )
   const kept: [text: string, count: number][] = []
   const tally = new FlowTally({ ring: state.flows, describe: (number) => keptText(state, number) })
-  for (let number = 0; number < state.flows.count; number++) tally.add(number)
+  for (let number = 0; number < state.flows.count; number++) tally.add(number, 0)
   tally.drain(Infinity, ({ text, count }) => kept.push([text, count]) > 0, true)
   assert.deepEqual(
     kept.map(([text, count]) => [/"peer":"([^"]*)"/.exec(text)?.[1], count]),

@@ -58,14 +58,14 @@ class Lab {
       0,
       reason,
     )
-    this.tally.add(this.ring.count - 1)
+    this.tally.add(this.ring.count - 1, time)
   }
 
   packet(time: number, peer: string, port: number, names: readonly string[] = []): void {
     const { octets } = prefixOf(peer)
     const base = { kind: 'audit', endpoint: 1, family: 4, peer: octets, protocol: 6 } as const
     this.ring.addPacket(time, { ...base, port, identity: 9, rule: 0, names, reason: 'policy' })
-    this.tally.add(this.ring.count - 1)
+    this.tally.add(this.ring.count - 1, time)
   }
 
   drain(now: number, all = false): readonly Counted[] {
