@@ -67,15 +67,16 @@ export class DaemonFolder {
     return await run(command, args, { cwd: this.path, limitMs: 30_000 })
   }
 
-  /** The daemon, once it serves. */
-  async serve(): Promise<RunningDaemon> {
-    const daemon = this.spawn()
+  /** The daemon, once it serves; `env`: more environment. */
+  async serve(env: Readonly<Record<string, string>> = {}): Promise<RunningDaemon> {
+    const daemon = this.spawn(env)
     await daemon.process.untilOutput(/namegate serves/, 60_000)
     return daemon
   }
 
-  spawn(): RunningDaemon {
-    const child = new LabProcess(PROGRAM, ['run', '--config', 'namegate.yaml'], { cwd: this.path })
+  spawn(env: Readonly<Record<string, string>> = {}): RunningDaemon {
+    const args = ['run', '--config', 'namegate.yaml']
+    const child = new LabProcess(PROGRAM, args, { cwd: this.path, env })
     return new RunningDaemon(child, this.in('admin.sock'))
   }
 
