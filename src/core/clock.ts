@@ -21,11 +21,12 @@ export interface Clock {
 
 /** The kernel's clock since boot, which no one sets: the same for every process until the machine goes down. */
 export interface BootClock {
+  /** To the millisecond. */
   seconds(): number
 }
 
 export const systemBootClock: BootClock = {
-  seconds: () => Number(process.hrtime.bigint() / 1_000_000_000n),
+  seconds: () => Number(process.hrtime.bigint() / 1_000_000n) / 1000,
 }
 
 /** Most timers and sockets keep no process alive: this does, until it is cancelled. */

@@ -12,7 +12,7 @@ import type { DaemonOptions } from './daemon.ts'
 import type { FolderLock } from './folder-lock.ts'
 import type { Locks } from './locks.ts'
 import type { StateFault } from '../state/faults.ts'
-import { openState, type OpenedState } from '../state/open-state.ts'
+import { openState, readBootId, type OpenedState } from '../state/open-state.ts'
 import { ResourceShards } from '../state/resource-shards.ts'
 import { SettingsKeeper } from '../state/settings-keeper.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -76,7 +76,11 @@ export class KeptThings {
       kept: this.#kept,
       auditSettings: this.#settings.saved,
       saveAudit: (audit) => this.#settings.save(audit),
-      resourceKeeper: this.#resources,
+      resourceKeeper: {
+        boot: { ...systemBootClock, id: Buffer.from(readBootId()).toString('hex') },
+        read: () => this.#resources.read(),
+        keep: async (name, line) => await this.#resources.keep(name, line),
+      },
     }
   }
 

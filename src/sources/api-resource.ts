@@ -1,7 +1,9 @@
 // One resource of the admin API, as it is in force, as it is kept, and as it was kept. What is kept is the body that
-// would make it again, with the wall-clock time of its end; it is read by the same reader as a body is, so that a file
-// that somebody changed can say no more than the API could.
+// would make it again, with its end: in seconds since boot, which no one sets and which counts until the machine goes down,
+// and on the wall clock, which counts after that. It is read by the same reader as a body is, so that a file that somebody
+// changed can say no more than the API could.
 
+import type { BootClock } from '../core/clock.ts'
 import { formatPrefix } from '../core/ip.ts'
 import { isMapping } from '../core/source-document.ts'
 import { formatDuration } from '../core/quantity.ts'
@@ -9,6 +11,7 @@ import { SCTP, TCP, UDP } from '../core/protocol.ts'
 import { parseResourceObject, type ResourceRecord } from '../endpoints/resources.ts'
 import { splitLabel } from '../policy/labels.ts'
 
+const SECOND_MS = 1000
 /** Stands for the file of what came by the API. */
 export const API_PLACE = 'admin API'
 
@@ -20,34 +23,46 @@ export interface ApiResource {
   readonly ttl: number | undefined
   /** When it ends on the daemon's clock; Infinity: never. */
   readonly due: number
-  /** The same as wall-clock milliseconds; undefined: never. */
-  readonly expires: number | undefined
 }
 
-export interface Moment {
+export interface Clocks {
   now(): number
   wall(): number
+}
+
+/** One boot of the machine, and its clock. */
+export interface Boot extends BootClock {
+  /** Hexadecimal; zeros: the kernel does not say. */
+  readonly id: string
 }
 
 export function toApiResource(
   record: ResourceRecord,
   ttl: number | undefined,
-  clock: Moment,
+  clock: Clocks,
   left = ttl,
 ): ApiResource {
   const text = JSON.stringify(bodyOf(record))
   if (ttl === undefined || left === undefined) {
-    return { record, text, ttl: undefined, due: Number.POSITIVE_INFINITY, expires: undefined }
+    return { record, text, ttl: undefined, due: Number.POSITIVE_INFINITY }
   }
-  return { record, text, ttl, due: clock.now() + left, expires: clock.wall() + left }
+  return { record, text, ttl, due: clock.now() + left }
+}
+
+/** When it ends, milliseconds of the wall clock as it is now; undefined: never. */
+export function expiryOf({ due }: ApiResource, clock: Clocks): number | undefined {
+  return Number.isFinite(due) ? Math.round(clock.wall() + due - clock.now()) : undefined
 }
 
 /** What is kept of it: one line of JSON. */
-export function formatKept({ record, ttl, expires }: ApiResource): string {
+export function formatKept(resource: ApiResource, clock: Clocks, boot: Boot): string {
+  const { record, ttl, due } = resource
   const body = { name: record.name, ...bodyOf(record) }
-  if (ttl === undefined || expires === undefined) return JSON.stringify(body)
-  const until = new Date(expires).toISOString()
-  return JSON.stringify({ ...body, ttl: formatDuration(ttl), expires: until })
+  const expiry = expiryOf(resource, clock)
+  if (ttl === undefined || expiry === undefined) return JSON.stringify(body)
+  const until = boot.seconds() + (due - clock.now()) / SECOND_MS
+  const expires = new Date(expiry).toISOString()
+  return JSON.stringify({ ...body, ttl: formatDuration(ttl), expires, boot: boot.id, until })
 }
 
 export type KeptResource =
@@ -57,9 +72,9 @@ export type KeptResource =
   | { readonly kind: 'bad'; readonly name?: string; readonly reason: string }
 
 /** Reads what was kept. It lives no longer than its TTL from now, whatever became of the wall clock meanwhile. */
-export function parseKept(kept: unknown, clock: Moment): KeptResource {
+export function parseKept(kept: unknown, clock: Clocks, now: Boot): KeptResource {
   if (!isMapping(kept)) return { kind: 'bad', reason: 'found no resource, expected one' }
-  const { name, expires, ...body } = kept
+  const { name, expires, boot, until, ...body } = kept
   if (typeof name !== 'string') return { kind: 'bad', reason: 'found no name, expected one' }
   const { resource: record, ttl, faults } = parseResourceObject(name, body, API_PLACE)
   if (record === undefined) {
@@ -68,11 +83,13 @@ export function parseKept(kept: unknown, clock: Moment): KeptResource {
   if (ttl === undefined && expires === undefined) {
     return { kind: 'ok', resource: toApiResource(record, undefined, clock) }
   }
-  const until = typeof expires === 'string' ? Date.parse(expires) : Number.NaN
-  if (ttl === undefined || Number.isNaN(until)) {
+  const expiry = typeof expires === 'string' ? Date.parse(expires) : Number.NaN
+  if (ttl === undefined || Number.isNaN(expiry)) {
     return { kind: 'bad', name, reason: `${name}: expected ttl and expires, a time, together` }
   }
-  const left = Math.min(ttl, until - clock.wall())
+  const isThisBoot = boot === now.id && /[^0]/.test(now.id) && typeof until === 'number'
+  const rest = isThisBoot ? (until - now.seconds()) * SECOND_MS : expiry - clock.wall()
+  const left = Math.min(ttl, rest)
   if (left <= 0) return { kind: 'over', name }
   return { kind: 'ok', resource: toApiResource(record, ttl, clock, left) }
 }

@@ -10,14 +10,18 @@ import { parseResourceObject, type ResourceRecord } from '../endpoints/resources
 import type { Log } from '../telemetry/log.ts'
 import {
   API_PLACE,
+  expiryOf,
   formatKept,
   parseKept,
   toApiResource,
   type ApiResource,
+  type Boot,
 } from './api-resource.ts'
 
 /** Where they are kept over restarts. */
 export interface ResourceKeeper {
+  /** By whose clock ends are kept. */
+  readonly boot: Boot
   /** What was kept, as JSON values. */
   read(): readonly unknown[]
   /** Keeps the line of a name, or nothing; resolves when the disk has it. */
@@ -99,15 +103,17 @@ export class ApiResources {
     for (const resource of this.#to.control.resources) {
       const own = this.#byName.get(resource.name)
       const origin = own === undefined ? 'file' : 'api'
-      yield { ...resource, origin, expires: own?.expires }
+      const expires = own === undefined ? undefined : expiryOf(own, this.#to.clock)
+      yield { ...resource, origin, expires }
     }
   }
 
   /** Puts what was kept back; what is no more good is said and left out. Before the files' own are in force. */
   restore(): void {
     const { keeper, clock } = this.#to
-    for (const kept of keeper?.read() ?? []) {
-      const read = parseKept(kept, clock)
+    if (keeper === undefined) return
+    for (const kept of keeper.read()) {
+      const read = parseKept(kept, clock, keeper.boot)
       if (read.kind === 'over') this.#forget(read.name)
       else if (read.kind === 'bad') this.#leaveOut(read.name ?? read.reason, read.reason)
       else {
@@ -145,7 +151,7 @@ export class ApiResources {
     this.#arm(resource.due)
     const ports = changed && (hasPorts(record) || hasPorts(before?.record))
     if (changed) onChanged({ ports, freed: false })
-    return { kind: 'ok', changed, expires: resource.expires, kept }
+    return { kind: 'ok', changed, expires: expiryOf(resource, clock), kept }
   }
 
   /** Takes a resource away. */
@@ -212,7 +218,9 @@ export class ApiResources {
   async #keep(name: string): Promise<void> {
     this.#leftOut.delete(name)
     const resource = this.#byName.get(name)
-    await this.#to.keeper?.keep(name, resource === undefined ? undefined : formatKept(resource))
+    const { keeper, clock } = this.#to
+    const line = keeper && resource && formatKept(resource, clock, keeper.boot)
+    await keeper?.keep(name, line)
   }
 
   /** Keeps no longer what nobody waits for. */

@@ -7,8 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { configFromObject } from '../../src/config/load.ts'
 import type { ResourceOutcome } from '../../src/control/resource-outcome.ts'
-import { systemClock } from '../../src/core/clock.ts'
+import { systemBootClock, systemClock } from '../../src/core/clock.ts'
 import { Daemon } from '../../src/daemon/daemon.ts'
+import type { ResourceKeeper } from '../../src/sources/api-resources.ts'
 import { ResourceShards } from '../../src/state/resource-shards.ts'
 import { SILENT } from '../../src/telemetry/silent.ts'
 import { runBench, type Figure } from './support/bench.ts'
@@ -53,12 +54,17 @@ class Subject {
       resources: { files: [this.#file] },
       upstreams: { servers: ['127.0.0.1:9'] },
     })
-    const resourceKeeper = new ResourceShards({
+    const kept = new ResourceShards({
       folder: join(folder, 'kept'),
       clock: systemClock,
       onDamage: fail,
       onFault: fail,
     })
+    const resourceKeeper: ResourceKeeper = {
+      boot: { ...systemBootClock, id: '1' },
+      read: () => kept.read(),
+      keep: async (name, line) => await kept.keep(name, line),
+    }
     const datapath = mkMemory()
     this.daemon = new Daemon({ config, log: SILENT, datapath, clock: this.clock, resourceKeeper })
   }
