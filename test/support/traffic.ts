@@ -111,6 +111,15 @@ export class Probe {
     )
   }
 
+  /** Until an attempt that began at or after `since` has ended, whichever way; gives it. */
+  async untilTried(port: number, since: number, limitMs = 15_000): Promise<Attempt> {
+    return await this.#process.until(
+      () => this.attempts(port).find(({ began }) => began >= since),
+      `expected an attempt at port ${port}`,
+      limitMs,
+    )
+  }
+
   /** No new attempts; returns when those under way have ended. */
   async stop(): Promise<void> {
     await this.#process.stop()

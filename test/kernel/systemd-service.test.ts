@@ -1,0 +1,162 @@
+// The units of deploy/systemd under a systemd that is process 1 of a machine of its own: when the service counts as started,
+// what becomes of queries while it is started again, and what the watchdog, a fault and a stop leave in force.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { canUseNamegate } from '../support/lab-namegate.ts'
+import { SteadyLoad } from '../support/steady-load.ts'
+import { canUseMachine, type SystemdMachine } from '../support/systemd-machine.ts'
+import {
+  ALLOWED_PORT,
+  CONFIG,
+  DENIED_PORT,
+  POLICY_FILE,
+  policyFor,
+  SERVER,
+  SystemdSite,
+} from '../support/systemd-site.ts'
+import { Probe, startEcho, unixNow } from '../support/traffic.ts'
+
+const RESTARTS = 2
+const skip = canUseNamegate() ?? (await canUseMachine()) ?? false
+
+describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, () => {
+  let site: SystemdSite
+  let machine: SystemdMachine
+  let load: SteadyLoad
+  let probe: Probe
+  before(async () => {
+    load = new SteadyLoad()
+    site = new SystemdSite({ mode: 'tproxy' })
+    machine = site.machine
+    await site.start()
+    await startEcho(site.internet, ALLOWED_PORT, DENIED_PORT)
+  })
+  after(async () => {
+    await site.close()
+    load.close()
+  })
+
+  async function ask(name: string): Promise<string> {
+    const { stdout } = await site.pod.run('dig', ['+short', '+tries=3', `@${SERVER}`, name])
+    return stdout.trim()
+  }
+
+  /** Until a name has an address, for as long as policy takes to be in force. */
+  async function untilTold(name: string): Promise<void> {
+    const end = performance.now() + 30_000
+    while ((await ask(name)) === '') assert.ok(performance.now() < end, `${name} stays refused`)
+  }
+
+  async function mainPid(): Promise<number> {
+    return Number(await machine.property('namegate', 'MainPID'))
+  }
+
+  /** From now on, a connection that policy allows passes; of others none ever did. */
+  async function isEnforced(): Promise<void> {
+    const now = unixNow()
+    await probe.untilConnected(ALLOWED_PORT, now, 30_000)
+    await probe.untilTried(DENIED_PORT, now, 30_000)
+    const passed = probe.attempts(DENIED_PORT).filter(({ connected }) => connected)
+    assert.deepEqual(passed, [])
+  }
+
+  it('namegate.service is started when a server has answered, and says before what it waits for', async () => {
+    await machine.get('systemctl', 'enable', '--now', 'namegate.socket')
+    await machine.get('systemctl', 'start', '--no-block', 'namegate')
+    await machine.untilProperty('namegate', 'StatusText', /^starting: .*no upstream has answered/)
+    assert.equal(await machine.property('namegate', 'ActiveState'), 'activating')
+    await load.serve(site.internet, SERVER)
+    await machine.untilProperty('namegate', 'ActiveState', /^active$/)
+    const status = await machine.untilProperty('namegate', 'StatusText', /^serves/)
+    probe = await Probe.begin(site.pod, 50, await ask('www.test'), ALLOWED_PORT, DENIED_PORT)
+    await isEnforced()
+    assert.equal(status, 'serves 0.0.0.0:10053 (tproxy), [::]:10053 (tproxy)')
+  })
+
+  it('systemctl restart behind namegate.socket loses no query', async (t) => {
+    load.begin({
+      host: site.pod,
+      server: SERVER,
+      udpRate: 400,
+      tcpRate: 5,
+      keepsConnections: false,
+    })
+    for (let i = 0; i < RESTARTS; i++) {
+      const before = await mainPid()
+      await machine.get('systemctl', 'restart', 'namegate')
+      assert.notEqual(await mainPid(), before)
+    }
+    const [udp, tcp] = await load.stop()
+    t.diagnostic(
+      `${RESTARTS} restarts: UDP ${udp.answered} of ${udp.sent} answered, TCP ${tcp.answered} of ${tcp.sent}`,
+    )
+    assert.deepEqual([udp.answered, udp.refused], [udp.sent, 0])
+    assert.deepEqual([tcp.answered, tcp.refused, tcp.closed], [tcp.sent, 0, 0])
+    await isEnforced()
+  })
+
+  it('systemctl reload reads policies again', async () => {
+    const before = await mainPid()
+    for (const suffix of ['other', 'test']) {
+      await machine.write(POLICY_FILE, policyFor(suffix))
+      await machine.get('systemctl', 'reload', 'namegate')
+      await untilTold(`www.${suffix}`)
+    }
+    assert.match(await machine.journal('namegate'), /"signal":"SIGHUP"/)
+    assert.deepEqual(
+      [await mainPid(), await machine.property('namegate', 'Result')],
+      [before, 'success'],
+    )
+  })
+
+  it('the watchdog starts a daemon that hangs anew, and enforcement goes on meanwhile', async () => {
+    // Shorter than the shipped one, to wait less.
+    const dropIn = '/run/systemd/system/namegate.service.d/watchdog.conf'
+    await machine.write(dropIn, '[Service]\nWatchdogSec=4s\n')
+    await machine.get('systemctl', 'daemon-reload')
+    await machine.get('systemctl', 'restart', 'namegate')
+    const hung = await mainPid()
+    await machine.get('kill', '-STOP', String(hung))
+    await isEnforced()
+    await machine.untilProperty('namegate', 'MainPID', new RegExp(`^(?!(0|${hung})$)`))
+    await machine.untilProperty('namegate', 'ActiveState', /^active$/)
+    assert.match(await machine.journal('namegate'), /Watchdog timeout/)
+    await machine.get('rm', dropIn)
+    await machine.get('systemctl', 'daemon-reload')
+    assert.notEqual(await ask('late.test'), '')
+    await isEnforced()
+  })
+
+  it('systemctl stop of both leaves enforcement, and names are not asked past it', async () => {
+    await machine.get('systemctl', 'stop', 'namegate.socket', 'namegate.service')
+    assert.equal(await machine.property('namegate', 'Result'), 'success')
+    await isEnforced()
+    const { stdout } = await site.pod.run('dig', ['+tries=1', '+time=1', `@${SERVER}`, 'www.test'])
+    assert.doesNotMatch(stdout, /ANSWER: [1-9]/)
+  })
+
+  it('systemctl start of the service alone has the sockets with systemd', async () => {
+    await machine.get('systemctl', 'start', 'namegate.service')
+    assert.equal(await machine.property('namegate.socket', 'ActiveState'), 'active')
+    assert.notEqual(await ask('www.test'), '')
+  })
+
+  it('namegate.service fails at once on a faulty configuration, says where the fault is, and is not started again', async () => {
+    const good = await machine.get('cat', CONFIG)
+    await machine.get('systemctl', 'stop', 'namegate.socket', 'namegate.service')
+    await machine.write(CONFIG, `${good}\ndatapth: {}\n`)
+    const { code } = await machine.run('systemctl', ['start', 'namegate'])
+    assert.equal(code, 1)
+    await machine.untilProperty('namegate', 'ActiveState', /^failed$/, 20_000)
+    assert.equal(await machine.property('namegate', 'Result'), 'exit-code')
+    assert.equal(await machine.property('namegate', 'ExecMainStatus'), '2')
+    assert.equal(await machine.property('namegate', 'NRestarts'), '0')
+    assert.match(await machine.journal('namegate'), /namegate\.yaml:\d+:1: unknown key datapth/)
+    await isEnforced()
+    await machine.write(CONFIG, good)
+    await machine.get('systemctl', 'restart', 'namegate')
+    assert.equal(await machine.property('namegate.socket', 'ActiveState'), 'active')
+    assert.notEqual(await ask('www.test'), '')
+  })
+})

@@ -1,0 +1,55 @@
+#!/bin/sh
+# systemd-init.sh FOLDER REPOSITORY: the first process of a machine for tests (systemd-machine.ts), in namespaces of its own
+# already. Puts the machine's root together from this one's, writes what it writes into FOLDER, and becomes systemd. At the
+# first boot FOLDER/site is copied over the root. What no namespace has for itself (most of /proc/sys, /sys) is there
+# to be read only, as in a container.
+set -eu
+folder=$1 repository=$2 root=$1/root
+mkdir -p "$folder/upper" "$folder/work" "$root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/upper,workdir=$folder/work" "$root"
+
+# Of what this one's systemd starts and makes, only the journal.
+if [ ! -e "$folder/installed" ]; then
+  units=$root/etc/systemd/system generators=$root/etc/systemd/system-generators
+  rm -rf "$units"
+  mkdir -p "$units" "$generators"
+  for each in /lib/systemd/system-generators/*; do ln -sf /dev/null "$generators/${each##*/}"; done
+  for each in /lib/systemd/system/*.target.wants/*; do
+    case $each in
+      *journald.s*) ;;
+      *) ln -sf /dev/null "$units/${each##*/}" ;;
+    esac
+  done
+  cp -R "$folder/site/." "$root"
+  : >"$folder/installed"
+fi
+
+mount -t proc proc "$root/proc"
+mount --bind "$root/proc/sys" "$root/proc/sys"
+mount --bind "$root/proc/sys/net" "$root/proc/sys/net"
+mount -o remount,bind,ro "$root/proc/sys"
+mount -t sysfs -o ro sysfs "$root/sys"
+mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+mount -t bpf -o mode=700 bpf "$root/sys/fs/bpf"
+
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+mkdir "$root/dev/shm" "$root/dev/pts"
+for device in null zero full random urandom tty; do
+  : >"$root/dev/$device"
+  mount --bind "/dev/$device" "$root/dev/$device"
+done
+mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx"
+
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+mkdir -p "$root/run/netns" "$root/opt/namegate"
+mount --rbind /run/netns "$root/run/netns"
+mount --bind "$repository" "$root/opt/namegate"
+mount -o remount,bind,ro "$root/opt/namegate"
+
+cd "$root"
+mkdir -p .before
+pivot_root . .before
+umount -l /.before
+exec env -i container=namegate-test PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin \
+  /lib/systemd/systemd --unit=multi-user.target --show-status=no
