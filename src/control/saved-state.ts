@@ -23,8 +23,7 @@ export interface SavedPairs {
 export interface SavedState {
   /** Whether it was written since the machine came up. */
   readonly isThisBoot: boolean
-  /** Which rules made its labels (`LABEL_RULES`). */
-  readonly labelRules: number
+  /** With labels as the rules of now make them. */
   readonly numbers: readonly SavedNumber[]
   /** Texts by key. */
   readonly endpoints: ReadonlyMap<string, string>

@@ -31,7 +31,9 @@ export class Numbers {
     for (const id of carried) highest = Math.max(highest, id)
     for (const number of withheld) {
       this.#withheld.set(number.id, number)
-      this.#withheldOf.set(labelsKey(number.labels), number.id)
+      // Rules that write two sets alike (label-rules.ts): one number goes on, the other is given to nobody.
+      const key = labelsKey(number.labels)
+      if (!this.#withheldOf.has(key)) this.#withheldOf.set(key, number.id)
       highest = Math.max(highest, number.id)
     }
     this.#next = highest >= LAST_LOCAL ? FIRST_LOCAL : highest + 1

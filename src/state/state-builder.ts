@@ -4,6 +4,7 @@
 
 import type { SavedPairs, SavedState } from '../control/saved-state.ts'
 import type { SavedDocument, SavedNumber } from '../control/state-sink.ts'
+import { LABEL_RULES, labelsOfNow } from '../identity/label-rules.ts'
 import { readRecords, type ScannedFile } from './file-reader.ts'
 import { PairColumns } from './pair-columns.ts'
 import type { PairPlace, RecordFault, RecordVisitor } from './record-visitor.ts'
@@ -32,7 +33,8 @@ export class StateBuilder implements RecordVisitor {
     'source-file': new Map(),
   }
   #shift = 0
-  #labelRules = Infinity
+  /** By which the labels of the file at hand were made. */
+  #labelRules = LABEL_RULES
   #age = Infinity
   #isThisBoot = false
 
@@ -48,7 +50,7 @@ export class StateBuilder implements RecordVisitor {
     this.#columns.beginFile(octets, this.#pairsMax * READ_PER_GIVEN)
     if (isNewRun) this.#columns.beginRun()
     this.imageNeeds = undefined
-    this.#labelRules = Math.min(this.#labelRules, header.labelRules)
+    this.#labelRules = header.labelRules
     this.#age = elapsedSeconds(last, isThisBoot, this.#now)
     this.#isThisBoot = isThisBoot
     return readRecords(file, this, (stamp) => {
@@ -74,7 +76,7 @@ export class StateBuilder implements RecordVisitor {
 
   number(id: number, labels: readonly string[]): void {
     this.counts.number++
-    this.#numbers.set(id, labels)
+    this.#numbers.set(id, labelsOfNow(labels, this.#labelRules))
   }
 
   document({ kind, key, text }: SavedDocument): void {
@@ -92,7 +94,6 @@ export class StateBuilder implements RecordVisitor {
     for (const [id, labels] of this.#numbers) numbers.push({ id, labels })
     return {
       isThisBoot: this.#isThisBoot,
-      labelRules: this.#labelRules,
       numbers,
       endpoints: this.#documents.endpoint,
       sourceFiles: this.#documents['source-file'],

@@ -22,6 +22,29 @@ test('Numbers.take gives a set the number that the daemon before gave it, whatev
   assert.equal(numbers.labelsOf(id), undefined, 'claimed')
 })
 
+test('Numbers.take gives one of two numbers whose labels became the same, and the other to nobody', () => {
+  const [first, second] = [identity(FIRST_LOCAL), identity(FIRST_LOCAL + 1)]
+  const labels = ['fqdn:a']
+  const numbers = new Numbers({
+    carried: new Set(),
+    withheld: [
+      { id: first, labels },
+      { id: second, labels },
+    ],
+  })
+  const given = new Set<number>()
+  const take = (): number => {
+    const id = numbers.take(
+      () => labels,
+      (known) => given.has(known),
+    )
+    given.add(id)
+    return id
+  }
+  assert.deepEqual([take(), take()], [first, FIRST_LOCAL + 2])
+  assert.deepEqual(numbers.labelsOf(second), labels, 'entries that carry it are still known by them')
+})
+
 test('Numbers.take gives a withheld number to no other set, until it is forgotten', () => {
   const withheld = [{ id: identity(FIRST_LOCAL), labels: ['fqdn:a'] }]
   const numbers = new Numbers({ carried: new Set([identity(LAST_LOCAL)]), withheld })

@@ -1,5 +1,5 @@
-// From one version to the next and back, while flows go on: files of the state folder have another format and the eBPF maps
-// another layout. Allowed flows lose no packet, denied ones never pass, and what the version before learned the next one knows.
+// From one version to the next and back, while flows go on: files of the state folder have another format, labels are written
+// otherwise and the eBPF maps have another layout. Allowed flows lose no packet, denied ones never pass, and what the version before learned the next one knows.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -23,6 +23,12 @@ spec:
     - toFQDNs: [{ matchPattern: '*.shop.test' }, { matchName: two.shop.test }]
       toPorts: [{ ports: [{ port: '7001', protocol: UDP }] }]
 `
+
+interface Entry {
+  readonly prefix: string
+  readonly identity: number
+  readonly labels: readonly string[]
+}
 
 describe('namegate of the next version', { skip: canUseNamegate() ?? false }, () => {
   let lab: PodLab
@@ -50,12 +56,9 @@ describe('namegate of the next version', { skip: canUseNamegate() ?? false }, ()
     assert.equal(stdout.trim(), NAMES[name][0])
   }
 
-  async function numberOf(prefix: string): Promise<number | undefined> {
-    const entries = (await namegate.json('get', 'ipcache')) as {
-      readonly prefix: string
-      readonly identity: number
-    }[]
-    return entries.find((entry) => entry.prefix === prefix)?.identity
+  async function entryOf(prefix: string): Promise<Entry | undefined> {
+    const entries = (await namegate.json('get', 'ipcache')) as readonly Entry[]
+    return entries.find((entry) => entry.prefix === prefix)
   }
 
   /** Flows to addresses that are known, and a denied one, while `change` runs. */
@@ -76,14 +79,17 @@ describe('namegate of the next version', { skip: canUseNamegate() ?? false }, ()
 
   it('goes on with all that the one before knew, and that one again with all that it knew, without a packet lost', async (t) => {
     await ask('one.shop.test')
-    const before = await numberOf(`${ONE}/32`)
+    const before = await entryOf(`${ONE}/32`)
+    assert.ok(before !== undefined)
     const up = await streams([ONE], async () => {
       await namegate.stop()
       await namegate.start({ command: next.command })
     })
     t.diagnostic(`up: ${up.lost} of ${up.sent} lost, ${up.passed} of ${up.forbidden} denied passed`)
     assert.deepEqual([up.lost, up.passed], [0, 0])
-    assert.equal(await numberOf(`${ONE}/32`), before)
+    const after = await entryOf(`${ONE}/32`)
+    assert.equal(after?.identity, before.identity)
+    assert.notDeepEqual(after.labels, before.labels, 'the next version writes them otherwise')
     assert.ok(existsSync(join(namegate.pinPath, `v${LAYOUT_VERSION + 1}`, 'ng_ipcache')))
     await ask('two.shop.test')
     const down = await streams([ONE, TWO], async () => {
@@ -94,7 +100,7 @@ describe('namegate of the next version', { skip: canUseNamegate() ?? false }, ()
       `down: ${down.lost} of ${down.sent} lost, ${down.passed} of ${down.forbidden} denied passed`,
     )
     assert.deepEqual([down.lost, down.passed], [0, 0])
-    assert.equal(await numberOf(`${ONE}/32`), before)
+    assert.deepEqual(await entryOf(`${ONE}/32`), before)
     assert.match(namegate.daemon.stderr, /newer version of namegate/)
     assert.equal((await namegate.run('datapath', 'verify')).code, 0)
   })

@@ -126,7 +126,6 @@ export class MemoryState extends Records implements StateSink {
     }
     return {
       isThisBoot: true,
-      labelRules: 1,
       numbers: [...book.numbers].map(([id, labels]) => ({ id, labels })),
       endpoints: texts('endpoint'),
       sourceFiles: texts('source-file'),

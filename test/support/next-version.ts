@@ -1,5 +1,5 @@
-// A version that there is not: this one, with the next format of state files and the next layout of the eBPF maps, of
-// which it reads the ones of today. For tests of an upgrade and the way back.
+// A version that there is not: this one, with the next format of state files, the next rules for labels and the next layout
+// of the eBPF maps, and it knows the ones of today. For tests of an upgrade and the way back.
 
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,6 +17,12 @@ const CHANGES: readonly (readonly [file: string, found: RegExp, text: string])[]
     ` = { ${LAYOUT_VERSION}: ${JSON.stringify(MAPS)} }`,
   ],
   ['state/file-header.ts', /FORMAT_VERSION = \d+/, `FORMAT_VERSION = ${FORMAT_VERSION + 1}`],
+  ['ipcache/derive.ts', /'reserved:world-ipv4'(?=\])/, "'reserved:world-inet'"],
+  [
+    'identity/label-rules.ts',
+    /(?<=STEPS: .*) = \[\]/,
+    " = [(labels) => labels.map((label) => label.replace(/world-ipv4$/, 'world-inet'))]",
+  ],
   ['state/readers.ts', /(?<=READERS: .*) = \{/, ` = { ${FORMAT_VERSION + 1}: readRecordsV1,`],
 ]
 
