@@ -1,5 +1,6 @@
 // A client that never closes its socket, as a process of its own: it asks one server the same question from one
-// UDP port again and again, and prints a line for each answer, `ADDRESS RCODE DATA`.
+// UDP port again and again, and prints a line for each answer, `ADDRESS RCODE DATA`. A `%` in the name: another number
+// with each question.
 //   node --import tsx kept-asker.ts SERVER NAME EVERY-MS
 
 import { createSocket } from 'node:dgram'
@@ -23,7 +24,8 @@ socket.on('error', () => undefined)
 socket.bind(40_053)
 setInterval(() => {
   id = (id + 1) & 0xffff
-  const query = encode({ type: 'query', id, flags: 0x0100, questions: [{ type: 'A', name }] })
+  const questions = [{ type: 'A', name: name.replace('%', String(id)) }] as const
+  const query = encode({ type: 'query', id, flags: 0x0100, questions: [...questions] })
   socket.send(query, 53, server)
 }, Number(every))
 console.log('ready')

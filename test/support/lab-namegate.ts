@@ -150,8 +150,7 @@ export class Namegate {
     const { writer, attached = this.#lab.pods.map((pod) => pod.interface) } = options
     const { command = COMMAND } = options
     if (writer === undefined) {
-      const args = ['run', '--config', this.configFile]
-      this.#daemon = this.#lab.node.start(command, args, { env: { NO_COLOR: '1' } })
+      this.launch(command)
       await this.#untilReady()
     } else {
       const how = [writer.isHeld ? 'held' : 'unheld', writer.stalledMs.join(',')]
@@ -160,11 +159,17 @@ export class Namegate {
       await this.#daemon.untilOutput(/^ready$/m)
     }
     for (const name of attached) {
-      await this.#daemon.until(
+      await this.daemon.until(
         () => (this.isAttached(name) ? true : undefined),
         `expected the programs on ${name}`,
       )
     }
+  }
+
+  /** Starts the daemon and waits for nothing. */
+  launch(command: string): void {
+    const args = ['run', '--config', this.configFile]
+    this.#daemon = this.#lab.node.start(command, args, { env: { NO_COLOR: '1' } })
   }
 
   async #untilReady(): Promise<void> {
