@@ -8,6 +8,7 @@ import { release } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { nftablesMaker } from '../contract/nftables-bench.ts'
+import { BOOT_PORT as PORT, Counter, receivedIn, startSender } from '../support/boot-traffic.ts'
 import { canUseLab } from '../support/lab.ts'
 import { podLab, type Pod, type PodLab } from '../support/lab-pod.ts'
 import { canUseNamegate, Namegate, type NamegateOptions } from '../support/lab-namegate.ts'
@@ -17,7 +18,6 @@ import { Probe, startEcho } from '../support/traffic.ts'
 const [major = 0, minor = 0] = release().split('.').map(Number)
 const isOld = major < 6 || (major === 6 && minor < 4)
 
-const PORT = 7000
 const SHOP = { name: 'www.shop.test', address4: '198.18.40.1', address6: '2001:db8:80::1' }
 const DENIED = { address4: '198.18.66.6', address6: '2001:db8:80::66' }
 const OPTIONS: NamegateOptions = {
@@ -36,50 +36,7 @@ spec:
   ],
 }
 
-/** Sends to every address, whatever the network says. */
-const SENDER = `
-const dgram = require('dgram')
-for (const target of ${JSON.stringify([SHOP, DENIED].flatMap(Object.values))}) {
-  if (!/^[0-9a-f:.]+$/.test(target)) continue
-  const socket = dgram.createSocket(target.includes(':') ? 'udp6' : 'udp4')
-  socket.on('error', () => undefined)
-  socket.bind(0, () => setInterval(() => socket.send('x', ${PORT}, target, () => undefined), 5))
-}
-console.log('ready')`
-
-/** Counts what reaches the peer, by address. */
-class Counter {
-  readonly #lab: PodLab
-
-  constructor(lab: PodLab) {
-    this.#lab = lab
-  }
-
-  async begin(): Promise<void> {
-    const rules = [SHOP, DENIED].flatMap(({ address4, address6 }) => [
-      `ip daddr ${address4} counter`,
-      `ip6 daddr ${address6} counter`,
-    ])
-    const chain = `type filter hook prerouting priority -400; ${rules.join('; ')};`
-    const { code, stderr } = await this.#lab.internet.run('nft', [
-      `table inet seen { chain seen { ${chain}\n}\n}`,
-    ])
-    assert.equal(code, 0, stderr)
-  }
-
-  /** Packets by address. */
-  async read(): Promise<Readonly<Record<string, number>>> {
-    const { stdout } = await this.#lab.internet.run('nft', [
-      'list',
-      'chain',
-      'inet',
-      'seen',
-      'seen',
-    ])
-    const lines = [...stdout.matchAll(/daddr (\S+) counter packets (\d+)/g)]
-    return Object.fromEntries(lines.map(([, address = '', count]) => [address, Number(count)]))
-  }
-}
+const ADDRESSES = [SHOP, DENIED].flatMap(({ address4, address6 }) => [address4, address6])
 
 /** The veth of the pod as it comes with the pod itself. */
 function makeVeth(lab: PodLab, pod: Pod): void {
@@ -97,9 +54,7 @@ function makeVeth(lab: PodLab, pod: Pod): void {
 
 /** Packets that came in by an interface of the node. */
 function received({ node }: PodLab, name: string): number {
-  const text = node.ip('-s', '-j', 'link', 'show', name)
-  const [link] = JSON.parse(text) as { stats64: { rx: { packets: number } } }[]
-  return link?.stats64.rx.packets ?? 0
+  return receivedIn(node.ip('-s', '-j', 'link', 'show', name))
 }
 
 async function ask(pod: Pod): Promise<void> {
@@ -130,7 +85,7 @@ async function boot({ kind, hasFiles }: Boot, tell: (text: string) => void): Pro
   const options = { ...OPTIONS, ...(kind === 'ebpf' ? {} : { datapath: '{ kind: nftables }' }) }
   const namegate = new Namegate(lab, options)
   const attached = kind === 'ebpf' ? {} : { attached: [] }
-  const counter = new Counter(lab)
+  const counter = new Counter(lab.internet)
   try {
     const pod = lab.pods[0]!
     const names = { [SHOP.name]: [SHOP.address4, SHOP.address6] }
@@ -150,9 +105,8 @@ async function boot({ kind, hasFiles }: Boot, tell: (text: string) => void): Pro
     assert.equal(closed.code, 0, closed.stderr)
     assert.match(closed.stdout, /^closed: pod1\nnot there yet: pod1\n$/)
     if (!hasFiles) assert.match(closed.stderr, /endpoints\.yaml.*\nclosed what the last daemon/)
-    await counter.begin()
-    const sender = pod.host.start(process.execPath, ['-e', SENDER])
-    await sender.untilOutput(/^ready$/m)
+    await counter.begin(ADDRESSES)
+    const sender = await startSender(pod.host, ADDRESSES)
     makeVeth(lab, pod)
     await sender.until(
       () => (received(lab, pod.interface) > 400 ? true : undefined),

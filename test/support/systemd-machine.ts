@@ -35,6 +35,7 @@ export async function canUseMachine(): Promise<string | undefined> {
   const machine = new SystemdMachine({})
   try {
     await machine.boot()
+    await machine.settled()
     return undefined
   } catch (error) {
     return `systemd cannot be process 1 here: ${String(error)}`
@@ -66,7 +67,7 @@ export class SystemdMachine {
     }
   }
 
-  /** Power on; returns when systemd has started what is enabled, or given up on it. */
+  /** Power on; returns as soon as systemd takes orders. */
   async boot(): Promise<void> {
     mkdirSync(this.#group, { recursive: true })
     const namespaces = 'pid mount uts ipc net cgroup'.split(' ').map((name) => `--${name}`)
@@ -86,7 +87,11 @@ export class SystemdMachine {
     }
     await outer.until(() => (isSystemd(child()) ? true : undefined), 'expected systemd', BOOT_MS)
     this.#first = Number(child())
-    await outer.until(() => this.#socket() || undefined, 'expected its socket', BOOT_MS)
+    await outer.until(() => this.#takesOrders || undefined, 'expected its socket', BOOT_MS)
+  }
+
+  /** Until what is enabled has started, or failed to. */
+  async settled(): Promise<void> {
     await this.run('systemctl', ['is-system-running', '--wait'], BOOT_MS)
   }
 
@@ -150,7 +155,7 @@ export class SystemdMachine {
     return ['--target', String(this.#first), '--all', '--']
   }
 
-  #socket(): boolean {
+  get #takesOrders(): boolean {
     return existsSync(`/proc/${this.#first}/root/run/systemd/private`)
   }
 

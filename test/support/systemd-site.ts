@@ -117,6 +117,7 @@ export class SystemdSite {
   /** Boots for the first time, and brings the network up. */
   async start(): Promise<void> {
     await this.machine.boot()
+    await this.machine.settled()
     await this.machine.get('systemctl', 'enable', '--now', 'site-network')
   }
 
