@@ -2,7 +2,7 @@
 // never blocks. A second start is told who has it.
 
 import { createHash } from 'node:crypto'
-import { accessSync, constants, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { messageOf, UnavailableError } from '../core/errors.ts'
@@ -10,18 +10,23 @@ import { takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
 import type { Posix } from '../native/native.ts'
 import { makeFolder } from './make-folder.ts'
 
+const FOLDER = '/run/namegate'
+
 /** The lock of a pin path; not beside the pins, because bpffs takes no files. */
 export function pinLockFile(pinPath: string): string {
   const name = createHash('sha256').update(pinPath).digest('hex').slice(0, 16)
-  return `/run/namegate/${name}.lock`
+  return join(FOLDER, `${name}.lock`)
 }
 
-/** The lock of this network namespace's nftables rules; of an ordinary user, whose namespaces are his own, in his folder. */
+/**
+ * The lock of this network namespace's nftables rules; of an ordinary user, whose namespaces are his own, in his folder. Of a
+ * service the folder in /run may be all that it can write to, and its /tmp one that nobody else sees.
+ */
 export function tableLockFile(): string {
   const name = `nftables-${statSync('/proc/self/ns/net').ino}.lock`
   try {
-    accessSync('/run', constants.W_OK)
-    return join('/run/namegate', name)
+    accessSync(existsSync(FOLDER) ? FOLDER : dirname(FOLDER), constants.W_OK)
+    return join(FOLDER, name)
   } catch {
     return join(tmpdir(), `namegate-${process.getuid?.() ?? 0}`, name)
   }
