@@ -116,14 +116,14 @@ async function show(read: ParsedArguments, output: CommandOutput): Promise<numbe
   }
   const found = await lookedUp(rules)
   const about = aboutOf(plan)
-  const missing = found === 'unknown' ? [] : await rules.missingRouting(plan)
-  const isInForce = found === 'unknown' ? undefined : found?.about === about && missing.length === 0
+  const amiss = found === 'unknown' ? [] : await amissIn(rules, plan, found)
+  const isInForce = found === 'unknown' ? undefined : found?.about === about && amiss.length === 0
   const script = installScript({ plan, names, about, withBridge: true })
   if (read.texts.has('output')) {
     output.stdout(toJson(rowsOf(plan, isInForce, found === 'unknown' ? undefined : found)))
     return EXIT_OK
   }
-  const state = stateOf(isInForce, found === 'unknown' ? undefined : found, about, missing)
+  const state = stateOf(isInForce, found === 'unknown' ? undefined : found, about, amiss)
   const commands = routingSteps(plan).map(({ add }) => `ip ${add.join(' ')}\n`)
   const notes = plan.notes.map((note) => `# ${note}\n`)
   output.stdout(
@@ -142,17 +142,27 @@ async function lookedUp(rules: Rules): Promise<InForce | undefined | 'unknown'> 
   }
 }
 
+/** What is not as the plan in force needs it. */
+async function amissIn(
+  rules: Rules,
+  plan: InterceptPlan,
+  found: InForce | undefined,
+): Promise<readonly string[]> {
+  const missing = await rules.missingRouting(plan)
+  return [...(found?.damage ?? []), ...missing.map((each) => `${each} missing`)]
+}
+
 function stateOf(
   isInForce: boolean | undefined,
   found: InForce | undefined,
   about: string,
-  missing: readonly string[],
+  amiss: readonly string[],
 ): string {
   if (isInForce === undefined) return 'whether it is in force only root can tell'
   if (isInForce) return 'in force'
   if (found === undefined) return 'not in force'
   if (found.about !== about) return 'another plan is in force'
-  return `not in force: ${missing.join(', ')} missing`
+  return `not in force: ${amiss.join(', ')}`
 }
 
 /** Throws InvalidInputError when there is nothing to intercept. */

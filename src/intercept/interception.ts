@@ -68,6 +68,11 @@ export class Interception {
     return this.#state
   }
 
+  /** Undefined when no listener has a transparent mode. */
+  get isInForce(): boolean | undefined {
+    return this.#state.kind === 'off' ? undefined : this.#state.kind === 'in-force'
+  }
+
   /**
    * When listeners are bound and policy is in force. `endpoints`: names of endpoints' interfaces (hook side
    * ingress), whether there or not. Throws UnavailableError when `on-start` cannot be had.
@@ -181,8 +186,11 @@ export class Interception {
       await this.#up(plan)
       if (!wasOther) this.#tellRepaired([`nft table inet ${TABLE}`])
     } else if (found.about === aboutOf(plan)) {
-      await this.#mendRouting(plan)
+      const isRoutingDue = this.#isRoutingDue
+      if (isRoutingDue) await this.#mendRouting(plan)
       await rules.update(plan, this.#endpoints, found)
+      if (found.damage.length > 0) this.#tellRepaired(found.damage)
+      if (isRoutingDue) await this.#lookForForeignRouting(plan)
       const notes = this.#state.kind === 'in-force' ? this.#state.notes : plan.notes
       this.#state = { kind: 'in-force', notes }
     } else {
@@ -192,13 +200,23 @@ export class Interception {
 
   /** Rules without their routing hand no query to anybody. */
   async #mendRouting(plan: InterceptPlan): Promise<void> {
-    if (!this.#isRoutingDue) return
     const { rules, news } = this.#options
     const missing = await rules.mendRouting(plan)
     if (missing.length > 0) this.#tellRepaired(missing)
     // News is what differs from the last reading. That may be of the damage, and the same damage again would be no news:
     // so it is whole only when nothing was missing in what was read.
     this.#isRoutingDue = missing.length > 0 || news.hasRoutingNews()
+  }
+
+  /** What others have is theirs: told, never removed. Throws UnavailableError, which is tried again until it is gone. */
+  async #lookForForeignRouting(plan: InterceptPlan): Promise<void> {
+    const { rules } = this.#options
+    try {
+      await rules.lookForForeignRouting(plan)
+    } catch (error) {
+      this.#isRoutingDue = true
+      throw error
+    }
   }
 
   #tellRepaired(missing: readonly string[]): void {

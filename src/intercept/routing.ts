@@ -15,7 +15,7 @@ import { fieldOf } from './targets.ts'
 
 /** Right after `local`, before anything that others put in. */
 const FIRST = 53
-const LAST = FIRST + 2
+export const LAST = FIRST + 2
 /** Of rules and routes (rtnetlink(7) `rtm_protocol`), from the range left to administrators. */
 export const PROTOCOL = '78'
 
@@ -172,7 +172,7 @@ export function ruleInTheWay(
     if (rule.mark !== undefined && coversMark) {
       return `ip rule "${rule.text}" takes packets with mark ${hex(mark)}: give intercept.mark a free value`
     }
-    const isEarly = rule.priority > 0 && rule.priority <= LAST && rule.table !== 'local'
+    const isEarly = rule.priority <= LAST && rule.table !== 'local'
     if (isEarly && rule.mark === undefined && rule.iif !== 'lo') {
       return `ip rule "${rule.text}" comes before ours: move it behind ${LAST}`
     }

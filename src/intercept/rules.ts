@@ -13,6 +13,7 @@ import { inTheWay, KernelRouting, routingText } from './kernel-routing.ts'
 import type { InterceptPlan } from './plan.ts'
 import { bridgesChanged, installScript, removeScript, TABLE, updateScript } from './nft-script.ts'
 import { foreignRule, parseChains, parseInForce, type InForce } from './ruleset.ts'
+import { sealScript } from './seals.ts'
 import { findTargets, parseLinks, type Targeted } from './targets.ts'
 import { mustRun, toolError, type RunTool } from './tools.ts'
 
@@ -68,6 +69,7 @@ export class Rules {
       this.#keepFlags(flags, targets)
       await this.#install(plan, targets, withBridge)
       undo.push(async () => await this.#restore(before))
+      await this.#seal()
       notes.push(...this.#forget())
       this.#flags.set(targets.interfaces)
     } catch (error) {
@@ -103,15 +105,24 @@ export class Rules {
     return (await this.#routing.make(plan, [])).map(routingText)
   }
 
-  /** Other interfaces for a plan that is in force as `found`. Writes nothing that is true already. */
+  /** Throws UnavailableError when a rule or route of somebody else's takes queries elsewhere. */
+  async lookForForeignRouting(plan: InterceptPlan): Promise<void> {
+    await this.#routing.lookAround(plan)
+  }
+
+  /**
+   * Other interfaces for a plan that is in force as `found`, and all of it anew where that is damaged. Writes nothing that
+   * is true already.
+   */
   async update(plan: InterceptPlan, endpoints: readonly string[], found: InForce): Promise<void> {
     const targets = await this.#targets(plan, endpoints)
     const flags = this.#flags.read()
     this.#keepFlags(flags, targets)
     const { parts, interfaces } = targets
     const script = updateScript(parts, found.sets)
-    if (bridgesChanged(parts, found.sets)) {
+    if (found.damage.length > 0 || bridgesChanged(parts, found.sets)) {
       await this.#install(plan, targets, await this.#canBridge(plan, targets))
+      await this.#seal()
     } else if (script !== '') await mustRun(this.#run, 'nft', ['-f', '-'], script)
     const isSame =
       flags.length === interfaces.length && interfaces.every((each) => isIn(each, flags))
@@ -124,6 +135,12 @@ export class Rules {
     const isStale = !withBridge && (await this.#list('bridge', [])) !== undefined
     const stale = isStale ? removeScript(['bridge']) : ''
     await mustRun(this.#run, 'nft', ['-f', '-'], `${stale}${script}`)
+  }
+
+  /** What was just put in is how it is to be. */
+  async #seal(): Promise<void> {
+    const found = await this.inForce()
+    if (found !== undefined) await mustRun(this.#run, 'nft', ['-f', '-'], sealScript(found.parts))
   }
 
   /** The datapath lets no DNS pass any more: nothing redirects it. */

@@ -3,6 +3,7 @@
 
 import { ABOUT_CHAIN, COUNTERS, TABLE, type Counter } from './nft-script.ts'
 import { DNS_PORT, type InterceptPlan } from './plan.ts'
+import { damageOf, partsOf, sealsOf, type Parts } from './seals.ts'
 import { fieldOf } from './targets.ts'
 
 /** Ours is the first decision about a flow's target; a chain at or before this comes first. */
@@ -14,6 +15,10 @@ export interface InForce {
   /** Sets of interfaces by family and name, such as `inet interfaces0`; sorted. */
   readonly sets: ReadonlyMap<string, readonly string[]>
   readonly packets: Readonly<Record<Counter, number>>
+  /** What there is that never changes by itself. */
+  readonly parts: Parts
+  /** What of it somebody changed, for people. */
+  readonly damage: readonly string[]
 }
 
 /** From `nft -j list table inet|bridge namegate_intercept`, one after the other. */
@@ -21,7 +26,8 @@ export function parseInForce(...tables: readonly string[]): InForce {
   const packets = { taken: 0, forged: 0, unheard: 0, own: 0, guarded: 0, bridged: 0 }
   const sets = new Map<string, readonly string[]>()
   let about = ''
-  for (const item of tables.flatMap(itemsOf)) {
+  const items = tables.flatMap(itemsOf)
+  for (const item of items) {
     const counter = fieldOf(item, 'counter')
     const name = COUNTERS.find((each) => each === fieldOf(counter, 'name'))
     if (name !== undefined) packets[name] += Number(fieldOf(counter, 'packets') ?? 0)
@@ -34,7 +40,8 @@ export function parseInForce(...tables: readonly string[]): InForce {
     const comment = fieldOf(rule, 'comment')
     if (fieldOf(rule, 'chain') === ABOUT_CHAIN && typeof comment === 'string') about = comment
   }
-  return { about, sets, packets }
+  const parts = partsOf(items)
+  return { about, sets, packets, parts, damage: damageOf(parts, sealsOf(items)) }
 }
 
 export interface ForeignChains {

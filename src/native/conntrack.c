@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
 #include <linux/netlink.h>
@@ -341,21 +342,40 @@ static napi_value rules_watch(napi_env env, napi_callback_info info)
 	return number(env, fd);
 }
 
-/* rulesNews(fd) -> 1 when rules changed since the last call, 0 when not, -errno. What changed is not told: much of
- * it may be lost, and then it is 1 as well. */
+/* Whether something in this table changed; its name is the first attribute of every message but that which ends a
+ * transaction. */
+static int is_of_table(const struct nlmsghdr *m, const char *table)
+{
+	const struct nlattr *name =
+		(const struct nlattr *)((const char *)m + NLMSG_LENGTH(sizeof(struct nfgenmsg)));
+	size_t length = strlen(table) + 1;
+	int left = (int)m->nlmsg_len - (int)NLMSG_LENGTH(sizeof(struct nfgenmsg));
+	if ((m->nlmsg_type & 0xff) == NFT_MSG_NEWGEN || left < (int)(NLA_HDRLEN + length))
+		return 0;
+	return (name->nla_type & NLA_TYPE_MASK) == NFTA_TABLE_NAME && name->nla_len == NLA_HDRLEN + length &&
+	       memcmp((const char *)name + NLA_HDRLEN, table, length) == 0;
+}
+
+/* rulesNews(fd, table) -> 1 when a table of this name changed since the last call, 0 when not, -errno. What changed is not
+ * told: much of it may be lost, and then it is 1 as well. */
 static napi_value rules_news(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
 	int fd = integer(&call, 0);
-	char buffer[ROOM] __attribute__((aligned(NLMSG_ALIGNTO)));
+	char buffer[ROOM] __attribute__((aligned(NLMSG_ALIGNTO))), table[NFT_NAME_MAXLEN];
 	int news = 0;
+	text(&call, 1, table, sizeof(table));
 	if (call.bad)
 		return NULL;
 	for (;;) {
-		ssize_t got = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
-		if (got > 0 || (got < 0 && errno == ENOBUFS))
+		ssize_t got = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT | MSG_TRUNC);
+		if (got > (ssize_t)sizeof(buffer) || (got < 0 && errno == ENOBUFS))
 			news = 1;
-		else if (got < 0 && errno == EAGAIN)
+		else if (got > 0) {
+			int left = (int)got;
+			for (struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left))
+				news |= is_of_table(m, table);
+		} else if (got < 0 && errno == EAGAIN)
 			return number(env, news);
 		else if (got == 0 || errno != EINTR)
 			return number(env, got < 0 ? -errno : -EPIPE);

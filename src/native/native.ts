@@ -33,10 +33,10 @@ export interface Posix {
   /** Ends a watch, once, before its socket is closed. */
   linkUnwatch(watch: object): number
   /**
-   * Rules and the routes of `table` that have this protocol number, both families, as octets that are the same as long as
-   * nobody changes them; how many. `into` is filled as far as it goes.
+   * Routes of `table`, and rules that have this protocol number, match this mark, or come no later than preference `last`,
+   * both families, as octets that are the same as long as nobody changes them; how many. `into` is filled as far as it goes.
    */
-  routingRead(protocol: number, table: number, into: Uint8Array): number
+  routingRead(protocol: number, table: number, mark: number, last: number, into: Uint8Array): number
   /** The id that kernel programs see for a cgroup. */
   cgroupId(path: string): number
   /** A descriptor with an exclusive flock; -EWOULDBLOCK when another process has it. */
@@ -89,8 +89,8 @@ export interface ConntrackAddon {
   ctFind(fd: number, record: Uint8Array): number
   /** A socket that hears when rules of nftables change; close it with `ctClose`. */
   rulesWatch(): number
-  /** 1 when rules changed since the last call. */
-  rulesNews(fd: number): number
+  /** 1 when anything in tables of this name changed since the last call. */
+  rulesNews(fd: number, table: string): number
 }
 
 export interface LoadedObject {

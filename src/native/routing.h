@@ -1,5 +1,6 @@
-/* What routing policy holds under one protocol number (rtm_protocol), as octets to be compared with those of another time:
- * rules of both families, and routes of one table. Only what somebody set is in them, so the octets are the same as long as nothing
+/* What routing policy has to do with one user of it, as octets to be compared with those of another time: routes of his table,
+ * and rules of both families that are his by their protocol number (rtm_protocol), that match his mark, or that come no later
+ * than his last. Only what somebody set is in them, so the octets are the same as long as nothing
  * was changed. Needs no privilege; some ten system calls. Included by posix.c. */
 #ifndef NAMEGATE_ROUTING_H
 #define NAMEGATE_ROUTING_H
@@ -21,6 +22,12 @@ struct routing_request {
 	uint32_t table;
 };
 
+/* Whose routing it is. */
+struct routing_user {
+	int protocol;
+	uint32_t table, mark, last;
+};
+
 /* Where octets go; what there is no room for is left out. */
 struct routing_octets {
 	uint8_t *into;
@@ -36,26 +43,36 @@ static void routing_put(struct routing_octets *to, const void *data, size_t size
 	to->at += size;
 }
 
-static int rule_protocol(const struct nlmsghdr *message)
+static int rule_concerns(const struct nlmsghdr *message, const struct routing_user *user)
 {
 	const struct fib_rule_hdr *rule = NLMSG_DATA(message);
 	const struct rtattr *attribute = (const struct rtattr *)((const char *)rule + NLMSG_ALIGN(sizeof(*rule)));
 	int length = NLMSG_PAYLOAD(message, sizeof(*rule));
-	for (; RTA_OK(attribute, length); attribute = RTA_NEXT(attribute, length))
+	/* The kernel leaves out what is 0. */
+	uint32_t preference = 0, mark = 0, mask = UINT32_MAX;
+	int protocol = 0;
+	for (; RTA_OK(attribute, length); attribute = RTA_NEXT(attribute, length)) {
+		const void *data = RTA_DATA(attribute);
 		if (attribute->rta_type == FRA_PROTOCOL)
-			return *(const uint8_t *)RTA_DATA(attribute);
-	return 0;
+			protocol = *(const uint8_t *)data;
+		else if (attribute->rta_type == FRA_PRIORITY)
+			memcpy(&preference, data, sizeof(preference));
+		else if (attribute->rta_type == FRA_FWMARK)
+			memcpy(&mark, data, sizeof(mark));
+		else if (attribute->rta_type == FRA_FWMASK)
+			memcpy(&mask, data, sizeof(mask));
+	}
+	return protocol == user->protocol || preference <= user->last ||
+	       (mark && ((mark ^ user->mark) & mask) == 0);
 }
 
 /* A route's times and counts change by themselves. */
-static void routing_take(const struct nlmsghdr *message, int protocol, struct routing_octets *to)
+static void routing_take(const struct nlmsghdr *message, const struct routing_user *user, struct routing_octets *to)
 {
 	const struct rtmsg *route = NLMSG_DATA(message);
 	int is_route = message->nlmsg_type == RTM_NEWROUTE;
 	int length = RTM_PAYLOAD(message);
-	if (!is_route && message->nlmsg_type != RTM_NEWRULE)
-		return;
-	if ((is_route ? route->rtm_protocol : rule_protocol(message)) != protocol)
+	if (!is_route && (message->nlmsg_type != RTM_NEWRULE || !rule_concerns(message, user)))
 		return;
 	routing_put(to, route, sizeof(*route));
 	for (const struct rtattr *attribute = RTM_RTA(route); RTA_OK(attribute, length);
@@ -65,7 +82,8 @@ static void routing_take(const struct nlmsghdr *message, int protocol, struct ro
 }
 
 /* 0, -errno. What the kernel refuses to list is not there: a table that has no route, a family that it lacks. */
-static int routing_list(int fd, struct routing_request *ask, int protocol, struct routing_octets *to)
+static int routing_list(int fd, struct routing_request *ask, const struct routing_user *user,
+			struct routing_octets *to)
 {
 	static char buffer[32768] __attribute__((aligned(NLMSG_ALIGNTO)));
 	if (send(fd, ask, ask->head.nlmsg_len, 0) < 0)
@@ -81,12 +99,12 @@ static int routing_list(int fd, struct routing_request *ask, int protocol, struc
 		for (struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
 			if (m->nlmsg_type == NLMSG_DONE || m->nlmsg_type == NLMSG_ERROR)
 				return 0;
-			routing_take(m, protocol, to);
+			routing_take(m, user, to);
 		}
 	}
 }
 
-static int routing_both(int fd, int family, int protocol, uint32_t table, struct routing_octets *to)
+static int routing_both(int fd, int family, const struct routing_user *user, struct routing_octets *to)
 {
 	struct routing_request ask = {
 		.head = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct fib_rule_hdr)),
@@ -94,25 +112,27 @@ static int routing_both(int fd, int family, int protocol, uint32_t table, struct
 			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
 		.route = { .rtm_family = family },
 	};
-	int result = routing_list(fd, &ask, protocol, to);
+	int result = routing_list(fd, &ask, user, to);
 	if (result < 0)
 		return result;
 	ask.head.nlmsg_len = sizeof(ask);
 	ask.head.nlmsg_type = RTM_GETROUTE;
-	ask.route.rtm_protocol = protocol;
-	ask.attribute = (struct rtattr){ .rta_len = RTA_LENGTH(sizeof(table)), .rta_type = RTA_TABLE };
-	ask.table = table;
-	return routing_list(fd, &ask, protocol, to);
+	ask.attribute = (struct rtattr){ .rta_len = RTA_LENGTH(sizeof(ask.table)), .rta_type = RTA_TABLE };
+	ask.table = user->table;
+	return routing_list(fd, &ask, user, to);
 }
 
-/* routingRead(protocol, table, into) -> how many octets, -errno */
+/* routingRead(protocol, table, mark, last, into) -> how many octets, -errno */
 static napi_value routing_read(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
 	struct routing_octets to = { 0 };
-	int protocol = integer(&call, 0), strict = 1;
-	uint32_t table = unsigned_integer(&call, 1);
-	to.into = octets(&call, 2, 1, &to.size);
+	int strict = 1;
+	struct routing_user user = { .protocol = integer(&call, 0),
+				     .table = unsigned_integer(&call, 1),
+				     .mark = unsigned_integer(&call, 2),
+				     .last = unsigned_integer(&call, 3) };
+	to.into = octets(&call, 4, 1, &to.size);
 	if (call.bad)
 		return NULL;
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
@@ -120,9 +140,9 @@ static napi_value routing_read(napi_env env, napi_callback_info info)
 		return number(env, -errno);
 	/* Then it looks into the one table only; without, into all of them. */
 	setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &strict, sizeof(strict));
-	int result = routing_both(fd, AF_INET, protocol, table, &to);
+	int result = routing_both(fd, AF_INET, &user, &to);
 	if (result == 0)
-		result = routing_both(fd, AF_INET6, protocol, table, &to);
+		result = routing_both(fd, AF_INET6, &user, &to);
 	close(fd);
 	return number(env, result < 0 ? result : (double)to.at);
 }

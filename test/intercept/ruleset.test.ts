@@ -20,7 +20,13 @@ test('parseInForce reads what is said, the sets, and the counters of both tables
     { counter: { family: 'bridge', name: 'bridged', packets: 2 } },
     { set: { family: 'bridge', name: 'interfaces0', type: 'ifname' } },
   )
-  assert.deepEqual(parseInForce(inet, bridge), {
+  const { parts, damage, ...rest } = parseInForce(inet, bridge)
+  assert.deepEqual(
+    [...parts.keys()],
+    ['set inet servers4', 'chain inet queries', 'chain inet about'],
+  )
+  assert.deepEqual(damage, ['nft chain inet namegate_intercept seals'])
+  assert.deepEqual(rest, {
     about: 'plan 1',
     sets: new Map([
       ['inet interfaces0', ['a', 'b']],

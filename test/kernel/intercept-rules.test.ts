@@ -210,6 +210,34 @@ describe('Rules in a kernel of their own', { skip: canUseLab() ?? false }, () =>
     assert.deepEqual(flags.set.at(-1), [])
   })
 
+  test('keep puts back what of the plan is damaged, and leaves alone what is not', async () => {
+    const rules = mkRules()
+    await rules.up(BOTH, [])
+    const good = snapshot(node)
+    const handles = (): string => outputIn(node, 'nft', '-a', 'list', 'ruleset')
+    const before = handles()
+    assert.deepEqual(await rules.keep(BOTH, []), [])
+    assert.equal(handles(), before, 'nothing was written')
+    const inet = 'inet namegate_intercept'
+    const damages: readonly (readonly [command: string, damage: RegExp])[] = [
+      [`nft flush chain ${inet} turn`, / turn \(0 of \d+ rules\)$/],
+      [`nft flush set ${inet} servers4`, /^nft set inet namegate_intercept servers4 \(changed\)$/],
+      [`nft insert rule ${inet} queries accept`, / queries \(\d+ of \d+ rules\)$/],
+      [`nft flush chain ${inet} seals`, /^nft chain inet namegate_intercept seals$/],
+      ['nft delete table bridge namegate_intercept', /^nft table bridge namegate_intercept$/],
+    ]
+    for (const [command, damage] of damages) {
+      outputIn(node, ...command.split(' '))
+      const found = (await rules.inForce())?.damage ?? []
+      assert.equal(found.length, 1, `${command}: ${found.join(', ')}`)
+      assert.match(found.join(), damage)
+      assert.deepEqual(await rules.keep(BOTH, []), [])
+      assert.deepEqual(snapshot(node), good, command)
+      assert.deepEqual((await rules.inForce())?.damage, [])
+    }
+    await rules.down()
+  })
+
   test('up tells the datapath the address of the bridge', async () => {
     const { flags } = mkFlags()
     await mkRules(toolsIn(node), { flags, set: [] }).up(BOTH, [])

@@ -86,4 +86,12 @@ function addRepairMetrics(registry: Registry, sources: MetricsSources): void {
     help: 'Times that rules or routing of interception, taken away by somebody else, were put back',
     read: () => sources.interception?.counters.repairs ?? 0,
   })
+  addGauge(registry, {
+    name: 'intercept_in_force',
+    help: 'Whether queries are brought to the listeners that intercept; absent without such listeners',
+    read: () => {
+      const isInForce = sources.interception?.isInForce
+      return isInForce === undefined ? [] : Number(isInForce)
+    },
+  })
 }

@@ -60,7 +60,11 @@ export interface MetricsSources {
   readonly repair?:
     { readonly counters: { readonly walks: number; readonly repaired: number } } | undefined
   /** What brings queries to the listeners. */
-  readonly interception?: { readonly counters: Counters<'repairs'> }
+  readonly interception?: {
+    readonly counters: Counters<'repairs'>
+    /** Undefined when no listener has a transparent mode. */
+    readonly isInForce: boolean | undefined
+  }
   /** State of each policy file: `in-force`, `last-good`, `rejected`. */
   policyFiles(): Iterable<{ readonly state: string }>
   /** The same of files of endpoints and resources. */

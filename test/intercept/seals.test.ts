@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { damageOf, partsOf, sealScript, sealsOf, type Parts } from '../../src/intercept/seals.ts'
+
+const T = 'namegate_intercept'
+type Item = Readonly<Record<string, object>>
+
+/** What nft lists: two tables, the chains with so many rules each. */
+function listing(version = '1.0.6'): Item[] {
+  return [
+    { metainfo: { version } },
+    { table: { family: 'inet', name: T, handle: 7 } },
+    { set: { family: 'inet', name: 'servers4', type: 'ipv4_addr', elem: ['192.0.2.1'] } },
+    { set: { family: 'inet', name: 'interfaces0', type: 'ifname', elem: ['lxc1'] } },
+    { counter: { family: 'inet', name: 'taken', packets: 3 } },
+    { chain: { family: 'inet', name: 'queries', hook: 'prerouting', prio: -300, handle: 1 } },
+    rule('queries', 8, { accept: null }),
+    rule('queries', 9, { drop: null }),
+    { table: { family: 'bridge', name: T } },
+    { chain: { family: 'bridge', name: 'between', hook: 'forward', prio: -200 } },
+  ]
+}
+
+function rule(chain: string, handle: number, expression: object): Item {
+  return { rule: { family: 'inet', table: T, chain, handle, expr: [expression] } }
+}
+
+/** The seals as nft lists them after `script`. */
+function sealsIn(script: string): Parts {
+  const comments = [...script.matchAll(/^add rule inet \S+ seals return comment "(.*)"$/gm)]
+  return sealsOf(
+    comments.map(([, comment]) => ({ rule: { family: 'inet', chain: 'seals', comment } })),
+  )
+}
+
+test('damageOf is empty as long as nothing but handles, counters and interfaces changes', () => {
+  const seals = sealsIn(sealScript(partsOf(listing())))
+  assert.deepEqual(damageOf(partsOf(listing()), seals), [])
+  const later: Item[] = listing().map((item) => {
+    const { rule, set, counter } = item as Record<string, object | undefined>
+    if (rule !== undefined) return { rule: { ...rule, handle: 99 } }
+    if (counter !== undefined) return { counter: { ...counter, packets: 1e9 } }
+    const isOfInterfaces = set !== undefined && Reflect.get(set, 'type') === 'ifname'
+    return isOfInterfaces ? { set: { ...set, elem: ['lxc2'] } } : item
+  })
+  later.push({ chain: { family: 'inet', name: 'seals' } })
+  assert.deepEqual(damageOf(partsOf(later), seals), [])
+})
+
+test('damageOf names what is gone, less, changed or added', () => {
+  const seals = sealsIn(sealScript(partsOf(listing())))
+  const without = (...at: readonly number[]): Item[] => listing().filter((_, i) => !at.includes(i))
+  const rows: readonly (readonly [items: Item[], damage: readonly string[], reason: string])[] = [
+    [without(6, 7), [`nft chain inet ${T} queries (0 of 2 rules)`], 'flushed'],
+    [without(7), [`nft chain inet ${T} queries (1 of 2 rules)`], 'one rule deleted'],
+    [
+      [...without(7), rule('queries', 12, { accept: null })],
+      [`nft chain inet ${T} queries (changed)`],
+      'a rule in the place of another',
+    ],
+    [
+      [...listing(), rule('queries', 12, { accept: null })],
+      [`nft chain inet ${T} queries (3 of 2 rules)`],
+      'a rule of somebody else',
+    ],
+    [
+      [...without(5), { chain: { family: 'inet', name: 'queries' } }],
+      [`nft chain inet ${T} queries (changed)`],
+      'a chain made anew that no packet comes to',
+    ],
+    [without(2), [`nft set inet ${T} servers4`], 'a set deleted'],
+    [
+      without(2).concat({ set: { family: 'inet', name: 'servers4', type: 'ipv4_addr' } }),
+      [`nft set inet ${T} servers4 (changed)`],
+      'a set flushed',
+    ],
+    [without(8, 9), [`nft table bridge ${T}`], 'a table with all its chains, told once'],
+    [without(9), [`nft chain bridge ${T} between`], 'a chain deleted'],
+    [
+      without(1).concat({ table: { family: 'inet', name: T, flags: 'dormant' } }),
+      [`nft table inet ${T} (changed)`],
+      'a table put to sleep',
+    ],
+    [
+      [...listing(), { chain: { family: 'inet', name: 'more' } }],
+      [`nft chain inet ${T} more (not sealed)`],
+      'a chain of somebody else',
+    ],
+  ]
+  for (const [items, damage, reason] of rows) {
+    assert.deepEqual(damageOf(partsOf(items), seals), damage, reason)
+  }
+  assert.deepEqual(damageOf(partsOf(listing()), new Map()), [`nft chain inet ${T} seals`])
+})
+
+test('damageOf counts rules alone where another version of nft lists them', () => {
+  const seals = sealsIn(sealScript(partsOf(listing())))
+  const items = listing('1.1.3').filter((_, i) => i !== 7)
+  const worded = [...items, rule('queries', 9, { 'drop now': null })]
+  assert.deepEqual(damageOf(partsOf(worded), seals), [])
+  assert.deepEqual(damageOf(partsOf(items), seals), [`nft chain inet ${T} queries (1 of 2 rules)`])
+})
+
+test('sealScript writes comments that nft takes', () => {
+  const name = `chain bridge ${'q'.repeat(31)}`
+  const part = { rules: 4_294_967_295, digest: 'f'.repeat(16), version: '10.10.10-rc1' }
+  const [, comment = ''] = /comment "(.*)"/.exec(sealScript(new Map([[name, part]]))) ?? []
+  assert.ok(comment.length < 128, `${comment.length} octets`)
+  assert.deepEqual(sealsIn(sealScript(new Map([[name, part]]))), new Map([[name, part]]))
+})
