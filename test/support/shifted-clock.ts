@@ -2,7 +2,15 @@
 // shifts what libc says. The machine's clock is left alone, and so are the times that the kernel gives files.
 
 import { execFileSync } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -27,6 +35,15 @@ export class ShiftedClock {
   /** What a process is started with. */
   get env(): Readonly<Record<string, string>> {
     return { LD_PRELOAD: this.#library, SHIFTED_CLOCK: this.#file }
+  }
+
+  /** A program that is another one under this clock. */
+  program(path: string): string {
+    const wrapper = join(this.#folder, 'program')
+    const variables = Object.entries(this.env).map(([name, value]) => `${name}='${value}'`)
+    writeFileSync(wrapper, `#!/bin/sh\nexport ${variables.join(' ')}\nexec '${path}' "$@"\n`)
+    chmodSync(wrapper, 0o755)
+    return wrapper
   }
 
   /** From now on it is so much later than it is, or earlier. Running processes see it at once. */
