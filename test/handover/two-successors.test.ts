@@ -1,0 +1,51 @@
+// A successor that comes while another one has everything, or whose daemon ends: it is told what happened and what to do.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { loadConfig } from '../../src/config/load.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { Taking } from '../../src/daemon/taking.ts'
+import { isBuilt } from '../../src/native/native.ts'
+import { withTakeOverSite, type TakeOverSite } from '../support/take-over-site.ts'
+import { FakeUpstream } from '../support/upstream.ts'
+
+const skip = isBuilt('posix') && isBuilt('udp') && isBuilt('tcp') ? false : 'no native part'
+let upstream: FakeUpstream
+before(async () => (upstream = await FakeUpstream.start()))
+after(async () => await upstream.stop())
+
+/** Knocks at once: a process of its own takes its time. */
+function knock({ folder }: TakeOverSite): Taking {
+  const config = loadConfig(folder.in('namegate.yaml'))
+  return new Taking({ ...config, admin: { socket: folder.in('admin.sock') } }, systemClock)
+}
+
+describe('run --take-over', { skip }, () => {
+  test('says that another successor is under way', async () => {
+    await withTakeOverSite(upstream, async (site) => {
+      await site.serve()
+      await site.falseSuccessor().untilOutput(/^given/m, 60_000)
+      for (let i = 0; i < 3; i++) {
+        await assert.rejects(knock(site).given(), {
+          name: 'UnavailableError',
+          message:
+            'Cannot take over: the running daemon is busy with another successor: try again when that one serves or has failed',
+        })
+      }
+    })
+  })
+
+  test('says that the running daemon has ended', async () => {
+    await withTakeOverSite(upstream, async (site) => {
+      const first = await site.serve()
+      first.process.kill('SIGSTOP')
+      const given = knock(site).given()
+      first.process.kill('SIGKILL')
+      await assert.rejects(given, {
+        name: 'UnavailableError',
+        message:
+          'Cannot take over: the running daemon has ended, or another successor goes on in its place: try again with --take-over if one serves, without if none does',
+      })
+    })
+  })
+})
