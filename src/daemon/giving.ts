@@ -135,13 +135,22 @@ export class Giving {
     return { kind: 'back', reason, handed, hear }
   }
 
+  /** Nothing is given. */
   #refuse(reason: string): GivingEnd {
-    this.refuse(reason)
+    this.#sayNo(reason)
     return { kind: 'refused', reason }
   }
 
-  /** Nothing is given. */
-  refuse(reason: string): void {
+  /** Another successor has everything. */
+  async turnAway(): Promise<void> {
+    // A socket that is closed with something unread throws away what it has sent.
+    await this.#until(() => this.#hello !== undefined, HELLO_MAX_MS)
+    this.#sayNo(
+      'the running daemon is busy with another successor: try again when that one serves or has failed',
+    )
+  }
+
+  #sayNo(reason: string): void {
     if (this.#ended === '') this.#channel.send(REFUSED, encodeText({ reason }))
     this.#channel.close()
   }

@@ -142,8 +142,7 @@ export class DaemonProcess {
       inFlightMs: Math.min(config.upstreams.timeoutMs, IN_FLIGHT_MAX_MS),
       onGone: (pid) => this.#gone(pid),
     })
-    if (services === undefined || this.#isGiving)
-      return giving.refuse('it is busy with another one')
+    if (services === undefined || this.#isGiving) return await giving.turnAway()
     this.#isGiving = true
     try {
       const end = await giving.run(services)

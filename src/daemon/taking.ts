@@ -6,7 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
 import { formatAddress } from '../core/ip.ts'
 import type { Config } from '../config/config.ts'
-import { Channel, type Message } from '../handover/channel.ts'
+import { Channel, ENDED, type Message } from '../handover/channel.ts'
 import { knock } from '../handover/door.ts'
 import { Wait } from '../handover/wait.ts'
 import {
@@ -31,6 +31,8 @@ import type { HandedQuery } from '../proxy/handed.ts'
 import { VERSION } from '../version.ts'
 
 const NOTHING = Uint8Array.of(0)
+const NOBODY =
+  'the running daemon has ended, or another successor goes on in its place: try again with --take-over if one serves, without if none does'
 /** The rest of a turn of the event loop, which has looked for news already, and a whole one. */
 const TURNS = 2
 
@@ -57,7 +59,7 @@ export class Taking {
       clock,
       descriptor,
       onMessage: (message) => this.#take(message),
-      onEnd: (reason) => this.#fail(reason),
+      onEnd: (reason) => this.#fail(reason === ENDED ? NOBODY : reason),
     })
     const hello: Hello = { protocol: PROTOCOL, version: VERSION, listeners: placesOf(config) }
     this.#channel.send(HELLO, encodeText(hello))

@@ -28,6 +28,10 @@ const HEAD_OCTETS = 12
 const LENGTH_MAX = 16 * 1024 * 1024
 const AGAIN_MS = 1
 const EAGAIN = -11
+const EPIPE = -32
+const ECONNRESET = -104
+/** Nobody has the other end any more. */
+export const ENDED = 'it ended'
 
 interface Packet {
   readonly octets: Uint8Array
@@ -114,7 +118,7 @@ export class Channel {
         })
         return
       }
-      if (result < 0) return this.#end(errnoName(result))
+      if (result < 0) return this.#end(reasonOf(result))
       this.#waiting.shift()
     }
   }
@@ -124,7 +128,7 @@ export class Channel {
     while (this.#isOpen) {
       const got = posix.messageReceive(descriptor, this.#packet, this.#descriptors)
       if (got === EAGAIN) return
-      if (got <= 0) return this.#end(got === 0 ? 'it ended' : errnoName(got))
+      if (got <= 0) return this.#end(reasonOf(got))
       const message = this.#take(got)
       if (message === 'unknown') return this.#end('it speaks another language')
       if (message !== undefined) this.#to.onMessage(message)
@@ -160,4 +164,10 @@ export class Channel {
     this.close()
     this.#to.onEnd(reason)
   }
+}
+
+/** Of a number that is no count of octets. */
+function reasonOf(result: number): string {
+  const isOver = result === 0 || result === EPIPE || result === ECONNRESET
+  return isOver ? ENDED : errnoName(result)
 }
