@@ -9,6 +9,7 @@ import type { PolicyFile } from '../sources/policy-files.ts'
 import { limitUses } from '../telemetry/limits.ts'
 import { describeInterception } from '../intercept/describe.ts'
 import { Metrics } from '../telemetry/metrics.ts'
+import type { PutBack } from '../telemetry/put-back.ts'
 import { VERSION } from '../version.ts'
 
 export interface DaemonAdmin {
@@ -22,6 +23,7 @@ export function makeDaemonAdmin(
   detach: (() => void) | undefined,
   keptFlows?: KeptFlows,
   kept?: AdminState['kept'],
+  putBack?: PutBack,
 ): DaemonAdmin {
   const { clock, core, policies, endpoints, transition, flows, sources, repair } = daemon
   const { upstream, responder, judge, pipeline, learner, listeners, unknown, releases } =
@@ -49,6 +51,7 @@ export function makeDaemonAdmin(
     endpoints,
     keptFlows,
     state: kept,
+    putBack,
     mode: () => daemon.mode.now,
   })
   const state: AdminState = {

@@ -16,10 +16,18 @@ import { openState, readBootId, type OpenedState } from '../state/open-state.ts'
 import { ResourceShards } from '../state/resource-shards.ts'
 import { SettingsKeeper } from '../state/settings-keeper.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { PutBack } from '../telemetry/put-back.ts'
 
 const SECOND_MS = 1000
 const LOOK_MS = 2 * SECOND_MS
 const NOT_WRITTEN = 'in force until a restart: not written yet'
+
+export interface KeptThingsOptions {
+  readonly config: Config
+  readonly log: Log
+  readonly locks: Locks
+  readonly putBack: PutBack
+}
 
 export class KeptThings {
   readonly #opened: OpenedState
@@ -28,6 +36,7 @@ export class KeptThings {
   /** Undefined: there is none to have. */
   readonly #lock: FolderLock | undefined
   readonly #log: Log
+  readonly #putBack: PutBack
   #looks: Timer | undefined
   /** Why the folder is another daemon's. */
   #taken: string | undefined
@@ -35,10 +44,11 @@ export class KeptThings {
   #isLost = false
 
   /** Throws nothing: a folder that cannot be read or written is told, and the daemon goes on with what the kernel has. */
-  constructor({ state, limits }: Config, log: Log, locks: Locks) {
+  constructor({ config: { state, limits }, log, locks, putBack }: KeptThingsOptions) {
     const shared = { clock: systemClock, mayWrite: () => locks.folder?.need() }
     this.#lock = locks.folder
     this.#log = log
+    this.#putBack = putBack
     this.#opened = openState({
       ...shared,
       folder: state.directory,
@@ -122,13 +132,20 @@ export class KeptThings {
     this.#taken = undefined
     if (!this.#isLost) {
       store.look()
-      for (const file of [...this.#settings.look(), ...this.#resources.look()]) store.missed(file)
+      for (const file of this.#settings.look()) this.#missed('settings', file)
+      for (const file of this.#resources.look()) this.#missed('resources', file)
       return
     }
     this.#isLost = false
     this.#settings.saveAgain()
     this.#resources.keepAgain()
     store.hurry()
+  }
+
+  /** A file is gone; it is written anew. */
+  #missed(which: 'settings' | 'resources', file: string): void {
+    this.#opened.store.missed()
+    this.#putBack.add(which, file)
   }
 
   #takeLock(): void {

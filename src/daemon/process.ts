@@ -114,8 +114,9 @@ export class DaemonProcess {
 
   #openUp(): void {
     const { log, config } = this.#to
-    if (this.#notifier !== undefined && this.daemon !== undefined) {
-      const { daemon } = this
+    if (this.#services === undefined) return
+    const { daemon, putBack } = this.#services
+    if (this.#notifier !== undefined) {
       this.#supervised = new Supervised({ daemon, notifier: this.#notifier, clock: systemClock })
       this.#supervised.start()
     }
@@ -125,7 +126,7 @@ export class DaemonProcess {
         path,
         clock: systemClock,
         onKnock: (descriptor) => void this.#give(descriptor),
-        onRemoved: tellRemoved(log, 'take-over', path),
+        onRemoved: tellRemoved(log, putBack, 'take-over', path),
       })
     } catch (error) {
       log.warn({ reason: String(error) }, 'nobody can take over from this daemon')

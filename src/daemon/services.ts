@@ -23,6 +23,7 @@ import type { GivenSockets } from '../proxy/listeners.ts'
 import { LimitHits } from '../telemetry/limit-hits.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Log } from '../telemetry/log.ts'
+import { PutBack } from '../telemetry/put-back.ts'
 
 export interface ServicesOptions {
   readonly config: Config
@@ -47,6 +48,7 @@ const DRAIN_MAX_MS = 5000
 export class DaemonServices {
   readonly daemon: Daemon
   readonly state: AdminState
+  readonly putBack: PutBack
   readonly #log: Log
   readonly #metrics: Metrics
   readonly #hits: LimitHits
@@ -65,12 +67,15 @@ export class DaemonServices {
     this.#log = log
     this.#outlives = options.outlives ?? false
     this.#isQuiet = options.isQuiet ?? false
+    this.putBack = new PutBack(systemClock, log)
     this.#locks = new Locks(config, log, outside.state, options.locks)
     try {
       const datapath = openDatapath(config, systemClock)
       // What the kernel has is read beside what the disk has.
       datapath.readAhead?.()
-      this.#kept = outside.state ? new KeptThings(config, log, this.#locks) : undefined
+      const { putBack } = this
+      const files = { config, log, locks: this.#locks, putBack }
+      this.#kept = outside.state ? new KeptThings(files) : undefined
       this.daemon = new Daemon({ config, log, passed, datapath, ...this.#kept?.forDaemon })
     } catch (error) {
       this.#locks.release()
@@ -79,13 +84,24 @@ export class DaemonServices {
     const keepsFlows = outside.state && config.flows.outputs.length > 0
     this.#flows = keepsFlows ? this.#makeFlows(config, log) : undefined
     const detach = makeDetach?.(this.daemon)
-    const { state, metrics } = makeDaemonAdmin(this.daemon, detach, this.#flows, this.#kept)
+    const { state, metrics } = makeDaemonAdmin(
+      this.daemon,
+      detach,
+      this.#flows,
+      this.#kept,
+      this.putBack,
+    )
     this.state = state
     this.#metrics = metrics
     this.#hits = new LimitHits({ limits: () => state.limits(), clock: systemClock, log })
     const onError = (error: unknown): void => log.error({ error: String(error) }, 'request failed')
     const { socket } = config.admin
-    const api = { state, socket, onError, onRemoved: tellRemoved(log, 'admin', socket) }
+    const api = {
+      state,
+      socket,
+      onError,
+      onRemoved: tellRemoved(log, this.putBack, 'admin', socket),
+    }
     this.#admin = outside.admin ? new AdminServer(api) : undefined
     const scrape = { ...config.metrics, state, onError }
     this.#scrape = outside.metrics ? new MetricsServer(scrape) : undefined
@@ -175,6 +191,7 @@ export class DaemonServices {
     await this.#scrape?.stop()
     this.#metrics.stop()
     this.#hits.stop()
+    this.putBack.stop()
     if (!goesOn) await this.daemon.interception.stop()
     this.daemon.stop(goesOn)
     await this.#flows?.keeper.stop()

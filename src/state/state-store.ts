@@ -174,9 +174,9 @@ export class StateStore implements StateSink {
     this.onLost()
   }
 
-  /** Something in the folder that is not the store's own is gone, and whoever wrote it writes it anew. */
-  missed(file: string): void {
-    this.#faults.add('lost', `${file} is gone`)
+  /** Something in the folder that is not the store's own is gone; whoever wrote it writes it anew, and tells of it. */
+  missed(): void {
+    this.#faults.counts.lost++
   }
 
   /** The folder can be written in now, whatever it refused before. */

@@ -1,7 +1,7 @@
 // All metrics in one registry, which is asked only at a scrape. One file an area in metrics/.
 
 import { Registry } from 'prom-client'
-import { addGauge } from './metrics/build.ts'
+import { addCounter, addGauge } from './metrics/build.ts'
 import { addDatapathMetrics } from './metrics/datapath.ts'
 import { addDnsMetrics } from './metrics/dns.ts'
 import { addFlowMetrics } from './metrics/flows.ts'
@@ -27,8 +27,16 @@ export class Metrics {
     addDatapathMetrics(this.#registry, sources)
     addLimitMetrics(this.#registry, sources)
     addFlowMetrics(this.#registry, sources)
-    const { state } = sources
+    const { state, putBack } = sources
     if (state !== undefined) addStateMetrics(this.#registry, { ...sources, state })
+    if (putBack !== undefined) {
+      addCounter(this.#registry, {
+        name: 'own_files_put_back_total',
+        help: 'Sockets and files of the daemon that somebody removed, and that were made anew',
+        label: 'file',
+        read: () => Object.entries(putBack.counts),
+      })
+    }
     this.#stop = addProcessMetrics(this.#registry)
     addGauge(this.#registry, {
       name: 'build_info',

@@ -56,6 +56,8 @@ export interface MetricsSources {
         refused(): Iterable<readonly [output: string, lines: number]>
       }
     | undefined
+  /** Files of our own that somebody removed and that were made anew. */
+  readonly putBack?: { readonly counts: Counters<string> } | undefined
   /** Absent where the datapath sees to it by itself. */
   readonly repair?:
     { readonly counters: { readonly walks: number; readonly repaired: number } } | undefined
