@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict'
 import {
-  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -113,15 +112,11 @@ test('deploy/systemd/namegate-early.service closes workloads before the network 
 })
 
 test('deploy/systemd/ holds units that systemd accepts', { skip: verifySkip() }, async () => {
-  for (const name of ['namegate.service', 'namegate.socket', 'namegate-early.service']) {
+  for (const kind of ['namegate.service.d', 'namegate.socket.d']) mkdirSync(join(folder, kind))
+  for (const name of readdirSync('deploy/systemd', { recursive: true, encoding: 'utf8' })) {
+    if (!/\.(service|socket|conf)$/.test(name)) continue
     const text = readFileSync(`deploy/systemd/${name}`, 'utf8')
     writeFileSync(join(folder, name), text.replaceAll('/opt/namegate', process.cwd()))
-  }
-  for (const kind of ['namegate.service.d', 'namegate.socket.d']) {
-    mkdirSync(join(folder, kind))
-    for (const name of readdirSync(`deploy/systemd/${kind}`)) {
-      copyFileSync(`deploy/systemd/${kind}/${name}`, join(folder, kind, name))
-    }
   }
   const units = ['./namegate.service', './namegate.socket']
   const { code, stderr } = await run('systemd-analyze', ['verify', ...units], { cwd: folder })

@@ -2,9 +2,10 @@
 // what becomes of queries while it is started again, and what the watchdog, a fault and a stop leave in force.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { readFileSync } from 'node:fs'
+import { after, before, describe, it, type TestContext } from 'node:test'
 import { canUseNamegate } from '../support/lab-namegate.ts'
-import { SteadyLoad } from '../support/steady-load.ts'
+import { SteadyLoad, type LoadCount } from '../support/steady-load.ts'
 import { canUseMachine, type SystemdMachine } from '../support/systemd-machine.ts'
 import {
   ALLOWED_PORT,
@@ -18,6 +19,8 @@ import {
 import { Probe, startEcho, unixNow } from '../support/traffic.ts'
 
 const RESTARTS = 2
+const FAULTY = 'datapth: {}\n'
+const LOAD = { server: SERVER, udpRate: 400, tcpRate: 5 }
 const skip = canUseNamegate() ?? (await canUseMachine()) ?? false
 
 describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, () => {
@@ -75,24 +78,13 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
   })
 
   it('systemctl restart behind namegate.socket loses no query', async (t) => {
-    load.begin({
-      host: site.pod,
-      server: SERVER,
-      udpRate: 400,
-      tcpRate: 5,
-      keepsConnections: false,
-    })
+    load.begin({ host: site.pod, ...LOAD, keepsConnections: false })
     for (let i = 0; i < RESTARTS; i++) {
       const before = await mainPid()
       await machine.get('systemctl', 'restart', 'namegate')
       assert.notEqual(await mainPid(), before)
     }
-    const [udp, tcp] = await load.stop()
-    t.diagnostic(
-      `${RESTARTS} restarts: UDP ${udp.answered} of ${udp.sent} answered, TCP ${tcp.answered} of ${tcp.sent}`,
-    )
-    assert.deepEqual([udp.answered, udp.refused], [udp.sent, 0])
-    assert.deepEqual([tcp.answered, tcp.refused, tcp.closed], [tcp.sent, 0, 0])
+    lostNothing(t, `${RESTARTS} restarts`, ...(await load.stop()))
     await isEnforced()
   })
 
@@ -108,6 +100,34 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
       [await mainPid(), await machine.property('namegate', 'Result')],
       [before, 'success'],
     )
+  })
+
+  it('systemctl reload with take-over.conf changes the process, and loses neither queries nor connections', async (t) => {
+    const dropIn = '/run/systemd/system/namegate.service.d/take-over.conf'
+    await machine.write(
+      dropIn,
+      readFileSync('deploy/systemd/namegate.service.d/take-over.conf', 'utf8'),
+    )
+    await machine.get('systemctl', 'daemon-reload')
+    load.begin({ host: site.pod, ...LOAD, keepsConnections: true })
+    const before = await mainPid()
+    await machine.get('systemctl', 'reload', 'namegate')
+    const successor = await mainPid()
+    assert.notEqual(successor, before)
+    await machine.untilProperty('namegate', 'StatusText', /^serves/)
+    lostNothing(t, 'a take-over', ...(await load.stop()))
+    await isEnforced()
+
+    const good = await machine.get('cat', CONFIG)
+    await machine.write(CONFIG, FAULTY)
+    assert.equal((await machine.run('systemctl', ['reload', 'namegate'])).code, 1)
+    assert.equal(await mainPid(), successor)
+    await machine.write(CONFIG, good)
+    await machine.get('rm', dropIn)
+    await machine.get('systemctl', 'daemon-reload')
+    await machine.get('systemctl', 'restart', 'namegate')
+    const said = await machine.get('journalctl', '--no-pager', '-o', 'cat', `_PID=${successor}`)
+    assert.match(said, /stopping; what the kernel enforces stays in force/)
   })
 
   it('the watchdog starts a daemon that hangs anew, and enforcement goes on meanwhile', async () => {
@@ -145,7 +165,7 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
   it('namegate.service fails at once on a faulty configuration, says where the fault is, and is not started again', async () => {
     const good = await machine.get('cat', CONFIG)
     await machine.get('systemctl', 'stop', 'namegate.socket', 'namegate.service')
-    await machine.write(CONFIG, `${good}\ndatapth: {}\n`)
+    await machine.write(CONFIG, FAULTY)
     const { code } = await machine.run('systemctl', ['start', 'namegate'])
     assert.equal(code, 1)
     await machine.untilProperty('namegate', 'ActiveState', /^failed$/, 20_000)
@@ -160,3 +180,12 @@ describe('deploy/systemd on a machine of its own', { skip, timeout: 180_000 }, (
     assert.notEqual(await ask('www.test'), '')
   })
 })
+
+/** Shows what became of a load, and throws when something was lost, refused or closed. */
+function lostNothing(t: TestContext, what: string, udp: LoadCount, tcp: LoadCount): void {
+  t.diagnostic(
+    `${what}: ${udp.answered} of ${udp.sent} over UDP, ${tcp.answered} of ${tcp.sent} over TCP`,
+  )
+  assert.deepEqual([udp.answered, udp.refused], [udp.sent, 0])
+  assert.deepEqual([tcp.answered, tcp.refused, tcp.closed], [tcp.sent, 0, 0])
+}
