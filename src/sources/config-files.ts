@@ -91,6 +91,11 @@ export class ConfigFiles {
     return [...this.all.flatMap(({ warnings }) => warnings), ...this.resources.api.leftOut]
   }
 
+  /** Paths of files that say nothing, or are not there. */
+  get gone(): readonly string[] {
+    return this.all.flatMap(({ goneFiles }) => goneFiles)
+  }
+
   /** Reads everything; what is wrong and nothing stands in for. */
   load(): readonly Fault[] {
     return this.all.flatMap((files) => files.loadAll())

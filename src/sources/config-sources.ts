@@ -13,6 +13,7 @@ import type { ApiResources, ResourceNews } from './api-resources.ts'
 import { auditedRecords } from './audited-records.ts'
 import { ConfigFiles, type ConfigFilesOptions } from './config-files.ts'
 import { readGiven, type SourceEdit } from './given.ts'
+import { GoneFiles } from './gone-files.ts'
 import { tellLostPolicies } from './lost-policies.ts'
 import { readingOf, type PolicyFile } from './policy-files.ts'
 import { PolicyPorts } from './policy-ports.ts'
@@ -42,6 +43,7 @@ export class ConfigSources {
   readonly #watch: SourceWatch
   readonly #ports = new PolicyPorts()
   readonly #bounds: SourceBounds
+  readonly #gone: GoneFiles
   #refusal: readonly Fault[] = []
   #records: ReadonlyMap<string, FileRecord> = new Map()
   #started = false
@@ -59,6 +61,11 @@ export class ConfigSources {
       onResource: (news) => this.#resourceChanged(news),
     })
     const { policies, endpoints, resources } = this.#files
+    this.#gone = new GoneFiles({
+      log: options.log,
+      files: () => this.#files.gone,
+      endpoints: () => endpoints.items,
+    })
     const files = { policies, endpoints, resources: resources.files }
     this.#watch = new SourceWatch({ ...options, files, onChanged: () => this.#applyChange() })
   }
@@ -110,6 +117,7 @@ export class ConfigSources {
     const faults = found.length > 0 ? found : this.#boundFaults()
     if (faults.length > 0) throw new InvalidInputError(faults)
     this.#tellFaults('file refused, what was in force before the start stays')
+    this.#gone.tell()
     this.#watch.tellHeard()
     this.#measureRoom()
     this.apiResources.restore()
@@ -185,6 +193,7 @@ export class ConfigSources {
   /** Puts in force what is proposed, and says what that took from endpoints. */
   #applyTold(): void {
     const { log, policies } = this.#to
+    this.#gone.tell()
     if (!tellLostPolicies(this.#to, () => this.apply())) return
     log.info({ revision: policies.revision }, 'configuration changed')
   }

@@ -30,12 +30,15 @@ export class FileScan implements Scan {
   #looked = 0
   readonly #places = new Map<string, string>()
 
-  constructor(paths: readonly PlacedPath[]) {
+  /** `wasFile`: whether a path was read as a file before. One in whose place a folder is now counts as changed, not as gone. */
+  constructor(paths: readonly PlacedPath[], wasFile: (path: string) => boolean = () => false) {
     const all = paths.map((placed) => ({ placed, ...findPolicyFiles(placed.path) }))
     const isMissing = ({ placed: { path }, unread }: (typeof all)[number]): boolean =>
       unread.includes(path) && !existsSync(path)
     this.#lost = all.flatMap(({ unread }) => unread)
-    this.#found = all.flatMap(({ files }) => files)
+    this.#found = all.flatMap(({ placed: { path }, files }) =>
+      wasFile(path) && !files.includes(path) ? [path, ...files] : files,
+    )
     this.missing = all.filter(isMissing).map(({ placed }) => placed.path)
     this.faults = all.flatMap(({ placed, faults }) =>
       this.missing.includes(placed.path) ? [missingFault(placed)] : faults,

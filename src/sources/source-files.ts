@@ -115,6 +115,11 @@ export class SourceFiles<Item> {
     ]
   }
 
+  /** The paths of these. */
+  get goneFiles(): readonly string[] {
+    return [...this.#empty, ...this.#missing]
+  }
+
   /** Whether every configured path could be looked at last time. */
   get isHeard(): boolean {
     return this.#isHeard
@@ -159,15 +164,15 @@ export class SourceFiles<Item> {
 
   /** Looks at the files until the time is over; true when it has looked at all: then `poll` goes by what was seen. */
   scan(until: number): boolean {
-    const { paths, clock } = this.#options
-    this.#scan ??= new FileScan(paths)
+    const { clock } = this.#options
+    this.#scan ??= this.#newScan()
     return this.#scan.step(clock, until)
   }
 
   /** Looks at the files and reads those whose change has settled; whether what they ask for may be another. */
   poll(): boolean {
-    const { paths, clock } = this.#options
-    const scan = this.#scan ?? new FileScan(paths)
+    const { clock } = this.#options
+    const scan = this.#scan ?? this.#newScan()
     scan.step(clock, Number.POSITIVE_INFINITY)
     this.#scan = undefined
     this.#length = 0
@@ -224,6 +229,10 @@ export class SourceFiles<Item> {
   /** What is proposed is in force now; whether that is anything else than before. */
   accept(): boolean {
     return this.#proposal.accept()
+  }
+
+  #newScan(): FileScan {
+    return new FileScan(this.#options.paths, (path) => this.#proposal.drafts.has(path))
   }
 
   #standIn(path: string): readonly Item[] {
