@@ -84,7 +84,7 @@ else
 	addon posix '' src/native/addon.h src/native/watch.h src/native/local-socket.h src/native/routing.h
 	addon conntrack '' src/native/addon.h
 	if has_header uv.h; then
-		addon nftables -lpthread src/native/addon.h src/native/watch.h
+		addon nftables -lpthread src/native/addon.h src/native/watch.h src/native/nftables-reader.h
 		addon tcp '' src/native/addon.h src/native/watch.h src/native/tcp-*.h
 		addon udp '' src/native/addon.h src/native/watch.h src/native/udp-*.h
 		if [ $out = build/Sanitize ]; then

@@ -1,7 +1,7 @@
 /* Netlink sockets of netfilter for the nftables datapath: batches of messages go out, answers come back, both as octets
  * that TypeScript encodes and reads. One batch at a time can be handed to a thread of its own, so that a kernel that is
  * busy or another process that holds the kernel's lock on rules never stops the event loop; the loop is woken when the
- * batch was applied or refused. The kernel does a batch within `sendmsg`, and its answers are there when that returns.
+ * batch was applied or refused. Long listings are read by another thread (nftables-reader.h). The kernel does a batch within `sendmsg`, and its answers are there when that returns.
  *
  * Results are pairs of u32: the sequence number of a message, and the errno it was refused with, 0 for one that asked
  * to be acknowledged. Sequence 0 with ENOBUFS: answers were lost. Failures are negative errno values. */
@@ -70,6 +70,8 @@ static void read_results(int fd, char *buffer, struct results *results)
 				add_result(results, m->nlmsg_seq, -((struct nlmsgerr *)NLMSG_DATA(m))->error);
 	}
 }
+
+#include "nftables-reader.h"
 
 static int request(int fd, const void *octets, size_t size, char *buffer, struct results *results)
 {
@@ -370,7 +372,8 @@ NAPI_MODULE_INIT()
 		{ "nlOpen", nl_open },	     { "nlRoom", nl_room },	{ "nlClose", nl_close },
 		{ "nlRequest", nl_request }, { "nlSend", nl_send },	{ "nlReceive", nl_receive },
 		{ "nlWorker", nl_worker },   { "nlSubmit", nl_submit }, { "nlTake", nl_take },
-		{ "nlEnd", nl_end },	     { NULL, NULL },
+		{ "nlEnd", nl_end },	     { "nlReader", nl_reader },	{ "nlPart", nl_part },
+		{ "nlReaderEnd", nl_reader_end }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

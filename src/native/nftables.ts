@@ -1,6 +1,9 @@
 // The typed face of nftables.c: netlink sockets of netfilter, and a thread that applies one batch at a time. The
 // octets are encoded and read by src/datapath/nftables/. Negative numbers are errno values.
 
+/** -EAGAIN: what was asked for is not there yet. */
+export const NOT_YET = -11
+
 export interface NetlinkAddon {
   /** A socket with buffers of about so many octets. */
   nlOpen(bufferSize: number): number
@@ -20,4 +23,10 @@ export interface NetlinkAddon {
   nlTake(worker: object, results: Uint32Array, wait: 0 | 1): number
   /** Waits for the batch under way and ends the thread, once. */
   nlEnd(worker: object): number
+  /** A thread that asks for a listing, on a socket of its own. */
+  nlReader(octets: Uint8Array, size: number): object | number
+  /** Octets of its next part (64 KiB at most), 0 after the last; -EAGAIN when none comes in so many milliseconds. */
+  nlPart(reader: object, into: Uint8Array, waitMs: number): number
+  /** Ends the thread, once. */
+  nlReaderEnd(reader: object): number
 }

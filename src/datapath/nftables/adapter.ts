@@ -172,6 +172,10 @@ export class NftablesDatapath implements Datapath {
     return this.#on().dump.read()
   }
 
+  dumpInSlices(): Generator<undefined, DatapathDump> {
+    return this.#on().dump.readInSlices()
+  }
+
   /** Interface index of an endpoint that is attached, else 0. */
   interfaceOf(endpoint: EndpointId): number {
     return this.#on().hooks.indexOf(endpoint)

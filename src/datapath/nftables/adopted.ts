@@ -4,7 +4,7 @@
 import { endpointId, type EndpointId, type Generation } from '../../core/ids.ts'
 import type { Family } from '../../core/ip.ts'
 import type { AdoptedFlow, Adoption, FlowTuple } from '../adoption.ts'
-import { eachElement } from './dump.ts'
+import { eachElement } from './read-elements.ts'
 import { pack, shortAt, wordAt } from './keys.ts'
 import { shapeOf } from './layout.ts'
 import type { Element } from './mirror.ts'

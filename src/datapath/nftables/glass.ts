@@ -3,7 +3,7 @@
 import { UnavailableError } from '../../core/errors.ts'
 import type { NetlinkAddon } from '../../native/nftables.ts'
 import type { Mode } from '../datapath.ts'
-import { eachElement, readTable } from './dump.ts'
+import { eachElement, readTable } from './read-elements.ts'
 import { pack } from './keys.ts'
 import { MODE_NUMBER } from './layout.ts'
 import { Message } from './message.ts'

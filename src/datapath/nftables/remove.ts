@@ -1,7 +1,7 @@
 // Looks for the table, or takes it away, whoever made it and whether its daemon lives or not.
 
 import type { NetlinkAddon } from '../../native/nftables.ts'
-import { readTable } from './dump.ts'
+import { readTable } from './read-elements.ts'
 import { encodeRemoval } from './install.ts'
 import { Message } from './message.ts'
 import { Socket, unavailable } from './socket.ts'

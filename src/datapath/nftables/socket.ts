@@ -3,20 +3,23 @@
 
 import { UnavailableError } from '../../core/errors.ts'
 import { errnoName } from '../../native/native.ts'
-import type { NetlinkAddon } from '../../native/nftables.ts'
+import { NOT_YET, type NetlinkAddon } from '../../native/nftables.ts'
+import {
+  ATTEMPTS,
+  endOfPart,
+  listInSlices,
+  PART,
+  visitPart,
+  type Outcome,
+  type VisitMessage,
+} from './listing.ts'
 import { ACK, DUMP, type Message } from './message.ts'
-import { BODY, DONE, ERROR, INTERRUPTED, Reader } from './reader.ts'
 
 /** Room for a batch of some 200,000 elements; without the right to it the kernel gives less. */
 const BUFFER = 16 * 1024 * 1024
-const RECEIVE = 65_536
 const RESULTS = 1024
-const ATTEMPTS = 5
 const REMEDY =
   'run as root or with CAP_NET_ADMIN in the network namespace, on a kernel with nf_tables (CONFIG_NF_TABLES_INET, module nf_tables)'
-
-/** What a batch came to: undefined when it was applied, else the first errno name. */
-export type Outcome = string | undefined
 
 export class Socket {
   readonly #netlink: NetlinkAddon
@@ -24,7 +27,7 @@ export class Socket {
   readonly #later: number
   readonly #worker: object
   readonly #results = new Uint32Array(RESULTS * 2)
-  readonly #received = new Uint8Array(RECEIVE)
+  readonly #received = new Uint8Array(PART)
 
   /** `onDone` is called from the event loop when a submitted batch is done. */
   constructor(netlink: NetlinkAddon, onDone: () => void) {
@@ -56,27 +59,30 @@ export class Socket {
   /** The outcome of the batch that was submitted; `busy` while it is under way. */
   take(wait: boolean): { readonly outcome: Outcome } | 'busy' {
     const count = this.#netlink.nlTake(this.#worker, this.#results, wait ? 1 : 0)
-    if (errnoName(count) === 'EAGAIN' && count < 0) return 'busy'
+    if (count === NOT_YET) return 'busy'
     return { outcome: this.#outcome(count) }
   }
 
   /** Sends a listing's request and visits each message of the answer; false when there is nothing to list. */
-  list(
-    request: (to: Message, flags: number) => void,
-    to: Message,
-    visit: (reader: Reader, from: number, end: number) => void,
-  ): boolean {
+  list(request: (to: Message, flags: number) => void, to: Message, visit: VisitMessage): boolean {
     to.clear()
     request(to, DUMP)
     return this.#exchange(to, visit) === undefined
   }
 
-  /** The same for a question that has one answer; the acknowledgement ends it. */
-  ask(
+  /** The same with pauses while the kernel lists; what is asked meanwhile has another socket. */
+  listInSlices(
     request: (to: Message, flags: number) => void,
     to: Message,
-    visit: (reader: Reader, from: number, end: number) => void,
-  ): boolean {
+    visit: VisitMessage,
+  ): Generator<undefined, boolean> {
+    to.clear()
+    request(to, DUMP)
+    return listInSlices(this.#netlink, to, visit)
+  }
+
+  /** The same for a question that has one answer; the acknowledgement ends it. */
+  ask(request: (to: Message, flags: number) => void, to: Message, visit: VisitMessage): boolean {
     to.clear()
     request(to, ACK)
     return this.#exchange(to, visit) === undefined
@@ -88,19 +94,13 @@ export class Socket {
     this.#netlink.nlClose(this.#later)
   }
 
-  /** A listing during which something changed is made again, but the last attempt counts as it is. */
-  #exchange(to: Message, visit: (reader: Reader, from: number, end: number) => void): Outcome {
+  #exchange(to: Message, visit: VisitMessage): Outcome {
     for (let attempt = 1; ; attempt++) {
-      const messages: Uint8Array[] = []
-      const outcome = this.#read(to, messages)
+      const parts: Uint8Array[] = []
+      const outcome = this.#read(to, parts)
       if (outcome === 'interrupted' && attempt < ATTEMPTS) continue
       if (outcome !== undefined && outcome !== 'interrupted') return outcome
-      for (const octets of messages) {
-        const reader = new Reader(octets)
-        reader.messages(octets.length, (_type, _flags, from, end) =>
-          visit(reader, from + BODY, end),
-        )
-      }
+      for (const part of parts) visitPart(part, visit)
       return undefined
     }
   }
@@ -112,18 +112,10 @@ export class Socket {
     for (let isDone = false; !isDone;) {
       const got = this.#netlink.nlReceive(this.#now, this.#received, 1)
       if (got < 0) return errnoName(got)
-      const reader = new Reader(this.#received)
-      let end = 0
-      reader.messages(got, (type, flags, from, to) => {
-        if ((flags & INTERRUPTED) !== 0) outcome = 'interrupted'
-        if (type === DONE) isDone = true
-        else if (type === ERROR) {
-          isDone = true
-          const errno = reader.signed(from + 16)
-          if (errno !== 0) outcome = errnoName(errno)
-        } else end = to
-      })
-      if (end > 0) into.push(this.#received.slice(0, end))
+      const end = endOfPart(this.#received, got)
+      outcome = end.outcome ?? outcome
+      isDone = end.isLast
+      if (end.size > 0) into.push(this.#received.slice(0, end.size))
     }
     return outcome
   }

@@ -3,14 +3,15 @@
 // (mode, hooks) is applied here. A refused batch leaves the kernel as it was and the table in doubt.
 
 import type { NetlinkAddon } from '../../native/nftables.ts'
-import { eachElement } from './dump.ts'
+import { eachElement } from './read-elements.ts'
 import { encodeInstall, encodeRemoval } from './install.ts'
 import { ATTRIBUTE_MAX, Message } from './message.ts'
 import { encode, Mirror, type Element } from './mirror.ts'
 import { PolicyTable } from './policies.ts'
 import { PrefixTable } from './prefixes.ts'
 import { DELETE_ELEMENT, Elements, NEW_ELEMENT } from './sets.ts'
-import { Socket, type Outcome } from './socket.ts'
+import type { Outcome } from './listing.ts'
+import { Socket } from './socket.ts'
 
 export interface TableOptions {
   readonly netlink: NetlinkAddon

@@ -3,7 +3,7 @@
 // whole, of the exact addresses some. Costs one question a second, and a look when others write rules.
 
 import type { Clock } from '../../core/clock.ts'
-import { eachElement } from './dump.ts'
+import { eachElement } from './read-elements.ts'
 import { SETS, type SetShape } from './layout.ts'
 import type { Message } from './message.ts'
 import type { Table } from './table.ts'

@@ -6,7 +6,7 @@
 // the rules, and every version that writes others, gets another mark. Costs two listings and one encoding at a start.
 
 import { createHash } from 'node:crypto'
-import { eachElement } from './dump.ts'
+import { eachElement } from './read-elements.ts'
 import { encodeInstall } from './install.ts'
 import { SETS, TABLE, VERDICTS } from './layout.ts'
 import { FAMILY_INET, Message } from './message.ts'
