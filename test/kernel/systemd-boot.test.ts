@@ -3,6 +3,7 @@
 // namegate.service has loaded policy, however long that takes. Every packet is counted at the peer.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { release } from 'node:os'
 import { describe, it } from 'node:test'
 import { nftablesMaker } from '../contract/nftables-bench.ts'
@@ -109,6 +110,27 @@ async function reboot(row: Row, tell: (text: string) => void): Promise<void> {
   }
 }
 
+/** The drop-in that docs/boot.md shows for the unit of the network. */
+function shownDropIn(): string {
+  const shown = /^ {4}# \/etc\/systemd\/system\/.*\n((?: {4}.*\n)+)/m.exec(
+    readFileSync('docs/boot.md', 'utf8'),
+  )
+  return (shown?.[1] ?? '').replaceAll(/^ {4}/gm, '')
+}
+
+/** What comes up of the network when namegate-early.service fails. */
+async function networkAfterFault(site: SystemdSite, dropIn: string): Promise<string> {
+  const { machine } = site
+  await machine.write('/etc/systemd/system/site-network.service.d/strict.conf', dropIn)
+  await machine.get('sync')
+  await machine.cut()
+  await machine.boot()
+  await machine.settled()
+  assert.equal(await machine.property('namegate-early', 'ActiveState'), 'failed')
+  assert.equal(await machine.property('namegate-early', 'ExecMainStatus'), '2')
+  return await machine.property('site-network', 'ActiveState')
+}
+
 describe('namegate-early.service on a machine that comes up', () => {
   const ebpf = noMachine ?? canUseNamegate() ?? (isOld ? 'needs kernel 6.4' : false)
   it('lets no packet out before the daemon, eBPF', { skip: ebpf, timeout: 120_000 }, async (t) => {
@@ -122,6 +144,23 @@ describe('namegate-early.service on a machine that comes up', () => {
     async (t) => {
       const row = { datapath: '{ kind: nftables }', units: ['nftables.service'] }
       await reboot({ mode: 'tproxy', ...row }, (text) => t.diagnostic(text))
+    },
+  )
+
+  it(
+    'leaves the network down after a fault only where the network requires it',
+    { skip: noMachine, timeout: 120_000 },
+    async () => {
+      const site = new SystemdSite({ mode: 'tproxy' })
+      try {
+        await site.start()
+        await site.machine.write(CONFIG, 'datapth: {}\n')
+        await site.machine.get('systemctl', 'enable', 'namegate-early')
+        assert.equal(await networkAfterFault(site, ''), 'active')
+        assert.equal(await networkAfterFault(site, shownDropIn()), 'inactive')
+      } finally {
+        await site.close()
+      }
     },
   )
 })
