@@ -151,8 +151,9 @@ describe('namegate run without root', { skip: NEEDS_ROOT, concurrency: 2 }, () =
       admin: '{ socket: open/admin.sock }',
       ...config,
     })
-    mkdirSync(folder.in('open'))
-    chmodSync(folder.in('open'), 0o777)
+    folder.write('open/locked/lock', '')
+    for (const name of ['open', 'open/locked']) chmodSync(folder.in(name), 0o777)
+    chmodSync(folder.in('open/locked/lock'), 0o600)
     return folder
   }
 
@@ -163,9 +164,9 @@ describe('namegate run without root', { skip: NEEDS_ROOT, concurrency: 2 }, () =
       /no privilege for port 1001: run as root or with CAP_NET_BIND_SERVICE/,
     ],
     [
-      'a state folder',
-      { state: '{ directory: closed/state }' },
-      /^namegate: Cannot .* state folder .*closed\/state: .*EACCES.*: /,
+      'the lock of a state folder',
+      { state: '{ directory: open/locked }' },
+      /^namegate: Cannot .* state folder .*open\/locked: .*EACCES.*: /,
     ],
     [
       'an admin socket',

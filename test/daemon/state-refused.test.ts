@@ -2,13 +2,19 @@
 // nothing is kept. One that is full takes things again when there is room.
 
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { http } from '../support/admin.ts'
 import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { DaemonFolder, NEEDS_ROOT, PROGRAM, RunningDaemon } from '../support/daemon-process.ts'
+import {
+  DaemonFolder,
+  NEEDS_ROOT,
+  NOBODY,
+  PROGRAM,
+  RunningDaemon,
+} from '../support/daemon-process.ts'
 import { LabProcess } from '../support/lab-process.ts'
 
 const folders: DaemonFolder[] = []
@@ -77,6 +83,34 @@ test(
     assert.equal(existsSync(folder.in('state/lock')), false)
   },
 )
+
+for (const [what, mode] of [
+  ['may not look into', 0o700],
+  ['may not write in', 0o755],
+] as const) {
+  test(
+    `the daemon starts over a state folder that it ${what}, and keeps things as soon as it may`,
+    { skip: NEEDS_ROOT },
+    async () => {
+      const folder = mkFolder()
+      chmodSync(folder.in('state'), mode)
+      chmodSync(folder.path, 0o777)
+      const command = [...NOBODY, PROGRAM, 'run', '--config', 'namegate.yaml']
+      const child = new LabProcess('setpriv', command, { cwd: folder.path })
+      const daemon = new RunningDaemon(child, folder.in('admin.sock'))
+      daemons.push(daemon)
+      await child.untilOutput(/namegate serves/, 60_000)
+      assert.match(child.stderr, /state folder takes no lock: .*EACCES|EACCES.*takes no lock/)
+      assert.match(await warningsOf(daemon), /the state folder refuses/)
+      assert.equal(await setResource(folder), 500, 'what is not kept is said')
+      const mended = await folder.run('chown', '-R', '65534:65534', folder.in('state'))
+      assert.equal(mended.code, 0, mended.stderr)
+      for (let i = 0; i < 600 && /refuses/.test(await warningsOf(daemon)); i++) await sleep(100)
+      assert.doesNotMatch(await warningsOf(daemon), /the state folder refuses/)
+      assert.equal(existsSync(folder.in('state/lock')), true)
+    },
+  )
+}
 
 test(
   'the daemon keeps what it could not keep when a full state folder has room again',
