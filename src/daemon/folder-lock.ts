@@ -1,11 +1,12 @@
-// The lock of a state folder while a daemon runs. A disk that is full or read-only gives none, and a folder that is removed
-// takes it along; neither stops anything, but whoever wants to write in the folder needs the lock first.
+// The lock of a state folder while a daemon runs. A disk that is full or read-only and a folder that is not ours to write in
+// give none, and a folder that is removed takes it along; neither stops anything, but whoever wants to write in the folder
+// needs the lock first.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isLockAt, type HeldLock } from '../native/lock.ts'
 import type { Posix } from '../native/native.ts'
-import { isForbidden, isRefusal } from '../state/faults.ts'
+import { isRefusal } from '../state/faults.ts'
 import { lockOrFail } from '../state/lock.ts'
 import type { Log } from '../telemetry/log.ts'
 
@@ -15,7 +16,7 @@ export class FolderLock {
   readonly #what: string
   #held: HeldLock | undefined
 
-  /** `take`: as at the start. Throws UnavailableError when another daemon has it, or it may not be opened. */
+  /** `take`: as at the start. Throws UnavailableError when another daemon has it, or it is there and may not be opened. */
   constructor(posix: Posix, folder: string, take: TakeLock, log: Log) {
     this.#posix = posix
     this.#file = join(folder, 'lock')
@@ -23,8 +24,8 @@ export class FolderLock {
     try {
       this.#held = take(this.#file, this.#what)
     } catch (error) {
-      // A lock that is there and not ours to open may be held; and who has no right to the folder has the wrong one.
-      if (!isRefusal(error) || isForbidden(error) || existsSync(this.#file)) throw error
+      // A lock that is there and not ours to open may be held.
+      if (!isRefusal(error) || existsSync(this.#file)) throw error
       log.warn({ reason: String(error) }, 'the state folder takes no lock: nothing is kept in it')
     }
   }

@@ -38,15 +38,9 @@ const CAUSE_OF: ReadonlyMap<string, FaultCause> = new Map([
   ['EIO', 'io-error'],
 ])
 
-/** Whether a disk that is full, read-only or broken refused it. */
+/** Whether a disk that is full, read-only for us or broken refused it. */
 export function isRefusal(error: unknown): boolean {
   return CAUSE_OF.has(systemCodeOf(error) ?? '')
-}
-
-/** Whether it was refused to this user alone, which no waiting mends. */
-export function isForbidden(error: unknown): boolean {
-  const code = systemCodeOf(error)
-  return code === 'EACCES' || code === 'EPERM'
 }
 
 export class StateFaults {
