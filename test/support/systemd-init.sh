@@ -1,10 +1,10 @@
 #!/bin/sh
-# systemd-init.sh FOLDER REPOSITORY: the first process of a machine for tests (systemd-machine.ts), in namespaces of its own
+# systemd-init.sh FOLDER REPOSITORY NODE: the first process of a machine for tests (systemd-machine.ts), in namespaces of its own
 # already. Puts the machine's root together from this one's, writes what it writes into FOLDER, and becomes systemd. At the
 # first boot FOLDER/site is copied over the root. What no namespace has for itself (most of /proc/sys, /sys) is there
 # to be read only, as in a container.
 set -eu
-folder=$1 repository=$2 root=$1/root
+folder=$1 repository=$2 node=$3 root=$1/root
 mkdir -p "$folder/upper" "$folder/work" "$root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$folder/upper,workdir=$folder/work" "$root"
 
@@ -46,6 +46,11 @@ mkdir -p "$root/run/netns" "$root/opt/namegate"
 mount --rbind /run/netns "$root/run/netns"
 mount --bind "$repository" "$root/opt/namegate"
 mount -o remount,bind,ro "$root/opt/namegate"
+# Of a Node.js that is elsewhere units know nothing.
+case $node in
+  /usr/bin/* | /usr/local/bin/*) ;;
+  *) : >"$root/usr/local/bin/node" && mount --bind "$node" "$root/usr/local/bin/node" ;;
+esac
 
 cd "$root"
 mkdir -p .before

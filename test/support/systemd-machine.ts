@@ -16,6 +16,8 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { messageOf } from '../../src/core/errors.ts'
+import { makeFolder } from '../../src/state/make-folder.ts'
 import { until } from './client.ts'
 import { canUseLab } from './lab.ts'
 import { LabProcess, run, type Output } from './lab-process.ts'
@@ -24,7 +26,7 @@ const INIT = fileURLToPath(new URL('systemd-init.sh', import.meta.url))
 const SYSTEMD = '/lib/systemd/systemd'
 /** A cgroup of ours: `ng-machine-<pid of the maker>-<number>`; the pid tells leftovers from those in use. */
 const GROUP = /^ng-machine-(\d+)-/
-const BOOT_MS = 60_000
+const BOOT_MS = 20_000
 
 /** Why there can be no such machine here, or undefined when there can: one is tried. */
 export async function canUseMachine(): Promise<string | undefined> {
@@ -38,7 +40,7 @@ export async function canUseMachine(): Promise<string | undefined> {
     await machine.settled()
     return undefined
   } catch (error) {
-    return `systemd cannot be process 1 here: ${String(error)}`
+    return `systemd cannot be process 1 here: ${messageOf(error).replaceAll('\n', ' ')}`
   } finally {
     await machine.close()
   }
@@ -69,10 +71,10 @@ export class SystemdMachine {
 
   /** Power on; returns as soon as systemd takes orders. */
   async boot(): Promise<void> {
-    mkdirSync(this.#group, { recursive: true })
+    makeFolder(this.#group)
     const namespaces = 'pid mount uts ipc net cgroup'.split(' ').map((name) => `--${name}`)
     const unshare = ['unshare', '--fork', '--kill-child=KILL', ...namespaces]
-    const init = ['sh', INIT, this.#folder, resolve('.')]
+    const init = ['sh', INIT, this.#folder, resolve('.'), process.execPath]
     // It enters its cgroup before it makes the namespace that begins there.
     const enter = 'echo 0 >"$0/cgroup.procs"; exec "$@"'
     const inner = ['sh', '-c', enter, this.#group, ...unshare, ...init]
@@ -160,6 +162,7 @@ export class SystemdMachine {
   }
 
   #processes(): string {
+    if (!existsSync(this.#group)) return ''
     const files = readdirSync(this.#group, { recursive: true, encoding: 'utf8' })
     const lists = files.filter((file) => file.endsWith('cgroup.procs'))
     return lists.map((file) => readFileSync(join(this.#group, file), 'utf8')).join('')
