@@ -1,27 +1,35 @@
-// Pairs read from files, as columns that grow: where each one's latest whole record stands, and what it says. A row of
-// a record means something within one run of records only, so each run begins with an empty `#slotOf`; pairs of the
-// run before stay as they are. About 36 octets a pair beside the files themselves, given back by `free`.
+// Pairs read from files, a few words each, in tables that grow: where each one's latest whole record stands, and what it says. A
+// row of a record means something within one run of records only, so each run begins with an empty `#slotOf`; pairs of the
+// run before stay as they are. The words of a pair stand side by side: most are read together, and not always in order.
+// 28 octets a pair beside the files themselves, given back by `free`.
 
 import type { SavedPairs } from '../control/saved-state.ts'
 import type { PairPlace } from './record-visitor.ts'
 
-/** A pair with a short name: an estimate, so that columns of many pairs need not be copied as they grow. */
+/** A pair with a short name: an estimate, so that tables of many pairs need not be copied as they grow. */
 const PAIR_OCTETS = 40
+
+/** Words of a pair, and their number. */
+const ENDPOINT = 0
+const UNTIL = 1
+const GRACE = 2
+const ADDRESS_AT = 3
+const NAME_AT = 4
+/** File in the upper half, then length of the name, then family: 0 when the pair is gone. */
+const SHAPE = 5
+const WORDS = 6
+
+const FILE_SHIFT = 16
+const LENGTH_SHIFT = 8
+const OCTET = 0xff
+const FAMILY_MASK = OCTET
 
 export class PairColumns {
   /** Octets of the files that places point into. */
   readonly #files: Uint8Array[] = []
   #slotOf = new Int32Array(1024)
   #count = 1
-  #file = new Uint16Array(1024)
-  #endpoint = new Int32Array(1024)
-  #until = new Int32Array(1024)
-  #grace = new Int32Array(1024)
-  /** 0 when the pair is gone. */
-  #family = new Uint8Array(1024)
-  #nameLength = new Uint8Array(1024)
-  #addressAt = new Uint32Array(1024)
-  #nameAt = new Uint32Array(1024)
+  #words = new Int32Array(1024 * WORDS)
 
   /** Slots in use or once in use. */
   get count(): number {
@@ -32,7 +40,7 @@ export class PairColumns {
   beginFile(octets: Uint8Array, bound: number): void {
     this.#files.push(octets)
     const size = 1 + Math.min(bound, this.count + Math.ceil(octets.length / PAIR_OCTETS))
-    if (size > this.#until.length) this.#grow(size)
+    if (size * WORDS > this.#words.length) this.#words = grown(this.#words, size * WORDS)
   }
 
   /** From here on rows have another meaning. */
@@ -43,96 +51,86 @@ export class PairColumns {
   /** `until` in the time of the reader. False when there is no room for another pair below `bound`. */
   set(place: PairPlace, until: number, bound: number): boolean {
     const { row } = place
-    if (row >= this.#slotOf.length) this.#slotOf = grown(Int32Array, this.#slotOf, row + 1)
+    if (row >= this.#slotOf.length) this.#slotOf = grown(this.#slotOf, row + 1)
     let slot = this.#slotOf[row]!
     if (slot === 0) {
       if (this.count >= bound) return false
       slot = this.#count++
       this.#slotOf[row] = slot
-      if (slot === this.#until.length) this.#grow(slot + 1)
+      if (this.#words.length < this.#count * WORDS) this.#words = grown(this.#words, 0)
     }
-    this.#file[slot] = this.#files.length - 1
-    this.#endpoint[slot] = place.endpoint
-    this.#until[slot] = until
-    this.#grace[slot] = place.grace
-    this.#family[slot] = place.family
-    this.#nameLength[slot] = place.nameLength
-    this.#addressAt[slot] = place.addressAt
-    this.#nameAt[slot] = place.nameAt
+    const words = this.#words
+    const at = slot * WORDS
+    words[at + ENDPOINT] = place.endpoint
+    words[at + UNTIL] = until
+    words[at + GRACE] = place.grace
+    words[at + ADDRESS_AT] = place.addressAt
+    words[at + NAME_AT] = place.nameAt
+    const file = this.#files.length - 1
+    words[at + SHAPE] = (file << FILE_SHIFT) | (place.nameLength << LENGTH_SHIFT) | place.family
     return true
   }
 
   /** False when no pair has the row. */
   setUntil(row: number, until: number): boolean {
-    const slot = this.#slotOf[row] ?? 0
-    if (this.#family[slot] === 0) return false
-    this.#until[slot] = until
+    const at = (this.#slotOf[row] ?? 0) * WORDS
+    if (isGone(this.#words, at)) return false
+    this.#words[at + UNTIL] = until
     return true
   }
 
   remove(row: number): boolean {
-    const slot = this.#slotOf[row] ?? 0
-    if (this.#family[slot] === 0) return false
-    this.#family[slot] = 0
+    const at = (this.#slotOf[row] ?? 0) * WORDS
+    if (isGone(this.#words, at)) return false
+    this.#words[at + SHAPE] = 0
     return true
   }
 
   /** The pairs that are not gone, at most `bound`; nothing is set after that. */
   pairs(bound: number): SavedPairs {
-    let rows = new Int32Array(Math.min(this.count, bound))
-    let count = 0
-    for (let slot = 1; slot < this.#count && count < rows.length; slot++) {
-      if (this.#family[slot] !== 0) rows[count++] = slot
-    }
+    const count = this.#closeUp(bound)
     return {
       count,
-      endpoint: (row) => this.#endpoint[rows[row]!]!,
-      until: (row) => this.#until[rows[row]!]!,
-      grace: (row) => this.#grace[rows[row]!]!,
-      family: (row) => (this.#family[rows[row]!] === 4 ? 4 : 6),
-      octets: (row) => this.#files[this.#file[rows[row]!]!]!,
-      addressAt: (row) => this.#addressAt[rows[row]!]!,
-      nameAt: (row) => this.#nameAt[rows[row]!]!,
-      nameLength: (row) => this.#nameLength[rows[row]!]!,
-      free: () => {
-        rows = new Int32Array(0)
-        this.#free()
-      },
+      endpoint: (row) => this.#words[row * WORDS + ENDPOINT]!,
+      until: (row) => this.#words[row * WORDS + UNTIL]!,
+      grace: (row) => this.#words[row * WORDS + GRACE]!,
+      family: (row) => ((this.#words[row * WORDS + SHAPE]! & FAMILY_MASK) === 4 ? 4 : 6),
+      octets: (row) => this.#files[this.#words[row * WORDS + SHAPE]! >>> FILE_SHIFT]!,
+      addressAt: (row) => this.#words[row * WORDS + ADDRESS_AT]!,
+      nameAt: (row) => this.#words[row * WORDS + NAME_AT]!,
+      nameLength: (row) => (this.#words[row * WORDS + SHAPE]! >>> LENGTH_SHIFT) & OCTET,
+      free: () => this.#free(),
     }
+  }
+  /** Puts the pairs that are not gone side by side from row 0; how many they are. */
+  #closeUp(bound: number): number {
+    const words = this.#words
+    const most = Math.min(this.count, bound)
+    let count = 0
+    for (let slot = 1; slot < this.#count && count < most; slot++) {
+      const from = slot * WORDS
+      if (isGone(words, from)) continue
+      const to = count * WORDS
+      for (let i = 0; i < WORDS; i++) words[to + i] = words[from + i]!
+      count++
+    }
+    return count
   }
 
   #free(): void {
     this.#files.length = 0
     this.#slotOf = new Int32Array(0)
-    this.#file = new Uint16Array(0)
-    this.#endpoint = new Int32Array(0)
-    this.#until = new Int32Array(0)
-    this.#grace = new Int32Array(0)
-    this.#family = new Uint8Array(0)
-    this.#nameLength = new Uint8Array(0)
-    this.#addressAt = new Uint32Array(0)
-    this.#nameAt = new Uint32Array(0)
-  }
-
-  #grow(size: number): void {
-    this.#file = grown(Uint16Array, this.#file, size)
-    this.#endpoint = grown(Int32Array, this.#endpoint, size)
-    this.#until = grown(Int32Array, this.#until, size)
-    this.#grace = grown(Int32Array, this.#grace, size)
-    this.#family = grown(Uint8Array, this.#family, size)
-    this.#nameLength = grown(Uint8Array, this.#nameLength, size)
-    this.#addressAt = grown(Uint32Array, this.#addressAt, size)
-    this.#nameAt = grown(Uint32Array, this.#nameAt, size)
+    this.#words = new Int32Array(0)
   }
 }
 
+function isGone(words: Int32Array, at: number): boolean {
+  return (words[at + SHAPE]! & FAMILY_MASK) === 0
+}
+
 /** The same values with room for `size`, and at least twice as much as before. */
-function grown<Values extends { readonly length: number; set(values: Values): void }>(
-  Column: new (length: number) => Values,
-  values: Values,
-  size: number,
-): Values {
-  const wider = new Column(Math.max(size, 2 * values.length))
+function grown(values: Int32Array, size: number): Int32Array<ArrayBuffer> {
+  const wider = new Int32Array(Math.max(size, 2 * values.length))
   wider.set(values)
   return wider
 }

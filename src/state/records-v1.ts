@@ -195,6 +195,14 @@ function textOf(octets: Uint8Array, start: number, end: number): string {
 }
 
 function mkPlace(): PairPlace {
-  const zeros = { row: 0, endpoint: 0, until: 0, grace: 0, addressAt: 0, nameAt: 0, nameLength: 0 }
-  return { ...zeros, family: 4 }
+  return {
+    row: 0,
+    endpoint: 0,
+    until: 0,
+    grace: 0,
+    family: 4,
+    addressAt: 0,
+    nameAt: 0,
+    nameLength: 0,
+  }
 }
