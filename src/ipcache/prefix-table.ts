@@ -10,6 +10,7 @@ import { identity, type Identity } from '../core/ids.ts'
 import { commonBits, formatPrefix, widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { PrefixIndex } from '../core/prefix-index.ts'
 import type { Slots } from '../core/slots.ts'
+import { LengthsInUse } from './lengths-in-use.ts'
 import { ScopedRows } from './scoped-rows.ts'
 
 export interface PrefixTableOptions {
@@ -45,8 +46,8 @@ export class PrefixTable {
   readonly containers = new Set<number>()
   readonly #index: PrefixIndex
   readonly #capacity: number
-  /** Containers by length, for each family. */
-  readonly #lengthsInUse = { 4: new Int32Array(33), 6: new Int32Array(129) }
+  /** Lengths of containers. */
+  readonly #lengths = { 4: new LengthsInUse(), 6: new LengthsInUse() }
 
   constructor(options: PrefixTableOptions) {
     const { capacity, scopedCapacity } = options
@@ -132,7 +133,7 @@ export class PrefixTable {
 
   /** Says that a row shorter than a host begins (1) or ceases (-1) to pass labels down. */
   countContainer(row: number, change: 1 | -1): void {
-    this.#lengthsInUse[this.family(row)][this.lengths[row]!]! += change
+    this.#lengths[this.family(row)].count(this.lengths[row]!, change)
     if (change === 1) this.containers.add(row)
     else this.containers.delete(row)
   }
@@ -154,9 +155,9 @@ export class PrefixTable {
     const base = this.scoped.base[row]!
     if (base !== 0 && this.firstFact[base] !== 0) return base
     const family = this.family(row)
-    const counts = this.#lengthsInUse[family]
-    for (let length = this.lengths[row]! - 1; length >= 0; length--) {
-      if (counts[length] === 0) continue
+    const own = this.lengths[row]!
+    for (const length of this.#lengths[family].longestFirst) {
+      if (length >= own) continue
       const found = this.#index.findAround(family, this.octets, row * 16, length)
       if (found !== 0 && this.firstFact[found] !== 0) return found
     }
@@ -165,10 +166,9 @@ export class PrefixTable {
 
   /** The node's row that says most of an address: its own, else its longest container; 0 when nothing is known. */
   findAround(family: Family, octets: Uint8Array, offset: number): number {
-    const counts = this.#lengthsInUse[family]
-    const width = widthOf(family)
-    for (let length = width; length >= 0; length--) {
-      if (length < width && counts[length] === 0) continue
+    const own = this.#index.find(family, octets, offset, widthOf(family))
+    if (own !== 0 && this.firstFact[own] !== 0) return own
+    for (const length of this.#lengths[family].longestFirst) {
       const found = this.#index.findAround(family, octets, offset, length)
       if (found !== 0 && this.firstFact[found] !== 0) return found
     }
