@@ -225,3 +225,14 @@ test('policyExplainCommand takes resources as the daemon lists them, and says wh
     await assert.rejects(bad, InvalidInputError, text)
   }
 })
+
+test('policyExplainCommand says which word it cannot place, and how it is used', async () => {
+  const args = ['--policies', POLICY, ...LABELS, '--ask', 'www.example.com']
+  const { code, out, err } = await runCommand(policyExplainCommand, ...args, 'other.example.com')
+  assert.deepEqual([code, out], [2, ''])
+  assert.match(
+    err,
+    /^namegate: found the word "other\.example\.com", expected a policy file or folder, or a question such as --ask NAME\nUsage: namegate policy explain /,
+  )
+  assert.equal((await runCommand(policyExplainCommand, ...args, MORE)).code, 0, 'a file')
+})

@@ -1,13 +1,17 @@
 // What `policy suggest` does with flows that are wrong, cut short, incomplete or random.
 
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
+import type { CommandOutput } from '../../src/cli/command.ts'
+import { policySuggestCommand } from '../../src/cli/policy-suggest.ts'
 import { InvalidInputError, UnavailableError } from '../../src/core/errors.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
+import { until } from '../support/client.ts'
 import { FlowFolder, mkLine, NODE_1, NODE_2, suggest, WORLD } from '../support/flow-lines.ts'
 
 describe('policySuggestCommand', () => {
@@ -16,6 +20,22 @@ describe('policySuggestCommand', () => {
     flows = new FlowFolder()
   })
   after(() => flows.remove())
+
+  it('says what it waits for when nobody writes to a pipe, and goes on when somebody does', async () => {
+    const pipe = join(flows.path, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    let [out, err] = ['', '']
+    const output: CommandOutput = {
+      stdout: (text) => void (out += text),
+      stderr: (text) => void (err += text),
+    }
+    const code = policySuggestCommand(['--flows', pipe, '--labels', 'app=shop'], output)
+    await until('it says what it waits for', () => err !== '')
+    assert.equal(err, `namegate: ${pipe}: nothing came yet: waiting for somebody to write to it\n`)
+    writeFileSync(pipe, mkLine({ name: 'a.b' }))
+    assert.equal(await code, 0)
+    assert.match(out, /matchName: "?a\.b/)
+  })
 
   it('says of malformed lines where they are and what was expected', async () => {
     const rows: readonly (readonly [line: string, expected: string])[] = [
