@@ -1,5 +1,6 @@
 // `namegate policy explain`: may an endpoint with these labels ask a name or connect, and why; from files alone.
 
+import { existsSync } from 'node:fs'
 import type { Explanation } from '../control/explain/explanation.ts'
 import { readQuestion, type QuestionTexts } from '../control/explain/read-question.ts'
 import { parseLabels } from '../policy/label-texts.ts'
@@ -43,6 +44,7 @@ Examples:
   namegate policy explain --policies config/policies --labels app=shop --name www.example.com --port 443/TCP
 `
 
+const OR_ASK = 'or a question such as --ask NAME'
 const TEXTS = ['ask', 'server', 'name', 'address', 'port'] as const
 
 export function policyExplainCommand(args: readonly string[], output: CommandOutput): number {
@@ -53,6 +55,11 @@ export function policyExplainCommand(args: readonly string[], output: CommandOut
   })
   if (typeof read === 'number') return read
   const paths = policyPaths(read)
+  const stray = read.positionals.find((word) => !existsSync(word))
+  if (stray !== undefined) {
+    const found = `found the word ${JSON.stringify(stray)}`
+    return usageError(`${found}, expected a policy file or folder, ${OR_ASK}`, HELP, output)
+  }
   if (paths.length === 0) return usageError('policy explain needs --policies PATH', HELP, output)
   const given = read.texts.get('labels')
   if (given === undefined) return usageError('policy explain needs --labels', HELP, output)

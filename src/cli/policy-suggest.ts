@@ -94,7 +94,8 @@ export async function policySuggestCommand(
   const world = readWorld(read, paths)
   if (typeof world === 'string') return wrong(world)
   const groups = new LabelGroups(new IdentityLabels(config.endpoints.identityLabels), only)
-  const notes = files.length > 0 ? await readFiles(files, groups) : await readDaemon(read, groups)
+  const notes =
+    files.length > 0 ? await readFiles(files, groups, output) : await readDaemon(read, groups)
   const { nodeAddresses } = world
   const { protectedPrefixes } = config.dns
   const guard = new Guard({ nodeAddresses, protectedPrefixes })
@@ -135,8 +136,11 @@ function policiesOf(
 async function readFiles(
   files: readonly string[],
   groups: LabelGroups,
+  output: CommandOutput,
 ): Promise<readonly string[]> {
-  return await readFlowFiles(files, (line) => groups.add(line))
+  const waits = (file: string): void =>
+    output.stderr(`namegate: ${file}: nothing came yet: waiting for somebody to write to it\n`)
+  return await readFlowFiles(files, (line) => groups.add(line), waits)
 }
 
 /** Gives no notes: what a daemon sends is whole. */

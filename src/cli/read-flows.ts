@@ -4,6 +4,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { systemClock } from '../core/clock.ts'
 import { InvalidInputError, messageOf, type Fault } from '../core/errors.ts'
 import { listFlowFiles } from '../flows/flow-folder.ts'
 import { parseFlowLine, type FlowLine } from '../policy/suggest/flow-line.ts'
@@ -11,17 +12,22 @@ import { parseFlowLine, type FlowLine } from '../policy/suggest/flow-line.ts'
 export type GoodFlowLine = Exclude<FlowLine, { readonly kind: 'bad' }>
 
 const FAULTS_MAX = 20
+const WAIT_MS = 1000
 
-/** Reads all; throws InvalidInputError with what is wrong. Gives notes about what was passed over. */
+/**
+ * Reads all; throws InvalidInputError with what is wrong. Gives notes about what was passed over. `onWait` is told of a file of
+ * which nothing came for a second, such as a pipe that nobody writes to: it is waited for.
+ */
 export async function readFlowFiles(
   paths: readonly string[],
   take: (line: GoodFlowLine) => void,
+  onWait: (file: string) => void,
 ): Promise<readonly string[]> {
   const faults: Fault[] = []
   const notes: string[] = []
   for (const path of paths) {
     for (const file of await filesOf(path, faults)) {
-      const pieces = createReadStream(file, 'utf8')
+      const pieces = begun(createReadStream(file, 'utf8'), () => onWait(file))
       try {
         const cut = await readFlows(pieces, file, take, faults)
         if (cut !== undefined) notes.push(cut)
@@ -32,6 +38,19 @@ export async function readFlowFiles(
   }
   if (faults.length > 0) throw new InvalidInputError(faults)
   return notes
+}
+
+/** The same pieces; `onWait` is called when the first one takes longer than a second. */
+async function* begun(pieces: AsyncIterable<unknown>, onWait: () => void): AsyncIterable<unknown> {
+  const timer = systemClock.after(WAIT_MS, onWait)
+  try {
+    for await (const piece of pieces) {
+      timer.cancel()
+      yield piece
+    }
+  } finally {
+    timer.cancel()
+  }
 }
 
 /** Reads one stream of lines; gives a note when the last one was cut short. */
