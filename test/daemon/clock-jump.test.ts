@@ -87,6 +87,14 @@ class Site {
     return rows.filter(isFields).find((row) => row['name'] === name)
   }
 
+  async untilThere(name: string): Promise<void> {
+    const deadline = performance.now() + SLOW_MS
+    while ((await this.find('names', name)) === undefined) {
+      assert.ok(performance.now() < deadline, `${name} is not there`)
+      await sleep(50)
+    }
+  }
+
   /** Waits until it is there no more. */
   async untilGone(what: 'names' | 'resources', name: string): Promise<void> {
     const deadline = performance.now() + SLOW_MS
@@ -220,6 +228,8 @@ for (const [direction, jumpMs] of [
       await site.kill()
       site.clock.set(0)
       await site.start()
+      // It comes back while the daemon serves.
+      await site.untilThere('long.example')
       const [address = {}] = listOf((await site.find('names', 'long.example'))?.['addresses'])
       assert.ok(isFields(address))
       assertLeft(site.until(address['expires']), HOUR_MS, 'the name', HOUR_MS / 16)

@@ -25,13 +25,11 @@ describe('run --take-over', { skip }, () => {
     await withTakeOverSite(upstream, async (site) => {
       await site.serve()
       await site.falseSuccessor().untilOutput(/^given/m, 60_000)
-      for (let i = 0; i < 3; i++) {
-        await assert.rejects(knock(site).given(), {
-          name: 'UnavailableError',
-          message:
-            'Cannot take over: the running daemon is busy with another successor: try again when that one serves or has failed',
-        })
-      }
+      await assert.rejects(knock(site).given(), {
+        name: 'UnavailableError',
+        message:
+          'Cannot take over: the running daemon is busy with another successor: try again when that one serves or has failed',
+      })
     })
   })
 
