@@ -7,6 +7,8 @@ import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { DEFAULT_PIN_PATH } from '../../src/config/config.ts'
+import { pinDirectory } from '../../src/datapath/ebpf/bpffs.ts'
 import { endpointsText, policyText } from '../support/daemon-files.ts'
 import {
   DaemonFolder,
@@ -130,6 +132,21 @@ describe('namegate run', { concurrency: 2 }, () => {
       /^namegate: .* native part .* not built: apt-get install .*, then npm run build$/,
     )
   })
+
+  test(
+    'exits 3 when pins are left in the usual path and the config has another one',
+    { skip: NEEDS_ROOT },
+    async () => {
+      const folder = mkDaemon({ datapath: '{ kind: ebpf, ebpf: { pin-path: pins } }' })
+      // Folders that nobody else sees: what is pinned on this machine is not ours.
+      const pins = pinDirectory(DEFAULT_PIN_PATH)
+      const script = `mount -t tmpfs none /sys/fs/bpf && mount -t tmpfs none /run && mkdir -p ${pins} && touch ${pins}/ng_endpoints && exec ${PROGRAM} run --config namegate.yaml`
+      assertRefused(
+        await folder.run('unshare', '-m', 'sh', '-c', script),
+        /^namegate: Cannot start with pins in pins: what ebpf left in \/sys\/fs\/bpf\/\S+ still enforces: take it away with namegate datapath detach --config namegate\.yaml$/,
+      )
+    },
+  )
 
   test('exits 3 when maps are to be pinned where no bpffs is', { skip: NEEDS_ROOT }, async () => {
     const folder = mkDaemon({ datapath: '{ kind: ebpf, ebpf: { pin-path: pins } }' })
