@@ -28,8 +28,9 @@ export function leftDatapaths(
   if (noted !== undefined && (kind !== 'ebpf' || noted !== own)) {
     left.push({ kind: 'ebpf', pinPath: noted })
   }
-  for (const pinPath of kind === 'ebpf' ? [] : new Set([own, DEFAULT_PIN_PATH])) {
-    if (pinPath === noted || !hasPins(pinPath)) continue
+  for (const pinPath of new Set([own, DEFAULT_PIN_PATH])) {
+    const isOurs = kind === 'ebpf' && pinPath === own
+    if (isOurs || pinPath === noted || !hasPins(pinPath)) continue
     if (isFree(pinLockFile(pinPath))) left.push({ kind: 'ebpf', pinPath })
   }
   if (kind !== 'nftables' && isTableThere()) {
@@ -46,8 +47,11 @@ export function refuseLeft(
 ): void {
   const [left] = leftDatapaths(config, takesOver)
   if (left === undefined) return
+  const { datapath } = config
   const where = left.kind === 'ebpf' ? ` in ${left.pinPath}` : ' in this network namespace'
-  const wanted = `Cannot start with datapath.kind ${config.datapath.kind}`
+  const isMoved = datapath.kind === 'ebpf' && left.kind === 'ebpf'
+  const other = isMoved ? `pins in ${datapath.pinPath}` : `datapath.kind ${datapath.kind}`
+  const wanted = `Cannot start with ${other}`
   const remedy = `take it away with namegate datapath detach --config ${file}`
   throw new UnavailableError(`${wanted}: what ${left.kind} left${where} still enforces: ${remedy}`)
 }
