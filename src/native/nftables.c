@@ -73,15 +73,44 @@ static void read_results(int fd, char *buffer, struct results *results)
 
 #include "nftables-reader.h"
 
-static int request(int fd, const void *octets, size_t size, char *buffer, struct results *results)
+static bool is_refused(const struct results *results)
 {
+	for (size_t i = 0; i < results->count; i++)
+		if (results->pairs[i * 2 + 1])
+			return true;
+	return false;
+}
+
+/* Octets up to the end of the first batch; all where there is none. */
+static size_t first_batch(const char *octets, size_t size)
+{
+	for (size_t at = 0; at + sizeof(struct nlmsghdr) <= size;) {
+		const struct nlmsghdr *m = (const struct nlmsghdr *)(octets + at);
+		if (m->nlmsg_len < sizeof(*m))
+			break;
+		at += NLMSG_ALIGN(m->nlmsg_len);
+		if (m->nlmsg_type == NFNL_MSG_BATCH_END && at <= size)
+			return at;
+	}
+	return size;
+}
+
+/* The kernel reads one batch of what is sent at once. What follows one that it refused is not sent. */
+static int request(int fd, const char *octets, size_t size, char *buffer, struct results *results)
+{
+	int sent = 0;
 	results->count = 0;
 	/* What an earlier request left unread is nobody's. */
 	while (receive(fd, buffer, ROOM, MSG_DONTWAIT) > 0)
 		;
-	int sent = send_all(fd, octets, size);
-	if (sent == 0)
-		read_results(fd, buffer, results);
+	while (size > 0 && sent == 0 && !is_refused(results)) {
+		size_t one = first_batch(octets, size);
+		sent = send_all(fd, octets, one);
+		if (sent == 0)
+			read_results(fd, buffer, results);
+		octets += one;
+		size -= one;
+	}
 	return sent;
 }
 
@@ -133,7 +162,7 @@ static napi_value hand_over(napi_env env, const struct results *results, uint32_
 	return number(env, (double)count);
 }
 
-/* nlRequest(fd, octets, size, results) -> how many results, -errno */
+/* nlRequest(fd, octets, size, results) -> how many results, -errno. Batches behind each other are applied in turn. */
 static napi_value nl_request(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

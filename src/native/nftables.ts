@@ -10,14 +10,14 @@ export interface NetlinkAddon {
   /** Octets that one batch may have. */
   nlRoom(fd: number): number
   nlClose(fd: number): number
-  /** Sends a batch and reads what the kernel made of it: pairs (sequence, errno) in `results`; returns how many. */
+  /** Sends a batch, or several, each when the kernel has taken the one before, and reads what it made of them: pairs (sequence, errno) in `results`; returns how many. */
   nlRequest(fd: number, octets: Uint8Array, size: number, results: Uint32Array): number
   nlSend(fd: number, octets: Uint8Array, size: number): number
   /** Octets of messages; with `wait` 0 -EAGAIN when there are none. */
   nlReceive(fd: number, into: Uint8Array, wait: 0 | 1): number
   /** A thread for batches; `onDone` is called from the event loop after each. */
   nlWorker(fd: number, onDone: () => void): object | number
-  /** Copies a batch and lets the thread apply it; -EBUSY while there is one. */
+  /** Copies what `nlRequest` would take and lets the thread apply it; -EBUSY while there is one. */
   nlSubmit(worker: object, octets: Uint8Array, size: number): number
   /** Results as of `nlRequest`; -EAGAIN while the batch is under way, unless `wait` is 1. */
   nlTake(worker: object, results: Uint32Array, wait: 0 | 1): number

@@ -1,9 +1,10 @@
 // The addon that hands netlink batches to the kernel, in a network namespace of this process.
 
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { before, describe, it } from 'node:test'
 import { encodeInstall } from '../../src/datapath/nftables/install.ts'
-import { Message } from '../../src/datapath/nftables/message.ts'
+import { CREATE, Message } from '../../src/datapath/nftables/message.ts'
 import { Elements } from '../../src/datapath/nftables/sets.ts'
 import { errnoName, isBuilt, loadNetlink, loadPosix } from '../../src/native/native.ts'
 import type { NetlinkAddon } from '../../src/native/nftables.ts'
@@ -11,6 +12,7 @@ import type { NetlinkAddon } from '../../src/native/nftables.ts'
 const isRoot = process.getuid?.() === 0
 const skip = !isRoot ? 'needs root' : !isBuilt('nftables') ? 'the native part is not built' : false
 const BUFFER = 1 << 20
+const NEW_TABLE = 0
 const DELETE_TABLE = 2
 
 /** A batch that deletes a table that is not there. */
@@ -21,6 +23,21 @@ function faulty(): Message {
   message.text(1, 'nobody')
   message.end()
   message.endBatch(at)
+  return message
+}
+
+/** Batches that make a table each, the second of a name that is too long; a fourth was taken back. */
+function several(): Message {
+  const message = new Message()
+  message.clear()
+  for (const name of ['one', 'x'.repeat(300), 'three']) {
+    message.nextBatch()
+    const at = message.begin(NEW_TABLE, CREATE)
+    message.text(1, name)
+    message.end()
+    message.endBatch(at)
+  }
+  message.dropBatch(message.nextBatch())
   return message
 }
 
@@ -41,6 +58,19 @@ describe('netlink addon', { skip }, () => {
   before(() => {
     netlink = loadNetlink()
     assert.equal(loadPosix().unshareNetwork(), 0)
+  })
+
+  it('nlRequest applies batches in turn, up to the first that is refused', () => {
+    const fd = netlink.nlOpen(BUFFER)
+    const batches = several()
+    assert.equal(batches.batches, 3)
+    assert.ok(netlink.nlRequest(fd, batches.octets, batches.size, results) >= 2)
+    assert.equal(results[1], 0, 'the first')
+    assert.notEqual(results[3], 0, 'the second')
+    const tables = execFileSync('nft', ['list', 'tables'], { encoding: 'utf8' })
+    assert.equal(tables, 'table inet one\n')
+    execFileSync('nft', ['flush', 'ruleset'])
+    assert.equal(netlink.nlClose(fd), 0)
   })
 
   it('nlRequest tells each message that was refused, and acknowledges a batch that was applied', () => {

@@ -35,6 +35,7 @@ export class Message {
   #at = 0
   #start = 0
   #sequence = 0
+  #batches = 0
 
   constructor(capacity = 65_536) {
     this.#octets = new Uint8Array(capacity)
@@ -61,15 +62,34 @@ export class Message {
     return this.#at - start
   }
 
+  /** Batches that are in it. */
+  get batches(): number {
+    return this.#batches
+  }
+
   clear(): void {
     this.#at = 0
     this.#sequence = 0
+    this.#batches = 0
   }
 
   beginBatch(): void {
     this.clear()
-    this.#header(BATCH_BEGIN, REQUEST, FAMILY_ANY, 10)
+    this.nextBatch()
+  }
+
+  /** Begins a batch behind those that are there, which the kernel gets when it has taken them; returns where. */
+  nextBatch(): number {
+    const at = this.#header(BATCH_BEGIN, REQUEST, FAMILY_ANY, 10)
     this.end()
+    this.#batches++
+    return at
+  }
+
+  /** Takes back the batch that was begun last, there. */
+  dropBatch(at: number): void {
+    this.#at = at
+    this.#batches--
   }
 
   /** The last message of the batch, begun at the place that is given, asks to be acknowledged. */

@@ -1,7 +1,8 @@
 // What the kernel's sets hold, as far as we put it there, and what has changed since it was written last. Sets with few
 // elements stand here as objects; the exact addresses, of which there can be a million, in addresses.ts.
 //
-// An element that changes is removed and added in one transaction, so that no packet meets the gap.
+// An element that changes is removed and added in one transaction, so that no packet meets the gap. Where one set leads into
+// another that the kernel switches later than the rest of a transaction, changes are three transactions (takeSteps).
 
 import { shapeOf, widthOf } from './layout.ts'
 import { DELETE_ELEMENT, NEW_ELEMENT, type Elements } from './sets.ts'
@@ -18,12 +19,15 @@ export interface Element {
   readonly isEnd?: boolean
 }
 
-interface Change {
+export interface Change {
   readonly name: string
   /** What the kernel has. */
   readonly before: Element | undefined
   after: Element | undefined
 }
+
+/** `policies` leads there. A set of concatenated ranges: packets meet what is new in it some hundred microseconds later. */
+const LED_TO = 'ports'
 
 export class Mirror {
   readonly #sets = new Map<string, Map<string, Element>>()
@@ -89,16 +93,19 @@ export class Mirror {
     this.#sets.delete(name)
   }
 
-  /** Writes what changed and takes it for written. */
-  encodeChanges(to: Message, elements: Elements): void {
-    for (const { name, before } of this.#changes.values()) {
-      if (before !== undefined) encode(to, elements, DELETE_ELEMENT, name, before)
+  /**
+   * What changed, which is taken for written, in transactions one after the other: what will be led to is there before, and
+   * what was led to goes after.
+   */
+  takeSteps(): readonly (readonly Change[])[] {
+    const [before, change, after]: [Change[], Change[], Change[]] = [[], [], []]
+    for (const each of this.#changes.values()) {
+      const isOfOneKind = (each.before === undefined) !== (each.after === undefined)
+      if (each.name !== LED_TO || !isOfOneKind) change.push(each)
+      else (each.before === undefined ? before : after).push(each)
     }
-    for (const { name, after } of this.#changes.values()) {
-      if (after !== undefined) encode(to, elements, NEW_ELEMENT, name, after)
-    }
-    elements.flush()
     this.#changes = new Map()
+    return [before, change, after]
   }
 
   /** Writes everything; `onElement` after each. */
@@ -126,6 +133,17 @@ export class Mirror {
     else if (change.before === undefined && after === undefined) this.#changes.delete(key)
     else change.after = after
   }
+}
+
+/** Writes changes of one transaction. */
+export function encodeChanges(to: Message, elements: Elements, changes: readonly Change[]): void {
+  for (const { name, before } of changes) {
+    if (before !== undefined) encode(to, elements, DELETE_ELEMENT, name, before)
+  }
+  for (const { name, after } of changes) {
+    if (after !== undefined) encode(to, elements, NEW_ELEMENT, name, after)
+  }
+  elements.flush()
 }
 
 /** Writes one element. */

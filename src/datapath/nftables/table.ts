@@ -1,12 +1,12 @@
-// The kernel's table and what it is to hold: everything is written as one transaction, either what changed or, when the table is
-// not known to be as it should, all of it in the old one's place. Commits go to the thread; what must be in force at once
-// (mode, hooks) is applied here. A refused batch leaves the kernel as it was and the table in doubt.
+// The kernel's table and what it is to hold: what changed is written as one transaction or, where ports change, as up to three that
+// follow each other (mirror.ts); when the table is not known to be as it should, all of it as one in the old one's place. Commits go
+// to the thread; what must be in force at once (mode, hooks) is applied here. A refused batch leaves the table in doubt.
 
 import type { NetlinkAddon } from '../../native/nftables.ts'
 import { eachElement } from './read-elements.ts'
 import { encodeInstall, encodeRemoval } from './install.ts'
 import { ATTRIBUTE_MAX, Message } from './message.ts'
-import { encode, Mirror, type Element } from './mirror.ts'
+import { encode, encodeChanges, Mirror, type Element } from './mirror.ts'
 import { PolicyTable } from './policies.ts'
 import { PrefixTable } from './prefixes.ts'
 import { DELETE_ELEMENT, Elements, NEW_ELEMENT } from './sets.ts'
@@ -31,6 +31,8 @@ export class Table {
   #isDoubtful = false
   /** Whether the thread has the whole table. */
   #isWhole = false
+  /** Transactions that the thread has. */
+  #submitted = 0
   #repairs = 0
   #applied = 0
 
@@ -108,6 +110,7 @@ export class Table {
       return outcome ?? 'none'
     }
     this.#isWhole = this.#isDoubtful
+    this.#submitted = this.#message.batches
     return this.socket.submit(this.#message)
   }
 
@@ -128,7 +131,7 @@ export class Table {
     if (done === 'busy') return done
     if (done.outcome !== undefined) this.#isDoubtful = true
     else {
-      this.#applied++
+      this.#applied += this.#submitted
       if (this.#isWhole) {
         this.#isDoubtful = false
         this.#repairs++
@@ -157,7 +160,7 @@ export class Table {
 
   #apply(): Outcome {
     const outcome = this.socket.apply(this.#message)
-    if (outcome === undefined) this.#applied++
+    if (outcome === undefined) this.#applied += this.#message.batches
     return outcome
   }
 
@@ -169,13 +172,26 @@ export class Table {
   #encodeChanges(): boolean {
     const { mirror, prefixes } = this
     if (!mirror.hasChanges && !prefixes.addresses.hasChanges) return false
-    this.#begin()
-    mirror.encodeChanges(this.#message, this.#elements)
-    prefixes.addresses.encodeChanges(this.#message, this.#elements)
+    const [to, elements] = [this.#message, this.#elements]
+    const [before = [], change = [], after = []] = mirror.takeSteps()
+    to.clear()
+    this.#batch(() => encodeChanges(to, elements, before))
+    this.#batch(() => {
+      encodeChanges(to, elements, change)
+      prefixes.addresses.encodeChanges(to, elements)
+    })
+    this.#batch(() => encodeChanges(to, elements, after))
     // What came and went between two commits is nothing.
-    if (this.#elements.last < 0) return false
-    this.#message.endBatch(this.#elements.last)
-    return true
+    return to.batches > 0
+  }
+
+  /** One more transaction, if there is anything in it. */
+  #batch(write: () => void): void {
+    const at = this.#message.nextBatch()
+    this.#elements.last = -1
+    write()
+    if (this.#elements.last < 0) this.#message.dropBatch(at)
+    else this.#message.endBatch(this.#elements.last)
   }
 
   #begin(): void {
