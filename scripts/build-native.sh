@@ -81,7 +81,7 @@ if [ -z "$compiler" ]; then
 elif ! headers=$(node_headers); then
 	lack 'headers of Node-API: npm ci (package node-api-headers)'
 else
-	addon posix '' src/native/addon.h src/native/watch.h src/native/local-socket.h src/native/routing.h
+	addon posix '' src/native/addon.h src/native/watch.h src/native/links.h src/native/local-socket.h src/native/routing.h
 	addon conntrack '' src/native/addon.h
 	if has_header uv.h; then
 		addon nftables -lpthread src/native/addon.h src/native/watch.h src/native/nftables-reader.h
