@@ -11,7 +11,8 @@ import { nftablesMaker } from '../contract/nftables-bench.ts'
 import { BOOT_PORT as PORT, Counter, receivedIn, startSender } from '../support/boot-traffic.ts'
 import { canUseLab } from '../support/lab.ts'
 import { podLab, type Pod, type PodLab } from '../support/lab-pod.ts'
-import { canUseNamegate, Namegate, type NamegateOptions } from '../support/lab-namegate.ts'
+import type { NamegateOptions } from '../support/lab-namegate-config.ts'
+import { canUseNamegate, Namegate } from '../support/lab-namegate.ts'
 import { Probe, startEcho } from '../support/traffic.ts'
 
 /** Interfaces are closed by name from 6.4 on (src/datapath/ebpf/gate.bpf.c). */

@@ -17,40 +17,13 @@ import { openMaps } from '../../src/datapath/ebpf/maps.ts'
 import { builtFile, loadBpf } from '../../src/native/native.ts'
 import { pinLockFile } from '../../src/state/lock.ts'
 import { pinNoteFile } from '../../src/state/pin-note.ts'
-import { canUseLab, type Host } from './lab.ts'
-import { DNS_4 } from './lab-pod.ts'
+import { canUseLab } from './lab.ts'
+import { configText, type NamegateHosts, type NamegateOptions } from './lab-namegate-config.ts'
 import { run, type LabProcess, type Output } from './lab-process.ts'
 
 const COMMAND = fileURLToPath(new URL('../../bin/namegate', import.meta.url))
 const HELD = fileURLToPath(new URL('held-daemon.ts', import.meta.url))
 const BPFFS = '/sys/fs/bpf'
-
-/** Where it runs, and the pods that it serves; a PodLab is one. */
-export interface NamegateHosts {
-  readonly node: Host
-  readonly pods: readonly {
-    readonly interface: string
-    readonly gateway4?: string
-    readonly gateway6?: string
-  }[]
-}
-
-export interface NamegateOptions {
-  /** Text of policy files by file name, e.g. `{ 'a.yaml': ... }`. */
-  readonly policies: Readonly<Record<string, string>>
-  /** Items of the endpoints file, e.g. `{ name: pod1, addresses: [10.20.1.2], labels: { app: a }, interface: lxc1 }`. */
-  readonly endpoints: readonly string[]
-  /** Where it listens, in explicit mode on port 53; default: every pod's gateways. */
-  readonly listeners?: readonly string[]
-  /** Other listeners than those, as items of `listeners`. */
-  readonly listenerItems?: readonly string[]
-  /** Default: eBPF with pins of its own. */
-  readonly datapath?: string
-  /** More lines of the config file. */
-  readonly config?: string
-  /** `ADDRESS:PORT` of the upstream; default the lab's name server. */
-  readonly upstream?: string
-}
 
 export interface StartOptions {
   /** Test-only: how long the datapath's writer is stalled, and whether answers wait for it (held-daemon.ts). */
@@ -111,7 +84,7 @@ export class Namegate {
       join(this.folder, 'endpoints.yaml'),
       endpoints === '' ? 'endpoints: []\n' : `endpoints:\n${endpoints}`,
     )
-    writeFileSync(this.configFile, this.#configText(options))
+    writeFileSync(this.configFile, configText(this.#lab, this, options))
   }
 
   /** Replaces the policy files by these. */
@@ -120,29 +93,6 @@ export class Namegate {
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder)
     for (const [name, text] of Object.entries(policies)) writeFileSync(join(folder, name), text)
-  }
-
-  #configText(options: NamegateOptions): string {
-    const gateways = this.#lab.pods.flatMap(({ gateway4, gateway6 }) =>
-      gateway4 === undefined || gateway6 === undefined ? [] : [gateway4, gateway6],
-    )
-    const explicit = (options.listeners ?? gateways).map(
-      (address) => `{ address: '${address}', port: 53, mode: explicit }`,
-    )
-    const listeners = (options.listenerItems ?? explicit).map((item) => `  - ${item}`)
-    const ebpf = `{ kind: ebpf, ebpf: { pin-path: '${this.pinPath}' } }`
-    return [
-      'listeners:',
-      ...listeners,
-      `upstreams: { servers: ['${options.upstream ?? `${DNS_4}:53`}'] }`,
-      `policies: { paths: ['${this.folder}/policies'] }`,
-      `endpoints: { files: ['${this.folder}/endpoints.yaml'] }`,
-      `datapath: ${options.datapath ?? ebpf}`,
-      `state: { directory: '${this.folder}/state' }`,
-      `admin: { socket: '${this.folder}/admin.sock' }`,
-      options.config ?? '',
-      '',
-    ].join('\n')
   }
 
   /** Starts the daemon and waits until it is ready and the endpoints' hooks are attached. */
