@@ -1,7 +1,8 @@
 /* Netlink sockets of netfilter for the nftables datapath: batches of messages go out, answers come back, both as octets
  * that TypeScript encodes and reads. One batch at a time can be handed to a thread of its own, so that a kernel that is
  * busy or another process that holds the kernel's lock on rules never stops the event loop; the loop is woken when the
- * batch was applied or refused. Long listings are read by another thread (nftables-reader.h). The kernel does a batch within `sendmsg`, and its answers are there when that returns.
+ * batch was applied or refused. Long listings are read by another thread (nftables-reader.h). The kernel does a batch
+ * within `sendmsg`, and its answers are there when that returns.
  *
  * Results are pairs of u32: the sequence number of a message, and the errno it was refused with, 0 for one that asked
  * to be acknowledged. Sequence 0 with ENOBUFS: answers were lost. Failures are negative errno values. */
