@@ -25,15 +25,17 @@ interface Machine {
   readonly clock: FakeClock
   /** Octets of which the boot's id is made. */
   readonly boot: number
+  /** Seconds since the boot when the clock showed 0; default 0. */
+  readonly bootAtZero?: number
 }
 
-function start({ disk, clock, boot: octet }: Machine): Node {
-  const boot = { seconds: () => clock.now() / 1000 }
+function start({ disk, clock, boot: octet, bootAtZero = 0 }: Machine): Node {
+  const boot = { seconds: () => bootAtZero + clock.now() / 1000 }
   const bootId = new Uint8Array(16).fill(octet)
   const read = readState({ disk, pairsMax: 100, now: { ...stampOf(clock, boot), bootId } })
   const onFault = ({ message }: { readonly message: string }): never => assert.fail(message)
   const store = new StateStore({ disk, clock, boot, bootId, read, onFault })
-  const kept = { saved: read.state, sink: store, bootAtZero: 0 }
+  const kept = { saved: read.state, sink: store, bootAtZero }
   const node = new Node({ clock, kept, graceSeconds: GRACE })
   node.policies.setPolicies(mkPolicies(WILD), node.endpoints.registry)
   // One without a hook: who stands behind an interface is nobody of before after a reboot.
@@ -130,4 +132,23 @@ test('A node that starts after a reboot has nothing live when the clock was set 
   while (!node.core.expiry.step(1000)) continue
   node.core.committer.commit()
   assert.equal(left(node), undefined)
+})
+
+test('A node that starts again and again forgets when one that runs on would have', async () => {
+  const [ttl, every, up0] = [5, 6.4, 1000]
+  let disk = new MemoryDisk()
+  for (let at = 0; at < ttl + GRACE + 3 * every; at += every) {
+    const clock = new FakeClock(0, WALL + at * 1000)
+    const node = start({ disk, clock, boot: 1, bootAtZero: up0 + at })
+    if (at === 0) node.learn(node.endpoint('a').id, 'one.x', [ADDRESS], ttl)
+    while (!node.core.expiry.step(1000)) continue
+    if (at < GRACE) assert.ok((left(node) ?? -GRACE) > -GRACE, `known after ${at} s`)
+    // Two more seconds for what is rounded, and for what a record may say too much.
+    if (at > ttl + GRACE + 2) assert.equal(left(node), undefined, `forgotten after ${at} s`)
+    for (let i = 0; i < 3; i++) {
+      clock.advance(1000)
+      await disk.settle()
+    }
+    disk = disk.copy()
+  }
 })
