@@ -118,7 +118,8 @@ export class ParkedPairs {
     const family = saved.family(row)
     this.#readAddress(octets, saved.addressAt(row), widthOf(family) >> 3)
     this.#readName(octets, saved.nameAt(row), saved.nameLength(row))
-    const ttl = Math.ceil(saved.until(row) - bootAtZero) - now
+    // Downwards, as it was written upwards: so the next record says the same, however often a daemon starts.
+    const ttl = Math.floor(saved.until(row) - bootAtZero) - now
     const taught = names.learn(
       endpointId(endpoint),
       this.#name,

@@ -16,7 +16,7 @@ const IS_RECORDED = 4
 export type DueRecord = 'whole' | 'until' | 'gone' | 'none'
 
 export class PairLedger {
-  /** Up to when the last record says that a pair lives, in ticks. */
+  /** Up to when the last record says that a pair lives, in ticks; 0 also of one whose time was over before the first tick. */
   readonly #covered: Int32Array
   readonly #flags: Uint8Array
   readonly #queue: Int32Array
@@ -80,7 +80,8 @@ export class PairLedger {
   /** A whole record of the pair was written beside, into an image: until when it is to say that the pair lives. */
   imaged(pair: number, until: number): number {
     this.#flags[pair]! |= IS_RECORDED
-    return Math.max(until, this.#covered[pair]!)
+    const covered = this.#covered[pair]!
+    return covered === 0 ? until : Math.max(until, covered)
   }
 
   /** Until when the record is to say that a pair lives, in ticks. */
