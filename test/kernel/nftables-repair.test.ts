@@ -81,11 +81,15 @@ describe('nftables table', { skip: nftablesMaker.unavailable ?? false }, () => {
         ['add table inet others', false],
         ['delete table inet others', false],
       ]
+      let told = 0
+      bench.datapath.onTouched(() => told++)
       for (const [change, repaired] of rows) {
         const before = repairsOf(bench)
+        told = 0
         nft(change)
         look()
         assert.equal(repairsOf(bench) - before, repaired ? 1 : 0, change)
+        assert.equal(told, repaired ? 1 : 0, `${change}: told`)
         assert.equal(bench.judge(POD, 'from', allowed), 'pass', change)
         assert.equal(bench.judge(POD, 'from', denied), 'drop', change)
       }
