@@ -5,12 +5,14 @@ import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { messageOf, UnavailableError } from '../core/errors.ts'
+import { messageOf, systemCodeOf, UnavailableError } from '../core/errors.ts'
 import { takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
 import type { Posix } from '../native/native.ts'
 import { makeFolder } from './make-folder.ts'
 
 const FOLDER = '/run/namegate'
+/** What the system says where there is a file in the place of a folder. */
+const FILE_IN_THE_WAY: ReadonlySet<string> = new Set(['EEXIST', 'ENOTDIR'])
 
 /** The lock of a pin path; not beside the pins, because bpffs takes no files. */
 export function pinLockFile(pinPath: string): string {
@@ -50,10 +52,12 @@ function tryLock(posix: Posix, file: string, what: string): LockResult {
     makeFolder(dirname(file))
     return takeLock(posix, file, process.pid)
   } catch (error) {
-    const reason = messageOf(error)
-    throw new UnavailableError(
-      `Cannot lock ${what}: ${reason}: it must be writable for the user who runs namegate`,
-      { cause: error },
-    )
+    const isFile = FILE_IN_THE_WAY.has(systemCodeOf(error) ?? '')
+    const remedy = isFile
+      ? 'a file stands where a folder is wanted: move it away'
+      : 'it must be writable for the user who runs namegate'
+    throw new UnavailableError(`Cannot lock ${what}: ${messageOf(error)}: ${remedy}`, {
+      cause: error,
+    })
   }
 }
