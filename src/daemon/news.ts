@@ -59,6 +59,12 @@ export function tellRepaired(log: Log, first: Repaired, count: number): void {
   log.warn({ fault, count }, 'somebody else changed entries of the kernel: repaired')
 }
 
+/** Somebody else changed the table of nftables, which is written anew; it counts that itself. */
+export function tellTouched(log: Log): void {
+  const what = 'somebody else changed the nftables table inet namegate: all of it is written anew'
+  log.limited('touched', {}, what)
+}
+
 /** Sources fell silent, or (none) were heard again. */
 export function tellSilence(log: Log, silent: readonly string[], then: string): void {
   if (silent.length === 0) log.info({}, 'all sources are heard again')

@@ -2,7 +2,7 @@
 
 import { Repair } from '../control/repair.ts'
 import type { Daemon } from './daemon.ts'
-import { tellRepaired } from './news.ts'
+import { tellRepaired, tellTouched } from './news.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** Undefined for a datapath that looks after itself. */
@@ -11,6 +11,7 @@ export function openRepair(
   log: Log,
 ): Repair | undefined {
   const { datapath } = daemon.config
+  if (datapath.kind === 'nftables') daemon.core.datapath.onTouched?.(() => tellTouched(log))
   if (datapath.kind !== 'ebpf') return undefined
   return new Repair({
     core: daemon.core,

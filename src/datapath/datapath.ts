@@ -229,7 +229,8 @@ export interface Datapath {
   /** What stands beside the entries and is not as this process made it; `touched`: what `onTouched` was about, and quick. Absent
    *  where nobody else reaches it, or the adapter sees to it by itself. */
   fixtures?(which: FixtureScope): Iterable<FixtureDifference>
-  /** Calls `listener` from `refresh` when programs may have been taken off their hooks. One listener, set once. */
+  /** Calls `listener` from `refresh` when somebody else changed what stands beside the entries: programs may have been taken off
+   *  their hooks, rules out of their table. One listener, set once. */
   onTouched?(listener: () => void): void
   /** What the next process would not find: enforcement goes on without it as long as this one does. */
   missingPins?(): readonly string[]

@@ -31,6 +31,7 @@ export class NftablesDatapath implements Datapath {
   readonly #options: NftablesOptions
   #running: Running | undefined
   #onCommitted: (result: CommitResult) => void = () => undefined
+  #onTouched: (() => void) | undefined
 
   constructor(options: NftablesOptions) {
     this.#options = options
@@ -109,9 +110,17 @@ export class NftablesDatapath implements Datapath {
     const { table, hooks, applier, watch } = this.#on()
     const changed = hooks.refresh()
     hooks.settle()
-    if (applier.isIdle && watch.look()) table.doubt()
+    if (applier.isIdle && watch.look()) {
+      table.doubt()
+      this.#onTouched?.()
+    }
     applier.flush()
     return changed
+  }
+
+  /** Calls `listener` when somebody else changed the table, just before it is written anew. */
+  onTouched(listener: () => void): void {
+    this.#onTouched = listener
   }
 
   onLinkNews(onNews: () => void): boolean {
