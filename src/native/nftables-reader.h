@@ -161,13 +161,13 @@ static napi_value nl_part(napi_env env, napi_callback_info info)
 	int result = 0;
 	if (call.bad)
 		return NULL;
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += wait * 1000000L;
 	until.tv_sec += until.tv_nsec / 1000000000L;
 	until.tv_nsec %= 1000000000L;
 	pthread_mutex_lock(&reader->lock);
 	while (!reader->first && !reader->over && result == 0)
-		result = -pthread_cond_timedwait(&reader->changed, &reader->lock, &until);
+		result = -pthread_cond_clockwait(&reader->changed, &reader->lock, CLOCK_MONOTONIC, &until);
 	struct part *part = reader->first;
 	if (part) {
 		reader->first = part->next;
