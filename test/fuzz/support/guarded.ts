@@ -1,5 +1,5 @@
 // Addresses that SEMANTICS 4 keeps from being taught, as Node's own lists of networks: the second opinion on
-// names/guard.ts. IPv4 addresses inside IPv6 ones are taken out by the forms of RFC 6052 2.2 and RFC 3056.
+// names/guard.ts. IPv4 addresses inside IPv6 ones are taken out by the forms of RFC 6052 2.2, RFC 3056, RFC 4380 4 and RFC 6145 1.3.
 
 import { BlockList } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -68,8 +68,15 @@ function embedded(octets: readonly number[]): readonly string[] {
   if (start(12) === '0064ff9b0000000000000000') found.push(at(12, 13, 14, 15))
   if (start(12) === '000000000000000000000000') found.push(at(12, 13, 14, 15))
   if (start(2) === '2002') found.push(at(2, 3, 4, 5))
+  if (start(12) === '0000000000000000ffff0000') found.push(at(12, 13, 14, 15))
+  if (start(4) === '20010000') {
+    const client = octets.slice(12).map((octet) => octet ^ 255)
+    found.push(at(4, 5, 6, 7), client.join('.'))
+  }
   if (start(6) === '0064ff9b0001') {
-    found.push(at(6, 7, 9, 10), at(7, 9, 10, 11), at(9, 10, 11, 12), at(12, 13, 14, 15))
+    const readings = [at(6, 7, 9, 10), at(7, 9, 10, 11), at(9, 10, 11, 12), at(12, 13, 14, 15)]
+    // The prefix's length is unknown: a reading in 0.0.0.0/8 is a reading at the wrong place.
+    found.push(...readings.filter((four) => !four.startsWith('0.')))
   }
   return found
 }
