@@ -1,9 +1,8 @@
 // Addresses that never get FQDN labels, whatever a name server says (SEMANTICS 4, A16): loopback,
 // link-local, unspecified, multicast, broadcast, the node's own, and prefixes from the configuration; also
-// when an IPv6 address embeds such an IPv4 address (NAT64 64:ff9b::/96 and 64:ff9b:1::/48, 6to4
-// 2002::/16, IPv4-compatible ::/96). A policy document can open the configured prefixes and link-local addresses to its names
-// (`namegate.io/allow-guarded`), as they are written, never what is the machine itself or nobody's. Read on the packet path: a
-// few probes, nothing allocated.
+// when an IPv6 address embeds such an IPv4 address. A policy document can open the configured prefixes and link-local addresses
+// to its names (`namegate.io/allow-guarded`), as they are written, but neither the machine's own addresses nor embedded ones.
+// Read on the packet path: a few probes, nothing allocated.
 
 import { parsePrefix, widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { PrefixIndex } from '../core/prefix-index.ts'
@@ -25,17 +24,37 @@ export const UNGUARDED = 0
 export const GUARDED_UNLESS_SAID = 1
 export const GUARDED_ALWAYS = 2
 
-/** Where an IPv4 address stands in an IPv6 one: the prefix, and the octets (RFC 6052 2.2, RFC 3056). */
-const EMBEDDINGS: readonly { readonly head: readonly number[]; readonly at: readonly number[] }[] =
-  [
-    { head: [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0], at: [12, 13, 14, 15] },
-    { head: [0, 0x64, 0xff, 0x9b, 0, 1], at: [12, 13, 14, 15] },
-    { head: [0, 0x64, 0xff, 0x9b, 0, 1], at: [6, 7, 9, 10] },
-    { head: [0, 0x64, 0xff, 0x9b, 0, 1], at: [7, 9, 10, 11] },
-    { head: [0, 0x64, 0xff, 0x9b, 0, 1], at: [9, 10, 11, 12] },
-    { head: [0x20, 0x02], at: [2, 3, 4, 5] },
-    { head: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], at: [12, 13, 14, 15] },
-  ]
+/** Where an IPv6 address that begins with `head` holds the four octets of an IPv4 address. */
+interface Embedding {
+  readonly head: readonly number[]
+  readonly at: readonly number[]
+  /** The octets are stored with every bit turned. */
+  readonly turned?: boolean
+  /** The place is one of several possible: a reading in 0.0.0.0/8 is a reading at the wrong place. */
+  readonly possible?: boolean
+}
+
+const LOCAL_NAT64 = [0, 0x64, 0xff, 0x9b, 0, 1]
+const TEREDO = [0x20, 0x01, 0, 0]
+
+const EMBEDDINGS: readonly Embedding[] = [
+  // NAT64, 64:ff9b::/96 (RFC 6052 2.1).
+  { head: [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0], at: [12, 13, 14, 15] },
+  // NAT64 with a local prefix of 48, 56, 64 or 96 bits inside 64:ff9b:1::/48 (RFC 8215, RFC 6052 2.2).
+  { head: LOCAL_NAT64, at: [6, 7, 9, 10], possible: true },
+  { head: LOCAL_NAT64, at: [7, 9, 10, 11], possible: true },
+  { head: LOCAL_NAT64, at: [9, 10, 11, 12], possible: true },
+  { head: LOCAL_NAT64, at: [12, 13, 14, 15], possible: true },
+  // 6to4, 2002::/16 (RFC 3056 2).
+  { head: [0x20, 0x02], at: [2, 3, 4, 5] },
+  // Teredo, 2001::/32: server and client (RFC 4380 4).
+  { head: TEREDO, at: [4, 5, 6, 7] },
+  { head: TEREDO, at: [12, 13, 14, 15], turned: true },
+  // IPv4-translated, ::ffff:0:0:0/96 (RFC 2765 2.1).
+  { head: [0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0], at: [12, 13, 14, 15] },
+  // IPv4-compatible, ::/96 (RFC 4291 2.5.5.1).
+  { head: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], at: [12, 13, 14, 15] },
+]
 
 export class Guard {
   readonly #all: Listed
@@ -63,12 +82,14 @@ export class Guard {
     return isAlways ? GUARDED_ALWAYS : GUARDED_UNLESS_SAID
   }
 
-  /** Whether an IPv4 address that is guarded stands in it. */
+  /** Whether it embeds an IPv4 address that is guarded. */
   #embeds(family: Family, octets: Uint8Array, offset: number): boolean {
     if (family === 4) return false
-    for (const { head, at } of EMBEDDINGS) {
+    for (const { head, at, turned, possible } of EMBEDDINGS) {
       if (!startsWith(octets, offset, head)) continue
-      for (let i = 0; i < 4; i++) this.#embedded[i] = octets[offset + at[i]!]!
+      const flip = turned === true ? 0xff : 0
+      for (let i = 0; i < 4; i++) this.#embedded[i] = octets[offset + at[i]!]! ^ flip
+      if (possible === true && this.#embedded[0] === 0) continue
       if (this.#all.has(4, this.#embedded, 0)) return true
     }
     return false

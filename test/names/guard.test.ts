@@ -51,7 +51,7 @@ const ROWS: readonly (readonly [address: string, guarded: boolean, reason: strin
   ['2002:7f00:1::', true, '6to4 of loopback'],
   ['2002:a14:1e28::1', true, '6to4 of a protected address'],
   ['2002:808:808::1', false, '6to4 of a public address'],
-  ['::ffff:0:7f00:1', true, 'IPv4-translated loopback (RFC 6145)'],
+  ['::ffff:0:7f00:1', true, 'IPv4-translated loopback (RFC 2765 2.1)'],
   ['::ffff:0:a14:1e28', true, 'IPv4-translated protected address'],
   ['::ffff:0:808:808', false, 'IPv4-translated public address'],
   ['2001:0:a14:1e28::f7f7:f7f7', true, 'Teredo, the server is protected'],
