@@ -10,7 +10,7 @@ import {
   type SocketAddress,
 } from '../core/socket-address.ts'
 import { parseAllow, type Allow } from '../policy/allow-line.ts'
-import { whyNotAName } from '../sandbox/not-a-name.ts'
+import { whyUrl } from '../sandbox/url-as-name.ts'
 import { parsePublish, PUBLISH_FORM, type Publish } from '../sandbox/publish.ts'
 import { suggestPolicy } from '../sandbox/suggest.ts'
 import { summaryOf, summaryRows, type Summary } from '../sandbox/summary.ts'
@@ -18,15 +18,15 @@ import type { ExecOptions } from '../exec/run.ts'
 import { EXIT_OK, EXIT_USAGE, usageError, type CommandOutput } from './command.ts'
 import { formatTable } from './table.ts'
 
-const HELP = `Usage: namegate exec [--allow PATTERN[:PORT[/PROTO]]]... [--policy FILE] [OPTIONS] [--] COMMAND [ARGUMENT]...
+const HELP = `Usage: namegate exec [--allow TARGET[:PORT[/PROTO]]]... [--policy FILE] [OPTIONS] [--] COMMAND [ARGUMENT]...
 
 Runs a command in namespaces of its own. It may ask for the names that are allowed and connect to the addresses
 that they were answered with; everything else is refused. Needs no daemon, no config file and no root. Files are
 the caller's. docs/exec.md says how it works and what it leaves open.
 
 Options:
-  --allow PATTERN   names it may ask for and connect to; PATTERN:PORT and PATTERN:PORT/tcp or /udp allow less. '*.'
-                    is one label, '**.' one or more. May be repeated
+  --allow TARGET    names it may ask for and connect to, or an address or prefix; TARGET:PORT and TARGET:PORT/tcp or
+                    /udp allow less. '*.' is one label, '**.' one or more. Names open no private address. May be repeated
   --policy FILE     CiliumNetworkPolicy that selects app=exec; besides what --allow says
   --upstream A:P    name server, reached from outside; default: those of resolv.conf. May be repeated
   --audit           refuse nothing, record what would be refused
@@ -118,7 +118,7 @@ function optionsOf({ texts, flags, command }: Given, output: CommandOutput): Exe
       return []
     })
   const allows = readAll<Allow>('allow', (text) => {
-    const why = whyNotAName(text)
+    const why = whyUrl(text)
     if (why !== undefined) return why
     const result = parseAllow(text)
     return result.kind === 'ok' ? result.allow : `, column ${result.column}: ${result.reason}`

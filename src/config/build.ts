@@ -12,6 +12,7 @@ import {
   type SourceDocument,
   type SourcePath,
 } from '../core/source-document.ts'
+import { PRIVATE_PREFIXES } from '../names/guard.ts'
 import { labelKeyFault } from '../policy/labels.ts'
 import type { LabelSelector } from '../policy/rule.ts'
 import type {
@@ -200,7 +201,10 @@ class Builder {
       graceAfterTtlMs: dns['grace-after-ttl'],
       tcpIdleMs: dns['tcp-idle'],
       udpIdleMs: dns['udp-idle'],
-      protectedPrefixes: toPrefixes(dns['protected-prefixes']),
+      protectedPrefixes: [
+        ...toPrefixes(dns['protected-prefixes']),
+        ...(dns['guard-private'] ? PRIVATE_PREFIXES : []),
+      ],
       prewarm: dns.prewarm,
     }
   }

@@ -4,8 +4,9 @@
 
 import type { Position } from '../core/errors.ts'
 import { invariant } from '../core/invariant.ts'
-import { parseAddress, type Family } from '../core/ip.ts'
+import { containsPrefix, halvesOf, parseAddress, type Family, type Prefix } from '../core/ip.ts'
 import { makeLimits, type Limits } from '../core/limits.ts'
+import { PRIVATE_PREFIXES } from '../names/guard.ts'
 import { DEFAULT_IDENTITY_LABELS } from '../policy/identity-labels.ts'
 import { DEFAULT_PIN_PATH, type Config, type ListenerConfig, type PlacedPath } from './config.ts'
 
@@ -13,6 +14,8 @@ export interface ExecConfigOptions {
   readonly families: readonly Family[]
   readonly policyFile: string | undefined
   readonly graceMs: number
+  /** Addresses that `--allow` names. Every other private address is protected. */
+  readonly allowedPrefixes: readonly Prefix[]
 }
 
 /** One command's: smaller tables are made sooner. What happens at a bound is the same (SEMANTICS 6). */
@@ -33,7 +36,12 @@ const DNS_PORT = 53
 const NOWHERE: Position = { file: 'exec', line: 0, column: 0 }
 const POLICY_OPTION: Position = { file: '--policy', line: 0, column: 0 }
 
-export function execConfig({ families, policyFile, graceMs }: ExecConfigOptions): Config {
+export function execConfig({
+  families,
+  policyFile,
+  graceMs,
+  allowedPrefixes,
+}: ExecConfigOptions): Config {
   return {
     file: NOWHERE.file,
     listeners: families.map(listenerOf),
@@ -80,12 +88,20 @@ export function execConfig({ families, policyFile, graceMs }: ExecConfigOptions)
       graceAfterTtlMs: graceMs,
       tcpIdleMs: 21_600_000,
       udpIdleMs: 180_000,
-      protectedPrefixes: [],
+      protectedPrefixes: PRIVATE_PREFIXES.flatMap((each) => without(each, allowedPrefixes)),
       prewarm: false,
     },
     limits: makeLimits(EXEC_LIMITS),
     log: { level: 'info', format: 'pretty' },
   }
+}
+
+/** The prefixes that cover `prefix` but for `holes`. */
+function without(prefix: Prefix, holes: readonly Prefix[]): readonly Prefix[] {
+  if (holes.some((hole) => containsPrefix(hole, prefix))) return []
+  const inside = holes.filter((hole) => containsPrefix(prefix, hole))
+  if (inside.length === 0) return [prefix]
+  return halvesOf(prefix).flatMap((half) => without(half, inside))
 }
 
 function pathsOf(file: string | undefined): readonly PlacedPath[] {

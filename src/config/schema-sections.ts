@@ -217,6 +217,10 @@ export const dns = group('What is answered', {
     doc: 'addresses that never get labels from answers, besides loopback, link-local, multicast and our own',
     unit: 'prefixes',
   }),
+  'guard-private': flag({
+    default: false,
+    doc: 'protects every private range as protected-prefixes does: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, fc00::/7',
+  }),
   prewarm: flag({
     default: false,
     doc: 'ask the exact names of policies before the first query',

@@ -123,6 +123,17 @@ export function truncatePrefix(prefix: Prefix, length: number): Prefix {
   return { family: prefix.family, octets, length }
 }
 
+/** The two prefixes that are one bit longer; `prefix` is shorter than its family's width. */
+export function halvesOf(prefix: Prefix): readonly [Prefix, Prefix] {
+  const { family, length } = prefix
+  const octets = Uint8Array.from(prefix.octets)
+  octets[length >> 3]! |= 0x80 >> (length & 7)
+  return [
+    { ...prefix, length: length + 1 },
+    { family, octets, length: length + 1 },
+  ]
+}
+
 /** Whether `inner` is equal to or inside `outer`. */
 export function containsPrefix(outer: Prefix, inner: Prefix): boolean {
   if (outer.family !== inner.family || outer.length > inner.length) return false

@@ -33,7 +33,10 @@ export interface ExecGateOptions {
 export function makeExecGate(options: ExecGateOptions): Daemon {
   const { sockets, allows, policyFile, audit, graceMs } = options
   const families = sockets.listeners.map(({ family }) => family)
-  const config = execConfig({ families, policyFile, graceMs })
+  const allowedPrefixes = allows.flatMap(({ target }) =>
+    target.kind === 'prefix' ? [target.prefix] : [],
+  )
+  const config = execConfig({ families, policyFile, graceMs, allowedPrefixes })
   const daemon = new Daemon({
     config,
     log: SILENT,

@@ -97,6 +97,8 @@ export interface DnsKeys {
   guard?: 'pass' | 'strip' | undefined
   /** Addresses that never get labels from answers, besides loopback, link-local, multicast and our own. */
   'protected-prefixes'?: readonly string[] | undefined
+  /** Protects every private range as well: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, fc00::/7. */
+  'guard-private'?: boolean | undefined
   /** Ask the exact names of policies before the first query. */
   prewarm?: boolean | undefined
 }

@@ -19,6 +19,15 @@ const NEVER = [
 ]
 const LINK_LOCAL = ['169.254.0.0/16', 'fe80::/10']
 
+/** Ranges that are reached inside a site only (RFC 1918, RFC 6598, RFC 4193): `dns.guard-private` adds them. */
+export const PRIVATE_PREFIXES: readonly Prefix[] = [
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  'fc00::/7',
+].flatMap(parse)
+
 /** What `levelOf` says: any name may label it; names of documents that say so; none. */
 export const UNGUARDED = 0
 export const GUARDED_UNLESS_SAID = 1

@@ -1,13 +1,19 @@
-// One name that is allowed, `PATTERN[:PORT[/PROTOCOL]]`, as in allow-lists and `exec --allow`: no port is every port, no
-// protocol TCP and UDP. A fault says where in the text it is, counted from 1. Pure.
+// One name, address or prefix that is allowed, `TARGET[:PORT[/PROTOCOL]]`, as in allow-lists and `exec --allow`. Without a port
+// every port is allowed, without a protocol TCP and UDP. An IPv6 target with a port stands in brackets. A fault gives its
+// column in the text, counted from 1. Pure.
 
+import { parseAddress, parsePrefix, type Prefix } from '../core/ip.ts'
 import { parsePattern, type Pattern } from './pattern.ts'
 
 export type AllowProtocol = 'TCP' | 'UDP'
 
-/** Names, with the port and the protocols of connections to them. */
+export type AllowTarget =
+  | { readonly kind: 'name'; readonly pattern: Pattern }
+  | { readonly kind: 'prefix'; readonly prefix: Prefix }
+
+/** A target, with the port and the protocols of connections to it. */
 export interface Allow {
-  readonly pattern: Pattern
+  readonly target: AllowTarget
   /** 0: every port. */
   readonly port: number
   readonly protocols: readonly AllowProtocol[]
@@ -20,29 +26,63 @@ export type AllowResult =
 const BOTH: readonly AllowProtocol[] = ['TCP', 'UDP']
 
 export function parseAllow(text: string): AllowResult {
-  const colon = text.indexOf(':')
-  const patternText = colon < 0 ? text : text.slice(0, colon)
-  const parsed = parsePattern(patternText, { allowStar: true })
-  if (parsed.kind === 'bad') {
-    return { kind: 'bad', column: columnOf(patternText), reason: parsed.reason }
+  const { host, start, end } = splitTarget(text)
+  const target = parseTarget(host)
+  if (target.kind === 'bad') return { ...target, column: start + target.column }
+  const rest = text.slice(end)
+  if (rest === '') return { kind: 'ok', allow: { target, port: 0, protocols: BOTH } }
+  if (!rest.startsWith(':')) {
+    const reason = `found ${JSON.stringify(rest)}, expected :PORT or the end`
+    return { kind: 'bad', column: end + 1, reason }
   }
-  const { pattern } = parsed
-  if (colon < 0) return { kind: 'ok', allow: { pattern, port: 0, protocols: BOTH } }
-  const rest = text.slice(colon + 1)
-  const [portText = '', protocolText, more] = rest.split('/')
+  return parsePort(target, rest.slice(1), end + 2)
+}
+
+/** `text` is what follows the colon, `column` where it begins. */
+function parsePort(target: AllowTarget, text: string, column: number): AllowResult {
+  const [portText = '', protocolText, more] = text.split('/')
   const port = /^[0-9]{1,5}$/.test(portText) ? Number(portText) : 0
   if (port < 1 || port > 65_535) {
     const reason = `found ${JSON.stringify(portText)}, expected a port from 1 to 65535`
-    return { kind: 'bad', column: colon + 2, reason }
+    return { kind: 'bad', column, reason }
   }
-  if (protocolText === undefined) return { kind: 'ok', allow: { pattern, port, protocols: BOTH } }
+  if (protocolText === undefined) return { kind: 'ok', allow: { target, port, protocols: BOTH } }
   const protocol = BOTH.find((each) => each === protocolText.toUpperCase())
   if (protocol === undefined || more !== undefined) {
-    const found = rest.slice(portText.length + 1)
+    const found = text.slice(portText.length + 1)
     const reason = `found ${JSON.stringify(found)}, expected tcp or udp`
-    return { kind: 'bad', column: colon + portText.length + 3, reason }
+    return { kind: 'bad', column: column + portText.length + 1, reason }
   }
-  return { kind: 'ok', allow: { pattern, port, protocols: [protocol] } }
+  return { kind: 'ok', allow: { target, port, protocols: [protocol] } }
+}
+
+/** Where the target stands in the text, and where what follows it begins. */
+function splitTarget(text: string): {
+  readonly host: string
+  readonly start: number
+  readonly end: number
+} {
+  const bracket = text.startsWith('[') ? text.indexOf(']') : -1
+  if (bracket > 0) return { host: text.slice(1, bracket), start: 1, end: bracket + 1 }
+  const [address = ''] = text.split('/')
+  const isBare6 = address.includes(':') && parseAddress(address) !== undefined
+  const colon = isBare6 ? -1 : text.indexOf(':')
+  const end = colon < 0 ? text.length : colon
+  return { host: text.slice(0, end), start: 0, end }
+}
+
+function parseTarget(
+  text: string,
+): AllowTarget | { readonly kind: 'bad'; readonly column: number; readonly reason: string } {
+  const [address = ''] = text.split('/')
+  if (parseAddress(address) !== undefined) {
+    const parsed = parsePrefix(text)
+    if (parsed.kind === 'bad') return { kind: 'bad', column: 1, reason: parsed.reason }
+    return { kind: 'prefix', prefix: parsed.prefix }
+  }
+  const parsed = parsePattern(text, { allowStar: true })
+  if (parsed.kind === 'bad') return { kind: 'bad', column: columnOf(text), reason: parsed.reason }
+  return { kind: 'name', pattern: parsed.pattern }
 }
 
 /** Where a pattern goes wrong: its first odd character, its first empty label, else its beginning. */

@@ -1,4 +1,4 @@
-// Allow-lists: `*.allow` files with one `PATTERN[:PORT[/PROTOCOL]]` a line, `#` begins a comment. A list is one policy
+// Allow-lists: `*.allow` files with one `TARGET[:PORT[/PROTOCOL]]` a line, `#` begins a comment. A list is one policy
 // for the endpoints that `policies.allow-list-endpoints` names: they may ask these names and reach them at these
 // ports, and nothing else. Pure; never throws on any text.
 
@@ -6,6 +6,7 @@ import type { Fault } from '../core/errors.ts'
 import { SCTP, TCP, UDP } from '../core/protocol.ts'
 import { parseAllow, type Allow } from './allow-line.ts'
 import { DNS_PORT } from './dns-rules.ts'
+import type { Pattern } from './pattern.ts'
 import type { LabelSelector, Policy, Rule } from './rule.ts'
 
 const PROTOCOL_NUMBERS = { TCP, UDP } as const
@@ -22,7 +23,7 @@ export function loadAllowList(
 ): { readonly policies: readonly Policy[]; readonly faults: readonly Fault[] } {
   const faults: Fault[] = []
   const allows: Rule[] = []
-  const names: Allow['pattern'][] = []
+  const names: Pattern[] = []
   text.split(/\r?\n/).forEach((line, i) => {
     const entry = line.replace(/(^|\s)#.*$/, '').trimEnd()
     const start = entry.length - entry.trimStart().length
@@ -30,7 +31,8 @@ export function loadAllowList(
     const position = { file, line: i + 1, column: start + 1 }
     const read = parseAllow(entry.slice(start))
     if (read.kind === 'ok') {
-      names.push(read.allow.pattern)
+      const { target } = read.allow
+      if (target.kind === 'name') names.push(target.pattern)
       allows.push({ ...reachRule(read.allow), position })
     } else {
       faults.push({ position: { ...position, column: start + read.column }, message: read.reason })
@@ -38,10 +40,10 @@ export function loadAllowList(
   })
   const position = { file, line: 1, column: 1 }
   // An empty file is no policy. One whose every line is commented out would be one that allows nothing.
-  if (names.length === 0 && faults.length === 0 && text !== '') {
-    faults.push({ position, message: 'found no name, expected one a line' })
+  if (allows.length === 0 && faults.length === 0 && text !== '') {
+    faults.push({ position, message: 'found no name or address, expected one a line' })
   }
-  if (faults.length > 0 || names.length === 0) return { policies: [], faults }
+  if (faults.length > 0 || allows.length === 0) return { policies: [], faults }
   const ports = [TCP, UDP, SCTP].map((protocol) => ({ protocol, low: DNS_PORT, high: DNS_PORT }))
   const ask: Rule = {
     action: 'allow',
@@ -54,13 +56,16 @@ export function loadAllowList(
   return { policies: [{ ...whole, rules: [ask, ...allows], defaultDeny: true }], faults }
 }
 
-function reachRule({ pattern, port, protocols }: Allow): Omit<Rule, 'position'> {
+function reachRule({ target, port, protocols }: Allow): Omit<Rule, 'position'> {
   const [low, high] = port === 0 ? [0, 65_535] : [port, port]
   const ports = protocols.map((each) => ({ protocol: PROTOCOL_NUMBERS[each], low, high }))
-  const selectors = [{ kind: 'fqdn', pattern }] as const
+  const selector =
+    target.kind === 'name'
+      ? ({ kind: 'fqdn', pattern: target.pattern } as const)
+      : ({ kind: 'cidr', prefix: target.prefix, except: [] } as const)
   return {
     action: 'allow',
-    peers: { kind: 'selectors', selectors },
+    peers: { kind: 'selectors', selectors: [selector] },
     toPorts: [{ ports, dns: undefined }],
   }
 }

@@ -1,7 +1,8 @@
-// What `--allow PATTERN[:PORT[/PROTO]]` gave (policy/allow-line.ts) -> a policy document, the same that a person would
+// What `--allow TARGET[:PORT[/PROTO]]` gave (policy/allow-line.ts) -> a policy document, the same that a person would
 // write in a file. Pure.
 
-import type { Allow } from '../policy/allow-line.ts'
+import { formatPrefix } from '../core/ip.ts'
+import type { Allow, AllowTarget } from '../policy/allow-line.ts'
 
 /** The endpoint that the command is; policies select it by `LABELS`. */
 export const EXEC_NAME = 'exec'
@@ -28,20 +29,28 @@ export function policyHead(name: string) {
 }
 
 function rulesOf(allows: readonly Allow[]): readonly unknown[] {
-  const names = [...new Set(allows.map(({ pattern }) => pattern.text))]
+  const patterns = allows.flatMap(({ target }) =>
+    target.kind === 'name' ? [target.pattern.text] : [],
+  )
   const asked = {
     toPorts: [
       {
         ports: [{ port: '53', protocol: 'ANY' }],
-        rules: { dns: names.map((name) => ({ matchPattern: name })) },
+        rules: { dns: [...new Set(patterns)].map((name) => ({ matchPattern: name })) },
       },
     ],
   }
-  const reached = allows.map(({ pattern, port, protocols }) => ({
-    toFQDNs: [{ matchPattern: pattern.text }],
+  const reached = allows.map(({ target, port, protocols }) => ({
+    ...peerOf(target),
     toPorts: [{ ports: protocols.map((protocol) => ({ port: String(port), protocol })) }],
   }))
-  return [asked, ...reached]
+  return patterns.length === 0 ? reached : [asked, ...reached]
+}
+
+function peerOf(target: AllowTarget): Readonly<Record<string, unknown>> {
+  return target.kind === 'name'
+    ? { toFQDNs: [{ matchPattern: target.pattern.text }] }
+    : { toCIDR: [formatPrefix(target.prefix)] }
 }
 
 /**

@@ -87,20 +87,21 @@ export function summaryRows({ names, refused }: Summary): readonly (readonly str
   return [
     ...names.map(({ name, verdict, asked, allow }) => [name, verdict, String(asked), allow ?? '']),
     ...refused.map((each) => {
-      const host = each.address.includes(':') ? `[${each.address}]` : each.address
-      const place =
-        each.port === 0
-          ? `${host} ${each.protocol}`
-          : `${host}:${each.port}/${each.protocol.toLowerCase()}`
+      const place = placeOf(each)
       return [place, each.verdict, String(each.packets), remedyOf(each)]
     }),
   ]
 }
 
-function remedyOf({ guarded, allow }: RefusedConnection): string {
-  if (guarded) return GUARDED
-  return allow.length > 0 ? allow.join(' or ') : 'no name was answered with this address'
+function placeOf({ address, port, protocol }: RefusedConnection): string {
+  const host = address.includes(':') ? `[${address}]` : address
+  return port === 0 ? `${host} ${protocol}` : `${host}:${port}/${protocol.toLowerCase()}`
 }
 
-const GUARDED =
-  'guarded, so no name opens it; a file for --policy may (toCIDR, or toEntities: host)'
+function remedyOf(connection: RefusedConnection): string {
+  const { guarded, allow, port } = connection
+  if (!guarded)
+    return allow.length > 0 ? allow.join(' or ') : 'no name was answered with this address'
+  const option = port === 0 ? '' : `--allow ${placeOf(connection)}, or `
+  return `guarded, so no name opens it: ${option}a file for --policy (toCIDR; toEntities: host for this host)`
+}

@@ -35,8 +35,8 @@ const BAD: readonly (readonly [text: string, faults: readonly string[]])[] = [
   ['ok.x\n  b..c:443\n', ['2:5: found an empty label in "b..c", expected text between two dots']],
   ['a.x:443/icmp\n', ['1:9: found "icmp", expected tcp or udp']],
   ['a.x b.x\n', ['1:4: found the character " ", expected letters, digits, - _ . or *']],
-  ['# a.x\n', ['1:1: found no name, expected one a line']],
-  ['10.0.0.0/8\n', ['1:9: found the character "/", expected letters, digits, - _ . or *']],
+  ['# a.x\n', ['1:1: found no name or address, expected one a line']],
+  ['10.0.0.1/8\n', ['1:1: host bits must be zero: write 10.0.0.0/8, not 10.0.0.1/8']],
 ]
 
 for (const [text, expected] of BAD) {
@@ -49,6 +49,20 @@ for (const [text, expected] of BAD) {
     assert.deepEqual(policies, [])
   })
 }
+
+test('loadPolicies reads addresses and prefixes in an allow-list as peers that are reached and never asked', () => {
+  const { policies, faults } = loadPolicies('10.0.0.0/8\n[fd00::1]:53\na.x:80\n', 'f.allow')
+  assert.deepEqual(faults, [])
+  const [ask, ...reach] = policies[0]?.rules ?? []
+  assert.deepEqual(
+    ask?.toPorts?.flatMap((each) => each.dns ?? []).map((each) => each.text),
+    ['a.x'],
+  )
+  const kinds = reach.flatMap(({ peers }) =>
+    peers.kind === 'any' ? ['any'] : peers.selectors.map((each) => each.kind),
+  )
+  assert.deepEqual(kinds, ['cidr', 'cidr', 'fqdn'])
+})
 
 test('loadPolicies finds no policy in an empty allow-list', () => {
   assert.deepEqual(loadPolicies('', 'f.allow'), { policies: [], faults: [], warnings: [] })

@@ -59,7 +59,7 @@ test('summaryRows say what was refused and which option would allow it', () => {
       '169.254.169.254:80/tcp',
       'refused',
       '1',
-      'guarded, so no name opens it; a file for --policy may (toCIDR, or toEntities: host)',
+      'guarded, so no name opens it: --allow 169.254.169.254:80/tcp, or a file for --policy (toCIDR; toEntities: host for this host)',
     ],
     ['192.0.2.9 1', 'refused', '1', 'no name was answered with this address'],
     ['[2001:db8::9]:80/tcp', 'refused', '1', 'no name was answered with this address'],

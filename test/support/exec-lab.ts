@@ -17,6 +17,12 @@ export const SHOP = { name: 'www.shop.test', address4: '198.18.40.1', address6: 
 export const BANK = { name: 'www.bank.test', address4: '198.18.50.1', address6: '2001:db8:80::2' }
 export const UNLEARNED_4 = '198.18.66.6'
 export const UNLEARNED_6 = '2001:db8:66::6'
+/** Its addresses are private ones. */
+export const PRIVATE = {
+  name: 'private.shop.test',
+  address4: '10.66.7.1',
+  address6: 'fd66:7::1',
+}
 /** Lives for a second. */
 export const BRIEF = { name: 'brief.shop.test', address4: '198.18.41.1' }
 /** Its address is the caller's. */
@@ -33,6 +39,7 @@ const ZONES = {
   names: {
     [SHOP.name]: [SHOP.address4, SHOP.address6],
     [BANK.name]: [BANK.address4, BANK.address6],
+    [PRIVATE.name]: [PRIVATE.address4],
     [GUARDED]: [CALLER_4, '127.0.0.1', '169.254.169.254'],
   },
   pools: { [BRIEF.name]: { first: BRIEF.address4, size: 1, perAnswer: 1, ttl: 1 } },
@@ -82,8 +89,9 @@ export class ExecLab {
       BANK.address4,
       UNLEARNED_4,
       BRIEF.address4,
+      PRIVATE.address4,
     ]
-    const addresses6 = [OTHER_DNS_6, SHOP.address6, BANK.address6, UNLEARNED_6]
+    const addresses6 = [OTHER_DNS_6, SHOP.address6, BANK.address6, UNLEARNED_6, PRIVATE.address6]
     for (const address of addresses4) this.world.ip('address', 'add', `${address}/32`, 'dev', 'lo')
     for (const address of addresses6) {
       this.world.ip('address', 'add', `${address}/128`, 'dev', 'lo', 'nodad')
