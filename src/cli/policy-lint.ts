@@ -52,7 +52,8 @@ export function policyLintCommand(args: readonly string[], output: CommandOutput
   }
   const file = read.texts.get('config')
   const config = file === undefined ? defaultConfig() : loadConfig(file)
-  const policies = goodItems(readPolicies(read.positionals, config.policies))
+  const notes: Fault[] = []
+  const policies = goodItems(readPolicies(read.positionals, config.policies, notes))
   const files = read.lists.get('endpoints')
   const chains = read.texts.get('chains')
   const findings = lint({
@@ -64,6 +65,7 @@ export function policyLintCommand(args: readonly string[], output: CommandOutput
         : goodItems(readEndpoints(files)).map((endpoint) => endpoint.labels),
     aliases: chains === undefined ? undefined : readChains(chains),
     portable: read.flags.has('portable'),
+    notes,
   })
   if (read.texts.has('output')) output.stdout(toJson(findings.map(toRow)))
   else output.stdout(findings.map(formatFinding).join(''))
@@ -91,7 +93,7 @@ function readChains(file: string): Aliases {
   const faults: Fault[] = [...syntax]
   const chains = new Map<string, readonly string[]>()
   if (document !== undefined && document.value !== null) {
-    for (const [name, value] of new Reader(document, faults).entries() ?? []) {
+    for (const [name, value] of new Reader(document, { faults }).entries() ?? []) {
       const targets = (value.items() ?? []).flatMap((item) => item.text('a name') ?? [])
       chains.set(plain(name), targets.map(plain))
     }

@@ -54,7 +54,7 @@ export function parsePolicyTest(
   const faults = [...syntax]
   const none = { policies: [], endpoints: [], resources: [], expectations: [] }
   if (document === undefined) return { test: none, faults }
-  const reader = new Reader(document, faults)
+  const reader = new Reader(document, { faults })
   const fields = reader.fields(FILE)
   if (fields === undefined) return { test: none, faults }
   const tests = fields.get('tests')?.items() ?? []

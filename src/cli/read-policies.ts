@@ -15,9 +15,13 @@ export interface Read<Item> {
   readonly faults: readonly Fault[]
 }
 
-/** Every policy of files and folders, read as the config wants. */
-export function readPolicies(paths: readonly string[], config: PoliciesConfig): Read<Policy> {
-  const options = readingOf(config)
+/** Every policy of files and folders, read as the config wants; `notes` takes what is read otherwise than it looks. */
+export function readPolicies(
+  paths: readonly string[],
+  config: PoliciesConfig,
+  notes?: Fault[],
+): Read<Policy> {
+  const options = { ...readingOf(config), ...(notes && { notes }) }
   const parse = (text: string, file: string): Read<Policy> => parsePolicyFile(text, file, options)
   const found = paths.map(findPolicyFiles)
   const files = new Set(found.flatMap((each) => each.files))

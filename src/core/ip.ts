@@ -86,11 +86,22 @@ export type PrefixResult =
 
 /** Parses `ADDRESS/LENGTH`; a bare address is its own /32 or /128. Host bits must be zero. */
 export function parsePrefix(text: string): PrefixResult {
+  const result = parseMaskedPrefix(text)
+  if (result.kind === 'bad' || !result.masked) return result
+  return bad(`host bits must be zero: write ${formatPrefix(result.prefix)}, not ${text}`)
+}
+
+export type MaskedPrefixResult =
+  | { readonly kind: 'ok'; readonly prefix: Prefix; readonly masked: boolean }
+  | { readonly kind: 'bad'; readonly reason: string }
+
+/** The same, with host bits cleared; `masked`: there were some. */
+export function parseMaskedPrefix(text: string): MaskedPrefixResult {
   const slash = text.indexOf('/')
   const address = parseAddress(slash < 0 ? text : text.slice(0, slash))
   if (address === undefined)
     return bad(`expected an address or prefix, found ${JSON.stringify(text)}`)
-  if (slash < 0) return { kind: 'ok', prefix: address }
+  if (slash < 0) return { kind: 'ok', prefix: address, masked: false }
   const lengthText = text.slice(slash + 1)
   const mapped = address.family === 4 && text.includes(':')
   const length = /^\d{1,3}$/.test(lengthText) ? Number(lengthText) - (mapped ? 96 : 0) : -1
@@ -104,13 +115,11 @@ export function parsePrefix(text: string): PrefixResult {
     return bad(`a prefix length has no leading zero: write ${plain}, not ${text}`)
   }
   const prefix = truncatePrefix(address, length)
-  if (!prefix.octets.every((octet, i) => octet === address.octets[i])) {
-    return bad(`host bits must be zero: write ${formatPrefix(prefix)}, not ${text}`)
-  }
-  return { kind: 'ok', prefix }
+  const masked = !prefix.octets.every((octet, i) => octet === address.octets[i])
+  return { kind: 'ok', prefix, masked }
 }
 
-function bad(reason: string): PrefixResult {
+function bad(reason: string): { readonly kind: 'bad'; readonly reason: string } {
   return { kind: 'bad', reason }
 }
 

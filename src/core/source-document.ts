@@ -70,25 +70,30 @@ interface Step {
   readonly step: string | number
 }
 
+/** What readers of one document find; they add to these lists. */
+export interface Findings {
+  readonly faults: Fault[]
+  /** Takes what is not supported. Without it that is a fault. */
+  readonly warnings?: Fault[] | undefined
+  /** Takes what is read otherwise than it looks. Without it no reader reports that. */
+  readonly notes?: Fault[] | undefined
+}
+
 /** One value of a document on the way through it. */
 export class Reader {
   readonly value: unknown
   readonly #place: SourcePath | Step
   readonly #document: SourceDocument
-  readonly #faults: Fault[]
-  readonly #warnings: Fault[] | undefined
+  readonly #findings: Findings
 
-  /** With `warnings`, what isn't supported goes there instead of among the faults. */
   constructor(
     document: SourceDocument,
-    faults: Fault[],
+    findings: Findings,
     place: SourcePath | Step = [],
     value?: unknown,
-    warnings?: Fault[],
   ) {
     this.#document = document
-    this.#faults = faults
-    this.#warnings = warnings
+    this.#findings = findings
     this.#place = place
     this.value = 'above' in place || place.length > 0 ? value : document.value
   }
@@ -104,19 +109,26 @@ export class Reader {
 
   /** Adds a fault at this value (or at its key); the path leads the message. */
   fault(message: string, part: 'key' | 'value' = 'value'): undefined {
-    this.#faults.push(this.#note(message, part))
+    this.#findings.faults.push(this.#finding(message, part))
     return undefined
+  }
+
+  /** Reports that this value (or its key) is read otherwise than it looks. */
+  note(message: string, part: 'key' | 'value' = 'value'): void {
+    this.#findings.notes?.push(this.#finding(message, part))
   }
 
   /** A fault, or where the reader was given a list for them, a warning. */
   unsupported(message: string, part: 'key' | 'value' = 'value'): undefined {
-    ;(this.#warnings ?? this.#faults).push(this.#note(message, part))
+    const { faults, warnings = faults } = this.#findings
+    warnings.push(this.#finding(message, part))
     return undefined
   }
 
   /** The same value, for which what isn't supported is a fault in any case. */
   strict(): Reader {
-    return new Reader(this.#document, this.#faults, this.#place, this.value)
+    const { faults, notes } = this.#findings
+    return new Reader(this.#document, { faults, notes }, this.#place, this.value)
   }
 
   /** The usual fault. */
@@ -147,7 +159,7 @@ export class Reader {
     return found
   }
 
-  #note(message: string, part: 'key' | 'value'): Fault {
+  #finding(message: string, part: 'key' | 'value'): Fault {
     const path = formatPath(this.path)
     return {
       position: this.#document.positionOf(this.path, part),
@@ -158,7 +170,7 @@ export class Reader {
   #unknownField(child: Reader, key: string, table: FieldTable): void {
     const known = [...table].filter(([, state]) => state === true).map(([name]) => name)
     const hint = suggestion(key, table.keys()) || `, expected ${listWords(known)}`
-    this.#faults.push({
+    this.#findings.faults.push({
       position: this.#document.positionOf(child.path, 'key'),
       message: `unknown field ${formatPath(child.path)}${hint}`,
     })
@@ -186,7 +198,7 @@ export class Reader {
   }
 
   #child(step: string | number, value: unknown): Reader {
-    return new Reader(this.#document, this.#faults, { above: this, step }, value, this.#warnings)
+    return new Reader(this.#document, this.#findings, { above: this, step }, value)
   }
 }
 

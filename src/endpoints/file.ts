@@ -57,7 +57,7 @@ export function parseEndpoints(text: string, file: string): EndpointsFile {
   const faults = [...syntax]
   const endpoints: EndpointRecord[] = []
   if (document !== undefined && document.value !== null) {
-    const list = new Reader(document, faults).fields(FILE)?.get('endpoints')
+    const list = new Reader(document, { faults }).fields(FILE)?.get('endpoints')
     for (const item of list?.items() ?? []) {
       const endpoint = readEndpoint(item)
       if (endpoint !== undefined) endpoints.push(endpoint)
@@ -72,7 +72,7 @@ export function parseEndpoints(text: string, file: string): EndpointsFile {
 export function parseEndpointObject(value: unknown, name: string): EndpointsFile {
   const { document, faults: unread } = objectDocument(value, name)
   const faults = [...unread]
-  const endpoint = faults.length > 0 ? undefined : readEndpoint(new Reader(document, faults))
+  const endpoint = faults.length > 0 ? undefined : readEndpoint(new Reader(document, { faults }))
   return { endpoints: endpoint === undefined || faults.length > 0 ? [] : [endpoint], faults }
 }
 

@@ -198,7 +198,7 @@ function readItem(
   shared?: SharedLabels,
 ): ResourceRecord | undefined {
   const document = { value: undefined, positionOf }
-  const reader = new Reader(document, faults, ['resources', index], item)
+  const reader = new Reader(document, { faults }, ['resources', index], item)
   return shared === undefined
     ? readResource(reader)
     : readResource(reader, (labels) => shared.read(labels, faults))

@@ -60,8 +60,8 @@ export function parseResourceObject(name: string, value: unknown, from: string):
   const { document, faults: unread } = objectDocument(value, from)
   const faults = [...unread]
   const nameDocument = objectDocument({ name }, from).document
-  const nameReader = new Reader(nameDocument, faults, ['name'], name)
-  const reader = new Reader(document, faults)
+  const nameReader = new Reader(nameDocument, { faults }, ['name'], name)
+  const reader = new Reader(document, { faults })
   const fields = unread.length > 0 ? undefined : reader.fields(BODY)
   const resource = fields === undefined ? undefined : readRecord(reader, fields, nameReader)
   const ttl = readTtl(fields?.get('ttl'))
@@ -82,7 +82,7 @@ export function parseResources(text: string, file: string): ResourcesFile {
   const faults = [...syntax]
   const resources: ResourceRecord[] = []
   if (document !== undefined && document.value !== null) {
-    const list = new Reader(document, faults).fields(FILE)?.get('resources')
+    const list = new Reader(document, { faults }).fields(FILE)?.get('resources')
     for (const item of list?.items() ?? []) {
       const resource = readResource(item)
       if (resource !== undefined) resources.push(resource)

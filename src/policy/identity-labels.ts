@@ -59,9 +59,25 @@ function entryOf(text: string): Entry {
   return { source, key: isBeginning ? key.slice(0, -1) : key, isBeginning, isKept }
 }
 
-/** The default of `endpoints.identity-labels`: what Kubernetes makes anew for every version or copy. */
+/**
+ * The default of `endpoints.identity-labels`: Cilium's list. Left out are labels that differ between copies or versions of one
+ * workload, that say where it runs, and those of Kubernetes itself.
+ */
 export const DEFAULT_IDENTITY_LABELS: readonly string[] = [
-  '!pod-template-hash',
-  '!statefulset.kubernetes.io/pod-name',
-  '!controller-revision-hash',
+  '!io.kubernetes*',
+  '!kubernetes.io*',
+  '!statefulset.kubernetes.io/pod-name*',
+  '!apps.kubernetes.io/pod-index*',
+  '!batch.kubernetes.io/job-completion-index*',
+  '!batch.kubernetes.io/controller-uid*',
+  '!topology.kubernetes.io*',
+  '!beta.kubernetes.io*',
+  '!failure-domain.beta.kubernetes.io*',
+  '!k8s.io*',
+  '!pod-template-generation*',
+  '!pod-template-hash*',
+  '!controller-revision-hash*',
+  '!controller-uid*',
+  '!annotation*',
+  '!etcd_node*',
 ]

@@ -42,6 +42,7 @@ const METADATA: FieldTable = new Map(
     'finalizers',
     'selfLink',
     'generateName',
+    'description',
   ].map((key) => [key, true]),
 )
 
@@ -68,6 +69,7 @@ export function readMetadata(
   if (fields === undefined) return undefined
   const annotations = readAnnotations(fields.get('annotations'))
   fields.get('labels')?.entries()
+  fields.get('description')?.note('Kubernetes drops this field; spec.description is kept', 'key')
   const nameReader = fields.get('name')
   if (nameReader === undefined) return reader.fault('found no name, expected one')
   const name = readName(nameReader, 253, 'a name of letters a-z, digits, - and .')

@@ -11,7 +11,7 @@ import {
 } from '../core/source-document.ts'
 import { readNames } from './load-names.ts'
 import { isPortName } from './named-ports.ts'
-import type { Pattern } from './pattern.ts'
+import { parseMatchPattern, type Pattern } from './pattern.ts'
 import type { NamedPort, PortRule, Rule } from './rule.ts'
 
 const BY_NAME = notSupported('namegate decides by name, address and port')
@@ -56,12 +56,20 @@ const OTHER_PROTOCOLS = /^(ICMP|ICMPV6|VRRP|IGMP|GRE|IPIP|IPV6|ESP|AH)$/
 
 const PORT_FORM = 'a port from 0 to 65535, or the name of one'
 
+/** What `toPorts` says. */
+export interface PortRules {
+  readonly rules: readonly PortRule[]
+  /** An entry without ports is among them (`toPorts: [{}]`): it means every port and protocol. */
+  readonly everyPort: boolean
+}
+
 /**
  * Reads all entries; an empty list is the same as none. An entry with something that is not supported stays, without
  * ports: it opens nothing, where no entry at all would mean every port.
  */
-export function readPortRules(reader: Reader, action: Rule['action']): readonly PortRule[] {
+export function readPortRules(reader: Reader, action: Rule['action']): PortRules {
   const rules: PortRule[] = []
+  let everyPort = false
   for (const item of reader.items() ?? []) {
     const table = action === 'allow' ? ALLOW_PORTS : DENY_PORTS
     const fields = (action === 'allow' ? item : item.strict()).fields(table)
@@ -69,15 +77,30 @@ export function readPortRules(reader: Reader, action: Rule['action']): readonly 
     const l7 = fields.get('rules')?.fields(L7_RULES)
     const dns = readDns(l7?.get('dns'))
     const entries = fields.get('ports')?.items() ?? []
-    if (entries.length === 0 && !fields.has('ports')) item.fault('found no ports, expected some')
-    else if (entries.length === 0) fields.get('ports')?.expected('at least one port')
+    if (entries.length === 0 && isListOrNothing(fields.get('ports'))) {
+      if (fields.has('rules')) item.fault('found no ports beside rules, expected some')
+      if (hasUnsupported(fields, table)) {
+        rules.push(portRule([], dns))
+        continue
+      }
+      item.note('an entry without ports is every port and protocol')
+      everyPort = true
+      continue
+    }
     const read = entries.map((entry) => readPort(entry, dns !== undefined))
     const isDone = !hasUnsupported(fields, table) && !hasUnsupported(l7 ?? NO_FIELDS, L7_RULES)
     rules.push(portRule(isDone ? read : [], dns))
   }
-  return rules
+  return { rules, everyPort }
 }
 
+/** A field that has another form has its fault by now. */
+function isListOrNothing(field: Reader | undefined): boolean {
+  return field === undefined || Array.isArray(field.value)
+}
+
+const STAR = parseMatchPattern('*')
+const EVERY_NAME: readonly Pattern[] = STAR.kind === 'ok' ? [STAR.pattern] : []
 const NO_FIELDS: ReadonlyMap<string, Reader> = new Map()
 
 export type ReadPort = readonly PortRange[] | NamedPort
@@ -96,12 +119,13 @@ function isNamed(port: ReadPort): port is NamedPort {
   return 'name' in port
 }
 
-/** The names of `rules.dns`; undefined without DNS rules. An empty list is a fault: it could mean all or none. */
+/** The names of `rules.dns`; undefined without DNS rules. An empty list is every name, as in Cilium. */
 function readDns(dns: Reader | undefined): readonly Pattern[] | undefined {
   if (dns === undefined) return undefined
   const items = dns.items() ?? []
   if (items.length === 0 && Array.isArray(dns.value)) {
-    dns.expected('at least one matchName or matchPattern')
+    dns.note('an empty list is every name', 'key')
+    return EVERY_NAME
   }
   return items.flatMap((item) => readNames(item) ?? [])
 }

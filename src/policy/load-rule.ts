@@ -1,7 +1,7 @@
 // One entry of `egress` or `egressDeny`: its peers and what may stand beside what. The combinations that
 // Cilium refuses are refused here too, so that a file means the same in both or is taken by neither.
 
-import { containsPrefix, parsePrefix, type Prefix } from '../core/ip.ts'
+import { containsPrefix, formatPrefix, parseMaskedPrefix, type Prefix } from '../core/ip.ts'
 import {
   hasUnsupported,
   isMapping,
@@ -12,7 +12,7 @@ import {
   type Unsupported,
 } from '../core/source-document.ts'
 import { readNames } from './load-names.ts'
-import { readPortRules } from './load-ports.ts'
+import { readPortRules, type PortRules } from './load-ports.ts'
 import { inNamespace, keysOf, readSelector } from './load-selector.ts'
 import type { Entity, PeerSelector, Peers, Rule } from './rule.ts'
 
@@ -59,6 +59,8 @@ const OTHER_ENTITIES: ReadonlyMap<string, string> = new Map([
   ['kube-apiserver', 'use toCIDR, or a resource and toEndpoints'],
 ])
 
+const NO_PORTS: PortRules = { rules: [], everyPort: false }
+
 /**
  * The rule, or none for `{}`, which allows and denies nothing. A rule with a field that is not supported allows nothing
  * either; one that denies is refused in any case, since what it would deny is not known.
@@ -74,11 +76,15 @@ export function readRule(
   refuseNothing(reader)
   const peers = readPeers(fields, namespace)
   const ports = fields.get('toPorts')
-  const portRules = ports === undefined ? [] : readPortRules(ports, action)
+  const { rules: portRules, everyPort } =
+    ports === undefined ? NO_PORTS : readPortRules(ports, action)
   if (hasUnsupported(fields, table)) return []
-  if (peers.kind === 'any' && portRules.length === 0) return []
-  const toPorts = portRules.length === 0 ? undefined : portRules
-  return [{ action, peers, toPorts, position: reader.position }]
+  if (peers.kind === 'any' && portRules.length === 0 && !everyPort) return []
+  const { position } = reader
+  const whole: Rule = { action, peers, toPorts: undefined, position }
+  if (portRules.length === 0) return [whole]
+  const parts: Rule = { action, peers, toPorts: portRules, position }
+  return everyPort ? [whole, parts] : [parts]
 }
 
 /**
@@ -170,8 +176,10 @@ export function readCidrSet(reader: Reader): PeerSelector | undefined {
 function readPrefix(reader: Reader): Prefix | undefined {
   const text = reader.text('a prefix, such as 10.0.0.0/8')
   if (text === undefined) return undefined
-  const result = parsePrefix(text)
-  return result.kind === 'ok' ? result.prefix : reader.fault(result.reason)
+  const result = parseMaskedPrefix(text)
+  if (result.kind === 'bad') return reader.fault(result.reason)
+  if (result.masked) reader.note(`host bits are masked: ${text} is ${formatPrefix(result.prefix)}`)
+  return result.prefix
 }
 
 function readEntity(reader: Reader): PeerSelector | undefined {

@@ -26,7 +26,7 @@ const NAMESPACE_NAME = `${NAMESPACE_LABELS}kubernetes.io/metadata.name`
 export interface SelectorOptions {
   /** What the keys become; without it they stay as written. */
   readonly mapKey?: (key: string) => string
-  /** The one namespace that `matchLabels` may name. */
+  /** The policy's namespace: `matchLabels` that name another one mean this one, as in Cilium. */
   readonly ownNamespace?: string | undefined
 }
 
@@ -44,7 +44,8 @@ export function readSelector(
     const text = readValue(value)
     if (!known || text === undefined) continue
     if (ownNamespace !== undefined && isNamespaceKey(key) && text !== ownNamespace) {
-      value.expected(`${ownNamespace}: the policy selects in its own namespace only`)
+      value.note(`the policy selects in its own namespace: ${text} is read as ${ownNamespace}`)
+      continue
     }
     const before = matchLabels.get(keyOf(key))
     if (before !== undefined && before !== text) value.expected(`${before}, as said before`)

@@ -5,7 +5,7 @@
 
 import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import { objectDocument } from '../core/object-source.ts'
-import { Reader, type FieldTable, type SourceDocument } from '../core/source-document.ts'
+import { isMapping, Reader, type FieldTable, type SourceDocument } from '../core/source-document.ts'
 import { parseDocuments } from '../config/quick-documents.ts'
 import { DEFAULT_NAMESPACE } from './labels.ts'
 import { isAllowList, loadAllowList } from './load-allow-list.ts'
@@ -24,6 +24,8 @@ export interface LoadOptions {
   readonly ingress?: 'error' | 'ignore'
   /** What fields are that are known and not supported. Default: error. */
   readonly unsupportedFields?: 'error' | 'warn'
+  /** Takes what is read otherwise than it looks (`policy lint`). */
+  readonly notes?: Fault[]
   /** The endpoints that allow-lists are for. Default: all. */
   readonly allowListEndpoints?: ReadonlyMap<string, string>
 }
@@ -106,8 +108,10 @@ function loadDocuments(
   const seen = options.seen ?? new Map<string, Position>()
   for (const document of documents) {
     const unsupported = options.unsupportedFields === 'warn' ? warnings : undefined
-    const reader = new Reader(document, faults, [], undefined, unsupported)
-    policies.push(...loadDocument(reader, seen, options.ingress ?? 'error'))
+    const reader = new Reader(document, { faults, warnings: unsupported, notes: options.notes })
+    const isList = Array.isArray(document.value) && document.value.length > 0
+    const read = isList ? loadRuleList : loadDocument
+    policies.push(...read(reader, seen, options.ingress ?? 'error'))
   }
   faults.sort(byPlace)
   warnings.sort(byPlace)
@@ -158,6 +162,41 @@ function loadDocument(
           },
         ]
   })
+}
+
+/**
+ * A list of rules as Cilium's agent took it before there were Kubernetes objects: each item is a spec. A rule has no name
+ * and no namespace: it becomes the clusterwide policy `FILE-NUMBER`.
+ */
+function loadRuleList(
+  reader: Reader,
+  seen: Map<string, Position>,
+  ingress: 'error' | 'ignore',
+): readonly Policy[] {
+  const kind = 'CiliumClusterwideNetworkPolicy'
+  reader.note('a list of rules without names; each is read as a clusterwide policy')
+  return (reader.items() ?? []).flatMap((item, i) => {
+    if (isMapping(item.value) && 'kind' in item.value) {
+      return item.fault('found a policy in a list, expected a rule: write it as a document') ?? []
+    }
+    const spec = readSpec(item, undefined, ingress)
+    if (spec === undefined) return []
+    const name = `${nameOfFile(spec.position.file)}-${i + 1}`
+    const key = `${kind} /${name}`
+    const first = seen.get(key)
+    if (first !== undefined) {
+      return (
+        item.fault(`found ${name} again, first at ${formatPlace(first)}: rename the file`) ?? []
+      )
+    }
+    seen.set(key, spec.position)
+    return [{ name, namespace: undefined, kind, ...spec }]
+  })
+}
+
+/** `web` of `some/web.json`. */
+function nameOfFile(file: string): string {
+  return file.replace(/^.*\//, '').replace(/\.[a-z]+$/, '')
 }
 
 /** `spec`, `specs` or both, as in Cilium; of a NetworkPolicy `spec` alone. */

@@ -169,13 +169,6 @@ const ROWS: readonly (readonly [why: string, text: string, faults: readonly stri
     ],
   ],
   [
-    'a selector of another namespace',
-    `${API + KIND + META}spec: { endpointSelector: { matchLabels: { "k8s:io.kubernetes.pod.namespace": x } }, egress: [{}] }\n`,
-    [
-      '4:79: spec.endpointSelector.matchLabels["k8s:io.kubernetes.pod.namespace"]: found "x", expected default: the policy selects in its own namespace only',
-    ],
-  ],
-  [
     'a description that is no text',
     `${API + KIND + META}spec: { description: [], endpointSelector: {}, egress: [{}] }\n`,
     ['4:22: spec.description: found an empty list, expected a text'],

@@ -1,7 +1,7 @@
 // Policies as texts, and what lint tells of them as `line:column code`.
 
 import assert from 'node:assert/strict'
-import { formatFault } from '../../src/core/errors.ts'
+import { formatFault, type Fault } from '../../src/core/errors.ts'
 import { lint, type LintInput } from '../../src/policy/lint/lint.ts'
 import { writtenNames } from '../../src/policy/lint/written-names.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
@@ -12,10 +12,11 @@ export function mkFile(spec: string, more = ''): string {
 }
 
 export function lintText(text: string, options: Partial<LintInput> = {}): readonly string[] {
-  const { policies, faults } = loadPolicies(text, 'p.yaml')
+  const notes: Fault[] = []
+  const { policies, faults } = loadPolicies(text, 'p.yaml', { notes })
   assert.deepEqual(faults.map(formatFault), [])
   const names = writtenNames(text, 'p.yaml')
-  const base = { policies, names, endpoints: undefined, aliases: undefined, portable: false }
+  const base = { policies, names, notes, endpoints: undefined, aliases: undefined, portable: false }
   return lint({ ...base, ...options }).map(
     ({ position, code }) => `${position.line}:${position.column} ${code}`,
   )

@@ -17,6 +17,8 @@ export const LINT_CODES = [
   'cname-target',
   /** A name of a Service inside the cluster. */
   'cluster-service',
+  /** A text that is read otherwise than it looks, as in Cilium. */
+  'read-as',
   /** A policy that selects none of the endpoints given. */
   'selects-nothing',
 ] as const

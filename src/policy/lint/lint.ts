@@ -1,5 +1,6 @@
 // Doubtful policies: what is valid but hardly meant. Pure; a finding never stops a policy from being loaded.
 
+import type { Fault } from '../../core/errors.ts'
 import type { Policy } from '../rule.ts'
 import { lintAliases, type Aliases } from './aliases.ts'
 import { compareFindings, type Finding } from './finding.ts'
@@ -18,16 +19,24 @@ export interface LintInput {
   /** Recorded chains; undefined: not known. */
   readonly aliases: Aliases | undefined
   readonly portable: boolean
+  /** What the loader read otherwise than it looks. */
+  readonly notes: readonly Fault[]
 }
 
 /** All findings in the order of the files. */
 export function lint(input: LintInput): readonly Finding[] {
-  const { policies, names, endpoints, aliases } = input
+  const { policies, names, endpoints, aliases, notes } = input
   return [
+    ...notes.map(readAs),
     ...names.flatMap((list) => [...lintNames(list, input), ...lintSiblings(list)]),
     ...(aliases === undefined ? [] : lintAliases(names, aliases)),
     ...policies.flatMap((policy) => lintSelector(policy, endpoints)),
     ...policies.flatMap(({ rules }) => rules.flatMap(lintRulePeers)),
     ...lintShadows(policies),
   ].sort(compareFindings)
+}
+
+function readAs({ position, message }: Fault): Finding {
+  const remedy = 'write what is meant; Cilium reads it alike'
+  return { position, code: 'read-as', message, remedy }
 }

@@ -25,7 +25,8 @@ const NAME_KEYS: readonly string[] = ['matchName', 'matchPattern']
 /** Of a file that loads without faults; one that is no YAML has none. */
 export function writtenNames(text: string, file: string): readonly NameList[] {
   const lists: NameList[] = []
-  for (const document of parseYaml(text, file).documents) visit(new Reader(document, []), lists)
+  for (const document of parseYaml(text, file).documents)
+    visit(new Reader(document, { faults: [] }), lists)
   return lists
 }
 
