@@ -1,0 +1,30 @@
+// Format, lint and types as tests, so that the command that CI runs counts them. What a tool reports is the message of
+// its test.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { run } from './support/lab-process.ts'
+
+const LIMIT_MS = 240_000
+
+const rows: readonly (readonly [name: string, tool: string, args: readonly string[]])[] = [
+  [
+    'prettier finds every file formatted (npm run format does it)',
+    'prettier/bin/prettier.cjs',
+    ['--check', '--log-level', 'warn', '.'],
+  ],
+  ['oxlint finds no fault, with types', 'oxlint/bin/oxlint', ['--type-aware', '--deny-warnings']],
+  ['tsc finds no fault in the types', 'typescript/bin/tsc', ['--noEmit', '-p', '.']],
+]
+
+for (const [name, tool, args] of rows) {
+  test(name, async () => {
+    const env = { NO_COLOR: '1' }
+    const { code, stdout, stderr } = await run(
+      process.execPath,
+      [`node_modules/${tool}`, ...args],
+      { env, limitMs: LIMIT_MS },
+    )
+    if (code !== 0) assert.fail(`exit ${code}\n${stdout}${stderr}`)
+  })
+}
