@@ -70,7 +70,10 @@ describe('namegate run', { concurrency: 2 }, () => {
   test('exits 3 when a file stands in the place of the state folder, and says what to do with it', async () => {
     const folder = mkDaemon({ state: '{ directory: policy.yaml }' })
     const output = await folder.namegate('run')
-    assertRefused(output, /^namegate: Cannot lock state folder .*policy\.yaml: .*a file .* move it away$/)
+    assertRefused(
+      output,
+      /^namegate: Cannot lock state folder .*policy\.yaml: .*a file .* move it away$/,
+    )
   })
 
   test('exits 3 when another daemon answers at the admin socket, which it leaves alone', async () => {

@@ -42,7 +42,11 @@ test('Numbers.take gives one of two numbers whose labels became the same, and th
     return id
   }
   assert.deepEqual([take(), take()], [first, FIRST_LOCAL + 2])
-  assert.deepEqual(numbers.labelsOf(second), labels, 'entries that carry it are still known by them')
+  assert.deepEqual(
+    numbers.labelsOf(second),
+    labels,
+    'entries that carry it are still known by them',
+  )
 })
 
 test('Numbers.take gives a withheld number to no other set, until it is forgotten', () => {

@@ -59,4 +59,3 @@ function isBpffs(path: string): boolean {
     }
   }
 }
-
