@@ -1,6 +1,6 @@
 // Runs the tests and counts them by kind. Every test file is a process of its own (`node --import tsx FILE`), two at
-// a time; kernel and conformance tests one by one afterwards. Ends with a table by kind and, as the very last line,
-// `N passed, N failed, N skipped`. Exit 1 on any failure. Plain Node, no packages.
+// a time, format, lint and types first; kernel and conformance tests one by one afterwards. Ends with a table by kind
+// and, as the very last line, `N passed, N failed, N skipped`. Exit 1 on any failure. Plain Node, no packages.
 //   node scripts/test.mjs [--list] [--kind KIND] [--results FILE] [PART-OF-PATH ...]
 // `--results` also writes every test with its outcome as JSON.
 import { spawn } from 'node:child_process'
@@ -13,11 +13,14 @@ import { KINDS, kindOfFile, readResults } from './test-results.mjs'
 /** Longest run of one file before it is ended, in milliseconds; NAMEGATE_TEST_LIMIT (seconds) for slow machines. */
 const limitMs = Number(process.env.NAMEGATE_TEST_LIMIT ?? 300) * 1000
 
+/** Shown first, because a fault there is the quickest to repair. */
+const FIRST = 'test/style.test.ts'
+
 function collect() {
   return readdirSync('test', { recursive: true })
     .map((path) => join('test', path))
     .filter((path) => path.endsWith('.test.ts'))
-    .sort()
+    .sort((a, b) => Number(b === FIRST) - Number(a === FIRST) || (a < b ? -1 : 1))
 }
 
 const running = new Set()
