@@ -1,6 +1,7 @@
 // Runs the tests and counts them by kind. Every test file is a process of its own (`node --import tsx FILE`), two at
-// a time, format, lint and types first; kernel and conformance tests one by one afterwards. Ends with a table by kind
-// and, as the very last line, `N passed, N failed, N skipped`. Exit 1 on any failure. Plain Node, no packages.
+// a time, format, lint and types first; kernel and conformance tests one by one afterwards, and behind them whether the
+// conformance table agrees with what ran. Ends with a table by kind and, as the very last line, `N passed, N failed,
+// N skipped`. Exit 1 on any failure. Plain Node, no packages.
 //   node scripts/test.mjs [--list] [--kind KIND] [--results FILE] [PART-OF-PATH ...]
 // `--results` also writes every test with its outcome as JSON.
 import { spawn } from 'node:child_process'
@@ -15,6 +16,8 @@ const limitMs = Number(process.env.NAMEGATE_TEST_LIMIT ?? 300) * 1000
 
 /** Shown first, because a fault there is the quickest to repair. */
 const FIRST = 'test/style.test.ts'
+/** Runs behind all others, with their results in the file that NAMEGATE_RESULTS names. */
+const LAST = 'test/conformance/ran.test.ts'
 
 function collect() {
   return readdirSync('test', { recursive: true })
@@ -34,7 +37,7 @@ function endGroup(child, signal) {
 }
 
 /** One file -> exit code, output and results. Killed with everything it started when it outlives the limit. */
-function runFile(file, folder) {
+function runFile(file, folder, more = {}) {
   const events = join(folder, `${file.replaceAll('/', '_')}.jsonl`)
   const reporter = new URL('./test-reporter.mjs', import.meta.url).href
   const args = [
@@ -44,7 +47,7 @@ function runFile(file, folder) {
     `--test-reporter-destination=${events}`,
     file,
   ]
-  const env = { ...process.env, VALIDATE: '1', NAMEGATE_TEST: '1' }
+  const env = { ...process.env, VALIDATE: '1', NAMEGATE_TEST: '1', ...more }
   const started = performance.now()
   return new Promise((resolve) => {
     const child = spawn(process.execPath, args, {
@@ -105,21 +108,31 @@ function show({ file, seconds, output, tests, notes }) {
 
 async function runAll(files, folder) {
   const results = []
-  const runOne = async (file) => {
-    const result = await runFile(file, folder)
+  const runOne = async (file, more) => {
+    const result = await runFile(file, folder, more)
     show(result)
     results.push(result)
   }
   const isAlone = (file) => ['conformance', 'kernel'].includes(kindOfFile(file))
-  const queue = files.filter((file) => !isAlone(file))
+  const others = files.filter((file) => file !== LAST)
+  const queue = others.filter((file) => !isAlone(file))
   const worker = async () => {
     for (let file = queue.shift(); file !== undefined; file = queue.shift()) await runOne(file)
   }
   await Promise.all(
     Array.from({ length: Math.max(2, Math.min(4, availableParallelism())) }, worker),
   )
-  for (const file of files.filter(isAlone)) await runOne(file)
+  for (const file of others.filter(isAlone)) await runOne(file)
+  if (others.length > 0 && files.includes(LAST)) {
+    const path = join(folder, 'results.json')
+    writeResults(path, results)
+    await runOne(LAST, { NAMEGATE_RESULTS: path })
+  }
   return results
+}
+
+function writeResults(path, results) {
+  writeFileSync(path, JSON.stringify(results.flatMap(({ tests }) => tests)))
 }
 
 function summarize(results, seconds) {
@@ -158,8 +171,9 @@ async function main() {
   })
   const files = collect().filter(
     (file) =>
-      (positionals.length === 0 || positionals.some((part) => file.includes(part))) &&
-      (values.kind === undefined || kindOfFile(file) === values.kind),
+      file === LAST ||
+      ((positionals.length === 0 || positionals.some((part) => file.includes(part))) &&
+        (values.kind === undefined || kindOfFile(file) === values.kind)),
   )
   if (values.list) {
     for (const file of files) console.log(`${kindOfFile(file)} ${file}`)
@@ -169,9 +183,7 @@ async function main() {
   const started = performance.now()
   try {
     const results = await runAll(files, folder)
-    if (values.results !== undefined) {
-      writeFileSync(values.results, JSON.stringify(results.flatMap(({ tests }) => tests)))
-    }
+    if (values.results !== undefined) writeResults(values.results, results)
     return summarize(results, (performance.now() - started) / 1000) ? 0 : 1
   } finally {
     rmSync(folder, { recursive: true, force: true })

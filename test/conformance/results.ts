@@ -1,0 +1,81 @@
+// What the tests of one run say of a row of the table: results as scripts/test.mjs writes them, and the outcome of a row
+// over them. A row is proved when every test that it names is there, none failed, and not all were skipped.
+
+import { existsSync } from 'node:fs'
+import type { Mode } from './lab/world.ts'
+import type { Row, TestsRow } from './rows/row.ts'
+
+export interface Result {
+  readonly file: string
+  readonly name: string
+  readonly outcome: 'passed' | 'failed' | 'skipped'
+  readonly reason?: string
+}
+
+export type Outcome = 'passed' | 'FAILED' | 'missing' | 'skipped'
+
+export interface Told {
+  readonly outcome: Outcome
+  /** How many tests. */
+  readonly count: number
+}
+
+/** A row that the wire proves, in one mode. */
+export function wireOutcome(row: Row, mode: Mode, results: readonly Result[]): Told {
+  const title = `${row.id} ${mode}: ${row.what}`
+  return outcomeOf(results.filter(({ name }) => name.split(' > ').includes(title)))
+}
+
+/** One test that a row names; a file that is not there is missing in every run. */
+export function namedOutcome(
+  [file, name]: TestsRow['tests'][number],
+  results: readonly Result[],
+): Told | undefined {
+  const isSeen = results.some((each) => each.file === file) || !existsSync(file)
+  if (!isSeen) return undefined
+  return outcomeOf(results.filter((each) => each.file === file && each.name.includes(name)))
+}
+
+export function outcomeOf(results: readonly Result[]): Told {
+  const count = results.length
+  if (count === 0) return { outcome: 'missing', count }
+  if (results.some(({ outcome }) => outcome === 'failed')) return { outcome: 'FAILED', count }
+  const isSkipped = results.every(({ outcome }) => outcome === 'skipped')
+  return { outcome: isSkipped ? 'skipped' : 'passed', count }
+}
+
+/** What of the table the tests that ran do not prove; files that did not run say nothing. */
+export function faultsOf(
+  rows: readonly Row[],
+  modes: readonly Mode[],
+  results: readonly Result[],
+  maySkip: boolean,
+): readonly string[] {
+  const isFault = ({ outcome }: Told): boolean =>
+    outcome !== 'passed' && !(outcome === 'skipped' && maySkip)
+  const files = new Set(results.map(({ file }) => file))
+  return rows.flatMap((row) => {
+    switch (row.kind) {
+      case 'left-out':
+        return []
+      case 'tests':
+        return row.tests.flatMap((test) => {
+          const told = namedOutcome(test, results)
+          return told !== undefined && isFault(told)
+            ? [`${row.id}: ${told.outcome}: ${test.join(': ')}`]
+            : []
+        })
+      case 'exchange':
+      case 'script':
+        return modes
+          .filter((mode) => files.has(`test/conformance/${mode}.test.ts`) && isIn(row, mode))
+          .map((mode) => [mode, wireOutcome(row, mode, results)] as const)
+          .filter(([, told]) => isFault(told))
+          .map(([mode, { outcome }]) => `${row.id} ${mode}: ${outcome}: ${row.what}`)
+    }
+  })
+}
+
+function isIn(row: Row, mode: Mode): boolean {
+  return row.kind !== 'script' || row.only === undefined || row.only.modes.includes(mode)
+}
