@@ -159,8 +159,8 @@ export const RFC_9460: readonly Row[] = [
     id: 'S6',
     what: 'ech stays where hints are stripped, signatures over what changed go, whatever DO says',
     tests: [
-      ['test/dns/svcb-strip.test.ts', 'every hint; alpn, port and ech stay'],
-      ['test/dns/answer-strip.test.ts', 'S6: signatures over what changed'],
+      ['test/dns/svcb-strip.test.ts', 'takes every hint; alpn, port and ech stay (S6)'],
+      ['test/dns/answer-strip.test.ts', 'takes signatures over what changed with it'],
     ],
   },
   {
