@@ -145,26 +145,32 @@ test('Upstream sheds with a named result at 65,536 queries in flight and recover
   const batch = new MessageBatch()
   const view = new QueryView()
   const query = queryFor('a.test')
-  const results = { forwarded: 0, full: 0, 'client-full': 0 }
-  for (let i = 0; i < 70_000; i++) {
-    batchOf(batch, i % 500, query)
-    batch.channels[0] = i
-    view.read(batch.octets(0), batch.offset(0), batch.length(0))
-    results[upstream.forward(batch, 0, view, endpointId(1), generation(1))]++
+  let most = 0
+  // What the first attack took is free again for the second.
+  for (const round of [1, 2]) {
+    const results = { forwarded: 0, full: 0, 'client-full': 0 }
+    for (let i = 0; i < 70_000; i++) {
+      batchOf(batch, i % 500, query)
+      batch.channels[0] = i
+      view.read(batch.octets(0), batch.offset(0), batch.length(0))
+      results[upstream.forward(batch, 0, view, endpointId(1), generation(1))]++
+    }
+    const grown = process.memoryUsage().rss - before
+    const { forwarded } = results
+    assert.deepEqual(results, { forwarded, full: 70_000 - forwarded, 'client-full': 0 })
+    // 500 clients have 131 each by then: what is left is kept for those with fewer.
+    assert.ok(forwarded > 65_536 - 140 && forwarded < 65_536, `${forwarded} forwarded`)
+    assert.ok(round === 1 || forwarded === most, `${forwarded} after ${most}`)
+    most = forwarded
+    assert.ok(grown < 160 << 20, `${grown >> 20} MiB`)
+    // Every query is over 5 s after the last one at the latest.
+    time.advance(5000)
+    await until('all to fail', () => failed.length === forwarded)
+    assert.equal(new Set(failed.splice(0)).size, forwarded)
+    assert.equal(ids.size, forwarded, 'each slot still has its own query')
+    ids.clear()
+    assert.equal(upstream.inFlight.count, 0)
   }
-  const grown = process.memoryUsage().rss - before
-  const { forwarded } = results
-  assert.deepEqual(results, { forwarded, full: 70_000 - forwarded, 'client-full': 0 })
-  // 500 clients have 131 each by then: what is left is kept for those with fewer.
-  assert.ok(forwarded > 65_536 - 140 && forwarded < 65_536, `${forwarded} forwarded`)
-  assert.ok(grown < 160 << 20, `${grown >> 20} MiB`)
-  // Every query is over 5 s after the last one at the latest.
-  time.advance(5000)
-  await until('all to fail', () => failed.length === forwarded)
-  assert.equal(new Set(failed).size, forwarded)
-  assert.equal(ids.size, forwarded, 'each slot still has its own query')
-  assert.equal(upstream.inFlight.count, 0)
-  assert.equal(upstream.forward(batch, 0, view, endpointId(1), generation(1)), 'forwarded')
   upstream.stop()
   hole.close()
 

@@ -117,12 +117,17 @@ export class ScriptedUpstream {
     this.#agent.do({ op: 'destroy', n: connection })
   }
 
-  /** The server is gone: its ports are closed. */
-  close(): void {
+  /** The server is gone: its ports are closed when this returns. */
+  async close(): Promise<void> {
     for (const n of [...Object.values(this.#sockets), this.#listener]) {
       this.#agent.do({ op: 'destroy', n })
     }
     for (const n of this.accepted.items) this.hangUp(n)
+    // The agent does one thing after the other, so what it answers now comes behind all of that.
+    await this.#agent.open(
+      (n) => ({ op: 'udp', n, address: this.#place.address, port: 0 }),
+      () => undefined,
+    )
   }
 
   #onUdp(event: AgentEvent): void {

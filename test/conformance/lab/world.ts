@@ -5,6 +5,7 @@
 // Clients ask the gateway in explicit mode, and 10.96.0.10, which exists nowhere, in the others. Every client address
 // is an endpoint under the same policy, but for `any`, which may ask everything, and `unknown`, which is none.
 
+import { readFileSync, writeFileSync } from 'node:fs'
 import { Agent } from './agent-client.ts'
 import { TcpClient, UdpClient, type Asked } from './clients.ts'
 import { ScriptedUpstream, type Transport } from './upstream.ts'
@@ -29,6 +30,16 @@ export const ATTEMPTS = 3
 export const TCP_IDLE_MS = 6000
 export const TCP_MESSAGE_MS = 3000
 export const METRICS_PORT = 9465
+
+/** `dns.protected-prefixes`: RFC 1918, a range of pods, the address of an API server, and a range of IPv6. */
+export const PROTECTED = [
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.66.0.0/16',
+  '203.0.113.6/32',
+  'fd00:66::/32',
+] as const
 
 /** Clients that tests share, and those that one test has for itself, because it fills their bounds. */
 const SHARED_CLIENTS = 12
@@ -183,6 +194,19 @@ export class World {
     return (found?.labels ?? []).filter((label) => label.startsWith('fqdn:'))
   }
 
+  /** Runs `act` and gives by how many octets the daemon's resident memory had grown at its highest, from before. */
+  async memoryGrownIn(act: () => Promise<void>): Promise<number> {
+    const file = (name: string): string => `/proc/${this.daemon.pid}/${name}`
+    const read = (key: string): number =>
+      Number(
+        new RegExp(`^${key}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(file('status'), 'utf8'))?.[1],
+      ) * 1024
+    writeFileSync(file('clear_refs'), '5') // from here on the highest counts (proc(5))
+    const before = read('VmRSS')
+    await act()
+    return read('VmHWM') - before
+  }
+
   /** The text of /metrics. */
   async metrics(): Promise<string> {
     const url = `http://127.0.0.1:${METRICS_PORT}/metrics`
@@ -222,6 +246,7 @@ function mkFolder(mode: Mode): DaemonFolder {
       listeners: `[${LISTENERS[mode]}]`,
       intercept: `{ on-start: ${mode !== 'explicit'} }`,
       upstreams: `{ servers: ["${DNS_4}:53"], timeout: ${UPSTREAM_TIMEOUT_MS}ms, attempts: ${ATTEMPTS} }`,
+      dns: `{ protected-prefixes: [${PROTECTED.map((prefix) => `"${prefix}"`).join(', ')}] }`,
       'unknown-clients': '{ wait: 50ms }',
       metrics: `{ address: 127.0.0.1, port: ${METRICS_PORT} }`,
       limits: `{ queries-in-flight-per-client: ${IN_FLIGHT_PER_CLIENT}, tcp-connections-per-client: ${CONNECTIONS_PER_CLIENT}, tcp-idle-timeout: ${TCP_IDLE_MS}ms, tcp-message-timeout: ${TCP_MESSAGE_MS}ms }`,

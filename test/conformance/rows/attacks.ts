@@ -36,14 +36,14 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'script',
     id: 'A11',
-    what: 'a client that fills its share of a silent server is shed with an answer, then served again',
+    what: 'a client that fills its share of a silent server is shed with an answer, then has its whole share again',
     run: shed,
     alone: 'quiet',
   },
   {
     kind: 'tests',
     id: 'A11',
-    what: '70,000 queries to a silent server: the bound in all',
+    what: '70,000 queries to a silent server: the bound in all, in memory too, and all of it free afterwards',
     tests: [
       ['test/proxy/in-flight.test.ts', 'Upstream sheds with a named result at 65,536 queries'],
     ],
@@ -53,14 +53,15 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'script',
     id: 'A14',
-    what: 'a server that answers everything too late: each client query has had one answer, the late ones are dropped',
+    what: '5,000 queries, all answered at once: too late nothing of it reaches the client, in time its share at most',
     run: lateFlood,
+    alone: 'quiet',
   },
   ...of('A15'),
   {
     kind: 'script',
     id: 'A16',
-    what: 'addresses that no name may open pass and get no label',
+    what: 'addresses that no name may open, private, of pods and of the API server among them, pass and get no label',
     run: guarded,
   },
   {
@@ -87,12 +88,19 @@ export const ATTACKS: readonly Row[] = [
     run: prefixesOfAnswers,
   },
   ...of('A20'),
-  { kind: 'script', id: 'A21', what: 'octets one by one: closed in time', run: slowloris },
   {
     kind: 'script',
     id: 'A21',
-    what: 'a client that never reads holds up nobody',
+    what: 'octets one by one on every connection that a client may have: closed in time, with little memory',
+    run: slowloris,
+    alone: 'quiet',
+  },
+  {
+    kind: 'script',
+    id: 'A21',
+    what: 'a client that never reads holds up nobody, and its answers take little memory',
     run: neverRead,
+    alone: 'quiet',
   },
   {
     kind: 'tests',
@@ -103,8 +111,9 @@ export const ATTACKS: readonly Row[] = [
   {
     kind: 'script',
     id: 'A22',
-    what: '20,000 refused queries in one go on one connection are all answered',
+    what: '200,000 refused queries in one go on one connection are all answered, with little memory',
     run: pipelinedRefusals,
+    alone: 'quiet',
   },
   ...of('A23'),
   {

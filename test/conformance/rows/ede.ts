@@ -53,7 +53,7 @@ export const RFC_8914: readonly Row[] = [
     what: 'the server’s port is closed: SERVFAIL, 23 Network Error, and refusals go on',
     alone: 'end',
     run: async (world) => {
-      world.upstream.close()
+      await world.upstream.close()
       const [down, denied] = [world.name(), world.name(['no', 'test'])]
       for (const transport of ['udp', 'tcp'] as const) {
         const query = askOpt(down, {}, { id: 3 })

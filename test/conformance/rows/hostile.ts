@@ -55,26 +55,47 @@ export async function hostileNames(world: World): Promise<void> {
   }
 }
 
+/** PROTECTED among them. */
 const GUARDED_4 = [
   '127.0.0.1',
   '169.254.169.254',
   '0.0.0.0',
   '224.0.0.1',
   '255.255.255.255',
-  '192.0.2.1',
+  '192.0.2.1', // the node's own
+  '10.0.0.1',
+  '10.255.255.255',
+  '172.16.0.1',
+  '172.31.255.255',
+  '192.168.0.1',
+  '192.168.255.255',
+  '100.66.7.8', // of a pod
+  '203.0.113.6', // of the API server
 ]
 const LOOPBACK_6 = [0, 0, 0, 0, 0, 0, 0, 1]
 const MAPPED = [0, 0, 0, 0, 0, 0xffff, 0xa9fe, 0xa9fe]
 const NAT64 = [0x64, 0xff9b, 0, 0, 0, 0, 0x7f00, 1]
+const MAPPED_PRIVATE = [0, 0, 0, 0, 0, 0xffff, 0x0a01, 0x0203]
+const NAT64_PRIVATE = [0x64, 0xff9b, 0, 0, 0, 0, 0xc0a8, 1]
+const SIX_TO_FOUR_POD = [0x2002, 0x6442, 0x0708, 0, 0, 0, 0, 1]
+const POD_6 = [0xfd00, 0x66, 0, 0, 0, 0, 0, 7]
 const SIX_TO_FOUR = [0x2002, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1]
+const GUARDED_6 = [
+  LOOPBACK_6,
+  MAPPED,
+  NAT64,
+  SIX_TO_FOUR,
+  MAPPED_PRIVATE,
+  NAT64_PRIVATE,
+  SIX_TO_FOUR_POD,
+  POD_6,
+]
 
 export async function guarded(world: World): Promise<void> {
   const before = await world.counter('namegate_', 'guarded')
   const records = [
     ...GUARDED_4.map((address) => (name: readonly string[]) => a(name, address)),
-    ...[LOOPBACK_6, MAPPED, NAT64, SIX_TO_FOUR].map(
-      (groups) => (name: readonly string[]) => aaaa(name, groups),
-    ),
+    ...GUARDED_6.map((groups) => (name: readonly string[]) => aaaa(name, groups)),
   ]
   for (const record of records) {
     const name = world.name()
