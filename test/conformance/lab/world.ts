@@ -22,6 +22,11 @@ export type Mode = (typeof MODES)[number]
 export const ALLOWED = ['ok', 'test'] as const
 export const REFUSED = ['no', 'test'] as const
 export const SELECTOR = '**.ok.test'
+/** What the clients may ask over that transport alone. */
+export const ONE_TRANSPORT: Readonly<Record<Transport, readonly string[]>> = {
+  udp: ['udp', 'test'],
+  tcp: ['tcp', 'test'],
+}
 /** Bounds that tests reach. */
 export const CONNECTIONS_PER_CLIENT = 32
 export const IN_FLIGHT_PER_CLIENT = 120
@@ -239,7 +244,7 @@ function mkFolder(mode: Mode): DaemonFolder {
   const own = policyText('app', [SELECTOR], { app: 'app' })
   return new DaemonFolder({
     files: {
-      'policy.yaml': `${own}---\n${everything}`,
+      'policy.yaml': [own, everything, oneTransport('udp'), oneTransport('tcp')].join('---\n'),
       'endpoints.yaml': endpointsText(known, (name) => (name === ANY ? ANY : 'app')),
     },
     config: {
@@ -252,4 +257,13 @@ function mkFolder(mode: Mode): DaemonFolder {
       limits: `{ queries-in-flight-per-client: ${IN_FLIGHT_PER_CLIENT}, tcp-connections-per-client: ${CONNECTIONS_PER_CLIENT}, tcp-idle-timeout: ${TCP_IDLE_MS}ms, tcp-message-timeout: ${TCP_MESSAGE_MS}ms }`,
     },
   })
+}
+
+function oneTransport(transport: Transport): string {
+  const name = `**.${ONE_TRANSPORT[transport].join('.')}`
+  const text = policyText(`${transport}-only`, [name], { app: 'app' }).replace(
+    /^.*toFQDNs.*\n/m,
+    '',
+  )
+  return text.replace("port: '53'", `port: '53', protocol: ${transport.toUpperCase()}`)
 }

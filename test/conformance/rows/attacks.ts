@@ -6,7 +6,14 @@ import { FORGERY } from './forgery.ts'
 import { MESSAGES } from './messages.ts'
 import type { Row } from './row.ts'
 import { crowd, idsOfOthers, lateFlood, oneAnswerEach, shed } from './crowds.ts'
-import { guarded, hostileNames, prefixesOfAnswers, prefixesOfQueries, spoofed } from './hostile.ts'
+import {
+  guarded,
+  hostileNames,
+  otherTransport,
+  prefixesOfAnswers,
+  prefixesOfQueries,
+  spoofed,
+} from './hostile.ts'
 import { neverRead, pipelinedRefusals, slowloris } from './slow-clients.ts'
 
 const of = (id: string): readonly Row[] => MESSAGES.filter((row) => row.id === id)
@@ -221,4 +228,10 @@ export const ATTACKS: readonly Row[] = [
     run: crowd,
   },
   ...of('A33'),
+  {
+    kind: 'script',
+    id: 'A33',
+    what: 'a name that policy permits over one transport is refused over the other',
+    run: otherTransport,
+  },
 ]

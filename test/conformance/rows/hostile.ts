@@ -3,9 +3,17 @@
 import assert from 'node:assert/strict'
 import { Agent } from '../lab/agent-client.ts'
 import { UdpClient } from '../lab/clients.ts'
-import { assertSame, FORMERR, localAnswer, rcodeOf, SERVFAIL, withId } from '../lab/replies.ts'
+import {
+  assertSame,
+  FORMERR,
+  localAnswer,
+  NOERROR,
+  rcodeOf,
+  SERVFAIL,
+  withId,
+} from '../lab/replies.ts'
 import { answerTo } from '../lab/upstream.ts'
-import { ALLOWED, REFUSED, SELECTOR, type World } from '../lab/world.ts'
+import { ALLOWED, ONE_TRANSPORT, REFUSED, SELECTOR, type World } from '../lab/world.ts'
 import { ask, askOpt } from './build.ts'
 import { DENIED } from './row.ts'
 import { outputIn } from '../../support/intercept-lab.ts'
@@ -52,6 +60,19 @@ export async function hostileNames(world: World): Promise<void> {
   const log = world.daemon.stdout + world.daemon.stderr
   for (const octet of ['\0', '\x1b', '\xff']) {
     assert.ok(!log.includes(octet), 'the log has no octet of a name as it is')
+  }
+}
+
+/** What policy permits over one transport it does not permit over the other. */
+export async function otherTransport(world: World): Promise<void> {
+  for (const [permitted, under] of Object.entries(ONE_TRANSPORT)) {
+    const query = askOpt(world.name(under), {}, { id: 3 })
+    for (const transport of ['udp', 'tcp'] as const) {
+      const got = await world.ask(transport, mkMessage(query))
+      const what = `permitted over ${permitted}, asked over ${transport}`
+      if (transport === permitted) assert.equal(rcodeOf(got), NOERROR, what)
+      else assertSame(got, localAnswer(query, DENIED), what)
+    }
   }
 }
 
