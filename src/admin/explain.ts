@@ -12,7 +12,7 @@ export type ExplainAnswer =
   | { readonly kind: 'ok'; readonly value: Explanation }
   | { readonly kind: 'refused'; readonly status: 400 | 404 | 409; readonly reason: string }
 
-const QUESTION = ['ask', 'server', 'name', 'address', 'port'] as const
+const QUESTION = ['ask', 'server', 'protocol', 'name', 'address', 'port'] as const
 const FORM =
   'body: expected {"endpoint": NAME} with {"ask": NAME, "server": "ADDRESS:PORT"} or {"name": NAME, "address": ADDRESS, "port": "443/TCP"}'
 

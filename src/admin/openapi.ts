@@ -193,7 +193,7 @@ const SCHEMAS = {
   }),
   Question: fields(
     { endpoint: TEXT },
-    { ask: TEXT, server: TEXT, name: TEXT, address: TEXT, port: TEXT },
+    { ask: TEXT, server: TEXT, protocol: TEXT, name: TEXT, address: TEXT, port: TEXT },
   ),
   Explanation: fields({
     verdict: oneOf('allow', 'deny', 'audit'),

@@ -22,7 +22,11 @@ export function judgesOf(world: Omit<OfflineInput, 'askers'>, needs: readonly Ne
     return judgementOf(node.explain(labels, read.question))
   }
   return {
-    judgeAsked: (labels, ask) => judge(labels, { ask }),
+    // Records of questions do not say over what they came, and a resolver may ask over both.
+    judgeAsked: (labels, ask) => {
+      const judged = ['UDP', 'TCP'].map((protocol) => judge(labels, { ask, protocol }))
+      return judged.find((each) => each !== 'allowed') ?? 'allowed'
+    },
     judgeReached: (labels, { address, port, protocol, names }) => {
       const to = { address, port: `${port}/${protocol}` }
       const judged = [to, ...names.map((name) => ({ ...to, name }))].map((texts) =>

@@ -22,7 +22,7 @@ Says whether an endpoint with these labels may ask a name, or connect, and what 
 and when it is denied the rule that is nearest to allowing it. Needs no daemon.
 
 QUESTION is one of:
-  --ask NAME [--server ADDRESS:PORT]            may it ask NAME, of that server
+  --ask NAME [--protocol P] [--server A:PORT]   may it ask NAME over UDP or TCP (UDP), of the server at address A
   [--name NAME] [--address ADDRESS] --port P    may it connect to what NAME resolves to, or to ADDRESS, or to ADDRESS as
                                                 an answer for NAME gave it; P is 443/TCP, 53/UDP, 443
 
@@ -45,7 +45,7 @@ Examples:
 `
 
 const OR_ASK = 'or a question such as --ask NAME'
-const TEXTS = ['ask', 'server', 'name', 'address', 'port'] as const
+const TEXTS = ['ask', 'server', 'protocol', 'name', 'address', 'port'] as const
 
 export function policyExplainCommand(args: readonly string[], output: CommandOutput): number {
   const read = readArguments(args, HELP, output, {

@@ -39,7 +39,7 @@ const TEST: FieldTable = new Map([
   ['labels', true],
   ['expect', true],
 ])
-const QUESTION = ['ask', 'server', 'name', 'address', 'port'] as const
+const QUESTION = ['ask', 'server', 'protocol', 'name', 'address', 'port'] as const
 const EXPECTATION: FieldTable = new Map(
   [...QUESTION, 'verdict', 'policy'].map((key) => [key, true] as const),
 )

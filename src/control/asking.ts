@@ -2,6 +2,7 @@
 // ones take away, and the policies that deny the one and the other. Made when an endpoint's rules come into force, and for a
 // server that a client chose when it asks one of its kind first.
 
+import { byDnsProtocol, type ByDnsProtocol } from '../core/protocol.ts'
 import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../identity/reserved.ts'
 import { coversClass, egressAs, type CompiledPolicy } from '../policy/compile.ts'
 import { deniesAsking, hasDnsRules } from '../policy/dns-rules.ts'
@@ -23,21 +24,33 @@ export interface AskingParts {
 }
 
 /** Of the configured servers. */
-export function askingOf({ core, compiled }: AskingParts): AskingRules {
+export function askingOf({ core, compiled }: AskingParts): ByDnsProtocol<AskingRules> {
   const { dns, auditedDns, policies } = compiled
-  return { rules: dns, audited: auditedDns, ...deniers(core, policies, deniesAsking) }
+  return byDnsProtocol(
+    (protocol) => ({
+      rules: dns[protocol],
+      audited: auditedDns?.[protocol],
+      ...deniers(core, policies, (rule) => deniesAsking(rule, protocol)),
+    }),
+    (udp, tcp) =>
+      udp.rules === tcp.rules &&
+      udp.audited === tcp.audited &&
+      udp.deniedBy === tcp.deniedBy &&
+      udp.auditedBy === tcp.auditedBy,
+  )
 }
 
 /** Of a server that the client chose. */
 export function askingAt(
   { core, compiled, withoutRules }: AskingParts,
-  { addressClass, identity, port }: DnsServer,
+  { addressClass, identity, port, protocol }: DnsServer,
 ): AskingRules {
   const { policies, egress, auditedDns } = compiled
   const to: ServerRulesOptions = {
     withoutRules,
     egress,
     port,
+    protocol,
     isKnown: addressClass === ENDPOINT_CLASS || addressClass === RESOURCE_CLASS,
     includes: (peer) => {
       if (peer.kind === 'entity') return coversClass(peer.entity, addressClass)

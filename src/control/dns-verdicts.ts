@@ -1,11 +1,12 @@
 // May this endpoint ask this name: all DNS patterns of all endpoints in one index, and for each endpoint the
 // set of patterns that permit. One look at the name answers for any endpoint; cost does not grow with the
-// number of exact and leading-star patterns. Where clients choose their server, each endpoint has one such set for each
-// kind of server that it asked, made when it is needed first: rules tell servers apart by identity, class and port.
+// number of exact and leading-star patterns. Of UDP and TCP each has its own set where policy tells them apart. Where clients choose their server, each endpoint has one such set for each
+// kind of server that it asked, made when it is needed first: rules tell servers apart by identity, class, port and protocol.
 // What policy denies is asked again of what holds without audited policies, where there are any: who may ask by that is
 // audited. Read on the packet path: nothing is allocated for a server that was asked before.
 
 import type { EndpointId, Identity } from '../core/ids.ts'
+import { TCP, UDP, type ByDnsProtocol, type DnsProtocol } from '../core/protocol.ts'
 import { IdList } from '../policy/id-list.ts'
 import type { Pattern } from '../policy/pattern.ts'
 import { PatternIndex } from '../policy/pattern-index.ts'
@@ -28,16 +29,17 @@ export interface AskingRules {
   readonly auditedBy: number
 }
 
-/** A server as policy sees it. */
+/** A server as policy sees it, and over what it is asked. */
 export interface DnsServer {
   readonly identity: Identity
   readonly addressClass: Identity
   readonly port: number
+  readonly protocol: DnsProtocol
 }
 
 /** Kinds of servers remembered per endpoint; all are forgotten when there are more. */
 const SERVERS_MAX = 64
-/** Identities are below 2^25, classes below 2^4, ports below 2^16: a key below 2^45. */
+/** Identities are below 2^25, classes below 2^4, ports below 2^16, two protocols: a key below 2^46. */
 const CLASSES = 16
 const PORTS = 65_536
 
@@ -63,7 +65,7 @@ interface Asking extends Pick<AskingRules, 'deniedBy' | 'auditedBy'> {
 }
 
 interface Asker {
-  readonly ofPool: Asking
+  readonly ofPool: ByDnsProtocol<Asking>
   readonly rulesAt: (server: DnsServer) => AskingRules
   readonly byServer: Map<number, Asking>
 }
@@ -82,10 +84,15 @@ export class DnsVerdicts {
   }
 
   /** `rulesAt`: what it may ask of a server that it chose itself. */
-  set(endpoint: EndpointId, rules: AskingRules, rulesAt: (server: DnsServer) => AskingRules): void {
+  set(
+    endpoint: EndpointId,
+    rules: ByDnsProtocol<AskingRules>,
+    rulesAt: (server: DnsServer) => AskingRules,
+  ): void {
     const before = this.#askers.get(endpoint)
-    const ofPool = this.#hold(rules)
-    this.#askers.set(endpoint, { ofPool, rulesAt, byServer: new Map() })
+    const udp = this.#hold(rules[UDP])
+    const tcp = rules[TCP] === rules[UDP] ? udp : this.#hold(rules[TCP])
+    this.#askers.set(endpoint, { ofPool: { [UDP]: udp, [TCP]: tcp }, rulesAt, byServer: new Map() })
     this.#forget(before)
   }
 
@@ -95,23 +102,22 @@ export class DnsVerdicts {
     this.#forget(before)
   }
 
-  /** Whether the endpoint may ask the lower-case wire name at `offset`; false for an endpoint without rules. */
-  mayAsk(endpoint: EndpointId, wire: Uint8Array, offset: number): boolean {
-    return this.judge(endpoint, wire, offset) !== NAME_DENIED
-  }
-
-  /** MAY_ASK, AUDITED or NAME_DENIED, where the configured servers are asked. */
-  judge(endpoint: EndpointId, wire: Uint8Array, offset: number): number {
+  /**
+   * MAY_ASK, AUDITED or NAME_DENIED for the lower-case wire name at `offset`, where the configured servers are asked over
+   * that protocol; NAME_DENIED for an endpoint without rules.
+   */
+  judge(endpoint: EndpointId, protocol: DnsProtocol, wire: Uint8Array, offset: number): number {
     const asker = this.#askers.get(endpoint)
     this.#deniedBy = 0
-    return asker === undefined ? NAME_DENIED : this.#verdict(asker.ofPool, wire, offset)
+    return asker === undefined ? NAME_DENIED : this.#verdict(asker.ofPool[protocol], wire, offset)
   }
 
-  /** MAY_ASK, AUDITED, NAME_DENIED or SERVER_DENIED, where the client chose that server at that port. */
+  /** MAY_ASK, AUDITED, NAME_DENIED or SERVER_DENIED, where the client chose that server at that port over that protocol. */
   judgeAt(
     endpoint: EndpointId,
-    server: Omit<DnsServer, 'port'>,
+    server: Pick<DnsServer, 'identity' | 'addressClass'>,
     port: number,
+    protocol: DnsProtocol,
     wire: Uint8Array,
     offset: number,
   ): number {
@@ -119,9 +125,11 @@ export class DnsVerdicts {
     this.#deniedBy = 0
     if (asker === undefined) return SERVER_DENIED
     const { identity, addressClass } = server
-    const key = (identity * CLASSES + addressClass) * PORTS + port
+    const place = (identity * CLASSES + addressClass) * PORTS + port
+    const key = place * 2 + (protocol === TCP ? 1 : 0)
     const asking =
-      asker.byServer.get(key) ?? this.#holdAt(asker, key, { identity, addressClass, port })
+      asker.byServer.get(key) ??
+      this.#holdAt(asker, key, { identity, addressClass, port, protocol })
     return this.#verdict(asking, wire, offset)
   }
 
@@ -190,7 +198,9 @@ export class DnsVerdicts {
 
   #forget(asker: Asker | undefined): void {
     if (asker === undefined) return
-    this.#release(asker.ofPool)
+    const { [UDP]: udp, [TCP]: tcp } = asker.ofPool
+    this.#release(udp)
+    if (tcp !== udp) this.#release(tcp)
     for (const asking of asker.byServer.values()) this.#release(asking)
   }
 

@@ -9,6 +9,21 @@ export const SCTP = 132
 /** Protocols that have ports. */
 export const PORT_PROTOCOLS: readonly number[] = [TCP, UDP, SCTP]
 
+/** Protocols that carry DNS. */
+export type DnsProtocol = typeof UDP | typeof TCP
+
+/** One for each. */
+export type ByDnsProtocol<T> = Readonly<Record<DnsProtocol, T>>
+
+/** Made for each; the same object for both where `isSame` says that they are alike. */
+export function byDnsProtocol<T>(
+  make: (protocol: DnsProtocol) => T,
+  isSame: (udp: T, tcp: T) => boolean,
+): ByDnsProtocol<T> {
+  const [udp, tcp] = [make(UDP), make(TCP)]
+  return { [UDP]: udp, [TCP]: isSame(udp, tcp) ? udp : tcp }
+}
+
 /** Ports `low..high` of one protocol. Protocol 0 always covers 0..65535 and every protocol there is. */
 export interface PortRange {
   readonly protocol: number

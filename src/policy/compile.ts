@@ -2,7 +2,7 @@
 // (not of identities, which come and go). Endpoints with the same policies share one result.
 
 import type { Identity } from '../core/ids.ts'
-import { EVERYTHING, type PortRange } from '../core/protocol.ts'
+import { byDnsProtocol, EVERYTHING, type ByDnsProtocol, type PortRange } from '../core/protocol.ts'
 import {
   ANY_IDENTITY,
   ENDPOINT_CLASS,
@@ -13,7 +13,7 @@ import {
 } from '../identity/reserved.ts'
 import { answerRulesOf, type AnswerRules } from './answer-rules.ts'
 import type { DefaultEgress } from './default-egress.ts'
-import { compileDnsRules, type DnsRules } from './dns-rules.ts'
+import { areSameRules, compileDnsRules, type DnsRules } from './dns-rules.ts'
 import type { Coverage } from './flatten.ts'
 import type { Entity, Policy, Rule } from './rule.ts'
 import type { SelectorSpec } from '../identity/selector-cache.ts'
@@ -47,9 +47,9 @@ export interface CompiledEntries {
 
 export interface CompiledPolicy extends CompiledEntries {
   /** What may be asked if no policy were audited. */
-  readonly dns: DnsRules
+  readonly dns: ByDnsProtocol<DnsRules>
   /** What may be asked without what audited policies take away; undefined when none is audited. */
-  readonly auditedDns: DnsRules | undefined
+  readonly auditedDns: ByDnsProtocol<DnsRules> | undefined
   /** Undefined when the configuration holds for all answers. */
   readonly answers: AnswerRules | undefined
 }
@@ -92,11 +92,14 @@ export function compilePolicies(
   policies: readonly Policy[],
   options: CompileOptions,
 ): CompiledPolicy {
-  const dnsAs = (taking: readonly Policy[]): DnsRules =>
-    compileDnsRules(policies, taking, {
-      withoutRules: options.withoutDnsRules,
-      egress: egressAs(taking, options.defaultEgress),
-    })
+  const dnsAs = (taking: readonly Policy[]): ByDnsProtocol<DnsRules> => {
+    const egress = egressAs(taking, options.defaultEgress)
+    const withoutRules = options.withoutDnsRules
+    return byDnsProtocol(
+      (protocol) => compileDnsRules(policies, taking, { withoutRules, egress, protocol }),
+      areSameRules,
+    )
+  }
   const enforced = policies.filter(({ audited }) => audited !== true)
   return {
     ...compileEntries(policies, options),

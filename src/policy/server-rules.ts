@@ -6,11 +6,11 @@
 //     endpoint has `rules.dns` (`dns.without-rules`) or nothing puts it into default deny.
 // A `toFQDNs` peer includes no server, neither for the one nor for the other. With `default-egress: allow-named` asking
 // is how addresses are named, so it admits the servers that are trusted, as the open defaults do.
-// The transport makes no difference: the same name gets the same verdict over UDP and TCP.
+// Only entries for the protocol that the client asks over count, those for ANY among them.
 
-import { ANY_PROTOCOL, TCP, UDP, type PortRange } from '../core/protocol.ts'
+import type { DnsProtocol } from '../core/protocol.ts'
 import type { DefaultEgress } from './default-egress.ts'
-import { hasDnsRules, type DnsRules } from './dns-rules.ts'
+import { coversPort, hasDnsRules, type DnsRules } from './dns-rules.ts'
 import type { PeerSelector, Policy, PortRule, Rule } from './rule.ts'
 
 /** What may be asked of one server, or that it isn't admitted at all. */
@@ -20,8 +20,9 @@ export interface ServerRulesOptions {
   readonly withoutRules: 'allow' | 'deny'
   /** `deny` where a policy turns default deny on. */
   readonly egress: DefaultEgress
-  /** The port asked. */
+  /** The port asked, and over what. */
   readonly port: number
+  readonly protocol: DnsProtocol
   /** Whether the server is the address of a known endpoint or resource. */
   readonly isKnown: boolean
   /** Whether a peer selects the server. */
@@ -52,7 +53,7 @@ export function serverRulesOf(
   return { kind: 'names', patterns: entries.flatMap((entry) => entry.dns ?? []) }
 }
 
-/** The entries of a rule that cover the server at its port. The empty rule covers nothing. */
+/** The entries of a rule that cover the server at its port over the protocol. The empty rule covers nothing. */
 export function entriesOf({ peers, toPorts }: Rule, to: ServerRulesOptions): readonly PortRule[] {
   const included =
     peers.kind === 'any'
@@ -60,14 +61,11 @@ export function entriesOf({ peers, toPorts }: Rule, to: ServerRulesOptions): rea
       : peers.selectors.some((peer) => peer.kind !== 'fqdn' && to.includes(peer))
   if (!included) return []
   if (toPorts === undefined) return [EVERY_PORT]
-  return toPorts.filter(({ ports }) => ports.some((range) => covers(range, to.port)))
+  return toPorts.filter(({ ports }) =>
+    ports.some((range) => coversPort(range, to.port, to.protocol)),
+  )
 }
 
 function isOpen({ egress, isKnown }: ServerRulesOptions): boolean {
   return egress === 'allow-known' ? isKnown : egress !== 'deny'
-}
-
-function covers({ protocol, low, high }: PortRange, port: number): boolean {
-  const carriesDns = protocol === ANY_PROTOCOL || protocol === UDP || protocol === TCP
-  return carriesDns && low <= port && port <= high
 }

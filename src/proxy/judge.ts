@@ -1,11 +1,12 @@
-// May this query be forwarded, and may its answer teach: policy on the name, and where the client chose the server
+// May this query be forwarded, and may its answer teach: policy on the name and the transport, and where the client chose the server
 // (`upstreams.original-destination`) policy on the server and trust in it (SEMANTICS 2). No state of its own.
 
 import type { EndpointId } from '../core/ids.ts'
-import { MAY_ASK, SERVER_DENIED, type DnsVerdicts } from '../control/dns-verdicts.ts'
+import { TCP, UDP } from '../core/protocol.ts'
+import { MAY_ASK, NAME_DENIED, SERVER_DENIED, type DnsVerdicts } from '../control/dns-verdicts.ts'
 import type { ServerIdentity } from '../control/server-identity.ts'
 import type { AskedServer, AskedServers } from './asked-servers.ts'
-import type { ClientColumns } from './client-columns.ts'
+import { OF_OURS, OVER_TCP, type ClientColumns } from './client-columns.ts'
 
 /** Values of `judge` besides those of DnsVerdicts. The server isn't trusted, whatever policy says. */
 export const SERVER_UNTRUSTED = 3
@@ -49,14 +50,23 @@ export class Judge {
     const { verdicts, asked } = this.#options
     const server = this.#serverOf(clients, row)
     if (server === undefined || asked === undefined) {
-      return this.#unlessClosed(verdicts.judge(endpoint, wire, 0))
+      return this.#unlessClosed(this.#ofPool(endpoint, clients.transports[row]!, wire))
     }
     if (this.isUntrusted(clients, row)) return SERVER_UNTRUSTED
     const { identities } = asked
     identities.look(clients.families[row] === 4 ? 4 : 6, clients.askedAddresses, row * 16)
-    const verdict = verdicts.judgeAt(endpoint, identities, server.address.port, wire, 0)
+    const protocol = clients.transports[row] === OVER_TCP ? TCP : UDP
+    const verdict = verdicts.judgeAt(endpoint, identities, server.address.port, protocol, wire, 0)
     if (verdict === SERVER_DENIED) this.counters.serverDenied++
     return this.#unlessClosed(verdict)
+  }
+
+  /** What is asked for an endpoint before it asks (OF_OURS) it may ask over either. */
+  #ofPool(endpoint: EndpointId, transport: number, wire: Uint8Array): number {
+    const { verdicts } = this.#options
+    const verdict = verdicts.judge(endpoint, transport === OVER_TCP ? TCP : UDP, wire, 0)
+    if (transport !== OF_OURS || verdict !== NAME_DENIED) return verdict
+    return verdicts.judge(endpoint, TCP, wire, 0)
   }
 
   #unlessClosed(verdict: number): number {

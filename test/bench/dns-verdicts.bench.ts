@@ -3,10 +3,11 @@
 // endpoint and the hash that the query's reader has already made, the name compared octet by octet, entries of an
 // older policy revision void. It misses where two names fall together, and for every name that is new.
 
-import { DnsVerdicts } from '../../src/control/dns-verdicts.ts'
+import { DnsVerdicts, MAY_ASK } from '../../src/control/dns-verdicts.ts'
 import { endpointId } from '../../src/core/ids.ts'
 import { hashOctets, hashPair } from '../../src/core/keyed-hash.ts'
 import { nameLength } from '../../src/core/name.ts'
+import { TCP, UDP } from '../../src/core/protocol.ts'
 import { Random } from '../support/random.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { measure } from './support/measure.ts'
@@ -41,7 +42,7 @@ class Cache {
     const isKnown = this.#keys[entry] === key && this.#revisions[entry] === this.#revision
     if (isKnown && this.#isName(entry, octets, at, length)) return this.#verdicts[entry]!
     this.misses++
-    const verdict = this.#verdictsOf.mayAsk(ENDPOINT, octets, at) ? 1 : 0
+    const verdict = this.#verdictsOf.judge(ENDPOINT, UDP, octets, at) === MAY_ASK ? 1 : 0
     if (length > CELL) return verdict
     this.#keys[entry] = key
     this.#revisions[entry] = this.#revision
@@ -79,7 +80,7 @@ function mkNameSlab(names: Names['slab']): Names {
 function judgeAll(verdicts: DnsVerdicts, { slab: { octets, offsets, count } }: Names): number {
   let may = 0
   for (let i = 0; i < count; i++) {
-    if (verdicts.mayAsk(ENDPOINT, octets, offsets[i]! + HEADER)) may++
+    if (verdicts.judge(ENDPOINT, UDP, octets, offsets[i]! + HEADER) === MAY_ASK) may++
   }
   return may
 }
@@ -99,7 +100,7 @@ function run(): readonly Figure[] {
     const verdicts = new DnsVerdicts()
     const rules = { kind: 'names', patterns } as const
     const asking = { rules, audited: undefined, deniedBy: 0, auditedBy: 0 }
-    verdicts.set(ENDPOINT, asking, () => asking)
+    verdicts.set(ENDPOINT, { [UDP]: asking, [TCP]: asking }, () => asking)
     const texts = mkNames(random, { selectors: patterns, count: NAMES, matching: 50 })
     const names = mkNameSlab(new PacketSlab(texts.map((name, i) => mkQuery(i, name))))
     const cache = new Cache(verdicts)

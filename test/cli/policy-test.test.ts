@@ -154,3 +154,42 @@ test('policyTestCommand refuses wrong use with exit code 2, and files with fault
   await assert.rejects(run(mkFile('c.yaml', 'tests: 1')), InvalidInputError)
   await assert.rejects(run(join(root, 'nothing.yaml')), InvalidInputError)
 })
+
+test('policyTestCommand asks over the protocol that a row names, and over UDP where it names none', async () => {
+  const policy = mkFile(
+    'protocol-policy.yaml',
+    `apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: p }
+spec:
+  endpointSelector: {}
+  egress:
+    - toPorts: [ { ports: [ { port: "53", protocol: UDP } ], rules: { dns: [ { matchName: cilium.io } ] } } ]
+    - toPorts: [ { ports: [ { port: "53", protocol: TCP } ], rules: { dns: [ { matchPattern: "*" } ] } } ]
+`,
+  )
+  const rows = [
+    '{ ask: cilium.io, verdict: allow }',
+    '{ ask: other.io, verdict: deny }',
+    '{ ask: other.io, protocol: UDP, verdict: deny }',
+    '{ ask: other.io, protocol: tcp, verdict: allow }',
+    '{ ask: other.io, protocol: TCP, server: "9.9.9.9:53", verdict: allow }',
+    '{ ask: other.io, server: "9.9.9.9:53", verdict: deny }',
+  ]
+  const file = (list: readonly string[]): string =>
+    `tests: [ { labels: { app: a }, expect: [ ${list.join(', ')} ] } ]\n`
+  const all = await run(mkFile('protocol.yaml', file(rows)), '--policies', policy)
+  assert.deepEqual([all.code, all.out], [0, '6 expectations: all hold\n'])
+  const wrong = [
+    '{ ask: a.x, protocol: SCTP, verdict: deny }',
+    '{ name: a.x, port: 1, protocol: TCP, verdict: deny }',
+  ]
+  const { faults } = parsePolicyTest(file(wrong), 'wrong.yaml')
+  assert.deepEqual(
+    faults.map((fault) => formatFault(fault).replace(/^\S+ /, '')),
+    [
+      'tests[0].expect[0].protocol: found "SCTP", expected UDP or TCP',
+      'tests[0].expect[1].protocol: can not stand without ask',
+    ],
+  )
+})

@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DnsVerdicts, type AskingRules } from '../../src/control/dns-verdicts.ts'
+import { DnsVerdicts, MAY_ASK, type AskingRules } from '../../src/control/dns-verdicts.ts'
 import { endpointId } from '../../src/core/ids.ts'
+import { TCP, UDP, type ByDnsProtocol } from '../../src/core/protocol.ts'
 import type { DnsRules } from '../../src/policy/dns-rules.ts'
 import { matches } from '../../src/policy/pattern.ts'
 import { patternOf, wireOf } from '../support/node.ts'
@@ -21,33 +22,44 @@ function decide(rules: DnsRules | undefined, wire: Uint8Array): boolean {
   return rules.kind === 'every-name' || rules.patterns.some((pattern) => matches(pattern, wire))
 }
 
-test('DnsVerdicts.mayAsk says what the endpoint’s own patterns say, through random changes', () => {
+function randomRules(random: Random): DnsRules {
+  const patterns = Array.from({ length: random.below(4) }, () => random.pick(PATTERNS))
+  return random.pick<DnsRules>([
+    { kind: 'every-name' },
+    { kind: 'no-name' },
+    { kind: 'names', patterns },
+    { kind: 'names', patterns },
+  ])
+}
+
+test('DnsVerdicts.judge says what the endpoint’s own patterns for the protocol say, through random changes', () => {
   const random = new Random(9)
   const verdicts = new DnsVerdicts()
-  const model = new Map<number, DnsRules>()
+  const model = new Map<number, ByDnsProtocol<DnsRules>>()
   for (let step = 0; step < 3000; step++) {
     const id = endpointId(1 + random.below(5))
     if (random.oneIn(5)) {
       verdicts.remove(id)
       model.delete(id)
     } else {
-      const patterns = Array.from({ length: random.below(4) }, () => random.pick(PATTERNS))
-      const rules = random.pick<DnsRules>([
-        { kind: 'every-name' },
-        { kind: 'no-name' },
-        { kind: 'names', patterns },
-        { kind: 'names', patterns },
-      ])
-      verdicts.set(id, askingAs(rules), () => askingAs({ kind: 'no-name' }))
-      model.set(id, rules)
+      const udp = randomRules(random)
+      const tcp = random.oneIn(2) ? udp : randomRules(random)
+      const asking = askingAs(udp)
+      // Alike for both is mostly one object.
+      const asked = {
+        [UDP]: asking,
+        [TCP]: tcp === udp && random.oneIn(2) ? asking : askingAs(tcp),
+      }
+      verdicts.set(id, asked, () => askingAs({ kind: 'no-name' }))
+      model.set(id, { [UDP]: udp, [TCP]: tcp })
     }
     for (let endpoint = 1; endpoint <= 5; endpoint++) {
       for (const wire of NAMES) {
         const padded = Uint8Array.from([3, ...wire])
-        assert.equal(
-          verdicts.mayAsk(endpointId(endpoint), padded, 1),
-          decide(model.get(endpoint), wire),
-        )
+        for (const protocol of [UDP, TCP] as const) {
+          const judged = verdicts.judge(endpointId(endpoint), protocol, padded, 1)
+          assert.equal(judged === MAY_ASK, decide(model.get(endpoint)?.[protocol], wire))
+        }
       }
     }
   }

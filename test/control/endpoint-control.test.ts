@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { NAME_DENIED } from '../../src/control/dns-verdicts.ts'
+import { UDP } from '../../src/core/protocol.ts'
 import { addressNumber, mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
 
 function mkNode(): Node {
@@ -85,7 +87,7 @@ test('EndpointControl removes everything about an endpoint that is no more', () 
   node.learn(node.endpoint('b').id, 'n.x', ['192.0.2.1'])
   node.setEndpoints([mkEndpoint('b', ['10.0.0.2'])])
   assert.equal(node.policies.compiledOf(id), undefined)
-  assert.equal(node.policies.dnsVerdicts.mayAsk(id, Uint8Array.of(0), 0), false)
+  assert.equal(node.policies.dnsVerdicts.judge(id, UDP, Uint8Array.of(0), 0), NAME_DENIED)
   assert.equal(node.core.names.pairs.slots.used, 1, "the other endpoint's pair stays")
   assert.ok(node.labelsOf('192.0.2.1').includes('fqdn:*.x'), 'and with it the fact')
   node.setEndpoints([])

@@ -59,6 +59,15 @@ test('Prewarm asks again when a tenth of the TTL is left, and not before', async
   })
 })
 
+test('Prewarm asks what an endpoint may ask over TCP alone', async () => {
+  const text = policyText('web', ['www.example']).replace("'53'", "'53', protocol: TCP")
+  await withLab({ ...OPTIONS, files: { ...FILES, 'policy.yaml': text } }, async (lab) => {
+    lab.upstream.behaviour = (query) => query.send(answerTo(query, { ttl: TTL_S }))
+    await warmed(lab, 2)
+    assert.deepEqual(asked(lab), ['www.example A', 'www.example A'])
+  })
+})
+
 test('Prewarm stops asking for a name that left the policy, and for an endpoint that went', async () => {
   await withLab(OPTIONS, async (lab) => {
     lab.upstream.behaviour = (query) => query.send(answerTo(query, { ttl: TTL_S }))

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { explain } from '../../src/control/explain/explain.ts'
 import { AUDITED, MAY_ASK, NAME_DENIED } from '../../src/control/dns-verdicts.ts'
+import { UDP } from '../../src/core/protocol.ts'
 import type { DefaultEgress } from '../../src/policy/default-egress.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/node.ts'
@@ -32,7 +33,7 @@ function mkNode(specs: readonly string[], defaultEgress: DefaultEgress = 'allow'
 
 function ask(node: Node, name: string): { readonly verdict: string; readonly by: string } {
   const { dnsVerdicts } = node.policies
-  const verdict = dnsVerdicts.judge(node.endpoint('pod').id, wireOf(name), 0)
+  const verdict = dnsVerdicts.judge(node.endpoint('pod').id, UDP, wireOf(name), 0)
   const by = node.core.origins.places(dnsVerdicts.deniedBy).map(({ policy }) => policy)
   return { verdict: ASKING.get(verdict) ?? 'unknown', by: by.join(' ') }
 }

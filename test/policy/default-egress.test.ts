@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { UDP } from '../../src/core/protocol.ts'
 import { compilePolicies } from '../../src/policy/compile.ts'
 import {
   DEFAULT_EGRESS,
@@ -59,7 +60,7 @@ test('compilePolicies makes of each default egress a level, a selector or nothin
     assert.deepEqual([...open.levels.keys()], levels, defaultEgress)
     assert.equal(open.named, named, defaultEgress)
     assert.equal(open.selectors.filter(({ spec }) => spec.kind === 'named').length, named ? 1 : 0)
-    assert.equal(open.dns.kind, asks, defaultEgress)
+    assert.equal(open.dns[UDP].kind, asks, defaultEgress)
     const shut = compilePolicies(mkPolicies(hard), options)
     assert.deepEqual([[...shut.levels.keys()], shut.named], [[], false], defaultEgress)
   }
@@ -72,7 +73,7 @@ egress:
   for (const defaultEgress of DEFAULT_EGRESS) {
     const options = { defaultEgress, withoutDnsRules: 'allow', originOf: () => 1 } as const
     const limited = defaultEgress !== 'allow' && defaultEgress !== 'audit'
-    const { kind } = compilePolicies(mkPolicies(dns), options).dns
+    const { kind } = compilePolicies(mkPolicies(dns), options).dns[UDP]
     assert.equal(kind, limited ? 'names' : 'every-name', defaultEgress)
   }
 })

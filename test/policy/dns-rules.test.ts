@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { TCP, UDP, type DnsProtocol } from '../../src/core/protocol.ts'
 import { compileDnsRules } from '../../src/policy/dns-rules.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import { mkPolicies } from '../support/node.ts'
@@ -106,9 +107,13 @@ const ROWS: readonly (readonly [spec: string, expected: Expected, reason: string
   ],
 ]
 
-function decide(policies: readonly Policy[], withoutRules: 'allow' | 'deny' = 'allow'): Expected {
+function decide(
+  policies: readonly Policy[],
+  withoutRules: 'allow' | 'deny' = 'allow',
+  protocol: DnsProtocol = UDP,
+): Expected {
   const egress = policies.some((policy) => policy.defaultDeny) ? 'deny' : 'allow'
-  const rules = compileDnsRules(policies, policies, { withoutRules, egress })
+  const rules = compileDnsRules(policies, policies, { withoutRules, egress, protocol })
   return rules.kind === 'names' ? rules.patterns.map(({ text }) => text) : rules.kind
 }
 
@@ -135,4 +140,68 @@ test('compileDnsRules with without-rules deny: only rules that say so permit ask
   for (const [spec, expected, reason] of rows) {
     assert.deepEqual(decide(spec === undefined ? [] : mkPolicies(spec), 'deny'), expected, reason)
   }
+})
+
+const over = (protocol: string, rest: string): string =>
+  `toPorts: [ { ports: [ { port: "53"${protocol} } ]${rest} } ]`
+const X = ', rules: { dns: [ { matchPattern: "*.x" } ] }'
+const UDP_ONLY = over(', protocol: UDP', X)
+const TCP_ONLY = over(', protocol: TCP', X)
+
+const BOTH: readonly DnsProtocol[] = [UDP, TCP]
+
+const BY_PROTOCOL: readonly (readonly [
+  spec: string,
+  overUdp: Expected,
+  overTcp: Expected,
+  reason: string,
+])[] = [
+  [`egress: [ { ${UDP_ONLY} } ]`, ['*.x'], [], 'an entry for UDP permits nothing over TCP'],
+  [`egress: [ { ${TCP_ONLY} } ]`, [], ['*.x'], 'an entry for TCP permits nothing over UDP'],
+  [`egress: [ { ${over(', protocol: ANY', X)} } ]`, ['*.x'], ['*.x'], 'ANY is both'],
+  [`egress: [ { ${over('', X)} } ]`, ['*.x'], ['*.x'], 'no protocol is both'],
+  [
+    `egress: [ { ${UDP_ONLY} }, { ${over(', protocol: TCP', X).replace('*.x', '*')} } ]`,
+    ['*.x'],
+    ['*'],
+    'each has its own names',
+  ],
+  [
+    `egress: [ { ${UDP_ONLY} }, { ${over(', protocol: TCP', '')} } ]`,
+    ['*.x'],
+    'every-name',
+    'a rule without rules.dns is for its protocol too',
+  ],
+  [
+    `egress: [ { ${UDP_ONLY} }, { toCIDR: [ 10.0.0.0/8 ], ${over(', protocol: TCP', '')} } ]`,
+    ['*.x'],
+    'every-name',
+    'so is one that counts because it names the port',
+  ],
+  [
+    `egress: [ { ${over('', X)} } ]\negressDeny: [ { ${over(', protocol: TCP', '')} } ]`,
+    ['*.x'],
+    'no-name',
+    'a deny rule is for its protocol too',
+  ],
+  [
+    `egress: [ { ${UDP_ONLY} }, { toEntities: [ world ] } ]`,
+    'every-name',
+    'every-name',
+    'a rule without ports is for every protocol',
+  ],
+]
+
+for (const [spec, overUdp, overTcp, reason] of BY_PROTOCOL) {
+  test(`compileDnsRules: ${reason}: ${spec.replaceAll('\n', ' ')}`, () => {
+    const policies = mkPolicies(spec)
+    const decided = BOTH.map((protocol) => decide(policies, 'allow', protocol))
+    assert.deepEqual(decided, [overUdp, overTcp])
+  })
+}
+
+test('compileDnsRules with without-rules deny: only a rule for the protocol permits asking over it', () => {
+  const policies = mkPolicies(`egress: [ { ${over(', protocol: TCP', '')} } ]`)
+  const decided = BOTH.map((protocol) => decide(policies, 'deny', protocol))
+  assert.deepEqual(decided, ['no-name', 'every-name'])
 })

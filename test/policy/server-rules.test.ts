@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MAY_ASK, NAME_DENIED, SERVER_DENIED } from '../../src/control/dns-verdicts.ts'
+import { TCP, UDP, type DnsProtocol } from '../../src/core/protocol.ts'
 import { ServerIdentity } from '../../src/control/server-identity.ts'
 import {
   mkEndpoint,
@@ -27,12 +28,20 @@ function mkNode(options: NodeOptions, ...specs: readonly string[]): Node {
   return node
 }
 
-function ask(node: Node, server: string, name: string, port = 53): string {
+function ask(
+  node: Node,
+  server: string,
+  name: string,
+  port = 53,
+  protocol: DnsProtocol = UDP,
+  from = 'pod',
+): string {
   const identities = new ServerIdentity(node.core.ipcache)
   const { family, octets } = prefixOf(server)
   identities.look(family, octets, 0)
-  const { id } = node.endpoint('pod')
-  const verdict = node.policies.dnsVerdicts.judgeAt(id, identities, port, wireOf(name), 0)
+  const { id } = node.endpoint(from)
+  const { dnsVerdicts } = node.policies
+  const verdict = dnsVerdicts.judgeAt(id, identities, port, protocol, wireOf(name), 0)
   return Object.entries(TEXTS).find(([number]) => Number(number) === verdict)?.[1] ?? 'unknown'
 }
 
@@ -178,5 +187,76 @@ test('DnsVerdicts.judgeAt forgets kinds of servers beyond a bound and stays righ
       assert.equal(ask(node, '9.9.9.9', 'a.x', port), admitted ? 'yes' : 'server')
       assert.equal(ask(node, '9.9.9.9', 'a.y', port), admitted ? 'name' : 'server')
     }
+  }
+})
+
+// What Cilium's proxy decides by endpoint, server, port, protocol and name together. Its servers 1 to 4 are 198.18.0.1 to .4.
+
+const dnsRule = (server: string, port: number, protocol: string, ...names: readonly string[]) => {
+  const dns = names.map(
+    (name) => (name.includes('*') ? 'matchPattern' : 'matchName') + `: "${name}"`,
+  )
+  const rules =
+    dns.length === 0 ? '' : `, rules: { dns: [ ${dns.map((each) => `{ ${each} }`).join(', ')} ] }`
+  const peer = server === '*' ? '' : `toCIDR: [ 198.18.0.${server}/32 ], `
+  return `{ ${peer}toPorts: [ { ports: [ { port: "${port}", protocol: ${protocol} } ]${rules} } ] }`
+}
+const specOf = (app: string, ...rules: readonly string[]): string =>
+  `endpointSelector: { matchLabels: { app: "${app}" } }\negress: [ ${rules.join(', ')} ]`
+
+const FULL_PATH = [
+  specOf(
+    '1',
+    dnsRule('1', 53, 'UDP', '*.ubuntu.com', 'aws.amazon.com'),
+    dnsRule('1', 53, 'TCP', 'sub.ubuntu.com'),
+    dnsRule('2', 53, 'UDP', 'cilium.io'),
+    dnsRule('*', 54, 'UDP', 'example.com'),
+  ),
+  specOf(
+    '3',
+    dnsRule('1', 53, 'UDP', 'example.com'),
+    dnsRule('3', 53, 'UDP', '*'),
+    dnsRule('3', 53, 'TCP', 'example.com'),
+    dnsRule('4', 53, 'UDP'),
+  ),
+]
+
+const CASES: readonly (readonly [
+  from: string,
+  server: number,
+  port: number,
+  protocol: DnsProtocol,
+  name: string,
+  verdict: string,
+  reason: string,
+])[] = [
+  ['1', 1, 53, UDP, 'www.ubuntu.com', 'yes', '1: permitted'],
+  ['1', 1, 53, TCP, 'www.ubuntu.com', 'name', '2: TCP permits sub.ubuntu.com alone'],
+  ['1', 1, 53, TCP, 'sub.ubuntu.com', 'yes', '3: permitted over TCP'],
+  ['1', 1, 53, UDP, 'sub.ubuntu.com', 'yes', '4: permitted over UDP'],
+  ['1', 1, 54, UDP, 'cilium.io', 'name', '5: port 54 permits example.com alone'],
+  ['1', 2, 53, UDP, 'cilium.io', 'yes', '6: permitted'],
+  ['1', 2, 53, UDP, 'aws.amazon.com', 'name', '7: server 2 permits cilium.io alone'],
+  ['1', 1, 54, UDP, 'example.com', 'yes', '8: permitted of any server'],
+  ['2', 1, 53, UDP, 'cilium.io', 'server', '9: no policy is for endpoint 2'],
+  ['3', 1, 53, UDP, 'example.com', 'yes', '10: permitted'],
+  ['3', 1, 53, UDP, 'aws.amazon.com', 'name', '11: not a name of server 1'],
+  ['3', 1, 54, UDP, 'example.com', 'server', '12: not a port of server 1'],
+  ['3', 2, 53, UDP, 'example.com', 'server', '13: not a server'],
+  ['3', 3, 53, UDP, 'example.com', 'yes', '14: server 3 permits every name over UDP'],
+  ['3', 3, 53, TCP, 'example.com', 'yes', '15: permitted over TCP'],
+  ['3', 3, 53, TCP, 'amazon.com', 'name', '16: TCP permits example.com alone'],
+  ['3', 4, 53, TCP, 'example.com', 'server', '17: server 4 is for UDP alone'],
+  ['3', 4, 53, UDP, 'example.com', 'yes', '18: a rule without rules.dns'],
+]
+
+test('DnsVerdicts.judgeAt decides by endpoint, server, port, protocol and name, as Cilium does', () => {
+  const node = new Node({ defaultEgress: 'deny' })
+  node.setEndpoints(
+    ['1', '2', '3'].map((name) => mkEndpoint(name, [`10.0.1.${name}`], [`k8s:app=${name}`])),
+  )
+  node.setPolicies(mkPolicies(...FULL_PATH))
+  for (const [from, server, port, protocol, name, verdict, reason] of CASES) {
+    assert.equal(ask(node, `198.18.0.${server}`, name, port, protocol, from), verdict, reason)
   }
 })

@@ -9,6 +9,8 @@ import { PolicyControl } from '../../src/control/policy-control.ts'
 import { ResourceControl } from '../../src/control/resource-control.ts'
 import { Transition } from '../../src/control/transition.ts'
 import { formatFault } from '../../src/core/errors.ts'
+import { UDP } from '../../src/core/protocol.ts'
+import { MAY_ASK } from '../../src/control/dns-verdicts.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
 import { PortResolver, portNamesOf } from '../../src/policy/named-ports.ts'
 import type { Policy } from '../../src/policy/rule.ts'
@@ -126,7 +128,8 @@ export class ExampleNode {
   }
 
   mayAsk(from: string, name: string): boolean {
-    return this.#policies.dnsVerdicts.mayAsk(this.#endpoint(from).id, wireOf(name), 0)
+    const { id } = this.#endpoint(from)
+    return this.#policies.dnsVerdicts.judge(id, UDP, wireOf(name), 0) === MAY_ASK
   }
 
   #set(policies: readonly Policy[]): void {

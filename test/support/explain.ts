@@ -1,6 +1,7 @@
 // Questions to `explain` in short: names, addresses and ports as text.
 
 import assert from 'node:assert/strict'
+import { UDP, type DnsProtocol } from '../../src/core/protocol.ts'
 import { explain } from '../../src/control/explain/explain.ts'
 import type { Asker, Explanation, Question } from '../../src/control/explain/explanation.ts'
 import { prefixOf, wireOf, type Node } from './node.ts'
@@ -20,11 +21,16 @@ export function connect(
   }
 }
 
-export function ask(name: string, server?: string, port = 53): Question {
-  const wire = wireOf(name)
+export function ask(
+  name: string,
+  server?: string,
+  port = 53,
+  protocol: DnsProtocol = UDP,
+): Question {
+  const question = { kind: 'ask', name: wireOf(name), protocol } as const
   return server === undefined
-    ? { kind: 'ask', name: wire }
-    : { kind: 'ask', name: wire, server: { address: prefixOf(server), port } }
+    ? question
+    : { ...question, server: { address: prefixOf(server), port } }
 }
 
 /** What an endpoint of the node is told. */

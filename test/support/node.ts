@@ -13,6 +13,8 @@ import type { EndpointId, Identity } from '../../src/core/ids.ts'
 import { formatPrefix, parsePrefix, widthOf, type Prefix } from '../../src/core/ip.ts'
 import { makeLimits } from '../../src/core/limits.ts'
 import { parseName } from '../../src/core/name.ts'
+import { UDP, type DnsProtocol } from '../../src/core/protocol.ts'
+import { MAY_ASK } from '../../src/control/dns-verdicts.ts'
 import type { DatapathDump } from '../../src/datapath/datapath.ts'
 import type { NameBounds } from '../../src/names/room.ts'
 import type { Endpoint } from '../../src/endpoints/registry.ts'
@@ -195,8 +197,9 @@ export class Node {
     return this.recorder.verdict(this.endpoint(name).id, prefixOf(address), protocol, port)
   }
 
-  mayAsk(endpoint: string, name: string): boolean {
-    return this.policies.dnsVerdicts.mayAsk(this.endpoint(endpoint).id, wireOf(name), 0)
+  mayAsk(endpoint: string, name: string, protocol: DnsProtocol = UDP): boolean {
+    const { id } = this.endpoint(endpoint)
+    return this.policies.dnsVerdicts.judge(id, protocol, wireOf(name), 0) === MAY_ASK
   }
 
   /** Faults in the datapath: every desired entry that it lacks, every other that it has. */

@@ -2,6 +2,7 @@
 // patterns it came from, found with the functions that the verdict's patterns are compiled by.
 
 import { formatName } from '../../core/name.ts'
+import { formatProtocol, TCP, UDP, type DnsProtocol } from '../../core/protocol.ts'
 import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../../identity/reserved.ts'
 import type { RuleOrigin } from '../../policy/compile.ts'
 import { deniesAsking, mayBeServer, patternsOf, permitsEveryName } from '../../policy/dns-rules.ts'
@@ -32,39 +33,31 @@ export function decideAsking(
   verdicts: DnsVerdicts,
   asker: Asker,
   shared: SharedRules,
-  { name, server }: Ask,
+  question: Ask,
   peer: Peer | undefined,
 ): AskDecision {
-  const judged =
-    server === undefined || peer === undefined
-      ? verdicts.judge(asker.id, name, 0)
-      : verdicts.judgeAt(
-          asker.id,
-          { identity: keyOf(peer), addressClass: peer.addressClass },
-          server.port,
-          name,
-          0,
-        )
+  const { name, protocol, server } = question
   const rules = rulesOf(shared.compiled.policies)
   const entries = (rule: RuleOrigin['rule']): readonly PortRule[] =>
     server === undefined || peer === undefined
-      ? poolEntries(rule)
+      ? poolEntries(rule, protocol)
       : entriesOf(rule, {
           withoutRules: 'allow',
           egress: shared.compiled.egress,
           port: server.port,
+          protocol,
           isKnown: peer.addressClass === ENDPOINT_CLASS || peer.addressClass === RESOURCE_CLASS,
           includes: (selector) => includes(core, peer, selector),
         })
   const denying = rules.filter(
     ({ rule }) =>
       rule.action === 'deny' &&
-      (server === undefined ? deniesAsking(rule) : entries(rule).length > 0),
+      (server === undefined ? deniesAsking(rule, protocol) : entries(rule).length > 0),
   )
   const permitting = rules.filter(
     ({ rule }) => rule.action === 'allow' && entries(rule).some((entry) => permits(entry, name)),
   )
-  const verdict = verdictOf(judged)
+  const verdict = verdictOver(verdicts, asker, question, peer)
   const isAudited = verdict === 'audit'
   const patterns = permitting.flatMap(({ rule }) =>
     entries(rule).flatMap(({ dns }) => (dns ?? []).filter((each) => matches(each, name))),
@@ -80,6 +73,33 @@ export function decideAsking(
   }
 }
 
+/** What else is to be known of a verdict: that over the other protocol it is another. */
+export function otherProtocolNote(
+  verdicts: DnsVerdicts,
+  asker: Asker,
+  question: Ask,
+  peer: Peer | undefined,
+): readonly string[] {
+  const protocol = question.protocol === UDP ? TCP : UDP
+  const other = verdictOver(verdicts, asker, { ...question, protocol }, peer)
+  if (other === verdictOver(verdicts, asker, question, peer)) return []
+  const words = { allow: 'allow', audit: 'audit', 'name-denied': 'deny', 'server-denied': 'deny' }
+  return [`over ${formatProtocol(protocol)} the verdict is ${words[other]}`]
+}
+
+function verdictOver(
+  verdicts: DnsVerdicts,
+  { id }: Asker,
+  { name, protocol, server }: Ask,
+  peer: Peer | undefined,
+): AskDecision['verdict'] {
+  if (server === undefined || peer === undefined) {
+    return verdictOf(verdicts.judge(id, protocol, name, 0))
+  }
+  const at = { identity: keyOf(peer), addressClass: peer.addressClass }
+  return verdictOf(verdicts.judgeAt(id, at, server.port, protocol, name, 0))
+}
+
 function verdictOf(judged: number): AskDecision['verdict'] {
   if (judged === MAY_ASK) return 'allow'
   if (judged === AUDITED) return 'audit'
@@ -87,11 +107,11 @@ function verdictOf(judged: number): AskDecision['verdict'] {
 }
 
 /** What a rule says of the configured servers. */
-function poolEntries(rule: RuleOrigin['rule']): readonly PortRule[] {
-  if (permitsEveryName(rule)) return [{ ports: [], dns: undefined }]
+function poolEntries(rule: RuleOrigin['rule'], protocol: DnsProtocol): readonly PortRule[] {
+  if (permitsEveryName(rule, protocol)) return [{ ports: [], dns: undefined }]
   if (!mayBeServer(rule.peers)) return []
   return (rule.toPorts ?? []).flatMap((entry) => {
-    const dns: readonly Pattern[] = patternsOf(entry)
+    const dns: readonly Pattern[] = patternsOf(entry, protocol)
     return dns.length === 0 ? [] : [{ ports: entry.ports, dns }]
   })
 }
@@ -104,7 +124,7 @@ function permits({ dns }: PortRule, name: Uint8Array): boolean {
 export function reasonOfAsking(
   { verdict, rules, hasDns }: AskDecision,
   { compiled }: SharedRules,
-  name: Uint8Array,
+  { name, protocol }: Ask,
 ): string {
   const text = formatName(name)
   if (verdict === 'allow') {
@@ -120,9 +140,9 @@ export function reasonOfAsking(
   if (verdict === 'server-denied') {
     return rules.length > 0
       ? 'the server may not be asked: a rule denies it'
-      : 'the server may not be asked: no rule admits it at that port'
+      : `the server may not be asked: no rule admits it at that port over ${formatProtocol(protocol)}`
   }
   if (rules.length > 0) return `${text} may not be asked: a rule denies asking`
   if (!hasDns) return `${text} may not be asked: no rule permits it (dns.without-rules: deny)`
-  return `${text} may not be asked: no rules.dns matches it`
+  return `${text} may not be asked: no rules.dns for ${formatProtocol(protocol)} matches it`
 }

@@ -6,7 +6,7 @@
 import type { CoreState } from '../core-state.ts'
 import type { PolicyControl } from '../policy-control.ts'
 import type { SharedRules } from '../shared-rules.ts'
-import { decideAsking, reasonOfAsking } from './ask.ts'
+import { decideAsking, otherProtocolNote, reasonOfAsking } from './ask.ts'
 import { explainConnecting } from './connecting.ts'
 import type { Asker, Explanation, Question } from './explanation.ts'
 import { nearestAsking } from './nearest.ts'
@@ -37,14 +37,14 @@ function explainAsking(
   shared: SharedRules,
   question: Extract<Question, { readonly kind: 'ask' }>,
 ): Explanation {
-  const { server, name } = question
+  const { server } = question
   const peer = server === undefined ? undefined : peerOf(core, asker, server.address, undefined)
   const decision = decideAsking(core, policies.dnsVerdicts, asker, shared, question, peer)
   const isAudited = decision.verdict === 'audit'
   const denied = decision.verdict !== 'allow' && !isAudited
   return {
     verdict: denied ? deniedVerdict(asker) : isAudited ? 'audit' : 'allow',
-    reason: reasonOfAsking(decision, shared, name) + auditWords(asker, denied),
+    reason: reasonOfAsking(decision, shared, question) + auditWords(asker, denied),
     rules: decision.rules.map(explained),
     selectors: sorted(decision.patterns),
     identities: numbersOf([peer]),
@@ -55,9 +55,12 @@ function explainAsking(
         ? nearestAsking(
             { own: shared.compiled.policies, all: policies.policies },
             asker.labels,
-            name,
+            question,
           )
         : null,
-    notes: unselectedNote(shared),
+    notes: [
+      ...unselectedNote(shared),
+      ...otherProtocolNote(policies.dnsVerdicts, asker, question, peer),
+    ],
   }
 }

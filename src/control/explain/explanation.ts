@@ -4,13 +4,15 @@
 import type { Endpoint } from '../../endpoints/registry.ts'
 import type { DefaultEgress } from '../../policy/default-egress.ts'
 import type { Prefix } from '../../core/ip.ts'
+import type { DnsProtocol } from '../../core/protocol.ts'
 
 export type Question =
-  /** May it ask this name; of the configured servers, or of one that it chose. */
+  /** May it ask this name over that protocol; of the configured servers, or of one that it chose. */
   | {
       readonly kind: 'ask'
       /** Wire form in lower case. */
       readonly name: Uint8Array
+      readonly protocol: DnsProtocol
       readonly server?: { readonly address: Prefix; readonly port: number }
     }
   /** May it connect to the address, or to what the name resolves to; with both, to the address as the name's. */

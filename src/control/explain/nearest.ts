@@ -6,12 +6,12 @@
 import { formatName } from '../../core/name.ts'
 import { nearest } from '../../core/nearest.ts'
 import { commonBits, formatAddress, type Prefix } from '../../core/ip.ts'
-import { formatPortRange, formatProtocol } from '../../core/protocol.ts'
+import { formatPortRange, formatProtocol, type DnsProtocol } from '../../core/protocol.ts'
 import { indexLabels, namespaceOf } from '../../policy/labels.ts'
 import { matches, type Pattern } from '../../policy/pattern.ts'
 import type { PeerSelector, Policy, PortRule, Rule } from '../../policy/rule.ts'
 import type { RuleOrigin } from '../../policy/compile.ts'
-import type { NearestRule } from './explanation.ts'
+import type { NearestRule, Question } from './explanation.ts'
 import { explained, rulesOf } from './rules.ts'
 
 /** What was asked, as far as rules can be near to it. */
@@ -195,7 +195,7 @@ function portsOf(toPorts: readonly PortRule[] | undefined, { protocol, port }: T
 export function nearestAsking(
   searched: Searched,
   texts: readonly string[],
-  wire: Uint8Array,
+  { name: wire, protocol }: Extract<Question, { readonly kind: 'ask' }>,
 ): NearestRule | null {
   const name = wordsOf(wire)
   const namespace = namespaceOf(indexLabels(texts))
@@ -203,7 +203,7 @@ export function nearestAsking(
   for (const { origin, isOwn } of candidates(searched)) {
     const { policy, rule } = origin
     const whom = isOwn ? FITS : selection(policy, namespace)
-    const what = askingOf(rule, name)
+    const what = askingOf(rule, name, protocol)
     if (what.near < NEAR_MIN) continue
     const score = whom.near + what.near
     if (best !== undefined && score <= best.score) continue
@@ -215,15 +215,23 @@ export function nearestAsking(
   return best?.rule ?? null
 }
 
-function askingOf({ peers, toPorts }: Rule, name: Words): Part {
+function askingOf({ peers, toPorts }: Rule, name: Words, protocol: DnsProtocol): Part {
   let best: Part = { near: 0, lacks: '' }
   const take = (part: Part): void => {
     if (part.near > best.near) best = part
   }
-  for (const pattern of (toPorts ?? []).flatMap(({ dns }) => dns ?? [])) {
-    const near = matches(pattern, name.wire) ? 1 : patternCloseness(pattern, name)
-    const lacks = near === 1 ? '' : `its rules.dns has ${pattern.text}, which does not match`
-    take({ near, lacks })
+  for (const { dns = [], ports } of toPorts ?? []) {
+    const isFor = ports.some((range) => range.protocol === 0 || range.protocol === protocol)
+    const among = `${ports.map(formatPortRange).join(', ')}, not ${formatProtocol(protocol)}`
+    const other = isFor ? '' : `its rules.dns is for ${among}`
+    for (const pattern of dns) {
+      const isMatch = matches(pattern, name.wire)
+      const near = isMatch ? (isFor ? 1 : 0.95) : patternCloseness(pattern, name)
+      take({
+        near,
+        lacks: isMatch ? other : `its rules.dns has ${pattern.text}, which does not match`,
+      })
+    }
   }
   for (const peer of peers.kind === 'any' ? [] : peers.selectors) {
     if (peer.kind !== 'fqdn' || !matches(peer.pattern, name.wire)) continue

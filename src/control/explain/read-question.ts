@@ -3,13 +3,14 @@
 
 import { parseAddress } from '../../core/ip.ts'
 import { parseName, type NameResult } from '../../core/name.ts'
-import { SCTP, TCP, UDP } from '../../core/protocol.ts'
+import { SCTP, TCP, UDP, type DnsProtocol } from '../../core/protocol.ts'
 import { parseSocketAddress, SOCKET_ADDRESS_FORM } from '../../core/socket-address.ts'
 import type { Question } from './explanation.ts'
 
 export interface QuestionTexts {
   readonly ask?: string | undefined
   readonly server?: string | undefined
+  readonly protocol?: string | undefined
   readonly name?: string | undefined
   readonly address?: string | undefined
   readonly port?: string | undefined
@@ -26,27 +27,39 @@ const PROTOCOLS: ReadonlyMap<string, number> = new Map([
   ['SCTP', SCTP],
 ])
 
+const DNS_PROTOCOLS: ReadonlyMap<string, DnsProtocol> = new Map([
+  ['UDP', UDP],
+  ['TCP', TCP],
+])
+
 export function readQuestion(texts: QuestionTexts): QuestionResult {
   return texts.ask === undefined ? readConnect(texts) : readAsk(texts.ask, texts)
 }
 
-function readAsk(ask: string, { server, name, address, port }: QuestionTexts): QuestionResult {
+function readAsk(
+  ask: string,
+  { server, protocol: over = 'UDP', name, address, port }: QuestionTexts,
+): QuestionResult {
   const beside = name !== undefined ? 'name' : address !== undefined ? 'address' : undefined
   const other = beside ?? (port !== undefined ? 'port' : undefined)
   if (other !== undefined) return bad(other, 'can not stand beside ask')
   const parsed = readName(ask)
   if (parsed.kind === 'bad') return bad('ask', `found ${quoted(ask)}: ${parsed.reason}`)
-  if (server === undefined) return { kind: 'ok', question: { kind: 'ask', name: parsed.name } }
+  const protocol = DNS_PROTOCOLS.get(over.toUpperCase())
+  if (protocol === undefined) return bad('protocol', `found ${quoted(over)}, expected UDP or TCP`)
+  const question = { kind: 'ask', name: parsed.name, protocol } as const
+  if (server === undefined) return { kind: 'ok', question }
   const at = parseSocketAddress(server)
   if (at === undefined)
     return bad('server', `found ${quoted(server)}, expected ${SOCKET_ADDRESS_FORM}`)
   const { family, octets } = at
   const to = { address: { family, octets, length: family === 4 ? 32 : 128 }, port: at.port }
-  return { kind: 'ok', question: { kind: 'ask', name: parsed.name, server: to } }
+  return { kind: 'ok', question: { ...question, server: to } }
 }
 
-function readConnect({ server, name, address, port }: QuestionTexts): QuestionResult {
-  if (server !== undefined) return bad('server', 'can not stand without ask')
+function readConnect({ server, protocol, name, address, port }: QuestionTexts): QuestionResult {
+  const askOnly = server !== undefined ? 'server' : protocol !== undefined ? 'protocol' : undefined
+  if (askOnly !== undefined) return bad(askOnly, 'can not stand without ask')
   if (name === undefined && address === undefined) {
     return bad('name', 'found neither ask nor name nor address, expected one')
   }

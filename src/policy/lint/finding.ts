@@ -19,6 +19,8 @@ export const LINT_CODES = [
   'cluster-service',
   /** A text that is read otherwise than it looks, as in Cilium. */
   'read-as',
+  /** Names that may be asked over one of UDP and TCP alone. */
+  'one-transport',
   /** A policy that selects none of the endpoints given. */
   'selects-nothing',
 ] as const

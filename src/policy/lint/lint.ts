@@ -8,6 +8,7 @@ import { lintNames } from './names.ts'
 import { lintRulePeers, lintSelector } from './selection.ts'
 import { lintShadows } from './shadow.ts'
 import { lintSiblings } from './siblings.ts'
+import { lintTransports } from './transports.ts'
 import type { NameList } from './written-names.ts'
 
 export interface LintInput {
@@ -32,6 +33,7 @@ export function lint(input: LintInput): readonly Finding[] {
     ...(aliases === undefined ? [] : lintAliases(names, aliases)),
     ...policies.flatMap((policy) => lintSelector(policy, endpoints)),
     ...policies.flatMap(({ rules }) => rules.flatMap(lintRulePeers)),
+    ...policies.flatMap(lintTransports),
     ...lintShadows(policies),
   ].sort(compareFindings)
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { TCP, UDP, type DnsProtocol } from '../../../src/core/protocol.ts'
 import type { Question } from '../../../src/control/explain/explanation.ts'
 import { ask, connect, explainOn } from '../../support/explain.ts'
 import { mkPolicyNode } from '../../support/policy-node.ts'
@@ -225,7 +226,12 @@ test('explain asks a server that the endpoint chose', () => {
       /a rule permits it/,
       'admitted server, name that matches',
     ],
-    [ask('ebpf.io', '192.0.2.53'), 'deny', /no rules\.dns matches/, 'admitted server, other name'],
+    [
+      ask('ebpf.io', '192.0.2.53'),
+      'deny',
+      /no rules\.dns for UDP matches/,
+      'admitted server, other name',
+    ],
     [ask('cilium.io', '192.0.2.54'), 'deny', /no rule admits it at that port/, 'other server'],
     [ask('cilium.io', '192.0.2.53', 5353), 'deny', /no rule admits it at that port/, 'other port'],
   ] as const
@@ -233,6 +239,38 @@ test('explain asks a server that the endpoint chose', () => {
     const found = explainOn(node, question)
     assert.equal(found.verdict, verdict, reason)
     assert.match(found.reason, words, reason)
+  }
+})
+
+test('explain decides by the protocol that is asked over, and notes that the other differs', () => {
+  const dns = (protocol: string, name: string): string =>
+    `{ toPorts: [ { ports: [ { port: "53", protocol: ${protocol} } ], rules: { dns: [ { matchName: ${name} } ] } } ] }`
+  const rules = [dns('UDP', 'a.x'), dns('TCP', 'b.x'), dns('ANY', 'c.x')]
+  const node = mkPolicyNode([`egress: [ ${rules.join(', ')} ]`])
+  const [toTcp, toUdp] = [/is for 53\/UDP, not TCP/, /is for 53\/TCP, not UDP/]
+  const rows: readonly (readonly [
+    name: string,
+    protocol: DnsProtocol,
+    verdict: string,
+    note: string | undefined,
+    nearest: RegExp | undefined,
+  ])[] = [
+    ['a.x', UDP, 'allow', 'over TCP the verdict is deny', undefined],
+    ['a.x', TCP, 'deny', 'over UDP the verdict is allow', toTcp],
+    ['b.x', UDP, 'deny', 'over TCP the verdict is allow', toUdp],
+    ['b.x', TCP, 'allow', 'over UDP the verdict is deny', undefined],
+    ['c.x', UDP, 'allow', undefined, undefined],
+    ['c.x', TCP, 'allow', undefined, undefined],
+    ['d.x', TCP, 'deny', undefined, undefined],
+  ]
+  for (const server of [undefined, '192.0.2.53']) {
+    for (const [name, protocol, verdict, note, nearest] of rows) {
+      const found = explainOn(node, ask(name, server, 53, protocol))
+      const what = `${name} over ${protocol} of ${server}`
+      assert.equal(found.verdict, verdict, what)
+      assert.deepEqual(found.notes, note === undefined ? [] : [note], what)
+      if (nearest !== undefined) assert.match(found.nearest?.missing ?? '', nearest, what)
+    }
   }
 })
 

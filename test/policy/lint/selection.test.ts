@@ -29,3 +29,31 @@ test('lint tells peers that everything fits, where no word says so', () => {
   const deny = mkFile('{ endpointSelector: {}, egressDeny: [ { toCIDR: [ 0.0.0.0/0 ] } ] }')
   assert.deepEqual(lintText(deny), [], 'nobody is let out by a deny rule')
 })
+
+test('lint tells names that may be asked over one of UDP and TCP alone', () => {
+  const entry = (protocol: string, names: string): string =>
+    `{ toPorts: [ { ports: [ { port: "53"${protocol} } ], rules: { dns: [ ${names} ] } } ] }`
+  const [overUdp, overTcp] = [', protocol: UDP', ', protocol: TCP']
+  const [name, below] = ['{ matchName: a.x }', '{ matchPattern: "*.x" }']
+  const rows: readonly (readonly [rules: readonly string[], found: number, reason: string])[] = [
+    [[entry(overUdp, name)], 1, 'what is too long for UDP is refused'],
+    [[entry(overTcp, name)], 1, 'a resolver begins with UDP'],
+    [[entry(', protocol: ANY', name)], 0, 'both'],
+    [[entry('', name)], 0, 'no protocol is both'],
+    [[entry('}, { port: "53", protocol: UDP', name)], 0, 'both, one of them written'],
+    [[entry(overUdp, name), entry(overTcp, name)], 0, 'two rules'],
+    [[entry(overUdp, name), entry(overTcp, below)], 1, 'the wider one is for TCP alone'],
+    [[entry(overUdp, below), entry(overTcp, name)], 1, 'the wider one is for UDP alone'],
+    [[entry(overUdp, name), entry(overTcp, '{ matchName: b.x }')], 2, 'neither is for both'],
+    [
+      [entry(overUdp, name), '{ toPorts: [ { ports: [ { port: "53", protocol: TCP } ] } ] }'],
+      0,
+      'every name over TCP',
+    ],
+  ]
+  for (const [rules, count, reason] of rows) {
+    const text = mkFile(`{ endpointSelector: {}, egress: [ ${rules.join(', ')} ] }`)
+    const found = lintText(text).map((each) => each.split(' ')[1])
+    assert.deepEqual(found, Array<LintCode>(count).fill('one-transport'), reason)
+  }
+})
