@@ -193,3 +193,22 @@ spec:
     ],
   )
 })
+
+test('policyTestCommand gives the endpoints that it asks for no address that a row may be about', async () => {
+  const policy = mkFile(
+    'cluster.yaml',
+    `apiVersion: cilium.io/v2
+kind: CiliumClusterwideNetworkPolicy
+metadata: { name: p }
+spec: { endpointSelector: {}, egress: [ { toEntities: [ cluster ] }, { toEndpoints: [ { matchLabels: { app: a } } ] } ] }
+`,
+  )
+  // Two endpoints ask, so numbers that are given in turn are two.
+  const addresses = ['0.0.0.1', '0.0.0.2', '100::1', '100::2']
+  const rows = addresses.map((address) => `{ address: "${address}", port: 443, verdict: deny }`)
+  const test = (app: string): string =>
+    `{ labels: { app: ${app} }, expect: [ ${rows.join(', ')} ] }`
+  const file = mkFile('addresses.yaml', `tests: [ ${test('a')}, ${test('b')} ]\n`)
+  const { code, out } = await run(file, '--policies', policy)
+  assert.deepEqual([code, out], [0, '8 expectations: all hold\n'])
+})
