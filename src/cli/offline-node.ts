@@ -44,13 +44,14 @@ export class OfflineNode {
     const names = portNamesOf([...endpoints, ...resources].map(({ ports }) => ports ?? []))
     const policies = new PortResolver().resolve(rest.policies, names)
     const askers = [...new Map(rest.askers.map((labels) => [nameOf(labels), labels]))]
-    const all = [...endpoints, ...askers.map(([name, labels], i) => askerOf(name, labels, i))]
+    const all = [...endpoints, ...askers.map(([name, labels]) => askerOf(name, labels))]
     const config = withRoom(rest.config, policies, all, resources)
     const datapath = openDatapath(config, systemClock)
     const restored = datapath.start()
     this.core = makeCore(config, systemClock, datapath, restored, nodeAddresses)
     const { core } = this
-    this.policies = makePolicies(config, core)
+    // Numbers are there for both families, as on a node whose endpoints have both.
+    this.policies = makePolicies(config, core, [4, 6])
     const endpointsMax = all.length + 1
     const control = { core, policies: this.policies, restored, nodeAddresses, endpointsMax }
     this.endpoints = new EndpointControl(control)
@@ -77,18 +78,9 @@ function nameOf(labels: readonly string[]): string {
   return `{${[...labels].sort().join(',')}}`
 }
 
-/** Addresses of its own that nobody asks about, so that numbers are there for both families as on a node with both. */
-function askerOf(name: string, labels: readonly string[], i: number): EndpointRecord {
-  const octets4 = new Uint8Array(16)
-  const octets6 = new Uint8Array(16)
-  new DataView(octets4.buffer).setUint32(0, 1 + i)
-  octets6.set([0x01, 0], 0)
-  new DataView(octets6.buffer).setUint32(12, 1 + i)
-  const addresses: readonly Prefix[] = [
-    { family: 4, octets: octets4, length: 32 },
-    { family: 6, octets: octets6, length: 128 },
-  ]
-  return { name, labels, addresses, hook: { kind: 'none' }, audit: false }
+/** Without addresses: a question may be about any there is. */
+function askerOf(name: string, labels: readonly string[]): EndpointRecord {
+  return { name, labels, addresses: [], hook: { kind: 'none' }, audit: false }
 }
 
 /** The config with tables for what there is, in memory. */

@@ -33,6 +33,8 @@ export interface PolicyControlOptions {
   readonly defaultEgress: DefaultEgress
   readonly withoutDnsRules: 'allow' | 'deny'
   readonly staticIdentitiesMax: number
+  /** Families that are in use whatever addresses endpoints have. Default: none. */
+  readonly families?: readonly Family[]
   /** `endpoints.identity-labels`. Default: every label counts. */
   readonly identityLabels?: IdentityLabels
 }
@@ -209,7 +211,7 @@ export class PolicyControl {
   /** Notes which policies each endpoint is to have, and what families there are. */
   #lookAt(endpoints: Iterable<Endpoint>): void {
     this.#endpoints = endpoints
-    const families = new Set<Family>()
+    const families = new Set<Family>(this.#options.families)
     for (const endpoint of endpoints) {
       this.#want(endpoint)
       for (const { family } of endpoint.addresses) families.add(family)

@@ -62,9 +62,14 @@ export function makeAudit({ config, auditSettings, saveAudit }: DaemonOptions): 
   })
 }
 
-export function makePolicies(config: Config, core: CoreState): PolicyControl {
+export function makePolicies(
+  config: Config,
+  core: CoreState,
+  families: readonly Family[] = [],
+): PolicyControl {
   return new PolicyControl({
     core,
+    families,
     defaultEgress: config.defaultEgress,
     withoutDnsRules: config.dns.withoutRules,
     staticIdentitiesMax: config.limits['static-identities'],

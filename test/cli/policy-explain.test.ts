@@ -62,7 +62,7 @@ test('policyExplainCommand tells the verdict by its exit code and what made it i
 reason:      443/TCP is allowed by a rule
 rule:        prod/web web.yaml:8 (allow)
 selectors:   *.example.com
-identities:  16777217
+identities:  16777216
 labels:      fqdn:*.example.com, reserved:world, reserved:world-ipv4
 default:     deny (prod/web)
 note:        no address is known: judged as one that no selected prefix but /0 contains
