@@ -13,7 +13,7 @@ import {
 } from '../core/source-document.ts'
 import { readNames } from './load-names.ts'
 import { readPortRules, type PortRules } from './load-ports.ts'
-import { inNamespace, keysOf, readSelector } from './load-selector.ts'
+import { inNamespace, readSelector } from './load-selector.ts'
 import type { Entity, PeerSelector, Peers, Rule } from './rule.ts'
 
 const PEERS = ['toFQDNs', 'toEndpoints', 'toCIDR', 'toCIDRSet', 'toEntities'] as const
@@ -139,12 +139,8 @@ function readFqdn(reader: Reader): PeerSelector | undefined {
 }
 
 function readEndpoints(reader: Reader, namespace: string | undefined): PeerSelector | undefined {
-  const selector = readSelector(reader)
+  const selector = readSelector(reader, { isPeer: true })
   if (selector === undefined) return undefined
-  const reserved = keysOf(selector).find((key) => key.startsWith('reserved:'))
-  if (reserved !== undefined) {
-    return reader.unsupported(`${reserved} is not supported: use toEntities`)
-  }
   return { kind: 'endpoints', selector: inNamespace(selector, namespace) }
 }
 

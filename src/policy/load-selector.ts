@@ -23,7 +23,17 @@ export const NAMESPACE_LABELS = 'io.cilium.k8s.namespace.labels.'
 /** That label of a namespace is its name, says the API server; whoever has a namespace here has that. */
 const NAMESPACE_NAME = `${NAMESPACE_LABELS}kubernetes.io/metadata.name`
 
+/** Label sources that no endpoint or resource has, and what of a rule is about what they stand for. */
+const FOREIGN_SOURCES: ReadonlyMap<string, string> = new Map([
+  ['cidr', 'toCIDR'],
+  ['fqdn', 'toFQDNs'],
+  ['cidrgroup', 'toCIDRSet'],
+  ['reserved', 'toEntities'],
+])
+
 export interface SelectorOptions {
+  /** Whether it is a peer, which may be said otherwise. */
+  readonly isPeer?: boolean
   /** What the keys become; without it they stay as written. */
   readonly mapKey?: (key: string) => string
   /** The policy's namespace: `matchLabels` that name another one mean this one, as in Cilium. */
@@ -33,14 +43,14 @@ export interface SelectorOptions {
 /** Reads a selector; undefined after a fault in its form. */
 export function readSelector(
   reader: Reader,
-  { mapKey = (key) => key, ownNamespace }: SelectorOptions = {},
+  { mapKey = (key) => key, ownNamespace, isPeer = false }: SelectorOptions = {},
 ): LabelSelector | undefined {
   const fields = reader.fields(SELECTOR)
   if (fields === undefined) return undefined
   const keyOf = (key: string): string => foldNamespaceName(mapKey(key))
   const matchLabels = new Map<string, string>()
   for (const [key, value] of fields.get('matchLabels')?.entries() ?? []) {
-    const known = checkKey(value, key, 'key')
+    const known = checkKey(value, key, 'key', isPeer)
     const text = readValue(value)
     if (!known || text === undefined) continue
     if (ownNamespace !== undefined && isNamespaceKey(key) && text !== ownNamespace) {
@@ -52,19 +62,20 @@ export function readSelector(
     matchLabels.set(keyOf(key), text)
   }
   const expressions = (fields.get('matchExpressions')?.items() ?? []).flatMap((item) => {
-    const expression = readExpression(item)
+    const expression = readExpression(item, isPeer)
     return expression === undefined ? [] : [{ ...expression, key: keyOf(expression.key) }]
   })
   return expressions.length === 0 ? { matchLabels } : { matchLabels, matchExpressions: expressions }
 }
 
-function readExpression(reader: Reader): LabelExpression | undefined {
+function readExpression(reader: Reader, isPeer: boolean): LabelExpression | undefined {
   const fields = reader.fields(EXPRESSION)
   if (fields === undefined) return undefined
   const keyReader = fields.get('key')
   const key = keyReader?.text('a label key')
   if (keyReader === undefined) reader.fault('found no key, expected a label key')
-  const known = key !== undefined && keyReader !== undefined && checkKey(keyReader, key, 'value')
+  const known =
+    key !== undefined && keyReader !== undefined && checkKey(keyReader, key, 'value', isPeer)
   const operator = readOperator(reader, fields.get('operator'))
   const values = (fields.get('values')?.items() ?? []).flatMap((item) => readValue(item) ?? [])
   if (!known || operator === undefined) return undefined
@@ -93,11 +104,19 @@ function readValue(reader: Reader): string | undefined {
   return fault === undefined ? text : reader.expected(fault)
 }
 
-function checkKey(reader: Reader, key: string, part: 'key' | 'value'): boolean {
+function checkKey(reader: Reader, key: string, part: 'key' | 'value', isPeer: boolean): boolean {
   const expected = labelKeyFault(key)
-  if (expected === undefined) return true
-  reader.fault(`found ${JSON.stringify(key)}, expected ${expected}`, part)
-  return false
+  const { source } = splitKey(key, '')
+  const field = FOREIGN_SOURCES.get(source)
+  if (expected !== undefined) {
+    reader.fault(`found ${JSON.stringify(key)}, expected ${expected}`, part)
+  } else if (field !== undefined) {
+    const [which, instead] = isPeer
+      ? ['no endpoint or resource has', field]
+      : ['no endpoint has', 'labels of endpoints']
+    reader.fault(`found the label source ${source}, which ${which}: use ${instead}`, part)
+  }
+  return expected === undefined && field === undefined
 }
 
 function foldNamespaceName(text: string): string {
@@ -111,7 +130,7 @@ function isEmptyList({ value }: Reader): boolean {
 }
 
 /** Every key of a selector, as written. */
-export function keysOf({ matchLabels, matchExpressions = [] }: LabelSelector): readonly string[] {
+function keysOf({ matchLabels, matchExpressions = [] }: LabelSelector): readonly string[] {
   return [...matchLabels.keys(), ...matchExpressions.map(({ key }) => key)]
 }
 
