@@ -212,3 +212,42 @@ spec: { endpointSelector: {}, egress: [ { toEntities: [ cluster ] }, { toEndpoin
   const { code, out } = await run(file, '--policies', policy)
   assert.deepEqual([code, out], [0, '8 expectations: all hold\n'])
 })
+
+test('policyTestCommand takes deny rules by cluster, service account and labels of the namespace', async () => {
+  const policy = mkFile(
+    'deny-labels.yaml',
+    `apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: p }
+spec:
+  endpointSelector: { matchLabels: { io.cilium.k8s.policy.serviceaccount: client } }
+  egress: [ { toEntities: [ all ] } ]
+  egressDeny:
+    - toEndpoints:
+        - matchLabels: { k8s:io.kubernetes.pod.namespace: test, kind: echo }
+          matchExpressions: [ { key: io.cilium.k8s.policy.cluster, operator: Exists } ]
+    - toEndpoints: [ { matchLabels: { io.cilium.k8s.policy.serviceaccount: back } } ]
+    - toEndpoints: [ { matchLabels: { "k8s:io.cilium.k8s.namespace.labels.team": ops, io.cilium.k8s.policy.cluster: default } } ]
+    - toEndpoints: [ { matchLabels: { app: far, "k8s:io.cilium.k8s.policy.cluster": edge } } ]
+`,
+  )
+  const account = '"k8s:io.cilium.k8s.policy.serviceaccount"'
+  const namespace = '"k8s:io.kubernetes.pod.namespace"'
+  const endpoints = [
+    `{ name: echo, addresses: [ 10.0.0.1 ], labels: { ${namespace}: test, "k8s:kind": echo } }`,
+    `{ name: back, addresses: [ 10.0.0.2 ], labels: { ${account}: back } }`,
+    `{ name: ops, addresses: [ 10.0.0.3 ], labels: { ${namespace}: ops, "k8s:io.cilium.k8s.namespace.labels.team": ops } }`,
+    `{ name: near, addresses: [ 10.0.0.4 ], labels: { app: far } }`,
+    `{ name: far, addresses: [ 10.0.0.5 ], labels: { app: far, "k8s:io.cilium.k8s.policy.cluster": edge } }`,
+  ]
+  const rows = ['deny', 'deny', 'deny', 'allow', 'deny'].map(
+    (verdict, i) => `{ address: 10.0.0.${i + 1}, port: 8080, verdict: ${verdict} }`,
+  )
+  const file = mkFile(
+    'deny-labels-test.yaml',
+    `tests: [ { labels: { ${account}: client }, expect: [ ${rows.join(', ')} ] } ]\n`,
+  )
+  const known = mkFile('deny-labels-endpoints.yaml', `endpoints: [ ${endpoints.join(', ')} ]\n`)
+  const { code, out } = await run(file, '--policies', policy, '--endpoints', known)
+  assert.deepEqual([code, out], [0, '5 expectations: all hold\n'])
+})
