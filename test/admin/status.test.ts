@@ -43,7 +43,7 @@ const WELL = {
 }
 
 function mkNode(): Node {
-  const node = new Node()
+  const node = new Node({ defaultEgress: 'deny' })
   node.recorder.hook = { kind: 'attached' }
   node.setEndpoints([mkEndpoint('shop', ['10.0.0.1'])])
   return node

@@ -63,6 +63,25 @@ for (const [kind, name] of [
   })
 }
 
+for (const [kind, name] of [
+  ['endpoints', 'endpoints.yaml'],
+  ['resources', 'resources.yaml'],
+] as const) {
+  test(`A file of ${kind} that is emptied is a fault of that file, which stays in force`, async () => {
+    await withLab(options, async (lab) => {
+      const { registry } = lab.daemon.endpoints
+      const before = [registry.size, lab.daemon.resources.count]
+      lab.empty(name)
+      await lab.pass(SETTLED_MS)
+      assert.deepEqual(named(lab, name), [
+        `found no ${kind}, expected a list ('${kind}: []' for none)`,
+      ])
+      assert.deepEqual([registry.size, lab.daemon.resources.count], before)
+      assert.equal(await lab.verdict('a.example'), 'NOERROR')
+    })
+  })
+}
+
 test('A folder in the place of a file of endpoints that goes, too, is a file that is gone', async () => {
   await withLab(options, async (lab) => {
     lab.remove('endpoints.yaml')
@@ -85,11 +104,11 @@ test('A file of endpoints that is removed is told once, with the endpoints that 
     await lab.pass(SETTLED_MS)
     lab.write('more.yaml', endpointsText({ more: '127.0.0.3', again: '127.0.0.4' }))
     await lab.pass(SETTLED_MS)
-    const message = 'file is empty or not there: nothing of it is in force'
+    const message = 'file is not there: nothing of it is in force'
     assert.deepEqual(told(lab, 'endpoints.yaml', from), [[message, ['me', 'other']]])
     lab.write('endpoints.yaml', endpointsText({ me: '127.0.0.1' }))
     await lab.pass(SETTLED_MS)
-    lab.empty('endpoints.yaml')
+    lab.remove('endpoints.yaml')
     await lab.pass(SETTLED_MS)
     assert.deepEqual(told(lab, 'endpoints.yaml', from).slice(1), [[message, ['me']]])
   })

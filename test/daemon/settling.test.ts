@@ -71,36 +71,72 @@ test('Daemon keeps the last good version of a broken file and says so everywhere
   })
 })
 
-for (const [what, missing, act] of [
-  ['empty', 'empty', (lab: DaemonLab) => lab.empty('policy.yaml')],
-  ['gone', 'not there', (lab: DaemonLab) => lab.remove('policy.yaml')],
-] as const) {
-  test(`Daemon takes a policy file that is ${what} for removed after 1 s, and names who lost it`, async () => {
-    await withLab(ONE, async (lab) => {
-      act(lab)
-      await lab.pass(1000)
+test('Daemon takes a policy file that is gone for removed after 1 s, and names who lost it', async () => {
+  await withLab(ONE, async (lab) => {
+    lab.remove('policy.yaml')
+    await lab.pass(1000)
+    assert.deepEqual(await verdicts(lab), OLD_RULES)
+    const before = lab.daemon.flows.count
+    await lab.pass(200)
+    assert.deepEqual(flowView(lab.admin, before, 'policy-lost'), {
+      number: before,
+      time: flowView(lab.admin, before, undefined)?.time,
+      kind: 'policy-lost',
+      verdict: 'event',
+      endpoint: 'me',
+      endpointLabels: ['external:app=me'],
+      policies: 'default/web',
+    })
+    assert.deepEqual(await verdicts(lab), ANYTHING)
+    assert.deepEqual(statusView(lab.admin).warnings, [
+      `${lab.path('policy.yaml')} is not there: nothing of it is in force`,
+      'default-egress is allow, and no policy selects endpoint me: it is open',
+    ])
+    lab.write('policy.yaml', OLD)
+    await lab.pass(SETTLED)
+    assert.deepEqual(statusView(lab.admin).warnings, [])
+    assert.deepEqual(await verdicts(lab), OLD_RULES)
+  })
+})
+
+const ALLOWED = { 'list.allow': 'old.example\n', 'endpoints.yaml': ME }
+const WITHOUT_DOCUMENT: readonly (readonly [why: string, file: string, text: string])[] = [
+  ['is emptied', 'policy.yaml', ''],
+  ['is emptied but for a line end', 'policy.yaml', '\n'],
+  ['is emptied but for a byte order mark', 'policy.yaml', '\ufeff'],
+  ['has every line commented out', 'policy.yaml', OLD.replaceAll(/^/gm, '# ')],
+  ['has the marks of documents alone', 'policy.yaml', '---\n---\n'],
+  ['is null', 'policy.yaml', 'null\n'],
+  ['has a document without a spec', 'policy.yaml', OLD.replace(/^spec:[^]*/m, 'specs: []\n')],
+  ['is an allow-list that is emptied', 'list.allow', ''],
+  ['is an allow-list of comments', 'list.allow', '# old.example\n'],
+]
+for (const [why, file, text] of WITHOUT_DOCUMENT) {
+  test(`Daemon keeps a policy file in force that ${why}, and reports the fault`, async () => {
+    const files = file === 'list.allow' ? ALLOWED : ONE.files
+    await withLab({ files, policies: [file] }, async (lab) => {
+      const { revision } = lab.daemon.policies
+      lab.write(file, text)
+      await lab.pass(5000)
       assert.deepEqual(await verdicts(lab), OLD_RULES)
-      const before = lab.daemon.flows.count
-      await lab.pass(200)
-      assert.deepEqual(flowView(lab.admin, before, 'policy-lost'), {
-        number: before,
-        time: flowView(lab.admin, before, undefined)?.time,
-        kind: 'policy-lost',
-        verdict: 'event',
-        endpoint: 'me',
-        endpointLabels: ['external:app=me'],
-        policies: 'default/web',
-      })
-      assert.deepEqual(await verdicts(lab), ANYTHING)
-      const what = `${lab.path('policy.yaml')} is ${missing}: nothing of it is in force`
-      assert.ok(statusView(lab.admin).warnings.includes(what), 'as long as it is so')
-      lab.write('policy.yaml', OLD)
-      await lab.pass(SETTLED)
-      assert.deepEqual(statusView(lab.admin).warnings, [])
-      assert.deepEqual(await verdicts(lab), OLD_RULES)
+      assert.equal(lab.daemon.policies.revision, revision)
+      const { faults, health, warnings } = statusView(lab.admin)
+      assert.deepEqual(
+        [faults.map((fault) => fault.file), health, warnings],
+        [[lab.path(file)], 'degraded', []],
+      )
+      assert.match(await lab.admin.metrics(), /namegate_policy_files\{state="last-good"\} 1\n/)
+      lab.remove(file)
+      await lab.pass(1200)
+      assert.deepEqual(await verdicts(lab), ANYTHING, 'deleting it takes the policy away')
     })
   })
+}
 
+for (const [what, act] of [
+  ['empty', (lab: DaemonLab) => lab.empty('policy.yaml')],
+  ['gone', (lab: DaemonLab) => lab.remove('policy.yaml')],
+] as const) {
   test(`Daemon passes over a policy file that is ${what} for less than 1 s`, async () => {
     await withLab(ONE, async (lab) => {
       const { revision } = lab.daemon.policies

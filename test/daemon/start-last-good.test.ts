@@ -66,6 +66,30 @@ test('Daemon keeps the text of a policy file that is in force, and of none that 
   })
 })
 
+for (const [what, now] of [
+  ['is broken', BROKEN],
+  ['was emptied', ''],
+  ['has its lines commented out', GOOD.replaceAll(/^/gm, '#')],
+] as const) {
+  test(`Daemon does not start over a policy file that ${what}, without what was in force last`, async () => {
+    const refused = withLab(options(new MemoryState(), { now }), async () => undefined)
+    await assert.rejects(refused, InvalidInputError)
+  })
+}
+
+test('Daemon starts over an emptied policy file with what was in force last, and tells', async () => {
+  const state = new MemoryState()
+  await withLab(options(state, { text: GOOD, now: '' }), async (lab) => {
+    assert.equal(await lab.verdict('a.good.test'), 'NOERROR')
+    assert.match(await lab.verdict('a.other.test'), /^REFUSED/)
+    assert.deepEqual(
+      lab.daemon.sources.policyFiles.map(({ state: each }) => each),
+      ['last-good'],
+    )
+    assert.equal(keptText(state, lab), GOOD)
+  })
+})
+
 test('Daemon starts over a broken policy file with what was in force last, and tells', async () => {
   const state = new MemoryState()
   await withLab(options(state, { text: GOOD, now: BROKEN }), async (lab) => {
@@ -121,7 +145,8 @@ test('Daemon forgets the text of a file that is gone', async () => {
 
 test('Daemon keeps what is in force of files while others contradict each other', async () => {
   const state = new MemoryState()
-  const more = { 'z.yaml': '' }
+  const before = GOOD.replace('name: names', 'name: more')
+  const more = { 'z.yaml': before }
   await withLab(options(state, { now: GOOD, more }), async (lab) => {
     const other = ENDPOINTS.replace('name: client', 'name: other')
     lab.write('z.yaml', GOOD)
@@ -132,6 +157,6 @@ test('Daemon keeps what is in force of files while others contradict each other'
     assert.equal(keptText(state, lab), GOOD)
     const texts = state.read()?.sourceFiles
     assert.equal(texts?.get(lab.path('endpoints.yaml')), other)
-    assert.equal(texts.get(lab.path('z.yaml')), '', 'what it was before it contradicted')
+    assert.equal(texts.get(lab.path('z.yaml')), before, 'what it was before it contradicted')
   })
 })

@@ -78,7 +78,7 @@ test('parseEndpoints reads every field', () => {
   )
 })
 
-test('parseEndpoints takes the example of the repository and files without endpoints', () => {
+test('parseEndpoints takes the example of the repository and an empty list', () => {
   const file = 'config/endpoints.yaml'
   const { endpoints, faults } = parseEndpoints(readFileSync(file, 'utf8'), file)
   assert.deepEqual(faults.map(formatFault), [])
@@ -86,8 +86,14 @@ test('parseEndpoints takes the example of the repository and files without endpo
     endpoints.map(({ name, addresses, labels }) => [name, addresses.map(formatPrefix), labels]),
     [['laptop', ['127.0.0.1/32'], ['external:app=laptop']]],
   )
-  for (const text of ['', '# nothing\n', 'endpoints: []\n', '{}\n']) {
-    assert.deepEqual(parseEndpoints(text, 'e'), { endpoints: [], faults: [] })
+  assert.deepEqual(parseEndpoints('endpoints: []\n', 'e'), { endpoints: [], faults: [] })
+})
+
+test('parseEndpoints refuses a file without endpoints', () => {
+  for (const text of ['', '# nothing\n', '---\n', '{}\n']) {
+    assert.deepEqual(parseEndpoints(text, 'e').faults.map(formatFault), [
+      "e:1:1: found no endpoints, expected a list ('endpoints: []' for none)",
+    ])
   }
 })
 

@@ -13,6 +13,8 @@ resources:
     labels: { tier: database, "k8s:team": billing }
 `
 
+const NONE = "r.yaml:1:1: found no resources, expected a list ('resources: []' for none)"
+
 describe('parseResources', () => {
   it('loads names, addresses and labels', () => {
     const { resources, faults } = parseResources(GOOD, 'r.yaml')
@@ -30,6 +32,9 @@ describe('parseResources', () => {
   })
 
   const faults: readonly (readonly [reason: string, text: string, fault: string])[] = [
+    ['an empty file', '', NONE],
+    ['comments alone', '# resources: []', NONE],
+    ['no resources', '{}', NONE],
     ['no name', 'resources: [ { addresses: [1.2.3.4] } ]', 'r.yaml:1:14: '],
     ['no address', 'resources: [ { name: a, addresses: [] } ]', 'r.yaml:1:36: '],
     ['host bits', 'resources: [ { name: a, addresses: [10.0.0.1/8] } ]', 'host bits must be zero'],

@@ -64,6 +64,9 @@ test('loadPolicies reads addresses and prefixes in an allow-list as peers that a
   assert.deepEqual(kinds, ['cidr', 'cidr', 'fqdn'])
 })
 
-test('loadPolicies finds no policy in an empty allow-list', () => {
-  assert.deepEqual(loadPolicies('', 'f.allow'), { policies: [], faults: [], warnings: [] })
+test('loadPolicies refuses an empty allow-list', () => {
+  const { policies, faults } = loadPolicies('', 'f.allow')
+  const message =
+    'f.allow:1:1: found no name or address, expected one a line: delete the file to take the list out of force'
+  assert.deepEqual([policies, faults.map(formatFault)], [[], [message]])
 })

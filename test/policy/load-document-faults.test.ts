@@ -44,6 +44,11 @@ const ROWS: readonly (readonly [why: string, text: string, faults: readonly stri
     'apiVersion: v1\nkind: List\n',
     ['2:7: kind: is not supported: write its items as documents of their own'],
   ],
+  [
+    'no spec in specs',
+    `${API + KIND + META}specs: []\n`,
+    ['4:8: specs: found an empty list, expected one spec at least'],
+  ],
   ['no metadata', API + KIND + SPEC, ['1:1: found no metadata, expected metadata.name']],
   [
     'no name',

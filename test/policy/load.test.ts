@@ -244,7 +244,7 @@ test('loadPolicies puts a policy without namespace into default', () => {
   assert.equal(mkPolicy('egress: [{}]').namespace, 'default')
 })
 
-test('loadPolicies reads JSON, aliases and files without a document', () => {
+test('loadPolicies reads JSON and aliases', () => {
   const json = JSON.stringify({
     apiVersion: 'cilium.io/v2',
     kind: 'CiliumNetworkPolicy',
@@ -254,7 +254,16 @@ test('loadPolicies reads JSON, aliases and files without a document', () => {
   assert.deepEqual(mkPolicies(json)[0]?.rules.map(show), ['allow [10.0.0.0/8]'])
   const alias = 'egress: [{ toCIDR: &net [10.0.0.0/8] }], egressDeny: [{ toCIDR: *net }]'
   assert.deepEqual(mkPolicy(alias).rules.map(show), ['allow [10.0.0.0/8]', 'deny [10.0.0.0/8]'])
-  for (const text of ['', '# nothing\n', '---\n---\n']) assert.deepEqual(mkPolicies(text), [])
+})
+
+test('loadPolicies skips empty documents, and refuses a file that has no other', () => {
+  const good = `${HEADER}spec: { endpointSelector: {}, egress: [{}] }\n`
+  assert.equal(mkPolicies(`---\n${good}---\n# more to come\n`).length, 1)
+  for (const text of ['', '# nothing\n', '---\n---\n', 'null\n']) {
+    assert.deepEqual(loadPolicies(text, 'p.yaml').faults.map(formatFault), [
+      'p.yaml:1:1: found no policy, expected one at least: delete the file to take its policies out of force',
+    ])
+  }
 })
 
 test('loadPolicies takes a file whole or not at all', () => {
