@@ -99,6 +99,18 @@ export class PolicyControl {
     return this.#wanted.get(endpoint)?.selecting.policies ?? []
   }
 
+  /** Whether the endpoint may send anything anywhere, because no policy selects it. */
+  isOpen({ id, labels }: Pick<Endpoint, 'id' | 'labels'>): boolean {
+    const egress = this.#egressOf({ labels })
+    return (egress === 'allow' || egress === 'audit') && this.policiesOf(id).length === 0
+  }
+
+  /** Whether that is so by the default of the node and not by what the endpoint's own label says. */
+  isLeftOpen(endpoint: Pick<Endpoint, 'id' | 'labels'>): boolean {
+    if (this.#options.defaultEgress !== 'allow' || !this.isOpen(endpoint)) return false
+    return defaultEgressOf(endpoint.labels, 'deny') === 'deny'
+  }
+
   /** The compiled policy of an endpoint, as it is wanted. */
   compiledOf(endpoint: EndpointId): CompiledPolicy | undefined {
     const wanted = this.#wanted.get(endpoint)

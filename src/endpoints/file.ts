@@ -8,7 +8,7 @@ import { objectDocument } from '../core/object-source.ts'
 import { Reader, type FieldTable } from '../core/source-document.ts'
 import { parseDocument } from '../config/quick-documents.ts'
 import type { PortName } from '../policy/named-ports.ts'
-import { readAddresses, readLabels, readName, readPortNames } from './read.ts'
+import { readAddresses, readLabels, readList, readName, readPortNames } from './read.ts'
 import type { EndpointHook } from './registry.ts'
 
 export interface EndpointRecord {
@@ -39,7 +39,6 @@ export interface EndpointsFile {
   readonly faults: readonly Fault[]
 }
 
-const FILE: FieldTable = new Map([['endpoints', true]])
 const ENDPOINT: FieldTable = new Map([
   ['name', true],
   ['addresses', true],
@@ -51,17 +50,14 @@ const ENDPOINT: FieldTable = new Map([
   ['audit', true],
 ])
 
-/** Loads one file. An empty file has no endpoints. Never throws on any text. */
+/** Loads one file. A file without a list of them is faulty: emptying it takes none away. Never throws on any text. */
 export function parseEndpoints(text: string, file: string): EndpointsFile {
   const { document, faults: syntax } = parseDocument(text, file)
   const faults = [...syntax]
   const endpoints: EndpointRecord[] = []
-  if (document !== undefined && document.value !== null) {
-    const list = new Reader(document, { faults }).fields(FILE)?.get('endpoints')
-    for (const item of list?.items() ?? []) {
-      const endpoint = readEndpoint(item)
-      if (endpoint !== undefined) endpoints.push(endpoint)
-    }
+  for (const item of readList(document, 'endpoints', faults)) {
+    const endpoint = readEndpoint(item)
+    if (endpoint !== undefined) endpoints.push(endpoint)
   }
   faults.push(...overlapFaults(endpoints))
   faults.sort(({ position: a }, { position: b }) => a.line - b.line || a.column - b.column)

@@ -1,9 +1,9 @@
 // What endpoints and resources have in common in their files: a name, addresses, labels.
 
-import type { Position } from '../core/errors.ts'
+import type { Fault, Position } from '../core/errors.ts'
 import { parsePrefix, type Prefix } from '../core/ip.ts'
 import { SCTP, TCP, UDP } from '../core/protocol.ts'
-import type { Reader } from '../core/source-document.ts'
+import { Reader, type SourceDocument } from '../core/source-document.ts'
 import { DEFAULT_EGRESS, DEFAULT_EGRESS_KEY, isDefaultEgress } from '../policy/default-egress.ts'
 import {
   DEFAULT_SOURCE,
@@ -19,6 +19,22 @@ export interface ReadAddresses {
   readonly addresses: readonly Prefix[]
   /** Where each of them stands. */
   readonly addressPositions: readonly Position[]
+}
+
+/** The list under the one key of a file. A file without it is faulty, so that emptying a file takes nothing away. */
+export function readList(
+  document: SourceDocument | undefined,
+  key: 'endpoints' | 'resources',
+  faults: Fault[],
+): readonly Reader[] {
+  if (document === undefined) return []
+  const reader = new Reader(document, faults)
+  const fields = document.value === null ? undefined : reader.fields(new Map([[key, true]]))
+  const list = fields?.get(key)
+  if (list === undefined && faults.length === 0) {
+    reader.fault(`found no ${key}, expected a list ('${key}: []' for none)`)
+  }
+  return list?.items() ?? []
 }
 
 /** The `addresses` of an entry; none is a fault unless they may be left out. */

@@ -10,7 +10,7 @@ import { DURATION_FORM, parseDuration } from '../core/quantity.ts'
 import { Reader, type FieldTable } from '../core/source-document.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
 import type { PortName } from '../policy/named-ports.ts'
-import { readAddresses, readLabels, readName, readPortNames } from './read.ts'
+import { readAddresses, readLabels, readList, readName, readPortNames } from './read.ts'
 
 export interface ResourceRecord {
   readonly name: string
@@ -28,7 +28,6 @@ export interface ResourcesFile {
   readonly faults: readonly Fault[]
 }
 
-const FILE: FieldTable = new Map([['resources', true]])
 const RESOURCE: FieldTable = new Map([
   ['name', true],
   ['addresses', true],
@@ -76,17 +75,14 @@ function readTtl(reader: Reader | undefined): number | undefined {
   return reader.expected(ttl === undefined ? DURATION_FORM : 'a duration from 1s to 3650d')
 }
 
-/** Loads one file. An empty file has no resources. Never throws on any text. */
+/** Loads one file. A file without a list of them is faulty: emptying it takes none away. Never throws on any text. */
 export function parseResources(text: string, file: string): ResourcesFile {
   const { document, faults: syntax } = parseYamlDocument(text, file)
   const faults = [...syntax]
   const resources: ResourceRecord[] = []
-  if (document !== undefined && document.value !== null) {
-    const list = new Reader(document, { faults }).fields(FILE)?.get('resources')
-    for (const item of list?.items() ?? []) {
-      const resource = readResource(item)
-      if (resource !== undefined) resources.push(resource)
-    }
+  for (const item of readList(document, 'resources', faults)) {
+    const resource = readResource(item)
+    if (resource !== undefined) resources.push(resource)
   }
   faults.push(...repeatedNames(resources))
   faults.sort(({ position: a }, { position: b }) => a.line - b.line || a.column - b.column)

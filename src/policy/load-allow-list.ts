@@ -39,11 +39,11 @@ export function loadAllowList(
     }
   })
   const position = { file, line: 1, column: 1 }
-  // An empty file is no policy. One whose every line is commented out would be one that allows nothing.
-  if (allows.length === 0 && faults.length === 0 && text !== '') {
-    faults.push({ position, message: 'found no name or address, expected one a line' })
+  if (allows.length === 0 && faults.length === 0) {
+    const remedy = 'delete the file to take the list out of force'
+    faults.push({ position, message: `found no name or address, expected one a line: ${remedy}` })
   }
-  if (faults.length > 0 || allows.length === 0) return { policies: [], faults }
+  if (faults.length > 0) return { policies: [], faults }
   const ports = [TCP, UDP, SCTP].map((protocol) => ({ protocol, low: DNS_PORT, high: DNS_PORT }))
   const ask: Rule = {
     action: 'allow',

@@ -62,7 +62,7 @@ const OTHER_KINDS: ReadonlyMap<string, string> = new Map([
   ['CiliumEgressGatewayPolicy', 'is not supported'],
 ])
 
-/** Loads every document of a file; empty documents are skipped. Never throws on any text. */
+/** Loads every document of a file; empty ones are skipped, and a file without another is faulty. Never throws on any text. */
 export function loadPolicies(
   text: string,
   file: string,
@@ -79,7 +79,15 @@ export function loadPolicies(
   }
   const { documents, faults } = parseDocuments(text, file)
   const written = documents.filter(({ value }) => value !== null)
-  return loadDocuments(written, faults, options)
+  const isEmpty = written.length === 0 && faults.length === 0
+  return loadDocuments(written, isEmpty ? [nothingIn(file)] : faults, options)
+}
+
+/** Deleting a file takes its policies out of force, emptying it does not. */
+function nothingIn(file: string): Fault {
+  const message =
+    'found no policy, expected one at least: delete the file to take its policies out of force'
+  return { position: { file, line: 1, column: 1 }, message }
 }
 
 /** The same of documents given as an object, or a list of them; `name` stands for the file in faults. */
@@ -215,7 +223,11 @@ function readSpecs(
   if (spec === undefined && specs === undefined) {
     document.fault('found no spec, expected spec or specs')
   }
-  return [...(spec === undefined ? [] : [spec]), ...(specs?.items() ?? [])]
+  const items = specs?.items() ?? []
+  if (spec === undefined && Array.isArray(specs?.value) && items.length === 0) {
+    specs.fault('found an empty list, expected one spec at least')
+  }
+  return [...(spec === undefined ? [] : [spec]), ...items]
 }
 
 /** The kind, when it's one that is loaded; a document of another kind gets this one fault only. */

@@ -86,12 +86,13 @@ export class ConfigFiles {
     return [...folders, ...this.endpoints.faults, ...this.resources.files.faults]
   }
 
-  /** Files that say nothing, or are not there, of which somebody may not know. */
+  /** Configured files that are not there, and resources of the API that are left out. */
   get warnings(): readonly string[] {
-    return [...this.all.flatMap(({ warnings }) => warnings), ...this.resources.api.leftOut]
+    const gone = this.gone.map((path) => `${path} is not there: nothing of it is in force`)
+    return [...gone, ...this.resources.api.leftOut]
   }
 
-  /** Paths of files that say nothing, or are not there. */
+  /** Paths of configured files that are not there. */
   get gone(): readonly string[] {
     return this.all.flatMap(({ goneFiles }) => goneFiles)
   }

@@ -101,7 +101,7 @@ export class ConfigSources {
     return [...this.#files.recordFaults, ...this.#refusal]
   }
 
-  /** Files that say nothing, or are not there, of which somebody may not know. */
+  /** Configured files that are not there, and resources of the API that are left out. */
   get warnings(): readonly string[] {
     return this.#files.warnings
   }

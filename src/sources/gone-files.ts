@@ -1,12 +1,12 @@
-// Files that were emptied and configured ones that went away are told in the log, each once until it says something again, with
-// the endpoints that are known no more by it: no policy holds for them from then on.
+// Configured files that went away are told in the log, each once until it is there again, with the endpoints that are
+// known no more by it: no policy holds for them from then on.
 
 import type { EndpointRecord } from '../endpoints/file.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface GoneFilesOptions {
   readonly log: Log
-  /** Those that say nothing now. */
+  /** Those that are not there now. */
   readonly files: () => readonly string[]
   /** In force. */
   readonly endpoints: () => readonly EndpointRecord[]
@@ -28,7 +28,7 @@ export class GoneFiles {
       if (this.#told.has(path)) continue
       const lost = endpoints().filter(({ position }) => position.file === path)
       const names = lost.length === 0 ? undefined : lost.map(({ name }) => name)
-      log.warn({ path, endpoints: names }, 'file is empty or not there: nothing of it is in force')
+      log.warn({ path, endpoints: names }, 'file is not there: nothing of it is in force')
     }
     this.#told = gone
   }

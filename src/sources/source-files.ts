@@ -64,8 +64,6 @@ export class SourceFiles<Item> {
   /** Characters read in this look. */
   #length = 0
   #isHeard = true
-  /** Files that say nothing at all. */
-  readonly #empty = new Set<string>()
   #missing: readonly string[] = []
   /** Folders whose files stay as they were, because nobody can look into them. */
   #lost: readonly string[] = []
@@ -107,17 +105,9 @@ export class SourceFiles<Item> {
     })
   }
 
-  /** Files that were emptied and configured ones that went away: what they said is in force no more. */
-  get warnings(): readonly string[] {
-    return [
-      ...[...this.#empty].map((path) => `${path} is empty: nothing of it is in force`),
-      ...this.#missing.map((path) => `${path} is not there: nothing of it is in force`),
-    ]
-  }
-
-  /** The paths of these. */
+  /** Configured files that went away: what they said is in force no more. */
   get goneFiles(): readonly string[] {
-    return [...this.#empty, ...this.#missing]
+    return this.#missing
   }
 
   /** Whether every configured path could be looked at last time. */
@@ -182,7 +172,7 @@ export class SourceFiles<Item> {
     let changed = lost.join('\n') !== this.#lost.join('\n')
     this.#lost = lost
     for (const { kind, path } of settled) {
-      if (kind === 'removed') changed = this.#remove(path) || changed
+      if (kind === 'removed') changed = this.#proposal.set(path, undefined) || changed
       else changed = this.#read(path, scan.files.get(path)?.signature) || changed
     }
     // One that has just gone may come back within the time that an edit takes.
@@ -247,17 +237,10 @@ export class SourceFiles<Item> {
     if (!wasMuch && this.#length > MUCH) letYoungGrow()
   }
 
-  #remove(path: string): boolean {
-    this.#empty.delete(path)
-    return this.#proposal.set(path, undefined)
-  }
-
   /** Reads a file; false when it is as before or was changed again while it was read: that settles later. */
   #read(path: string, signature?: string): boolean {
     const read = readTextFile(path)
     if (signature !== undefined && signatureOf(path) !== signature) return false
-    if (read.kind === 'ok' && read.text === '') this.#empty.add(path)
-    else this.#empty.delete(path)
     const before = this.#proposal.drafts.get(path)
     const digest = read.kind === 'ok' ? digestOf(read.text) : 'unreadable'
     if (before?.digest === digest && digest !== 'unreadable') return false

@@ -17,6 +17,11 @@ export function* endpointRows(state: AdminState): Iterable<EndpointShape> {
   }
 }
 
+/** Whether anything fences an endpoint: policy, or a default that is not to allow everything. */
+export function isEnforcing(state: AdminState, endpoint: Endpoint): boolean {
+  return unfencedReason(state, endpoint) === undefined && !state.policies.isOpen(endpoint)
+}
+
 /** What keeps an endpoint from being fenced; undefined when nothing does. */
 export function unfencedReason(state: AdminState, endpoint: Endpoint): string | undefined {
   if (state.mode() === 'bypass') return 'mode bypass'
@@ -36,13 +41,18 @@ export function unfencedReason(state: AdminState, endpoint: Endpoint): string | 
 
 function endpointRow(state: AdminState, endpoint: Endpoint, adoptedFlows: number): EndpointShape {
   const unfenced = unfencedReason(state, endpoint)
+  const reasons = [
+    ...(unfenced === undefined ? [] : [unfenced]),
+    ...(state.policies.isOpen(endpoint) ? ['open: no policy selects it'] : []),
+    ...audits(state, endpoint),
+  ]
   return {
     id: endpoint.id,
     name: endpoint.name,
     addresses: endpoint.addresses.map(formatAddressOrPrefix),
     labels: [...endpoint.labels].sort(),
-    enforcing: unfenced === undefined,
-    reason: [...(unfenced === undefined ? [] : [unfenced]), ...audits(state, endpoint)].join('; '),
+    enforcing: isEnforcing(state, endpoint),
+    reason: reasons.join('; '),
     audit: state.auditOf(endpoint).on || state.mode() === 'audit',
     policies: state.policies.policiesOf(endpoint.id).map(qualifiedName).sort(),
     policyRevision: state.policies.revision,

@@ -4,7 +4,7 @@ import { qualifiedName } from '../../control/rule-origins.ts'
 import { isWorthALine } from '../../telemetry/limits.ts'
 import type { StatusShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
-import { unfencedReason } from './endpoints.ts'
+import { isEnforcing, unfencedReason } from './endpoints.ts'
 import { idlePolicies } from './policies.ts'
 import { formatTime } from './rows.ts'
 
@@ -85,7 +85,7 @@ function warningsOf(state: AdminState): readonly string[] {
   const silent = state.sourceAges?.silent ?? []
   const then = state.sourcesThen === 'deny' ? CLOSED : ''
   const old = silent.map((kind) => `${kind} were not heard for longer than sources.max-age${then}`)
-  const idle = [...half, ...none, ...lost, ...kept, ...damage, ...old]
+  const idle = [...half, ...none, ...lost, ...openWarning(state), ...kept, ...damage, ...old]
   const mode = state.mode()
   if (mode === 'bypass') return [...idle, 'mode is bypass: nothing is judged']
   const open: string[] = []
@@ -97,6 +97,26 @@ function warningsOf(state: AdminState): readonly string[] {
   const budget = budgetWarnings(state)
   const audit = mode === 'audit' ? ['mode is audit: nothing is denied'] : []
   return [...idle, ...audit, ...open, ...budget]
+}
+
+/** Endpoints that a warning names. */
+const NAMED = 4
+
+/** Endpoints that no policy fences, as when the file of their last one was deleted. */
+function openWarning({ endpoints, policies }: AdminState): readonly string[] {
+  const names: string[] = []
+  let count = 0
+  for (const endpoint of endpoints.registry) {
+    if (!policies.isLeftOpen(endpoint)) continue
+    if (++count <= NAMED) names.push(endpoint.name)
+  }
+  if (count === 0) return []
+  const more = count > NAMED ? ` and ${count - NAMED} more` : ''
+  const whom = count === 1 ? 'endpoint' : 'endpoints'
+  const verb = count === 1 ? 'it is' : 'they are'
+  return [
+    `default-egress is allow, and no policy selects ${whom} ${names.join(', ')}${more}: ${verb} open`,
+  ]
 }
 
 function keptOf({ kept }: AdminState): StatusShape['kept'] {
@@ -118,7 +138,7 @@ function budgetWarnings({ core, endpoints }: AdminState): readonly string[] {
 function countEndpoints(state: AdminState): StatusShape['endpoints'] {
   let enforcing = 0
   for (const endpoint of state.endpoints.registry) {
-    if (unfencedReason(state, endpoint) === undefined) enforcing++
+    if (isEnforcing(state, endpoint)) enforcing++
   }
   return { known: state.endpoints.registry.size, enforcing }
 }
