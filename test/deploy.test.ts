@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { run } from './support/lab-process.ts'
 import { readManifest } from './support/sidecar.ts'
 
@@ -81,6 +81,25 @@ test('deploy/kubernetes/sidecar.yaml holds a configuration and a policy that nam
       ['/etc/namegate', '/run/namegate'],
     )
   }
+})
+
+/** Configurations in a text: of a manifest those in its ConfigMap. */
+function configsIn(text: string): readonly unknown[] {
+  return parseAllDocuments(text).flatMap((document) => {
+    const value = document.toJS() as Record<string, unknown> | null
+    if (value !== null && 'listeners' in value) return [value]
+    const config = (value as Manifest | null)?.data?.['namegate.yaml']
+    return config === undefined ? [] : [parse(config) as unknown]
+  })
+}
+
+test('deploy/ holds only configurations that close an endpoint which no policy selects', () => {
+  const files = readdirSync('deploy', { recursive: true, encoding: 'utf8' })
+  const found = files
+    .filter((name) => name.endsWith('.yaml'))
+    .flatMap((name) => configsIn(readFileSync(join('deploy', name), 'utf8')))
+    .map((config) => (config as Record<string, unknown>)['default-egress'])
+  assert.deepEqual(found, ['deny', 'deny', 'deny', 'deny'], 'explicit, tproxy, DaemonSet, sidecar')
 })
 
 for (const mode of ['explicit', 'tproxy']) {
