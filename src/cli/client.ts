@@ -4,6 +4,7 @@
 import { request, type IncomingMessage } from 'node:http'
 import { messageOf, UnavailableError, UsageError } from '../core/errors.ts'
 import type { ParsedArguments } from './command.ts'
+import { DEFAULT_SOCKET, findConfigFile, givenSocket, type SocketPlace } from './config-file.ts'
 import { SilenceWatch, SilentDaemonError } from './silence.ts'
 
 export interface RequestOptions {
@@ -17,9 +18,11 @@ export interface RequestOptions {
 
 export class Client {
   readonly socket: string
+  readonly #place: SocketPlace
 
-  constructor(socket: string) {
-    this.socket = socket
+  constructor(place: SocketPlace) {
+    this.socket = place.path
+    this.#place = place
   }
 
   /** The answer's body as it comes. */
@@ -47,7 +50,8 @@ export class Client {
   }
 
   async #send(path: string, { body, method, timeoutMs }: RequestOptions): Promise<Reply> {
-    const { socket } = this
+    const place = this.#place
+    const socket = place.path
     return await new Promise((resolve, reject) => {
       const sent = request({
         socketPath: socket,
@@ -68,7 +72,7 @@ export class Client {
       sent.once('timeout', () => sent.destroy(new SilentDaemonError(socket, timeoutMs ?? 0)))
       sent.once('error', (error: NodeJS.ErrnoException) => {
         watch.stop()
-        reject(cannotReach(socket, error))
+        reject(cannotReach(place, error))
       })
       sent.end(body === undefined ? undefined : JSON.stringify(body))
     })
@@ -80,12 +84,14 @@ interface Reply {
   readonly body: AsyncIterable<string>
 }
 
-/** The socket of --socket, else of the config, which is then read and must be right. */
+/** The daemon's socket as options, environment or the configuration say it; that is then read and must be right. */
 export async function openClient({ texts: options }: ParsedArguments): Promise<Client> {
-  const socket = options.get('socket')
-  if (socket !== undefined) return new Client(socket)
-  const { readConfig } = await import('./read-config.ts')
-  return new Client(readConfig(options.get('config')).admin.socket)
+  const given = givenSocket(options.get('socket'))
+  if (given !== undefined) return new Client(given)
+  const file = findConfigFile(options.get('config'))
+  if (file === undefined) return new Client({ path: DEFAULT_SOCKET, named: 'no configuration' })
+  const { loadConfig } = await import('../config/load.ts')
+  return new Client({ path: loadConfig(file).admin.socket, named: file })
 }
 
 async function* texts(
@@ -133,9 +139,10 @@ function reasonIn(body: string): string | undefined {
   return undefined
 }
 
-function cannotReach(socket: string, error: NodeJS.ErrnoException): UnavailableError {
+function cannotReach({ path, named }: SocketPlace, error: NodeJS.ErrnoException): UnavailableError {
   if (error instanceof SilentDaemonError) return error
   const { code, message } = error
+  const socket = `${path} (${named})`
   return new UnavailableError(
     code === 'ENOENT'
       ? `No daemon at ${socket}: there is no such socket: start one with 'namegate run', or give --socket or --config`

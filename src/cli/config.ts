@@ -1,6 +1,6 @@
 // `namegate config check FILE` and `namegate config schema`.
 
-import { configJsonSchema, DEFAULT_CONFIG_FILE, loadConfig } from '../config/load.ts'
+import { configJsonSchema, loadConfig } from '../config/load.ts'
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
 import {
   EXIT_OK,
@@ -10,10 +10,11 @@ import {
   usageError,
   type CommandOutput,
 } from './command.ts'
+import { CONFIG_FILES, findConfigFile } from './config-file.ts'
 
 const HELP = `Usage: namegate config check [FILE] | namegate config schema
 
-check     validates a config file (default: --config, else ${DEFAULT_CONFIG_FILE}); every fault is one line on
+check     validates a config file (default: the one that other commands go by); every fault is one line on
           stdout: file:line:column: message
 schema    prints the JSON Schema of the file: every key with its default, unit and meaning
 
@@ -40,11 +41,9 @@ export function configCommand(args: readonly string[], output: CommandOutput): n
   if (verb !== 'check' || rest.length > 0) {
     return usageError('config needs check [FILE] or schema', HELP, output)
   }
-  return check(
-    file ?? read.texts.get('config') ?? DEFAULT_CONFIG_FILE,
-    read.texts.has('output'),
-    output,
-  )
+  const found = file ?? findConfigFile(read.texts.get('config'))
+  if (found !== undefined) return check(found, read.texts.has('output'), output)
+  return usageError(`found none of ${CONFIG_FILES.join(' and ')}: give FILE`, HELP, output)
 }
 
 function check(file: string, json: boolean, output: CommandOutput): number {

@@ -1,13 +1,11 @@
 // `namegate datapath verify|detach|close|mode`. `mode` and `detach` are break glass: where the kernel enforces they
 // work on the pinned maps themselves, first and whether a daemon answers or not, and then tell the daemon.
 
-import { existsSync } from 'node:fs'
-import type { Config } from '../config/config.ts'
 import { setPinnedMode } from '../datapath/ebpf/pins.ts'
 import type { Mode } from '../datapath/datapath.ts'
 import { InvalidInputError, UnavailableError } from '../core/errors.ts'
 import { loadBpf, loadNetlink } from '../native/native.ts'
-import { Client, openClient } from './client.ts'
+import { openClient, type Client } from './client.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
@@ -17,6 +15,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from './command.ts'
+import { CONFIG_FILES, findConfigFile } from './config-file.ts'
 import { fieldsOf, listOf, textOf } from './fields.ts'
 import { notedPinPath } from '../daemon/noted-pins.ts'
 import { readDatapathKind, readPinPath } from './pin-path.ts'
@@ -44,8 +43,6 @@ Examples:
   namegate datapath mode bypass
 `
 
-/** As in config/load.ts, which is not loaded here: it costs more than the rest of the command. */
-const DEFAULT_CONFIG_FILE = 'config/namegate.yaml'
 const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']
 /** A daemon that is stopped or stuck must not keep anyone from breaking the glass. */
 const TELL_MS = 1000
@@ -88,8 +85,8 @@ async function verify(read: ParsedArguments, output: CommandOutput): Promise<num
 
 /** The pins first, with nothing loaded that is not needed for them; then the daemon is told. */
 async function setMode(mode: Mode, read: ParsedArguments, output: CommandOutput): Promise<number> {
-  const file = read.texts.get('config') ?? DEFAULT_CONFIG_FILE
-  const pinned = await setModeBeside(file, mode)
+  const file = findConfigFile(read.texts.get('config'))
+  const pinned = file !== undefined && (await setModeBeside(file, mode))
   // What a stopped daemon reads when it wakes up must not undo what was set since: it looks at the pins itself.
   const told = await tellMode(read, { mode: pinned ? 'pinned' : mode }, pinned)
   const isTold = told === 'told'
@@ -100,7 +97,6 @@ async function setMode(mode: Mode, read: ParsedArguments, output: CommandOutput)
 
 /** Where the kernel enforces without a daemon: false when there is no such place. */
 async function setModeBeside(file: string, mode: Mode): Promise<boolean> {
-  if (!existsSync(file)) return false
   // Where the file has another kind by now, pins that are still there enforce, and no daemon starts beside them.
   const pinPath = readPinPath(file) ?? notedPinPath(file)
   if (pinPath !== undefined) {
@@ -116,14 +112,16 @@ async function setModeBeside(file: string, mode: Mode): Promise<boolean> {
 /** With a config that is wrong elsewhere there is no socket to ask at; the pins have the mode all the same. */
 async function tellMode(read: ParsedArguments, body: object, pinned: boolean): Promise<Told> {
   try {
-    const { client } = await open(read)
-    return await tell(client, '/v1/mode', body, pinned)
+    return await tell(await openClient(read), '/v1/mode', body, pinned)
   } catch (error) {
     if (pinned && error instanceof InvalidInputError) return NO_DAEMON
     const isAbsent = error instanceof UnavailableError && !(error instanceof SilentDaemonError)
     if (pinned || !isAbsent) throw error
-    const file = read.texts.get('config') ?? DEFAULT_CONFIG_FILE
-    const where = existsSync(file) ? `${file} has no datapath.kind ebpf` : `there is no ${file}`
+    const file = findConfigFile(read.texts.get('config'))
+    const where =
+      file === undefined
+        ? `there is none of ${CONFIG_FILES.join(' and ')}`
+        : `${file} has no datapath.kind ebpf`
     throw new UnavailableError(
       `Cannot set the mode: ${where}, so its pins are not known, and no daemon answers: give the --config of the daemon`,
     )
@@ -131,9 +129,13 @@ async function tellMode(read: ParsedArguments, body: object, pinned: boolean): P
 }
 
 async function detach(read: ParsedArguments, output: CommandOutput): Promise<number> {
-  const { config, client } = await open(read)
+  const [{ readConfig }, { enforcing, takeAway }] = await Promise.all([
+    import('./read-config.ts'),
+    import('../daemon/left-datapaths.ts'),
+  ])
+  const config = readConfig(read.texts.get('config'))
+  const client = await openClient(read)
   const { datapath } = config
-  const { enforcing, takeAway } = await import('../daemon/left-datapaths.ts')
   // Asked first: a daemon of another kind than the file says has locks until it ends.
   const there = enforcing(config)
   const isKernels = there.length > 0 || datapath.kind !== 'memory'
@@ -164,14 +166,6 @@ async function close(read: ParsedArguments, output: CommandOutput): Promise<numb
     if (kept.length > 0) output.stdout(`fenced before: ${kept.join(', ')}\n`)
   }
   return EXIT_OK
-}
-
-async function open(
-  read: ParsedArguments,
-): Promise<{ readonly config: Config; readonly client: Client }> {
-  const { readConfig } = await import('./read-config.ts')
-  const config = readConfig(read.texts.get('config'))
-  return { config, client: new Client(read.texts.get('socket') ?? config.admin.socket) }
 }
 
 /** What became of telling the daemon: it did it, or why not in words. */

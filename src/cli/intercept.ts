@@ -1,11 +1,9 @@
 // `namegate intercept up|down|show`: the rules that bring queries to the listeners, without a daemon or beside one.
 // `down` goes by what is in the kernel, so it needs no config but to find the pins, and works with a faulty one.
 
-import { existsSync } from 'node:fs'
 import { InvalidInputError, UnavailableError, UsageError } from '../core/errors.ts'
 import { formatAddress } from '../core/ip.ts'
 import type { Config } from '../config/config.ts'
-import { DEFAULT_CONFIG_FILE } from '../config/load.ts'
 import { ownAddresses } from '../config/own-addresses.ts'
 import { resolveUpstreams } from '../config/upstreams.ts'
 import { iptablesText } from '../intercept/iptables-text.ts'
@@ -31,6 +29,7 @@ import {
   type CommandOutput,
   type ParsedArguments,
 } from './command.ts'
+import { findConfigFile } from './config-file.ts'
 import { readConfig } from './read-config.ts'
 import { readPinPath } from './pin-path.ts'
 
@@ -97,8 +96,8 @@ async function up(read: ParsedArguments, output: CommandOutput): Promise<number>
 }
 
 async function down(read: ParsedArguments, output: CommandOutput): Promise<number> {
-  const file = read.texts.get('config') ?? DEFAULT_CONFIG_FILE
-  const rules = rulesOf(existsSync(file) ? readPinPath(file) : undefined)
+  const file = findConfigFile(read.texts.get('config'))
+  const rules = rulesOf(file === undefined ? undefined : readPinPath(file))
   const { removed, notes } = await alone(async () => await rules.down())
   for (const note of notes) output.stderr(`namegate: ${note}\n`)
   output.stdout(removed ? 'not intercepted any more\n' : 'nothing was intercepted\n')

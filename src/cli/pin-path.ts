@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { DEFAULT_PIN_PATH } from '../config/config.ts'
+import { pathFrom } from '../config/files.ts'
 import { parseYamlDocument } from '../config/yaml-source.ts'
 
 /** What `datapath.kind` says; throws when the file can't be read. */
@@ -17,7 +18,7 @@ export function readPinPath(file: string): string | undefined {
   const datapath = fieldOf(document?.value, 'datapath')
   if (fieldOf(datapath, 'kind') !== 'ebpf') return undefined
   const path = fieldOf(fieldOf(datapath, 'ebpf'), 'pin-path')
-  return typeof path === 'string' ? path : DEFAULT_PIN_PATH
+  return typeof path === 'string' ? pathFrom(file, path) : DEFAULT_PIN_PATH
 }
 
 function fieldOf(value: unknown, key: string): unknown {

@@ -1,16 +1,15 @@
 // `namegate policy suggest`: a policy from recorded flows, of one node or many.
 
-import { existsSync } from 'node:fs'
 import { InvalidInputError, UnavailableError, type Fault } from '../core/errors.ts'
 import { parseAddress } from '../core/ip.ts'
 import type { Config } from '../config/config.ts'
-import { DEFAULT_CONFIG_FILE } from '../config/load.ts'
 import { Guard } from '../names/guard.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
 import { labelKeyFault, labelValueFault } from '../policy/labels.ts'
 import { LabelGroups, type Group } from '../policy/suggest/label-groups.ts'
 import { isEmpty, suggest } from '../policy/suggest/suggest.ts'
 import { openClient } from './client.ts'
+import { CONFIG_FILES, findConfigFile } from './config-file.ts'
 import {
   EXIT_OK,
   readArguments,
@@ -127,8 +126,8 @@ function policiesOf(
 ): readonly string[] | string {
   const named = lists.get('policies') ?? []
   if (named.length > 0 || hasFiles || texts.has('socket')) return named
-  if (!texts.has('config') && !existsSync(DEFAULT_CONFIG_FILE)) {
-    return `found no ${DEFAULT_CONFIG_FILE}: give --config FILE, the daemon's own, or --socket PATH with --policies PATH`
+  if (findConfigFile(texts.get('config')) === undefined) {
+    return `found none of ${CONFIG_FILES.join(' and ')}: give --config FILE, the daemon's own, or --socket PATH with --policies PATH`
   }
   return config.policies.paths.map(({ path }) => path)
 }

@@ -1,12 +1,13 @@
-// The config that a command goes by: the file named, else the default file, else, when that is not there, the
-// built-in defaults. Apart from the commands because reading YAML costs more time than all the rest of them.
+// The configuration that a command goes by: the file that is found (config-file.ts), else the built-in defaults. Apart
+// from the commands because reading YAML costs more time than all the rest of them.
 
-import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
-import { DEFAULT_CONFIG_FILE, defaultConfig, loadConfig } from '../config/load.ts'
+import { defaultConfig, loadConfig } from '../config/load.ts'
+import { DEFAULT_SOCKET, findConfigFile } from './config-file.ts'
 
 /** Throws InvalidInputError with the faults of the file. */
-export function readConfig(file: string | undefined): Config {
+export function readConfig(given: string | undefined): Config {
+  const file = findConfigFile(given)
   if (file !== undefined) return loadConfig(file)
-  return existsSync(DEFAULT_CONFIG_FILE) ? loadConfig(DEFAULT_CONFIG_FILE) : defaultConfig()
+  return { ...defaultConfig(), admin: { socket: DEFAULT_SOCKET } }
 }

@@ -15,7 +15,8 @@ enforcing. SIGHUP reads policies and endpoints again. Logs go to stderr.
 
 Options:
   --take-over       goes on with listeners, connections and state of the running daemon, which then ends
-  --config FILE     default config/namegate.yaml; when that isn't there, the built-in defaults
+  --config FILE     configuration; default: $NAMEGATE_CONFIG, else config/namegate.yaml, else
+                    /etc/namegate/namegate.yaml, else the built-in defaults
   -h, --help        this text
 
 Exit codes: 0 stopped as told, or taken over; 2 invalid config, policy or endpoints; 3 could not start (port, privilege,

@@ -5,7 +5,7 @@ import type { Fault } from '../core/errors.ts'
 import { invariant } from '../core/invariant.ts'
 import { parseAddress, parsePrefix, type Prefix } from '../core/ip.ts'
 import { isLimitKey, makeLimits, type LimitKey, type Limits } from '../core/limits.ts'
-import { parseSocketAddress, SOCKET_ADDRESS_FORM } from '../core/socket-address.ts'
+import { parseSocketAddress, SOCKET_ADDRESS_FORM, SOCKET_PATH_MAX } from '../core/socket-address.ts'
 import {
   describeValue,
   formatPath,
@@ -15,6 +15,7 @@ import {
 import { PRIVATE_PREFIXES } from '../names/guard.ts'
 import { labelKeyFault } from '../policy/labels.ts'
 import type { LabelSelector } from '../policy/rule.ts'
+import { pathFrom } from './files.ts'
 import type {
   Config,
   DatapathConfig,
@@ -90,10 +91,13 @@ class Builder {
         endpoints: keys.audit.endpoints.map((_, i) => this.#selector(i)),
       },
       datapath: this.#datapath(),
-      state: { directory: keys.state.directory, restoreGraceMs: keys.state['restore-grace'] },
+      state: {
+        directory: this.#path(keys.state.directory),
+        restoreGraceMs: keys.state['restore-grace'],
+      },
       sources: { maxAgeMs: keys.sources['max-age'], onMaxAge: keys.sources.then },
       flows: this.#flows(),
-      admin: keys.admin,
+      admin: { socket: this.#socket() },
       metrics: keys.metrics,
       dns: this.#dns(),
       limits: toLimits(keys.limits),
@@ -127,7 +131,7 @@ class Builder {
   #datapath(): DatapathConfig {
     const { kind, ebpf, verify } = this.#keys.datapath
     const adoptExistingMs = this.#keys.datapath['adopt-existing']
-    const shared = { adoptExistingMs, pinPath: ebpf['pin-path'] }
+    const shared = { adoptExistingMs, pinPath: this.#path(ebpf['pin-path']) }
     switch (builtWord(kind, ['memory', 'ebpf', 'nftables'])) {
       case 'memory':
         return { kind: 'memory', ...shared }
@@ -150,8 +154,24 @@ class Builder {
     })
   }
 
+  #path(path: string): string {
+    return pathFrom(this.#file, path)
+  }
+
+  #socket(): string {
+    const path = this.#path(this.#keys.admin.socket)
+    const octets = Buffer.byteLength(path)
+    if (octets > SOCKET_PATH_MAX) {
+      const found = `found a path of ${octets} octets, expected at most ${SOCKET_PATH_MAX}`
+      this.#fault(['admin', 'socket'], `admin.socket: ${found}`)
+    }
+    return path
+  }
+
   #paths(paths: readonly string[], at: SourcePath): readonly PlacedPath[] {
-    return paths.map((path, i) => ({ path, position: this.#document.positionOf([...at, i]) }))
+    return paths.map((path, i) => {
+      return { path: this.#path(path), position: this.#document.positionOf([...at, i]) }
+    })
   }
 
   #selector(i: number): LabelSelector {

@@ -1,6 +1,6 @@
 // The config as the program reads it: checked, frozen, in plain types. Made only by config/load.ts from the
 // file's keys (config/schema.ts); keys whose feature isn't built have no field here. Durations are
-// milliseconds, sizes octets. Relative paths are as written: relative to the working directory.
+// milliseconds, sizes octets. Relative paths are relative to the folder of the file.
 
 import type { Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'

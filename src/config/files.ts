@@ -13,7 +13,7 @@ import {
   statSync,
   type Dirent,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import type { Fault } from '../core/errors.ts'
 
 /** Deepest folder below a configured path; links that lead in circles end there. */
@@ -85,6 +85,11 @@ function isFolder(path: string): boolean {
   } catch {
     return true
   }
+}
+
+/** A path as a configuration means it: relative to the folder of that file, or absolute. */
+export function pathFrom(file: string, path: string): string {
+  return isAbsolute(path) ? path : join(dirname(file), path)
 }
 
 export type TextResult =

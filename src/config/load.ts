@@ -15,8 +15,6 @@ import { configSchema } from './schema.ts'
 import { resolveUpstreams, type IsOwnAddress } from './upstreams.ts'
 import { parseYamlDocument } from './yaml-source.ts'
 
-export const DEFAULT_CONFIG_FILE = 'config/namegate.yaml'
-
 /** Reads and checks a file; throws InvalidInputError with all its faults. */
 export function loadConfig(file: string, isOwn: IsOwnAddress = ownAddresses()): Config {
   const read = readTextFile(file)
@@ -62,7 +60,7 @@ function checkConfig(document: SourceDocument, file: string, isOwn: IsOwnAddress
   return config
 }
 
-/** The config of an empty file. */
+/** The config of an empty file in the working directory. */
 export function defaultConfig(): Config {
   return parseConfig('', 'built-in', () => false)
 }

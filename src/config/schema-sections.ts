@@ -19,6 +19,9 @@ import {
   words,
 } from './schema-values.ts'
 
+/** What paths in the file mean. */
+export const RELATIVE = 'relative to the folder of this file'
+
 const TTL = { max: LONGEST_MS } as const
 
 const labelMap = z.record(z.string(), z.string({ error: 'a text' }))
@@ -128,9 +131,9 @@ export const upstreams = group('Servers that queries go to', {
 
 export const policies = group('Where policy comes from', {
   paths: list(words('path'), {
-    default: ['config/policies'],
+    default: ['policies'],
     doc: 'files or directories with policies',
-    unit: 'paths, relative to the working directory',
+    unit: `paths, ${RELATIVE}`,
   }),
   watch: flag({ default: true, doc: 'read a changed file again' }),
   'allow-list-endpoints': labelMap.prefault({}).meta({
@@ -152,9 +155,9 @@ export const policies = group('Where policy comes from', {
 
 export const endpoints = group('Workloads that policy applies to', {
   files: list(words('path'), {
-    default: ['config/endpoints.yaml'],
+    default: ['endpoints.yaml'],
     doc: 'endpoints files',
-    unit: 'paths, relative to the working directory',
+    unit: `paths, ${RELATIVE}`,
   }),
   'identity-labels': list(words('label key, with ! in front to leave it out'), {
     default: [...DEFAULT_IDENTITY_LABELS],
@@ -236,7 +239,7 @@ export const datapath = group('What enforces', {
     'pin-path': text({
       default: DEFAULT_PIN_PATH,
       doc: 'folder of bpffs for the pinned maps',
-      unit: 'path',
+      unit: `path, ${RELATIVE}`,
     }),
   }).prefault({}),
   verify: duration({

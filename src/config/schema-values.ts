@@ -13,7 +13,6 @@ import {
   SIZE_FORM,
   SIZE_PATTERN,
 } from '../core/quantity.ts'
-import { SOCKET_PATH_MAX } from '../core/socket-address.ts'
 
 /** `built: false`: accepted is the default alone. */
 export interface KeyDoc<Value> {
@@ -121,17 +120,6 @@ export function text(key: KeyDoc<string> & { readonly unit: string }) {
     .refine(whenBuilt(key), notBuilt(key))
     .default(key.default)
     .meta(docOf(key, key.unit))
-}
-
-/** Where a UNIX socket is made. */
-export function socketPath(key: KeyDoc<string>) {
-  const path = words('path').superRefine((each, context) => {
-    const octets = Buffer.byteLength(each)
-    if (octets <= SOCKET_PATH_MAX) return
-    const message = `found a path of ${octets} octets, expected at most ${SOCKET_PATH_MAX}`
-    context.addIssue({ code: 'custom', message, params: { whole: true } })
-  })
-  return path.default(key.default).meta(docOf(key, `path of at most ${SOCKET_PATH_MAX} octets`))
 }
 
 /** A text that isn't empty and has no NUL, which no path can hold. */

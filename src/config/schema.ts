@@ -11,9 +11,11 @@ import {
   limits,
   listener,
   policies,
+  RELATIVE,
   selector,
   upstreams,
 } from './schema-sections.ts'
+import { SOCKET_PATH_MAX } from '../core/socket-address.ts'
 import {
   address,
   duration,
@@ -23,7 +25,6 @@ import {
   list,
   oneOf,
   size,
-  socketPath,
   text,
   words,
 } from './schema-values.ts'
@@ -41,7 +42,7 @@ export const configSchema = group('namegate configuration', {
   policies: policies.prefault({}),
   endpoints: endpoints.prefault({}),
   resources: group('Addresses with labels and no client on them', {
-    files: list(words('path'), { default: [], doc: 'resources files', unit: 'paths' }),
+    files: list(words('path'), { default: [], doc: 'resources files', unit: `paths, ${RELATIVE}` }),
   }).prefault({}),
   'unknown-clients': group('Clients that are no known endpoint', {
     wait: duration({
@@ -72,7 +73,11 @@ export const configSchema = group('namegate configuration', {
   }),
   datapath: datapath.prefault({}),
   state: group('What outlives the process', {
-    directory: text({ default: 'var/state', doc: 'folder of the state', unit: 'path' }),
+    directory: text({
+      default: 'var/state',
+      doc: 'folder of the state',
+      unit: `path, ${RELATIVE}`,
+    }),
     'restore-grace': duration({
       default: '10m',
       doc: 'restored entries that nobody claims go after so long',
@@ -102,7 +107,11 @@ export const configSchema = group('namegate configuration', {
     }),
   }).prefault({}),
   admin: group('The admin API', {
-    socket: socketPath({ default: 'var/run/admin.sock', doc: 'UNIX socket' }),
+    socket: text({
+      default: 'var/run/admin.sock',
+      doc: 'UNIX socket',
+      unit: `path of at most ${SOCKET_PATH_MAX} octets, ${RELATIVE}`,
+    }),
   }).prefault({}),
   metrics: group('Metrics and health', {
     address: address({ default: '127.0.0.1', doc: 'address to listen on' }),

@@ -86,7 +86,7 @@ function isEntry(path: string): boolean {
 }
 
 function missingFault({ path, position }: PlacedPath): Fault {
-  const where = 'paths are relative to the working directory'
+  const where = `paths are relative to the folder of ${position.file}`
   return { position, message: `found no file or folder ${path}, expected one (${where})` }
 }
 

@@ -32,7 +32,7 @@ test('AdminServer makes its socket anew when somebody removed it, and tells so o
   const { server, socket, told, state } = mkServer('file')
   await server.start()
   try {
-    const follow = await new Client(socket).open('/v1/flows?follow=1')
+    const follow = await new Client({ path: socket, named: 'the test' }).open('/v1/flows?follow=1')
     const first = follow[Symbol.asyncIterator]().next()
     rmSync(socket)
     await until('it is made anew', () => told.length > 0)

@@ -22,12 +22,12 @@ test('parseConfig of an empty file gives the defaults of DESIGN', () => {
   assert.deepEqual([upstreams.timeoutMs, upstreams.attempts], [4_000, 3])
   assert.deepEqual(
     policies.paths.map(({ path }) => path),
-    ['config/policies'],
+    ['policies'],
   )
   assert.ok(policies.watch)
   assert.deepEqual(
     endpoints.files.map(({ path }) => path),
-    ['config/endpoints.yaml'],
+    ['endpoints.yaml'],
   )
   assert.deepEqual(rest, {
     defaultEgress: 'allow',
