@@ -14,7 +14,7 @@ export function findConfigFile(given: string | undefined): string | undefined {
   return named === undefined || named === '' ? CONFIG_FILES.find((file) => existsSync(file)) : named
 }
 
-/** Where the daemon is, and what says so. */
+/** Where the daemon is, and what says so, as `of config/namegate.yaml`. */
 export interface SocketPlace {
   readonly path: string
   readonly named: string
@@ -22,7 +22,7 @@ export interface SocketPlace {
 
 /** The socket of --socket or of $NAMEGATE_SOCKET; undefined: the configuration says it. */
 export function givenSocket(option: string | undefined): SocketPlace | undefined {
-  if (option !== undefined) return { path: option, named: '--socket' }
+  if (option !== undefined) return { path: option, named: 'of --socket' }
   const path = process.env['NAMEGATE_SOCKET'] ?? ''
-  return path === '' ? undefined : { path, named: '$NAMEGATE_SOCKET' }
+  return path === '' ? undefined : { path, named: 'of $NAMEGATE_SOCKET' }
 }
