@@ -42,6 +42,11 @@ const CHANGE: Readonly<Record<string, PathText>> = {
     body: 'Question',
     one: 'Explanation',
   },
+  '/v1/ask': {
+    summary: 'A DNS query in the name of an endpoint; what the answer teaches is learned',
+    body: 'OwnQuestion',
+    one: 'OwnAnswer',
+  },
   '/v1/detach': { summary: 'Takes all enforcement away and ends the daemon' },
 }
 
@@ -195,6 +200,8 @@ const SCHEMAS = {
     { endpoint: TEXT },
     { ask: TEXT, server: TEXT, protocol: TEXT, name: TEXT, address: TEXT, port: TEXT },
   ),
+  OwnQuestion: fields({ endpoint: TEXT, query: TEXT }, { protocol: TEXT, server: TEXT }),
+  OwnAnswer: fields({ answer: TEXT_OR_NULL }),
   Explanation: fields({
     verdict: oneOf('allow', 'deny', 'audit'),
     reason: TEXT,

@@ -1,6 +1,7 @@
 // What each path of the admin API answers. A route gives its answer as a value; server.ts writes it.
 
 import type { IncomingMessage } from 'node:http'
+import { askBody } from './ask.ts'
 import { explainBody } from './explain.ts'
 import { openApi } from './openapi.ts'
 import { parseAudit, parseMode, readJson } from './requests.ts'
@@ -61,6 +62,7 @@ const POST: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ['/v1/audit', (state, _query, request) => setAudit(state, request)],
   ['/v1/mode', (state, _query, request) => setMode(state, request)],
   ['/v1/explain', (state, _query, request) => explainOne(state, request)],
+  ['/v1/ask', (state, _query, request) => askOne(state, request)],
   ['/v1/detach', (state) => detach(state)],
 ])
 
@@ -126,6 +128,13 @@ async function explainOne(state: AdminState, request: IncomingMessage): Promise<
   const body = await readJson(request)
   if (body.kind === 'bad') return failure(400, body.reason)
   const answer = explainBody(state, body.value)
+  return answer.kind === 'ok' ? object(answer.value) : failure(answer.status, answer.reason)
+}
+
+async function askOne(state: AdminState, request: IncomingMessage): Promise<Answer> {
+  const body = await readJson(request)
+  if (body.kind === 'bad') return failure(400, body.reason)
+  const answer = await askBody(state, body.value)
   return answer.kind === 'ok' ? object(answer.value) : failure(answer.status, answer.reason)
 }
 

@@ -13,6 +13,7 @@ import type { RestartProgress } from '../control/restart.ts'
 import type { EndpointEntry, Mode } from '../datapath/datapath.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import type { LabelSelector, Policy } from '../policy/rule.ts'
+import type { OnAnswer, OwnQuestion } from '../proxy/own-questions.ts'
 import type { LimitUse } from '../telemetry/limits.ts'
 import type { KeptStateSource } from '../telemetry/metrics/sources.ts'
 
@@ -103,6 +104,8 @@ export interface AdminState {
   metrics(): Promise<string>
   /** `pinned`: takes over what the datapath has by now. */
   setMode(mode: Mode | 'pinned'): void
+  /** Asks in the name of an endpoint; false when too many such questions wait (src/proxy/own-questions.ts). */
+  ask(question: OwnQuestion, onAnswer: OnAnswer): boolean
   /** Undefined: what was said at run time is taken back. */
   setAudit(scope: AuditScope, on: boolean | undefined): AuditResult
   /** Adds an external resource or changes it, by the body of the request. */

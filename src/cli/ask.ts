@@ -1,5 +1,6 @@
-// `namegate ask`: a query through the proxy from this host, shown with what the daemon decided about it. Who
-// asks is this host: the endpoint is the one that has the address the query leaves from.
+// `namegate ask`: a query through the proxy, shown with what the daemon decided about it. Who asks is this host: the endpoint
+// is the one that has the address the query leaves from; with --as it is the endpoint that is named, and the daemon
+// itself asks in its name.
 
 import { randomBytes } from 'node:crypto'
 import { UnavailableError } from '../core/errors.ts'
@@ -25,7 +26,7 @@ import { fieldsOf, listOf, rowsIn, textOf, type Fields } from './fields.ts'
 import { formatFlow } from './flows.ts'
 import { cleanCell, formatTable } from './table.ts'
 
-const HELP = `Usage: namegate ask NAME [TYPE] [--server ADDRESS:PORT] [--tcp] [-o json] [--config FILE | --socket PATH]
+const HELP = `Usage: namegate ask NAME [TYPE] [--as ENDPOINT] [--server ADDRESS:PORT] [--tcp] [-o json] [--config FILE | --socket PATH]
 
 Asks a name through the proxy, from this host, and shows the answer and the decision. TYPE is A by default. NAME
 may hold \\DDD for odd octets.
@@ -33,7 +34,8 @@ may hold \\DDD for odd octets.
 Options:
   --server A:P      ask there; default: the daemon's first listener
   --tcp             over TCP
-  --as ENDPOINT     not built yet
+  --as ENDPOINT     as that endpoint would ask: the daemon judges, forwards and learns as if the query came from it;
+                    --server is then the server that it asks (upstreams.original-destination)
   -o json           one JSON object on stdout
   --config FILE     config that names the daemon's socket
   --socket PATH     the daemon's socket
@@ -44,6 +46,7 @@ Exit codes: 0 answered, 1 denied or failed, 2 wrong use, 3 no daemon or no answe
 Examples:
   namegate ask www.example.com
   namegate ask example.com AAAA --tcp --server 127.0.0.1:5300
+  namegate ask www.example.com --as shop-1
 `
 
 /** The most that travels without fragments (RFC 9715). */
@@ -63,7 +66,8 @@ export async function askCommand(args: readonly string[], output: CommandOutput)
   const [name, type = 'A', ...rest] = read.positionals
   if (name === undefined || rest.length > 0)
     return usageError('ask needs NAME [TYPE]', HELP, output)
-  if (read.texts.has('as')) return usageError('--as is not built yet', HELP, output)
+  const given = serverGiven(read)
+  if (typeof given === 'string') return usageError(given, HELP, output)
   const id = randomBytes(2).readUInt16BE(0)
   const query = encodeQuery({ id, name, type, udpSize: UDP_SIZE })
   if (query.kind === 'bad') {
@@ -71,34 +75,59 @@ export async function askCommand(args: readonly string[], output: CommandOutput)
     return EXIT_USAGE
   }
   const client = await openClient(read)
-  const server = await serverOf(read, client)
-  if (typeof server === 'string') return usageError(server, HELP, output)
+  const as = read.texts.get('as')
   const overTcp = read.flags.has('tcp')
-  const octets = await askServer(server, query.octets, overTcp)
-  const decoded = decodeMessage(octets, 0, octets.length)
-  if (decoded.kind === 'bad')
-    throw new UnavailableError(`The answer is malformed: ${decoded.reason}`)
-  const decision = await decisionOf(client, decoded.message)
-  const { message } = decoded
+  const octets =
+    as === undefined
+      ? await askServer(given ?? (await listenerOf(client)), query.octets, overTcp)
+      : await askAs(client, as, query.octets, overTcp, read.texts.get('server'))
+  const decoded = messageOf(octets ?? query.octets)
+  const decision = await decisionOf(client, decoded, as)
+  const isDenied = decision !== undefined && decision['verdict'] === 'deny'
+  const message = octets === undefined ? undefined : decoded
   output.stdout(
     read.texts.has('output')
-      ? toJson({ ...message, edns: message.edns ?? null, decision: decision ?? null })
-      : formatAnswer(message, decision),
+      ? toJson({ ...message, edns: message?.edns ?? null, decision: decision ?? null })
+      : formatAnswer(decoded, message, decision),
   )
-  const denied = decision !== undefined && decision['verdict'] === 'deny'
-  return ANSWERED.includes(message.rcode) && !denied ? EXIT_OK : EXIT_NEGATIVE
+  return message !== undefined && ANSWERED.includes(message.rcode) && !isDenied
+    ? EXIT_OK
+    : EXIT_NEGATIVE
 }
 
-/** Where to ask, or what is wrong with the option. */
-async function serverOf(
-  { texts }: ParsedArguments,
-  client: Client,
-): Promise<SocketAddress | string> {
+function messageOf(octets: Uint8Array): MessageText {
+  const decoded = decodeMessage(octets, 0, octets.length)
+  if (decoded.kind === 'ok') return decoded.message
+  throw new UnavailableError(`The answer is malformed: ${decoded.reason}`)
+}
+
+/** What --server says, or what is wrong with it. */
+function serverGiven({ texts }: ParsedArguments): SocketAddress | string | undefined {
   const given = texts.get('server')
-  if (given !== undefined) {
-    const server = parseSocketAddress(given)
-    return server ?? `--server: found ${JSON.stringify(given)}, expected ${SOCKET_ADDRESS_FORM}`
+  if (given === undefined) return undefined
+  const server = parseSocketAddress(given)
+  return server ?? `--server: found ${JSON.stringify(given)}, expected ${SOCKET_ADDRESS_FORM}`
+}
+
+/** The answer that an endpoint would get; undefined: it would get none (`deny-response: drop`). */
+async function askAs(
+  client: Client,
+  endpoint: string,
+  query: Uint8Array,
+  overTcp: boolean,
+  server: string | undefined,
+): Promise<Uint8Array | undefined> {
+  const body = {
+    endpoint,
+    query: Buffer.from(query).toString('base64'),
+    protocol: overTcp ? 'TCP' : 'UDP',
+    ...(server === undefined ? {} : { server }),
   }
+  const { answer } = fieldsOf(await client.get('/v1/ask', { body }))
+  return typeof answer === 'string' ? Buffer.from(answer, 'base64') : undefined
+}
+
+async function listenerOf(client: Client): Promise<SocketAddress> {
   const status = fieldsOf(await client.get('/v1/status'))
   // To one of mode tproxy nobody can send.
   const listeners = listOf(status['listeners']).map(textOf)
@@ -121,7 +150,11 @@ function loopback({ family, port }: SocketAddress): SocketAddress {
 }
 
 /** The latest flow about the question; undefined when no daemon can be asked. */
-async function decisionOf(client: Client, message: MessageText): Promise<Fields | undefined> {
+async function decisionOf(
+  client: Client,
+  message: MessageText,
+  endpoint: string | undefined,
+): Promise<Fields | undefined> {
   const [question] = message.questions
   if (question === undefined) return undefined
   const name = question.name === '.' ? '.' : question.name.replace(/\.$/, '').toLowerCase()
@@ -129,7 +162,8 @@ async function decisionOf(client: Client, message: MessageText): Promise<Fields 
   try {
     const parts = await client.open(`/v1/flows?last=${FLOWS_LOOKED_AT}`, { timeoutMs: 2000 })
     for await (const flow of rowsIn(parts)) {
-      if (flow['name'] === name && flow['type'] === question.type) found = flow
+      const isOf = endpoint === undefined || flow['endpoint'] === endpoint
+      if (isOf && flow['name'] === name && flow['type'] === question.type) found = flow
     }
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error
@@ -137,9 +171,18 @@ async function decisionOf(client: Client, message: MessageText): Promise<Fields 
   return found
 }
 
-function formatAnswer(message: MessageText, decision: Fields | undefined): string {
-  const { rcode, flags, questions, answers, authorities, edns } = message
+function formatAnswer(
+  { questions }: MessageText,
+  answer: MessageText | undefined,
+  decision: Fields | undefined,
+): string {
   const asked = questions.map(({ name, type }) => `${name} ${type}`).join(', ')
+  const why = decision === undefined ? 'not known: no daemon tells' : formatFlow(decision)
+  const what = answer === undefined ? 'no answer\n' : formatMessage(answer)
+  return `${cleanCell(asked)}: ${what}decision: ${why}\n`
+}
+
+function formatMessage({ rcode, flags, answers, authorities, edns }: MessageText): string {
   const records = [...answers, ...authorities].map((record) => [
     record.name,
     String(record.ttl),
@@ -148,6 +191,5 @@ function formatAnswer(message: MessageText, decision: Fields | undefined): strin
   ])
   const errors = (edns?.errors ?? []).map((error) => `EDE: ${error}\n`).join('')
   const table = records.length === 0 ? '' : formatTable(['NAME', 'TTL', 'TYPE', 'DATA'], records)
-  const why = decision === undefined ? 'not known: no daemon tells' : formatFlow(decision)
-  return `${cleanCell(asked)}: ${rcode} (${flags.join(' ')})\n${table}${errors}decision: ${why}\n`
+  return `${rcode} (${flags.join(' ')})\n${table}${errors}`
 }

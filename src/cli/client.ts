@@ -90,7 +90,7 @@ export async function openClient({ texts: options }: ParsedArguments): Promise<C
   if (given !== undefined) return new Client(given)
   const file = findConfigFile(options.get('config'))
   if (file === undefined)
-    return new Client({ path: DEFAULT_SOCKET, named: 'no configuration was found' })
+    return new Client({ path: DEFAULT_SOCKET, named: 'where no configuration is found' })
   const { loadConfig } = await import('../config/load.ts')
   return new Client({ path: loadConfig(file).admin.socket, named: `of ${file}` })
 }
@@ -143,13 +143,14 @@ function reasonIn(body: string): string | undefined {
 function cannotReach({ path, named }: SocketPlace, error: NodeJS.ErrnoException): UnavailableError {
   if (error instanceof SilentDaemonError) return error
   const { code, message } = error
+  const whose = ` (the socket ${named})`
   return new UnavailableError(
     code === 'ENOENT'
-      ? `No daemon at ${path}: there is no such socket (${named}): start one with 'namegate run', or give --socket or --config`
+      ? `No daemon at ${path}: there is no such socket: start one with 'namegate run', or give --socket or --config${whose}`
       : code === 'ECONNREFUSED'
-        ? `No daemon at ${path}: the one that made it has ended (${named}): start one with 'namegate run'`
+        ? `No daemon at ${path}: the one that made it has ended: start one with 'namegate run'${whose}`
         : code === 'EACCES' || code === 'EPERM'
-          ? `Cannot reach the daemon at ${path}: permission denied (${named}): run as the daemon's user or root`
-          : `Cannot reach the daemon at ${path}: ${message} (${named})`,
+          ? `Cannot reach the daemon at ${path}: permission denied: run as the daemon's user or root${whose}`
+          : `Cannot reach the daemon at ${path}: ${message}${whose}`,
   )
 }

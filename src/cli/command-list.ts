@@ -45,7 +45,7 @@ export const COMMANDS = [
     '--verdict',
     '--last',
   ),
-  command('ask', 'ask a name through the proxy', '--server', '--tcp'),
+  command('ask', 'ask a name through the proxy', '--as', '--server', '--tcp'),
   command(
     'audit',
     'let denied traffic pass, and report it',

@@ -74,6 +74,7 @@ export function makeDaemonAdmin(
     notReady: () => [...daemon.notReady, ...(daemon.proxy.drain.isUnderWay ? ['it stops'] : [])],
     mode: () => daemon.mode.now,
     metrics: async () => await metrics.expose(),
+    ask: (...question) => daemon.proxy.ownQuestions.ask(...question),
     setMode: (mode) => daemon.mode.set(mode),
   }
   return { state, metrics }

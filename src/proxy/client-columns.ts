@@ -5,7 +5,10 @@
 /** Values of `transports`. */
 export const OVER_UDP = 0
 export const OVER_TCP = 1
-/** Of ourselves (prewarm.ts), not of a client: `channels` is the endpoint, and the answer goes nowhere. */
+/**
+ * Of ourselves (prewarm.ts, own-questions.ts), not of a client: `channels` is the endpoint, `ports` the protocol that it is
+ * judged by (0: either), and the answer leaves by no socket.
+ */
 export const OF_OURS = 2
 
 export interface ClientColumns {

@@ -19,11 +19,12 @@ import { makeLearner } from './make-learner.ts'
 import { Listeners, type GivenSockets } from './listeners.ts'
 import { Pipeline } from './pipeline.ts'
 import { Drain } from './drain.ts'
+import { OwnQuestions } from './own-questions.ts'
 import { exactNames, Prewarm } from './prewarm.ts'
 import { ProxyFlows } from './proxy-flows.ts'
 import type { RandomSource } from './random.ts'
 import { Relay } from './relay.ts'
-import { Responder } from './responder.ts'
+import { Responder, type OwnQueries } from './responder.ts'
 import { SelfCheck } from './self-check.ts'
 import { ReleaseQueue } from './release-queue.ts'
 import type { ServerAddress } from './server-pool.ts'
@@ -78,6 +79,8 @@ export class DnsProxy {
   relay: Relay | undefined
   /** Undefined when nothing is asked of our own accord. */
   readonly prewarm: Prewarm | undefined
+  /** Of persons, in the name of endpoints. */
+  readonly ownQuestions = new OwnQuestions((batch) => this.pipeline.admitWaited(batch))
   readonly #clients: ClientEndpoints
   readonly #arrivals: Arrivals | undefined
 
@@ -115,10 +118,7 @@ export class DnsProxy {
       tcp: this.listeners.tcp,
       inFlight: this.upstream.inFlight,
       udpMessageMax: limits['udp-message'],
-      own: {
-        answered: (...answer) => this.prewarm?.answered(...answer),
-        unanswered: (id) => this.prewarm?.unanswered(id),
-      },
+      own: this.#makeOwn(),
     })
     this.learner = makeLearner(options)
     this.stripping = new Stripping({ guard: core.guard, learner: this.learner, dns: config.dns })
@@ -217,6 +217,22 @@ export class DnsProxy {
         inFlightPerClient: config.limits['queries-in-flight-per-client'],
       },
     })
+  }
+
+  /** Queries of our own know each other by their ids. */
+  #makeOwn(): OwnQueries {
+    return {
+      answered: (id, question, octets, offset, length) => {
+        if (!OwnQuestions.owns(id)) {
+          return this.prewarm?.answered(id, question, octets, offset, length)
+        }
+        this.ownQuestions.end(id, octets.slice(offset, offset + length))
+      },
+      unanswered: (id, octets, length) => {
+        if (OwnQuestions.owns(id)) this.ownQuestions.end(id, octets?.slice(0, length))
+        else this.prewarm?.unanswered(id)
+      },
+    }
   }
 
   #makePrewarm({ config, clock, registry, policies }: DnsProxyOptions): Prewarm | undefined {

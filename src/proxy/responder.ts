@@ -26,10 +26,11 @@ export interface DatagramSender {
   ): void
 }
 
-/** Who asks for himself: prewarm.ts. Every query of his ends in one call. */
+/** What asks of its own accord: prewarm.ts, own-questions.ts. Every query of these ends in one call. */
 export interface OwnQueries {
   answered(id: number, question: Question, octets: Uint8Array, offset: number, length: number): void
-  unanswered(id: number): void
+  /** `octets`: the local answer, which begins there; absent when there is none. */
+  unanswered(id: number, octets?: Uint8Array, length?: number): void
 }
 
 export interface ResponderOptions {
@@ -62,10 +63,12 @@ export class Responder {
 
   /** Answers a batch entry with a local answer. `view` has read it. */
   refuse(batch: MessageBatch, index: number, view: QueryView, answer: LocalAnswer): void {
-    if (batch.transports[index] === OF_OURS) return this.#options.own?.unanswered(view.id)
     const out = this.#scratch
     const query = batch.octets(index)
     const length = writeLocalAnswer(out, 0, query, batch.offset(index), view, answer)
+    if (batch.transports[index] === OF_OURS) {
+      return this.#options.own?.unanswered(view.id, out, length)
+    }
     const channel = batch.channels[index]!
     if (batch.transports[index] === OVER_TCP) {
       this.#options.tcp.reply(channel, out, 0, length, view.id)

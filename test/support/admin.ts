@@ -55,6 +55,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     nodeAudit: () => ({ on: node.recorder.mode === 'audit', origin: 'config' }),
     limits: () => LIMITS,
     metrics: () => Promise.resolve('namegate_x 1\n'),
+    ask: () => false,
     setMode: (mode) => mode !== 'pinned' && node.recorder.setMode(mode),
     setAudit: (scope, on) => {
       audits.push({ scope, on })
