@@ -28,7 +28,7 @@ export function readList(
   faults: Fault[],
 ): readonly Reader[] {
   if (document === undefined) return []
-  const reader = new Reader(document, faults)
+  const reader = new Reader(document, { faults })
   const fields = document.value === null ? undefined : reader.fields(new Map([[key, true]]))
   const list = fields?.get(key)
   if (list === undefined && faults.length === 0) {
