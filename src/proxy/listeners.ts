@@ -46,6 +46,11 @@ export interface BoundListener {
   readonly mode: ListenerMode
 }
 
+/** Every address of a family. */
+const EVERY = new Uint8Array(16)
+/** Ports tried for a listener of a free one. Half of all taken for TCP: 1 start in 65,536 fails. */
+const DRAWS_MAX = 16
+
 export class Listeners {
   readonly udp: UdpListener[] = []
   readonly tcp: TcpServer
@@ -149,13 +154,40 @@ export class Listeners {
     this.#bound = []
   }
 
-  async #startOne({ address, port, mode }: ListenerConfig): Promise<void> {
+  /** A port that is free for UDP may be taken for TCP or IPv6: then another one is drawn, and none twice. */
+  async #startOne(config: ListenerConfig): Promise<void> {
+    const before = this.udp.length
+    const inVain: UdpListener[] = []
+    try {
+      for (let draws = 1; ; draws++) {
+        try {
+          return await this.#bindEach(config)
+        } catch (error) {
+          if (!this.#isDrawn(config) || draws === DRAWS_MAX) throw error
+          inVain.push(...this.udp.splice(before))
+          this.tcp.closeListeners(before)
+          this.#bound.splice(before)
+        }
+      }
+    } finally {
+      for (const listener of inVain) listener.stop()
+    }
+  }
+
+  /** Whether the kernel chooses the port; a socket that is given has one. */
+  #isDrawn({ address, port }: ListenerConfig): boolean {
+    return (
+      port === 0 && this.#givenFor(address?.family ?? 4, address?.octets ?? EVERY, 0) === undefined
+    )
+  }
+
+  async #bindEach({ address, port, mode }: ListenerConfig): Promise<void> {
     if (address !== undefined) {
       await this.#bind(address.family, address.octets, port, mode)
       return
     }
-    const first = await this.#bind(4, new Uint8Array(16), port, mode)
-    if (this.#options.hasIpv6) await this.#bind(6, new Uint8Array(16), first, mode)
+    const first = await this.#bind(4, EVERY, port, mode)
+    if (this.#options.hasIpv6) await this.#bind(6, EVERY, first, mode)
   }
 
   /** One address, both transports; a free port (0) is drawn by UDP and then taken by TCP too. */
@@ -166,7 +198,7 @@ export class Listeners {
     mode: ListenerMode,
   ): Promise<number> {
     const channel = this.udp.length
-    const given = this.#options.given?.find((each) => isFor(each, family, octets, port))
+    const given = this.#givenFor(family, octets, port)
     const where = { family, octets, mode }
     const { datagrams } = this.#options
     const listener = datagrams.listen({ ...where, channel, port, descriptor: given?.udp })
@@ -177,6 +209,10 @@ export class Listeners {
     await this.tcp.listen({ ...where, port: listener.port, descriptor: given?.tcp }, !isTcpGiven)
     this.#bound.push({ family, octets, port: listener.port, mode })
     return listener.port
+  }
+
+  #givenFor(family: Family, octets: Uint8Array, port: number): GivenSockets | undefined {
+    return this.#options.given?.find((each) => isFor(each, family, octets, port))
   }
 }
 

@@ -82,12 +82,8 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     connection.queue(octets, offset, length, id)
     this.counters.sent++
     this.#settled(connection)
-    if (connection.overfull) {
-      this.counters.closedSlowReader++
-      this.#close(connection)
-    } else {
-      this.#markDirty(connection)
-    }
+    if (!connection.overfull) this.#markDirty(connection)
+    else this.#close(connection, 'closedSlowReader')
     return true
   }
 
@@ -99,11 +95,16 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     if (connection.finished) this.#markDirty(connection)
   }
 
+  /** Closes the listeners behind the first `count`. */
+  closeListeners(count: number): void {
+    for (const listener of this.#listeners.splice(count)) listener.close()
+  }
+
   /** Closes listeners and connections at once. */
   stop(): void {
     this.#sweeper?.stop()
     this.#sweeper = undefined
-    for (const listener of this.#listeners.splice(0)) listener.close()
+    this.closeListeners(0)
     for (const connection of this.#table.all()) this.#close(connection)
   }
 
@@ -190,8 +191,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
       case 'ok':
         return true
       case 'evict':
-        this.counters.evicted++
-        this.#close(room.connection)
+        this.#close(room.connection, 'evicted')
         return true
       case 'client-full':
         this.counters.refusedClientFull++
@@ -280,13 +280,12 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     const now = this.#clock.now()
     for (const connection of this.#table.all()) {
       const reason = whyClose(connection, now, this.#limits)
-      if (reason === undefined) continue
-      this.counters[reason]++
-      this.#close(connection)
+      if (reason !== undefined) this.#close(connection, reason)
     }
   }
 
-  #close(connection: TcpConnection): void {
+  #close(connection: TcpConnection, counter?: keyof TcpCounters): void {
+    if (counter !== undefined) this.counters[counter]++
     this.#forget(connection)
     connection.destroy()
   }
