@@ -9,6 +9,7 @@ import { TCP, UDP } from '../core/protocol.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
 import type { Arrivals } from './arrivals.ts'
+import type { Listeners } from './listeners.ts'
 import { OF_OURS, OVER_TCP, type ClientColumns } from './client-columns.ts'
 
 export interface ClientEndpointsOptions {
@@ -17,6 +18,8 @@ export interface ClientEndpointsOptions {
   readonly ipcache: IpCache
   /** Where queries may come in; undefined where no socket says it. */
   readonly arrivals?: Arrivals | undefined
+  /** What clients may have asked itself instead of a server; absent: nothing is intercepted. */
+  readonly listeners?: Pick<Listeners, 'isDirect'>
   /** Whether the whole node is audited now. */
   readonly isNodeAudited: () => boolean
 }
@@ -42,6 +45,11 @@ export class ClientEndpoints {
       if (id !== undefined) return registry.get(id)
     }
     return registry.byAddress(family, addresses, at)
+  }
+
+  /** Whether a transparent listener itself was asked. */
+  asksListener(clients: ClientColumns, row: number): boolean {
+    return this.#to.listeners?.isDirect(clients, row) === true
   }
 
   /** Whether the query came in where its endpoint's packets do. */

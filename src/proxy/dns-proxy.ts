@@ -87,7 +87,7 @@ export class DnsProxy {
   constructor(given: DnsProxyOptions) {
     const clock = new TurnClock(given.clock)
     const options = { ...given, clock }
-    const { config, core } = options
+    const { config, core, interfaces } = options
     const { limits } = config
     const intercepts = config.listeners.some(({ mode }) => mode !== 'explicit')
     // Rules know us by it: those of interception, and of a datapath whose hooks are in our own namespace.
@@ -122,10 +122,10 @@ export class DnsProxy {
     })
     this.learner = makeLearner(options)
     this.stripping = new Stripping({ guard: core.guard, learner: this.learner, dns: config.dns })
-    const { interfaces } = options
     this.#arrivals = interfaces === undefined ? undefined : new Arrivals({ clock, interfaces })
     const { ipcache, datapath } = core
-    const clients = { ...options, datapath, ipcache, arrivals: this.#arrivals }
+    const { listeners } = this
+    const clients = { ...options, datapath, ipcache, listeners, arrivals: this.#arrivals }
     this.#clients = new ClientEndpoints(clients)
     this.unknown = new UnknownClients({
       clock,

@@ -7,7 +7,9 @@ import type { Limits } from '../core/limits.ts'
 import { invariant } from '../core/invariant.ts'
 import type { ListenerEntry } from '../datapath/datapath.ts'
 import type { ListenerConfig, ListenerMode } from '../config/config.ts'
+import { DNS_PORT } from '../policy/dns-rules.ts'
 import type { MessageBatch } from './batch.ts'
+import type { ClientColumns } from './client-columns.ts'
 import { BatchCollector } from './collector.ts'
 import type { Datagrams, UdpListener } from './datagrams.ts'
 import type { HandedSockets } from './handed.ts'
@@ -82,11 +84,11 @@ export class Listeners {
   }
 
   /**
-   * What the datapath lets through without a rule; after `start`. To a listener of mode tproxy nobody sends: what comes
-   * there was sent to another address, and interception lets it through.
+   * What the datapath lets through without a rule; after `start`. Port 53 of a transparent one is left to interception: as
+   * long as that is not in force, another resolver may have it on some address of the node.
    */
   get entries(): readonly ListenerEntry[] {
-    return this.#bound.filter(({ mode }) => mode !== 'tproxy')
+    return this.#bound.filter(({ mode, port }) => mode !== 'tproxy' || port !== DNS_PORT)
   }
 
   /** All of them; after `start`. */
@@ -102,6 +104,17 @@ export class Listeners {
         ? isNode
         : entry.octets.every((octet, i) => octet === octets[i])
     })
+  }
+
+  /** Whether a query was sent to a transparent listener itself: interception brings those to port 53 alone. */
+  isDirect(clients: ClientColumns, row: number): boolean {
+    const asked = clients.askedPorts[row]!
+    if (asked === DNS_PORT) return false
+    for (const { mode, port, family, octets } of this.#bound) {
+      if (mode !== 'tproxy' || port !== asked || family !== clients.families[row]) continue
+      if (isAt(octets, clients.askedAddresses, row * 16)) return true
+    }
+    return false
   }
 
   /** `127.0.0.1:5300`, `[::]:53`, `0.0.0.0:10053 (tproxy)`; after `start`. */
@@ -214,6 +227,17 @@ export class Listeners {
   #givenFor(family: Family, octets: Uint8Array, port: number): GivenSockets | undefined {
     return this.#options.given?.find((each) => isFor(each, family, octets, port))
   }
+}
+
+/** Whether a listener takes what is sent to an address: its own, or any. */
+function isAt(octets: Uint8Array, address: Uint8Array, at: number): boolean {
+  let isAny = true
+  let isSame = true
+  for (let i = 0; i < 16; i++) {
+    if (octets[i] !== 0) isAny = false
+    if (octets[i] !== address[at + i]) isSame = false
+  }
+  return isAny || isSame
 }
 
 function isFor(given: GivenSockets, family: Family, octets: Uint8Array, port: number): boolean {

@@ -104,6 +104,8 @@ export class Pipeline {
     }
     if (selfCheck?.isOurs(query) === true) return selfCheck.take(batch, i)
     const endpoint = clients.of(batch, i)
+    if (clients.asksListener(batch, i))
+      return this.#deny(batch, i, endpoint?.id ?? UNMANAGED, SERVER_UNTRUSTED)
     if (endpoint === undefined) return this.#unknown(batch, i, waited)
     if (!clients.arrivesRightly(endpoint, batch, i)) {
       this.counters.interfaceMismatch++
