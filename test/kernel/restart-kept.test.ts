@@ -13,6 +13,7 @@ import { Probe, startEcho, Talk } from '../support/traffic.ts'
 
 const skip = canUseNamegate() ?? false
 const SUFFIX = 'burst.shop.test'
+const LATE = 'late.shop.test'
 const BURST = 1000
 
 const ONE = { name: 'one.shop.test', address: '198.18.40.1' }
@@ -20,7 +21,7 @@ const DENIED = '198.18.66.6'
 const PORT = 7000
 const ZONES = {
   names: { [ONE.name]: [ONE.address] },
-  fresh: { [SUFFIX]: { first4: '198.18.100.0' } },
+  fresh: { [SUFFIX]: { first4: '198.18.100.0' }, [LATE]: { first4: '198.18.120.0' } },
 }
 const ENDPOINT =
   "{ name: pod1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: shop }, interface: lxc1 }"
@@ -89,6 +90,28 @@ describe('namegate started again after SIGKILL', { skip }, () => {
     return text
   }
 
+  /** Writes the policy files; resolves when they are in force, with or without a selector. */
+  async function change(
+    policies: Readonly<Record<string, string>>,
+    text: string,
+    isThere: boolean,
+  ): Promise<void> {
+    namegate.writePolicies(policies)
+    const late = performance.now() + 15_000
+    for (;;) {
+      const found = (await namegate.json('get', 'selectors')) as { selector: string }[]
+      if (found.some(({ selector }) => selector === text) === isThere) break
+      assert.ok(performance.now() < late, `selector ${text}`)
+    }
+    assert.equal((await namegate.run('policy', 'wait')).code, 0)
+  }
+
+  /** How many addresses carry the label of a selector. */
+  async function labelled(text: string): Promise<number> {
+    const found = (await namegate.json('get', 'ipcache')) as { labels: readonly string[] }[]
+    return found.filter(({ labels }) => labels.includes(`fqdn:${text}`)).length
+  }
+
   it('keeps names, numbers and flows, and needs no name to be asked again', async (t) => {
     const talk = await Talk.open(pod.host, ONE.address, PORT)
     const before = namegate.prefixes()
@@ -122,6 +145,29 @@ describe('namegate started again after SIGKILL', { skip }, () => {
       await namegate.start()
     })
     t.diagnostic(text)
+  })
+
+  it('leaves no label of a selector that went, after a kill, a start, the change and a take-over', async () => {
+    const policies = { 'wild.yaml': WILD, 'exact.yaml': EXACT }
+    const text = `*.${LATE}`
+    const more = { ...policies, 'late.yaml': policy('late', `{ matchPattern: '${text}' }`) }
+    await change(more, text, true)
+    await burst(LATE)
+    await namegate.start()
+    assert.ok((await labelled(text)) >= BURST)
+    await change(policies, text, false)
+    assert.equal(await labelled(text), 0, 'before the take-over')
+    const next = lab.node.start('bin/namegate', [
+      'run',
+      '--take-over',
+      '--config',
+      namegate.configFile,
+    ])
+    await next.untilOutput(/namegate serves/, 60_000)
+    assert.equal((await namegate.daemon.ended(20_000))?.code, 0)
+    assert.equal(await labelled(text), 0, 'after the take-over')
+    await next.stop()
+    await namegate.start()
   })
 
   it('goes on with what the kernel has when the state folder is gone, and gives no number twice', async (t) => {
