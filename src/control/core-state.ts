@@ -24,6 +24,7 @@ import type { NameBounds } from '../names/room.ts'
 import { NameScopes, type Learning } from '../names/name-scopes.ts'
 import type { PairLedger } from '../names/pair-ledger.ts'
 import { Relabel } from '../names/relabel.ts'
+import { RestoredLabels } from '../names/restored-labels.ts'
 import { SelectorLabels } from '../names/selector-labels.ts'
 import { OwnerNames } from './owner-names.ts'
 import { RuleOrigins } from './rule-origins.ts'
@@ -71,6 +72,8 @@ export class CoreState {
   readonly scopes: NameScopes
   readonly names: NameCache
   readonly relabel: Relabel
+  /** Of addresses whose names are not known. */
+  readonly restoredLabels: RestoredLabels
   readonly departures: Departures
   readonly expiry: Expiry
   readonly guard: Guard
@@ -111,10 +114,16 @@ export class CoreState {
       guard: this.guard,
       ledger: options.ledger,
     })
+    this.restoredLabels = new RestoredLabels({
+      ipcache: this.ipcache,
+      labelSets,
+      isGiven: (label) => this.#isGiven(label),
+    })
     this.relabel = new Relabel({
       names: this.names,
       labeller: this.selectorLabels,
       scopes: this.scopes,
+      restored: this.restoredLabels,
     })
     this.departures = new Departures({ names: this.names })
     this.expiry = new Expiry({ names: this.names, ipcache: this.ipcache, datapath, clock })
@@ -131,6 +140,11 @@ export class CoreState {
       policyMaps: this.policyMaps,
       labelSets,
     })
+  }
+
+  #isGiven(label: string): boolean {
+    const selector = this.selectors.byLabel(label)
+    return selector?.kind === 'fqdn' ? this.selectorLabels.has(selector) : selector !== undefined
   }
 
   #makeAllocator({ clock, restored, withheld, limits }: CoreOptions): Allocator {

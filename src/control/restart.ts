@@ -2,7 +2,7 @@
 // restart"). Additions only, in slices beside the packet path:
 //   pairs    what was learned comes back, with the numbers that its label sets had
 //   claims   addresses that the kernel has and no pair names, learned too late to be written down: those whose labels are
-//            known get them from the owner `restored`; those of which the kernel's number is all that is known keep their
+//            known get those of selectors in force from the owner `restored`; those of which the kernel's number is all that is known keep their
 //            entries as they are. What configuration made and makes no more goes at once
 //   grace    for `state.restore-grace` the names may be asked again
 //   done     what `restored` owned goes, then what nobody claimed, then the numbers that waited
@@ -13,7 +13,6 @@ import { widthOf, type Family } from '../core/ip.ts'
 import type { DatapathDump } from '../datapath/datapath.ts'
 import { NODE_SCOPE } from '../datapath/prefix-batch.ts'
 import { NAMED_LABEL, WORLD_IPV4, WORLD_IPV6 } from '../identity/reserved.ts'
-import { OWNER_RESTORED } from '../ipcache/facts.ts'
 import type { ToRestore } from '../names/name-cache.ts'
 import type { CoreState } from './core-state.ts'
 import { prefixRemovals, stalePolicies } from './leftovers.ts'
@@ -57,7 +56,8 @@ export class Restart implements ToRestore {
   readonly #owner: number
   #phase: RestartPhase = 'pairs'
   #entry = 0
-  #facts: number[] = []
+  /** Entries whose labels are known. */
+  readonly #claimed = new Set<number>()
   /** Entries that stay as they are, and the numbers that they carry. */
   #kept: number[] = []
   readonly #spared = new Set<Identity>()
@@ -175,6 +175,7 @@ export class Restart implements ToRestore {
     this.#remove(stale)
     if (this.#entry < batch.count) return true
     core.names.toRestore = undefined
+    this.#claimed.clear()
     this.#removePolicies(this.#spared)
     this.#phase = 'grace'
     return false
@@ -205,26 +206,21 @@ export class Restart implements ToRestore {
 
   /** Gives an address the labels by which names were selected; the rest it inherits as ever. */
   #restore(entry: number, labels: readonly string[]): boolean {
-    const { ipcache, labelSets, inherited } = this.#to.core
+    const { restoredLabels, inherited } = this.#to.core
+    if (this.#claimed.has(entry)) return false
+    this.#claimed.add(entry)
     const taught = labels.filter((label) => label.startsWith('fqdn:') || label === NAMED_LABEL)
     if (taught.length === 0) return false
-    const set = labelSets.intern(taught)
-    const fact = ipcache.addPrefixFact(
-      inherited.batch.prefix(entry),
-      OWNER_RESTORED,
-      this.#owner,
-      set,
-    )
-    if (fact === 0) return false
-    this.#facts.push(fact)
+    const prefix = inherited.batch.prefix(entry)
+    if (!restoredLabels.add(prefix, this.#owner, taught)) return false
     this.counters.claimed++
     return true
   }
 
   #takeAway(): boolean {
     const { core } = this.#to
-    for (const fact of this.#facts.splice(-ENTRIES_PER_LOOK)) core.ipcache.removeFact(fact)
-    if (this.#facts.length > 0) return true
+    core.restoredLabels.drop(ENTRIES_PER_LOOK)
+    if (core.restoredLabels.count > 0) return true
     core.committer.commit()
     this.#remove(this.#kept.splice(-ENTRIES_PER_LOOK))
     if (this.#kept.length > 0) return true

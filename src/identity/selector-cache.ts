@@ -101,6 +101,11 @@ export class SelectorCache {
     return this.#byKey.get(keyOf(spec.kind, textOf(spec)))?.selector
   }
 
+  /** The selector that goes by a label alone: an FQDN selector by its own, or the one of what was learned. */
+  byLabel(text: string): Selector | undefined {
+    return this.#byKey.get(text === NAMED_LABEL ? NAMED_KEY : text)?.selector
+  }
+
   /** A counted reference; `added` when the selector is new. */
   acquire(spec: SelectorSpec): { readonly selector: Selector; readonly added: boolean } {
     const text = textOf(spec)

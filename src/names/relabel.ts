@@ -1,19 +1,23 @@
 // After the FQDN selectors changed, known names get their labels anew: one pass over the names, then one
 // over the mappings whose facts follow, then one over the pairs for the facts in endpoints' own scopes; that
-// last one also when an endpoint began or ceased to have such a scope. Bounded steps; names that an answer
+// last one also when an endpoint began or ceased to have such a scope. Addresses whose names are not known, from before
+// a restart, are passed over first. Bounded steps; names that an answer
 // touches meanwhile are brought up to date by the answer itself, so a new answer always carries the new
 // selectors' labels.
 
 import type { NameLabeller } from './fact-labels.ts'
 import type { NameCache } from './name-cache.ts'
 import type { NameScopes } from './name-scopes.ts'
+import type { RestoredLabels } from './restored-labels.ts'
 
 export class Relabel {
   readonly #names: NameCache
   readonly #labeller: NameLabeller
   readonly #scopes: NameScopes
+  readonly #restored: RestoredLabels
   #epoch: number
   #scopesEpoch: number
+  #nextRestored = 0
   #nextName = 0
   #nextMapping = 0
   #nextPair = 0
@@ -23,10 +27,12 @@ export class Relabel {
     readonly names: NameCache
     readonly labeller: NameLabeller
     readonly scopes: NameScopes
+    readonly restored: RestoredLabels
   }) {
     this.#names = options.names
     this.#labeller = options.labeller
     this.#scopes = options.scopes
+    this.#restored = options.restored
     this.#epoch = options.labeller.epoch
     this.#scopesEpoch = options.scopes.epoch
   }
@@ -45,6 +51,9 @@ export class Relabel {
     if (!this.#active) return true
     const { names, mappings, pairs } = this.#names
     let left = rows
+    for (; left > 0 && this.#nextRestored < this.#restored.count; left--) {
+      this.#restored.relabel(this.#nextRestored++)
+    }
     for (; left > 0 && this.#nextName <= names.slots.high; left--) {
       const name = this.#nextName++
       if (names.isUsed(name)) this.#names.labels.relabelName(name)
@@ -61,6 +70,7 @@ export class Relabel {
       if (!done) this.#names.countUnlabelled()
     }
     this.#active =
+      this.#nextRestored < this.#restored.count ||
       this.#nextPair <= pairs.slots.high ||
       this.#nextMapping <= mappings.slots.high ||
       this.#nextName <= names.slots.high
@@ -74,6 +84,7 @@ export class Relabel {
     const scopes = this.#scopesEpoch !== this.#scopes.epoch || this.#scopes.inUse
     const underWay = this.#active && this.#nextPair <= pairs.slots.high
     if (selectors || !this.#active) {
+      this.#nextRestored = selectors ? 0 : this.#restored.count
       this.#nextName = selectors ? 1 : names.slots.high + 1
       this.#nextMapping = selectors ? 1 : mappings.slots.high + 1
     }
