@@ -55,6 +55,13 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     ['1:16: audit.node: found "no", expected true or false'],
   ],
   [
+    'a pin path that bpffs takes no folder of',
+    'datapath: { kind: ebpf, ebpf: { pin-path: /sys/fs/bpf/ng.a/b } }\n',
+    [
+      '1:43: datapath.ebpf.pin-path: found "ng.a", expected names without a dot: bpffs takes no others',
+    ],
+  ],
+  [
     'a socket that no address takes',
     `admin:\n  socket: ${'é'.repeat(54)}\n`,
     ['2:11: admin.socket: found a path of 108 octets, expected at most 107'],
