@@ -24,7 +24,8 @@ const EVENTS_PER_LOOK = 512
 export interface HousekeepingOptions {
   readonly core: CoreState
   readonly transition: Transition
-  readonly onEvent: (event: DatapathEvent) => void
+  /** `time`: of the packet, by the wall clock as it is set now. */
+  readonly onEvent: (event: DatapathEvent, time: number) => void
   /** Endpoints whose hook was attached or lost. */
   readonly onHooks: (endpoints: readonly number[]) => void
   /** So many more prefixes than a second ago got fewer labels than they should for want of identities. Absent: nobody is told. */
@@ -118,9 +119,10 @@ export class Housekeeping {
     const changed = datapath.refresh()
     if (changed.length > 0) this.#to.onHooks(changed)
     let events = 0
+    const wall = this.#to.core.clock.wall()
     datapath.drainEvents(EVENTS_PER_LOOK, (event) => {
       events++
-      this.#to.onEvent(event)
+      this.#to.onEvent(event, wall - event.age)
     })
     return events
   }

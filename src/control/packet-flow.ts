@@ -1,4 +1,4 @@
-// A packet that was dropped or would have been, as it is recorded: by which names its peer is known now, and which policies
+// A packet that was dropped or would have been, as it is recorded: by which names its peer was known when its flow began, and which policies
 // denied it. An event of the datapath names the rules of the entry that decided; where none did, it is the policies that
 // turned default deny on for the endpoint. Costs a look at the peer's names, at most a thousand times a second.
 
@@ -7,26 +7,31 @@ import { widthOf } from '../core/ip.ts'
 import type { DatapathEvent } from '../datapath/datapath.ts'
 import type { CoreState } from './core-state.ts'
 import { namesOf } from './explain/known-addresses.ts'
+import type { FlowBegins } from './flow-begins.ts'
 import type { PacketFlow } from './flow-kinds.ts'
 import type { PolicyControl } from './policy-control.ts'
 
-/** Names of a peer that are recorded; those that the endpoint itself asked come first. */
+/** Names of a peer that are recorded: what the endpoint itself asked, or where it asked none of them, what others did. */
 const NAMES_MAX = 4
 
 export interface PacketFlowParts {
   readonly core: CoreState
   readonly policies: Pick<PolicyControl, 'inForceOf'>
+  readonly flowBegins: FlowBegins
 }
 
 export function packetFlowOf(parts: PacketFlowParts, event: DatapathEvent): PacketFlow {
   const { family, peer, reason, verdict } = event
   const address = { family, octets: peer, length: widthOf(family) }
   const byPolicy = reason === 'policy' || reason === 'fragment'
+  const isWhole = reason !== 'malformed'
   return {
     ...event,
     kind: verdict === 'audit' ? 'audit' : 'drop',
     rule: event.rule === 0 && byPolicy ? defaultDeny(parts, event.endpoint) : event.rule,
-    names: reason === 'malformed' ? [] : namesOf(parts.core, address, NAMES_MAX, event.endpoint),
+    names: isWhole
+      ? namesOf(parts.core, address, NAMES_MAX, event.endpoint, parts.flowBegins.of(event))
+      : [],
   }
 }
 

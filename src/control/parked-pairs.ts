@@ -6,7 +6,7 @@ import { endpointId } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
 import { hashOctets } from '../core/keyed-hash.ts'
 import { NAME_OCTETS_MAX } from '../core/name.ts'
-import type { NameCache } from '../names/name-cache.ts'
+import { LEARNED_BEFORE, type NameCache } from '../names/name-cache.ts'
 import type { PairLedger } from '../names/pair-ledger.ts'
 import { NONE, type ParkedAddresses } from './parked-addresses.ts'
 import type { SavedPairs } from './saved-state.ts'
@@ -129,6 +129,7 @@ export class ParkedPairs {
       ttl,
       now,
       saved.grace(row),
+      LEARNED_BEFORE,
     )
     if (taught === 0) this.counters.overBound++
     else this.counters.restored++

@@ -29,6 +29,19 @@ export const systemBootClock: BootClock = {
   seconds: () => Number(process.hrtime.bigint() / 1_000_000n) / 1000,
 }
 
+/** How far `systemClock.now()` is behind CLOCK_MONOTONIC, in milliseconds: measured where least time passed meanwhile. */
+const BEHIND = Array.from({ length: 5 }, () => {
+  const before = performance.now()
+  const [seconds, nanoseconds] = process.hrtime()
+  const took = performance.now() - before
+  return { took, by: seconds * 1000 + nanoseconds / 1e6 - before - took / 2 }
+}).reduce((least, each) => (each.took < least.took ? each : least)).by
+
+/** What `systemClock.now()` said at a time of CLOCK_MONOTONIC in milliseconds, which may be before the process began. */
+export function atMonotonic(milliseconds: number): number {
+  return milliseconds - BEHIND
+}
+
 /** Most timers and sockets keep no process alive: this does, until it is cancelled. */
 export function stayAlive(): Timer {
   const handle = setInterval(() => undefined, 2 ** 30)

@@ -9,6 +9,7 @@ import type { AdoptionControl } from '../control/adoption-control.ts'
 import type { AuditControl, AuditSettings } from '../control/audit-control.ts'
 import type { CoreState } from '../control/core-state.ts'
 import { EndpointControl } from '../control/endpoint-control.ts'
+import { FlowBegins } from '../control/flow-begins.ts'
 import { FlowRing } from '../control/flow-ring.ts'
 import { Housekeeping } from '../control/housekeeping.ts'
 import { packetFlowOf } from '../control/packet-flow.ts'
@@ -71,6 +72,7 @@ export class Daemon {
   readonly clock: Clock
   readonly datapath: Datapath
   readonly flows = new FlowRing()
+  readonly flowBegins = new FlowBegins()
   readonly servers: readonly ServerAddress[]
   readonly core: CoreState
   readonly policies: PolicyControl
@@ -140,7 +142,7 @@ export class Daemon {
     this.housekeeping = new Housekeeping({
       core,
       transition: this.transition,
-      onEvent: (event) => this.flows.addPacket(clock.wall(), packetFlowOf(this, event)),
+      onEvent: (event, time) => this.flows.addPacket(time, packetFlowOf(this, event)),
       onHooks: (changed) => this.#onHooks(changed),
       onFallbacks: (count) => tellFallbacks(log, count),
       hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,

@@ -137,6 +137,10 @@ export type DropReason = 'policy' | 'source' | 'malformed' | 'fragment'
 
 /** A packet that was dropped, or would have been; sampled by the adapter. */
 export interface DatapathEvent {
+  /** `Clock.now()` when the packet was seen. */
+  readonly seen: number
+  /** Milliseconds from then until it was read, by a clock that goes on while the machine sleeps. */
+  readonly age: number
   readonly verdict: 'deny' | 'audit'
   readonly reason: DropReason
   readonly endpoint: EndpointId
@@ -144,6 +148,10 @@ export interface DatapathEvent {
   readonly peer: Uint8Array
   readonly protocol: number
   readonly port: number
+  /** The port that it was sent from; 0 where there is none. */
+  readonly localPort: number
+  /** The first packet of a TCP connection. */
+  readonly opening: boolean
   readonly identity: Identity
   readonly rule: RuleId
 }

@@ -50,6 +50,8 @@ export interface ToRestore {
 
 /** Leaves a pair the grace that it has; at first that is `graceSeconds`. */
 export const GRACE_AS_IT_IS = -1
+/** Of what an earlier process learned. */
+export const LEARNED_BEFORE = Number.NEGATIVE_INFINITY
 /** Milliseconds of a clock tick of lifetimes. */
 const TICK_MS = 1000
 
@@ -117,7 +119,7 @@ export class NameCache {
 
   /**
    * Takes one address of an answer in: (endpoint, name, address) lives for `ttl` seconds (already clamped).
-   * `grace`: seconds from then until it goes. Returns the row in the IPCache by which the endpoint sees the address, 0 when a bound left it out: then
+   * `grace`: seconds from then until it goes. `learnedAt`: `Clock.now()` of the answer. Returns the row in the IPCache by which the endpoint sees the address, 0 when a bound left it out: then
    * nothing was changed.
    */
   learn(
@@ -129,6 +131,7 @@ export class NameCache {
     ttl: number,
     now = this.tick(),
     grace = GRACE_AS_IT_IS,
+    learnedAt = this.#clock.now(),
   ): number {
     this.toRestore?.claim(family, octets, offset)
     const before = this.#ipcache.asker
@@ -142,6 +145,7 @@ export class NameCache {
       now + Math.ceil(ttl),
       now,
       grace,
+      learnedAt,
     )
     this.#ipcache.asker = before
     this.room.trim()
@@ -158,6 +162,7 @@ export class NameCache {
     liveUntil: number,
     now: number,
     grace: number,
+    learnedAt: number,
   ): number {
     const known = this.#known.lookUp(endpoint, name, family, octets, offset)
     if (known === 0 && !this.room.make(endpoint, name, family, octets, offset)) return 0
@@ -168,7 +173,7 @@ export class NameCache {
       this.rows.dropIdleName(nameRow)
       return 0
     }
-    const pair = this.#holdPair(mapping, endpoint, known, now)
+    const pair = this.#holdPair(mapping, endpoint, known, now, learnedAt)
     if (pair === 0) {
       this.rows.dropIdleMapping(mapping)
       return 0
@@ -256,10 +261,18 @@ export class NameCache {
     this.wheel.place(pair, this.pairs.liveUntil[pair]! + this.pairs.grace[pair]! + 1)
   }
 
-  #holdPair(mapping: number, endpoint: EndpointId, known: number, now: number): number {
+  #holdPair(
+    mapping: number,
+    endpoint: EndpointId,
+    known: number,
+    now: number,
+    learnedAt: number,
+  ): number {
     if (known !== 0) return this.labels.relabelPair(known) ? known : 0
     const row = this.rows.addPair(mapping, endpoint, now, this.graceSeconds)
-    if (row !== 0) this.#ledger?.changed(row)
+    if (row === 0) return 0
+    this.pairs.learnedAt[row] = learnedAt
+    this.#ledger?.changed(row)
     return row
   }
 

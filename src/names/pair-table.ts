@@ -2,7 +2,7 @@
 // twice: by mapping, to see whether anyone still has it, and by use (endpoint, name), so that a name that an endpoint
 // forgets costs its own pairs and nobody else's. A pair whose endpoint has a view of its own holds the fact there. The first pair
 // of a mapping is found from the mapping and stands in no index: most have no other.
-// Typed arrays, about 50 octets a pair.
+// Typed arrays, about 60 octets a pair.
 
 import { HashIndex, type RowHasher } from '../core/hash-index.ts'
 import { hashPair } from '../core/keyed-hash.ts'
@@ -14,6 +14,8 @@ export class PairTable implements RowHasher {
   readonly endpoint: Int32Array
   /** End of the TTL in clock ticks. */
   readonly liveUntil: Int32Array
+  /** `Clock.now()` of the answer that made it; before any time for one of an earlier process. */
+  readonly learnedAt: Float64Array
   /** Ticks from then until it may go. */
   readonly grace: Int32Array
   /** First pair of each mapping. */
@@ -38,6 +40,7 @@ export class PairTable implements RowHasher {
     this.mapping = new Int32Array(rows)
     this.endpoint = new Int32Array(rows)
     this.liveUntil = new Int32Array(rows)
+    this.learnedAt = new Float64Array(rows)
     this.#firstOfMapping = options.firstOfMapping
     this.nextOfMapping = new Int32Array(rows)
     this.grace = new Int32Array(rows)

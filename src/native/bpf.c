@@ -157,6 +157,15 @@ static napi_value now(napi_env env, napi_callback_info info)
 	return number(env, (double)time.tv_sec + (double)time.tv_nsec / 1e9);
 }
 
+/* booted() -> CLOCK_BOOTTIME in seconds, the clock of bpf_ktime_get_boot_ns */
+static napi_value booted(napi_env env, napi_callback_info info)
+{
+	(void)info;
+	struct timespec time;
+	clock_gettime(CLOCK_BOOTTIME, &time);
+	return number(env, (double)time.tv_sec + (double)time.tv_nsec / 1e9);
+}
+
 /* possibleCpus() -> how many values a per-CPU map has, -errno */
 static napi_value possible_cpus(napi_env env, napi_callback_info info)
 {
@@ -180,7 +189,7 @@ NAPI_MODULE_INIT()
 		{ "programId", program_id },
 		{ "testRun", test_run },     { "ringOpen", ring_open },
 		{ "ringDrain", ring_drain }, { "now", now },
-		{ "possibleCpus", possible_cpus }, { NULL, NULL },
+		{ "booted", booted },        { "possibleCpus", possible_cpus }, { NULL, NULL },
 	};
 	libbpf_set_print(keep_log);
 	export_all(env, exports, list);

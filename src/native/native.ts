@@ -150,6 +150,8 @@ export interface Bpf {
   ringDrain(ring: object, into: Uint8Array): number
   /** CLOCK_MONOTONIC in seconds. */
   now(): number
+  /** CLOCK_BOOTTIME in seconds: the same, and the time that the machine slept. */
+  booted(): number
   possibleCpus(): number
 }
 

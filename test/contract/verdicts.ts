@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { systemClock } from '../../src/core/clock.ts'
 import type { DatapathEvent, Mode } from '../../src/datapath/datapath.ts'
 import { frame, icmp, raw, sctp, SYN, tcp, udp } from '../support/packets.ts'
 import {
@@ -25,6 +26,9 @@ import {
 import { withBench } from './commits.ts'
 
 type Verdict = 'pass' | 'drop'
+
+/** Clocks are read one after the other, some to the millisecond. */
+const CLOCKS_APART_MS = 3
 
 const to443 = tcp({ from: 40000, to: 443 }, SYN)
 const out4 = { source: POD_4, target: PEER_4 }
@@ -157,8 +161,10 @@ export function contractOfVerdicts(maker: BenchMaker): void {
         settle(bench, [policy({ identity: LEARNED, verdict: 'deny', rule: 42 })], { audit: true })
         assert.equal(bench.judge(POD, 'from', frame(out4, to443)), 'pass')
         const [event] = eventsOf(bench)
+        assert.ok(event !== undefined)
+        const { seen: _seen, age: _age, ...said } = event
         assert.deepEqual(
-          { ...event, peer: [...(event?.peer.subarray(0, 4) ?? [])] },
+          { ...said, peer: [...event.peer.subarray(0, 4)] },
           {
             verdict: 'audit',
             reason: 'policy',
@@ -167,11 +173,33 @@ export function contractOfVerdicts(maker: BenchMaker): void {
             peer: [192, 0, 2, 1],
             protocol: 6,
             port: 443,
+            localPort: 40000,
+            opening: true,
             identity: LEARNED,
             rule: 42,
           },
         )
         assert.equal(bench.datapath.counters()['verdict_audit'], 1)
+      })
+    })
+
+    test('drainEvents tells when a packet was seen, however much later it is read', () => {
+      withBench(maker, {}, (bench) => {
+        settle(bench, [policy({ verdict: 'deny' })])
+        assert.deepEqual(eventsOf(bench), [])
+        const clocks = () => ({ now: systemClock.now(), wall: systemClock.wall() })
+        const before = clocks()
+        bench.judge(POD, 'from', frame(out4, to443))
+        const after = clocks()
+        block(100)
+        const [event] = eventsOf(bench)
+        assert.ok(event !== undefined)
+        const times = { now: event.seen, wall: systemClock.wall() - event.age }
+        for (const clock of ['now', 'wall'] as const) {
+          const said = `${clock}: ${before[clock]} ${times[clock]} ${after[clock]}`
+          assert.ok(times[clock] > before[clock] - CLOCKS_APART_MS, said)
+          assert.ok(times[clock] < after[clock] + CLOCKS_APART_MS, said)
+        }
       })
     })
 
@@ -218,6 +246,10 @@ export function contractOfVerdicts(maker: BenchMaker): void {
       })
     })
   })
+}
+
+function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
 export function eventsOf(bench: Bench): readonly DatapathEvent[] {

@@ -13,7 +13,7 @@ const CHANGES: readonly (readonly [file: string, found: RegExp, text: string])[]
   ['datapath/ebpf/layout.ts', /LAYOUT_VERSION = \d+/, `LAYOUT_VERSION = ${LAYOUT_VERSION + 1}`],
   [
     'datapath/ebpf/layouts.ts',
-    /(?<=ALIKE: .*) = \{\}/,
+    /(?<=ALIKE: .*) = \{[^}]*\}/,
     ` = { ${LAYOUT_VERSION}: ${JSON.stringify(MAPS)} }`,
   ],
   ['state/file-header.ts', /FORMAT_VERSION = \d+/, `FORMAT_VERSION = ${FORMAT_VERSION + 1}`],

@@ -4,6 +4,7 @@ import type { EndpointId } from '../../core/ids.ts'
 import { nameLength } from '../../core/name.ts'
 import { hashOctets } from '../../core/keyed-hash.ts'
 import type { Prefix } from '../../core/ip.ts'
+import type { PairTable } from '../../names/pair-table.ts'
 import type { CoreState } from '../core-state.ts'
 
 /** The first of them, whoever asked; none for a name that nobody asked or that expired. */
@@ -27,12 +28,19 @@ export function knownAddresses(
 /** Names of one address that are looked at for those that an endpoint asked itself. */
 const OWN_LOOKED_AT_MAX = 256
 
-/** The first names that are known to have led to an address, as text; those that `asker` was answered come before others. */
+/** Pairs of one name and address that are looked at for one that is old enough. */
+const PAIRS_LOOKED_AT_MAX = 16
+
+/**
+ * The first names that are known to have led to an address, as text: those that `asker` was answered, or others where there is none.
+ * `asOf`: only names that were answered until then, by `Clock.now()`.
+ */
 export function namesOf(
   { names, ipcache }: CoreState,
   address: Prefix,
   max: number,
   asker?: EndpointId,
+  asOf = Number.POSITIVE_INFINITY,
 ): readonly string[] {
   const row = ipcache.prefixes.find(address.family, address.octets, 0, address.length)
   const { mappings, pairs } = names
@@ -43,8 +51,24 @@ export function namesOf(
   let lookedAt = 0
   for (let at = mappings.firstOfPrefix[row]!; at !== 0; at = mappings.nextOfPrefix[at]!) {
     if (own.length === max || lookedAt++ === lookedAtMax) break
-    const isOwn = asker !== undefined && pairs.find(at, asker) !== 0
-    if (isOwn || others.length < max) (isOwn ? own : others).push(mappings.name[at]!)
+    const asked = asker === undefined ? 0 : pairs.find(at, asker)
+    const name = mappings.name[at]!
+    if (asked !== 0) {
+      if (pairs.learnedAt[asked]! <= asOf) own.push(name)
+    } else if (others.length < max && isOlder(pairs, mappings.firstPair[at]!, asOf)) {
+      others.push(name)
+    }
   }
-  return [...own, ...others].slice(0, max).map((name) => names.names.format(name))
+  return (own.length > 0 ? own : others).map((name) => names.names.format(name))
+}
+
+/** Whether one of a name's pairs was learned by then. */
+function isOlder(pairs: PairTable, first: number, asOf: number): boolean {
+  if (asOf === Number.POSITIVE_INFINITY) return true
+  let at = first
+  for (let i = 0; i < PAIRS_LOOKED_AT_MAX && at !== 0; i++) {
+    if (pairs.learnedAt[at]! <= asOf) return true
+    at = pairs.nextOfMapping[at]!
+  }
+  return false
 }

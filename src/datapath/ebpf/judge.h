@@ -57,6 +57,8 @@ static __always_inline void report(const struct endpoint_value *e, const struct 
 		count(STAT_EVENTS_LOST);
 		return;
 	}
+	event->seen = bpf_ktime_get_ns();
+	event->time = bpf_ktime_get_boot_ns();
 	event->endpoint = e->id;
 	event->identity = j->identity;
 	event->rule = j->rule;
@@ -65,8 +67,9 @@ static __always_inline void report(const struct endpoint_value *e, const struct 
 	event->family = p->family;
 	event->protocol = p->protocol;
 	event->port = p->target_port;
-	event->unused = 0;
+	event->local_port = p->source_port;
 	__builtin_memcpy(event->peer, p->target, 16);
+	event->opening = p->protocol == IPPROTO_TCP && is_opening(p);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 

@@ -200,6 +200,8 @@ struct intercepted_value {
 #define REASON_FRAGMENT 4
 
 struct event {
+	__u64 seen; /* CLOCK_MONOTONIC, ns */
+	__u64 time; /* CLOCK_BOOTTIME, ns: goes on while the machine sleeps */
 	__u32 endpoint;
 	__u32 identity;
 	__u32 rule;
@@ -208,8 +210,9 @@ struct event {
 	__u8 family;
 	__u8 protocol;
 	__be16 port;
-	__u16 unused;
+	__be16 local_port;
 	__u32 peer[4];
+	__u32 opening; /* the first packet of a TCP connection */
 };
 
 struct rate_value {

@@ -15,7 +15,7 @@ import type { Family, Prefix } from '../../core/ip.ts'
 import type { ListenerEntry, Mode, PolicyEntry, PolicyKey, PolicyVerdict } from '../datapath.ts'
 import { PREFIX_KEY_HEAD_BITS, PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE } from '../prefix-batch.ts'
 
-export const LAYOUT_VERSION = 2
+export const LAYOUT_VERSION = 3
 
 /** Key and value sizes of every map, in octets. */
 export const MAP_SHAPES = {

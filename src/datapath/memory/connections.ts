@@ -269,7 +269,7 @@ function isPlainAck(flags: number): boolean {
   return (flags & TCP_ACK) !== 0 && (flags & (TCP_SYN | TCP_RST)) === 0
 }
 
-function isOpening({ protocol, tcpFlags }: Packet): boolean {
+export function isOpening({ protocol, tcpFlags }: Packet): boolean {
   const mask = TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN
   return protocol === TCP && (tcpFlags & mask) === TCP_SYN
 }

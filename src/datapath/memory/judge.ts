@@ -7,7 +7,7 @@ import { TCP, UDP } from '../../core/protocol.ts'
 import { ANY_IDENTITY, HOST, worldOf } from '../../identity/reserved.ts'
 import type { DatapathEvent, DropReason, EndpointEntry, Mode } from '../datapath.ts'
 import { outcomeOf, type Outcome } from '../verdict.ts'
-import type { Connections } from './connections.ts'
+import { isOpening, type Connections } from './connections.ts'
 import type { CounterName } from './counters.ts'
 import { isHousekeeping, neighboursIn } from './neighbour.ts'
 import { isFollowed, TCP_FIN, TCP_RST, type Packet, type ReadResult } from './packet.ts'
@@ -29,6 +29,7 @@ export interface JudgeOptions {
   /** What goes out on it begins no connection. */
   readonly isQuiet: (entry: EndpointEntry, packet: Packet) => boolean
   readonly count: (name: CounterName) => void
+  readonly now: () => number
   readonly report: (event: DatapathEvent) => void
   readonly noteDnsSource: (endpoint: EndpointId, packet: Packet) => void
 }
@@ -205,11 +206,15 @@ export class Judge {
     this.#options.report({
       verdict,
       reason,
+      seen: this.#options.now(),
+      age: 0,
       endpoint: entry.id,
       family: packet?.family ?? 4,
       peer: packet?.target ?? ANY_ADDRESS,
       protocol: packet?.protocol ?? 0,
       port: packet?.targetPort ?? 0,
+      localPort: packet?.sourcePort ?? 0,
+      opening: packet !== undefined && isOpening(packet),
       identity: identity(place.identity),
       rule,
     })

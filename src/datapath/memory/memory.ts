@@ -197,7 +197,8 @@ export class MemoryDatapath implements Datapath {
   }
 
   drainEvents(limit: number, visit: (event: DatapathEvent) => void): void {
-    for (const event of this.#events.splice(0, limit)) visit(event)
+    const now = this.#options.clock.now()
+    for (const event of this.#events.splice(0, limit)) visit({ ...event, age: now - event.seen })
   }
 
   counters(): DatapathCounters {
@@ -263,6 +264,7 @@ export class MemoryDatapath implements Datapath {
         this.#interceptions.covers(this.#ifIndex(hook), packet, frame),
       isQuiet: ({ hook }, packet) => this.#interceptions.isQuiet(this.#ifIndex(hook), packet),
       count: (name) => this.#counters.add(name),
+      now: () => this.#options.clock.now(),
       report: (event) => this.#report(event),
       noteDnsSource: (id, packet) => this.#dnsSources.note(id, packet),
     })

@@ -1,11 +1,15 @@
 // Drops and audits as nflog reports them: packets' first octets with a prefix that says why. The rules report a bounded number a
 // second and the kernel never waits; here at most `limit` are read at a time. Identity and rule are what the tables say of the
-// packet when it is read.
+// packet when it is read. Its time is what the kernel wrote beside it, by the wall clock: before Linux 5.18 only where something else
+// makes the kernel take the time of packets, else it is the time of reading. A wall clock that is set meanwhile moves no packet
+// to before the look that found none waiting.
 
+import type { Clock } from '../../core/clock.ts'
 import { identity, ruleId, type EndpointId } from '../../core/ids.ts'
 import type { Family } from '../../core/ip.ts'
 import type { NetlinkAddon } from '../../native/nftables.ts'
 import type { DatapathEvent, DropReason } from '../datapath.ts'
+import { isOpening } from '../memory/connections.ts'
 import { readNetwork, type Packet } from '../memory/packet.ts'
 import type { Explanation } from './explain.ts'
 import { LOG_AUDIT, LOG_DENY, LOG_GROUP, LOG_OCTETS } from './layout.ts'
@@ -22,20 +26,26 @@ const COPY_PACKET = 2
 const CFG_COMMAND = 1
 const CFG_MODE = 2
 const CFG_TIMEOUT = 4
+const TIMESTAMP = 3
 const IN_DEVICE = 4
 const OUT_DEVICE = 5
 const PAYLOAD = 9
 const PREFIX = 10
 const ENOBUFS = 105
 const ETHERNET = 14
+/** The kernel holds a report back for 10 ms; some more where it is busy. */
+const HELD_BACK_MS = 50
 
 export interface EventsOptions {
   readonly netlink: NetlinkAddon
+  readonly clock: Clock
   readonly indexOwner: (index: number) => EndpointId | undefined
   readonly explain: (endpoint: EndpointId, packet: Packet) => Explanation
 }
 
 interface Report {
+  /** Wall-clock milliseconds; 0 where the kernel does not tell. */
+  readonly time: number
   readonly prefix: string
   readonly inDevice: number
   readonly outDevice: number
@@ -48,9 +58,12 @@ export class Events {
   readonly #received = new Uint8Array(RECEIVE)
   #waiting: Report[] = []
   #lost = 0
+  /** `Clock.now()` of the last look that found nothing waiting. */
+  #emptyAt: number
 
   constructor(options: EventsOptions) {
     this.#options = options
+    this.#emptyAt = options.clock.now()
     this.#fd = openGroup(options.netlink)
   }
 
@@ -62,7 +75,11 @@ export class Events {
   drain(limit: number, visit: (event: DatapathEvent) => void): void {
     let left = limit
     while (left > 0) {
-      if (this.#waiting.length === 0 && !this.#receive()) return
+      const looked = this.#options.clock.now()
+      if (this.#waiting.length === 0 && !this.#receive()) {
+        this.#emptyAt = looked
+        return
+      }
       for (const report of this.#waiting.splice(0, left)) {
         left--
         const event = this.#decode(report)
@@ -90,18 +107,33 @@ export class Events {
     return true
   }
 
-  #decode({ prefix, inDevice, outDevice, packet }: Report): DatapathEvent | undefined {
+  /** `seen` and `age` of an event. */
+  #timesOf(time: number): Pick<DatapathEvent, 'seen' | 'age'> {
+    const { clock } = this.#options
+    const now = clock.now()
+    const age = time === 0 ? 0 : Math.max(0, clock.wall() - time)
+    return { seen: Math.max(now - age, Math.min(now, this.#emptyAt - HELD_BACK_MS)), age }
+  }
+
+  #decode({ time, prefix, inDevice, outDevice, packet }: Report): DatapathEvent | undefined {
     const { indexOwner, explain } = this.#options
     const endpoint = indexOwner(inDevice) ?? indexOwner(outDevice)
     if (endpoint === undefined) return undefined
     const isAudit = prefix.startsWith(LOG_AUDIT)
     const reason = reasonOf(prefix.slice((isAudit ? LOG_AUDIT : LOG_DENY).length).trim())
-    const head = { verdict: isAudit ? 'audit' : 'deny', reason, endpoint } as const
+    const verdict = isAudit ? 'audit' : 'deny'
+    const head = { ...this.#timesOf(time), verdict, reason, endpoint } as const
     const family: Family = (packet[0] ?? 0) >> 4 === 6 ? 6 : 4
     const read = reason === 'malformed' ? undefined : readCut(family, packet)
     if (read === undefined) {
-      const peer = new Uint8Array(16)
-      return { ...head, family, peer, protocol: 0, port: 0, identity: identity(0), rule: ruleId(0) }
+      const nothing = {
+        peer: new Uint8Array(16),
+        protocol: 0,
+        port: 0,
+        localPort: 0,
+        opening: false,
+      }
+      return { ...head, ...nothing, family, identity: identity(0), rule: ruleId(0) }
     }
     const { target, protocol, targetPort } = read
     const why = explain(endpoint, read)
@@ -111,6 +143,8 @@ export class Events {
       peer: target,
       protocol,
       port: targetPort,
+      localPort: read.sourcePort,
+      opening: isOpening(read),
       identity: identity(why.identity),
       rule: ruleId(reason === 'policy' ? why.rule : 0),
     }
@@ -118,9 +152,10 @@ export class Events {
 }
 
 function readReport(reader: Reader, from: number, end: number): Report {
-  const report = { prefix: '', inDevice: 0, outDevice: 0, packet: new Uint8Array(0) }
+  const report = { time: 0, prefix: '', inDevice: 0, outDevice: 0, packet: new Uint8Array(0) }
   reader.attributes(from, end, (type, at, to) => {
-    if (type === PREFIX) report.prefix = reader.text(at, to)
+    if (type === TIMESTAMP) report.time = reader.u64(at) * 1000 + reader.u64(at + 8) / 1000
+    else if (type === PREFIX) report.prefix = reader.text(at, to)
     else if (type === IN_DEVICE) report.inDevice = reader.u32(at)
     else if (type === OUT_DEVICE) report.outDevice = reader.u32(at)
     else if (type === PAYLOAD) report.packet = reader.octets.slice(at, to)

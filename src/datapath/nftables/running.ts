@@ -106,6 +106,7 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
     counters: new Counters(table),
     events: new Events({
       netlink,
+      clock: options.clock ?? systemClock,
       indexOwner: (index) => hooks.ownerOf(index),
       explain: (endpoint, packet) =>
         explain(table, endpoint, hooks.entryOf(endpoint)?.scoped === true, packet),

@@ -7,6 +7,7 @@ import { parseConfig } from '../../../src/config/load.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { CoreState } from '../../../src/control/core-state.ts'
 import { EndpointControl } from '../../../src/control/endpoint-control.ts'
+import { FlowBegins } from '../../../src/control/flow-begins.ts'
 import { FlowRing } from '../../../src/control/flow-ring.ts'
 import { Housekeeping } from '../../../src/control/housekeeping.ts'
 import { packetFlowOf } from '../../../src/control/packet-flow.ts'
@@ -47,6 +48,7 @@ export class World {
   readonly zone = new Zone()
   readonly clients = new Clients()
   readonly flows = new FlowRing()
+  readonly flowBegins = new FlowBegins()
   readonly config: Config
   readonly kernel: ScenarioKernel
   /** What stands between the node and the kernel: may take its time. */
@@ -88,7 +90,7 @@ export class World {
     this.housekeeping = new Housekeeping({
       core,
       transition: this.transition,
-      onEvent: (event) => this.flows.addPacket(clock.wall(), packetFlowOf(this, event)),
+      onEvent: (event, time) => this.flows.addPacket(time, packetFlowOf(this, event)),
       onHooks: () => assert.fail('the memory datapath has no hooks'),
     })
     this.upstream = this.#makeUpstream()
