@@ -8,8 +8,8 @@ import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
 const TTL = 30
 const GRACE = 10
 
-function mkNode(): Node {
-  const node = new Node({ graceSeconds: GRACE })
+function mkNode(pairs = 4096): Node {
+  const node = new Node({ graceSeconds: GRACE, pairs })
   node.setEndpoints([mkEndpoint('a', ['10.0.0.1']), mkEndpoint('b', ['10.0.0.2'])])
   node.setPolicies(mkPolicies('egress: [ { toFQDNs: [ { matchPattern: "*" } ] } ]'))
   return node
@@ -97,6 +97,20 @@ test('Expiry tells who connects to an address when the TTL of its name is over, 
   wait(node, 5)
   assert.deepEqual(told, ['late.y'])
   assert.equal(expiry.expiredUses, 1)
+})
+
+test('Expiry lets what has no connection go in its time, however small limits.pairs is', () => {
+  const node = mkNode(2)
+  const [a, b] = [idOf(node, 'a'), idOf(node, 'b')]
+  node.learn(a, 'x.y', ['192.0.2.1', '192.0.2.2'], TTL)
+  const connections = ([a, b] as const).flatMap((endpoint) =>
+    ['192.0.2.1', '192.0.2.2'].map((peer) => ({ endpoint, peer: prefixOf(peer) })),
+  )
+  // All but the last: of b, which has no names, two connections to addresses that a has.
+  node.recorder.connections.push(...connections.slice(2), ...connections.slice(0, 1))
+  wait(node, TTL + GRACE + 1)
+  assert.equal(stateOf(node, 'a', '192.0.2.1'), 'connected')
+  assert.equal(stateOf(node, 'a', '192.0.2.2'), 'gone', 'three connections, two pairs')
 })
 
 test('Expiry lets the answer win: a pair revived at any moment of a pass stays', () => {
