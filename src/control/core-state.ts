@@ -19,8 +19,7 @@ import { Rederive } from '../ipcache/rederive.ts'
 import { Departures } from '../names/departures.ts'
 import { Expiry } from '../names/expiry.ts'
 import { Guard } from '../names/guard.ts'
-import { NameCache } from '../names/name-cache.ts'
-import type { NameBounds } from '../names/room.ts'
+import { NameCache, type NameCacheOptions } from '../names/name-cache.ts'
 import { NameScopes, type Learning } from '../names/name-scopes.ts'
 import type { PairLedger } from '../names/pair-ledger.ts'
 import { Relabel } from '../names/relabel.ts'
@@ -30,7 +29,7 @@ import { OwnerNames } from './owner-names.ts'
 import { RuleOrigins } from './rule-origins.ts'
 
 export interface CoreLimits {
-  readonly names: NameBounds
+  readonly names: NameCacheOptions['bounds']
   readonly dynamicIdentities: number
   readonly dynamicIdentitiesPerEndpoint: number
   readonly policyEntries: number

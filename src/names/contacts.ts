@@ -1,6 +1,6 @@
 // Contacts: (endpoint, address) with an open connection, as the last look at the datapath's connections found them. Written by
 // expiry, look by look: `note` what is seen, `end` what was not. One row a contact however many names lead to the address,
-// typed arrays, 24 octets.
+// typed arrays, 24 octets. An endpoint can have connections to addresses that others learned, so `limits.pairs` doesn't bound them.
 
 import { HashIndex, type RowHasher } from '../core/hash-index.ts'
 import { hashPair } from '../core/keyed-hash.ts'
@@ -14,12 +14,12 @@ export class Contacts implements RowHasher {
   readonly #seen: Uint8Array
   readonly #index: HashIndex
 
-  constructor(options: { readonly capacity: number }) {
-    this.slots = new Slots(options.capacity)
-    this.endpoint = new Int32Array(options.capacity + 1)
-    this.prefix = new Int32Array(options.capacity + 1)
-    this.#seen = new Uint8Array(options.capacity + 1)
-    this.#index = new HashIndex(options.capacity, this)
+  constructor({ capacity }: { readonly capacity: number }) {
+    this.slots = new Slots(capacity)
+    this.endpoint = new Int32Array(capacity + 1)
+    this.prefix = new Int32Array(capacity + 1)
+    this.#seen = new Uint8Array(capacity + 1)
+    this.#index = new HashIndex(capacity, this)
   }
 
   has(endpoint: number, prefix: number): boolean {

@@ -11,6 +11,7 @@ import type { Clock } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import type { LabelSets } from '../core/labels.ts'
+import type { Limits } from '../core/limits.ts'
 import type { IpCache } from '../ipcache/ipcache.ts'
 import { ExpiryWheel } from './expiry-wheel.ts'
 import type { FactLabels, NameLabeller } from './fact-labels.ts'
@@ -32,7 +33,7 @@ export interface NameCacheOptions {
   readonly labelSets: LabelSets
   readonly labeller: NameLabeller
   readonly clock: Clock
-  readonly bounds: NameBounds
+  readonly bounds: NameBounds & Pick<Limits, 'connections-per-endpoint'>
   /** `dns.grace-after-ttl` in seconds. */
   readonly graceSeconds: number
   readonly scopes: NameScopes
@@ -54,6 +55,8 @@ export const GRACE_AS_IT_IS = -1
 export const LEARNED_BEFORE = Number.NEGATIVE_INFINITY
 /** Milliseconds of a clock tick of lifetimes. */
 const TICK_MS = 1000
+/** There is room to know so many endpoints' open connections, also when each has as many as it may and few names. */
+const CONNECTED_ENDPOINTS = 8
 
 export class NameCache {
   readonly rows: PairRows
@@ -84,7 +87,8 @@ export class NameCache {
     this.scopes = options.scopes
     this.graceSeconds = options.graceSeconds
     const namesPerWildcard = bounds['names-per-wildcard']
-    const rows = new PairRows({ ...options, capacity, namesPerWildcard })
+    const contacts = Math.max(capacity, CONNECTED_ENDPOINTS * bounds['connections-per-endpoint'])
+    const rows = new PairRows({ ...options, capacity, namesPerWildcard, contacts })
     this.rows = rows
     this.names = rows.names
     this.mappings = rows.mappings

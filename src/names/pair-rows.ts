@@ -29,6 +29,8 @@ export interface PairRowsOptions {
   /** `limits.pairs`. */
   readonly capacity: number
   readonly namesPerWildcard: number
+  /** (endpoint, address) with an open connection that can be known at once. */
+  readonly contacts: number
 }
 
 /** Before any time: of a pair that has none yet. */
@@ -65,7 +67,7 @@ export class PairRows {
     this.mappings = new MappingTable({ capacity, prefixCapacity, firstOfName: firstMapping })
     this.uses = new UseTable({ capacity, firstOfName: firstUse })
     this.pairs = new PairTable({ capacity, firstOfMapping: this.mappings.firstPair })
-    this.contacts = new Contacts({ capacity })
+    this.contacts = new Contacts({ capacity: options.contacts })
     this.#heldPairs = new BatchMarks({ capacity })
     this.#heldUses = new BatchMarks({ capacity })
     const { names, mappings, uses, pairs } = this

@@ -75,7 +75,8 @@ export class Node {
       restored: this.restored,
       ...keeping.ofCore,
       limits: {
-        names: makeLimits({ ...options.bounds, pairs }),
+        // Few connections: a table of those that are known is made for each node, and tests make thousands.
+        names: makeLimits({ 'connections-per-endpoint': 64, ...options.bounds, pairs }),
         dynamicIdentities: options.dynamicIdentities ?? 4096,
         dynamicIdentitiesPerEndpoint: options.dynamicPerEndpoint ?? 512,
         policyEntries: options.policyEntries ?? 16_384,
