@@ -80,9 +80,10 @@ function toTest(event) {
   }
   if (event.todo !== undefined && event.todo !== false)
     return { path, outcome: 'skipped', reason: 'to do' }
+  const { milliseconds } = event
   return event.type === 'pass'
-    ? { path, outcome: 'passed' }
-    : { path, outcome: 'failed', error: event.error ?? '' }
+    ? { path, outcome: 'passed', milliseconds }
+    : { path, outcome: 'failed', milliseconds, error: event.error ?? '' }
 }
 
 /** The counts that node:test itself adds at the end of a file. */

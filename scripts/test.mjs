@@ -3,11 +3,14 @@
 // conformance table agrees with what ran. Ends with a table by kind and, as the very last line, `N passed, N failed,
 // N skipped`. Exit 1 on any failure. Plain Node, no packages.
 //   node scripts/test.mjs [--list] [--kind KIND] [--results FILE] [PART-OF-PATH ...]
-// `--results` also writes every test with its outcome as JSON.
+//   node scripts/test.mjs --property [--runs Nx] [--seed SEED [--path PATH]] [--list] [PART-OF-PATH ...]
+// `--results` also writes every test with its outcome as JSON. `--property`: the files that hold properties, however long they
+// take, each property N times as often as usual; seed and path replay what a failure names.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { KINDS, kindOfFile, readResults } from './test-results.mjs'
 
@@ -26,6 +29,25 @@ function collect() {
     .sort((a, b) => Number(b === FIRST) - Number(a === FIRST) || (a < b ? -1 : 1))
 }
 
+/** Whether a file tries something random, and how often can be said (test/support/properties.ts). */
+function holdsProperty(file) {
+  return /from '(fast-check|\S+support\/properties\.ts)'/.test(readFileSync(file, 'utf8'))
+}
+
+/** `how`: values of the options. What the files need to know of a run of properties. */
+function propertyEnv({ runs = '1x', seed, path }) {
+  const times = Number(/^(\d+)x$/.exec(runs)?.[1])
+  if (!(times > 0)) throw new Error(`--runs takes a number and x, as 100x: received ${runs}`)
+  return {
+    TSX_TSCONFIG_PATH: fileURLToPath(
+      new URL('../test/support/tsconfig.property.json', import.meta.url),
+    ),
+    NAMEGATE_RUNS: String(times),
+    ...(seed === undefined ? {} : { NAMEGATE_SEED: seed }),
+    ...(path === undefined ? {} : { NAMEGATE_PATH: path }),
+  }
+}
+
 const running = new Set()
 
 function endGroup(child, signal) {
@@ -36,8 +58,11 @@ function endGroup(child, signal) {
   }
 }
 
-/** One file -> exit code, output and results. Killed with everything it started when it outlives the limit. */
-function runFile(file, folder, more = {}) {
+/**
+ * One file -> exit code, output and results. Killed with everything it started when it outlives the limit. `property`: the
+ * environment of a run of properties, which has no limit and says how far it is. `more`: further environment of this file.
+ */
+function runFile(file, folder, property, more) {
   const events = join(folder, `${file.replaceAll('/', '_')}.jsonl`)
   const reporter = new URL('./test-reporter.mjs', import.meta.url).href
   const args = [
@@ -47,7 +72,7 @@ function runFile(file, folder, more = {}) {
     `--test-reporter-destination=${events}`,
     file,
   ]
-  const env = { ...process.env, VALIDATE: '1', NAMEGATE_TEST: '1', ...more }
+  const env = { ...process.env, VALIDATE: '1', NAMEGATE_TEST: '1', ...property, ...more }
   const started = performance.now()
   return new Promise((resolve) => {
     const child = spawn(process.execPath, args, {
@@ -58,13 +83,17 @@ function runFile(file, folder, more = {}) {
     running.add(child)
     let output = ''
     let hung = false
-    const timer = setTimeout(() => {
+    const end = () => {
       hung = true
       endGroup(child, 'SIGTERM')
       setTimeout(() => endGroup(child, 'SIGKILL'), 5000).unref()
-    }, limitMs)
+    }
+    const timer = property === undefined ? setTimeout(end, limitMs) : undefined
     child.stdout.on('data', (bytes) => (output += bytes))
-    child.stderr.on('data', (bytes) => (output += bytes))
+    child.stderr.on('data', (bytes) => {
+      output += bytes
+      if (property !== undefined) console.log(indent(`${file}: ${bytes}`))
+    })
     child.on('exit', (code, signal) => {
       clearTimeout(timer)
       running.delete(child)
@@ -93,7 +122,7 @@ function indent(text) {
   return text.trimEnd().replace(/^/gm, '      ')
 }
 
-function show({ file, seconds, output, tests, notes }) {
+function show({ file, seconds, output, tests, notes }, isLong) {
   const failed = tests.filter((test) => test.outcome === 'failed')
   const count = (outcome) => tests.filter((test) => test.outcome === outcome).length
   const skipped = count('skipped') > 0 ? `, ${count('skipped')} skipped` : ''
@@ -101,16 +130,18 @@ function show({ file, seconds, output, tests, notes }) {
     `${failed.length > 0 ? 'FAIL' : 'ok  '}  ${file}  ${count('passed')} passed${skipped}  ${seconds.toFixed(1)} s`,
   )
   for (const note of notes) console.log(`      ${note}`)
+  for (const test of isLong ? tests : [])
+    console.log(`      ${((test.milliseconds ?? 0) / 1000).toFixed(1).padStart(8)} s  ${test.name}`)
   for (const test of failed) console.log(`   x  ${test.name}\n${indent(test.error)}`)
   if (failed.length > 0 && output.trim() !== '')
     console.log(`   output:\n${indent(output.slice(-8000))}`)
 }
 
-async function runAll(files, folder) {
+async function runAll(files, folder, property) {
   const results = []
   const runOne = async (file, more) => {
-    const result = await runFile(file, folder, more)
-    show(result)
+    const result = await runFile(file, folder, property, more)
+    show(result, property !== undefined)
     results.push(result)
   }
   const isAlone = (file) => ['conformance', 'kernel'].includes(kindOfFile(file))
@@ -167,13 +198,20 @@ async function main() {
       list: { type: 'boolean' },
       kind: { type: 'string' },
       results: { type: 'string' },
+      property: { type: 'boolean' },
+      runs: { type: 'string' },
+      seed: { type: 'string' },
+      path: { type: 'string' },
     },
   })
+  const property = values.property ? propertyEnv(values) : undefined
   const files = collect().filter(
     (file) =>
-      file === LAST ||
-      ((positionals.length === 0 || positionals.some((part) => file.includes(part))) &&
-        (values.kind === undefined || kindOfFile(file) === values.kind)),
+      file === LAST
+        ? property === undefined
+        : (positionals.length === 0 || positionals.some((part) => file.includes(part))) &&
+          (values.kind === undefined || kindOfFile(file) === values.kind) &&
+          (property === undefined || holdsProperty(file)),
   )
   if (values.list) {
     for (const file of files) console.log(`${kindOfFile(file)} ${file}`)
@@ -182,7 +220,7 @@ async function main() {
   const folder = mkdtempSync(join(tmpdir(), 'namegate-test-'))
   const started = performance.now()
   try {
-    const results = await runAll(files, folder)
+    const results = await runAll(files, folder, property)
     if (values.results !== undefined) writeResults(values.results, results)
     return summarize(results, (performance.now() - started) / 1000) ? 0 : 1
   } finally {

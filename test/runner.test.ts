@@ -30,6 +30,16 @@ const FILES: Readonly<Record<string, string>> = {
   'test/kernel/skips.test.ts': `${HEAD}describe('all', { skip: 'no root' }, () => { it('one', () => {}) })`,
 }
 
+const PROPERTIES = `${HEAD}import fc from 'fast-check'
+    test('f is never 7', () => {
+      fc.assert(fc.property(fc.integer({ min: 0, max: 99 }), (n) => n !== 7), { numRuns: 1 })
+    })
+    test('f counts', () => {
+      let runs = 0
+      fc.assert(fc.property(fc.nat(), () => { runs++ }), { numRuns: 5 })
+      console.error('f ran ' + runs + ' times')
+    })`
+
 for (const [path, text] of Object.entries(FILES)) {
   mkdirSync(join(folder, path, '..'), { recursive: true })
   writeFileSync(join(folder, path), text)
@@ -76,4 +86,20 @@ test('scripts/test.mjs exits 1 when nothing was run', async () => {
   const { code, lines } = await runTests('no-such-file')
   assert.equal(code, 1)
   assert.equal(lines.at(-1), '0 passed, 0 failed, 0 skipped')
+})
+
+test('scripts/test.mjs --property runs what holds properties so many times as often, and replays a failure', async () => {
+  writeFileSync(join(folder, 'test/properties.test.ts'), PROPERTIES)
+  const once = await runTests('--property', '--runs', '1x')
+  assert.match(once.lines.join('\n'), /f ran 5 times/)
+  const often = await runTests('--property', '--runs', '4000x')
+  const said = often.lines.join('\n')
+  assert.match(said, /f ran 20000 times/)
+  assert.doesNotMatch(said, /broken|passes\.test/, 'a file without properties')
+  const [, seed = '', path = ''] = /seed: (-?\d+), path: "([\d:]+)"/.exec(said) ?? []
+  assert.deepEqual([often.code, seed !== ''], [1, true])
+  const replayed = await runTests('--property', `--seed=${seed}`, '--path', path)
+  assert.match(replayed.lines.join('\n'), /Property failed after 1 tests/)
+  const refused = await runTests('--property', '--runs', 'many')
+  assert.deepEqual([refused.code, refused.lines], [1, ['']])
 })

@@ -10,6 +10,7 @@ import { parseYaml } from '../../src/config/yaml-source.ts'
 import type { SourceDocument, SourcePath } from '../../src/core/source-document.ts'
 import { readQuickYaml } from '../../src/core/quick-yaml.ts'
 import { formatPolicy } from '../support/policy-document.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 import { randomDocument } from '../support/random-document.ts'
 
@@ -64,7 +65,7 @@ test('parseDocuments reads random policies as the whole reader does, one by one 
   const random = new Random(20_261_121)
   const texts: string[] = []
   let quick = 0
-  for (let i = 0; i < 200; i++) {
+  for (let i = 0; i < runsOf(200); i++) {
     const text = formatPolicy(randomDocument(random, `p${i}`))
     if (readQuickYaml(text) !== undefined) quick++
     assertAlike(text, text)

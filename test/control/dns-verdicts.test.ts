@@ -8,6 +8,7 @@ import { TCP, UDP, type ByDnsProtocol } from '../../src/core/protocol.ts'
 import type { DnsRules } from '../../src/policy/dns-rules.ts'
 import { matches } from '../../src/policy/pattern.ts'
 import { patternOf, wireOf } from '../support/node.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 const PATTERNS = ['a.x', '*.x', '**.x', '*', 'a*.x', '*.*.x'].map(patternOf)
@@ -36,7 +37,7 @@ test('DnsVerdicts.judge says what the endpoint’s own patterns for the protocol
   const random = new Random(9)
   const verdicts = new DnsVerdicts()
   const model = new Map<number, ByDnsProtocol<DnsRules>>()
-  for (let step = 0; step < 3000; step++) {
+  for (let step = 0; step < runsOf(3000); step++) {
     const id = endpointId(1 + random.below(5))
     if (random.oneIn(5)) {
       verdicts.remove(id)

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 const NAMES = ['a.x', 'b.x', 'a.b.x', 'c.y', 'x'] as const
@@ -35,7 +36,7 @@ test('Preallocation that follows changes has what one has that begins with the l
   const random = new Random(20_261_121)
   const followed = new Node()
   let most = 0
-  for (let round = 0; round < 120; round++) {
+  for (let round = 0; round < runsOf(120); round++) {
     const specs = Array.from({ length: random.below(5) }, () => randomSpec(random))
     const egress = random.oneIn(5) ? ['k8s:namegate.io/default-egress=allow-named'] : []
     const addresses = ADDRESSES.slice(random.below(2), 1 + random.below(2))

@@ -7,6 +7,7 @@ import type { EndpointRecord } from '../../src/control/endpoint-control.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { MemoryState } from '../support/memory-state.ts'
 import { addressNumber, mkEndpoint, mkPolicies, Node, type NodeOptions } from '../support/node.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 const RECORDS = [
@@ -238,7 +239,7 @@ test('Pairs of endpoints that are gone do not come back, and time that passed me
 
 test('Whatever happened and whenever it ends, a start brings back what was written down', () => {
   const random = new Random(29)
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < runsOf(40); round++) {
     const disk = new MemoryState()
     const clock = new FakeClock()
     const old = start([WILD, ONE], disk, { clock })

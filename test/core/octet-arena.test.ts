@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OctetArena } from '../../src/core/octet-arena.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 function read(arena: OctetArena, handle: number, length: number): Uint8Array {
@@ -12,7 +13,7 @@ test('OctetArena gives back what was stored, through random storing and freeing'
   const random = new Random(7)
   const arena = new OctetArena()
   const stored: { readonly handle: number; readonly octets: Uint8Array }[] = []
-  for (let i = 0; i < 20_000; i++) {
+  for (let i = 0; i < runsOf(20_000); i++) {
     if (stored.length > 0 && random.below(100) < 45) {
       const [gone] = stored.splice(random.below(stored.length), 1)
       if (gone !== undefined) arena.free(gone.handle, gone.octets.length)

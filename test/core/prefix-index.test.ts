@@ -9,6 +9,7 @@ import {
 } from '../../src/core/ip.ts'
 import { PrefixIndex } from '../../src/core/prefix-index.ts'
 import { prefixOf } from '../support/node.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 /** Few distinct addresses, so that prefixes contain one another often. */
@@ -34,7 +35,7 @@ test('PrefixIndex finds prefixes and longest matches as a scan over a list does'
   const random = new Random(11)
   const index = new PrefixIndex({ capacity: 200 })
   const known = new Map<string, { readonly row: number; readonly prefix: Prefix }>()
-  for (let i = 0; i < 6000; i++) {
+  for (let i = 0; i < runsOf(6000); i++) {
     const prefix = randomPrefix(random)
     const { family, octets, length } = prefix
     const entry = known.get(formatPrefix(prefix))

@@ -21,6 +21,7 @@ import {
   type MkRecord,
 } from '../support/messages.ts'
 import { mutateField, mutateOctets, randomAnswer, randomQuestion } from '../support/mutate.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 function decode(octets: Uint8Array): MessageText {
@@ -222,7 +223,7 @@ test('decodeMessage reads the records that dns-packet encodes', () => {
 test('decodeMessage never throws and shows printable ASCII only, for 3,000 spoiled messages', () => {
   const random = new Random(5)
   const seen = { ok: 0, bad: 0 }
-  for (let i = 0; i < 3000; i++) {
+  for (let i = 0; i < runsOf(3000); i++) {
     const laid = randomAnswer(random, randomQuestion(random))
     const octets = random.oneIn(2) ? mutateField(random, laid) : mutateOctets(random, laid.octets)
     const result = decodeMessage(octets, 0, octets.length)

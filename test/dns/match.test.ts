@@ -6,6 +6,7 @@ import { questionEchoes, questionEquals } from '../../src/dns/match.ts'
 import { guard } from '../support/guarded.ts'
 import { a, A, AAAA, ANSWER_FLAGS, mkAnswer, mkMessage, wireName } from '../support/messages.ts'
 import { mutateField, mutateOctets, randomAnswer, randomQuestion } from '../support/mutate.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 const www = 'www.example'
@@ -83,7 +84,7 @@ test('questionEquals: is what AnswerView finds, for spoiled messages that can be
   const random = new Random(11)
   const view = new AnswerView()
   const seen = { equal: 0, other: 0 }
-  for (let i = 0; i < 5000; i++) {
+  for (let i = 0; i < runsOf(5000); i++) {
     const asked = randomQuestion(random)
     const laid = randomAnswer(random, asked)
     const message = random.oneIn(2) ? mutateField(random, laid) : mutateOctets(random, laid.octets)

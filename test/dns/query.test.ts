@@ -17,6 +17,7 @@ import {
   wireName,
 } from '../support/messages.ts'
 import { mutateOctets } from '../support/mutate.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 import { readQuery, cookie, withOpt, raw } from '../support/queries.ts'
 
@@ -184,7 +185,7 @@ test('QueryView.read never reads outside the message nor throws, for 3,000 spoil
   const random = new Random(7)
   const view = new QueryView()
   const seen = new Set<QueryStatus>()
-  for (let i = 0; i < 3000; i++) {
+  for (let i = 0; i < runsOf(3000); i++) {
     const message = mutateOctets(
       random,
       random.oneIn(2) ? withOpt({ options: cookie(8) }) : mkQuery('a.b.example'),

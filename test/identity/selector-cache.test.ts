@@ -13,6 +13,7 @@ import {
 import { indexLabels, selectorMatches } from '../../src/policy/labels.ts'
 import type { LabelExpression } from '../../src/policy/rule.ts'
 import { patternOf, prefixOf } from '../support/node.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 function fqdn(text: string): SelectorSpec {
@@ -88,7 +89,7 @@ test('SelectorCache selects by labels alone, whichever came first, selector or i
   const cache = new SelectorCache({ labelSets: sets })
   const selectors = new Map<SelectorSpec, Selector>()
   const identities = new Map<Identity, readonly string[]>()
-  for (let step = 0; step < 4000; step++) {
+  for (let step = 0; step < runsOf(4000); step++) {
     if (random.oneIn(2)) {
       const spec = random.pick(SPECS)
       const held = selectors.get(spec)

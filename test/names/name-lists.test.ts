@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MappingTable } from '../../src/names/mapping-table.ts'
 import { UseTable } from '../../src/names/use-table.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 const NAMES = 8
@@ -43,7 +44,7 @@ for (const [name, make] of TABLES) {
     const firstOfName = new Int32Array(NAMES + 1)
     const table = make(firstOfName)
     const known = Array.from({ length: NAMES + 1 }, () => new Map<number, number>())
-    for (let step = 0; step < 4_000; step++) {
+    for (let step = 0; step < runsOf(4_000); step++) {
       const of = 1 + random.below(NAMES)
       const rows = known[of] ?? new Map<number, number>()
       const other = 1 + random.below(OTHERS)

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PairLedger } from '../../src/names/pair-ledger.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 const ROWS = 12
@@ -45,7 +46,7 @@ class Book {
 test('PairLedger leaves records that cover every pair there is, and none that is gone', () => {
   const random = new Random(11)
   const book = new Book()
-  for (let step = 0; step < 30_000; step++) {
+  for (let step = 0; step < runsOf(30_000); step++) {
     const row = 1 + random.below(ROWS)
     const pair = book.live.get(row)
     const choice = random.below(8)

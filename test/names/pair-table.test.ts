@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PairTable } from '../../src/names/pair-table.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 const MAPPINGS = 12
@@ -21,7 +22,7 @@ test('PairTable lists the pairs of each use and of each mapping, whatever came a
   const pairs = new PairTable({ capacity: MAPPINGS * ENDPOINTS, firstOfMapping })
   const firstOfUse = new Map<number, number>()
   const known = new Map<string, number>()
-  for (let step = 0; step < 3_000; step++) {
+  for (let step = 0; step < runsOf(3_000); step++) {
     const mapping = 1 + random.below(MAPPINGS)
     const endpoint = 1 + random.below(ENDPOINTS)
     const row = pairs.find(mapping, endpoint)

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { indexLabels, policySelects } from '../../src/policy/labels.ts'
 import { PolicyMatcher } from '../../src/policy/policy-matcher.ts'
 import type { LabelSelector, Policy } from '../../src/policy/rule.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 const KEYS = ['app', 'k8s:app', 'tier', 'external:tier']
@@ -49,7 +50,7 @@ test('PolicyMatcher selects what looking at every policy selects, in their order
   const matcher = new PolicyMatcher()
   let policies: readonly Policy[] = []
   let selected = 0
-  for (let round = 0; round < 300; round++) {
+  for (let round = 0; round < runsOf(300); round++) {
     const kept = policies.filter(() => !random.oneIn(4))
     const fresh = Array.from({ length: random.below(6) }, () => randomPolicy(random))
     const replaced = policies.map((each) => (random.oneIn(9) ? randomPolicy(random) : each))

@@ -10,10 +10,11 @@ import { policySelects, indexLabels } from '../../src/policy/labels.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import { addressNumber, mkEndpoint, Node, prefixOf, wireOf } from '../support/node.ts'
 import { naiveVerdict } from '../support/naive-policy.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 import { NAMES, PORTS, randomPolicies } from '../support/random-policy.ts'
 
-const RUNS = 60
+const RUNS = runsOf(60)
 const QUESTIONS = 24
 const NODE_ADDRESSES = ['198.18.0.1', '2001:db8::fe'] as const
 const ENDPOINT_ADDRESSES = ['198.18.0.9', '2001:db8::9'] as const

@@ -5,8 +5,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HoldModel } from '../support/hold-model.ts'
+import { runsOf } from '../support/properties.ts'
 
-const RUNS = 30
+const RUNS = runsOf(30)
 const STEPS = 1_000
 
 test(`ReleaseQueue releases nothing early, nothing twice and loses nothing through ${RUNS * STEPS} random steps`, (t) => {

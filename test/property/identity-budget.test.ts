@@ -7,10 +7,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addressNumber, mkEndpoint, Node, prefixOf } from '../support/node.ts'
 import { naiveVerdict, type NaiveVerdict } from '../support/naive-policy.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 import { NAMES, PORTS, randomPolicies } from '../support/random-policy.ts'
 
-const RUNS = 120
+const RUNS = runsOf(120)
 const ENDPOINTS = [
   mkEndpoint('a', ['198.18.0.9', '2001:db8::9'], ['k8s:app=a']),
   mkEndpoint('b', ['198.18.1.1'], ['k8s:app=b']),

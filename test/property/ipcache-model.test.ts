@@ -7,11 +7,12 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { checkApplied } from '../support/core-counts.ts'
 import { IpCacheModel } from '../support/ipcache-model.ts'
+import { runsOf } from '../support/properties.ts'
 import { SlowRecorder } from '../support/slow-recorder.ts'
 
-const RUNS = 20
+const RUNS = runsOf(20)
 const STEPS = 5_000
-const SLOW_RUNS = 12
+const SLOW_RUNS = runsOf(12)
 const SLOW_STEPS = 2_000
 const STEPS_PER_CHECK = 20
 

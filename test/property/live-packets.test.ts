@@ -3,9 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { runsOf } from '../support/properties.ts'
 import { run } from '../fuzz/support/run.ts'
 
-const COUNT = 20_000
+const COUNT = runsOf(20_000)
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_260_914)
 
 test('Daemon answers 20,000 mutated packets as SEMANTICS 4 says and learns what the oracle says', async () => {

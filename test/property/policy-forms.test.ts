@@ -6,10 +6,11 @@ import { test } from 'node:test'
 import { formatFault } from '../../src/core/errors.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
 import type { Policy } from '../../src/policy/rule.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
 const SEED = Number(process.env['NAMEGATE_SEED'] ?? 20_261_122)
-const CASES = 1500
+const CASES = runsOf(1500)
 const LABELS = { app: ['a', 'b'], tier: ['1', '2'] } as const
 const NAMESPACES = ['prod', 'ops'] as const
 

@@ -8,10 +8,11 @@ import type { Prefix } from '../../src/core/ip.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import { addressNumber, mkEndpoint, Node, prefixOf } from '../support/node.ts'
 import { naiveVerdict, type NaiveVerdict } from '../support/naive-policy.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 import { NAMES, PORTS, randomPolicies, randomPolicy } from '../support/random-policy.ts'
 
-const RUNS = 60
+const RUNS = runsOf(60)
 const CHANGES_PER_RUN = 4
 const DEFAULTS = ['allow', 'audit', 'deny'] as const
 const ENDPOINTS = [

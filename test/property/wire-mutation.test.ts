@@ -16,9 +16,10 @@ import {
   type AskedQuestion,
 } from '../support/mutate.ts'
 import { oracle } from '../support/oracle.ts'
+import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'
 
-const MESSAGES = 20_000
+const MESSAGES = runsOf(20_000)
 const SEED = Number(process.env['WIRE_SEED'] ?? 20_260_901)
 
 function toQuestion(asked: AskedQuestion): Question {
