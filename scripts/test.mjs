@@ -130,8 +130,8 @@ function show({ file, seconds, output, tests, notes }, isLong) {
     `${failed.length > 0 ? 'FAIL' : 'ok  '}  ${file}  ${count('passed')} passed${skipped}  ${seconds.toFixed(1)} s`,
   )
   for (const note of notes) console.log(`      ${note}`)
-  for (const test of isLong ? tests : [])
-    console.log(`      ${((test.milliseconds ?? 0) / 1000).toFixed(1).padStart(8)} s  ${test.name}`)
+  for (const test of isLong ? tests.filter((each) => each.milliseconds >= 50) : [])
+    console.log(`      ${(test.milliseconds / 1000).toFixed(1).padStart(8)} s  ${test.name}`)
   for (const test of failed) console.log(`   x  ${test.name}\n${indent(test.error)}`)
   if (failed.length > 0 && output.trim() !== '')
     console.log(`   output:\n${indent(output.slice(-8000))}`)

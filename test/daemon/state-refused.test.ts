@@ -5,8 +5,8 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { http } from '../support/admin.ts'
+import { until } from '../support/client.ts'
 import { endpointsText, policyText } from '../support/daemon-files.ts'
 import {
   DaemonFolder,
@@ -16,6 +16,8 @@ import {
   RunningDaemon,
 } from '../support/daemon-process.ts'
 import { LabProcess } from '../support/lab-process.ts'
+
+const REFUSES = /the state folder refuses/
 
 const folders: DaemonFolder[] = []
 const daemons: RunningDaemon[] = []
@@ -68,7 +70,7 @@ test(
     const bound = 'mount --bind state state && mount -o remount,ro,bind state'
     const daemon = await serveOver(folder, bound)
     assert.match(daemon.process.stderr, /state folder takes no lock/)
-    assert.match(await warningsOf(daemon), /the state folder refuses/)
+    assert.match(await warningsOf(daemon), REFUSES)
     const { text: before } = await daemon.get('/v1/endpoints')
     assert.match(before, /"audit":true/, 'settings of before are in force')
     assert.equal(await setResource(folder), 500, 'and what is not kept is said')
@@ -101,12 +103,11 @@ for (const [what, mode] of [
       daemons.push(daemon)
       await child.untilOutput(/namegate serves/, 60_000)
       assert.match(child.stderr, /state folder takes no lock: .*EACCES|EACCES.*takes no lock/)
-      assert.match(await warningsOf(daemon), /the state folder refuses/)
+      assert.match(await warningsOf(daemon), REFUSES)
       assert.equal(await setResource(folder), 500, 'what is not kept is said')
       const mended = await folder.run('chown', '-R', '65534:65534', folder.in('state'))
       assert.equal(mended.code, 0, mended.stderr)
-      for (let i = 0; i < 600 && /refuses/.test(await warningsOf(daemon)); i++) await sleep(100)
-      assert.doesNotMatch(await warningsOf(daemon), /the state folder refuses/)
+      await until('no warning', async () => !REFUSES.test(await warningsOf(daemon)), 60_000, 100)
       assert.equal(existsSync(folder.in('state/lock')), true)
     },
   )
@@ -123,10 +124,9 @@ test(
     const daemon = await serveOver(folder, full)
     const inside = join(`/proc/${daemon.process.pid}/root`, folder.in('state'))
     assert.equal(await setResource(folder), 500)
-    assert.match(await warningsOf(daemon), /the state folder refuses/)
+    assert.match(await warningsOf(daemon), REFUSES)
     rmSync(join(inside, 'filler'))
-    for (let i = 0; i < 300 && /refuses/.test(await warningsOf(daemon)); i++) await sleep(100)
-    assert.doesNotMatch(await warningsOf(daemon), /the state folder refuses/)
+    await until('no warning', async () => !REFUSES.test(await warningsOf(daemon)), 30_000, 100)
     const kept = readdirSync(join(inside, 'resources'))
     assert.equal(kept.filter((name) => name.endsWith('.json')).length, 1, 'the resource')
   },

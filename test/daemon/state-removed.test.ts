@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fieldsOf, listOf, textOf } from '../../src/cli/fields.ts'
 import { http } from '../support/admin.ts'
+import { until } from '../support/client.ts'
 import { endpointsText, policyText } from '../support/daemon-files.ts'
 import { DaemonFolder, PROGRAM, RunningDaemon } from '../support/daemon-process.ts'
 import { LabProcess } from '../support/lab-process.ts'
@@ -57,14 +57,6 @@ function namesIn(folder: DaemonFolder): readonly string[] {
   } catch {
     return []
   }
-}
-
-async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 400; i++) {
-    if (await isSo()) return
-    await sleep(100)
-  }
-  assert.fail(`no ${what} within 40 s`)
 }
 
 async function crash({ process }: RunningDaemon): Promise<void> {

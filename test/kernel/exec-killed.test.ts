@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readFileSync, readdirSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
+import { until } from '../support/client.ts'
 import { canUseExecLab, ExecLab } from '../support/exec-lab.ts'
 import type { LabProcess } from '../support/lab-process.ts'
 
@@ -30,7 +31,7 @@ describe('namegate exec', { skip }, () => {
       })
       await shows(started, 'up')
       started.kill('SIGKILL')
-      await until(async () => await left(mark, before))
+      await untilNone(async () => await left(mark, before))
     }
   })
 
@@ -51,12 +52,11 @@ async function shows(started: LabProcess, text: string): Promise<void> {
   await started.until(() => (started.stdout.includes(text) ? true : undefined), text, 30_000)
 }
 
-async function until(look: () => Promise<readonly string[]>): Promise<void> {
-  let found = await look()
-  for (let i = 0; i < 100 && found.length > 0; i++) {
-    await new Promise((done) => setTimeout(done, 100))
-    found = await look()
-  }
+/** Until nothing is found; what still is after that is in the failure. */
+async function untilNone(look: () => Promise<readonly string[]>): Promise<void> {
+  let found: readonly string[] = []
+  const isNone = async (): Promise<boolean> => (found = await look()).length === 0
+  await until('nothing to be left', isNone, 15_000, 100).catch(() => undefined)
   assert.deepEqual(found, [])
 }
 

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { until } from '../support/client.ts'
 import { outputIn } from '../support/intercept-lab.ts'
 import { BRIDGE } from '../support/lab-bridge.ts'
 import { podLab, type PodLab } from '../support/lab-pod.ts'
@@ -49,7 +50,7 @@ describe('tproxy on a host whose first bridge comes after the rules', { skip }, 
     node.ip('address', 'add', `${gateway6}/64`, 'dev', BRIDGE, 'nodad')
     node.ip('link', 'set', BRIDGE, 'up')
     // The daemon hears of the bridge and puts its rules in anew; until then there is no answer.
-    for (let tries = 0; tries < 20; tries++) if ((await ask('10.96.0.10')) === DATA) break
+    await until('an answer', async () => (await ask('10.96.0.10')) === DATA, 40_000)
     assert.deepEqual([await ask('10.96.0.10'), await ask('fd00:96::10')], [DATA, DATA])
   })
 

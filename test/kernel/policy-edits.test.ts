@@ -7,8 +7,8 @@ import assert from 'node:assert/strict'
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { http } from '../support/admin.ts'
+import { until } from '../support/client.ts'
 import { objectIn } from '../support/command.ts'
 import { MountedFolder } from '../support/daemon-files.ts'
 import { podLab, type PodLab } from '../support/lab-pod.ts'
@@ -150,11 +150,12 @@ describe('policy edits', { skip }, () => {
 
   /** Until a revision, or a later one, is in force and none is on its way; returns it. */
   async function untilRealized(wanted: number): Promise<number> {
-    for (let look = 0; look < 1000; look++) {
-      const { revision, realized } = await status()
-      if (realized >= wanted && realized === revision) return realized
-      await sleep(10)
+    let last = { revision: 0, realized: 0 }
+    const isRealized = async (): Promise<boolean> => {
+      last = await status()
+      return last.realized >= wanted && last.realized === last.revision
     }
-    throw new Error(`revision ${wanted} was not realized`)
+    await until(`revision ${wanted}`, isRealized, 30_000, 10)
+    return last.realized
   }
 })

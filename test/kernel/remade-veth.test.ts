@@ -11,6 +11,7 @@ import { readCounters } from '../../src/datapath/ebpf/counters.ts'
 import { MAP_SHAPES } from '../../src/datapath/ebpf/layout.ts'
 import { openMaps } from '../../src/datapath/ebpf/maps.ts'
 import { loadBpf } from '../../src/native/native.ts'
+import { until } from '../support/client.ts'
 import type { Host } from '../support/lab.ts'
 import { podLab, type PodLab } from '../support/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../support/lab-namegate.ts'
@@ -167,8 +168,6 @@ describe('veth that is made again', { skip }, () => {
   it('would be seen to send, were it not for policy', async () => {
     assert.equal((await namegate.run('datapath', 'mode', 'bypass')).code, 0)
     makeLink('pod first')
-    for (let i = 0; i < 250 && (arrived('udp4') === 0 || arrived('udp6') === 0); i++)
-      await sleep(20)
-    assert.ok(arrived('udp4') > 0 && arrived('udp6') > 0)
+    await until('packets of both', () => arrived('udp4') > 0 && arrived('udp6') > 0, 15_000, 20)
   })
 })

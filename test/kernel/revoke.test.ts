@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { http } from '../support/admin.ts'
+import { until } from '../support/client.ts'
 import type { Host } from '../support/lab.ts'
 import { podLab, type PodLab } from '../support/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../support/lab-namegate.ts'
@@ -158,12 +159,10 @@ describe('policy edit', { skip }, () => {
   }
 
   async function untilRealized(revision: number): Promise<number> {
-    for (let look = 0; look < 100; look++) {
-      const now = await realized()
-      if (now >= revision) return now
-      await sleep(20)
-    }
-    throw new Error(`revision ${revision} was not realized`)
+    let now = 0
+    const isRealized = async (): Promise<boolean> => (now = await realized()) >= revision
+    await until(`revision ${revision}`, isRealized, 15_000, 20)
+    return now
   }
 })
 

@@ -6,7 +6,6 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { constants } from 'node:os'
 import { describe, it } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
 import { isBuilt, loadTcp } from '../../src/native/native.ts'
 import {
   FRAME_WORDS,
@@ -15,6 +14,7 @@ import {
   ROW_WORDS,
   type TcpColumns,
 } from '../../src/native/tcp.ts'
+import { until } from '../support/client.ts'
 
 const skip = isBuilt('tcp') ? false : 'tcp.node is not built'
 const { EBADF, EINVAL, EPIPE } = constants.errno
@@ -124,8 +124,7 @@ describe('TcpAddon', { skip }, () => {
         assert.equal(addon.send(engine, slot, head), -EINVAL, reason)
         assert.equal(unsent[slot], 0)
         assert.equal(addon.send(engine, slot, head), -EPIPE, reason)
-        await turn()
-        assert.equal(addon.next(engine), 1)
+        await until('the row', () => addon.next(engine) === 1)
         assert.deepEqual([...rows.subarray(0, 3)], [ROW_CLOSED, slot, EINVAL])
         addon.close(engine, slot, 0)
         await ended

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { after, test } from 'node:test'
 import { ResourceShards } from '../../src/state/resource-shards.ts'
+import { until } from '../support/client.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-shards-'))
@@ -32,11 +32,6 @@ function read(folder: string): readonly unknown[] {
   return new ResourceShards({ folder, clock, onDamage: fail, onFault: fail }).read()
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  for (let i = 0; i < 10_000 && !isSo(); i++) await nextTurn()
-  assert.ok(isSo())
-}
-
 test('ResourceShards says what the disk refused, and writes it when the disk takes it', async () => {
   const { folder, clock, refused, shards } = mkShards('later')
   writeFileSync(folder, 'in the way')
@@ -44,7 +39,7 @@ test('ResourceShards says what the disk refused, and writes it when the disk tak
   assert.equal(shards.isFailing, true)
   rmSync(folder)
   clock.advance(5000)
-  await until(() => !shards.isFailing)
+  await until('the disk to take it', () => !shards.isFailing)
   assert.equal(refused.length, 1)
   assert.deepEqual(read(folder), [{ name: 'db' }])
 })
@@ -83,12 +78,12 @@ test('ResourceShards writes its files anew when what took the place of their fol
   rmSync(folder, { recursive: true })
   writeFileSync(folder, 'in the way')
   assert.deepEqual(shards.look(), [join(folder, file)])
-  await until(() => shards.isFailing)
+  await until('the disk to refuse', () => shards.isFailing)
   assert.match(refused.join(), /EEXIST|ENOTDIR/)
   assert.deepEqual(shards.look(), [], 'told once')
   rmSync(folder)
   clock.advance(5000)
-  await until(() => !shards.isFailing)
+  await until('the disk to take it', () => !shards.isFailing)
   assert.deepEqual(read(folder), [{ name: 'db' }])
 })
 
@@ -100,11 +95,11 @@ test('ResourceShards writes a file anew when what took its place has gone', asyn
   rmSync(path)
   mkdirSync(path)
   assert.deepEqual(shards.look(), [path])
-  await until(() => shards.isFailing)
+  await until('the disk to refuse', () => shards.isFailing)
   assert.match(refused.join(), /EISDIR/)
   rmSync(path, { recursive: true })
   clock.advance(5000)
-  await until(() => !shards.isFailing)
+  await until('the disk to take it', () => !shards.isFailing)
   assert.deepEqual(read(folder), [{ name: 'db' }])
 })
 

@@ -5,12 +5,17 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { frame } from './upstream.ts'
 
-/** Resolves once `condition` holds; rejects after `ms`, naming what was waited for. */
-export async function until(what: string, condition: () => boolean, ms = 30_000): Promise<void> {
+/** Resolves once `condition` holds; rejects after `ms`, naming what was waited for. Looks every `paceMs`. */
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  ms = 30_000,
+  paceMs = 2,
+): Promise<void> {
   const end = performance.now() + ms
-  while (!condition()) {
+  while (!(await condition())) {
     if (performance.now() > end) throw new Error(`Waited ${ms} ms in vain: ${what}`)
-    await sleep(2)
+    await sleep(paceMs)
   }
 }
 

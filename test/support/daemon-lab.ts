@@ -19,6 +19,7 @@ import { Daemon } from '../../src/daemon/daemon.ts'
 import { makeDaemonAdmin } from '../../src/daemon/admin.ts'
 import { openDatapath } from '../../src/daemon/open-datapath.ts'
 import { openLog, type Log } from '../../src/telemetry/log.ts'
+import { until } from './client.ts'
 import { mkFolder } from './daemon-files.ts'
 import { DnsClient, type Told } from './dns-client.ts'
 import { FakeClock } from './fake-clock.ts'
@@ -150,7 +151,8 @@ export class DaemonLab {
   async pass(ms: number): Promise<void> {
     this.#fake.advance(ms)
     // Labels move between turns of the event loop.
-    for (let i = 0; i < 5; i++) await turn()
+    await turn()
+    await until('labels to have moved', () => !this.daemon.transition.pending)
   }
 
   async ask(name: string, from = '127.0.0.1'): Promise<Told> {

@@ -1,13 +1,13 @@
 // What rows about TCP do over the wire that takes more than a few lines, and what they share.
 
 import assert from 'node:assert/strict'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { TcpClient } from '../lab/clients.ts'
 import { assertSame, localAnswer, rcodeOf } from '../lab/replies.ts'
 import { answerTo, type AskedQuery } from '../lab/upstream.ts'
 import { CONNECTIONS_PER_CLIENT, REFUSED, SELECTOR, type World } from '../lab/world.ts'
 import { ask } from './build.ts'
 import { DENIED } from './row.ts'
+import { until } from '../../support/client.ts'
 import { a, mkMessage } from '../../support/messages.ts'
 
 export function idsOf(tcp: TcpClient): number[] {
@@ -28,11 +28,8 @@ export function release(held: readonly AskedQuery[], address = '198.19.255.2'): 
 }
 
 export async function untilLabelled(world: World, address: string): Promise<void> {
-  for (let i = 0; i < 400; i++) {
-    if ((await world.labelsOf(address)).includes(`fqdn:${SELECTOR}`)) return
-    await sleep(25)
-  }
-  assert.fail(`${address} is not labelled`)
+  const isLabelled = async () => (await world.labelsOf(address)).includes(`fqdn:${SELECTOR}`)
+  await until(`labels of ${address}`, isLabelled, 30_000, 25)
 }
 
 export async function pipelined(world: World): Promise<void> {
