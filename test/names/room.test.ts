@@ -127,6 +127,58 @@ test('Room holds the bound of a wildcard that comes later, for names that were k
   assert.deepEqual(node.differences(), [])
 })
 
+const LETTERS = 'abcdefghij'
+/** Ten wildcards, all of which match a name with all ten letters, and two exact names. */
+const MANY_WILDCARDS = `egress: [ { toFQDNs: [ { matchName: kept.x }, { matchName: kept.y }, ${[
+  ...LETTERS,
+]
+  .map((letter) => `{ matchPattern: "*${letter}*.x" }`)
+  .join(', ')} ] } ]`
+
+function mkWildcards(bounds: Partial<NameBounds>): Node {
+  const node = mkNode(bounds)
+  node.setPolicies(mkPolicies(MANY_WILDCARDS))
+  return node
+}
+
+function countOf(node: Node, endpoint: string): number {
+  return node.core.names.rows.orders.count(node.endpoint(endpoint).id)
+}
+
+test('Room takes rows for names under wildcards from the endpoint that asks, and exact names last', () => {
+  const node = mkWildcards({ pairs: 200 })
+  node.setPolicies(
+    mkPolicies(
+      MANY_WILDCARDS,
+      `egress: [ { toFQDNs: [ ${Array.from({ length: 100 }, (_, i) => `{ matchName: e${i}.y }`).join(', ')} ] } ]`,
+    ),
+  )
+  for (let i = 0; i < 100; i++) learn(node, 'a', `e${i}.y`, [`192.0.2.${i}`], 900)
+  learn(node, 'b', 'kept.y', ['198.51.100.250'])
+  for (let i = 0; i < 45; i++) {
+    const taught = learn(node, 'b', `${LETTERS}${i}.x`, [`198.51.100.${i}`])
+    assert.notEqual(taught[0], 0, `name ${i} is learned`)
+  }
+  assert.deepEqual([countOf(node, 'a'), countOf(node, 'b')], [100, 41], 'b pays for its own')
+  assert.deepEqual(
+    ['0', '4', '5', '44', '250'].map((last) => node.rowOf(`198.51.100.${last}`) !== 0),
+    [false, false, true, true, true],
+    'those that were asked longest ago, and not the exact name',
+  )
+  assert.equal(node.core.names.room.hits.pairs, 0)
+  assert.deepEqual(node.differences(), [])
+})
+
+test('Room lets exact names go last at the bounds of pairs', () => {
+  for (const bounds of [{ 'pairs-per-endpoint': 3 }, { pairs: 3 }]) {
+    const node = mkNode(bounds)
+    learn(node, 'a', 'exact.x', ['192.0.2.1'], 1)
+    for (const n of [2, 3, 4]) learn(node, 'a', `n${n}.x`, [`192.0.2.${n}`], 900)
+    const left = known(node, '192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4')
+    assert.equal(left, '192.0.2.1 192.0.2.3 192.0.2.4', Object.keys(bounds).join())
+  }
+})
+
 test('Room lets the name go that was asked longest ago on an address, of the endpoint with most there', () => {
   const node = mkNode({ 'names-per-address': 3 })
   learn(node, 'b', 'own.x', ['192.0.2.1'])
