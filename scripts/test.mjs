@@ -205,13 +205,12 @@ async function main() {
     },
   })
   const property = values.property ? propertyEnv(values) : undefined
-  const files = collect().filter(
-    (file) =>
-      file === LAST
-        ? property === undefined
-        : (positionals.length === 0 || positionals.some((part) => file.includes(part))) &&
-          (values.kind === undefined || kindOfFile(file) === values.kind) &&
-          (property === undefined || holdsProperty(file)),
+  const files = collect().filter((file) =>
+    file === LAST
+      ? property === undefined
+      : (positionals.length === 0 || positionals.some((part) => file.includes(part))) &&
+        (values.kind === undefined || kindOfFile(file) === values.kind) &&
+        (property === undefined || holdsProperty(file)),
   )
   if (values.list) {
     for (const file of files) console.log(`${kindOfFile(file)} ${file}`)
