@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mkEndpoint, mkPolicies, Node, type NodeOptions } from '../support/node.ts'
+import { OWNER_ENDPOINT, OWNER_RESOURCE } from '../../src/ipcache/facts.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf, type NodeOptions } from '../support/node.ts'
 import type { Write } from '../support/recorder.ts'
 
 const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
@@ -65,6 +66,29 @@ test('Committer leaves a refused prefix as it is in force and writes it with the
   committer.retry()
   committer.commit()
   assert.deepEqual([committer.isApplied(row), committer.refused], [true, 0])
+  assert.deepEqual(node.differences(), [])
+})
+
+test('Committer says that an address is not in force while the kernel has it in another class', () => {
+  const node = mkNode()
+  const { committer, ipcache, labelSets, owners } = node.core
+  const own = labelSets.intern(['k8s:app=db'])
+  const prefix = prefixOf('192.0.2.1')
+  ipcache.addPrefixFact(prefix, OWNER_RESOURCE, owners.hold('resource'), own)
+  committer.commit()
+  const row = node.rowOf('192.0.2.1')
+  assert.equal(committer.isApplied(row), true)
+  // An endpoint with the same labels has it from now on: the identity stays, the class does not.
+  node.recorder.refuse = ({ key }) => key === '192.0.2.1/32'
+  ipcache.addPrefixFact(prefix, OWNER_ENDPOINT, owners.hold('endpoint'), own)
+  committer.commit()
+  const { wanted, applied } = ipcache.prefixes
+  assert.equal(wanted[row], applied[row])
+  assert.equal(committer.isApplied(row), false)
+  node.recorder.refuse = () => false
+  committer.retry()
+  committer.commit()
+  assert.equal(committer.isApplied(row), true)
   assert.deepEqual(node.differences(), [])
 })
 
