@@ -54,8 +54,6 @@ export type Ability =
   | 'malformed'
   /** Extension headers are bounded. */
   | 'extensions'
-  /** Ports are read behind an authentication header. */
-  | 'authentication'
   /** A RST that was forged does not end a connection, whatever its sequence number. */
   | 'forged'
   /** SCTP packets are followed whatever chunks they have. */

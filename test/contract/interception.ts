@@ -4,7 +4,17 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Mode } from '../../src/datapath/datapath.ts'
 import type { InterceptedInterface } from '../../src/datapath/interception.ts'
-import { ACK, frame, RST, sctp, SYN, tcp, udp, type Segment } from '../support/packets.ts'
+import {
+  ACK,
+  destinationOptions,
+  frame,
+  RST,
+  sctp,
+  SYN,
+  tcp,
+  udp,
+  type Segment,
+} from '../support/packets.ts'
 import {
   LEARNED,
   PEER_4,
@@ -14,6 +24,7 @@ import {
   POD_6,
   policy,
   settle,
+  type Ability,
   type Bench,
   type BenchMaker,
 } from './bench.ts'
@@ -29,6 +40,37 @@ const ANSWER = { from: 53, to: 40000 }
 /** What frames of the test support are addressed to, and another. */
 const FRAME_MAC = frame(ROUTE_4, udp(QUERY)).slice(0, 6)
 const OTHER_MAC = Uint8Array.of(2, 0, 0, 0, 0, 0x99)
+
+/** Queries of which the rules behind the datapath may not think that they are DNS, or that do not go where they send them. */
+function unsure(segment: Segment): readonly (readonly [Uint8Array, string, Ability?])[] {
+  const behind = (type: number, octets: number): Uint8Array =>
+    frame({ ...ROUTE_6, extensions: [{ type, body: new Uint8Array(octets) }] }, segment)
+  const options = (...octets: number[]): Uint8Array =>
+    frame({ ...ROUTE_4, options: Uint8Array.from(octets) }, segment)
+  const inside = { type: 51, body: Uint8Array.of(2, ...new Uint8Array(13)) }
+  return [
+    [behind(51, 10), 'behind an authentication header'],
+    [behind(135, 6), 'behind a mobility header'],
+    [behind(139, 6), 'behind a HIP header'],
+    [behind(140, 6), 'behind a shim6 header'],
+    [behind(253, 6), 'behind a header for experiments'],
+    [behind(0, 6), 'behind hop-by-hop options'],
+    [behind(60, 6), 'behind destination options'],
+    [behind(43, 6), 'behind a route at its end'],
+    [
+      frame({ ...ROUTE_6, extensions: [destinationOptions, inside] }, segment),
+      'behind two of them',
+    ],
+    [options(0x94, 4, 0, 0), 'with a router alert'],
+    [options(1, 1, 1, 1), 'with padding'],
+    [frame({ ...ROUTE_6, fragment: 0 }, segment), 'behind a fragment header'],
+    [frame({ ...ROUTE_4, moreFragments: true }, segment), 'a first fragment', 'fragments'],
+    [frame({ ...ROUTE_6, moreFragments: true }, segment), 'a first fragment', 'fragments'],
+    [frame({ ...ROUTE_4, target: '239.1.2.3' }, segment), 'to a group'],
+    [frame({ ...ROUTE_4, target: '255.255.255.255' }, segment), 'to everyone'],
+    [frame({ ...ROUTE_6, target: 'ff0e::99' }, segment), 'to a group'],
+  ]
+}
 
 export function contractOfInterception(maker: BenchMaker): void {
   const skip = maker.unavailable ?? false
@@ -69,8 +111,7 @@ export function contractOfInterception(maker: BenchMaker): void {
           ['pass', frame(ROUTE_4, udp(QUERY)), 'UDP'],
           ['pass', frame(ROUTE_4, tcp(QUERY, SYN)), 'TCP'],
           ['pass', frame(ROUTE_4, tcp(QUERY, RST)), 'any segment of it'],
-          ['pass', frame({ ...ROUTE_4, moreFragments: true }, udp(QUERY)), 'a first fragment'],
-          ['drop', frame({ ...ROUTE_4, fragment: 3 }, udp(QUERY)), 'a later one has no port'],
+          ['drop', frame({ ...ROUTE_4, fragment: 3 }, udp(QUERY)), 'a later fragment has no port'],
           ['drop', frame(ROUTE_4, sctp(QUERY)), 'SCTP'],
           ['drop', frame(ROUTE_4, udp({ from: 53, to: 54 })), 'from port 53'],
           ['drop', frame(ROUTE_4, udp({ from: 40000, to: 853 })), 'DNS over TLS or QUIC'],
@@ -84,6 +125,21 @@ export function contractOfInterception(maker: BenchMaker): void {
         for (const [verdict, octets, reason] of rows) {
           if (reason.includes('fragment') && maker.lacks?.fragments !== undefined) continue
           assert.equal(bench.judge(POD, 'from', octets), verdict, reason)
+        }
+      })
+    })
+
+    test('judge takes for DNS only what every reader of packets takes for it, to one address', () => {
+      withPod((bench) => {
+        bench.datapath.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
+        for (const segment of [udp(QUERY), tcp(QUERY, SYN)]) {
+          for (const [octets, reason, ability] of unsure(segment)) {
+            if (ability !== undefined && maker.lacks?.[ability] !== undefined) continue
+            assert.equal(bench.judge(POD, 'from', octets), 'drop', reason)
+          }
+          for (const route of [ROUTE_4, ROUTE_6]) {
+            assert.equal(bench.judge(POD, 'from', frame(route, segment)), 'pass')
+          }
         }
       })
     })

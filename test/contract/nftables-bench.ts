@@ -106,8 +106,6 @@ export const nftablesMaker: BenchMaker = {
       'the kernel puts fragments together before it judges them: a single one never passes',
     malformed: 'the kernel refuses what does not fit its lengths before any rule can count it',
     extensions: 'the kernel reads as many extension headers as there are, so none hides a port',
-    authentication:
-      'nftables takes an authentication header for the protocol (51), and so it is judged',
     forged:
       'the kernel tells a forged RST by its sequence number, which packets of the test support have not',
     sctp: 'the kernel follows SCTP by its chunks, which packets of the test support have not',

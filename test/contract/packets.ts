@@ -115,16 +115,36 @@ export function contractOfPackets(maker: BenchMaker): void {
     test('judge reads the ports behind options, extension headers and VLAN tags', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({ protocol: 6, port: 443 })])
-        const signed = maker.lacks?.authentication === undefined ? [authentication] : []
         const routes = [
           { ...out4, options: Uint8Array.of(1, 1, 1, 0) },
           ...(maker.lacks?.tags === undefined ? [{ ...out4, vlans: ['vlan'] as const }] : []),
-          { ...out6, extensions: [hopByHop, ...signed, destinationOptions] },
+          { ...out6, extensions: [hopByHop, destinationOptions] },
         ]
         for (const route of routes) {
           assert.equal(bench.judge(POD, 'from', frame(route, to443)), 'pass')
           const other = frame(route, tcp({ from: 40000, to: 444 }, SYN))
           assert.equal(bench.judge(POD, 'from', other), 'drop')
+        }
+      })
+    })
+
+    test('judge takes a header that says nothing of what is behind it for the protocol', () => {
+      withBench(maker, {}, (bench) => {
+        const rows: readonly (readonly [protocol: number, octets: number])[] = [
+          [50, 14],
+          [51, 10],
+          [135, 6],
+          [139, 6],
+          [140, 6],
+        ]
+        for (const [type, octets] of rows) {
+          const header = { type, body: new Uint8Array(octets) }
+          const hidden = frame({ ...out6, extensions: [hopByHop, header] }, to443)
+          settle(bench, [policy({ protocol: 6, port: 443 })])
+          assert.equal(bench.judge(POD, 'from', hidden), 'drop', `${type} is not TCP`)
+          settle(bench, [policy({ protocol: type })])
+          assert.equal(bench.judge(POD, 'from', hidden), 'pass', `${type} may pass`)
+          commit(bench.datapath, { policyRemovals: [policy({ protocol: type })] })
         }
       })
     })
