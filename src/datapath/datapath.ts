@@ -7,7 +7,8 @@
 //   1. mode bypass: pass. Neighbour discovery and ARP pass. Malformed: drop, counted.
 //   2. source not among the endpoint's: drop, counted.
 //   3. to one of namegate's own listeners (`listeners`): pass.
-//   4. DNS of a family that is intercepted on its interface (`setIntercepted`): pass.
+//   4. DNS to one address, of a family that is intercepted on its interface (`setIntercepted`), where it comes in: pass.
+//      Steps 3 and 4 hold for packets without IPv4 options, IPv6 extension headers and fragments; all others are judged.
 //   5. a reply in a connection that the peer began: pass.
 //   6. look up three keys, each by longest match on (protocol, port): the destination's identity, its
 //      class, identity 0. Both come from the longest prefix around it, of a scoped endpoint first of all in

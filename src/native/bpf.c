@@ -56,8 +56,8 @@ static napi_value shape(napi_env env, napi_callback_info info)
 	return number(env, 0);
 }
 
-/* testRun(program fd, packet, interface index) -> the program's return value as unsigned, -errno. An index of
- * 0 runs without a context. */
+/* testRun(program fd, packet, interface index) -> the program's return value as unsigned, -errno. The packet came in by the
+ * interface; an index of 0 runs without a context. */
 static napi_value test_run(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -65,7 +65,7 @@ static napi_value test_run(napi_env env, napi_callback_info info)
 	size_t size = 0;
 	int program = integer(&call, 0);
 	void *packet = octets(&call, 1, 1, &size);
-	context.ifindex = unsigned_integer(&call, 2);
+	context.ifindex = context.ingress_ifindex = unsigned_integer(&call, 2);
 	if (call.bad)
 		return NULL;
 	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = packet, .data_size_in = size, .repeat = 1);

@@ -46,6 +46,8 @@ export interface Bench {
 export type Ability =
   /** Endpoints can be cgroups. */
   | 'cgroups'
+  /** Interfaces of endpoints can be ports of a bridge. */
+  | 'bridges'
   /** VLAN tags are looked behind. */
   | 'tags'
   /** Fragments are judged one by one. */

@@ -17,6 +17,7 @@ import {
 } from '../support/packets.ts'
 import {
   LEARNED,
+  listener,
   PEER_4,
   PEER_6,
   POD,
@@ -24,6 +25,7 @@ import {
   POD_6,
   policy,
   settle,
+  skipOf,
   type Ability,
   type Bench,
   type BenchMaker,
@@ -63,7 +65,7 @@ function unsure(segment: Segment): readonly (readonly [Uint8Array, string, Abili
     ],
     [options(0x94, 4, 0, 0), 'with a router alert'],
     [options(1, 1, 1, 1), 'with padding'],
-    [frame({ ...ROUTE_6, fragment: 0 }, segment), 'behind a fragment header'],
+    [frame({ ...ROUTE_6, fragment: 0 }, segment), 'behind a fragment header', 'fragments'],
     [frame({ ...ROUTE_4, moreFragments: true }, segment), 'a first fragment', 'fragments'],
     [frame({ ...ROUTE_6, moreFragments: true }, segment), 'a first fragment', 'fragments'],
     [frame({ ...ROUTE_4, target: '239.1.2.3' }, segment), 'to a group'],
@@ -157,6 +159,26 @@ export function contractOfInterception(maker: BenchMaker): void {
         assert.deepEqual([query(), query(ROUTE_6)], ['pass', 'pass'], 'for the bridge')
       })
     })
+
+    test(
+      'judge lets DNS to own listeners pass from a bridge port only in frames for the bridge itself',
+      { skip: skipOf(maker, 'bridges') },
+      () => {
+        withPod((bench) => {
+          bench.datapath.setListeners([listener(PEER_4, 5300)])
+          const ifindex = bench.ifindex(1)
+          const query = frame(ROUTE_4, udp({ from: 40000, to: 5300 }))
+          const rows: readonly (readonly [Verdict, Uint8Array, string])[] = [
+            ['drop', OTHER_MAC, 'it goes to another on the bridge'],
+            ['pass', FRAME_MAC, 'it goes to the bridge'],
+          ]
+          for (const [verdict, bridgeMac, reason] of rows) {
+            bench.datapath.setIntercepted([{ ifindex, families: BOTH, bridgeMac }])
+            assert.equal(bench.judge(POD, 'from', query), verdict, reason)
+          }
+        })
+      },
+    )
 
     test('judge obeys policy and mode beside interception', () => {
       withPod((bench) => {

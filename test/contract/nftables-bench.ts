@@ -101,6 +101,7 @@ export const nftablesMaker: BenchMaker = {
   unavailable: unavailable(),
   lacks: {
     cgroups: 'the nftables datapath fences interfaces only',
+    bridges: 'what comes in by a port of a bridge comes to the rules as a packet of the bridge',
     tags: 'a tagged frame belongs to a VLAN interface, which would be the one that is fenced',
     fragments:
       'the kernel puts fragments together before it judges them: a single one never passes',

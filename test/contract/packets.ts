@@ -128,27 +128,6 @@ export function contractOfPackets(maker: BenchMaker): void {
       })
     })
 
-    test('judge takes a header that says nothing of what is behind it for the protocol', () => {
-      withBench(maker, {}, (bench) => {
-        const rows: readonly (readonly [protocol: number, octets: number])[] = [
-          [50, 14],
-          [51, 10],
-          [135, 6],
-          [139, 6],
-          [140, 6],
-        ]
-        for (const [type, octets] of rows) {
-          const header = { type, body: new Uint8Array(octets) }
-          const hidden = frame({ ...out6, extensions: [hopByHop, header] }, to443)
-          settle(bench, [policy({ protocol: 6, port: 443 })])
-          assert.equal(bench.judge(POD, 'from', hidden), 'drop', `${type} is not TCP`)
-          settle(bench, [policy({ protocol: type })])
-          assert.equal(bench.judge(POD, 'from', hidden), 'pass', `${type} may pass`)
-          commit(bench.datapath, { policyRemovals: [policy({ protocol: type })] })
-        }
-      })
-    })
-
     test(
       'judge passes a later fragment only where its whole protocol may pass',
       { skip: skipOf(maker, 'fragments') },

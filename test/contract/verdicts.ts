@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { systemClock } from '../../src/core/clock.ts'
 import type { DatapathEvent, Mode } from '../../src/datapath/datapath.ts'
-import { frame, icmp, raw, sctp, SYN, tcp, udp } from '../support/packets.ts'
+import { frame, hopByHop, icmp, raw, sctp, SYN, tcp, udp } from '../support/packets.ts'
 import {
   batch,
   commit,
@@ -135,6 +135,27 @@ export function contractOfVerdicts(maker: BenchMaker): void {
           settle(bench, [policy(row)])
           assert.equal(bench.judge(POD, 'from', octets), verdict, reason)
           commit(bench.datapath, { policyRemovals: [policy(row)] })
+        }
+      })
+    })
+
+    test('judge takes a header that says nothing of what is behind it for the protocol', () => {
+      withBench(maker, {}, (bench) => {
+        const rows: readonly (readonly [protocol: number, octets: number])[] = [
+          [50, 14],
+          [51, 10],
+          [135, 6],
+          [139, 6],
+          [140, 6],
+        ]
+        for (const [type, octets] of rows) {
+          const header = { type, body: new Uint8Array(octets) }
+          const hidden = frame({ ...out6, extensions: [hopByHop, header] }, to443)
+          settle(bench, [policy({ protocol: 6, port: 443 })])
+          assert.equal(bench.judge(POD, 'from', hidden), 'drop', `${type} is not TCP`)
+          settle(bench, [policy({ protocol: type })])
+          assert.equal(bench.judge(POD, 'from', hidden), 'pass', `${type} may pass`)
+          commit(bench.datapath, { policyRemovals: [policy({ protocol: type })] })
         }
       })
     })

@@ -5,7 +5,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { buildRandomPackets, PacketSite, type PacketCase } from '../support/random-packets.ts'
+import { PacketSite, type PacketCase } from '../support/packet-site.ts'
+import { buildRandomPackets } from '../support/random-packets.ts'
 import { canUseLab } from '../support/lab.ts'
 import { ebpfMaker } from '../contract/ebpf-bench.ts'
 import { nftablesMaker } from '../contract/nftables-bench.ts'
@@ -31,6 +32,12 @@ const CASES: readonly (readonly [PacketCase, share: number, counter: string])[] 
 ]
 const SHARES = CASES.reduce((sum, [, share]) => sum + share, 0)
 
+/** Packets that got a verdict. */
+function judgedOf(counters: Readonly<Record<string, number>>): number {
+  const verdicts = Object.entries(counters).filter(([name]) => /^(verdict|drop)_/.test(name))
+  return verdicts.reduce((sum, [, packets]) => sum + packets, 0)
+}
+
 describe('random packets', { skip, concurrency: false }, () => {
   const program = skip === false ? buildRandomPackets() : ''
   let first = 0
@@ -43,14 +50,16 @@ describe('random packets', { skip, concurrency: false }, () => {
       await site.start()
       const began = performance.now()
       const sent = await site.send(SEED, first, count)
-      const seconds = (performance.now() - began) / 1000
+      const seconds = Math.round((performance.now() - began) / 100) / 10
       const { open, ports, leaks, counters } = await site.close()
-      const facts = { sent, leaks: leaks.length, open, ports, seconds: Math.round(seconds) }
+      const judged = judgedOf(counters)
+      const facts = { sent, judged, leaks: leaks.length, open, ports, seconds }
       t.diagnostic(`seed ${SEED}, from packet ${first}: ${JSON.stringify(facts)}`)
       first += count
       assert.deepEqual(leaks, [], `NAMEGATE_SEED=${SEED}`)
       const least = place === 'inside' || place === 'cgroup' ? 0.2 : 0.99
       assert.ok(sent > count * least, `${sent} of ${count} packets could be sent`)
+      assert.ok(judged > sent / 2, `${judged} of ${sent} packets were judged`)
       assert.ok((counters[counter] ?? 0) > count / 1000, JSON.stringify(counters))
       const isFence = place === 'fence'
       assert.equal(open > 0, !isFence, `${open} packets went where all is open`)

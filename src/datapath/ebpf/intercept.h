@@ -2,6 +2,9 @@
  * redirected must pass here first; it may only while the rules that redirect it stand, or it would reach any
  * resolver. `intercept up` writes the entry after the rules are in, `down` removes it before they go.
  *
+ *  - What not every reader of packets takes for DNS is judged by policy: the rules may not see DNS there. So is what goes to
+ *    a group, which a router of groups may send on.
+ *  - What goes out by the interface, as an endpoint inside sends it, meets no rule: they redirect what comes in.
  *  - On a bridge port only frames for the bridge itself meet the rules: others stay on the bridge.
  *  - A tagged frame goes to another interface than the one that the rules name.
  *  - A later fragment has no port.
@@ -25,6 +28,11 @@ static __always_inline int is_dns(const struct packet *p, __be16 port)
 	       (p->protocol == IPPROTO_UDP || p->protocol == IPPROTO_TCP);
 }
 
+static __always_inline int is_group(const struct packet *p)
+{
+	return bpf_ntohl(p->target[0]) >> 24 >= (p->family == 4 ? 224 : 255);
+}
+
 static __always_inline __u8 family_bit(const struct packet *p)
 {
 	return p->family == 4 ? INTERCEPTED4 : INTERCEPTED6;
@@ -37,24 +45,37 @@ static __always_inline struct intercepted_value *interception_of(struct __sk_buf
 	return bpf_map_lookup_elem(&ng_intercepted, &ifindex);
 }
 
-/* Whether what came in from an endpoint goes to who redirects DNS. */
-static __always_inline int is_intercepted(struct __sk_buff *skb, const struct packet *p)
+/* Whether a frame stays on the bridge that it came in by. */
+static __always_inline int is_bridged(struct __sk_buff *skb, const struct intercepted_value *i)
 {
 	__u8 mac[6];
 
-	if (!is_dns(p, p->target_port) || p->tagged)
-		return 0;
-	struct intercepted_value *i = interception_of(skb);
-	if (!i || !(i->families & family_bit(p)))
-		return 0;
 	if (!i->bridge_port)
-		return 1;
-	if (bpf_skb_load_bytes(skb, 0, mac, sizeof(mac)) < 0)
 		return 0;
+	if (bpf_skb_load_bytes(skb, 0, mac, sizeof(mac)) < 0)
+		return 1;
 	for (int n = 0; n < 6; n++)
 		if (mac[n] != i->mac[n])
-			return 0;
-	return 1;
+			return 1;
+	return 0;
+}
+
+/* Whether what came in from an endpoint goes to who redirects DNS. */
+static __always_inline int is_intercepted(struct __sk_buff *skb, const struct packet *p)
+{
+	if (!is_dns(p, p->target_port) || p->adorned || p->tagged || is_group(p) || skb->ingress_ifindex != skb->ifindex)
+		return 0;
+	struct intercepted_value *i = interception_of(skb);
+	return i && (i->families & family_bit(p)) && !is_bridged(skb, i);
+}
+
+/* Whether what an endpoint sends to an address and port of a listener gets there. */
+static __always_inline int reaches_listener(struct __sk_buff *skb, const struct packet *p)
+{
+	if (p->adorned)
+		return 0;
+	struct intercepted_value *i = interception_of(skb);
+	return !i || !is_bridged(skb, i);
 }
 
 /* Whether what goes to an endpoint is an answer that begins nothing. */

@@ -47,7 +47,7 @@ static __always_inline int from_interface(struct __sk_buff *skb, const struct en
 	identify(e, p.family, p.target, &j);
 	if (!owns_source(e, &p))
 		return refuse(e, &p, &j, STAT_DROP_SOURCE, REASON_SOURCE);
-	if (is_listener(&p, p.target, p.target_port, j.class)) {
+	if (is_listener(&p, p.target, p.target_port, j.class) && reaches_listener(skb, &p)) {
 		count(STAT_LISTENER);
 		return PASS;
 	}
@@ -83,7 +83,7 @@ static __always_inline int from_cgroup(struct __sk_buff *skb, const struct endpo
 		j.identity = j.class = CLASS_HOST;
 	else
 		identify(e, p.family, p.target, &j);
-	if (is_listener(&p, p.target, p.target_port, j.class)) {
+	if (is_listener(&p, p.target, p.target_port, j.class) && !p.adorned) {
 		note_dns_source(e, &p);
 		count(STAT_LISTENER);
 		return PASS;

@@ -33,7 +33,7 @@ static __always_inline int is_unspecified(const __u32 *a)
 
 static __always_inline int is_discovery(const struct packet *p)
 {
-	return p->family == 6 && p->protocol == IPPROTO_ICMPV6 && !p->later_fragment && !p->extended &&
+	return p->family == 6 && p->protocol == IPPROTO_ICMPV6 && !p->later_fragment && !p->adorned &&
 	       p->hop_limit == 255 && p->icmp_code == 0;
 }
 

@@ -5,6 +5,8 @@
  *  - IPv4 options but padding and router alert, and IPv6 routing headers with segments left: with a source
  *    route the address that policy judges is not where the packet goes;
  *  - more than MAX_EXTENSIONS IPv6 extension headers, more than two VLAN tags.
+ * Of the extension headers four are skipped, as the kernel's own rules skip them (ipv6_find_hdr as nftables calls it): hop-by-hop,
+ * routing, fragment, destination options. Every other one is the protocol, and has no ports.
  * Inner packets of tunnels are not looked into: the outer protocol is judged. */
 #ifndef NAMEGATE_PACKET_H
 #define NAMEGATE_PACKET_H
@@ -20,10 +22,6 @@
 #define MAX_EXTENSIONS 8
 #define MAX_OPTION_WORDS 10
 #define SCTP 132
-#define HEADER_AUTHENTICATION 51
-#define HEADER_MOBILITY 135
-#define HEADER_HIP 139
-#define HEADER_SHIM6 140
 
 #define TCP_FIN 0x01
 #define TCP_SYN 0x02
@@ -45,7 +43,7 @@ struct packet {
 	__u32 end;       /* offset behind the IP packet */
 	__u8 protocol;
 	__u8 later_fragment; /* not the first one: no ports */
-	__u8 extended;       /* IPv6 extension headers stood before the transport header */
+	__u8 adorned;        /* IPv4 options, IPv6 extension headers or more fragments: not every reader finds the same ports */
 	__u8 hop_limit;
 	__u8 tcp_flags;
 	__u8 icmp_type;
@@ -135,6 +133,7 @@ static __always_inline int read_ipv4(struct __sk_buff *skb, __u32 at, struct pac
 	p->target[0] = h.daddr;
 	p->transport = at + head;
 	p->end = at + total;
+	p->adorned = head > 20 || (h.frag_off & bpf_htons(0x3fff));
 	__u32 offset = bpf_ntohs(h.frag_off) & 0x1fff;
 	if (offset != 0) {
 		p->later_fragment = 1;
@@ -146,8 +145,7 @@ static __always_inline int read_ipv4(struct __sk_buff *skb, __u32 at, struct pac
 static __always_inline int is_extension(__u8 next)
 {
 	return next == IPPROTO_HOPOPTS || next == IPPROTO_ROUTING || next == IPPROTO_FRAGMENT ||
-	       next == IPPROTO_DSTOPTS || next == HEADER_AUTHENTICATION || next == HEADER_MOBILITY ||
-	       next == HEADER_HIP || next == HEADER_SHIM6;
+	       next == IPPROTO_DSTOPTS;
 }
 
 /* Walks the extension headers; `p->protocol` is the next header to read, `p->transport` where it stands. */
@@ -161,7 +159,7 @@ static __always_inline int read_extensions(struct __sk_buff *skb, struct packet 
 			return READ_MALFORMED;
 		if (bpf_skb_load_bytes(skb, p->transport, head, 8) < 0)
 			return READ_MALFORMED;
-		p->extended = 1;
+		p->adorned = 1;
 		if (p->protocol == IPPROTO_FRAGMENT) {
 			__u32 offset = (head[2] << 8 | head[3]) >> 3;
 			p->protocol = head[0];
@@ -174,9 +172,8 @@ static __always_inline int read_extensions(struct __sk_buff *skb, struct packet 
 		}
 		if (p->protocol == IPPROTO_ROUTING && head[3] != 0)
 			return READ_MALFORMED;
-		__u32 length = p->protocol == HEADER_AUTHENTICATION ? (head[1] + 2) * 4 : (head[1] + 1) * 8;
 		p->protocol = head[0];
-		p->transport += length;
+		p->transport += (head[1] + 1) * 8;
 		if (p->transport > p->end)
 			return READ_MALFORMED;
 	}

@@ -58,8 +58,15 @@ export class Interceptions {
   covers(ifindex: number, packet: Packet, frame: Uint8Array): boolean {
     const entry = this.#entries.get(ifindex)?.now
     if (entry === undefined || !isDns(packet, packet.targetPort) || isTagged(frame)) return false
-    if (!entry.families[packet.family]) return false
-    return entry.bridgeMac?.every((octet, i) => frame[i] === octet) ?? true
+    if (packet.adorned || isGroup(packet)) return false
+    return entry.families[packet.family] && !this.isBridged(ifindex, frame)
+  }
+
+  /** Whether a frame stays on the bridge that it came in by. */
+  isBridged(ifindex: number, frame: Uint8Array): boolean {
+    return (
+      this.#entries.get(ifindex)?.now?.bridgeMac?.some((octet, i) => frame[i] !== octet) ?? false
+    )
   }
 
   /** Whether what goes out on the interface begins nothing. */
@@ -73,4 +80,8 @@ export class Interceptions {
 
 function isDns({ protocol, laterFragment }: Packet, port: number): boolean {
   return port === DNS_PORT && !laterFragment && (protocol === TCP || protocol === UDP)
+}
+
+function isGroup({ family, target }: Packet): boolean {
+  return (target[0] ?? 0) >= (family === 4 ? 224 : 255)
 }

@@ -26,6 +26,8 @@ export interface JudgeOptions {
   readonly isAdopted: (entry: EndpointEntry, packet: Packet, denied: boolean) => boolean
   /** What came in on the endpoint's interface goes to who redirects DNS. */
   readonly isIntercepted: (entry: EndpointEntry, packet: Packet) => boolean
+  /** What goes to an address and port of a listener gets there. */
+  readonly reachesListener: (entry: EndpointEntry, packet: Packet) => boolean
   /** What goes out on it begins no connection. */
   readonly isQuiet: (entry: EndpointEntry, packet: Packet) => boolean
   readonly count: (name: CounterName) => void
@@ -93,11 +95,11 @@ export class Judge {
     }
     const place = this.#placeOf(entry, packet.family, packet.target)
     if (!ownsSource(entry, packet)) return this.#refuse(entry, packet, 'source', place)
-    if (this.#isListener(packet, packet.target, packet.targetPort, place)) {
+    if (this.#goesToListener(entry, packet, place)) {
       count('verdict_listener')
       return 'pass'
     }
-    if (this.#options.isIntercepted(entry, packet)) {
+    if (isEntered(entry) && this.#options.isIntercepted(entry, packet)) {
       count('verdict_intercepted')
       return 'pass'
     }
@@ -110,11 +112,10 @@ export class Judge {
       return mode === 'bypass' ? 'pass' : this.#refuse(entry, undefined, 'malformed')
     }
     const { packet } = read
-    const { family, target } = packet
     const place = isLoopback(packet)
       ? { identity: HOST, addressClass: HOST }
-      : this.#placeOf(entry, family, target)
-    if (this.#isListener(packet, target, packet.targetPort, place)) {
+      : this.#placeOf(entry, packet.family, packet.target)
+    if (this.#goesToListener(entry, packet, place)) {
       noteDnsSource(entry.id, packet)
       count('verdict_listener')
       return 'pass'
@@ -165,6 +166,11 @@ export class Judge {
     const found = keys.flatMap((key) => policies.find(endpoint, key, protocol, port) ?? [])
     const { verdict, by } = outcomeOf(found.map((each) => each.verdict))
     return { verdict, rule: found.find((each) => each.verdict === by)?.rule ?? ruleId(0) }
+  }
+
+  #goesToListener(entry: EndpointEntry, packet: Packet, place: Place): boolean {
+    const isListener = this.#isListener(packet, packet.target, packet.targetPort, place)
+    return isListener && this.#options.reachesListener(entry, packet)
   }
 
   #isListener(packet: Packet, address: Uint8Array, port: number, place: Place): boolean {
@@ -224,6 +230,11 @@ export class Judge {
 function ownsSource(entry: EndpointEntry, { family, source }: Packet): boolean {
   const address = { family, octets: source, length: family === 4 ? 32 : 128 }
   return entry.sources.some((prefix) => containsPrefix(prefix, address))
+}
+
+/** Rules redirect what comes in by an interface, not what an endpoint behind it sends out. */
+function isEntered({ hook }: EndpointEntry): boolean {
+  return hook.kind === 'interface' && hook.side === 'ingress'
 }
 
 function isLoopback({ family, target }: Packet): boolean {

@@ -262,6 +262,8 @@ export class MemoryDatapath implements Datapath {
         this.#adoptions.covers(owner, packet, denied, this.#connections.has(owner, packet)),
       isIntercepted: ({ hook }, packet) =>
         this.#interceptions.covers(this.#ifIndex(hook), packet, frame),
+      reachesListener: ({ hook }, packet) =>
+        !packet.adorned && !this.#interceptions.isBridged(this.#ifIndex(hook), frame),
       isQuiet: ({ hook }, packet) => this.#interceptions.isQuiet(this.#ifIndex(hook), packet),
       count: (name) => this.#counters.add(name),
       now: () => this.#options.clock.now(),

@@ -30,8 +30,8 @@ export function neighboursIn(packet: Packet): readonly Uint8Array[] {
 }
 
 function isDiscovery(packet: Packet): boolean {
-  const { family, protocol, laterFragment, extended, hopLimit, icmpCode } = packet
-  if (family !== 6 || protocol !== ICMP6 || laterFragment || extended) return false
+  const { family, protocol, laterFragment, adorned, hopLimit, icmpCode } = packet
+  if (family !== 6 || protocol !== ICMP6 || laterFragment || adorned) return false
   return hopLimit === 255 && icmpCode === 0
 }
 

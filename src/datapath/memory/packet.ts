@@ -17,8 +17,8 @@ export interface Packet {
   readonly protocol: number
   /** Not the first fragment: no ports. */
   readonly laterFragment: boolean
-  /** IPv6 extension headers stood before the transport header. */
-  readonly extended: boolean
+  /** IPv4 options, IPv6 extension headers or more fragments: not every reader finds the same ports. */
+  readonly adorned: boolean
   readonly hopLimit: number
   readonly tcpFlags: number
   readonly icmpType: number
@@ -42,8 +42,7 @@ const MALFORMED: ReadResult = { kind: 'malformed' }
 const ETHERNET_HEADER = 14
 const FRAGMENT = 44
 const ROUTING = 43
-const AUTHENTICATION = 51
-const EXTENSIONS: readonly number[] = [0, ROUTING, FRAGMENT, 60, AUTHENTICATION, 135, 139, 140]
+const EXTENSIONS: readonly number[] = [0, ROUTING, FRAGMENT, 60]
 const EXTENSIONS_MAX = 8
 /** Octets that the header of a protocol has at least. */
 const HEADER: Readonly<Record<number, number>> = {
@@ -108,7 +107,9 @@ function readIpv4(packet: Uint8Array): ReadResult {
     target: address4(packet, 16),
   }
   const fragment = word(packet, 6) & 0x1fff
-  return readTransport(network, octet(packet, 9), packet.subarray(head, total), fragment, false)
+  const isAdorned = head > 20 || (word(packet, 6) & 0x3fff) !== 0
+  const transport = packet.subarray(head, total)
+  return readTransport(network, octet(packet, 9), transport, fragment, isAdorned)
 }
 
 /** Padding and router alert only. */
@@ -146,8 +147,7 @@ function readExtensions(network: Network, packet: Uint8Array): ReadResult {
       }
     } else {
       if (protocol === ROUTING && octet(packet, at + 3) !== 0) return MALFORMED
-      const units = octet(packet, at + 1)
-      at += protocol === AUTHENTICATION ? (units + 2) * 4 : (units + 1) * 8
+      at += (octet(packet, at + 1) + 1) * 8
     }
     protocol = next
     if (at > packet.length) return MALFORMED
@@ -160,9 +160,9 @@ function readTransport(
   protocol: number,
   transport: Uint8Array,
   fragment: number,
-  extended: boolean,
+  adorned: boolean,
 ): ReadResult {
-  const plain = { ...network, protocol, transport, extended, laterFragment: fragment !== 0 }
+  const plain = { ...network, protocol, transport, adorned, laterFragment: fragment !== 0 }
   const none = { tcpFlags: 0, icmpType: 0, icmpCode: 0, sourcePort: 0, targetPort: 0 }
   if (fragment !== 0) {
     if (fragment === 1 && protocol === TCP) return MALFORMED

@@ -16,9 +16,11 @@ import {
   goTo,
   immediate,
   lacks,
+  LESS,
   mask,
   META,
   meta,
+  NETWORK_HEADER,
   NOT_EQUAL,
   payload,
   TRANSPORT_HEADER,
@@ -40,6 +42,8 @@ const POSTROUTING = 4
 /** Behind conntrack (-200), before mangle (-150), where TPROXY is, and DNAT. */
 const PRIORITY = -160
 const DNS_PORT = Uint8Array.of(0, 53)
+/** Groups, which a router of groups may send on. */
+const FIRST_GROUP = { 4: group(4, 224), 6: group(16, 255) } as const
 export const CHAINS: readonly Chain[] = [
   { name: 'in_from', hook: { number: PREROUTING, priority: PRIORITY } },
   { name: 'in_to', hook: { number: POSTROUTING, priority: PRIORITY } },
@@ -153,59 +157,58 @@ function ownRules(side: Side, family: Family, chain: string): readonly Rule[] {
   ]
 }
 
-/** Steps 3 and 4: own listeners, and DNS that is intercepted. */
+/** Steps 3 and 4: own listeners, and DNS that is intercepted: rules redirect what comes in. */
 function exceptionRules(side: Side, family: Family, chain: string): readonly Rule[] {
   const port = 1 + words(family)
-  const index = side === 'in' ? META.iif : META.oif
-  const isDns = [payload(TRANSPORT_HEADER, 2, 2, 0), compare(0, EQUAL, DNS_PORT)]
-  const place = [meta(index, 0), meta(META.nfproto, 1), meta(META.l4proto, 2)]
-  return [
-    {
-      chain,
-      expressions: [
-        meta(META.l4proto, 0),
-        address(family, 'target', 1),
-        payload(TRANSPORT_HEADER, 2, 2, port),
-        contains(`listeners${family}`, 0),
-        count('verdict_listener'),
-        verdict('accept'),
-      ],
-    },
-    ...(['exact', 'ranges'] as const).map((map) => ({
-      chain,
-      expressions: [
-        ...identify(family, map, false, side),
-        compare(7, EQUAL, word(HOST)),
-        meta(META.nfproto, 8),
-        meta(META.l4proto, 9),
-        payload(TRANSPORT_HEADER, 2, 2, 10),
-        contains('listeners_any', 8),
-        count('verdict_listener'),
-        verdict('accept'),
-      ],
-    })),
-    {
-      chain,
-      expressions: [
-        ...isDns,
-        ...place,
-        contains('intercepted', 0),
-        count('verdict_intercepted'),
-        verdict('accept'),
-      ],
-    },
-    {
-      chain,
-      expressions: [
-        ...isDns,
-        ...place,
-        payload(0, 0, 6, 3),
-        contains('intercepted_mac', 0),
-        count('verdict_intercepted'),
-        verdict('accept'),
-      ],
-    },
+  const listener = [count('verdict_listener'), verdict('accept')]
+  const bare = isBare(family)
+  const place = [meta(META.iif, 0), meta(META.nfproto, 1), bareProtocol(family, 2)]
+  const intercepted = [count('verdict_intercepted'), verdict('accept')]
+  const isDns = [
+    ...bare,
+    address(family, 'target', 0),
+    compare(0, LESS, FIRST_GROUP[family]),
+    payload(TRANSPORT_HEADER, 2, 2, 0),
+    compare(0, EQUAL, DNS_PORT),
   ]
+  const rules = [
+    [
+      ...bare,
+      bareProtocol(family, 0),
+      address(family, 'target', 1),
+      payload(TRANSPORT_HEADER, 2, 2, port),
+      contains(`listeners${family}`, 0),
+      ...listener,
+    ],
+    ...(['exact', 'ranges'] as const).map((map) => [
+      ...bare,
+      ...identify(family, map, false, side),
+      compare(7, EQUAL, word(HOST)),
+      meta(META.nfproto, 8),
+      bareProtocol(family, 9),
+      payload(TRANSPORT_HEADER, 2, 2, 10),
+      contains('listeners_any', 8),
+      ...listener,
+    ]),
+    ...(side === 'out'
+      ? []
+      : [
+          [...isDns, ...place, contains('intercepted', 0), ...intercepted],
+          [...isDns, ...place, payload(0, 0, 6, 3), contains('intercepted_mac', 0), ...intercepted],
+        ]),
+  ]
+  return rules.map((expressions) => ({ chain, expressions }))
+}
+
+/** Of IPv4: without options. */
+function isBare(family: Family): readonly Expression[] {
+  if (family === 6) return []
+  return [payload(NETWORK_HEADER, 0, 1, 0), compare(0, EQUAL, Uint8Array.of(0x45))]
+}
+
+/** Loads the protocol that the IP header itself names: that of an extension header is no key of any set. */
+function bareProtocol(family: Family, into: number): Expression {
+  return payload(NETWORK_HEADER, family === 4 ? 9 : 6, 1, into)
 }
 
 /** By protocol: whether there are ports, and whether it may be a reply. */
@@ -235,6 +238,10 @@ function kindRules(side: Side, family: Family): readonly Rule[] {
     })),
     { chain: kinds, expressions: [goTo(plain)] },
   ]
+}
+
+function group(octets: number, first: number): Uint8Array {
+  return Uint8Array.of(first, ...new Uint8Array(octets - 1))
 }
 
 const isReply: readonly Expression[] = [
