@@ -78,8 +78,9 @@ const FORM_ROWS: readonly (readonly [Verdict, Uint8Array, string, Ability?])[] =
   ['drop', frame({ ...out4, options: new Uint8Array(40).fill(7) }, to443), 'record route'],
   ['pass', frame({ ...out6, extensions: [hopByHop, destinationOptions] }, to443), 'options'],
   ['pass', frame({ ...out6, extensions: [authentication] }, to443), 'authentication header'],
-  ['pass', frame({ ...out6, extensions: [routing(0)] }, to443), 'a route at its end'],
+  ['drop', frame({ ...out6, extensions: [routing(0)] }, to443), 'a route at its end'],
   ['drop', frame({ ...out6, extensions: [routing(1)] }, to443), 'a route that goes elsewhere'],
+  ['drop', frame({ ...out6, extensions: [routing(0), routing(1)] }, to443), 'two routes'],
   ['pass', frame({ ...out6, extensions: Array(8).fill(destinationOptions) }, to443), 'eight'],
   [
     'drop',
