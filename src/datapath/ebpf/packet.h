@@ -2,8 +2,8 @@
  * and linear packets are one case. What is refused as malformed, by rule:
  *  - lengths or versions that contradict each other, or a header that ends behind the packet;
  *  - a transport header that is not whole in the first fragment, and a TCP fragment at offset 1 (RFC 3128);
- *  - IPv4 options but padding and router alert, and IPv6 routing headers with segments left: with a source
- *    route the address that policy judges is not where the packet goes;
+ *  - IPv4 options but padding and router alert, and IPv6 routing headers: with a source route the address that policy
+ *    judges is not where the packet goes;
  *  - more than MAX_EXTENSIONS IPv6 extension headers, more than two VLAN tags.
  * Of the extension headers four are skipped, as the kernel's own rules skip them (ipv6_find_hdr as nftables calls it): hop-by-hop,
  * routing, fragment, destination options. Every other one is the protocol, and has no ports.
@@ -170,7 +170,7 @@ static __always_inline int read_extensions(struct __sk_buff *skb, struct packet 
 			}
 			continue;
 		}
-		if (p->protocol == IPPROTO_ROUTING && head[3] != 0)
+		if (p->protocol == IPPROTO_ROUTING)
 			return READ_MALFORMED;
 		p->protocol = head[0];
 		p->transport += (head[1] + 1) * 8;

@@ -146,7 +146,7 @@ function readExtensions(network: Network, packet: Uint8Array): ReadResult {
         return readTransport(network, next, packet.subarray(at), fragment, true)
       }
     } else {
-      if (protocol === ROUTING && octet(packet, at + 3) !== 0) return MALFORMED
+      if (protocol === ROUTING) return MALFORMED
       at += (octet(packet, at + 1) + 1) * 8
     }
     protocol = next

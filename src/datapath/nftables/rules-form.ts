@@ -22,7 +22,6 @@ import {
 import type { Rule } from './rule.ts'
 
 const ROUTING = 43
-const SEGMENTS_LEFT = 3
 /** Words of options that an IPv4 header can have. */
 const OPTION_WORDS = 10
 /** Padding and end of options differ in no bit of this. */
@@ -72,12 +71,9 @@ export function formRules(family: Family, chain: string): readonly Rule[] {
   ]
 }
 
-/** A route that goes elsewhere. */
+/** Any route, since the kernel finds only the first of several. */
 function routeRules(chain: string): readonly Rule[] {
-  const left = extension(ROUTING, SEGMENTS_LEFT, 1, 0)
-  return [
-    { chain, expressions: [left, compare(0, NOT_EQUAL, Uint8Array.of(0)), goTo('malformed')] },
-  ]
+  return [{ chain, expressions: [extension(ROUTING, 0, 1, 0), goTo('malformed')] }]
 }
 
 /** IPv4 options other than padding and router alert, word by word. */
