@@ -109,6 +109,14 @@ export type UpstreamServer =
   | { readonly kind: 'system'; readonly position: Position }
   | { readonly kind: 'address'; readonly address: SocketAddress; readonly position: Position }
 
+/** Where bpffs is mounted as a rule. */
+export const USUAL_BPFFS = '/sys/fs/bpf'
+
+/** The first name of a path inside a bpffs that has a dot, which bpffs takes none of; undefined: there is none. */
+export function dottedName(path: string): string | undefined {
+  return path.split('/').find((name) => name.includes('.'))
+}
+
 /** Folder of bpffs for the pinned maps where `datapath.ebpf.pin-path` says nothing. */
 export const DEFAULT_PIN_PATH = '/sys/fs/bpf/namegate'
 

@@ -15,7 +15,7 @@ import {
   list,
   oneOf,
   prefixItem,
-  text,
+  pinPath,
   words,
 } from './schema-values.ts'
 
@@ -236,10 +236,10 @@ export const datapath = group('What enforces', {
     doc: 'memory enforces nothing, it shows what would be',
   }),
   ebpf: group('The eBPF datapath', {
-    'pin-path': text({
+    'pin-path': pinPath({
       default: DEFAULT_PIN_PATH,
       doc: 'folder of bpffs for the pinned maps',
-      unit: `path, ${RELATIVE}`,
+      unit: `path without a dot, ${RELATIVE}`,
     }),
   }).prefault({}),
   verify: duration({

@@ -13,6 +13,7 @@ import {
   SIZE_FORM,
   SIZE_PATTERN,
 } from '../core/quantity.ts'
+import { dottedName, USUAL_BPFFS } from './config.ts'
 
 /** `built: false`: accepted is the default alone. */
 export interface KeyDoc<Value> {
@@ -120,6 +121,18 @@ export function text(key: KeyDoc<string> & { readonly unit: string }) {
     .refine(whenBuilt(key), notBuilt(key))
     .default(key.default)
     .meta(docOf(key, key.unit))
+}
+
+/** A folder of bpffs. Where that is mounted is known of the usual place alone; of others it is found out at the start. */
+export function pinPath(key: KeyDoc<string> & { readonly unit: string }) {
+  const path = words('path').superRefine((each, context) => {
+    if (!each.startsWith(`${USUAL_BPFFS}/`)) return
+    const name = dottedName(each.slice(USUAL_BPFFS.length))
+    if (name === undefined) return
+    const message = `found ${JSON.stringify(name)}, expected names without a dot: bpffs takes no others`
+    context.addIssue({ code: 'custom', message, params: { whole: true } })
+  })
+  return path.default(key.default).meta(docOf(key, key.unit))
 }
 
 /** A text that isn't empty and has no NUL, which no path can hold. */

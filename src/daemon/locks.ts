@@ -3,6 +3,7 @@
 
 import { resolve } from 'node:path'
 import type { Config } from '../config/config.ts'
+import { ensurePinDirectory } from '../datapath/ebpf/bpffs.ts'
 import { FolderLock } from './folder-lock.ts'
 import { takeOnLock, type HeldLock } from '../native/lock.ts'
 import { isBuilt, loadPosix, type Posix } from '../native/native.ts'
@@ -33,6 +34,8 @@ export class Locks {
       if (keepsState) this.folder = new FolderLock(posix, folder, take, log)
       if (config.datapath.kind === 'ebpf') {
         const { pinPath } = config.datapath
+        // Mounts the bpffs where it has to be, whose lock it then is.
+        ensurePinDirectory(posix, pinPath)
         this.#held.push(take(pinLockFile(pinPath), `pin path ${pinPath}`))
       } else if (config.datapath.kind === 'nftables') {
         this.#held.push(take(tableLockFile(), 'the nftables table of this network namespace'))

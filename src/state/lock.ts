@@ -2,9 +2,9 @@
 // never blocks. A second start is told who has it.
 
 import { createHash } from 'node:crypto'
-import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { messageOf, systemCodeOf, UnavailableError } from '../core/errors.ts'
 import { takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
 import type { Posix } from '../native/native.ts'
@@ -14,9 +14,21 @@ const FOLDER = '/run/namegate'
 /** What the system says where there is a file in the place of a folder. */
 const FILE_IN_THE_WAY: ReadonlySet<string> = new Set(['EEXIST', 'ENOTDIR'])
 
-/** The lock of a pin path; not beside the pins, because bpffs takes no files. */
+/**
+ * The lock of a pin path whose bpffs is mounted; not beside the pins, because bpffs takes no files. It goes by the device of the
+ * bpffs and the path inside of it: another path to the same bpffs has the same lock, another bpffs at the same path another one.
+ */
 export function pinLockFile(pinPath: string): string {
-  const name = createHash('sha256').update(pinPath).digest('hex').slice(0, 16)
+  const below: string[] = []
+  let top = resolve(pinPath)
+  for (; !existsSync(top); top = dirname(top)) below.unshift(basename(top))
+  top = realpathSync(top)
+  const { dev } = statSync(top)
+  for (; top !== dirname(top) && statSync(dirname(top)).dev === dev; top = dirname(top)) {
+    below.unshift(basename(top))
+  }
+  const place = `${dev} ${statSync(top).ino} ${below.join('/')}`
+  const name = createHash('sha256').update(place).digest('hex').slice(0, 16)
   return join(FOLDER, `${name}.lock`)
 }
 

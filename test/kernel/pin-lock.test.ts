@@ -48,12 +48,6 @@ describe('the lock of a pin path', { skip: canUseNamegate() ?? false }, () => {
     return other.start('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', script])
   }
 
-  it('is another one in a mount namespace with another bpffs at the same path', async () => {
-    const daemon = startBehind('mount -t bpf none /sys/fs/bpf', first.pinPath)
-    await daemon.untilOutput(/namegate serves/)
-    await daemon.stop()
-  })
-
   it('is the same one by another path to the same bpffs', async () => {
     const elsewhere = join(second.folder, 'bpf')
     mkdirSync(elsewhere)
@@ -65,6 +59,12 @@ describe('the lock of a pin path', { skip: canUseNamegate() ?? false }, () => {
       ended.stderr,
       new RegExp(`pin path .* in use by the namegate with pid ${first.pid}`),
     )
+  })
+
+  it('is another one in a mount namespace with another bpffs at the same path', async () => {
+    const daemon = startBehind('mount -t bpf none /sys/fs/bpf', first.pinPath)
+    await daemon.untilOutput(/namegate serves/)
+    await daemon.stop()
   })
 })
 
