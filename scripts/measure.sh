@@ -1,6 +1,6 @@
 #!/bin/sh
-# npm run bench, bench:peers, conformance, fuzz: test/KIND/main.ts when there is one, else every test/KIND/*.KIND.ts, one process after
-# the other; arguments choose by name, and all of them, options included, go to each file.
+# npm run bench, bench:peers, conformance, fuzz, mutate: test/KIND/main.ts when there is one, else every test/KIND/*.KIND.ts, one
+# process after the other; arguments choose by name, and all of them, options included, go to each file.
 kind=$1
 shift
 cd "$(dirname -- "$0")/.." || exit 1

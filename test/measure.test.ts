@@ -16,6 +16,7 @@ const rows: readonly (readonly [kind: string, expected: RegExp, why: string])[] 
     /npm run bench .*--strict.*restart\.bench\.ts/s,
     'options of its main, then each bench',
   ],
+  ['mutate', /npm run mutate .*--only PART.*--shard I\/N/s, 'options of its main'],
   [
     'bench/peers',
     /npm run bench:peers .*interleaved/s,

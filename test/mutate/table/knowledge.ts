@@ -1,0 +1,132 @@
+// What is known of addresses: the guard, expiry, numbers at the bound, and what a restart brings back.
+
+import { inFile, type Mutation } from '../mutation.ts'
+
+const EXPIRY = ['test/names/expiry.test.ts', 'test/scenarios/scenarios.test.ts']
+const WHEEL = ['test/names/expiry-wheel.test.ts']
+const IDENTITY = [
+  'test/identity/allocator.test.ts',
+  'test/identity/numbers.test.ts',
+  'test/property/identity-budget.test.ts',
+]
+const RESTART = [
+  'test/control/restart.test.ts',
+  'test/control/restart-known.test.ts',
+  'test/control/restart-bounds.test.ts',
+]
+const ROOM = ['test/names/room.test.ts', 'test/property/name-bounds.test.ts']
+
+export const KNOWLEDGE: readonly Mutation[] = [
+  ...inFile(
+    'src/names/guard.ts',
+    ['test/names/guard.test.ts', 'test/control/allow-guarded.test.ts'],
+    [
+      [
+        "const LINK_LOCAL = ['169.254.0.0/16', 'fe80::/10']",
+        "const LINK_LOCAL = ['169.254.0.0/17', 'fe80::/10']",
+      ],
+      ["  '::1/128',", "  '::2/128',"],
+      ["  '224.0.0.0/4',", "  '224.0.0.0/5',"],
+      ["  '255.255.255.255/32',", "  '255.255.255.254/32',"],
+      [
+        '    { head: [0x20, 0x02], at: [2, 3, 4, 5] },',
+        '    { head: [0x20, 0x02], at: [3, 4, 5, 6] },',
+      ],
+      [
+        'this.#never.has(family, octets, offset) || this.#embeds(family, octets, offset)',
+        'this.#never.has(family, octets, offset)',
+      ],
+      ['const last = octets[0]! | (0xff >> Math.min(length, 8))', 'const last = octets[0]!'],
+    ],
+  ),
+  ...inFile('src/names/expiry.ts', EXPIRY, [
+    [
+      '    } else if (pairs.connected[pair] !== 0) {',
+      '    } else if (pairs.connected[pair] !== 2) {',
+    ],
+    ['    } else if (this.#looks.isBlind) {', '    } else if (!this.#looks.isBlind) {'],
+    [
+      'if (pairs.mapping[pair] === 0 || wheel.has(pair)) return',
+      'if (pairs.mapping[pair] === 0) return',
+    ],
+    [
+      'wheel.place(pair, Math.max(due, this.#names.tick()))',
+      'wheel.place(pair, due + LOOK_SECONDS * 1000)',
+    ],
+  ]),
+  ...inFile('src/names/expiry-wheel.ts', WHEEL, [
+    [
+      'const tick = Math.min(Math.max(due, this.#tick), this.#tick + BUCKETS - 1)',
+      'const tick = Math.max(due, this.#tick)',
+    ],
+    ['    while (this.#tick <= now) {', '    while (this.#tick < now) {'],
+    ['    else this.#heads[bucket] = next', '    else this.#heads[bucket] = 0'],
+  ]),
+  ...inFile('src/identity/allocator.ts', IDENTITY, [
+    [
+      'if (known !== undefined && known.references > 0) return true',
+      'if (known !== undefined) return true',
+    ],
+    [
+      '      if (entry.freedAt > due && this.#cooling.size <= COOLING_MAX) break',
+      '      if (this.#cooling.size <= COOLING_MAX) break',
+    ],
+    [
+      '      if (!this.#unused.has(entry.identity)) this.#forget(entry)',
+      '      this.#forget(entry)',
+    ],
+    [
+      'return { identity: this.#refer(this.#fallback(set)), degraded: true }',
+      'return { identity: this.#refer(this.#fallback(set)), degraded: false }',
+    ],
+    [
+      "wanted.labels.filter((label) => label.kind !== 'fqdn')",
+      "wanted.labels.filter((label) => label.kind === 'fqdn')",
+    ],
+  ]),
+  ...inFile('src/identity/dynamic-budget.ts', IDENTITY, [
+    ['return this.#used < this.#max &&', 'return this.#used <= this.#max &&'],
+    [
+      'this.usedBy(endpoint) < this.#perEndpointMax',
+      'this.usedBy(endpoint) <= this.#perEndpointMax',
+    ],
+  ]),
+  ...inFile('src/identity/numbers.ts', IDENTITY.toReversed().slice(1), [
+    [
+      'if (isUsed(candidate) || this.#carried.has(candidate)) continue',
+      'if (isUsed(candidate)) continue',
+    ],
+    ['if (!this.#withheld.has(candidate)) return candidate', 'return candidate'],
+    ['this.#next = highest >= LAST_LOCAL ? FIRST_LOCAL : highest + 1', 'this.#next = FIRST_LOCAL'],
+  ]),
+  ...inFile('src/names/room.ts', ROOM, [
+    [
+      "uses.pairs[use]! < bounds['addresses-per-name']",
+      "uses.pairs[use]! <= bounds['addresses-per-name']",
+    ],
+    [
+      "countOfPrefix[prefix]! >= bounds['names-per-address']",
+      "countOfPrefix[prefix]! > bounds['names-per-address']",
+    ],
+    [
+      "if (orders.count(endpoint) >= bounds['pairs-per-endpoint']) {",
+      "if (orders.count(endpoint) > bounds['pairs-per-endpoint']) {",
+    ],
+    ['    if (pair === 0) return false\n', '    if (pair === 0) return true\n'],
+  ]),
+  ...inFile('src/control/restart.ts', RESTART, [
+    [
+      'if (!isWorld || batch.length(entry) !== widthOf(batch.family(entry))) return false',
+      'if (!isWorld) return false',
+    ],
+    [
+      'if (scope !== NODE_SCOPE && !endpoints.has(endpointId(scope))) return false',
+      'if (scope !== NODE_SCOPE && endpoints.has(endpointId(scope))) return false',
+    ],
+    [
+      "labels.filter((label) => label.startsWith('fqdn:') || label === NAMED_LABEL)",
+      "labels.filter((label) => label !== '')",
+    ],
+    ["    if (this.#phase === 'grace') this.#phase = 'leaving'", "    this.#phase = 'grace'"],
+  ]),
+]

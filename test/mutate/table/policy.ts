@@ -1,0 +1,113 @@
+// Policy: whom it selects, which names it permits, what its rules come to.
+
+import { inFile, type Mutation } from '../mutation.ts'
+
+const PATTERN = [
+  'test/policy/pattern.test.ts',
+  'test/policy/pattern-index.test.ts',
+  'test/property/pattern-index.test.ts',
+]
+const LABELS = ['test/policy/labels.test.ts', 'test/policy/policy-matcher.test.ts']
+const FLAT = [
+  'test/policy/flatten.test.ts',
+  'test/policy/compile.test.ts',
+  'test/policy/audited.test.ts',
+]
+const DNS_RULES = [
+  'test/policy/dns-rules.test.ts',
+  'test/policy/server-rules.test.ts',
+  'test/policy/audited.test.ts',
+]
+const VERDICT = ['test/contract/memory.test.ts']
+
+export const POLICY: readonly Mutation[] = [
+  ...inFile('src/policy/pattern.ts', PATTERN, [
+    [
+      "if (pattern.kind === 'below' || deep ? extra < 1 : extra !== 0) return false",
+      "if (pattern.kind === 'below' || deep ? extra < 0 : extra !== 0) return false",
+    ],
+    ["if (pattern.kind === 'below' || deep ?", "if (pattern.kind === 'below' || !deep ?"],
+    [
+      'if (!starts.every((start) => isPlainLabel(wire, start))) return false',
+      'if (!starts.some((start) => isPlainLabel(wire, start))) return false',
+    ],
+    ['return g === glob.length', 'return g <= glob.length'],
+  ]),
+  ...inFile(
+    'src/policy/glob.ts',
+    ['test/policy/glob.test.ts', 'test/policy/glob-buckets.test.ts'],
+    [
+      ['return g === globEnd', 'return g <= globEnd'],
+      ['      l = ++resume', '      l = resume += 2'],
+    ],
+  ),
+  ...inFile('src/policy/labels.ts', LABELS, [
+    [
+      'if (!valuesOf(key, labels).includes(wanted)) return false',
+      'if (valuesOf(key, labels).length === 0) return false',
+    ],
+    [
+      'return !found.some((value) => expression.values.includes(value))',
+      'return found.some((value) => !expression.values.includes(value))',
+    ],
+    ['return found.length === 0', 'return found.length <= 1'],
+    [
+      'if (policy.namespace !== undefined && policy.namespace !== namespaceOf(labels)) return false',
+      'if (policy.namespace === namespaceOf(labels)) return true',
+    ],
+  ]),
+  ...inFile('src/policy/policy-matcher.ts', LABELS.toReversed(), [
+    [
+      'if (changed.hasSelecting(group)) group.selecting = undefined',
+      'if (!changed.hasSelecting(group)) group.selecting = undefined',
+    ],
+    ['if (place < last) this.#groups.clear()', 'if (place < 0) this.#groups.clear()'],
+  ]),
+  ...inFile('src/policy/dns-rules.ts', DNS_RULES, [
+    ['if (!hasDns && options.withoutRules === ', 'if (options.withoutRules === '],
+    [
+      "if (rule.action !== 'allow' || !mayBeServer(rule.peers)) return false",
+      'if (!mayBeServer(rule.peers)) return false',
+    ],
+    [
+      'if (taking.some((policy) => policy.rules.some(deniesAsking)))',
+      'if (taking.every((policy) => policy.rules.some(deniesAsking)))',
+    ],
+    [
+      "peer.kind === 'entity' ? peer.entity !== 'none' : peer.kind !== 'fqdn'",
+      "peer.kind === 'entity' ? peer.entity !== 'none' : true",
+    ],
+  ]),
+  ...inFile('src/policy/flatten.ts', FLAT, [
+    [
+      'if (range.high < LAST_PORT) cuts.add(range.high + 1)',
+      'if (range.high < LAST_PORT - 1) cuts.add(range.high + 1)',
+    ],
+    [
+      'coverages.filter(({ range }) => range.low <= low && range.high >= high)',
+      'coverages.filter(({ range }) => range.low <= high && range.high >= low)',
+      'segments are cut wherever a coverage begins or ends, so one that touches a segment covers all of it',
+    ],
+    [
+      "const STRENGTH: readonly Action[] = ['deny', 'audit-deny', 'allow', 'audit']",
+      "const STRENGTH: readonly Action[] = ['deny', 'allow', 'audit-deny', 'audit']",
+    ],
+    [
+      'if (port % size !== 0 || port + size - 1 > high) break',
+      'if (port % size !== 0 || port + size - 1 > high + 1) break',
+    ],
+    [
+      'for (const segment of segmentsOf([...everyProtocol, ...mine])) {',
+      'for (const segment of segmentsOf(mine)) {',
+    ],
+  ]),
+  ...inFile('src/datapath/verdict.ts', VERDICT, [
+    ["const STRENGTH = ['deny', 'audit-pass',", "const STRENGTH = ['audit-pass', 'deny',"],
+    ['return protocol === 0 ? 0 : 1 + portBits', 'return protocol === 0 ? 17 : 1 + portBits'],
+    ['if (port === undefined) return entry.portBits === 0', 'if (port === undefined) return true'],
+    [
+      'return (entry.port ^ port) >> (16 - entry.portBits) === 0',
+      'return (entry.port ^ port) >> (17 - entry.portBits) === 0',
+    ],
+  ]),
+]

@@ -1,0 +1,121 @@
+// Taking answers, holding them back, and who asked.
+
+import { inFile, type Mutation } from '../mutation.ts'
+
+const HOLD = [
+  'test/proxy/release-queue.test.ts',
+  'test/property/hold.test.ts',
+  'test/scenarios/scenarios.test.ts',
+]
+const REPLIES = ['test/proxy/upstream-replies.test.ts', 'test/proxy/upstream.test.ts']
+const UNKNOWN = ['test/proxy/unknown-clients.test.ts', 'test/scenarios/scenarios.test.ts']
+
+export const PROXY: readonly Mutation[] = [
+  ...inFile('src/proxy/upstream.ts', REPLIES, [
+    [
+      'if (!this.#view.isReply(this.inFlight, slot, octets, offset, length)) {',
+      'if (length < 12) {',
+    ],
+    ['      this.attempts.repeatOverTcp(wait)\n      return', '      return'],
+    [
+      'if (length < HEADER_OCTETS || (u16(octets, offset + 2) & FLAG_QR) === 0) return false',
+      'if (length < HEADER_OCTETS) return false',
+    ],
+    ['      if (!socket.overTcp) {', '      if (socket.overTcp) {'],
+  ]),
+
+  ...inFile('src/proxy/suspects.ts', REPLIES, [
+    [
+      'if (this.#inFlight.questionHashes[slot] !== hash) continue',
+      'if (this.#inFlight.questionHashes[slot] === hash) continue',
+    ],
+  ]),
+  ...inFile('src/proxy/release-queue.ts', HOLD, [
+    [
+      'this.#needed[slot] = isPending ? this.#to.committer.desired : 0',
+      'this.#needed[slot] = isPending ? this.#to.committer.revision : 0',
+    ],
+    ['if (isNext && this.#needed[at]! <= inForce) this.#add(at)', 'if (isNext) this.#add(at)'],
+    ['if (isNext && this.#needed[at]! <= inForce)', 'if (this.#needed[at]! <= inForce)'],
+    [
+      'const inForce = committer.isUnderWay ? committer.revision : Infinity',
+      'const inForce = Infinity',
+    ],
+    ['this.#since[at]! + limitMs <= now', 'this.#since[at]! + 2 * limitMs <= now'],
+    ['    this.#settle(true)\n    if (this.count', '    this.#settle(false)\n    if (this.count'],
+  ]),
+  ...inFile('src/proxy/unknown-clients.ts', UNKNOWN, [
+    [
+      'if (this.#lengths[row] === 0 || !isKnown(this.#clients, row)) continue',
+      'if (this.#lengths[row] === 0) continue',
+    ],
+    [
+      "if (entry < 0) return this.#refused('refusedClientFull')",
+      "if (entry < -1) return this.#refused('refusedClientFull')",
+    ],
+    [
+      "if (length > WAITING_OCTETS_MAX) return this.#refused('refusedLong')",
+      "if (length > 2 * WAITING_OCTETS_MAX) return this.#refused('refusedLong')",
+    ],
+    [
+      "if (this.#end - this.#oldest === WAITING_MAX) return this.#refused('refusedFull')",
+      "if (this.#end - this.#oldest === WAITING_MAX + 1) return this.#refused('refusedFull')",
+    ],
+  ]),
+  ...inFile(
+    'src/proxy/arrivals.ts',
+    ['test/proxy/arrivals.test.ts', 'test/kernel/attribution.test.ts'],
+    [
+      [
+        "if (ifindex === 0 || hook.kind === 'none') return true",
+        "if (hook.kind !== 'cgroup') return true",
+      ],
+      [
+        "if (hook.kind === 'cgroup') return ifindex === LOOPBACK",
+        "if (hook.kind === 'cgroup') return true",
+      ],
+      [
+        "if (hook.side === 'egress' && ifindex === LOOPBACK) return true",
+        'if (ifindex === LOOPBACK) return true',
+      ],
+      [
+        'if (age < FRESH_EPOCHS && isAt(place, ifindex)) return true',
+        'if (isAt(place, ifindex)) return true',
+      ],
+    ],
+  ),
+  ...inFile(
+    'src/proxy/judge.ts',
+    ['test/kernel/original-destination.test.ts'],
+    [
+      [
+        'if (this.isUntrusted(clients, row)) return SERVER_UNTRUSTED',
+        'this.isUntrusted(clients, row)',
+      ],
+      [
+        "return this.#serverOf(clients, row)?.kind !== 'untrusted'",
+        "return this.#serverOf(clients, row)?.kind !== 'pool'",
+      ],
+    ],
+  ),
+  ...inFile(
+    'src/control/dns-verdicts.ts',
+    ['test/control/dns-verdicts.test.ts'],
+    [
+      [
+        "if (permission.kind === 'no-name') return NAME_DENIED",
+        "if (permission.kind === 'no-name') return MAY_ASK",
+      ],
+      [
+        "if (permission.kind === 'not-admitted') return SERVER_DENIED",
+        "if (permission.kind === 'not-admitted') return NAME_DENIED",
+      ],
+      [
+        'if (permission.ids.has(matched.items[i]!)) return MAY_ASK',
+        'if (!permission.ids.has(matched.items[i]! + 1)) return MAY_ASK',
+      ],
+      ['      if (counted.users > 0) continue', '      if (counted.users >= 0) continue'],
+      ['if (asker === undefined) return SERVER_DENIED', 'if (asker === undefined) return MAY_ASK'],
+    ],
+  ),
+]
