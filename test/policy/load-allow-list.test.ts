@@ -37,7 +37,9 @@ const BAD: readonly (readonly [text: string, faults: readonly string[]])[] = [
   ['a.x b.x\n', ['1:4: found the character " ", expected letters, digits, - _ . or *']],
   [
     '# a.x\n',
-    ['1:1: found no name or address, expected one a line: delete the file to take the list out of force'],
+    [
+      '1:1: found no name or address, expected one a line: delete the file to take the list out of force',
+    ],
   ],
   ['10.0.0.1/8\n', ['1:1: host bits must be zero: write 10.0.0.0/8, not 10.0.0.1/8']],
 ]
