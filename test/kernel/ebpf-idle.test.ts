@@ -2,7 +2,12 @@
 // endpoint. Packets are judged by the programs themselves.
 
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { generation } from '../../src/core/ids.ts'
+import { pinDirectory } from '../../src/datapath/ebpf/bpffs.ts'
+import { KernelMap } from '../../src/datapath/ebpf/kernel-map.ts'
+import { encodeLong, readLong } from '../../src/datapath/ebpf/layout.ts'
 import {
   commit,
   LEARNED,
@@ -13,11 +18,15 @@ import {
   settle,
   type Sizes,
 } from '../contract/bench.ts'
+import { makeMemoryBench } from '../contract/memory-bench.ts'
 import { ebpfMaker, makeEbpfBench, type EbpfBench } from '../contract/ebpf-bench.ts'
 import { peersOf, Wire } from '../contract/wire.ts'
-import { ACK, frame, RST, SYN, tcp, udp } from '../support/packets.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { ACK, FIN, frame, RST, SYN, tcp, udp } from '../support/packets.ts'
 
 const open = [policy({ identity: LEARNED })]
+/** Where a connection says when it was last seen. */
+const SEEN_AT = 0
 /** No flow of UDP counts as open. */
 const QUIET = { udpIdleMs: 0 }
 
@@ -29,6 +38,65 @@ function withBench(run: (bench: EbpfBench) => void, sizes: Sizes = {}): void {
     bench.close()
   }
 }
+
+/** Makes every unsettled connection so many seconds older, as if nothing had been sent since. */
+function age(bench: EbpfBench, seconds: number): void {
+  const name = 'ng_conn_new'
+  const fd = bench.bpf.openPin(join(pinDirectory(bench.pinPath), name))
+  assert.ok(fd >= 0, `${name} is pinned`)
+  const map = new KernelMap(bench.bpf, name, fd)
+  const aged: (readonly [key: Uint8Array, value: Uint8Array])[] = []
+  map.forEach((keys, key, values, value) => {
+    const older = values.slice(value, value + map.valueSize)
+    older.set(encodeLong(readLong(older, SEEN_AT) - seconds * 1e9), SEEN_AT)
+    aged.push([keys.slice(key, key + map.keySize), older])
+  })
+  for (const [key, value] of aged) assert.equal(map.set(key, value), 0)
+  bench.bpf.close(fd)
+}
+
+interface Idle {
+  readonly what: string
+  readonly begin: (wire: Wire) => void
+  /** The answer of the endpoint, to which no rule refers. */
+  readonly reply: (wire: Wire) => 'pass' | 'drop'
+  readonly limit: number
+}
+
+const outAck = (wire: Wire): 'pass' | 'drop' => wire.out(ACK)
+const IDLE_ROWS: readonly Idle[] = [
+  {
+    what: 'UDP of the peer',
+    begin: (wire) => wire.inUdp(),
+    reply: (wire) => wire.outUdp(),
+    limit: 180,
+  },
+  {
+    what: 'TCP that the peer has only begun',
+    begin: (wire) => wire.in(SYN),
+    reply: (wire) => wire.out(SYN | ACK),
+    limit: 180,
+  },
+  {
+    what: 'TCP that both have ended',
+    begin: (wire) => {
+      wire.accept()
+      wire.in(FIN | ACK)
+      wire.out(FIN | ACK)
+    },
+    reply: outAck,
+    limit: 60,
+  },
+  {
+    what: 'TCP that was reset',
+    begin: (wire) => {
+      wire.accept()
+      wire.in(RST)
+    },
+    reply: outAck,
+    limit: 60,
+  },
+]
 
 describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
   test('short flows without number cut no idle connection, of either side', () =>
@@ -48,6 +116,45 @@ describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
       assert.equal(theirs.out(ACK), 'pass')
       assert.equal(mine.out(ACK), 'drop')
     }, QUIET))
+
+  for (const { what, begin, reply, limit } of IDLE_ROWS) {
+    test(`judge passes replies in ${what} for ${limit} s of silence, and no longer`, () => {
+      for (const [seconds, verdict] of [
+        [limit - 5, 'pass'],
+        [limit + 1, 'drop'],
+      ] as const) {
+        withBench((bench) => {
+          settle(bench, [])
+          const clock = new FakeClock()
+          const model = makeMemoryBench({}, clock)
+          settle(model, [])
+          const wires = [new Wire(bench), new Wire(model)] as const
+          for (const wire of wires) begin(wire)
+          age(bench, seconds)
+          clock.advance(seconds * 1000)
+          assert.deepEqual(wires.map(reply), [verdict, verdict], `after ${seconds} s`)
+        })
+      }
+    })
+  }
+
+  test('judge lets the peer begin a flow anew that the endpoint began, after 180 s of silence', () => {
+    for (const [seconds, verdict] of [
+      [175, 'drop'],
+      [181, 'pass'],
+    ] as const) {
+      withBench((bench) => {
+        settle(bench, open)
+        const wire = new Wire(bench)
+        assert.equal(wire.outUdp(), 'pass')
+        settle(bench, [], { generation: generation(2) })
+        commit(bench.datapath, { policyRemovals: open })
+        age(bench, seconds)
+        wire.inUdp()
+        assert.equal(wire.outUdp(), verdict, `after ${seconds} s`)
+      })
+    }
+  })
 
   test('scanPeers clears what was idle for longer than tcp-idle, and makes room for others', () => {
     const bench = makeEbpfBench({ connectionsPerEndpoint: 1, tcpIdleMs: 300 })
