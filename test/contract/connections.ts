@@ -46,6 +46,14 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
+    test('judge takes a SYN of the endpoint for no answer to a SYN of the peer', () => {
+      withWire([], (wire) => {
+        wire.in(SYN)
+        assert.equal(wire.out(SYN), 'drop')
+        assert.equal(wire.out(SYN), 'drop', 'nor the next one')
+      })
+    })
+
     test('judge takes no TCP packet but SYN without ACK for a beginning', () => {
       for (const flags of [ACK, SYN | ACK, FIN, RST, SYN | FIN, SYN | RST, 0]) {
         withWire([], (wire) => {
