@@ -67,6 +67,22 @@ function repairsOf({ datapath }: NftablesBench): number {
 }
 
 describe('nftables table', { skip: nftablesMaker.unavailable ?? false }, () => {
+  test('drops what no map has an answer for, as when another deletes what a map says of every other key', () => {
+    const bench = makeNftablesBench()
+    try {
+      settle(bench, [policy({ identity: LEARNED, protocol: 6, port: 443 })])
+      assert.equal(bench.judge(POD, 'from', allowed), 'pass')
+      for (const map of ['policies', 'ports']) {
+        nft('delete', 'element', 'inet', 'namegate', map, '{ * : 0x0 . 0x0 }')
+        for (const octets of [allowed, denied]) {
+          assert.equal(bench.judge(POD, 'from', octets), 'drop', `${map} without its default`)
+        }
+      }
+    } finally {
+      bench.close()
+    }
+  })
+
   test('refresh writes the table again when somebody took it away or changed it, and not for tables of others', () => {
     withClock((bench, look) => {
       const rows: readonly (readonly [change: string, repaired: boolean])[] = [
