@@ -2,7 +2,19 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ACK, arp, ethernet, frame, sctp, SYN, tcp, udp } from '../support/packets.ts'
+import {
+  ACK,
+  arp,
+  destinationOptions,
+  ethernet,
+  frame,
+  hopByHop,
+  sctp,
+  SYN,
+  tcp,
+  udp,
+  type Route,
+} from '../support/packets.ts'
 import {
   batch,
   commit,
@@ -11,6 +23,7 @@ import {
   PEER_4,
   POD,
   POD_4,
+  POD_6,
   policy,
   settle,
   skipOf,
@@ -57,6 +70,28 @@ export function contractOfExceptions(maker: BenchMaker): void {
         bench.datapath.setListeners([listener('10.0.9.9', 5301)])
         const old = frame({ source: POD_4, target: '10.0.9.9' }, udp({ from: 40000, to: 5300 }))
         assert.equal(bench.judge(POD, 'from', old), 'drop', 'a listener that is gone')
+      })
+    })
+
+    test('judge lets DNS to own listeners pass only where every reader of packets finds its port', () => {
+      withBench(maker, {}, (bench) => {
+        settle(bench, [])
+        commit(bench.datapath, { prefixUpserts: batch([['10.0.1.1/32', 1, 1]]) })
+        const own = ['10.0.9.9', 'fd00::99'].map((each) => listener(each, 5300))
+        bench.datapath.setListeners([...own, listener('0.0.0.0', 5300)])
+        const query = udp({ from: 40000, to: 5300 })
+        const options = Uint8Array.of(1, 1, 1, 1)
+        const rows: readonly (readonly [Route, string])[] = [
+          [{ source: POD_4, target: '10.0.9.9', options }, 'options'],
+          [{ source: POD_4, target: '10.0.1.1', options }, 'options, to any address'],
+          [{ source: POD_6, target: 'fd00::99', extensions: [hopByHop] }, 'hop-by-hop options'],
+          [{ source: POD_6, target: 'fd00::99', extensions: [destinationOptions] }, 'others'],
+        ]
+        for (const [route, reason] of rows) {
+          const plain = { source: route.source, target: route.target }
+          assert.equal(bench.judge(POD, 'from', frame(plain, query)), 'pass', reason)
+          assert.equal(bench.judge(POD, 'from', frame(route, query)), 'drop', reason)
+        }
       })
     })
 
@@ -117,6 +152,9 @@ export function contractOfExceptions(maker: BenchMaker): void {
               frame({ source: '127.0.0.1', target: '127.0.0.1' }, udp({ from, to: 5300 })),
             )
           const { octets } = listener('127.0.0.1', 0)
+          const route = { source: '127.0.0.1', target: '127.0.0.1', options: new Uint8Array(4) }
+          const adorned = frame(route, udp({ from: 41000, to: 5300 }))
+          assert.equal(bench.judge(POD, 'from', adorned), 'drop', 'not every reader finds the port')
           assert.equal(ask(41000), 'pass')
           assert.equal(bench.datapath.sourceOf(17, 4, octets, 41000), POD)
           assert.equal(bench.datapath.sourceOf(6, 4, octets, 41000), undefined)
