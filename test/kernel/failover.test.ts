@@ -69,6 +69,22 @@ describe('namegate with two upstreams', { skip, concurrency: false }, () => {
     )
   }
 
+  // The first that goes down: of one that comes and goes all the time a pair of lines a minute is told.
+  it('tells in the log that a server fails, and that it answers again', async () => {
+    await begin()
+    const { daemon } = site().namegate
+    site().signal(0, 'SIGKILL')
+    // It is noticed by a query, and asked again and again from then on.
+    await dig('told.test')
+    await daemon.untilOutput(
+      /WARN: upstream does not answer: .*"server":"192\.0\.2\.\d+","port":53/,
+    )
+    assert.doesNotMatch(daemon.stderr, /answers again/)
+    await site().serve(0)
+    await daemon.untilOutput(/INFO.*: upstream answers again .*"milliseconds":\d+/)
+    assert.equal(daemon.stderr.match(/upstream does not answer/g)?.length, 1)
+  })
+
   it('answers everything when the first is killed', async (t) => {
     await begin()
     const result = await site().loadWith(RATE, SECONDS, () => site().signal(0, 'SIGKILL'))

@@ -66,4 +66,14 @@ describe('a daemon whose map of prefixes is full', { skip, timeout: 120_000 }, (
     await probe.stop()
     assert.ok(namegate.prefixes().size <= ROOM)
   })
+
+  it('says so in the log once, with the limit, and says when all is taken again', async () => {
+    const { daemon } = namegate
+    await daemon.untilOutput(
+      /WARN: the kernel refuses entries: .*"limit":"limits\.pairs".*"reason":"(?:E2BIG|ENOSPC)"/,
+    )
+    namegate.writePolicies({})
+    await daemon.untilOutput(/INFO.*: the kernel takes all entries again/)
+    assert.equal(daemon.stderr.match(/the kernel refuses entries/g)?.length, 1)
+  })
 })
