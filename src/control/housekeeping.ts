@@ -30,6 +30,8 @@ export interface HousekeepingOptions {
   readonly onHooks: (endpoints: readonly number[]) => void
   /** So many more prefixes than a second ago got fewer labels than they should for want of identities. Absent: nobody is told. */
   readonly onFallbacks?: (count: number) => void
+  /** Called once a second, before what was refused is tried again. Absent: nobody wants it. */
+  readonly onBeat?: () => void
   /** Whether there are hooks of which no news comes: cgroups. Absent: there are none. */
   readonly hasSilentHooks?: () => boolean
 }
@@ -83,6 +85,7 @@ export class Housekeeping {
     const left = Math.ceil(BEAT_MS - (clock.now() % BEAT_MS)) + 1
     this.#beat = clock.after(left, () => {
       this.#awaitBeat()
+      this.#to.onBeat?.()
       if (!this.#expiring) this.#expireSlice()
       this.#retry()
       if (this.#next === undefined) this.look()

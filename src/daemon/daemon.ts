@@ -30,6 +30,7 @@ import {
   ownTraffic,
   serversOf,
 } from './parts.ts'
+import { Told } from './told.ts'
 import { tellAdopted, tellExpiredUse, tellFallbacks, tellHooks } from './news.ts'
 import type { Datapath, DatapathDump } from '../datapath/datapath.ts'
 import { reasonsNotReady } from './not-ready.ts'
@@ -94,6 +95,7 @@ export class Daemon {
   readonly #isOutside: boolean
   readonly #restored: DatapathDump
   readonly #keeping: Keeping
+  readonly #told: Told
   #bound = false
   #stopped = false
 
@@ -145,6 +147,7 @@ export class Daemon {
       onEvent: (event, time) => this.flows.addPacket(time, packetFlowOf(this, event)),
       onHooks: (changed) => this.#onHooks(changed),
       onFallbacks: (count) => tellFallbacks(log, count),
+      onBeat: () => this.#told.look(),
       hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
     })
     this.repair = openRepair(this, log)
@@ -152,9 +155,9 @@ export class Daemon {
     this.mode = new DaemonMode(this, log)
     this.sources = this.#makeSources(options.resourceKeeper)
     this.proxy = this.#makeProxy(node, options)
-    const { servers } = this
-    this.interception = openInterception({ config, clock, log, datapath, servers })
+    this.interception = openInterception({ config, clock, log, datapath, servers: this.servers })
     this.readiness = this.#makeReadiness()
+    this.#told = new Told({ log, clock, committer: core.committer, pool: this.proxy.upstream.pool })
   }
 
   #makeSources(resourceKeeper: ResourceKeeper | undefined): ConfigSources {
@@ -206,8 +209,6 @@ export class Daemon {
       pool: this.proxy.upstream.pool,
       probes: this.proxy.upstream.probes,
       timeoutMs: this.config.upstreams.timeoutMs,
-      onSilent: ({ address, port }) =>
-        this.#log.limited('upstream', { server: address, port }, 'upstream does not answer'),
     })
   }
 

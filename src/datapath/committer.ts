@@ -59,6 +59,7 @@ export class Committer {
   #incomplete: ReadonlySet<Identity> = new Set()
   #revision = 0
   #failures = 0
+  #lastRefused: CommitFailure | undefined
   readonly #watch: CommitWatch
   /** Whether it is one of `commitExtra`. */
   #isExtra = false
@@ -99,6 +100,11 @@ export class Committer {
   /** Entries refused since the start. */
   get failures(): number {
     return this.#failures
+  }
+
+  /** One of the entries that it refused last, since the start; undefined: it has refused none. */
+  get lastRefused(): CommitFailure | undefined {
+    return this.#lastRefused
   }
 
   /** Entries that the datapath refuses to take at present. */
@@ -258,6 +264,7 @@ export class Committer {
     this.#refusedOthers = upserts.length + removals.length + endpoints
     this.#prefixes.settle(failures)
     this.#failures += failures.length
+    this.#lastRefused = failures[0] ?? this.#lastRefused
     this.#revision++
     this.#to.labelSets.collect()
     return failures

@@ -3,7 +3,7 @@
 
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Probes } from './probes.ts'
-import type { ServerAddress, ServerPool } from './server-pool.ts'
+import type { ServerPool } from './server-pool.ts'
 
 export interface ReadinessOptions {
   readonly clock: Clock
@@ -11,7 +11,6 @@ export interface ReadinessOptions {
   readonly probes: Pick<Probes, 'askAll'>
   /** Milliseconds that a server has for its first answer. */
   readonly timeoutMs: number
-  readonly onSilent: (server: ServerAddress) => void
 }
 
 /** A server in the neighbourhood answers sooner; one that doesn't is asked again and comes up with its answer. */
@@ -49,12 +48,8 @@ export class Readiness {
   }
 
   #judge(): void {
-    const { pool, onSilent } = this.#options
+    const { pool } = this.#options
     this.#judged = true
-    pool.servers.forEach((server, i) => {
-      if (pool.answers[i]! > 0) return
-      onSilent(server)
-      pool.markDown(i)
-    })
+    for (let i = 0; i < pool.servers.length; i++) if (pool.answers[i] === 0) pool.markDown(i)
   }
 }
