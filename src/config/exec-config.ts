@@ -21,6 +21,7 @@ export interface ExecConfigOptions {
 /** One command's: smaller tables are made sooner. What happens at a bound is the same (SEMANTICS 6). */
 export const EXEC_LIMITS: Partial<Limits> = {
   pairs: 20_000,
+  'wildcard-names': 40_000,
   selectors: 10_000,
   'dynamic-identities': 10_000,
   'static-identities': 10_000,

@@ -55,6 +55,18 @@ export const LIMITS = {
     'names per wildcard selector per endpoint',
     'the least recently asked name without open connections goes; exact names are exempt',
   ),
+  'wildcard-names': count(
+    2_000_000,
+    '(endpoint, wildcard selector, name) entries in all: a name counts under each wildcard that matches it',
+    "the endpoint's own name asked least recently goes; it has none: the new one is left out; exact names are exempt",
+    { max: 2 ** 25 },
+  ),
+  'wildcard-names-per-endpoint': count(
+    200_000,
+    '(wildcard selector, name) entries per endpoint',
+    'the least recently asked name without open connections goes; exact names are exempt',
+    { max: 2 ** 25 },
+  ),
   'names-per-address': count(
     10_000,
     'names per address',
@@ -195,6 +207,8 @@ export function makeLimits(overrides: Partial<Limits> = {}): Limits {
   return {
     'addresses-per-name': value('addresses-per-name'),
     'names-per-wildcard': value('names-per-wildcard'),
+    'wildcard-names': value('wildcard-names'),
+    'wildcard-names-per-endpoint': value('wildcard-names-per-endpoint'),
     'names-per-address': value('names-per-address'),
     'pairs-per-endpoint': value('pairs-per-endpoint'),
     pairs: value('pairs'),

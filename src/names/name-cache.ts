@@ -86,9 +86,8 @@ export class NameCache {
     this.#ledger = options.ledger
     this.scopes = options.scopes
     this.graceSeconds = options.graceSeconds
-    const namesPerWildcard = bounds['names-per-wildcard']
     const contacts = Math.max(capacity, CONNECTED_ENDPOINTS * bounds['connections-per-endpoint'])
-    const rows = new PairRows({ ...options, capacity, namesPerWildcard, contacts })
+    const rows = new PairRows({ ...options, capacity, wildcards: bounds, contacts })
     this.rows = rows
     this.names = rows.names
     this.mappings = rows.mappings

@@ -1,6 +1,7 @@
 // Who goes first at a bound, of the pairs of one endpoint, of one use (endpoint, name) and of one address (SEMANTICS 6):
 //   of an endpoint or a use   the least recently connected, not connected, soonest to expire;
 //   of an address             from the endpoint with the most names there, the name asked longest ago.
+// Either way pairs of exact names go behind those of others.
 // Heaps over the rows of the pair table. Most uses and addresses have a few pairs; they get a heap when they grow large.
 // Written by the name cache with every pair that comes, goes, or whose connection opens or ends; answers don't come here.
 
@@ -12,7 +13,9 @@ import type { UseTable } from './use-table.ts'
 import { CONNECTED, HELD, type Victims } from './victims.ts'
 
 /** Keys from here on: pairs that were under a connection once, by when it ended. Below: by when they expire. */
-const WAS_CONNECTED = 2 ** 29
+const WAS_CONNECTED = 2 ** 28
+/** Added to the keys of pairs that stand under no connection, and of those that do, when their names are exact. */
+const EXACT = 2 ** 29
 /** Pairs of a use, names of an address, from which on they have a heap. */
 export const LARGE = 64
 
@@ -23,6 +26,8 @@ export interface PairOrdersOptions {
   readonly victims: Victims
   /** Whether the batch at hand needs a pair. */
   readonly isHeld: (pair: number) => boolean
+  /** Whether a selector without a star matches a pair's name. */
+  readonly isExact: (pair: number) => boolean
   readonly capacity: number
 }
 
@@ -164,16 +169,21 @@ export class PairOrders {
   }
 
   #realLifeKey(pair: number): number {
-    const { pairs } = this.#in
-    const due = pairs.liveUntil[pair]! + pairs.grace[pair]!
-    if (pairs.connected[pair] !== 0) return CONNECTED + Math.min(due, WAS_CONNECTED)
+    const { pairs, isExact } = this.#in
+    const due = Math.min(pairs.liveUntil[pair]! + pairs.grace[pair]!, WAS_CONNECTED - 1)
+    const exact = isExact(pair) ? EXACT : 0
+    if (pairs.connected[pair] !== 0) return CONNECTED + exact + due
     const ended = pairs.lastConnected[pair]!
-    return ended === 0 ? Math.min(due, WAS_CONNECTED - 1) : WAS_CONNECTED + ended
+    return exact + (ended === 0 ? due : WAS_CONNECTED + ended)
   }
 
   #askedKey(pair: number): number {
-    const { pairs, uses } = this.#in
-    return this.#in.isHeld(pair) ? HELD : uses.asked[pairs.use[pair]!]!
+    return this.#in.isHeld(pair) ? HELD : this.#realAskedKey(pair)
+  }
+
+  #realAskedKey(pair: number): number {
+    const { pairs, uses, isExact } = this.#in
+    return uses.asked[pairs.use[pair]!]! + (isExact(pair) ? EXACT : 0)
   }
 
   #endpoint(id: number): EndpointPairs {
@@ -237,11 +247,10 @@ export class PairOrders {
   }
 
   #addToCrowd(crowd: Map<number, KeyHeap>, pair: number): void {
-    const { pairs, uses } = this.#in
-    const endpoint = pairs.endpoint[pair]!
+    const endpoint = this.#in.pairs.endpoint[pair]!
     let heap = crowd.get(endpoint)
     if (heap === undefined) crowd.set(endpoint, (heap = new KeyHeap(this.#places.address)))
-    heap.add(pair, uses.asked[pairs.use[pair]!]!)
+    heap.add(pair, this.#realAskedKey(pair))
   }
 
   #removeFromAddress(prefix: number, endpoint: number, pair: number): void {

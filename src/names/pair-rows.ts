@@ -10,6 +10,7 @@ import { BatchMarks } from './batch-marks.ts'
 import { Contacts } from './contacts.ts'
 import { FactLabels, type NameLabeller } from './fact-labels.ts'
 import { UNGUARDED, type Guard } from './guard.ts'
+import { LabelKinds } from './label-kinds.ts'
 import { MappingTable } from './mapping-table.ts'
 import type { NameScopes } from './name-scopes.ts'
 import { NameTable } from './name-table.ts'
@@ -17,7 +18,7 @@ import { PairOrders } from './pair-orders.ts'
 import { PairTable } from './pair-table.ts'
 import { UseTable } from './use-table.ts'
 import { Victims } from './victims.ts'
-import { WildcardNames } from './wildcard-names.ts'
+import { WildcardNames, type WildcardBounds } from './wildcard-names.ts'
 
 export interface PairRowsOptions {
   readonly ipcache: IpCache
@@ -28,15 +29,13 @@ export interface PairRowsOptions {
   readonly guard?: Pick<Guard, 'levelOf'> | undefined
   /** `limits.pairs`. */
   readonly capacity: number
-  readonly namesPerWildcard: number
+  readonly wildcards: WildcardBounds
   /** (endpoint, address) with an open connection that can be known at once. */
   readonly contacts: number
 }
 
 /** Before any time: of a pair that has none yet. */
 const NEVER = -0x8000_0000
-/** Rows for wildcards, for each pair there may be: a name can be under several. */
-const WILDCARDS_PER_PAIR = 2
 
 export class PairRows {
   readonly names: NameTable
@@ -72,20 +71,22 @@ export class PairRows {
     this.#heldUses = new BatchMarks({ capacity })
     const { names, mappings, uses, pairs } = this
     const victims = this.#victims
+    const kinds = new LabelKinds(labelSets)
     this.orders = new PairOrders({
       pairs,
       uses,
       mappings,
       victims,
       isHeld: (pair) => this.#heldPairs.has(pair),
+      isExact: (pair) => kinds.isExact(names.labels[uses.name[pairs.use[pair]!]!]!),
       capacity,
     })
     this.wildcards = new WildcardNames({
       uses,
       labelSets,
+      kinds,
       victims,
-      max: options.namesPerWildcard,
-      capacity: capacity * WILDCARDS_PER_PAIR,
+      bounds: options.wildcards,
       isHeld: (use) => this.#heldUses.has(use),
     })
     const { wildcards } = this

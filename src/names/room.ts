@@ -13,7 +13,13 @@ import type { PairRows } from './pair-rows.ts'
 
 export type NameBound = Extract<
   LimitKey,
-  'addresses-per-name' | 'names-per-wildcard' | 'names-per-address' | 'pairs-per-endpoint' | 'pairs'
+  | 'addresses-per-name'
+  | 'names-per-wildcard'
+  | 'wildcard-names'
+  | 'wildcard-names-per-endpoint'
+  | 'names-per-address'
+  | 'pairs-per-endpoint'
+  | 'pairs'
 >
 
 export type NameBounds = Readonly<Record<NameBound, number>>
@@ -36,6 +42,8 @@ export class Room {
   readonly hits: Record<NameBound, number> = {
     'addresses-per-name': 0,
     'names-per-wildcard': 0,
+    'wildcard-names': 0,
+    'wildcard-names-per-endpoint': 0,
     'names-per-address': 0,
     'pairs-per-endpoint': 0,
     pairs: 0,
@@ -54,6 +62,8 @@ export class Room {
     return {
       'addresses-per-name': orders.largestUse,
       'names-per-wildcard': wildcards.largest,
+      'wildcard-names': wildcards.count,
+      'wildcard-names-per-endpoint': wildcards.largestEndpoint,
       'names-per-address': orders.largestAddress,
       'pairs-per-endpoint': orders.count(orders.largestEndpoint),
       pairs: pairs.slots.used,
@@ -94,14 +104,14 @@ export class Room {
     return this.#forPair(endpoint)
   }
 
-  /** Selectors changed: a wildcard that has too many names now loses what goes first. */
+  /** Selectors changed: a wildcard or an endpoint that has too many names under wildcards now loses what goes first. */
   trim(): void {
     const { wildcards } = this.#in.rows
-    if (wildcards.isOverfull) this.beforeEviction()
-    for (let use = wildcards.takeOverfull(); use !== 0;) {
-      this.hits['names-per-wildcard']++
-      this.#forgetUse(use)
-      use = wildcards.takeOverfull()
+    if (!wildcards.isOverfull) return
+    this.beforeEviction()
+    for (let over = wildcards.overfull(); over !== undefined; over = wildcards.overfull()) {
+      this.hits[over.bound]++
+      this.#forgetUse(over.use)
     }
   }
 
@@ -117,7 +127,7 @@ export class Room {
 
   /** For a name that the endpoint does not know. */
   #forName(endpoint: EndpointId, { wire, length, hash }: HashedName): boolean {
-    const { wildcards, orders, names, uses } = this.#in.rows
+    const { wildcards, names, uses } = this.#in.rows
     const row = names.find(wire, 0, length, hash)
     if (row !== 0 && uses.find(endpoint, row) !== 0) return true
     const labels = this.#in.labeller.labelsOf(wire, 0)
@@ -128,9 +138,13 @@ export class Room {
       if (use === undefined) return false
       this.#forgetUse(use)
     }
-    for (let tries = 0; !wildcards.hasRows(labels); tries++) {
-      const pair = tries < TRIES_MAX ? orders.victimOfEndpoint(orders.largestEndpoint) : 0
-      if (!this.#evict(pair, 'pairs')) return false
+    for (let bound = wildcards.lacks(endpoint, labels); bound !== undefined;) {
+      this.beforeEviction()
+      const use = wildcards.victimOfEndpoint(endpoint, labels)
+      this.hits[bound]++
+      if (use === 0) return false
+      this.#forgetUse(use)
+      bound = wildcards.lacks(endpoint, labels)
     }
     return true
   }

@@ -68,6 +68,8 @@ export interface LimitSources {
 const NAME_BOUNDS = [
   'addresses-per-name',
   'names-per-wildcard',
+  'wildcard-names',
+  'wildcard-names-per-endpoint',
   'names-per-address',
   'pairs-per-endpoint',
   'pairs',

@@ -6,6 +6,8 @@ test('LIMITS has every bound of SEMANTICS 6 with its default', () => {
   const expected = {
     'addresses-per-name': 10_000,
     'names-per-wildcard': 10_000,
+    'wildcard-names': 2_000_000,
+    'wildcard-names-per-endpoint': 200_000,
     'names-per-address': 10_000,
     'pairs-per-endpoint': 100_000,
     pairs: 1_000_000,

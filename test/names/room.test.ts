@@ -129,11 +129,8 @@ test('Room holds the bound of a wildcard that comes later, for names that were k
 
 const LETTERS = 'abcdefghij'
 /** Ten wildcards, all of which match a name with all ten letters, and two exact names. */
-const MANY_WILDCARDS = `egress: [ { toFQDNs: [ { matchName: kept.x }, { matchName: kept.y }, ${[
-  ...LETTERS,
-]
-  .map((letter) => `{ matchPattern: "*${letter}*.x" }`)
-  .join(', ')} ] } ]`
+const WILDCARDS = LETTERS.replaceAll(/./g, ', { matchPattern: "*$&*.x" }')
+const MANY_WILDCARDS = `egress: [ { toFQDNs: [ { matchName: kept.x }, { matchName: kept.y }${WILDCARDS} ] } ]`
 
 function mkWildcards(bounds: Partial<NameBounds>): Node {
   const node = mkNode(bounds)
@@ -146,7 +143,7 @@ function countOf(node: Node, endpoint: string): number {
 }
 
 test('Room takes rows for names under wildcards from the endpoint that asks, and exact names last', () => {
-  const node = mkWildcards({ pairs: 200 })
+  const node = mkWildcards({ pairs: 200, 'wildcard-names': 400 })
   node.setPolicies(
     mkPolicies(
       MANY_WILDCARDS,
@@ -165,8 +162,43 @@ test('Room takes rows for names under wildcards from the endpoint that asks, and
     [false, false, true, true, true],
     'those that were asked longest ago, and not the exact name',
   )
-  assert.equal(node.core.names.room.hits.pairs, 0)
+  const { hits, uses } = { hits: node.core.names.room.hits, uses: node.core.names.room.uses() }
+  assert.deepEqual([hits['wildcard-names'], hits.pairs, uses['wildcard-names']], [5, 0, 400])
   assert.deepEqual(node.differences(), [])
+})
+
+test('Room leaves a name out that needs a row of another endpoint', () => {
+  const node = mkWildcards({ 'wildcard-names': 20 })
+  for (const i of [1, 2]) learn(node, 'a', `${LETTERS}${i}.x`, [`192.0.2.${i}`])
+  assert.deepEqual(learn(node, 'b', `${LETTERS}3.x`, ['192.0.2.3']), [0])
+  assert.notEqual(learn(node, 'b', 'kept.x', ['192.0.2.4'])[0], 0, 'an exact name needs none')
+  assert.deepEqual([countOf(node, 'a'), countOf(node, 'b')], [2, 1])
+  assert.deepEqual(node.core.names.room.hits['wildcard-names'], 1)
+})
+
+test('Room holds an endpoint to its rows for names under wildcards, and spares what is connected', () => {
+  const node = mkWildcards({ 'wildcard-names-per-endpoint': 20 })
+  for (const i of [1, 2]) learn(node, 'a', `${LETTERS}${i}.x`, [`192.0.2.${i}`])
+  connect(node, 'a', '192.0.2.1')
+  learn(node, 'a', `${LETTERS}3.x`, ['192.0.2.3'])
+  assert.equal(known(node, '192.0.2.1', '192.0.2.2', '192.0.2.3'), '192.0.2.1 192.0.2.3')
+  learn(node, 'b', `${LETTERS}4.x`, ['192.0.2.4'])
+  assert.equal(countOf(node, 'a'), 2, 'b has rows of its own')
+  const { room } = node.core.names
+  assert.deepEqual(
+    [room.hits['wildcard-names-per-endpoint'], room.uses()['wildcard-names-per-endpoint']],
+    [1, 20],
+  )
+  node.setPolicies(mkPolicies(MANY_WILDCARDS, 'egress: [ { toFQDNs: [ { matchPattern: "*" } ] } ]'))
+  assert.equal(known(node, '192.0.2.1', '192.0.2.3'), '192.0.2.1', 'a wildcard that comes later')
+  assert.deepEqual(node.differences(), [])
+})
+
+test('Room leaves a name out that needs more rows than its endpoint may have, and nothing goes for it', () => {
+  const node = mkWildcards({ 'wildcard-names-per-endpoint': 9 })
+  learn(node, 'a', 'a.x', ['192.0.2.1'])
+  assert.deepEqual(learn(node, 'a', `${LETTERS}.x`, ['192.0.2.2']), [0])
+  assert.equal(known(node, '192.0.2.1', '192.0.2.2'), '192.0.2.1')
 })
 
 test('Room lets exact names go last at the bounds of pairs', () => {

@@ -75,8 +75,13 @@ export class Node {
       restored: this.restored,
       ...keeping.ofCore,
       limits: {
-        // Few connections: a table of those that are known is made for each node, and tests make thousands.
-        names: makeLimits({ 'connections-per-endpoint': 64, ...options.bounds, pairs }),
+        // Tables of the size that is needed: tests make thousands of nodes.
+        names: makeLimits({
+          'connections-per-endpoint': 64,
+          'wildcard-names': 2 * pairs,
+          ...options.bounds,
+          pairs,
+        }),
         dynamicIdentities: options.dynamicIdentities ?? 4096,
         dynamicIdentitiesPerEndpoint: options.dynamicPerEndpoint ?? 512,
         policyEntries: options.policyEntries ?? 16_384,

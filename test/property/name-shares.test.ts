@@ -1,0 +1,184 @@
+// What one endpoint learns costs no other endpoint an entry: random answers, connections and changes of policy with random small
+// bounds, of pairs, of names and of rows for wildcards. Whatever goes is the asking endpoint's own, and its exact names go last;
+// `pairs` alone is shared, and takes from an endpoint that has most.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { formatAddress } from '../../src/core/ip.ts'
+import type { NameBounds } from '../../src/names/room.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
+
+const ENDPOINTS = ['a', 'b', 'c'] as const
+/** The wildcards of each policy, and which of the names `NAMES` they match. */
+const WILDCARDS = [
+  { '*.x': /^.*$/, '*a*.x': /a/, '*b*.x': /b/ },
+  { '*a*.x': /a/, '*c*.x': /c/, 'a*.x': /^a/ },
+] as const
+const EXACT = ['abc', 'd']
+const NAMES = [...EXACT, 'a', 'b', 'c', 'ab', 'bc', 'ca', 'aa', 'bb']
+const ADDRESSES = 12
+
+interface Seen {
+  readonly endpoint: string
+  readonly name: string
+  readonly connected: boolean
+}
+
+const index = (count: number) => fc.integer({ min: 0, max: count - 1 })
+const answer = fc.record({
+  kind: fc.constant('answer' as const),
+  endpoint: fc.constantFrom(...ENDPOINTS),
+  name: fc.constantFrom(...NAMES),
+  addresses: fc.uniqueArray(index(ADDRESSES), { minLength: 1, maxLength: 3 }),
+  ttl: fc.integer({ min: 1000, max: 9000 }),
+})
+const contact = fc.record({
+  kind: fc.constantFrom('open' as const, 'close' as const),
+  endpoint: fc.constantFrom(...ENDPOINTS),
+  address: index(ADDRESSES),
+})
+const policy = fc.record({ kind: fc.constant('policy' as const), number: index(WILDCARDS.length) })
+const step = fc.oneof(
+  { weight: 12, arbitrary: answer },
+  { weight: 3, arbitrary: contact },
+  { weight: 1, arbitrary: policy },
+)
+const steps = fc.array(step, { minLength: 20, maxLength: 80 })
+const few = (max: number) => fc.oneof(fc.integer({ min: 1, max }), fc.constant(1000))
+const bounds = fc.record({
+  'addresses-per-name': few(4),
+  'names-per-wildcard': few(5),
+  'wildcard-names': few(20),
+  'wildcard-names-per-endpoint': few(12),
+  'pairs-per-endpoint': few(10),
+  pairs: fc.oneof(fc.integer({ min: 6, max: 20 }), fc.constant(1000)),
+})
+
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
+class World {
+  readonly #node: Node
+  readonly #bounds: Partial<NameBounds>
+  #wildcards: Readonly<Record<string, RegExp>> = {}
+
+  constructor(given: Partial<NameBounds> & { readonly pairs: number }) {
+    this.#bounds = given
+    this.#node = new Node({ pairs: given.pairs, bounds: given, graceSeconds: 10 })
+    this.#node.setEndpoints(ENDPOINTS.map((name, i) => mkEndpoint(name, [`10.0.0.${i + 1}`])))
+    this.#setPolicy(0)
+  }
+
+  run(given: Step): void {
+    this.#node.clock.advance(1000)
+    if (given.kind === 'policy') this.#setPolicy(given.number)
+    else if (given.kind === 'answer') this.#answer(given)
+    else this.#connect(given.kind, given.endpoint, addressOf(given.address))
+    this.#checkRows()
+    assert.deepEqual(this.#node.differences(), [])
+  }
+
+  #setPolicy(number: number): void {
+    this.#wildcards = WILDCARDS[number] ?? {}
+    this.#node.core.names.begin()
+    const exact = EXACT.map((name) => `{ matchName: ${name}.x }`)
+    const wild = Object.keys(this.#wildcards).map((text) => `{ matchPattern: "${text}" }`)
+    this.#node.setPolicies(
+      mkPolicies(`egress: [ { toFQDNs: [ ${[...exact, ...wild].join(', ')} ] } ]`),
+    )
+  }
+
+  #answer({ endpoint, name, addresses, ttl }: Extract<Step, { kind: 'answer' }>): void {
+    const before = this.#pairs()
+    this.#node.learn(this.#node.endpoint(endpoint).id, `${name}.x`, addresses.map(addressOf), ttl)
+    const after = this.#pairs()
+    const gone = [...before].filter(([key]) => !after.has(key)).map(([, seen]) => seen)
+    const countOf = (each: string): number =>
+      [...before.values()].filter((seen) => seen.endpoint === each).length
+    const most = Math.max(...ENDPOINTS.map(countOf))
+    for (const victim of gone) {
+      if (victim.endpoint !== endpoint) {
+        assert.equal(
+          before.size + addresses.length > (this.#bounds.pairs ?? 0),
+          true,
+          'pairs in all',
+        )
+        assert.ok(countOf(victim.endpoint) + addresses.length >= most, 'of one that has most')
+      }
+      // An address of the asked name goes for another one of it.
+      if (!EXACT.includes(victim.name) || victim.name === name || victim.connected) continue
+      const others = [...before].filter(
+        ([key, seen]) => after.has(key) && seen.endpoint === victim.endpoint && seen.name !== name,
+      )
+      for (const [, seen] of others)
+        assert.ok(EXACT.includes(seen.name) || seen.connected, 'exact names go last')
+    }
+  }
+
+  /** Rows for wildcards, counted pair by pair, are within their bounds, and are what the gauges say. */
+  #checkRows(): void {
+    const names = new Map<string, Set<string>>(ENDPOINTS.map((each) => [each, new Set()]))
+    for (const { endpoint, name } of this.#pairs().values()) names.get(endpoint)?.add(name)
+    const rowsOf = (name: string): number =>
+      EXACT.includes(name)
+        ? 0
+        : Object.values(this.#wildcards).filter((pattern) => pattern.test(name)).length
+    const rows = ENDPOINTS.map((each) =>
+      [...(names.get(each) ?? [])].reduce((sum, name) => sum + rowsOf(name), 0),
+    )
+    const uses = this.#node.core.names.room.uses()
+    const all = rows.reduce((sum, each) => sum + each, 0)
+    assert.deepEqual(
+      [uses['wildcard-names'], uses['wildcard-names-per-endpoint']],
+      [all, Math.max(...rows)],
+    )
+    for (const bound of ['wildcard-names', 'wildcard-names-per-endpoint'] as const)
+      assert.ok(uses[bound] <= (this.#bounds[bound] ?? 0), bound)
+  }
+
+  /** Every pair, read from the tables one by one. */
+  #pairs(): ReadonlyMap<string, Seen> {
+    const { names, mappings, pairs } = this.#node.core.names
+    const { prefixes } = this.#node.core.ipcache
+    const all = new Map<string, Seen>()
+    for (let pair = 1; pair <= pairs.slots.high; pair++) {
+      if (!pairs.isUsed(pair)) continue
+      const mapping = pairs.mapping[pair] ?? 0
+      const prefix = mappings.prefix[mapping] ?? 0
+      const id = pairs.endpoint[pair] ?? 0
+      const endpoint = ENDPOINTS.find((name) => Number(this.#node.endpoint(name).id) === id) ?? ''
+      const name = names.format(mappings.name[mapping] ?? 0).replace(/\.x$/, '')
+      const address = formatAddress(4, prefixes.octets, prefix * 16)
+      const connected = pairs.connected[pair] === 1
+      all.set(`${endpoint} ${name} ${address}`, { endpoint, name, connected })
+    }
+    return all
+  }
+
+  #connect(kind: 'open' | 'close', endpoint: string, address: string): void {
+    const { connections } = this.#node.recorder
+    const { id } = this.#node.endpoint(endpoint)
+    const at = connections.findIndex(
+      (each) => each.endpoint === id && formatAddress(4, each.peer.octets) === address,
+    )
+    if (kind === 'close' && at >= 0) connections.splice(at, 1)
+    if (kind === 'open' && at < 0) connections.push({ endpoint: id, peer: prefixOf(address) })
+    this.#node.clock.advance(5000)
+    while (!this.#node.core.expiry.step(1)) this.#node.clock.advance(0)
+    this.#node.core.committer.commit()
+  }
+}
+
+function addressOf(n: number): string {
+  return `192.0.2.${n + 1}`
+}
+
+test('NameCache takes what an endpoint learns from that endpoint, whichever table is full', () => {
+  fc.assert(
+    fc.property(bounds, steps, (given, all) => {
+      const world = new World(given)
+      for (const each of all) world.run(each)
+    }),
+    { numRuns: 400 },
+  )
+})
