@@ -274,10 +274,6 @@ function formatForeign(type: number, data: Uint8Array): string | undefined {
 }
 
 function formatAnswer(record: packet.Answer): string | undefined {
-  if (record.type === 'CAA') {
-    const { flags = 0, tag, value } = record.data
-    return `${flags} ${tag} ${formatText(Buffer.from(value))}`
-  }
   if (record.type === 'DS') {
     const { keyTag, algorithm, digestType, digest } = record.data
     return `${keyTag} ${algorithm} ${digestType} ${digest.toString('hex')}`

@@ -186,6 +186,8 @@ export function formatRdata(
     case 'TXT':
     case 'SPF':
       return formatStrings(buf, at, next)
+    case 'CAA':
+      return formatCaa(buf.subarray(at, next))
     default:
       return undefined
   }
@@ -224,6 +226,14 @@ function formatSoa(
   let text = `${formatAbsolute(server)} ${formatAbsolute(mailbox)}`
   for (let i = numbers; i < next; i += 4) text += ` ${u32(buf, i)}`
   return text
+}
+
+/** Flags, a tag of letters and digits, and a value (RFC 8659 4.1). */
+function formatCaa(data: Uint8Array): string | undefined {
+  const [flags = 0, length = 0] = data
+  const tag = String.fromCharCode(...data.subarray(2, 2 + length))
+  if (tag.length !== length || !/^[A-Za-z0-9]+$/.test(tag)) return undefined
+  return `${flags} ${tag} ${formatText(data.subarray(2 + length))}`
 }
 
 function formatStrings(buf: Uint8Array, at: number, next: number): string | undefined {

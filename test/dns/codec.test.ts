@@ -228,6 +228,9 @@ test('decodeMessage reads the records that dns-packet encodes', () => {
   )
 })
 
+/** JSON writes a control character as a backslash and something else than a quotation mark. */
+const PRINTABLE = /^(?!.*\\[^"])[ -~]*$/
+
 test('decodeMessage never throws and shows printable ASCII only, for 3,000 spoiled messages', () => {
   const random = new Random(5)
   const seen = { ok: 0, bad: 0 }
@@ -236,7 +239,7 @@ test('decodeMessage never throws and shows printable ASCII only, for 3,000 spoil
     const octets = random.oneIn(2) ? mutateField(random, laid) : mutateOctets(random, laid.octets)
     const result = decodeMessage(octets, 0, octets.length)
     seen[result.kind]++
-    assert.match(JSON.stringify(result), /^[ -~]*$/)
+    assert.match(JSON.stringify(result).replaceAll('\\\\', ''), PRINTABLE)
   }
   assert.ok(seen.ok > 500 && seen.bad > 500, JSON.stringify(seen))
 })
