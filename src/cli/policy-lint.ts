@@ -5,6 +5,7 @@ import { defaultConfig, loadConfig } from '../config/load.ts'
 import { readTextFile } from '../config/files.ts'
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
 import { Reader } from '../core/source-document.ts'
+import { IdentityLabels } from '../policy/identity-labels.ts'
 import type { Finding } from '../policy/lint/finding.ts'
 import type { Aliases } from '../policy/lint/aliases.ts'
 import { lint } from '../policy/lint/lint.ts'
@@ -54,6 +55,7 @@ export function policyLintCommand(args: readonly string[], output: CommandOutput
   const config = file === undefined ? defaultConfig() : loadConfig(file)
   const notes: Fault[] = []
   const policies = goodItems(readPolicies(read.positionals, config.policies, notes))
+  const identityLabels = new IdentityLabels(config.endpoints.identityLabels, config.clusterName)
   const files = read.lists.get('endpoints')
   const chains = read.texts.get('chains')
   const findings = lint({
@@ -62,7 +64,7 @@ export function policyLintCommand(args: readonly string[], output: CommandOutput
     endpoints:
       files === undefined
         ? undefined
-        : goodItems(readEndpoints(files)).map((endpoint) => endpoint.labels),
+        : goodItems(readEndpoints(files)).map(({ labels }) => identityLabels.of(labels)),
     aliases: chains === undefined ? undefined : readChains(chains),
     portable: read.flags.has('portable'),
     notes,

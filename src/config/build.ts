@@ -83,6 +83,7 @@ class Builder {
         files: this.#paths(keys.endpoints.files, ['endpoints', 'files']),
         identityLabels: keys.endpoints['identity-labels'],
       },
+      clusterName: keys['cluster-name'],
       resources: { files: this.#paths(keys.resources.files, ['resources', 'files']) },
       defaultEgress: keys['default-egress'],
       learning: keys.learning,

@@ -22,6 +22,8 @@ export interface Config {
     /** Which labels make identities (policy/identity-labels.ts). */
     readonly identityLabels: readonly string[]
   }
+  /** The cluster of endpoints whose labels name none. */
+  readonly clusterName: string
   readonly resources: { readonly files: readonly PlacedPath[] }
   /** What an endpoint may do that no policy puts into default deny. */
   readonly defaultEgress: DefaultEgress

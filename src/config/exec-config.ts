@@ -65,6 +65,7 @@ export function execConfig({
       cidrMatchesEndpoints: false,
     },
     endpoints: { files: [], identityLabels: DEFAULT_IDENTITY_LABELS },
+    clusterName: 'default',
     resources: { files: [] },
     defaultEgress: 'deny',
     learning: 'node',

@@ -115,9 +115,10 @@ export function size(key: KeyDoc<string>) {
     .meta(docOf(key, 'size: a whole number and KiB, MiB or GiB'))
 }
 
-/** A text that isn't empty, such as a path. */
-export function text(key: KeyDoc<string> & { readonly unit: string }) {
+/** A text that isn't empty, such as a path, of the form of a pattern if there is one. */
+export function text(key: KeyDoc<string> & { readonly unit: string; readonly pattern?: RegExp }) {
   return words(key.unit)
+    .regex(key.pattern ?? /./s, { error: `a ${key.unit}` })
     .refine(whenBuilt(key), notBuilt(key))
     .default(key.default)
     .meta(docOf(key, key.unit))

@@ -41,6 +41,12 @@ export const configSchema = group('namegate configuration', {
   upstreams: upstreams.prefault({}),
   policies: policies.prefault({}),
   endpoints: endpoints.prefault({}),
+  'cluster-name': text({
+    default: 'default',
+    doc: 'cluster of endpoints whose labels name none, as the label k8s:io.cilium.k8s.policy.cluster',
+    unit: 'name of at most 32 lower-case letters, digits and -',
+    pattern: /^[a-z0-9](?:[-a-z0-9]{0,30}[a-z0-9])?$/,
+  }),
   resources: group('Addresses with labels and no client on them', {
     files: list(words('path'), { default: [], doc: 'resources files', unit: `paths, ${RELATIVE}` }),
   }).prefault({}),

@@ -73,7 +73,7 @@ export function makePolicies(
     defaultEgress: config.defaultEgress,
     withoutDnsRules: config.dns.withoutRules,
     staticIdentitiesMax: config.limits['static-identities'],
-    identityLabels: new IdentityLabels(config.endpoints.identityLabels),
+    identityLabels: new IdentityLabels(config.endpoints.identityLabels, config.clusterName),
   })
 }
 

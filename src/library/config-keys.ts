@@ -129,6 +129,8 @@ export interface GateConfig {
         'identity-labels'?: readonly string[] | undefined
       }
     | undefined
+  /** Cluster of endpoints whose labels name none. */
+  'cluster-name'?: string | undefined
   /** Files of addresses with labels and no client on them. */
   resources?: { files?: readonly string[] | undefined } | undefined
   /** Clients that are no known endpoint. */

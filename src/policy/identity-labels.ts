@@ -1,8 +1,8 @@
 // Which labels of an endpoint make its identity (`endpoints.identity-labels`), as Cilium's identity-relevant labels:
 // policy sees these and no others, both in who it applies to and in who a peer is. Leaving out what is different
-// in every copy of a workload keeps identities few.
+// in every copy of a workload keeps identities few. Each endpoint that names no cluster gets the label of this one here.
 
-import { NAMESPACE_KEY, splitKey, splitLabel } from './labels.ts'
+import { CLUSTER_KEY, NAMESPACE_KEY, splitKey, splitLabel } from './labels.ts'
 
 interface Entry {
   readonly source: string
@@ -12,35 +12,43 @@ interface Entry {
   readonly isKept: boolean
 }
 
+const CLUSTER = `k8s:${CLUSTER_KEY}`
+
 export class IdentityLabels {
   readonly #entries: readonly Entry[]
   /** What becomes of a label that no entry is about. */
   readonly #keepsOthers: boolean
+  /** The label of the cluster, if any. */
+  readonly #cluster: readonly string[]
   /** What became of lists of labels that are still there. */
   readonly #known = new WeakMap<readonly string[], readonly string[]>()
 
   /**
    * Entries are keys (`app`, `k8s:app`), with `*` at the end the beginning of keys, with `!` in front what is left out.
-   * The longest that fits decides; where an entry says what is kept, nothing else is. The namespace is always kept.
+   * The longest that fits decides; where an entry says what is kept, nothing else is. Namespace and cluster are always
+   * kept. Without a cluster's name endpoints get no label of one.
    */
-  constructor(entries: readonly string[]) {
+  constructor(entries: readonly string[], cluster?: string) {
+    this.#cluster = cluster === undefined ? [] : [`${CLUSTER}=${cluster}`]
     this.#entries = entries.map(entryOf)
     this.#keepsOthers = !this.#entries.some(({ isKept }) => isKept)
   }
 
-  /** The labels that count; the same array when all do. */
+  /** The labels that count, with that of the cluster; the same array when they are all there are. */
   of(labels: readonly string[]): readonly string[] {
     const known = this.#known.get(labels)
     if (known !== undefined) return known
     const kept = labels.filter((label) => this.#keeps(label))
-    const result = kept.length === labels.length ? labels : kept
+    const own = kept.some((label) => label.startsWith(`${CLUSTER}=`)) ? [] : this.#cluster
+    const isSame = kept.length === labels.length && own.length === 0
+    const result = isSame ? labels : [...kept, ...own]
     this.#known.set(labels, result)
     return result
   }
 
   #keeps(label: string): boolean {
     const { source, key } = splitLabel(label)
-    if (source === 'k8s' && key === NAMESPACE_KEY) return true
+    if (source === 'k8s' && (key === NAMESPACE_KEY || key === CLUSTER_KEY)) return true
     let best: Entry | undefined
     for (const entry of this.#entries) {
       const fitsSource = entry.source === 'any' || entry.source === source

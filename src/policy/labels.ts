@@ -6,6 +6,8 @@ import type { LabelExpression, LabelSelector, Policy } from './rule.ts'
 
 /** Key of the label that says in which Kubernetes namespace an endpoint is; its source is `k8s`. */
 export const NAMESPACE_KEY = 'io.kubernetes.pod.namespace'
+/** Key of the label that says to which cluster an endpoint belongs; its source is `k8s`. */
+export const CLUSTER_KEY = 'io.cilium.k8s.policy.cluster'
 /** The namespace of endpoints and policies that name none. */
 export const DEFAULT_NAMESPACE = 'default'
 /** Source of labels that are written without one. */

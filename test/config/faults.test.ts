@@ -72,6 +72,13 @@ const FAULTS: readonly (readonly [why: string, text: string, faults: readonly st
     ['1:18: metrics.port: found 65536, expected a whole number from 0 to 65535'],
   ],
   [
+    'a name of a cluster that is none',
+    'cluster-name: Prod_1\n',
+    [
+      '1:15: cluster-name: found "Prod_1", expected a name of at most 32 lower-case letters, digits and -',
+    ],
+  ],
+  [
     'a name for an address',
     'metrics: { address: localhost }\n',
     ['1:21: metrics.address: found "localhost", expected an address, IPv4 or IPv6'],

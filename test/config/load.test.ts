@@ -30,6 +30,7 @@ test('parseConfig of an empty file gives the defaults of DESIGN', () => {
     ['endpoints.yaml'],
   )
   assert.deepEqual(rest, {
+    clusterName: 'default',
     defaultEgress: 'allow',
     learning: 'node',
     intercept: { onStart: false, onExit: 'closed', mark: 20_039, table: 20_039 },

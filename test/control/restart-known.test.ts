@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EndpointRecord } from '../../src/control/endpoint-control.ts'
+import { IdentityLabels } from '../../src/policy/identity-labels.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { MemoryState } from '../support/memory-state.ts'
 import { addressNumber, mkEndpoint, mkPolicies, Node, type NodeOptions } from '../support/node.ts'
@@ -269,4 +270,37 @@ test('Whatever happened and whenever it ends, a start brings back what was writt
     assert.equal(writes, 0)
     assert.deepEqual(next.differences(), [])
   }
+})
+
+test('Endpoints that get the label of the cluster at a start keep their numbers, and no verdict about them changes', () => {
+  const records = ['a', 'b', 'c'].map((name, i) =>
+    mkEndpoint(name, [`10.200.0.${i + 1}`], [`k8s:app=${name}`]),
+  )
+  const specs = [
+    'egress: [ { toEndpoints: [ { matchLabels: { app: b } } ] } ]',
+    'egress: [ { toEntities: [ cluster ] } ]\negressDeny: [ { toEndpoints: [ { matchLabels: { app: c } } ] } ]',
+  ]
+  const disk = new MemoryState()
+  const old = start(specs, disk, { records })
+  old.takeOver()
+  const verdicts = (node: Node): readonly string[] =>
+    ['10.200.0.2', '10.200.0.3'].map((address) => node.verdict('a', address))
+  assert.deepEqual(verdicts(old), ['allow', 'deny'])
+  const options = { identityLabels: new IdentityLabels([], 'default') }
+  const id = old.endpoint('a').id
+  let writes = 0
+  old.recorder.onWrite = () => {
+    writes++
+    assert.deepEqual(verdicts(old), ['allow', 'deny'], `after write ${writes}`)
+  }
+  const next = start(specs, disk, { records, old, options })
+  next.takeOver()
+  assert.ok(writes > 0, 'other labels are other identities')
+  assert.equal(next.endpoint('a').id, id)
+  assert.deepEqual(verdicts(next), ['allow', 'deny'])
+  assert.deepEqual(next.labelsOf('10.200.0.2'), [
+    'k8s:app=b',
+    'k8s:io.cilium.k8s.policy.cluster=default',
+  ])
+  assert.deepEqual(next.differences(), [])
 })

@@ -110,6 +110,32 @@ test('IdentityLabels keeps and leaves out by the longest entry that fits', () =>
   }
 })
 
+test('IdentityLabels gives the label of the cluster to endpoints that name none, whatever labels count', () => {
+  const key = 'k8s:io.cilium.k8s.policy.cluster'
+  const rows: readonly (readonly [entries: string[], labels: string[], seen: string[]])[] = [
+    [[], [], [`${key}=blue`]],
+    [[], ['k8s:app=a'], ['k8s:app=a', `${key}=blue`]],
+    [['app'], ['k8s:app=a', 'k8s:b=c'], ['k8s:app=a', `${key}=blue`]],
+    [
+      ['app', '!io.cilium.*'],
+      ['k8s:app=a', `${key}=red`],
+      ['k8s:app=a', `${key}=red`],
+    ],
+    [
+      [],
+      ['own:io.cilium.k8s.policy.cluster=red'],
+      ['own:io.cilium.k8s.policy.cluster=red', `${key}=blue`],
+    ],
+  ]
+  for (const [entries, labels, seen] of rows) {
+    const identityLabels = new IdentityLabels(entries, 'blue')
+    assert.deepEqual(identityLabels.of(labels), seen)
+    assert.equal(identityLabels.of(labels), identityLabels.of(labels), 'remembered')
+  }
+  const complete = [`${key}=red`]
+  assert.equal(new IdentityLabels([], 'blue').of(complete), complete)
+})
+
 test('PortResolver gives named ports their numbers: none when they differ, all of them to deny', () => {
   const port = (name: string, number: number) => ({ name, protocol: 6, port: number })
   const names = portNamesOf([[port('web', 80)], [port('web', 8080), port('db', 5432)]])

@@ -41,6 +41,7 @@ export function unfencedReason(state: AdminState, endpoint: Endpoint): string | 
 
 function endpointRow(state: AdminState, endpoint: Endpoint, adoptedFlows: number): EndpointShape {
   const unfenced = unfencedReason(state, endpoint)
+  const seen = state.policies.identityLabels.of(endpoint.labels)
   const reasons = [
     ...(unfenced === undefined ? [] : [unfenced]),
     ...(state.policies.isOpen(endpoint) ? ['open: no policy selects it'] : []),
@@ -50,7 +51,7 @@ function endpointRow(state: AdminState, endpoint: Endpoint, adoptedFlows: number
     id: endpoint.id,
     name: endpoint.name,
     addresses: endpoint.addresses.map(formatAddressOrPrefix),
-    labels: [...endpoint.labels].sort(),
+    labels: [...new Set([...endpoint.labels, ...seen])].sort(),
     enforcing: isEnforcing(state, endpoint),
     reason: reasons.join('; '),
     audit: state.auditOf(endpoint).on || state.mode() === 'audit',

@@ -3,7 +3,7 @@
 // out and told. Pure; the same needs give the same suggestion.
 
 import { parseMatchName } from '../pattern.ts'
-import { splitLabel } from '../labels.ts'
+import { CLUSTER_KEY, splitLabel } from '../labels.ts'
 import { collapse, compare, type NamesAndPatterns } from './collapse.ts'
 import { allOf, type Evidence } from './evidence.ts'
 import type { Needs, Reached } from './needs.ts'
@@ -115,7 +115,10 @@ function peersOf(reached: Reached, asked: ReadonlyMap<string, Evidence>): readon
 
 /** Labels that tell who a peer is: of known endpoints and resources. */
 export function peerLabels({ labels }: Pick<Reached, 'labels'>): readonly string[] {
-  return labels.filter((label) => !DERIVED.includes(splitLabel(label).source))
+  return labels.filter((label) => {
+    const { source, key } = splitLabel(label)
+    return !DERIVED.includes(source) && key !== CLUSTER_KEY
+  })
 }
 
 function isPlain(name: string): boolean {

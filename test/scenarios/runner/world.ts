@@ -12,6 +12,7 @@ import { FlowRing } from '../../../src/control/flow-ring.ts'
 import { Housekeeping } from '../../../src/control/housekeeping.ts'
 import { packetFlowOf } from '../../../src/control/packet-flow.ts'
 import { PolicyControl } from '../../../src/control/policy-control.ts'
+import { IdentityLabels } from '../../../src/policy/identity-labels.ts'
 import { Transition } from '../../../src/control/transition.ts'
 import type { Prefix } from '../../../src/core/ip.ts'
 import type { Policy } from '../../../src/policy/rule.ts'
@@ -82,6 +83,7 @@ export class World {
       defaultEgress: config.defaultEgress,
       withoutDnsRules: config.dns.withoutRules,
       staticIdentitiesMax: config.limits['static-identities'],
+      identityLabels: new IdentityLabels(config.endpoints.identityLabels, config.clusterName),
     })
     const { policies } = this
     const endpointsMax = 256
