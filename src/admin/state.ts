@@ -60,6 +60,8 @@ export interface AdminState {
   readonly startedAt: number
   readonly core: CoreState
   readonly policies: PolicyControl
+  /** Peers of deny rules that select nothing. */
+  readonly emptyDenies: { readonly texts: readonly string[] }
   readonly transition: { readonly realizedRevision: number; readonly pending: boolean }
   readonly flows: FlowRing
   /** Undefined where none are kept outside of the process. */

@@ -30,7 +30,7 @@ export interface HousekeepingOptions {
   readonly onHooks: (endpoints: readonly number[]) => void
   /** So many more prefixes than a second ago got fewer labels than they should for want of identities. Absent: nobody is told. */
   readonly onFallbacks?: (count: number) => void
-  /** Called once a second, before what was refused is tried again. Absent: nobody wants it. */
+  /** Done once a second, before what was refused is tried again. */
   readonly onBeat?: () => void
   /** Whether there are hooks of which no news comes: cgroups. Absent: there are none. */
   readonly hasSilentHooks?: () => boolean
@@ -138,5 +138,6 @@ export class Housekeeping {
     const more = allocator.fallbacks - this.#fallbacks
     this.#fallbacks = allocator.fallbacks
     if (more > 0) this.#to.onFallbacks?.(more)
+    this.#to.onBeat?.()
   }
 }

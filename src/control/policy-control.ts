@@ -23,6 +23,7 @@ import type { Policy } from '../policy/rule.ts'
 import { askingAt, askingOf } from './asking.ts'
 import type { CoreState } from './core-state.ts'
 import { DnsVerdicts } from './dns-verdicts.ts'
+import type { DenyPeer } from './empty-denies.ts'
 import { PolicyHolds } from './policy-holds.ts'
 import { Preallocation } from './preallocation.ts'
 import { SharedRulesCache, type SharedRules, type Wanted } from './shared-rules.ts'
@@ -115,6 +116,11 @@ export class PolicyControl {
   compiledOf(endpoint: EndpointId): CompiledPolicy | undefined {
     const wanted = this.#wanted.get(endpoint)
     return wanted === undefined ? undefined : this.#compiled(wanted).compiled
+  }
+
+  /** Peers of the deny rules of all policies. */
+  denyPeers(): Iterable<DenyPeer> {
+    return this.#holds.denyPeers()
   }
 
   /** What is in force for an endpoint: its policies compiled, and the rules that its policy map is made of. */

@@ -10,6 +10,7 @@ import { OWNER_POLICY } from '../ipcache/facts.ts'
 import type { PolicyDifference } from '../policy/policy-matcher.ts'
 import type { Policy } from '../policy/rule.ts'
 import { cidrFacts } from './cidr-facts.ts'
+import { denyPeersOf, type DenyPeer } from './empty-denies.ts'
 import { ConfigFacts } from './config-facts.ts'
 import type { CoreState } from './core-state.ts'
 import { qualifiedName } from './rule-origins.ts'
@@ -22,6 +23,8 @@ export class PolicyHolds {
   readonly #facts: ConfigFacts
   readonly #onChange: (selector: Selector) => void
   readonly #held = new Map<Policy, readonly Selector[]>()
+  /** Peers of deny rules of policies that are held and have such. */
+  readonly #denyPeers = new Map<Policy, readonly DenyPeer[]>()
   /** Wanted and not held yet. */
   readonly #coming = new Set<Policy>()
   /** Uses by policies that are held. */
@@ -65,6 +68,8 @@ export class PolicyHolds {
     if (!this.#coming.delete(policy)) return
     const held = this.#acquire(policy)
     this.#held.set(policy, held)
+    const denyPeers = denyPeersOf(this.#core, policy)
+    if (denyPeers.length > 0) this.#denyPeers.set(policy, denyPeers)
     for (const selector of held) {
       const uses = this.#uses.get(selector) ?? 0
       this.#uses.set(selector, uses + 1)
@@ -78,6 +83,11 @@ export class PolicyHolds {
     if (others === undefined) this.#byOwner.set(owner, new Set([policy]))
     else others.add(policy)
     this.#facts.add(facts)
+  }
+
+  /** Peers of deny rules, of all policies that are held. */
+  *denyPeers(): Iterable<DenyPeer> {
+    for (const peers of this.#denyPeers.values()) yield* peers
   }
 
   /** Names stop getting the labels of FQDN selectors that no policy has; true when it is done. */
@@ -132,6 +142,7 @@ export class PolicyHolds {
       if (selector.kind === 'fqdn') this.#noteOpening(selector, policy, -1)
     }
     this.#held.delete(policy)
+    this.#denyPeers.delete(policy)
     const owner = qualifiedName(policy)
     const others = this.#byOwner.get(owner)
     if (others?.delete(policy) !== true) return

@@ -49,6 +49,7 @@ export function makeDaemonAdmin(
     prewarm: daemon.proxy.prewarm,
     listeners,
     endpoints,
+    emptyDenies: daemon.emptyDenies,
     keptFlows,
     state: kept,
     putBack,
@@ -68,9 +69,7 @@ export function makeDaemonAdmin(
     ...sourcesOf(daemon),
     ...resourcesOf(daemon),
     ...auditsOf(daemon),
-    listeners: () => listeners.texts,
-    interception: () => describeInterception(daemon.interception),
-    upstreams: () => upstreamStates(daemon),
+    ...networkOf(daemon),
     notReady: () => [...daemon.notReady, ...(daemon.proxy.drain.isUnderWay ? ['it stops'] : [])],
     mode: () => daemon.mode.now,
     metrics: async () => await metrics.expose(),
@@ -78,6 +77,14 @@ export function makeDaemonAdmin(
     setMode: (mode) => daemon.mode.set(mode),
   }
   return { state, metrics }
+}
+
+function networkOf(daemon: Daemon): Pick<AdminState, 'listeners' | 'interception' | 'upstreams'> {
+  return {
+    listeners: () => daemon.proxy.listeners.texts,
+    interception: () => describeInterception(daemon.interception),
+    upstreams: () => upstreamStates(daemon),
+  }
 }
 
 function auditsOf(daemon: Daemon): Pick<AdminState, 'auditOf' | 'nodeAudit' | 'setAudit'> {
@@ -91,8 +98,13 @@ function auditsOf(daemon: Daemon): Pick<AdminState, 'auditOf' | 'nodeAudit' | 's
 function sourcesOf({
   config,
   sources,
-}: Daemon): Pick<AdminState, 'sourceAges' | 'sourcesThen' | 'faults' | 'sourceWarnings'> {
+  emptyDenies,
+}: Daemon): Pick<
+  AdminState,
+  'emptyDenies' | 'sourceAges' | 'sourcesThen' | 'faults' | 'sourceWarnings'
+> {
   return {
+    emptyDenies,
     sourceAges: sources.ages,
     sourcesThen: config.sources.onMaxAge,
     faults: () => sources.recordFaults,

@@ -11,6 +11,7 @@ import type { CoreState } from '../control/core-state.ts'
 import { EndpointControl } from '../control/endpoint-control.ts'
 import { FlowBegins } from '../control/flow-begins.ts'
 import { FlowRing } from '../control/flow-ring.ts'
+import { EmptyDenies } from '../control/empty-denies.ts'
 import { Housekeeping } from '../control/housekeeping.ts'
 import { packetFlowOf } from '../control/packet-flow.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
@@ -31,7 +32,7 @@ import {
   serversOf,
 } from './parts.ts'
 import { Told } from './told.ts'
-import { tellAdopted, tellExpiredUse, tellFallbacks, tellHooks } from './news.ts'
+import { tellAdopted, tellEmptyDenies, tellExpiredUse, tellFallbacks, tellHooks } from './news.ts'
 import type { Datapath, DatapathDump } from '../datapath/datapath.ts'
 import { reasonsNotReady } from './not-ready.ts'
 import { isBuilt, loadPosix } from '../native/native.ts'
@@ -82,6 +83,7 @@ export class Daemon {
   readonly resources: ResourceControl
   readonly transition: Transition
   readonly housekeeping: Housekeeping
+  readonly emptyDenies = new EmptyDenies(this, (texts) => tellEmptyDenies(this.#log, texts))
   readonly restart: Restart
   /** Absent where the datapath sees to it by itself. */
   readonly repair: Repair | undefined
@@ -147,7 +149,10 @@ export class Daemon {
       onEvent: (event, time) => this.flows.addPacket(time, packetFlowOf(this, event)),
       onHooks: (changed) => this.#onHooks(changed),
       onFallbacks: (count) => tellFallbacks(log, count),
-      onBeat: () => this.#told.look(),
+      onBeat: () => {
+        this.#told.look()
+        this.emptyDenies.look()
+      },
       hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
     })
     this.repair = openRepair(this, log)

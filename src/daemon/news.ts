@@ -73,6 +73,15 @@ export function tellSilence(log: Log, silent: readonly string[], then: string): 
 
 const SILENCE = 'sources are silent for longer than sources.max-age'
 
+/** Peers of deny rules began to select nothing, or select something again. */
+export function tellEmptyDenies(log: Log, texts: readonly string[]): void {
+  const [fault] = texts
+  const count = texts.length
+  if (fault === undefined) log.info({ count }, 'all peers of deny rules select something again')
+  else
+    log.warn({ fault, count }, 'peers of deny rules select nothing: what they name is not denied')
+}
+
 /** `count` identities had to stand in for others of late. */
 export function tellFallbacks(log: Log, count: number): void {
   const message =

@@ -19,7 +19,9 @@ spec:
   egressDeny:
 ${rules.map((rule) => `    - ${rule}\n`).join('')}`
 
-const BY_LABEL = '{ toEndpoints: [ { matchLabels: { app: me } }, { matchLabels: { app: db } } ] }'
+const BY_LABEL = '{ toEndpoints: [ { matchLabels: { app: web } }, { matchLabels: { app: db } } ] }'
+/** Not at an address of the node, which is the host's and no endpoint's. */
+const WEB = { web: '198.18.0.1' }
 
 interface Told {
   readonly warnings: readonly string[]
@@ -31,7 +33,7 @@ interface Told {
 async function told(lab: DaemonLab): Promise<Told> {
   await lab.pass(SEEN_MS)
   const all = statusView(lab.admin).warnings.filter((each) => each.includes('deny rule'))
-  const folder = lab.path('')
+  const folder = lab.path('/')
   const warnings = all.map((each) => each.replace(folder, ''))
   const text = await lab.admin.metrics()
   const gauge = Number(/^namegate_empty_deny_peers (\d+)$/m.exec(text)?.[1] ?? NaN)
@@ -42,7 +44,7 @@ async function told(lab: DaemonLab): Promise<Told> {
 test('Daemon reports a peer of a deny rule that selects nothing until something is selected', async () => {
   const files = {
     'policy.yaml': denying(BY_LABEL),
-    'endpoints.yaml': endpointsText({ me: '127.0.0.1' }),
+    'endpoints.yaml': endpointsText(WEB),
   }
   await withLab({ files }, async (lab) => {
     const warnings = [
@@ -50,11 +52,11 @@ test('Daemon reports a peer of a deny rule that selects nothing until something 
     ]
     assert.deepEqual(await told(lab), { warnings, gauge: 1, logged: 1 })
     assert.deepEqual(await told(lab), { warnings, gauge: 1, logged: 1 }, 'logged once')
-    lab.write('endpoints.yaml', endpointsText({ me: '127.0.0.1', db: '127.0.0.3' }))
+    lab.write('endpoints.yaml', endpointsText({ ...WEB, db: '198.18.0.2' }))
     assert.deepEqual(await told(lab), { warnings: [], gauge: 0, logged: 2 }, 'an endpoint came')
-    lab.write('endpoints.yaml', endpointsText({ me: '127.0.0.1' }))
+    lab.write('endpoints.yaml', endpointsText(WEB))
     assert.deepEqual(await told(lab), { warnings, gauge: 1, logged: 3 }, 'it went')
-    lab.write('policy.yaml', denying(BY_LABEL.replace('app: db', 'app: me')))
+    lab.write('policy.yaml', denying(BY_LABEL.replace('app: db', 'app: web')))
     assert.deepEqual(await told(lab), { warnings: [], gauge: 0, logged: 4 }, 'another policy')
   })
 })
@@ -63,7 +65,7 @@ test('Daemon reports every kind of peer of deny rules that selects nothing, and 
   const rows: readonly (readonly [rule: string, selects: string | undefined, reason: string])[] = [
     ['{ toEntities: [ none ] }', 'none', 'an entity that is nothing'],
     ['{ toEndpoints: [] }', 'no peer', 'no selector at all'],
-    ['{ toCIDR: [ 127.0.0.1/32 ] }', '127.0.0.1/32', 'an endpoint has the address'],
+    ['{ toCIDR: [ 198.18.0.1/32 ] }', '198.18.0.1/32', 'an endpoint has the address'],
     [
       '{ toCIDR: [ 192.0.2.0/24 ] }',
       undefined,
@@ -75,7 +77,7 @@ test('Daemon reports every kind of peer of deny rules that selects nothing, and 
   const files = {
     'policy.yaml': denying(...rows.map(([rule]) => rule)),
     'allows.yaml': denying(BY_LABEL).replace('egressDeny', 'egress').replace('name: p', 'name: q'),
-    'endpoints.yaml': endpointsText({ me: '127.0.0.1' }),
+    'endpoints.yaml': endpointsText(WEB),
   }
   await withLab({ files, policies: ['policy.yaml', 'allows.yaml'] }, async (lab) => {
     const { warnings, gauge } = await told(lab)

@@ -27,6 +27,7 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     startedAt: Date.UTC(2026, 0, 2, 3, 4, 5),
     core: node.core,
     policies: node.policies,
+    emptyDenies: { texts: [] },
     transition: node.transition,
     flows: new FlowRing(),
     keptFlows: { read: keptLines },

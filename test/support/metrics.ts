@@ -39,6 +39,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
         denied: 42,
       },
     },
+    emptyDenies: { texts: ['a', 'b'] },
     learner: { counters: { addresses: 10, guarded: 2, overBound: 3 } },
     releases: {
       count: 1,

@@ -85,7 +85,17 @@ function warningsOf(state: AdminState): readonly string[] {
   const silent = state.sourceAges?.silent ?? []
   const then = state.sourcesThen === 'deny' ? CLOSED : ''
   const old = silent.map((kind) => `${kind} were not heard for longer than sources.max-age${then}`)
-  const idle = [...half, ...none, ...lost, ...openWarning(state), ...kept, ...damage, ...old]
+  const denies = state.emptyDenies.texts
+  const idle = [
+    ...half,
+    ...none,
+    ...denies,
+    ...lost,
+    ...openWarning(state),
+    ...kept,
+    ...damage,
+    ...old,
+  ]
   const mode = state.mode()
   if (mode === 'bypass') return [...idle, 'mode is bypass: nothing is judged']
   const open: string[] = []

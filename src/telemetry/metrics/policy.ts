@@ -42,6 +42,11 @@ export function addPolicyMetrics(registry: Registry, sources: MetricsSources): v
     read: () => core.selectors.size,
   })
   addGauge(registry, {
+    name: 'empty_deny_peers',
+    help: 'Peers of deny rules that select nothing: what they name is not denied',
+    read: () => sources.emptyDenies.texts.length,
+  })
+  addGauge(registry, {
     name: 'endpoints',
     help: 'Endpoints known',
     read: () => endpoints.registry.size,

@@ -44,6 +44,8 @@ export interface MetricsSources {
     readonly tcp: { readonly counters: TcpCounters }
   }
   readonly policies: { readonly revision: number; readonly policies: readonly Policy[] }
+  /** Peers of deny rules that select nothing. */
+  readonly emptyDenies: { readonly texts: readonly string[] }
   readonly transition: { readonly realizedRevision: number }
   readonly endpoints: { readonly registry: { readonly size: number } }
   /** Undefined where no flows are kept. */
