@@ -57,3 +57,35 @@ test('lint tells names that may be asked over one of UDP and TCP alone', () => {
     assert.deepEqual(found, Array<LintCode>(count).fill('one-transport'), reason)
   }
 })
+
+test('lint tells deny rules that select none of the endpoints given', () => {
+  const namespace = 'k8s:io.kubernetes.pod.namespace=prod'
+  const endpoints = [
+    ['k8s:app=db', namespace],
+    ['k8s:app=far', 'k8s:io.kubernetes.pod.namespace=other'],
+  ]
+  const rows: readonly (readonly [peers: string, found: number, reason: string])[] = [
+    ['toEndpoints: [ { matchLabels: { app: db } } ]', 0, 'an endpoint has it'],
+    ['toEndpoints: [ { matchLabels: { app: dp } } ]', 1, 'none has it'],
+    [
+      'toEndpoints: [ { matchLabels: { app: db } }, { matchLabels: { app: dp } } ]',
+      1,
+      'one of two',
+    ],
+    ['toEndpoints: [ { matchLabels: { app: far } } ]', 1, 'only one of another namespace has it'],
+    [
+      'toEndpoints: [ { matchLabels: { app: far, "k8s:io.kubernetes.pod.namespace": other } } ]',
+      0,
+      'which it may name',
+    ],
+    ['toCIDR: [ 192.0.2.0/24 ]', 0, 'addresses outside'],
+  ]
+  for (const [peers, count, reason] of rows) {
+    const rule = (key: string): string =>
+      mkFile(`{ endpointSelector: {}, ${key}: [ { ${peers} } ] }`)
+    const found = lintText(rule('egressDeny'), { endpoints }).map((each) => each.split(' ')[1])
+    assert.deepEqual(found, Array<LintCode>(count).fill('selects-nothing'), reason)
+    assert.deepEqual(lintText(rule('egress'), { endpoints }), [], 'an allow rule opens nothing')
+    assert.deepEqual(lintText(rule('egressDeny')), [], 'endpoints are not known')
+  }
+})
