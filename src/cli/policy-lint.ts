@@ -19,15 +19,16 @@ import {
   usageError,
   type CommandOutput,
 } from './command.ts'
-import { goodItems, readEndpoints, readPolicies } from './read-policies.ts'
+import { goodItems, readEndpoints, readPolicies, readResources } from './read-policies.ts'
 
-const HELP = `Usage: namegate policy lint PATH... [--endpoints FILE] [--chains FILE] [--portable] [-o json]
+const HELP = `Usage: namegate policy lint PATH... [--endpoints FILE] [--resources FILE] [--chains FILE] [--portable] [-o json]
 
 Finds what is valid in policies but hardly meant. Each finding is one line on stdout: file:line:column: code: what is
 doubtful; what to do. docs/policy-lint.md explains the codes.
 
 Options:
-  --endpoints FILE  known endpoints: tells policies that select none of them; may be repeated
+  --endpoints FILE  known endpoints: tells policies and deny rules that select none of them; may be repeated
+  --resources FILE  external resources, which deny rules may mean as well; may be repeated
   --chains FILE     names and where their aliases led, as YAML: { www.example.com: [edge.example.net] }
   --portable        tell every pattern that some other engine reads otherwise
   -o json           one JSON array of {file, line, column, code, message, remedy} on stdout
@@ -44,6 +45,7 @@ Examples:
 export function policyLintCommand(args: readonly string[], output: CommandOutput): number {
   const read = readArguments(args, HELP, output, {
     endpoints: { type: 'string', multiple: true },
+    resources: { type: 'string', multiple: true },
     chains: { type: 'string' },
     portable: { type: 'boolean' },
   })
@@ -65,6 +67,9 @@ export function policyLintCommand(args: readonly string[], output: CommandOutput
       files === undefined
         ? undefined
         : goodItems(readEndpoints(files)).map(({ labels }) => identityLabels.of(labels)),
+    resources: goodItems(readResources(read.lists.get('resources') ?? [])).map(
+      ({ labels }) => labels,
+    ),
     aliases: chains === undefined ? undefined : readChains(chains),
     portable: read.flags.has('portable'),
     notes,

@@ -67,6 +67,23 @@ test('policyLintCommand goes by the endpoints and chains that it is given', asyn
   assert.match(out, /p\.yaml:6:64: cname-target: edge\.b\.net is where www\.a\.io leads/)
 })
 
+test('policyLintCommand looks for the peers of deny rules among endpoints, with their cluster, and resources', async () => {
+  const peer = (label: string): string => `{ matchLabels: { ${label} } }`
+  const peers = ['io.cilium.k8s.policy.cluster: default', 'app: db', 'app: dp'].map(peer)
+  const policy = mkFile(
+    'deny.yaml',
+    `apiVersion: cilium.io/v2\nkind: CiliumClusterwideNetworkPolicy\nmetadata: { name: p }\nspec:\n  endpointSelector: {}\n  egressDeny: [ { toEndpoints: [ ${peers.join(', ')} ] } ]\n`,
+  )
+  const resources = mkFile(
+    'resources.yaml',
+    'resources: [ { name: db, addresses: [ 192.0.2.1 ], labels: { app: db } } ]\n',
+  )
+  const given = ['--endpoints', 'config/endpoints.yaml', '--resources', resources]
+  const { code, out } = await runCommand(policyLintCommand, policy, ...given)
+  assert.deepEqual([code, out.split('\n').length], [1, 2], out)
+  assert.match(out, /deny\.yaml:6:17: selects-nothing: a deny rule selects none of .*: app=dp;/)
+})
+
 test('policyLintCommand refuses wrong use and files with faults', async () => {
   assert.equal((await runCommand(policyLintCommand)).code, 2)
   const broken = mkFile('broken.yaml', 'kind: [\n')

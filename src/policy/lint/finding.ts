@@ -21,7 +21,7 @@ export const LINT_CODES = [
   'read-as',
   /** Names that may be asked over one of UDP and TCP alone. */
   'one-transport',
-  /** A policy that selects none of the endpoints given. */
+  /** A policy that selects none of the endpoints given, or a deny rule with a peer that does. */
   'selects-nothing',
 ] as const
 

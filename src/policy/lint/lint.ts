@@ -5,7 +5,7 @@ import type { Policy } from '../rule.ts'
 import { lintAliases, type Aliases } from './aliases.ts'
 import { compareFindings, type Finding } from './finding.ts'
 import { lintNames } from './names.ts'
-import { lintRulePeers, lintSelector } from './selection.ts'
+import { lintDenies, lintRulePeers, lintSelector } from './selection.ts'
 import { lintShadows } from './shadow.ts'
 import { lintSiblings } from './siblings.ts'
 import { lintTransports } from './transports.ts'
@@ -17,6 +17,8 @@ export interface LintInput {
   readonly names: readonly NameList[]
   /** Labels of each endpoint; undefined: not known. */
   readonly endpoints: readonly (readonly string[])[] | undefined
+  /** Of each external resource, which peers may select as well. */
+  readonly resources?: readonly (readonly string[])[]
   /** Recorded chains; undefined: not known. */
   readonly aliases: Aliases | undefined
   readonly portable: boolean
@@ -26,13 +28,14 @@ export interface LintInput {
 
 /** All findings in the order of the files. */
 export function lint(input: LintInput): readonly Finding[] {
-  const { policies, names, endpoints, aliases, notes } = input
+  const { policies, names, endpoints, resources = [], aliases, notes } = input
   return [
     ...notes.map(readAs),
     ...names.flatMap((list) => [...lintNames(list, input), ...lintSiblings(list)]),
     ...(aliases === undefined ? [] : lintAliases(names, aliases)),
     ...policies.flatMap((policy) => lintSelector(policy, endpoints)),
     ...policies.flatMap(({ rules }) => rules.flatMap(lintRulePeers)),
+    ...(endpoints === undefined ? [] : lintDenies(policies, [...endpoints, ...resources])),
     ...policies.flatMap(lintTransports),
     ...lintShadows(policies),
   ].sort(compareFindings)

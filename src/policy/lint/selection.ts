@@ -2,7 +2,7 @@
 // contradict themselves, and, where the endpoints are known, policies that are for none of them.
 
 import { containsPrefix, formatPrefix } from '../../core/ip.ts'
-import { indexLabels, policySelects } from '../labels.ts'
+import { formatSelector, indexLabels, policySelects, selectorMatches } from '../labels.ts'
 import type { LabelSelector, Policy, Rule } from '../rule.ts'
 import type { Finding } from './finding.ts'
 
@@ -71,6 +71,25 @@ export function lintSelector(
   const message = `the policy selects none of the endpoints that are given${where}`
   const remedy = 'compare its labels and namespace with those of the endpoints that are meant'
   return [{ position, code: 'selects-nothing', message, remedy }]
+}
+
+/** Deny rules with a peer that selects nothing of what is known: what they name is not denied. */
+export function lintDenies(
+  policies: readonly Policy[],
+  known: readonly (readonly string[])[],
+): readonly Finding[] {
+  const indexes = known.map((labels) => indexLabels(labels))
+  const denies = policies.flatMap(({ rules }) => rules.filter(({ action }) => action === 'deny'))
+  return denies.flatMap(({ peers, position }) =>
+    (peers.kind === 'any' ? [] : peers.selectors).flatMap((peer): readonly Finding[] => {
+      if (peer.kind !== 'endpoints') return []
+      if (indexes.some((labels) => selectorMatches(peer.selector, labels))) return []
+      const text = formatSelector(peer.selector)
+      const message = `a deny rule selects none of the endpoints and resources that are given: ${text}`
+      const remedy = 'compare its labels with those of what is meant: nothing is denied until then'
+      return [{ position, code: 'selects-nothing', message, remedy }]
+    }),
+  )
 }
 
 /** Conditions on one key, written alike, that no value fulfils. */
