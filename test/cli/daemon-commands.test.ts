@@ -152,15 +152,15 @@ test('flowsCommand shows a line a flow, filtered by verdict', async () => {
     socket,
   )
   assert.equal(objectIn(audit.out)['port'], 443)
-  await assert.rejects(runCommand(flowsCommand, '--verdict', 'x', '--socket', socket), UsageError)
+  assert.equal((await runCommand(flowsCommand, '--verdict', 'x', '--socket', socket)).code, 2)
 })
 
-test('auditCommand asks for one scope, the node by default', async () => {
+test('auditCommand asks for one scope, which must be named', async () => {
   audits.length = 0
   const rows: readonly (readonly [args: readonly string[], out: string])[] = [
     [
-      ['on'],
-      'audit on for the node: of all its endpoints nothing is denied (--endpoint NAME or --selector KEY=VALUE: of some only); mode is enforce\n',
+      ['on', '--node'],
+      'audit on for the node: of all its endpoints nothing is denied; mode is enforce\n',
     ],
     [
       ['off', '--node'],
@@ -186,6 +186,7 @@ test('auditCommand asks for one scope, the node by default', async () => {
   for (const args of [
     [],
     ['maybe'],
+    ['on'],
     ['on', '--node', '--endpoint', 'a'],
     ['on', '--selector', 'a'],
     ['on', '--all'],

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { stateCommand } from '../../src/cli/state.ts'
 import { systemBootClock, systemClock } from '../../src/core/clock.ts'
-import { UnavailableError } from '../../src/core/errors.ts'
+import { UnavailableError, UsageError } from '../../src/core/errors.ts'
 import { openState } from '../../src/state/open-state.ts'
 import { objectIn, runCommand } from '../support/command.ts'
 import { mkPair } from '../support/state-files.ts'
@@ -127,7 +127,7 @@ test('stateCommand refuses wrong use, and says what it cannot read', async () =>
   await assert.rejects(
     async () => await runCommand(stateCommand, 'show', missing),
     (error) => {
-      assert.ok(error instanceof UnavailableError)
+      assert.ok(error instanceof UsageError)
       assert.match(error.message, /^Cannot read .*missing: ENOENT/)
       return true
     },

@@ -187,6 +187,9 @@ describe('interception of which somebody else removes a part', { skip, timeout: 
       assert.equal(ready.code, 1)
       assert.match(`${ready.stdout}${ready.stderr}`, /interception: not in force: Cannot ip /)
       const shown = await namegate.run('intercept', 'show')
+      const { pid } = namegate.daemon
+      assert.match(shown.stdout, /not in force: Cannot ip -6 route add local default/)
+      assert.ok(shown.stdout.includes(`(says the daemon, pid ${pid})`), shown.stdout)
       assert.match(shown.stdout, /^# tproxy .*: not in force: ip -6 route local .* missing$/m)
       const [row] = (await namegate.json('intercept', 'show')) as { inForce: boolean }[]
       assert.equal(row?.inForce, false)

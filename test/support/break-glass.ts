@@ -169,8 +169,13 @@ export function breakGlassSuite(
       assert.equal(await reaches(), false)
       await say(`raw ${title}`)
       assert.equal(await reaches(), true)
+      assert.match(
+        await say('detach'),
+        /^detached: [^]*DNS is still intercepted and waits for a daemon: 'namegate intercept down' /,
+      )
+      assert.deepEqual(await whatPasses(), ['no answer', true])
       await say('dns')
-      await say('detach')
+      assert.doesNotMatch(await say('detach'), /intercepted/)
       assert.deepEqual(await whatPasses(), ['NOERROR', true])
     })
 

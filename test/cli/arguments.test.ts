@@ -1,0 +1,174 @@
+// Wrong arguments and files that are not there, of every command: exit code 2, said on stderr, before anything is contacted. The
+// socket that commands are given accepts and never answers, and counts who comes.
+
+import assert from 'node:assert/strict'
+import { createServer, type Server } from 'node:net'
+import { after, before, test } from 'node:test'
+import { EXIT_UNAVAILABLE, EXIT_USAGE } from '../../src/cli/command.ts'
+import { findCommand } from '../../src/cli/commands.ts'
+import { InvalidInputError, messageOf, UsageError } from '../../src/core/errors.ts'
+import { COMMANDS } from '../../src/cli/command-list.ts'
+import { policyText } from '../support/daemon-files.ts'
+import { DaemonFolder } from '../support/daemon-process.ts'
+
+const folder = new DaemonFolder({
+  files: {
+    'policy.yaml': policyText('web', ['a.example']),
+    'endpoints.yaml': 'endpoints: []\n',
+    'config/namegate.yaml': 'admin: { socket: ../silent.sock }\n',
+  },
+})
+let silent: Server
+let visits = 0
+
+const home = process.cwd()
+
+before(async () => {
+  process.chdir(folder.path)
+  silent = createServer((socket) => {
+    visits++
+    socket.resume()
+  })
+  await new Promise<void>((done) => silent.listen(folder.in('silent.sock'), done))
+})
+
+after(() => {
+  process.chdir(home)
+  silent.close()
+  folder.remove()
+})
+
+/** As src/cli/main.ts runs it, but inside the test. */
+async function namegate(line: string): Promise<{ readonly code: number; readonly text: string }> {
+  let text = ''
+  const write = (more: string): void => void (text += more)
+  try {
+    const { command, args } = await findCommand(line.split(' '))
+    const code = await command(args, { stdout: write, stderr: write })
+    return { code, text }
+  } catch (error) {
+    const isTheirs = error instanceof InvalidInputError || error instanceof UsageError
+    return { code: isTheirs ? EXIT_USAGE : EXIT_UNAVAILABLE, text: `${text}${messageOf(error)}` }
+  }
+}
+
+const WRONG: readonly (readonly [line: string, reason: string])[] = [
+  ['run extra', 'run takes no argument'],
+  ['exec', 'a command is missing'],
+  ['exec --allow a..b -- true', 'no pattern'],
+  ['status extra', 'status takes no argument'],
+  ['status --redy', 'no such option'],
+  ['status -o yaml', 'json is all there is'],
+  ['get', 'a resource is missing'],
+  ['get endpoint', 'no such resource'],
+  ['get names more', 'one resource only'],
+  ['flows extra', 'flows takes no argument'],
+  ['flows --since yesterday', 'no duration'],
+  ['flows --verdict maybe', 'no such verdict'],
+  ['flows --kept --verdict maybe', 'the same of kept flows'],
+  ['flows --last few', 'no number'],
+  ['ask', 'a name is missing'],
+  ['ask a..b', 'no name'],
+  ['ask a.b NOTYPE', 'no type'],
+  ['ask a.b --server nowhere', 'no address with port'],
+  ['ask a.b --as shop --server nowhere', 'the same in the name of an endpoint'],
+  ['audit', 'on, off or reset is missing'],
+  ['audit on', 'a scope is missing'],
+  ['audit off', 'a scope is missing'],
+  ['audit reset', 'a scope is missing'],
+  ['audit on --all', '--all is for reset'],
+  ['audit on --node --endpoint a', 'two scopes'],
+  ['audit on --selector app', 'no KEY=VALUE'],
+  ['audit maybe --node', 'no such setting'],
+  ['resource set', 'a name is missing'],
+  ['resource set vm', 'an address is missing'],
+  ['resource set vm --address 1.2.3', 'no address'],
+  ['resource set vm --address 1.2.3.4 --ttl soon', 'no duration'],
+  ['resource set vm --address 1.2.3.4 --label app', 'no KEY=VALUE'],
+  ['resource set vm --address 1.2.3.4 --label cidr:x=y', 'a source that is not for labels'],
+  ['resource set v!m --address 1.2.3.4', 'no name'],
+  ['resource remove vm --ttl 1h', 'an option of set'],
+  ['datapath', 'a verb is missing'],
+  ['datapath verify extra', 'verify takes no argument'],
+  ['datapath mode', 'a mode is missing'],
+  ['datapath mode off', 'no such mode'],
+  ['datapath mode bypass extra', 'one mode only'],
+  ['intercept', 'a verb is missing'],
+  ['intercept up --iptables', 'an option of show'],
+  ['intercept show --user root', 'no number'],
+  ['match *.a', 'a name is missing'],
+  ['policy', 'a verb is missing'],
+  ['policy check', 'a path is missing'],
+  ['policy lint', 'a path is missing'],
+  ['policy explain --labels a=b --ask a.b', 'policies are missing'],
+  ['policy explain --policies policy.yaml --ask a.b', 'labels are missing'],
+  ['policy explain --policies policy.yaml --labels a=b', 'a question is missing'],
+  ['policy test', 'a file is missing'],
+  ['policy suggest --collapse 1', 'no number from 2 on'],
+  ['policy suggest --format xml', 'no such format'],
+  ['policy suggest --labels a', 'no KEY=VALUE'],
+  ['policy wait --revision x', 'no number'],
+  ['policy wait --timeout x', 'no duration'],
+  ['policy wait extra', 'wait takes no argument'],
+  ['state show', 'a file is missing'],
+  ['state look file', 'no such verb'],
+  ['config', 'a verb is missing'],
+  ['config check a b', 'one file only'],
+  ['version extra', 'version takes no argument'],
+  ['completion fish', 'bash is all there is'],
+  ['help nothing', 'no such command'],
+]
+
+const MISSING: readonly (readonly [line: string, what: string])[] = [
+  ['run --config none.yaml', 'the configuration'],
+  ['exec --policy none.yaml -- true', 'a policy'],
+  ['status --config none.yaml', 'the configuration'],
+  ['get names --config none.yaml', 'the configuration'],
+  ['flows --config none.yaml', 'the configuration'],
+  ['ask a.b --config none.yaml', 'the configuration'],
+  ['audit on --node --config none.yaml', 'the configuration'],
+  ['resource remove vm --config none.yaml', 'the configuration'],
+  ['datapath verify --config none.yaml', 'the configuration'],
+  ['datapath mode bypass --config none.yaml', 'the configuration'],
+  ['datapath detach --config none.yaml', 'the configuration'],
+  ['datapath close --config none.yaml', 'the configuration'],
+  ['intercept up --config none.yaml', 'the configuration'],
+  ['intercept show --config none.yaml', 'the configuration'],
+  ['intercept down --config none.yaml', 'the configuration'],
+  ['policy check none.yaml', 'a policy'],
+  ['policy check policy.yaml none.yaml', 'one of two policies'],
+  ['policy check policy.yaml --config none.yaml', 'the configuration'],
+  ['policy lint none.yaml', 'a policy'],
+  ['policy lint policy.yaml --endpoints none.yaml', 'endpoints'],
+  ['policy lint policy.yaml --chains none.yaml', 'chains'],
+  ['policy explain --policies none.yaml --labels a=b --ask a.b', 'a policy'],
+  ['policy test none.yaml', 'expectations'],
+  ['policy suggest --flows none.jsonl', 'flows'],
+  ['policy wait --config none.yaml', 'the configuration'],
+  ['state show none', 'a checkpoint'],
+  ['state check none', 'a checkpoint'],
+  ['config check none.yaml', 'the configuration'],
+]
+
+for (const [kind, rows] of [
+  ['a wrong use', WRONG],
+  ['a missing file', MISSING],
+] as const) {
+  for (const [line, why] of rows) {
+    test(`namegate ${line} ends with 2 at once: ${kind}: ${why}`, async () => {
+      visits = 0
+      const { code, text } = await namegate(line)
+      assert.equal(code, 2, text)
+      assert.notEqual(text, '')
+      assert.equal(visits, 0, 'the daemon was not contacted')
+    })
+  }
+}
+
+test('Every command has a row of wrong use', () => {
+  const tried = new Set(WRONG.map(([line]) => line.split(' ')[0]))
+  assert.deepEqual(
+    COMMANDS.map(({ name }) => name).filter((name) => !tried.has(name)),
+    [],
+  )
+})
