@@ -11,14 +11,14 @@ import {
 } from './command.ts'
 import { fieldsOf, listOf, textOf } from './fields.ts'
 
-const HELP = `Usage: namegate audit on|off|reset [--node | --endpoint NAME | --selector KEY=VALUE,...] [--config FILE | --socket PATH]
+const HELP = `Usage: namegate audit on|off|reset --node | --endpoint NAME | --selector KEY=VALUE,... [--config FILE | --socket PATH]
 
 In audit, what policy denies passes and is counted and reported ('namegate flows --verdict audit'). The setting holds
 until it is changed, also over restarts, and wins over config and endpoints file; reset takes it back, so that these
 decide again. A policy is audited by its annotation namegate.io/audit: "true". 'get endpoints' says what holds and why.
 
 Options:
-  --node            every endpoint of the node, also those that come later (what holds when nothing is named)
+  --node            every endpoint of the node, also those that come later
   --endpoint NAME   one endpoint
   --selector ...    every endpoint with these labels, also those that come later
   --all             with reset: everything that was ever set
@@ -43,7 +43,7 @@ const SETTINGS: ReadonlyMap<string | undefined, boolean | null> = new Map([
 
 /** What a setting of the whole node means for its endpoints. */
 const NODE_MEANS: Readonly<Record<string, string>> = {
-  on: 'of all its endpoints nothing is denied (--endpoint NAME or --selector KEY=VALUE: of some only)',
+  on: 'of all its endpoints nothing is denied',
   off: 'what is audited by itself, endpoints or policies, stays so',
   reset: 'the config decides',
 }
@@ -85,11 +85,11 @@ function scopeOf({ texts, flags }: ParsedArguments): Scope | string {
   const selector = texts.get('selector')
   const whole = (['node', 'all'] as const).filter((flag) => flags.has(flag))
   const given = [endpoint, selector].filter((each) => each !== undefined)
-  if (given.length + whole.length > 1) {
-    return 'audit takes one of --node, --endpoint, --selector and --all'
+  if (given.length + whole.length !== 1) {
+    return 'audit takes one of --node, --endpoint and --selector (and --all with reset)'
   }
   if (endpoint !== undefined) return { scope: 'endpoint', name: endpoint }
-  if (selector === undefined) return { scope: whole[0] ?? 'node' }
+  if (selector === undefined) return { scope: flags.has('all') ? 'all' : 'node' }
   const matchLabels = new Map<string, string>()
   for (const part of selector.split(',')) {
     const equals = part.indexOf('=')

@@ -3,6 +3,7 @@
 
 import { setPinnedMode } from '../datapath/ebpf/pins.ts'
 import type { Mode } from '../datapath/datapath.ts'
+import { stayAlive, systemClock } from '../core/clock.ts'
 import { InvalidInputError, UnavailableError } from '../core/errors.ts'
 import { loadBpf, loadNetlink } from '../native/native.ts'
 import { openClient, type Client } from './client.ts'
@@ -25,7 +26,8 @@ import { formatTable } from './table.ts'
 const HELP = `Usage: namegate datapath verify | detach | close | mode enforce|audit|bypass [--config FILE] [--socket PATH]
 
 verify    compares what the kernel holds with what the daemon wants; every difference is a line
-detach    takes all enforcement and the pinned maps or rules away, of whatever kind; a running daemon ends
+detach    takes all enforcement and the pinned maps or rules away, of whatever kind; a running daemon ends. Says when
+          DNS is still intercepted, which 'intercept down' ends
 close     before the daemon starts: endpoints that nothing fences yet may do DNS only until it has loaded policy
 mode      enforce: as policy says; audit: deny nothing, report it; bypass: judge nothing. Works on the pinned
           maps or the table of rules, so it needs no daemon (break glass)
@@ -142,12 +144,41 @@ async function detach(read: ParsedArguments, output: CommandOutput): Promise<num
   const told = (await tell(client, '/v1/detach', {}, isKernels)) === 'told'
   // After the daemon did it nothing of its own is left; a daemon that hangs did not.
   const taken = there.map(takeAway)
-  if (read.texts.has('output')) output.stdout(toJson({ detached: true, taken, daemon: told }))
-  else {
-    const what = taken.length === 0 ? 'nothing of namegate was there' : taken.join(', ')
-    output.stdout(`detached: ${what}${told ? ', and the daemon ends' : ''}\n`)
+  const intercepted = await isIntercepted(told && config.intercept.onExit === 'open')
+  if (read.texts.has('output')) {
+    output.stdout(toJson({ detached: true, taken, daemon: told, intercepted }))
+    return EXIT_OK
   }
+  const what = taken.length === 0 ? 'nothing of namegate was there' : taken.join(', ')
+  output.stdout(`detached: ${what}${told ? ', and the daemon ends' : ''}\n`)
+  if (intercepted) output.stdout(INTERCEPTED)
   return EXIT_OK
+}
+
+const INTERCEPTED =
+  "DNS is still intercepted and waits for a daemon: 'namegate intercept down' gives it back to the servers that workloads ask\n"
+/** A daemon that takes its rules away when it ends does so within this time. */
+const ENDS_MS = 3000
+const LOOK_MS = 50
+
+/** Whether rules of interception are in force here; false where that cannot be seen. */
+async function isIntercepted(isEnding: boolean): Promise<boolean> {
+  const { makeRules, pinnedFlags } = await import('../daemon/open-interception.ts')
+  const rules = makeRules(pinnedFlags(undefined))
+  const awake = stayAlive()
+  const late = systemClock.now() + (isEnding ? ENDS_MS : 0)
+  try {
+    for (;;) {
+      if ((await rules.inForce()) === undefined) return false
+      if (systemClock.now() >= late) return true
+      await new Promise<void>((done) => systemClock.after(LOOK_MS, done))
+    }
+  } catch (error) {
+    if (error instanceof UnavailableError) return false
+    throw error
+  } finally {
+    awake.cancel()
+  }
 }
 
 async function close(read: ParsedArguments, output: CommandOutput): Promise<number> {

@@ -1,6 +1,6 @@
 // `namegate flows`: DNS decisions and datapath drops, those kept and those that come, a line each.
 
-import { openClient, type Client } from './client.ts'
+import { openClient } from './client.ts'
 import { DURATION_FORM, parseDuration } from '../core/quantity.ts'
 import { systemClock } from '../core/clock.ts'
 import { EXIT_OK, readArguments, usageError, type CommandOutput } from './command.ts'
@@ -52,8 +52,24 @@ export async function flowsCommand(
     const found = JSON.stringify(since)
     return usageError(`--since: found ${found}, expected ${DURATION_FORM}`, HELP, output)
   }
+  const last = texts.get('last')
+  if (last !== undefined && !/^\d{1,9}$/.test(last)) {
+    return usageError(`--last: found ${JSON.stringify(last)}, expected a number`, HELP, output)
+  }
+  const verdict = texts.get('verdict')
+  if (verdict !== undefined) {
+    const { FLOW_FILTERS } = await import('../admin/views/flows.ts')
+    if (!FLOW_FILTERS.includes(verdict)) {
+      const found = JSON.stringify(verdict)
+      return usageError(
+        `--verdict: found ${found}, expected ${FLOW_FILTERS.join(', ')}`,
+        HELP,
+        output,
+      )
+    }
+  }
   const wanted: Wanted = {
-    verdict: texts.get('verdict'),
+    verdict,
     from: age === undefined ? '' : new Date(systemClock.wall() - age).toISOString(),
   }
   const print = (flow: Fields): void => {
@@ -63,7 +79,6 @@ export async function flowsCommand(
   const client = await openClient(read)
   const [kept, follow] = [flags.has('kept'), flags.has('follow')]
   if (kept || (!follow && !texts.has('last'))) {
-    if (wanted.verdict !== undefined) await checkVerdict(client, wanted.verdict)
     const parts = await client.open(kept && !follow ? '/v1/flows/kept' : '/v1/flows/kept?older=1')
     for await (const flow of rowsIn(parts)) print(flow)
   }
@@ -76,12 +91,6 @@ export async function flowsCommand(
   const parts = await client.open(`/v1/flows?${query.toString()}`)
   for await (const flow of rowsIn(parts)) print(flow)
   return EXIT_OK
-}
-
-/** The daemon knows which there are. */
-async function checkVerdict(client: Client, verdict: string): Promise<void> {
-  const query = new URLSearchParams({ last: '0', verdict })
-  for await (const _ of await client.open(`/v1/flows?${query.toString()}`));
 }
 
 interface Wanted {

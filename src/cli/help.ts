@@ -1,6 +1,6 @@
 // `namegate help`: all commands. `namegate help COMMAND` is `namegate COMMAND --help` (commands.ts).
 
-import { EXIT_OK, type CommandOutput } from './command.ts'
+import { EXIT_OK, readArguments, type CommandOutput } from './command.ts'
 import { COMMANDS } from './command-list.ts'
 
 const HEAD = `namegate: DNS names in, kernel identities out, and no answer leaves before the kernel knows it.
@@ -21,7 +21,9 @@ Examples:
   namegate get endpoints
 `
 
-export function helpCommand(_args: readonly string[], output: CommandOutput): number {
+export function helpCommand(args: readonly string[], output: CommandOutput): number {
+  const read = readArguments(args, helpText(), output)
+  if (typeof read === 'number') return read
   output.stdout(helpText())
   return EXIT_OK
 }

@@ -30,21 +30,24 @@ import {
   type ParsedArguments,
 } from './command.ts'
 import { findConfigFile } from './config-file.ts'
+import { openClient } from './client.ts'
+import { fieldsOf, textOf } from './fields.ts'
 import { readConfig } from './read-config.ts'
 import { readPinPath } from './pin-path.ts'
 
-const HELP = `Usage: namegate intercept up | down | show [--iptables] [--user UID] [--config FILE]
+const HELP = `Usage: namegate intercept up | down | show [--iptables] [--user UID] [--config FILE] [--socket PATH]
 
 up        brings DNS queries to the listeners of mode tproxy and redirect: rules in namegate's own nftables
           tables, for tproxy also ip rules and a route; all of it or nothing. Again changes nothing
 down      takes all of that away; needs no daemon
-show      prints what 'up' would do, and whether that is in force
+show      prints what 'up' would do, and whether that is in force: the running daemon says so, else the kernel
 
 Options:
   --iptables        show: text for iptables-restore and ip6tables-restore that does the same
   --user UID        the user that the daemon runs as, a number (redirect; default: who runs this command)
   -o json           show: JSON on stdout, one object for each listener
   --config FILE     config that names the listeners
+  --socket PATH     show: the daemon's socket
   -h, --help        this text
 
 Exit codes: 0 ok, 2 wrong use or nothing to intercept, 3 no privilege, a tool or the kernel refuses, something
@@ -65,6 +68,7 @@ export async function interceptCommand(
   const read = readArguments(args, HELP, output, {
     iptables: { type: 'boolean' },
     user: { type: 'string' },
+    socket: { type: 'string' },
   })
   if (typeof read === 'number') return read
   const [word, ...rest] = read.positionals
@@ -75,18 +79,19 @@ export async function interceptCommand(
   if (read.flags.has('iptables') && verb !== 'show') {
     return usageError('--iptables goes with show', HELP, output)
   }
+  const uid = userOf(read)
   switch (verb) {
     case 'up':
-      return await up(read, output)
+      return await up(read, uid, output)
     case 'down':
       return await down(read, output)
     case 'show':
-      return await show(read, output)
+      return await show(read, uid, output)
   }
 }
 
-async function up(read: ParsedArguments, output: CommandOutput): Promise<number> {
-  const { plan, config } = readPlan(read)
+async function up(read: ParsedArguments, uid: number, output: CommandOutput): Promise<number> {
+  const { plan, config } = readPlan(read, uid)
   const rules = rulesOf(config.datapath.kind === 'ebpf' ? config.datapath.pinPath : undefined)
   const endpoints = configuredInterfaces(config.endpoints.files)
   const notes = await alone(async () => await rules.up(plan, endpoints))
@@ -104,8 +109,8 @@ async function down(read: ParsedArguments, output: CommandOutput): Promise<numbe
   return EXIT_OK
 }
 
-async function show(read: ParsedArguments, output: CommandOutput): Promise<number> {
-  const { plan, config } = readPlan(read)
+async function show(read: ParsedArguments, uid: number, output: CommandOutput): Promise<number> {
+  const { plan, config } = readPlan(read, uid)
   const rules = rulesOf(undefined)
   const endpoints = configuredInterfaces(config.endpoints.files)
   const names = (await rules.targets(plan, endpoints)).parts
@@ -113,22 +118,47 @@ async function show(read: ParsedArguments, output: CommandOutput): Promise<numbe
     output.stdout(iptablesText(plan, names))
     return EXIT_OK
   }
+  const told = await daemonSays(read)
   const found = await lookedUp(rules)
   const about = aboutOf(plan)
   const amiss = found === 'unknown' ? [] : await amissIn(rules, plan, found)
-  const isInForce = found === 'unknown' ? undefined : found?.about === about && amiss.length === 0
+  const isSo = found === 'unknown' ? undefined : found?.about === about && amiss.length === 0
+  const isInForce = told === undefined ? isSo : told.isInForce
   const script = installScript({ plan, names, about, withBridge: true })
   if (read.texts.has('output')) {
     output.stdout(toJson(rowsOf(plan, isInForce, found === 'unknown' ? undefined : found)))
     return EXIT_OK
   }
-  const state = stateOf(isInForce, found === 'unknown' ? undefined : found, about, amiss)
+  const own = stateOf(isSo, found === 'unknown' ? undefined : found, about, amiss)
+  const isAgreed = told?.isInForce === isSo
+  const state =
+    told === undefined ? own : `${told.text}${isAgreed && isSo ? '' : `; seen from here: ${own}`}`
   const commands = routingSteps(plan).map(({ add }) => `ip ${add.join(' ')}\n`)
   const notes = plan.notes.map((note) => `# ${note}\n`)
   output.stdout(
     `# ${wordsOf(plan)}: ${state}\n${notes.join('')}${commands.join('')}nft -f - <<'END'\n${script}END\n`,
   )
   return EXIT_OK
+}
+
+/** A daemon that hangs keeps nobody from looking. */
+const ASK_MS = 1000
+
+/** What the running daemon says of it; undefined when none answers. */
+async function daemonSays(
+  read: ParsedArguments,
+): Promise<{ readonly text: string; readonly isInForce: boolean } | undefined> {
+  try {
+    const client = await openClient(read)
+    const status = fieldsOf(await client.get('/v1/status', { timeoutMs: ASK_MS }))
+    const { interception, pid } = status
+    const what = typeof interception === 'string' ? interception : 'it has no transparent listener'
+    const isInForce = what.startsWith('in force')
+    return { text: `${what} (says the daemon, pid ${textOf(pid)})`, isInForce }
+  } catch (error) {
+    if (error instanceof UnavailableError) return undefined
+    throw error
+  }
 }
 
 /** What the kernel has; who may not ask it can still see what would be done. */
@@ -165,12 +195,15 @@ function stateOf(
 }
 
 /** Throws InvalidInputError when there is nothing to intercept. */
-function readPlan(read: ParsedArguments): {
+function readPlan(
+  read: ParsedArguments,
+  uid: number,
+): {
   readonly plan: InterceptPlan
   readonly config: Config
 } {
   const config = readConfig(read.texts.get('config'))
-  const plan = planOf(config, serversOf(config), userOf(read))
+  const plan = planOf(config, serversOf(config), uid)
   if (plan !== undefined) return { plan, config }
   const position = config.listeners[0]?.position ?? { file: config.file, line: 1, column: 1 }
   const message =

@@ -55,6 +55,9 @@ export async function resourceCommand(
   }
   const body = act === 'set' ? bodyOf(read) : undefined
   if (typeof body === 'string') return usageError(body, HELP, output)
+  const { parseResourceObject } = await import('../endpoints/resources.ts')
+  const [fault] = body === undefined ? [] : parseResourceObject(name, body, 'resource').faults
+  if (fault !== undefined) return usageError(`resource: ${fault.message}`, HELP, output)
   const client = await openClient(read)
   const path = `/v1/resources/${encodeURIComponent(name)}`
   const found = await client.change(path, body)

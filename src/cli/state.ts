@@ -1,6 +1,6 @@
 // `namegate state show|check`: looks into a file of the state folder, without a daemon.
 
-import { messageOf, UnavailableError } from '../core/errors.ts'
+import { messageOf, UnavailableError, UsageError } from '../core/errors.ts'
 import { inspectFile, type Inspection } from '../state/inspect.ts'
 import {
   EXIT_NEGATIVE,
@@ -26,7 +26,7 @@ Options:
   --config FILE     accepted, not used
   -h, --help        this text
 
-Exit codes: 0 good, 1 damaged or written by a newer version, 2 wrong use, 3 cannot be read.
+Exit codes: 0 good, 1 damaged or written by a newer version, 2 wrong use or no such file, 3 cannot be read.
 
 Examples:
   namegate state show var/state/checkpoint.12
@@ -55,8 +55,9 @@ function inspect(file: string): Inspection {
   try {
     return inspectFile(file)
   } catch (error) {
-    const reason = messageOf(error)
-    throw new UnavailableError(`Cannot read ${file}: ${reason}`)
+    const text = `Cannot read ${file}: ${messageOf(error)}`
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    throw isMissing ? new UsageError(text) : new UnavailableError(text)
   }
 }
 
