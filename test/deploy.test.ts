@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -12,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
 import { run } from './support/lab-process.ts'
@@ -99,7 +100,7 @@ test('deploy/ holds only configurations that close an endpoint which no policy s
     .filter((name) => name.endsWith('.yaml'))
     .flatMap((name) => configsIn(readFileSync(join('deploy', name), 'utf8')))
     .map((config) => (config as Record<string, unknown>)['default-egress'])
-  assert.deepEqual(found, ['deny', 'deny', 'deny', 'deny'], 'explicit, tproxy, DaemonSet, sidecar')
+  assert.deepEqual(found, Array(5).fill('deny'), 'explicit, tproxy, image, DaemonSet, sidecar')
 })
 
 for (const mode of ['explicit', 'tproxy']) {
@@ -165,6 +166,44 @@ test('README.md shows configurations that namegate accepts', async () => {
   assert.ok(blocks.length > 0)
   for (const [, text = ''] of blocks) {
     assert.match(await namegate('config', 'check', place('readme.yaml', text)), /^0 /, text)
+  }
+})
+
+test('Dockerfile makes an image whose `docker run` line works as written', async () => {
+  const text = readFileSync('Dockerfile', 'utf8')
+  const [, line = ''] = /^# {3}docker run (.*(?:\\\n#.*)*)/m.exec(text) ?? []
+  const options = line.replaceAll(/\\\n#/g, ' ')
+  // Config, policies and endpoints are in the image, where the command looks for them.
+  const etc = join(folder, 'image')
+  for (const [, from = '', to = ''] of text.matchAll(/^COPY (?!--)(\S+) (\/etc\/namegate\S*)$/gm)) {
+    cpSync(from, join(etc, to.endsWith('/') ? basename(from) : to.replace('/etc/namegate', '')), {
+      recursive: true,
+    })
+  }
+  const checked = await namegate('config', 'check', join(etc, 'namegate.yaml'))
+  assert.match(checked, /^0 /)
+  assert.match(text, /^CMD \["run", "--config", "\/etc\/namegate\/namegate.yaml"\]$/m)
+  const config = parse(readFileSync(join(etc, 'namegate.yaml'), 'utf8')) as {
+    datapath: { kind: string }
+    policies: { paths: readonly string[] }
+    endpoints: { files: readonly string[] }
+    state: { directory: string }
+    admin: { socket: string }
+  }
+  for (const path of [...config.policies.paths, ...config.endpoints.files]) {
+    assert.ok(existsSync(join(etc, path)), `${path} is in the image`)
+  }
+  assert.match(await namegate('policy', 'check', '--config', join(etc, 'namegate.yaml')), /^0 /)
+  const given = (option: string): readonly string[] =>
+    [...options.matchAll(new RegExp(`${option} (\\S+)`, 'g'))].map(([, value = '']) => value)
+  assert.deepEqual(
+    given('--cap-add').toSorted(),
+    ['BPF', 'NET_ADMIN', 'PERFMON'],
+    config.datapath.kind,
+  )
+  const mounts = given('-v').map((mount) => mount.split(':')[1])
+  for (const path of ['/sys/fs/bpf', config.state.directory, dirname(config.admin.socket)]) {
+    assert.ok(mounts.includes(path), `${path} outlives the container`)
   }
 })
 

@@ -2,10 +2,11 @@
 // types allow. Held by the compiler; the test below says so of the one thing it cannot see, the names of the bounds.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import type { z } from 'zod'
 import type { configSchema } from '../../src/config/schema.ts'
-import { configFromObject } from '../../src/config/load.ts'
+import { configFromObject, configJsonSchema } from '../../src/config/load.ts'
 import { LIMITS } from '../../src/core/limits.ts'
 import type { GateConfig } from '../../src/library.ts'
 
@@ -53,4 +54,10 @@ test('GateConfig names every bound, and configFromObject takes its defaults', ()
     ]),
   )
   assert.deepEqual(Object.keys(configFromObject({ limits }).limits), Object.keys(LIMITS))
+})
+
+test('GateConfig calls no key unbuilt that the schema takes with other values than its default', () => {
+  const text = readFileSync('src/library/config-keys.ts', 'utf8')
+  assert.doesNotMatch(text, /not built/i)
+  assert.doesNotMatch(JSON.stringify(configJsonSchema()), /not built/i)
 })

@@ -1,0 +1,55 @@
+// scripts/setup.sh: what it finds on the machine, and what it makes of src/.
+
+import assert from 'node:assert/strict'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { test } from 'node:test'
+import { mkFolder } from './support/daemon-files.ts'
+import { run } from './support/lab-process.ts'
+
+/** Where Debian has them; not on the PATH of an ordinary user. */
+const TOOLS = ['/usr/sbin/nft', '/sbin/nft', '/usr/sbin/bpftool', '/sbin/bpftool']
+const skip = TOOLS.some((tool) => existsSync(tool)) ? false : 'no tool in /usr/sbin or /sbin'
+
+test('setup.sh finds tools in /usr/sbin and /sbin, whatever the PATH is', { skip }, async () => {
+  // A checkout with nothing to install, build or compile.
+  const folder = mkFolder()
+  mkdirSync(join(folder, 'scripts'))
+  copyFileSync('scripts/setup.sh', join(folder, 'scripts/setup.sh'))
+  writeFileSync(join(folder, 'scripts/lock-installed.mjs'), '')
+  const bin = mkFolder()
+  writeFileSync(join(bin, 'id'), '#!/bin/sh\necho 1000\n', { mode: 0o755 })
+  const said = async (...more: readonly string[]): Promise<string> => {
+    const PATH = [bin, dirname(process.execPath), '/usr/bin', '/bin', ...more].join(':')
+    const { code, stderr } = await run('/bin/sh', ['scripts/setup.sh', 'demo'], {
+      cwd: folder,
+      env: { PATH },
+    })
+    assert.equal(code, 0, stderr)
+    return stderr
+  }
+  assert.equal(await said(), await said('/usr/sbin', '/sbin'))
+  assert.doesNotMatch(await said(), /nftables|bpftool/)
+})
+
+const BUILT = existsSync('dist/src/main.js.map') ? false : 'dist/ is not built: npm run build'
+
+test('Source maps in dist/ refer to files that there are', { skip: BUILT }, () => {
+  const maps = readdirSync('dist', { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.js.map'))
+    .map((file) => join('dist', file))
+  assert.ok(maps.length > 100)
+  const lost = maps.flatMap((file) => {
+    const { sources } = JSON.parse(readFileSync(file, 'utf8')) as { sources: readonly string[] }
+    const paths = sources.map((source) => resolve(dirname(file), source))
+    return paths.filter((path) => !existsSync(path) || !path.startsWith(resolve('src')))
+  })
+  assert.deepEqual(lost, [])
+})
