@@ -6,6 +6,8 @@
 #   sh scripts/setup.sh build        what `npm run build` promises: no Debian packages, exit 1 when a build fails
 #   sh scripts/setup.sh start        only what the daemon with the memory datapath needs
 set -u
+# Where Debian has tools that an ordinary user can run, too.
+PATH=$PATH:/usr/sbin:/sbin
 purpose=${1:-build}
 cd "$(dirname -- "$0")/.." || exit 1
 exec </dev/null
@@ -148,13 +150,14 @@ typescript() {
   if [ -f $stamp ] && [ -z "$(find src tsconfig.json tsconfig.build.json package-lock.json scripts/bundle.mjs \
     \( -name '*.ts' -o -name '*.json' -o -name '*.mjs' -o -type d \) -newer $stamp -print -quit)" ]; then return 0; fi
   say 'compiling src/ to dist/'
-  rm -rf build/dist
-  mkdir -p build/dist
+  # As deep as dist/, so that source maps lead to src/ from there.
+  rm -rf dist.new
+  mkdir -p dist.new
   : >build/.typescript.started
-  if quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir build/dist &&
-    quietly node scripts/bundle.mjs build/dist; then
-    touch -r build/.typescript.started build/dist/src/.built
-    rm -rf dist && mv build/dist dist
+  if quietly node_modules/.bin/tsc -p tsconfig.build.json --outDir dist.new &&
+    quietly node scripts/bundle.mjs dist.new; then
+    touch -r build/.typescript.started dist.new/src/.built
+    rm -rf dist && mv dist.new dist
     return 0
   fi
   say 'left out: dist/ (type errors, see above); bin/namegate runs from the sources'

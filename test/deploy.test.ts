@@ -171,7 +171,7 @@ test('README.md shows configurations that namegate accepts', async () => {
 
 test('Dockerfile makes an image whose `docker run` line works as written', async () => {
   const text = readFileSync('Dockerfile', 'utf8')
-  const [, line = ''] = /^# {3}docker run (.*(?:\\\n#.*)*)/m.exec(text) ?? []
+  const [, line = ''] = /^# {3}docker run ((?:.*\\\n#)*.*)/m.exec(text) ?? []
   const options = line.replaceAll(/\\\n#/g, ' ')
   // Config, policies and endpoints are in the image, where the command looks for them.
   const etc = join(folder, 'image')

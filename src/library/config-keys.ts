@@ -63,13 +63,13 @@ export interface PoliciesKeys {
   paths?: readonly string[] | undefined
   /** Read changed files again. */
   watch?: boolean | undefined
-  /** Not built yet. */
+  /** Labels of the endpoints that `*.allow` files are for; none: all. */
   'allow-list-endpoints'?: Readonly<Record<string, string>> | undefined
-  /** Not built yet. */
+  /** Policies that have an ingress half: refused, or their egress half alone is loaded. */
   ingress?: 'error' | 'ignore' | undefined
-  /** Not built yet. */
+  /** Fields of policies that are known and not supported; with `warn` what they stand in allows nothing. */
   'unsupported-fields'?: 'error' | 'warn' | undefined
-  /** Not built yet. */
+  /** CIDR rules also select known endpoints, resources and the node. */
   'cidr-matches-endpoints'?: boolean | undefined
 }
 
@@ -88,9 +88,9 @@ export interface DnsKeys {
   'max-ttl'?: Duration | undefined
   /** How long an address stays allowed after its TTL. */
   'grace-after-ttl'?: Duration | undefined
-  /** Not built yet. */
+  /** An idle TCP connection counts as open for so long. */
   'tcp-idle'?: Duration | undefined
-  /** Not built yet. */
+  /** An idle UDP or QUIC flow counts as open for so long. */
   'udp-idle'?: Duration | undefined
   'cname-match'?: 'question' | 'chain' | undefined
   svcb?: 'learn' | 'strip' | 'pass' | undefined
@@ -108,7 +108,7 @@ export interface DatapathKeys {
   /** `memory` enforces nothing and needs no root: it shows what would be. */
   kind?: 'memory' | 'ebpf' | 'nftables' | undefined
   ebpf?: { 'pin-path'?: string | undefined } | undefined
-  /** Not built yet. */
+  /** How often the kernel's maps are compared with what is wanted, and repaired. */
   verify?: Duration | undefined
   /** Flows open before an endpoint was first enforced pass for so long. */
   'adopt-existing'?: Duration | undefined
@@ -125,7 +125,7 @@ export interface GateConfig {
   endpoints?:
     | {
         files?: readonly string[] | undefined
-        /** Not built yet. */
+        /** Labels that make identities, and that policies see; keys without `!` are the only ones kept. */
         'identity-labels'?: readonly string[] | undefined
       }
     | undefined
@@ -148,11 +148,11 @@ export interface GateConfig {
   state?:
     | {
         directory?: string | undefined
-        /** Not built yet. */
+        /** Restored entries that nothing claims go after so long. */
         'restore-grace'?: Duration | undefined
       }
     | undefined
-  /** Not built yet. */
+  /** What happens when sources of policies or endpoints are silent for too long. */
   sources?:
     { 'max-age'?: Duration | undefined; then?: 'keep' | 'audit' | 'deny' | undefined } | undefined
   /** Flows kept outside of the program; only with `state`. */
