@@ -4,6 +4,7 @@
 
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
+import type { EndpointId } from '../core/ids.ts'
 import type { AuditDecision } from '../control/audit-control.ts'
 import type { CoreState } from '../control/core-state.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
@@ -13,7 +14,7 @@ import type { RestartProgress } from '../control/restart.ts'
 import type { EndpointEntry, Mode } from '../datapath/datapath.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import type { LabelSelector, Policy } from '../policy/rule.ts'
-import type { OnAnswer, OwnQuestion } from '../proxy/own-questions.ts'
+import type { SocketAddress } from '../core/socket-address.ts'
 import type { LimitUse } from '../telemetry/limits.ts'
 import type { KeptStateSource } from '../telemetry/metrics/sources.ts'
 
@@ -51,6 +52,16 @@ export type AuditScope =
 export type AuditResult =
   | { readonly kind: 'ok'; readonly endpoints: readonly string[] }
   | { readonly kind: 'unknown-endpoint' }
+
+/** A query in the name of an endpoint; `OwnQuestion` of proxy/ fits. */
+export interface AskedQuestion {
+  readonly endpoint: EndpointId
+  readonly query: Uint8Array
+  /** That it would come over, TCP or UDP. */
+  readonly protocol: number
+  /** That the endpoint asks, where it may choose. */
+  readonly server: SocketAddress | undefined
+}
 
 export interface AdminState {
   readonly clock: Clock
@@ -107,7 +118,7 @@ export interface AdminState {
   /** `pinned`: takes over what the datapath has by now. */
   setMode(mode: Mode | 'pinned'): void
   /** Asks in the name of an endpoint; false when too many such questions wait (src/proxy/own-questions.ts). */
-  ask(question: OwnQuestion, onAnswer: OnAnswer): boolean
+  ask(question: AskedQuestion, onAnswer: (answer: Uint8Array | undefined) => void): boolean
   /** Undefined: what was said at run time is taken back. */
   setAudit(scope: AuditScope, on: boolean | undefined): AuditResult
   /** Adds an external resource or changes it, by the body of the request. */

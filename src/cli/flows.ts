@@ -46,28 +46,11 @@ export async function flowsCommand(
   if (typeof read === 'number') return read
   if (read.positionals.length > 0) return usageError('flows takes no argument', HELP, output)
   const { flags, texts } = read
+  const wrong = await wrongOption(texts)
+  if (wrong !== undefined) return usageError(wrong, HELP, output)
   const since = texts.get('since')
   const age = since === undefined ? undefined : parseDuration(since)
-  if (since !== undefined && age === undefined) {
-    const found = JSON.stringify(since)
-    return usageError(`--since: found ${found}, expected ${DURATION_FORM}`, HELP, output)
-  }
-  const last = texts.get('last')
-  if (last !== undefined && !/^\d{1,9}$/.test(last)) {
-    return usageError(`--last: found ${JSON.stringify(last)}, expected a number`, HELP, output)
-  }
   const verdict = texts.get('verdict')
-  if (verdict !== undefined) {
-    const { FLOW_FILTERS } = await import('../admin/views/flows.ts')
-    if (!FLOW_FILTERS.includes(verdict)) {
-      const found = JSON.stringify(verdict)
-      return usageError(
-        `--verdict: found ${found}, expected ${FLOW_FILTERS.join(', ')}`,
-        HELP,
-        output,
-      )
-    }
-  }
   const wanted: Wanted = {
     verdict,
     from: age === undefined ? '' : new Date(systemClock.wall() - age).toISOString(),
@@ -91,6 +74,22 @@ export async function flowsCommand(
   const parts = await client.open(`/v1/flows?${query.toString()}`)
   for await (const flow of rowsIn(parts)) print(flow)
   return EXIT_OK
+}
+
+/** What is wrong with the values of options. */
+async function wrongOption(texts: ReadonlyMap<string, string>): Promise<string | undefined> {
+  const [since, last, verdict] = ['since', 'last', 'verdict'].map((name) => texts.get(name))
+  const wrong = (name: string, found: string, expected: string): string =>
+    `--${name}: found ${JSON.stringify(found)}, expected ${expected}`
+  if (since !== undefined && parseDuration(since) === undefined) {
+    return wrong('since', since, DURATION_FORM)
+  }
+  if (last !== undefined && !/^\d{1,9}$/.test(last)) return wrong('last', last, 'a number')
+  if (verdict === undefined) return undefined
+  const { FLOW_FILTERS } = await import('../admin/views/flows.ts')
+  return FLOW_FILTERS.includes(verdict)
+    ? undefined
+    : wrong('verdict', verdict, FLOW_FILTERS.join(', '))
 }
 
 interface Wanted {

@@ -69,12 +69,11 @@ export function makeDaemonAdmin(
     ...sourcesOf(daemon),
     ...resourcesOf(daemon),
     ...auditsOf(daemon),
+    ask: daemon.proxy.ownQuestions.ask.bind(daemon.proxy.ownQuestions),
     ...networkOf(daemon),
     notReady: () => [...daemon.notReady, ...(daemon.proxy.drain.isUnderWay ? ['it stops'] : [])],
-    mode: () => daemon.mode.now,
     metrics: async () => await metrics.expose(),
-    ask: (...question) => daemon.proxy.ownQuestions.ask(...question),
-    setMode: (mode) => daemon.mode.set(mode),
+    ...modeOf(daemon),
   }
   return { state, metrics }
 }
@@ -85,6 +84,10 @@ function networkOf(daemon: Daemon): Pick<AdminState, 'listeners' | 'interception
     interception: () => describeInterception(daemon.interception),
     upstreams: () => upstreamStates(daemon),
   }
+}
+
+function modeOf({ mode }: Daemon): Pick<AdminState, 'mode' | 'setMode'> {
+  return { mode: () => mode.now, setMode: (wanted) => mode.set(wanted) }
 }
 
 function auditsOf(daemon: Daemon): Pick<AdminState, 'auditOf' | 'nodeAudit' | 'setAudit'> {

@@ -89,16 +89,6 @@ test('parseEndpoints takes the example of the repository and an empty list', () 
   assert.deepEqual(parseEndpoints('endpoints: []\n', 'e'), { endpoints: [], faults: [] })
 })
 
-test('parseEndpoints refuses a file without endpoints', () => {
-  for (const text of ['', '# nothing\n', '---\n', '{}\n', 'endpoints:\n']) {
-    assert.deepEqual(
-      parseEndpoints(text, 'e').faults.map(({ message }) => message),
-      ["found no endpoints, expected a list ('endpoints: []' for none)"],
-      text,
-    )
-  }
-})
-
 /** One endpoint in flow style; the fault's path loses what all rows share. */
 const ROWS: readonly (readonly [endpoint: string, faults: readonly string[]])[] = [
   [

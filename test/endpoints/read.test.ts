@@ -43,3 +43,13 @@ test('readLabels refuses a default egress of a resource, which sends nothing', (
   const [fault] = parseResources(text, 'r').faults.map(formatFault)
   assert.match(fault ?? '', /means nothing for a resource, which sends nothing$/)
 })
+
+test('parseEndpoints refuses a file without endpoints', () => {
+  for (const text of ['', '# nothing\n', '---\n', '{}\n', 'endpoints:\n']) {
+    assert.deepEqual(
+      parseEndpoints(text, 'e').faults.map(({ message }) => message),
+      ["found no endpoints, expected a list ('endpoints: []' for none)"],
+      text,
+    )
+  }
+})

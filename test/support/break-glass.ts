@@ -1,18 +1,18 @@
-// The runbook docs/break-glass.md over one datapath: its commands are read from it and run as they stand on a node whose workload
+// The runbook docs/break-glass.md over one datapath: its commands are read from it and run as they stand, from /, on a node whose workload
 // asks through TPROXY, with the daemon serving, hanging and gone, and after each step it is tried what passes.
 
 import assert from 'node:assert/strict'
-import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { pinDirectory } from '../../src/datapath/ebpf/bpffs.ts'
+import { installedAt, installedPath } from './installed-host.ts'
 import { DNS_4, podLab, type PodLab } from './lab-pod.ts'
 import { Namegate } from './lab-namegate.ts'
 
 const DOCUMENT = fileURLToPath(new URL('../../docs/break-glass.md', import.meta.url))
-const BIN = fileURLToPath(new URL('../../bin', import.meta.url))
 /** What the document calls them. */
 const PINS = pinDirectory('/sys/fs/bpf/namegate')
 const DENIED = '198.18.66.6'
@@ -72,13 +72,15 @@ export function breakGlassSuite(
       await lab.close()
     })
 
-    /** Where commands are looked for, and the configuration where they look when nothing is said. */
+    /** What stands for systemd: the test itself starts the daemon. */
     function writeCommands(): void {
-      symlinkSync('.', join(namegate.folder, 'config'))
       const file = join(namegate.folder, 'bin', 'systemctl')
       mkdirSync(dirname(file))
       const kill = `[ "$1 $2" = 'kill --signal=KILL' ] && exec kill -KILL "$DAEMON"`
-      writeFileSync(file, `#!/bin/sh\n${kill}\n[ "$1" = restart ]\n`)
+      writeFileSync(
+        file,
+        `#!/bin/sh\n${kill}\ncase $1 in start | stop | restart) ;; *) exit 1 ;; esac\n`,
+      )
       chmodSync(file, 0o755)
     }
 
@@ -87,11 +89,12 @@ export function breakGlassSuite(
       tried.add(block)
       const script = BLOCKS.get(block)
       assert.ok(script !== undefined, `the document has a block ${block}`)
-      const path = `${join(namegate.folder, 'bin')}:${BIN}:${process.env['PATH'] ?? ''}`
+      const path = installedPath(join(namegate.folder, 'bin'))
       const pins = dirname(namegate.pin('ng_mode'))
+      const [command = '', ...words] = installedAt(namegate.folder)
       const { code, stdout, stderr } = await lab.node.run(
-        'bash',
-        ['-c', `set -e; cd '${namegate.folder}'\n${script.replace(PINS, pins)}`],
+        command,
+        [...words, 'bash', '-c', `set -e\n${script.replace(PINS, pins)}`],
         { env: { PATH: path, NO_COLOR: '1', DAEMON: String(namegate.pid) }, limitMs: 60_000 },
       )
       assert.equal(code, 0, `${script}${stdout}${stderr}`)

@@ -4,19 +4,18 @@
 //   pod2 eth0 <-- veth --> lxc1 node2 wan0 <-- veth --> eth2 - internet
 //   pod3 eth0 <-- veth --> lxc1 node3 wan0 <-- veth --> eth3 /
 //
-// and a folder from which they are administered: `ssh nN COMMAND` runs COMMAND in node N's folder and network namespace.
+// and a folder from which they are administered: `ssh nN COMMAND` runs COMMAND on node N, where namegate is installed, from /.
 
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { installedAt, installedPath } from './installed-host.ts'
 import { Lab, type Host } from './lab.ts'
 import { Namegate } from './lab-namegate.ts'
 import { DNS_4, startHelper, WEB_4, WEB_6 } from './lab-pod.ts'
 import { run, type Output } from './lab-process.ts'
 import type { Zones } from './zones.ts'
 
-const BIN = dirname(fileURLToPath(new URL('../../bin/namegate', import.meta.url)))
 const COMMAND_MS = 30_000
 
 export interface Node {
@@ -68,8 +67,7 @@ export class ThreeNodes {
 
   /** A shell command of the administrator. */
   async sh(script: string): Promise<Output> {
-    const path = `${join(this.folder, 'bin')}:${BIN}:${process.env['PATH'] ?? ''}`
-    const env = { PATH: path, NO_COLOR: '1' }
+    const env = { PATH: installedPath(join(this.folder, 'bin')), NO_COLOR: '1' }
     return await run('bash', ['-c', script], { cwd: this.folder, env, limitMs: COMMAND_MS })
   }
 
@@ -116,14 +114,14 @@ export class ThreeNodes {
         config,
       },
     )
-    // Where commands look for it when nothing is said.
-    symlinkSync('.', join(namegate.folder, 'config'))
     return { number, host, pod, namegate, resolver }
   }
 
   #writeSsh(): void {
     const cases = this.nodes.map(({ number, host, namegate }) => {
-      const run = `cd '${namegate.folder}' && exec nsenter --net=/run/netns/${host.namespace} -- sh -c "$*"`
+      const enter = ['nsenter', `--net=/run/netns/${host.namespace}`, '--']
+      const words = [...enter, ...installedAt(namegate.folder)].map((word) => `'${word}'`)
+      const run = `exec ${words.join(' ')} sh -c "$*"`
       return `n${number}) shift; ${run} ;;`
     })
     const file = join(this.folder, 'bin', 'ssh')
