@@ -87,6 +87,10 @@ const silent: readonly (readonly [reason: string, message: Uint8Array, question?
     'A7: RCODE told by the second of two OPT',
     answer([address(www)], { additionals: [opt(), opt({ extendedRcode: 1 })] }),
   ],
+  [
+    'A7: RCODE told by an OPT between the answers',
+    answer([opt({ extendedRcode: 1 }), address(www)]),
+  ],
   ['A7: RRSIG only', answer([{ owner: www, type: 46, data: new Uint8Array(40) }])],
   ['A7: CNAME to X with A for Y', answer([cname(www, 'x.example'), address('y.example')])],
   ['A7: CNAME to the name itself', answer([cname(www, www), address(www)])],

@@ -10,6 +10,7 @@ import {
   readName,
   sameOctets,
   skipName,
+  skipQuestion,
   u16,
   u32,
 } from '../../src/dns/wire.ts'
@@ -113,6 +114,12 @@ const bad: readonly (readonly [
   ['no octet at all', [], 0, FAULT_BOUNDS],
   ['a label past the end', [2, 0x61], 0, FAULT_BOUNDS],
   ['no final zero', [1, 0x61], 0, FAULT_BOUNDS],
+  [
+    '255 octets before its end',
+    [...wireName([label63, label63, label63, 'x'.repeat(62)]).subarray(0, -1)],
+    0,
+    FAULT_LENGTH,
+  ],
   ['256 octets', [...wireName([label63, label63, label63, 'x'.repeat(62)])], 0, FAULT_LENGTH],
   [
     '256 octets by a pointer',
@@ -125,6 +132,15 @@ const bad: readonly (readonly [
 test('readName refuses what is not a name', () => {
   for (const [reason, body, at, fault] of bad) {
     assert.equal(read(concat(HEADER, Uint8Array.from(body)), 12 + at).next, fault, reason)
+  }
+})
+
+test('skipQuestion wants type and class behind the name', () => {
+  const whole = concat(HEADER, wireName('a.bc'), Uint8Array.of(0, 1, 0, 1))
+  for (let cut = 0; cut <= 4; cut++) {
+    const end = whole.length - cut
+    const expected = cut === 0 ? whole.length : FAULT_BOUNDS
+    assert.equal(skipQuestion(whole, 0, end, 12), expected, `${cut} octets are missing`)
   }
 })
 

@@ -46,6 +46,7 @@ export const DNS: readonly Mutation[] = [
     [
       'if (next - at !== this.nameLength) this.#malformed = true',
       'if (next - at > this.nameLength) this.#malformed = true',
+      'a pointer in the first name has nowhere to lead, so every name that is read takes as many octets as it has',
     ],
     [
       'if (!additional || this.hasOpt || buf[at] !== 0) this.#malformed = true',
@@ -111,7 +112,6 @@ export const DNS: readonly Mutation[] = [
       [
         'if (!sameName(this.#names, i * NAME_OCTETS_MAX, this.#scratch)) return false',
         'if (this.#names.length === 0) return false',
-        'the hash is keyed and has 32 bits, so two names that differ have it in common by chance alone',
       ],
     ],
   ),
