@@ -210,8 +210,8 @@ export function contractOfPackets(maker: BenchMaker): void {
           ],
           [
             'drop',
-            frame({ source: POD_6, target: PEER_6, ...nd }, discovery(136, POD_6)),
-            'a stranger far away',
+            frame({ source: POD_6, target: 'fec0::9', ...nd }, discovery(136, POD_6)),
+            'a stranger far away, whose address is nearly link-local',
           ],
           [
             'drop',

@@ -2,9 +2,16 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DnsVerdicts, MAY_ASK, type AskingRules } from '../../src/control/dns-verdicts.ts'
+import {
+  DnsVerdicts,
+  MAY_ASK,
+  NAME_DENIED,
+  SERVER_DENIED,
+  type AskingRules,
+} from '../../src/control/dns-verdicts.ts'
 import { endpointId } from '../../src/core/ids.ts'
 import { TCP, UDP, type ByDnsProtocol } from '../../src/core/protocol.ts'
+import { WORLD_IPV4 } from '../../src/identity/reserved.ts'
 import type { DnsRules } from '../../src/policy/dns-rules.ts'
 import { matches } from '../../src/policy/pattern.ts'
 import { patternOf, wireOf } from '../support/node.ts'
@@ -64,4 +71,20 @@ test('DnsVerdicts.judge says what the endpoint’s own patterns for the protocol
       }
     }
   }
+})
+
+test('DnsVerdicts.judgeAt refuses the server where rules do not admit it, and to whom it does not know', () => {
+  const verdicts = new DnsVerdicts()
+  const [asker, wire] = [endpointId(1), wireOf('a.x')]
+  const server = { identity: WORLD_IPV4, addressClass: WORLD_IPV4 }
+  const everyName = askingAs({ kind: 'every-name' })
+  verdicts.set(asker, { [UDP]: everyName, [TCP]: everyName }, ({ port }) => ({
+    ...askingAs({ kind: 'no-name' }),
+    rules: { kind: port === 53 ? 'every-name' : 'not-admitted' },
+  }))
+  const at = (port: number) => verdicts.judgeAt(asker, server, port, UDP, wire, 0)
+  assert.deepEqual([at(53), at(5353), at(53)], [MAY_ASK, SERVER_DENIED, MAY_ASK])
+  assert.equal(verdicts.judgeAt(endpointId(2), server, 53, UDP, wire, 0), SERVER_DENIED, 'a stranger')
+  verdicts.remove(asker)
+  assert.deepEqual([at(53), verdicts.judge(asker, UDP, wire, 0)], [SERVER_DENIED, NAME_DENIED], 'gone')
 })

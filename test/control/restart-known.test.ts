@@ -176,6 +176,35 @@ test('Without anything written down addresses keep their entries for the grace, 
   assert.deepEqual(next.differences(), [])
 })
 
+test('Only addresses of the world stay for the grace, with the labels of names alone, in scopes of endpoints that are there', () => {
+  const specs = [WILD, CIDR]
+  const options = { learning: 'endpoint' } as const
+  const old = start(specs, new MemoryState(), { options })
+  old.learn(old.endpoint('a').id, 'one.x', ['198.51.100.1'])
+  old.learn(old.endpoint('b').id, 'one.x', ['198.51.100.2'])
+  const [a, b] = ['a', 'b'].map((name) => old.endpoint(name).id)
+  const kept = ['192.0.2.0/24', `198.51.100.1/32@${a}`, `198.51.100.2/32@${b}`]
+  for (const key of kept) assert.ok(old.recorder.prefixes.has(key), key)
+  const next = start([WILD], new MemoryState(), { old, options, records: RECORDS.slice(0, 1) })
+  next.takeOver('grace')
+  const left = kept.filter((key) => next.recorder.prefixes.has(key))
+  assert.deepEqual(left, kept.slice(1, 2))
+})
+
+test('An address that only the kernel knows gets back what names gave it, and nothing else', () => {
+  const [disk, clock] = [new MemoryState(), new FakeClock()]
+  const old = start([WILD, CIDR], disk, { clock })
+  clock.advance(1000)
+  old.learn(old.endpoint('a').id, 'one.x', ['192.0.2.1'])
+  assert.ok(old.labelsOf('192.0.2.1').some((label) => label.startsWith('cidr:')))
+  const next = start([WILD], disk, { clock, old })
+  next.takeOver('grace')
+  assert.deepEqual(
+    next.labelsOf('192.0.2.1').filter((label) => !label.startsWith('reserved:')),
+    ['fqdn:*.x'],
+  )
+})
+
 test('A node that is killed while it brings back what was known has lost nothing', () => {
   const disk = new MemoryState()
   const clock = new FakeClock()

@@ -8,7 +8,13 @@ import { FakeClock } from '../support/fake-clock.ts'
 
 const DELAY_MS = 600_000
 
-function mkAllocator(options: { carried?: readonly number[]; dynamicMax?: number } = {}) {
+function mkAllocator(
+  options: {
+    carried?: readonly number[]
+    dynamicMax?: number
+    dynamicPerEndpointMax?: number
+  } = {},
+) {
   const sets = new LabelSets()
   const clock = new FakeClock()
   const allocator = new Allocator({
@@ -16,7 +22,7 @@ function mkAllocator(options: { carried?: readonly number[]; dynamicMax?: number
     clock,
     carried: new Set((options.carried ?? []).map(identity)),
     dynamicMax: options.dynamicMax ?? 100,
-    dynamicPerEndpointMax: 100,
+    dynamicPerEndpointMax: options.dynamicPerEndpointMax ?? 100,
   })
   const acquire = (...texts: readonly string[]) => allocator.acquire(sets.intern(texts))
   return { sets, clock, allocator, acquire }
@@ -192,6 +198,21 @@ test('Allocator holds the bound also against sets whose number still waits for i
   )
   assert.deepEqual(outcomes, [false, false, true, true])
   assert.equal(allocator.dynamicInUse, 2)
+})
+
+test('Allocator holds the bound of each endpoint apart from the others', () => {
+  const { allocator, sets } = mkAllocator({ dynamicPerEndpointMax: 2 })
+  const acquire = (text: string, asker: number) => allocator.acquire(sets.intern([text]), asker)
+  const first = ['fqdn:a', 'fqdn:b', 'fqdn:c'].map((text) => acquire(text, 1))
+  assert.deepEqual(
+    first.map(({ degraded }) => degraded),
+    [false, false, true],
+  )
+  assert.equal(acquire('fqdn:c', 2).degraded, false, 'another has its own')
+  assert.deepEqual([...allocator.budget.exhausted()], [1])
+  allocator.release(first[0]?.identity ?? identity(0))
+  assert.equal(acquire('fqdn:d', 1).degraded, false, 'what was given back is free')
+  assert.equal(acquire('fqdn:e', 1).degraded, true)
 })
 
 test('Allocator.views shows identities in use only', () => {

@@ -10,6 +10,7 @@ import {
   selectorMatches,
   splitLabel,
 } from '../../src/policy/labels.ts'
+import type { LabelExpression } from '../../src/policy/rule.ts'
 
 const LABELS = [
   'k8s:app=shop',
@@ -48,6 +49,32 @@ for (const [labels, expected, why] of SELECTORS) {
     assert.equal(selectorMatches(selector, indexLabels(LABELS)), expected)
   })
 }
+
+test('selectorMatches holds expressions against every source that the key may be of', () => {
+  const rows: readonly (readonly [
+    key: string,
+    operator: LabelExpression['operator'],
+    values: readonly string[],
+    expected: boolean,
+    why: string,
+  ])[] = [
+    ['app', 'In', ['store', 'x'], true, 'one source has one of the values'],
+    ['app', 'In', ['x'], false, 'none has'],
+    ['app', 'NotIn', ['store'], false, 'one source speaks against it, another does not'],
+    ['app', 'NotIn', ['x'], true, 'no source speaks against it'],
+    ['tier', 'NotIn', ['x'], true, 'what is not there is not in the list'],
+    ['k8s:app', 'NotIn', ['store'], true, 'the value is another source’s'],
+    ['flag', 'Exists', [], true, 'an empty value is there'],
+    ['tier', 'Exists', [], false, 'not there'],
+    ['tier', 'DoesNotExist', [], true, 'not there'],
+    ['flag', 'DoesNotExist', [], false, 'one source has it'],
+    ['app', 'DoesNotExist', [], false, 'two have it'],
+  ]
+  for (const [key, operator, values, expected, why] of rows) {
+    const selector = { matchLabels: new Map(), matchExpressions: [{ key, operator, values }] }
+    assert.equal(selectorMatches(selector, indexLabels(LABELS)), expected, `${key}: ${why}`)
+  }
+})
 
 test('policySelects keeps a namespaced policy to its namespace', () => {
   const selector = { matchLabels: new Map([['app', 'shop']]) }

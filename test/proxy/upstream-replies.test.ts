@@ -139,6 +139,29 @@ testSockets('Upstream asks over TCP twice at most after a mismatch (A13)', async
   assert.equal(overTcp(), 2)
 })
 
+testSockets('Upstream counts a late answer as late, and no other late message', async (net) => {
+  const server = await net.serve(silent)
+  const time = new FakeClock()
+  const forwarder = await net.forward([server], { clock: socketClock(time) })
+  const client = await net.udpClient(forwarder)
+  client.send(queryFor('slow.test', { id: 9 }))
+  await until('the query', () => server.queries.length === 1)
+  for (let i = 0; i < 20 && client.received.length === 0; i++) {
+    time.advance(1000)
+    await sleep(20)
+  }
+  await until('SERVFAIL', () => client.received.length === 1)
+  const [query] = server.queries
+  assert.ok(query !== undefined)
+  const { counters } = forwarder.upstream
+  query.send(edit(answerTo(query), [[2, 0x01]]))
+  await until('a message without QR', () => counters.unexpected === 1)
+  assert.equal(counters.late, 0)
+  query.send(answerTo(query))
+  await until('the answer', () => counters.late === 1)
+  assert.deepEqual([counters.unexpected, client.received.length], [1, 1])
+})
+
 testSockets(
   'Upstream accepts nothing of a flood of ids from another address or of wrong ids (A1, A3)',
   async (net) => {

@@ -96,23 +96,19 @@ export const DNS: readonly Mutation[] = [
     ],
     ['        return next - data === 16', '        return next - data >= 16'],
   ]),
-  ...inFile(
-    'src/dns/chain.ts',
-    ['test/dns/chain.test.ts', 'test/dns/answer-silent.test.ts'],
+  ...inFile('src/dns/chain.ts', ANSWER.toReversed(), [
     [
-      [
-        "if (this.count > CHAIN_LINKS_MAX) return 'long'",
-        "if (this.count >= CHAIN_LINKS_MAX) return 'long'",
-      ],
-      ["if (links > 1) return 'fork'", "if (links > 2) return 'fork'"],
-      [
-        'const ttl = Math.min(this.ttls[this.count - 1]!, this.#linkTtl)',
-        'const ttl = this.#linkTtl',
-      ],
-      [
-        'if (!sameName(this.#names, i * NAME_OCTETS_MAX, this.#scratch)) return false',
-        'if (this.#names.length === 0) return false',
-      ],
+      "if (this.count > CHAIN_LINKS_MAX) return 'long'",
+      "if (this.count >= CHAIN_LINKS_MAX) return 'long'",
     ],
-  ),
+    ["if (links > 1) return 'fork'", "if (links > 2) return 'fork'"],
+    [
+      'const ttl = Math.min(this.ttls[this.count - 1]!, this.#linkTtl)',
+      'const ttl = this.#linkTtl',
+    ],
+    [
+      'if (!sameName(this.#names, i * NAME_OCTETS_MAX, this.#scratch)) return false',
+      'if (this.#names.length === 0) return false',
+    ],
+  ]),
 ]

@@ -60,13 +60,22 @@ export const KERNEL: readonly Mutation[] = [
     ['    lacks(`sources${family}`, 0),', '    contains(`sources${family}`, 0),'],
     ['  compare(0, EQUAL, Uint8Array.of(1)),\n  ct(CT.labels, 0),', '  ct(CT.labels, 0),'],
     ['    mask(0, 0, Uint8Array.of(0x17)),', '    mask(0, 0, Uint8Array.of(0x07)),'],
-    [
-      "    { chain: fenced, expressions: [count('drop_no_endpoint'), verdict('drop')] },",
-      "    { chain: fenced, expressions: [count('drop_no_endpoint'), verdict('accept')] },",
-    ],
-    ['    [HOST, ENDPOINT_CLASS].map((addressClass) => ({', '    [HOST].map((addressClass) => ({'],
     ['const DNS_PORT = Uint8Array.of(0, 53)', 'const DNS_PORT = Uint8Array.of(0, 54)'],
   ]),
+  ...inFile(
+    'src/datapath/nftables/rules.ts',
+    ['test/kernel/nftables.test.ts'],
+    [
+      [
+        "    { chain: fenced, expressions: [count('drop_no_endpoint'), verdict('drop')] },",
+        "    { chain: fenced, expressions: [count('drop_no_endpoint'), verdict('accept')] },",
+      ],
+      [
+        '    [HOST, ENDPOINT_CLASS].map((addressClass) => ({',
+        '    [HOST].map((addressClass) => ({',
+      ],
+    ],
+  ),
   ...inFile('src/datapath/nftables/rules-judge.ts', NFT, [
     [
       "    identify(family, 'exact', true, side),\n    identify(family, 'ranges', true, side),",
@@ -116,7 +125,13 @@ export const KERNEL: readonly Mutation[] = [
   ...inFile(
     'src/native/tcp-turn.h',
     ['test/native/tcp.test.ts', 'test/proxy/tcp-native.test.ts'],
-    [['	if (got == 0 || link->hung_up) {', '	if (link->hung_up) {']],
+    [
+      [
+        '	if (got == 0 || link->hung_up) {',
+        '	if (link->hung_up) {',
+        'the event of the end comes with the next turn and says the same',
+      ],
+    ],
   ),
   ...inFile('src/native/sandbox/filter.h', SANDBOX, [
     ['AF_INET, AF_INET6, AF_NETLINK };', 'AF_INET, AF_INET6, AF_PACKET };'],

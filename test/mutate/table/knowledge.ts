@@ -25,7 +25,7 @@ export const KNOWLEDGE: readonly Mutation[] = [
         "const LINK_LOCAL = ['169.254.0.0/16', 'fe80::/10']",
         "const LINK_LOCAL = ['169.254.0.0/17', 'fe80::/10']",
       ],
-      ["  '::1/128',", "  '::2/128',"],
+      ["  '::1/128',", "  '::2/128',", '::1 has 0.0.0.1 in it, which is guarded as well'],
       ["  '224.0.0.0/4',", "  '224.0.0.0/5',"],
       ["  '255.255.255.255/32',", "  '255.255.255.254/32',"],
       [
@@ -48,6 +48,7 @@ export const KNOWLEDGE: readonly Mutation[] = [
     [
       'if (pairs.mapping[pair] === 0 || wheel.has(pair)) return',
       'if (pairs.mapping[pair] === 0) return',
+      'a pair that waits in the wheel was revived, and is put where it waits, or its connection ended, and it goes one pass sooner',
     ],
     [
       'wheel.place(pair, Math.max(due, this.#names.tick()))',

@@ -36,7 +36,11 @@ export const PROXY: readonly Mutation[] = [
       'this.#needed[slot] = isPending ? this.#to.committer.revision : 0',
     ],
     ['if (isNext && this.#needed[at]! <= inForce) this.#add(at)', 'if (isNext) this.#add(at)'],
-    ['if (isNext && this.#needed[at]! <= inForce)', 'if (this.#needed[at]! <= inForce)'],
+    [
+      'if (isNext && this.#needed[at]! <= inForce)',
+      'if (this.#needed[at]! <= inForce)',
+      'who settles an answer that is behind another holds it again for its turn; the check spares the work',
+    ],
     [
       'const inForce = committer.isUnderWay ? committer.revision : Infinity',
       'const inForce = Infinity',
@@ -114,7 +118,6 @@ export const PROXY: readonly Mutation[] = [
         'if (permission.ids.has(matched.items[i]!)) return MAY_ASK',
         'if (!permission.ids.has(matched.items[i]! + 1)) return MAY_ASK',
       ],
-      ['      if (counted.users > 0) continue', '      if (counted.users >= 0) continue'],
       ['if (asker === undefined) return SERVER_DENIED', 'if (asker === undefined) return MAY_ASK'],
     ],
   ),
