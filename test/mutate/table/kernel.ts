@@ -32,16 +32,23 @@ export const KERNEL: readonly Mutation[] = [
     [
       '	if (strength(other) > strength(j->verdict)) {',
       '	if (strength(other) >= strength(j->verdict)) {',
+      'equal strength is the same verdict, and either rule is one that made it',
     ],
     ['	if (class != CLASS_HOST)', '	if (class == CLASS_HOST)'],
-    [
-      'return whose.class != CLASS_ENDPOINT && whose.class != CLASS_HOST;',
-      'return whose.class != CLASS_HOST;',
-    ],
     ['if (pass == PASS || (p->protocol == IPPROTO_TCP', 'if ((p->protocol == IPPROTO_TCP'],
     ['	if (!(e->flags & ENDPOINT_ENFORCING)) {', '	if (e->flags & ENDPOINT_ENFORCING) {'],
     ['		j->verdict = j->rule = 0;', '		j->verdict = POLICY_AUDIT;'],
   ]),
+  ...inFile(
+    'src/datapath/ebpf/judge.h',
+    ['test/kernel/ebpf-fences.test.ts'],
+    [
+      [
+        'return whose.class != CLASS_ENDPOINT && whose.class != CLASS_HOST;',
+        'return whose.class != CLASS_HOST;',
+      ],
+    ],
+  ),
   ...inFile('src/datapath/ebpf/conn.h', EBPF, [
     ['	if (p->protocol == IPPROTO_TCP && is_opening(p))\n', '	if (0)\n'],
     ['			return c->began == BEGAN_PEER;', '			return 1;'],
