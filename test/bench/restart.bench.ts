@@ -22,9 +22,12 @@ spec:
   endpointSelector: { matchLabels: { app: shop } }
   egress: [{ toFQDNs: [{ matchPattern: '**.test' }] }]
 `
-const LIMITS = ['pairs-per-endpoint', 'names-per-wildcard', 'pairs'].map(
-  (key) => `${key}: ${PAIRS + 1000}`,
-)
+const LIMITS = [
+  'pairs-per-endpoint',
+  'names-per-wildcard',
+  'wildcard-names-per-endpoint',
+  'pairs',
+].map((key) => `${key}: ${PAIRS + 1000}`)
 const HOUR_S = 3600
 const ASK_MS = 20
 /** Between two looks at the status, which costs the daemon a millisecond or two of what is measured. */

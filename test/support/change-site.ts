@@ -34,6 +34,7 @@ const LIMITS = `limits:
   tcp-connections: 65536
   tcp-connections-per-client: 65536
   names-per-wildcard: 1000000
+  wildcard-names-per-endpoint: 1000000
   pairs-per-endpoint: 1000000`
 
 const CATCH_UP_MS = 60_000

@@ -68,6 +68,7 @@ export function mkWorld(
         pairs: PAIRS,
         'addresses-per-name': PAIRS,
         'names-per-wildcard': PAIRS,
+        'wildcard-names-per-endpoint': PAIRS,
         'names-per-address': PAIRS,
         'pairs-per-endpoint': PAIRS,
         ...bounds,
