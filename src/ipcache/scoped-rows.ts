@@ -50,6 +50,12 @@ export class ScopedRows implements RowHasher {
     }
   }
 
+  /** The row by which an endpoint sees what a node's row is about: its own view's, or the node's. */
+  viewOf(scope: number, base: number): number {
+    const own = this.count === 0 ? 0 : this.find(scope, base)
+    return own === 0 ? base : own
+  }
+
   /** Makes a fresh row the view of an endpoint that has none over this node's row. */
   add(row: number, scope: number, base: number): void {
     const next = this.first[base]!

@@ -281,10 +281,7 @@ export class NameCache {
 
   /** The endpoint's own view of the address when it has one, else the node's. */
   #rowOf(pair: number, mapping: number): number {
-    const base = this.mappings.prefix[mapping]!
     const { scoped } = this.#ipcache.prefixes
-    if (scoped.count === 0) return base
-    const own = scoped.find(this.pairs.endpoint[pair]!, base)
-    return own === 0 ? base : own
+    return scoped.viewOf(this.pairs.endpoint[pair]!, this.mappings.prefix[mapping]!)
   }
 }

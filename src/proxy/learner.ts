@@ -230,11 +230,13 @@ export class Learner {
   outcomeOf(i: number): number {
     const { committer, ipcache } = this.#to
     const { isUnderWay } = committer
+    const endpoint = this.#endpoints[i] ?? NOBODY
     let outcome = this.#degraded[i] === 1 ? OUTCOME_DEGRADED : OUTCOME_EXACT
     let isPending = false
     for (let at = i === 0 ? 0 : this.#ends[i - 1]!; at < this.#ends[i]!; at++) {
-      const row = this.#rows.items[at]!
-      if (isUnderWay && committer.isPending(row, this.#endpoints[i] ?? NOBODY)) {
+      // Another answer of the batch may have given the endpoint a view of the address since.
+      const row = ipcache.prefixes.scoped.viewOf(endpoint, this.#rows.items[at]!)
+      if (isUnderWay && committer.isPending(row, endpoint)) {
         isPending = true
         continue
       }
