@@ -88,6 +88,20 @@ test('StateStore keeps all that was flushed, and numbers at once, when the proce
   )
 })
 
+test('StateStore writes what a flush asked for when an image begins while another write is under way', async () => {
+  const [node, disk] = [new StateNode(), new MemoryDisk()]
+  const run = new StateRun(node, disk)
+  await runAll(run, disk, [
+    { kind: 'document', key: 1, text: 1 },
+    { kind: 'flush' },
+    { kind: 'pair', row: 1 },
+    { kind: 'flush' },
+    { kind: 'begin-image' },
+    { kind: 'settle' },
+  ])
+  assert.equal(pairsOf(node.read(disk.copy())).length, 1)
+})
+
 test('StateStore keeps all that was flushed, whichever call the process ends at', async () => {
   const change = (kind: 'pair' | 'until' | 'gone', at: number): Step => ({ kind, row: at })
   const do_ = (kind: 'flush' | 'settle' | 'begin-image' | 'image-part' | 'end-image'): Step => ({
