@@ -97,11 +97,12 @@ export class FrameFile {
     records.clear()
   }
 
-  /** Gives the records that wait to a file that was opened just now. */
+  /** Gives the records that wait to a file that was opened just now, and what a flush asked for with them. */
   handOver(to: FrameFile): void {
     const empty = to.#filling
     to.#filling = this.#filling
     this.#filling = empty
+    if (this.#again) to.flush()
     this.#again = false
   }
 
