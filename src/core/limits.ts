@@ -115,8 +115,14 @@ export const LIMITS = {
   'connections-per-endpoint': count(
     65_536,
     'open connections remembered per endpoint',
-    'counted; the flow passes while its address is live',
+    'counted; the flow passes while its address is live, and its own oldest flow goes',
     { max: 2 ** 22 },
+  ),
+  connections: count(
+    524_288,
+    'connections remembered in all; half of it is shared out for certain among `endpoints`',
+    'no endpoint gets more than its share',
+    { min: 1_024, max: 2 ** 24 },
   ),
   'queries-in-flight': count(65_536, 'queries that wait for an upstream, in all', 'SERVFAIL', {
     max: 2 ** 20,
@@ -221,6 +227,7 @@ export function makeLimits(overrides: Partial<Limits> = {}): Limits {
     resources: value('resources'),
     'policy-entries': value('policy-entries'),
     'connections-per-endpoint': value('connections-per-endpoint'),
+    connections: value('connections'),
     'queries-in-flight': value('queries-in-flight'),
     'queries-in-flight-per-client': value('queries-in-flight-per-client'),
     'tcp-connections': value('tcp-connections'),

@@ -31,6 +31,8 @@ export function openDatapath(config: Config, clock: Clock): Datapath {
     case 'ebpf':
       return new EbpfDatapath({
         ...shared,
+        connections: limits.connections,
+        endpointsMax: limits.endpoints,
         bpf: loadBpf(),
         posix: loadPosix(),
         pinPath: datapath.pinPath,

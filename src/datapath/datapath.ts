@@ -226,6 +226,8 @@ export interface Datapath {
     port: number,
   ): EndpointId | undefined
   scanPeers(): PeerScan
+  /** Connections that are remembered in all, and by the endpoint that has the most. Absent where the kernel alone knows. */
+  connectionUse?(): { readonly all: number; readonly most: number }
   drainEvents(limit: number, visit: (event: DatapathEvent) => void): void
   counters(): DatapathCounters
   dump(): DatapathDump

@@ -84,6 +84,11 @@ export function limitUses(sources: LimitSources): readonly LimitUse[] {
     return { limit, use, bound: bounds[limit], hits }
   }
   const inUse = names.room.uses()
+  const open = datapath.connectionUse?.()
+  const counters = datapath.counters()
+  const hits = (...names: readonly string[]): number => {
+    return names.reduce((sum, name) => sum + (counters[name] ?? 0), 0)
+  }
   let entries = 0
   for (const { id } of registry) entries = Math.max(entries, policyMaps.sizeOf(id))
   return [
@@ -95,7 +100,8 @@ export function limitUses(sources: LimitSources): readonly LimitUse[] {
     row('endpoints', registry.size, 0),
     row('resources', resources.count, resources.refusals),
     row('policy-entries', entries, policyMaps.overflows),
-    row('connections-per-endpoint', undefined, datapath.counters()['connections_over_limit'] ?? 0),
+    row('connections-per-endpoint', open?.most, hits('connections_over_limit', 'flows_over_share')),
+    row('connections', open?.all, hits('connections_table_full', 'flows_table_full')),
     row('queries-in-flight', upstream.inFlight.count, upstream.counters.refusedFull),
     row('queries-in-flight-per-client', undefined, upstream.counters.refusedClientFull),
     row('tcp-connections', tcp.counters.open, tcp.counters.refusedFull + tcp.counters.evicted),

@@ -23,6 +23,7 @@ export interface Sizes {
   readonly prefixes?: number
   readonly policies?: number
   readonly connectionsPerEndpoint?: number
+  readonly connections?: number
   readonly adopted?: number
   readonly tcpIdleMs?: number
   readonly udpIdleMs?: number

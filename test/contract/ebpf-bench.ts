@@ -11,7 +11,7 @@ import { cgroupMount } from '../../src/datapath/ebpf/cgroup-path.ts'
 import { builtFile, loadBpf, loadPosix, type Bpf, type Posix } from '../../src/native/native.ts'
 import type { Bench, BenchMaker, Sizes } from './bench.ts'
 
-const INTERFACES = 3
+const INTERFACES = 5
 
 export interface EbpfBench extends Bench {
   readonly datapath: EbpfDatapath
@@ -53,11 +53,11 @@ export function makeEbpfBench(sizes: Sizes = {}): EbpfBench {
       sizes: {
         ng_ipcache: sizes.prefixes ?? 65_536,
         ng_policy: sizes.policies ?? 65_536,
-        ng_conn: 4096,
-        ng_conn_new: 4096,
         ng_dns_source: 1024,
         ng_adopted: sizes.adopted ?? 1024,
       },
+      connections: sizes.connections ?? 65_536,
+      endpointsMax: 16,
       connectionsPerEndpoint: sizes.connectionsPerEndpoint ?? 65_536,
       tcpIdleMs: sizes.tcpIdleMs ?? 6 * 3_600_000,
       udpIdleMs: sizes.udpIdleMs ?? 180_000,

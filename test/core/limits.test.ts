@@ -20,6 +20,7 @@ test('LIMITS has every bound of SEMANTICS 6 with its default', () => {
     resources: 200_000,
     'policy-entries': 16_384,
     'connections-per-endpoint': 65_536,
+    connections: 524_288,
     'queries-in-flight': 65_536,
     'queries-in-flight-per-client': 4_096,
     'tcp-connections': 4_096,

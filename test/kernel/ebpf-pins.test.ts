@@ -49,7 +49,13 @@ function timed(run: () => void): number {
   return performance.now() - started
 }
 
-const IDLE = { tcpIdleMs: 1000, udpIdleMs: 1000 }
+const BOUNDS = {
+  connectionsPerEndpoint: 9,
+  connections: 4096,
+  endpointsMax: 16,
+  tcpIdleMs: 1000,
+  udpIdleMs: 1000,
+}
 
 describe('ebpf pins', { skip }, () => {
   test('setPinnedMode opens and closes without a daemon, in less than 100 ms', () =>
@@ -124,7 +130,7 @@ describe('ebpf pins', { skip }, () => {
         }
         bench.datapath.stop({ leaveEnforcing: true })
         const { bpf, posix, pinPath } = bench
-        const options = { bpf, posix, pinPath, connectionsPerEndpoint: 9, ...IDLE }
+        const options = { bpf, posix, pinPath, ...BOUNDS }
         const larger = new EbpfDatapath({ ...options, sizes: { ng_ipcache: 1000 } })
         larger.start()
         const failures = commit(larger, { prefixUpserts: rows })
@@ -143,7 +149,7 @@ describe('ebpf pins', { skip }, () => {
       mkdirSync(pinDirectory(other), { recursive: true })
       const args = ['type', 'hash', 'key', '8', 'value', '8', 'entries', '1', 'name', 'ng_policy']
       execFileSync('bpftool', ['map', 'create', join(pinDirectory(other), 'ng_policy'), ...args])
-      const options = { bpf, posix, pinPath: other, connectionsPerEndpoint: 9, ...IDLE }
+      const options = { bpf, posix, pinPath: other, ...BOUNDS }
       assert.throws(
         () => new EbpfDatapath(options).start(),
         unavailable(/ng_policy has another shape: run namegate datapath detach/),
@@ -154,7 +160,7 @@ describe('ebpf pins', { skip }, () => {
   test('start outside of a bpffs says what to mount', () =>
     withBench(({ bpf, posix }) => {
       const folder = mkdtempSync(join(tmpdir(), 'namegate-no-bpffs-'))
-      const options = { bpf, posix, pinPath: folder, connectionsPerEndpoint: 9, ...IDLE }
+      const options = { bpf, posix, pinPath: folder, ...BOUNDS }
       assert.throws(
         () => new EbpfDatapath(options).start(),
         unavailable(/no bpffs is mounted there: as root, mount -t bpf bpf/),

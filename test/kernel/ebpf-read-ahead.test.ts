@@ -83,7 +83,13 @@ describe('read ahead', { skip }, () => {
       ])
       assert.deepEqual(commit(bench.datapath, { prefixUpserts: rows }), [])
       bench.datapath.stop({ leaveEnforcing: true })
-      const bounds = { connectionsPerEndpoint: 9, tcpIdleMs: 1000, udpIdleMs: 1000 }
+      const bounds = {
+        connectionsPerEndpoint: 9,
+        connections: 4096,
+        endpointsMax: 16,
+        tcpIdleMs: 1000,
+        udpIdleMs: 1000,
+      }
       for (const [addon, reason] of [
         [bpf, 'read ahead'],
         [{ ...bpf, gather: () => -12 }, 'no thread could be had'],

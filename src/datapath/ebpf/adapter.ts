@@ -171,6 +171,10 @@ export class EbpfDatapath implements Datapath {
     return this.#on().peers.scan()
   }
 
+  connectionUse(): { readonly all: number; readonly most: number } {
+    return this.#on().peers.use()
+  }
+
   drainEvents(limit: number, visit: (event: DatapathEvent) => void): void {
     this.#on().events.drain(limit, visit)
   }

@@ -9,28 +9,22 @@
  * otherwise begin the predecessor's flow anew.
  *
  * Established TCP stands in ng_conn, which evicts nothing. Half-open TCP, UDP, SCTP and ICMP echo stand in
- * ng_conn_new (LRU). TCP is entered on SYN without ACK only. After both FINs a TCP entry goes back to
+ * ng_conn_new, where an endpoint's flows make room for its own (share.h). TCP is entered on SYN without ACK only. After both FINs a TCP entry goes back to
  * ng_conn_new, for the last acknowledgements; after an RST too, and returns when both sides go on talking,
  * because anybody can forge an RST. */
 #ifndef NAMEGATE_CONN_H
 #define NAMEGATE_CONN_H
 
+#include <linux/errno.h>
+
 #include "maps.h"
 #include "packet.h"
+#include "share.h"
 
-#define SECOND 1000000000ULL
 #define REPLY_IDLE (180 * SECOND)
 #define CLOSING_TIME (60 * SECOND)
 #define NEIGHBOUR_TIME (3600 * SECOND)
 #define NEIGHBOUR_PORT 0xffff
-
-static __always_inline void count(__u32 stat)
-{
-	__u64 *value = bpf_map_lookup_elem(&ng_stats, &stat);
-
-	if (value)
-		*value += 1;
-}
 
 /* The tuple as the endpoint sees it; `outbound`: the endpoint sent the packet. */
 static __always_inline void conn_key_of(const struct endpoint_value *e, const struct packet *p, int outbound,
@@ -88,11 +82,66 @@ static __always_inline int is_reply(const struct packet *p, const struct conn_ke
 	return bpf_ktime_get_ns() - c->seen < limit;
 }
 
-static __always_inline void conn_begin(const struct conn_key *k, __u8 began, __u64 flags)
+/* Enters a flow in the share of `owner`. Nothing when it is there by now. */
+static __noinline int conn_begin(const struct conn_key *k, const struct owner_key *owner, __u8 began, __u8 state)
 {
-	struct conn_value fresh = { .seen = bpf_ktime_get_ns(), .began = began };
+	if (!k || !owner)
+		return 0;
+	struct flow_value fresh = { .owner = *owner };
 
-	bpf_map_update_elem(&ng_conn_new, k, &fresh, flags);
+	fresh.conn.seen = bpf_ktime_get_ns();
+	fresh.conn.began = began;
+	fresh.conn.state = state;
+	int room = share_has_room(owner, TABLE_FLOWS);
+	if ((!room || slots_have_holes(owner)) && !slot_pass(owner, room) && !room)
+		return 0;
+	__s64 number = slot_take(owner, k);
+	if (number < 0) {
+		count(STAT_FLOW_FULL);
+		return 0;
+	}
+	fresh.slot = number;
+	long result = bpf_map_update_elem(&ng_conn_new, k, &fresh, BPF_NOEXIST);
+	if (result == 0) {
+		share_take(owner, TABLE_FLOWS);
+		return 1;
+	}
+	struct slot_key slot = { .owner = *owner, .number = number };
+	bpf_map_delete_elem(&ng_flow_slot, &slot);
+	if (result != -EEXIST)
+		count(STAT_FLOW_FULL);
+	return 0;
+}
+
+/* In the share of the endpoint that the key names. */
+static __always_inline void conn_begin_own(const struct conn_key *k, __u8 began, __u8 state)
+{
+	struct owner_key owner = { .endpoint = k->endpoint, .generation = k->generation };
+
+	conn_begin(k, &owner, began, state);
+}
+
+/* The same entry for a flow that begins. */
+static __always_inline void conn_renew(struct conn_value *c, __u8 began, __u8 state)
+{
+	c->state = state;
+	c->began = began;
+	c->fin_local = c->fin_peer = c->after_local = c->after_peer = 0;
+	c->seen = bpf_ktime_get_ns();
+}
+
+/* Takes a flow out of ng_conn_new. */
+static __always_inline void conn_end(const struct conn_key *k)
+{
+	struct flow_value *f = bpf_map_lookup_elem(&ng_conn_new, k);
+
+	if (!f)
+		return;
+	struct slot_key slot = { .owner = f->owner, .number = f->slot };
+	if (bpf_map_delete_elem(&ng_conn_new, k) < 0)
+		return;
+	bpf_map_delete_elem(&ng_flow_slot, &slot);
+	share_give(&slot.owner, TABLE_FLOWS);
 }
 
 /* Last seen, at most once a second, so that CPUs don't fight over the line. */
@@ -100,32 +149,22 @@ static __always_inline void conn_touch(struct conn_value *c)
 {
 	__u64 now = bpf_ktime_get_ns();
 
-	if (now - c->seen > SECOND)
+	if (now - c->seen > SECOND) {
 		c->seen = now;
+		c->used = 1;
+	}
 }
 
-static __always_inline __u64 *conn_counter(const struct conn_key *k, __u32 side)
-{
-	struct count_key key = { .endpoint = k->endpoint, .generation = k->generation, .side = side };
-
-	return bpf_map_lookup_elem(&ng_conn_count, &key);
-}
-
-/* ng_conn_new -> ng_conn; 1 when it went. Over the endpoint's bound, or the map's, it stays where it is and is
+/* ng_conn_new -> ng_conn; 1 when it went. Over the endpoint's share, or the map's bound, it stays where it is and is
  * tried again a second later at the earliest. */
 static __noinline int conn_promote(const struct conn_key *k, struct conn_value *c)
 {
-	__u32 zero = 0;
-
 	if (!k || !c)
 		return 0;
-	struct config_value *config = bpf_map_lookup_elem(&ng_config, &zero);
-	__u64 *opened = conn_counter(k, COUNT_KERNEL);
-	__u64 *freed = conn_counter(k, COUNT_FREED);
-	__s64 open = (opened ? *opened : 0) - (freed ? *freed : 0);
+	struct owner_key owner = { .endpoint = k->endpoint, .generation = k->generation };
 	struct conn_value fresh = { .seen = bpf_ktime_get_ns(), .began = c->began };
 
-	if (config && open >= (__s64)config->connections_per_endpoint) {
+	if (!share_has_room(&owner, TABLE_CONNECTIONS)) {
 		count(STAT_CONN_LIMIT);
 		c->state = STATE_OPEN;
 		return 0;
@@ -135,34 +174,25 @@ static __noinline int conn_promote(const struct conn_key *k, struct conn_value *
 		c->state = STATE_OPEN;
 		return 0;
 	}
-	if (opened) {
-		__sync_fetch_and_add(opened, 1);
-	} else {
-		struct count_key key = { .endpoint = k->endpoint, .generation = k->generation };
-		__u64 one = 1;
-		if (bpf_map_update_elem(&ng_conn_count, &key, &one, BPF_NOEXIST) < 0) {
-			opened = conn_counter(k, COUNT_KERNEL);
-			if (opened)
-				__sync_fetch_and_add(opened, 1);
-		}
-	}
-	bpf_map_delete_elem(&ng_conn_new, k);
+	share_take(&owner, TABLE_CONNECTIONS);
+	conn_end(k);
 	return 1;
 }
 
 /* ng_conn -> ng_conn_new, in the given state. Only the CPU whose delete found the entry counts it. */
 static __noinline int conn_demote(const struct conn_key *k, __u8 began, __u8 state)
 {
-	struct conn_value fresh = { .seen = bpf_ktime_get_ns(), .began = began, .state = state };
-
 	if (!k)
 		return 0;
-	bpf_map_update_elem(&ng_conn_new, k, &fresh, BPF_ANY);
-	if (bpf_map_delete_elem(&ng_conn, k) == 0) {
-		__u64 *opened = conn_counter(k, COUNT_KERNEL);
-		if (opened)
-			__sync_fetch_and_add(opened, -1);
-	}
+	struct owner_key owner = { .endpoint = k->endpoint, .generation = k->generation };
+	struct conn_value *c = bpf_map_lookup_elem(&ng_conn_new, k);
+
+	if (c)
+		conn_renew(c, began, state);
+	else
+		conn_begin(k, &owner, began, state);
+	if (bpf_map_delete_elem(&ng_conn, k) == 0)
+		share_give(&owner, TABLE_CONNECTIONS);
 	return 0;
 }
 
@@ -256,12 +286,12 @@ static __always_inline void follow_tcp(const struct packet *p, const struct conn
 		if (c)
 			follow_unsettled(p, k, outbound, c);
 	} else if (!c) {
-		conn_begin(k, outbound ? BEGAN_ENDPOINT : BEGAN_PEER, BPF_NOEXIST);
+		conn_begin_own(k, outbound ? BEGAN_ENDPOINT : BEGAN_PEER, STATE_NEW);
 	} else if (outbound) {
 		if (c->began == BEGAN_PEER || c->state != STATE_NEW)
-			conn_begin(k, BEGAN_ENDPOINT, BPF_ANY);
+			conn_renew(c, BEGAN_ENDPOINT, STATE_NEW);
 	} else if (c->began == BEGAN_PEER && c->state != STATE_NEW) {
-		conn_begin(k, BEGAN_PEER, BPF_ANY);
+		conn_renew(c, BEGAN_PEER, STATE_NEW);
 	}
 }
 
@@ -271,13 +301,14 @@ static __noinline int note_tuple(const struct conn_key *k)
 {
 	if (!k)
 		return 0;
+	struct owner_key owner = { .endpoint = k->endpoint, .generation = k->generation };
 	struct conn_key tuple = *k;
 	tuple.endpoint = tuple.generation = 0;
 	struct conn_value *c = bpf_map_lookup_elem(&ng_conn_new, &tuple);
 	if (c)
 		conn_touch(c);
 	else
-		conn_begin(&tuple, BEGAN_ENDPOINT, BPF_NOEXIST);
+		conn_begin(&tuple, &owner, BEGAN_ENDPOINT, STATE_NEW);
 	return 0;
 }
 
@@ -305,10 +336,10 @@ static __always_inline void follow_datagram(const struct conn_key *k, int outbou
 		if (!noted)
 			note_tuple(k);
 	} else if (outbound) {
-		conn_begin(k, BEGAN_ENDPOINT, BPF_NOEXIST);
+		conn_begin_own(k, BEGAN_ENDPOINT, STATE_NEW);
 		note_tuple(k);
 	} else if (!is_tuple_known(k)) {
-		conn_begin(k, BEGAN_PEER, BPF_NOEXIST);
+		conn_begin_own(k, BEGAN_PEER, STATE_NEW);
 	}
 }
 

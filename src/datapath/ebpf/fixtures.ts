@@ -15,13 +15,11 @@ import {
   decodeListener,
   encodeHookKey,
   encodeListener,
-  encodeLong,
   encodeNumber,
-  readLong,
 } from './layout.ts'
 import { isBeingDetached } from './pins.ts'
 import type { Placed } from './placed.ts'
-import type { EbpfOptions, Running } from './running.ts'
+import { encodeShares, type EbpfOptions, type Running } from './running.ts'
 
 const PROGRAMS = 'the programs'
 
@@ -90,11 +88,12 @@ export class Fixtures {
 
   *#limits(): Generator<FixtureDifference, void> {
     const { ng_config: map } = this.#running.maps
-    const want = this.#options.connectionsPerEndpoint
-    const have = readLong(map.get(encodeNumber(0)) ?? encodeLong(0), 0)
-    if (have === want) return
-    yield difference('ng_config', 'connections of an endpoint', `${want}`, `${have}`, () =>
-      map.set(encodeNumber(0), encodeLong(want)),
+    const want = encodeShares(this.#options, this.#running.maps)
+    const have = map.get(encodeNumber(0)) ?? new Uint8Array(want.length)
+    if (Buffer.compare(have, want) === 0) return
+    const text = (value: Uint8Array): string => new Uint32Array(value.buffer).join(' ')
+    yield difference('ng_config', 'connections of an endpoint', text(want), text(have), () =>
+      map.set(encodeNumber(0), want),
     )
   }
 }

@@ -19,6 +19,8 @@ export class KernelMap {
   readonly fd: number
   readonly keySize: number
   readonly valueSize: number
+  /** How many entries it can have. */
+  readonly capacity: number
   readonly #bpf: Bpf
   #errors = new Int32Array(1024)
   #writes = 0
@@ -31,6 +33,7 @@ export class KernelMap {
     this.valueSize = MAP_SHAPES[name].value
     const found = new Uint32Array(3)
     bpf.shape(fd, found)
+    this.capacity = found[2]!
     if (found[0] !== this.keySize || found[1] !== this.valueSize) {
       throw new UnavailableError(
         `Cannot use map ${name}: its entries are ${found[0]} and ${found[1]} octets, ` +

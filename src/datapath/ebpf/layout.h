@@ -4,6 +4,7 @@
 #ifndef NAMEGATE_LAYOUT_H
 #define NAMEGATE_LAYOUT_H
 
+#include <linux/bpf.h>
 #include <linux/types.h>
 
 /* ng_mode */
@@ -54,8 +55,11 @@ struct mode_value {
 	__u32 mode;
 };
 
+/* Of ng_conn, and of ng_conn_new; share.h says what they mean. */
 struct config_value {
 	__u32 connections_per_endpoint;
+	__u32 reserved;
+	__u32 pool;
 	__u32 unused;
 };
 
@@ -120,10 +124,41 @@ struct conn_value {
 	__u8 fin_peer;
 	__u8 after_local; /* traffic after a reset */
 	__u8 after_peer;
-	__u8 unused[2];
+	__u8 used; /* seen again after it began */
+	__u8 unused;
 };
 
-/* ng_conn_count: entries of ng_conn = opened by the kernel side minus freed by user space. */
+/* Whose share of a table an entry counts for. */
+struct owner_key {
+	__u32 endpoint;
+	__u32 generation;
+};
+
+/* ng_conn_new */
+struct flow_value {
+	struct conn_value conn;
+	__u32 slot;
+	struct owner_key owner;
+	__u32 unused;
+};
+
+/* ng_flow_slot, to conn_key */
+struct slot_key {
+	struct owner_key owner;
+	__u32 number;
+};
+
+/* ng_flow_turn, by owner_key: the number of the next slot, and below which there are none. */
+struct flow_turn {
+	struct bpf_spin_lock lock;
+	__u32 next;
+	__u32 oldest;
+	__u32 unused;
+};
+
+/* ng_conn_count: entries of a table = opened by the kernel side minus freed by user space; endpoint 0: of all. */
+#define TABLE_CONNECTIONS 0
+#define TABLE_FLOWS 2
 #define COUNT_KERNEL 0
 #define COUNT_FREED 1
 
@@ -242,6 +277,8 @@ enum stat {
 	STAT_INTERCEPTED,
 	STAT_ADOPTED,
 	STAT_ADOPTED_FULL,
+	STAT_FLOW_LIMIT,
+	STAT_FLOW_FULL,
 	STATS
 };
 

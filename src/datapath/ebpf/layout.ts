@@ -20,13 +20,15 @@ export const LAYOUT_VERSION = 3
 /** Key and value sizes of every map, in octets. */
 export const MAP_SHAPES = {
   ng_mode: { key: 4, value: 4 },
-  ng_config: { key: 4, value: 8 },
+  ng_config: { key: 4, value: 16 },
   ng_ipcache: { key: PREFIX_KEY_SIZE, value: PREFIX_VALUE_SIZE },
   ng_endpoints: { key: 16, value: 16 },
   ng_source: { key: PREFIX_KEY_SIZE, value: 4 },
   ng_policy: { key: 16, value: 8 },
   ng_conn: { key: 48, value: 16 },
-  ng_conn_new: { key: 48, value: 16 },
+  ng_conn_new: { key: 48, value: 32 },
+  ng_flow_slot: { key: 12, value: 48 },
+  ng_flow_turn: { key: 8, value: 16 },
   ng_conn_count: { key: 12, value: 8 },
   ng_listeners: { key: 24, value: 4 },
   ng_dns_source: { key: 20, value: 4 },
@@ -60,6 +62,8 @@ export const STAT_NAMES = [
   'verdict_intercepted',
   'verdict_adopted',
   'adopted_table_full',
+  'flows_over_share',
+  'flows_table_full',
 ] as const
 
 const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']

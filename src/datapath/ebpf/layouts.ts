@@ -7,17 +7,16 @@ import { existsSync, linkSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { layoutDirectory, linkDirectory, pinDirectory } from './bpffs.ts'
 
-/** Older layouts that this one goes on from, with the maps that are alike. Layout 2 had other events. */
+/** Older layouts that this one goes on from, with the maps that are alike. Layout 2 had other events, and one table of
+ *  unsettled flows without shares. */
 export const ALIKE: Readonly<Record<number, readonly string[]>> = {
   2: [
     'ng_mode',
-    'ng_config',
     'ng_ipcache',
     'ng_endpoints',
     'ng_source',
     'ng_policy',
     'ng_conn',
-    'ng_conn_new',
     'ng_conn_count',
     'ng_listeners',
     'ng_dns_source',
@@ -25,7 +24,6 @@ export const ALIKE: Readonly<Record<number, readonly string[]>> = {
     'ng_adopting',
     'ng_adopted',
     'ng_intercepted',
-    'ng_stats',
     'ng_rate',
   ],
 }

@@ -58,22 +58,39 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 262144);
+	__uint(max_entries, 524288);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct conn_key);
 	__type(value, struct conn_value);
 } ng_conn SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 131072);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 524288);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct conn_key);
-	__type(value, struct conn_value);
+	__type(value, struct flow_value);
 } ng_conn_new SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 524288);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct slot_key);
+	__type(value, struct conn_key);
+} ng_flow_slot SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 32768);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct owner_key);
+	__type(value, struct flow_turn);
+} ng_flow_turn SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 131072);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct count_key);
 	__type(value, __u64);

@@ -21,6 +21,8 @@ export function openMaps(bpf: Bpf, fds: Readonly<Record<string, number>>): Kerne
     ng_policy: open('ng_policy'),
     ng_conn: open('ng_conn'),
     ng_conn_new: open('ng_conn_new'),
+    ng_flow_slot: open('ng_flow_slot'),
+    ng_flow_turn: open('ng_flow_turn'),
     ng_conn_count: open('ng_conn_count'),
     ng_listeners: open('ng_listeners'),
     ng_dns_source: open('ng_dns_source'),

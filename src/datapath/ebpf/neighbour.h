@@ -78,7 +78,7 @@ static __always_inline void learn_neighbour(const struct endpoint_value *e, cons
 	if (known)
 		conn_touch(known);
 	else
-		conn_begin(scratch, BEGAN_NEIGHBOUR, BPF_NOEXIST);
+		conn_begin_own(scratch, BEGAN_NEIGHBOUR, STATE_NEW);
 }
 
 /* Remembers who is on the link, from discovery that came in with hop limit 255. */

@@ -7,7 +7,7 @@ import { linkDirectory } from './bpffs.ts'
 import { Events } from './events.ts'
 import { Gate } from './gate.ts'
 import { Hooks } from './hooks.ts'
-import { encodeLong, encodeNumber } from './layout.ts'
+import { encodeNumber } from './layout.ts'
 import { openMaps, type KernelMaps } from './maps.ts'
 import { Peers } from './peers.ts'
 import { loadProgram, type MapSizes } from './program.ts'
@@ -21,6 +21,10 @@ export interface EbpfOptions {
   readonly sizes?: MapSizes
   /** SEMANTICS 6, `connections-per-endpoint`. */
   readonly connectionsPerEndpoint: number
+  /** `limits.connections`. Maps that are pinned keep their size: it counts where it is less. */
+  readonly connections: number
+  /** `limits.endpoints`. */
+  readonly endpointsMax: number
   /** `dns.tcp-idle` in milliseconds. */
   readonly tcpIdleMs: number
   /** `dns.udp-idle` in milliseconds. */
@@ -42,14 +46,17 @@ export interface Running {
 
 /** Throws UnavailableError with the remedy. */
 export function openRunning(options: EbpfOptions): Running {
-  const { bpf, posix, pinPath, sizes = {}, connectionsPerEndpoint, tcpIdleMs, udpIdleMs } = options
-  const object = loadProgram(bpf, posix, pinPath, sizes)
+  const { bpf, posix, pinPath, connections, tcpIdleMs, udpIdleMs } = options
+  const tables = { ng_conn: connections, ng_conn_new: connections, ng_flow_slot: connections }
+  const object = loadProgram(bpf, posix, pinPath, { ...tables, ...options.sizes })
   const maps = openMaps(bpf, object.maps)
-  maps.ng_config.set(encodeNumber(0), encodeLong(connectionsPerEndpoint))
+  maps.ng_config.set(encodeNumber(0), encodeShares(options, maps))
   const peers = new Peers({
     bpf,
     connections: maps.ng_conn,
     others: maps.ng_conn_new,
+    slots: maps.ng_flow_slot,
+    turns: maps.ng_flow_turn,
     counts: maps.ng_conn_count,
     generationOf: (id) => hooks.generationOf(id),
     tcpIdleMs,
@@ -74,6 +81,17 @@ export function openRunning(options: EbpfOptions): Running {
   })
   const events = new Events(bpf, object.maps['ng_events'] ?? -1)
   return { object, gate, maps, hooks, peers, adopted, events, programs, links }
+}
+
+/** The value of ng_config: what an endpoint may have of the tables of connections (share.h). */
+export function encodeShares(
+  { connectionsPerEndpoint, connections, endpointsMax }: EbpfOptions,
+  { ng_conn, ng_conn_new, ng_flow_slot }: KernelMaps,
+): Uint8Array {
+  const all = Math.min(connections, ng_conn.capacity, ng_conn_new.capacity, ng_flow_slot.capacity)
+  const pool = Math.floor(all / 2)
+  const reserved = Math.max(1, Math.floor((all - pool) / endpointsMax))
+  return new Uint8Array(Uint32Array.of(connectionsPerEndpoint, reserved, pool, 0).buffer)
 }
 
 function programsOf(object: LoadedObject): Programs {

@@ -1,0 +1,181 @@
+/* How much of the tables of connections one endpoint may have. No endpoint takes entries of another.
+ *
+ * In each table an endpoint has `reserved` entries for certain. Of the pool, which is one half of the table, it may have
+ * more: as long as it has fewer than are free in it, and at most `connections_per_endpoint`. The reserved parts of all
+ * endpoints that there may be are the other half, so an entry within them always has room.
+ *
+ * ng_conn: what is over the share stays in ng_conn_new. ng_conn_new: what is over the share takes the place of the
+ * endpoint's own oldest flow that was not used again (second chance). For that each flow has a slot, numbered in the
+ * order of their beginning; numbers of slots that are gone are holes. A tuple that is remembered without its owner
+ * counts for the endpoint that began it. Nothing here needs a process in user space: it only clears what is idle,
+ * in counters of its own (COUNT_FREED), so that no counter is written from two sides. */
+#ifndef NAMEGATE_SHARE_H
+#define NAMEGATE_SHARE_H
+
+#include "maps.h"
+
+#define SECOND 1000000000ULL
+/* Slots that are looked at for one to give up, and to move flows together where there are more holes than flows. */
+#define LOOKED_AT 4
+#define HOLES_FREE 64
+
+static __always_inline void count(__u32 stat)
+{
+	__u64 *value = bpf_map_lookup_elem(&ng_stats, &stat);
+
+	if (value)
+		*value += 1;
+}
+
+static __always_inline __u64 *share_counter(const struct owner_key *owner, __u32 side)
+{
+	struct count_key key = { .endpoint = owner->endpoint, .generation = owner->generation, .side = side };
+
+	return bpf_map_lookup_elem(&ng_conn_count, &key);
+}
+
+/* Entries that an owner has in a table, or all together: owner 0. */
+static __always_inline __s64 share_used(const struct owner_key *owner, __u32 table)
+{
+	__u64 *opened = share_counter(owner, table + COUNT_KERNEL);
+	__u64 *freed = share_counter(owner, table + COUNT_FREED);
+
+	return (opened ? *opened : 0) - (freed ? *freed : 0);
+}
+
+/* The first to count makes the counter. */
+static __noinline int share_add(const struct owner_key *owner, __u32 table)
+{
+	if (!owner)
+		return 0;
+	__u64 *opened = share_counter(owner, table + COUNT_KERNEL);
+
+	if (!opened) {
+		struct count_key key = { .endpoint = owner->endpoint, .generation = owner->generation,
+					 .side = table + COUNT_KERNEL };
+		__u64 one = 1;
+		if (bpf_map_update_elem(&ng_conn_count, &key, &one, BPF_NOEXIST) == 0)
+			return 0;
+		opened = share_counter(owner, table + COUNT_KERNEL);
+	}
+	if (opened)
+		__sync_fetch_and_add(opened, 1);
+	return 0;
+}
+
+static __always_inline void share_take(const struct owner_key *owner, __u32 table)
+{
+	struct owner_key all = {};
+
+	share_add(owner, table);
+	share_add(&all, table);
+}
+
+static __noinline int share_give(const struct owner_key *owner, __u32 table)
+{
+	if (!owner)
+		return 0;
+	struct owner_key all = {};
+	__u64 *opened = share_counter(owner, table + COUNT_KERNEL);
+
+	if (opened)
+		__sync_fetch_and_add(opened, -1);
+	opened = share_counter(&all, table + COUNT_KERNEL);
+	if (opened)
+		__sync_fetch_and_add(opened, -1);
+	return 0;
+}
+
+/* Whether an endpoint may have one more entry. */
+static __noinline int share_has_room(const struct owner_key *owner, __u32 table)
+{
+	__u32 zero = 0;
+
+	if (!owner)
+		return 0;
+	struct owner_key all = {};
+	struct config_value *config = bpf_map_lookup_elem(&ng_config, &zero);
+	__s64 used = share_used(owner, table);
+
+	if (!config || used >= (__s64)config->connections_per_endpoint)
+		return 0;
+	return used < (__s64)config->reserved || used < (__s64)config->pool - share_used(&all, table);
+}
+
+/* The next slot gets the flow; its number, or -1 where there is no room. */
+static __noinline __s64 slot_take(const struct owner_key *owner, const struct conn_key *k)
+{
+	if (!owner || !k)
+		return -1;
+	struct flow_turn *turn = bpf_map_lookup_elem(&ng_flow_turn, owner);
+	struct slot_key slot = { .owner = *owner };
+
+	if (!turn) {
+		struct flow_turn first = {};
+		bpf_map_update_elem(&ng_flow_turn, owner, &first, BPF_NOEXIST);
+		turn = bpf_map_lookup_elem(&ng_flow_turn, owner);
+		if (!turn)
+			return -1;
+	}
+	bpf_spin_lock(&turn->lock);
+	slot.number = turn->next++;
+	bpf_spin_unlock(&turn->lock);
+	return bpf_map_update_elem(&ng_flow_slot, &slot, k, BPF_ANY) < 0 ? -1 : slot.number;
+}
+
+/* A slot and its flow, unless the flow is in another slot by now; 1 when the flow went. */
+static __always_inline int slot_clear(const struct slot_key *slot, const struct conn_key *k)
+{
+	struct flow_value *f = bpf_map_lookup_elem(&ng_conn_new, k);
+	int gone = f && f->slot == slot->number && bpf_map_delete_elem(&ng_conn_new, k) == 0;
+
+	bpf_map_delete_elem(&ng_flow_slot, slot);
+	if (gone)
+		share_give(&slot->owner, TABLE_FLOWS);
+	return gone;
+}
+
+/* The endpoint's oldest flow makes room; one that was used since it got its slot goes to the end of the row. `moving`: none makes
+ * room, all that are looked at go there. 1 when one made room. */
+static __noinline int slot_pass(const struct owner_key *owner, int moving)
+{
+	if (!owner)
+		return 0;
+	struct flow_turn *turn = bpf_map_lookup_elem(&ng_flow_turn, owner);
+	struct slot_key slot = { .owner = *owner };
+
+	for (int i = 0; turn && i < LOOKED_AT; i++) {
+		slot.number = turn->oldest;
+		if ((__s32)(turn->next - slot.number) <= 0)
+			return 0;
+		turn->oldest = slot.number + 1;
+		struct conn_key *k = bpf_map_lookup_elem(&ng_flow_slot, &slot);
+		if (!k)
+			continue;
+		struct flow_value *f = bpf_map_lookup_elem(&ng_conn_new, k);
+		if (f && f->slot == slot.number && (moving || (f->conn.used && i < LOOKED_AT - 1))) {
+			__s64 later = slot_take(owner, k);
+			if (later >= 0) {
+				f->conn.used = 0;
+				f->slot = later;
+				bpf_map_delete_elem(&ng_flow_slot, &slot);
+				continue;
+			}
+		}
+		if (slot_clear(&slot, k)) {
+			count(STAT_FLOW_LIMIT);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Flows that ended leave holes. */
+static __always_inline int slots_have_holes(const struct owner_key *owner)
+{
+	struct flow_turn *turn = bpf_map_lookup_elem(&ng_flow_turn, owner);
+
+	return turn && 2 * (__s64)(turn->next - turn->oldest) > 3 * share_used(owner, TABLE_FLOWS) + HOLES_FREE;
+}
+
+#endif
