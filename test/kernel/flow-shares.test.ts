@@ -102,6 +102,9 @@ for (const { title, datapath, skip } of VARIANTS) {
       server.kill('SIGUSR2')
       await client.untilOutput(/^late$/m)
       await Promise.all([server.stop(), client.stop()])
+      if (datapath !== undefined) return
+      const { stdout: status } = await namegate.run('status')
+      assert.match(status, /connections-per-endpoint/, 'the pod that sends is at its bound')
     })
   })
 }
