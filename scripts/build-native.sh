@@ -82,9 +82,9 @@ elif ! headers=$(node_headers); then
 	lack 'headers of Node-API: npm ci (package node-api-headers)'
 else
 	addon posix '' src/native/addon.h src/native/watch.h src/native/links.h src/native/local-socket.h src/native/routing.h
-	addon conntrack '' src/native/addon.h
+	addon conntrack '' src/native/addon.h src/native/nftables-table.h
 	if has_header uv.h; then
-		addon nftables -lpthread src/native/addon.h src/native/watch.h src/native/nftables-reader.h
+		addon nftables -lpthread src/native/addon.h src/native/watch.h src/native/nftables-*.h
 		addon tcp '' src/native/addon.h src/native/watch.h src/native/tcp-*.h
 		addon udp '' src/native/addon.h src/native/watch.h src/native/udp-*.h
 		if [ $out = build/Sanitize ]; then

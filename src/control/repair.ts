@@ -8,7 +8,7 @@ import type { Timer } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
 import type { EndpointId } from '../core/ids.ts'
 import type { Changes, EndpointEntry, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
-import type { FixtureDifference, FixtureScope } from '../datapath/fixture.ts'
+import type { FixtureScope, RepairedEntry } from '../datapath/fixture.ts'
 import { PrefixBatch } from '../datapath/prefix-batch.ts'
 import {
   differenceText,
@@ -20,13 +20,10 @@ import {
 } from './kernel-differences.ts'
 import { policyKeyText } from './leftovers.ts'
 
-/** What was found and put right. */
-export type Repaired = Pick<FixtureDifference | KernelDifference, 'map' | 'key' | 'want' | 'have'>
-
 export interface RepairOptions extends DifferencesOptions {
   /** `datapath.verify` */
   readonly everyMs: number
-  readonly onRepaired: (first: Repaired, count: number) => void
+  readonly onRepaired: (first: RepairedEntry, count: number) => void
   /** The kernel cannot be read: why. */
   readonly onFault: (reason: string) => void
 }
@@ -39,7 +36,7 @@ export class Repair {
   /** Walks that came to their end, and entries that were put right. */
   readonly counters = { walks: 0, repaired: 0 }
   /** The first difference that was put right last. */
-  last: Repaired | undefined
+  last: RepairedEntry | undefined
   readonly #to: RepairOptions
   #timer: Timer | undefined
   #walk: Walk | undefined
@@ -124,7 +121,7 @@ export class Repair {
     this.#tell(found)
   }
 
-  #tell(found: readonly Repaired[]): void {
+  #tell(found: readonly RepairedEntry[]): void {
     const [first] = found
     if (first === undefined) return
     this.counters.repaired += found.length

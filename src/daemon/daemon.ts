@@ -16,7 +16,7 @@ import { Housekeeping } from '../control/housekeeping.ts'
 import { packetFlowOf } from '../control/packet-flow.ts'
 import type { PolicyControl } from '../control/policy-control.ts'
 import { Keeping, fileDocuments, type KeptState } from '../control/keeping.ts'
-import type { Repair } from '../control/repair.ts'
+
 import { ResourceControl } from '../control/resource-control.ts'
 import { Restart } from '../control/restart.ts'
 import { Transition } from '../control/transition.ts'
@@ -38,7 +38,7 @@ import { reasonsNotReady } from './not-ready.ts'
 import { isBuilt, loadPosix } from '../native/native.ts'
 import type { Interception } from '../intercept/interception.ts'
 import { interfacesOf, openInterception } from './open-interception.ts'
-import { openRepair } from './open-repair.ts'
+import { openRepair, type Repairs } from './open-repair.ts'
 import { DnsProxy } from '../proxy/dns-proxy.ts'
 import type { GivenSockets } from '../proxy/listeners.ts'
 import { systemRandom } from '../proxy/random.ts'
@@ -86,7 +86,7 @@ export class Daemon {
   readonly emptyDenies = new EmptyDenies(this, (texts) => tellEmptyDenies(this.#log, texts))
   readonly restart: Restart
   /** Absent where the datapath sees to it by itself. */
-  readonly repair: Repair | undefined
+  readonly repair: Repairs | undefined
   readonly audit: AuditControl
   readonly mode: DaemonMode
   readonly sources: ConfigSources

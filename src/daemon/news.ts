@@ -3,11 +3,11 @@
 import type { AdoptionControl } from '../control/adoption-control.ts'
 import type { CoreState } from '../control/core-state.ts'
 import type { FlowRing } from '../control/flow-ring.ts'
-import type { Repaired } from '../control/repair.ts'
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
 import { formatAddress } from '../core/ip.ts'
 import type { Datapath, Mode } from '../datapath/datapath.ts'
+import type { RepairedEntry } from '../datapath/fixture.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import { errnoName } from '../native/native.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -53,16 +53,10 @@ export function tellMode(log: Log, mode: Mode): void {
 }
 
 /** Somebody else changed `count` entries of the kernel, and they were put right. */
-export function tellRepaired(log: Log, first: Repaired, count: number): void {
+export function tellRepaired(log: Log, first: RepairedEntry, count: number): void {
   const { map, key, want, have } = first
   const fault = `${map} ${key}: found ${have ?? 'nothing'}, expected ${want ?? 'nothing'}`
   log.warn({ fault, count }, 'somebody else changed entries of the kernel: repaired')
-}
-
-/** Somebody else changed the table of nftables, which is written anew; it counts that itself. */
-export function tellTouched(log: Log): void {
-  const what = 'somebody else changed the nftables table inet namegate: all of it is written anew'
-  log.limited('touched', {}, what)
 }
 
 /** Sources fell silent, or (none) were heard again. */

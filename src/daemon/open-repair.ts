@@ -1,17 +1,21 @@
 // The repair of the kernel's entries, where there is a kernel whose entries others can reach.
 
 import { Repair } from '../control/repair.ts'
+import type { Datapath } from '../datapath/datapath.ts'
 import type { Daemon } from './daemon.ts'
-import { tellRepaired, tellTouched } from './news.ts'
+import { tellRepaired } from './news.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** Undefined for a datapath that looks after itself. */
+/** What is known of repairs, whoever makes them. */
+export type Repairs = Pick<Repair, 'counters' | 'start' | 'stop'>
+
+/** Undefined for a datapath that nobody else reaches. */
 export function openRepair(
   daemon: Pick<Daemon, 'config' | 'core' | 'endpoints' | 'restart'>,
   log: Log,
-): Repair | undefined {
+): Repairs | undefined {
   const { datapath } = daemon.config
-  if (datapath.kind === 'nftables') daemon.core.datapath.onTouched?.(() => tellTouched(log))
+  if (datapath.kind === 'nftables') return repairsOf(daemon.core.datapath, log)
   if (datapath.kind !== 'ebpf') return undefined
   return new Repair({
     core: daemon.core,
@@ -21,4 +25,20 @@ export function openRepair(
     onRepaired: (first, count) => tellRepaired(log, first, count),
     onFault: (reason) => log.limited('verify', { reason }, 'the kernel cannot be compared'),
   })
+}
+
+/** Of a datapath that looks after itself. */
+function repairsOf(datapath: Datapath, log: Log): Repairs {
+  let repaired = 0
+  datapath.onRepaired?.((first, count) => {
+    repaired += count
+    tellRepaired(log, first, count)
+  })
+  return {
+    get counters() {
+      return { walks: datapath.looks ?? 0, repaired }
+    },
+    start: () => undefined,
+    stop: () => undefined,
+  }
 }

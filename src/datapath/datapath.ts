@@ -21,7 +21,7 @@
 import type { EndpointId, Generation, Identity, RuleId } from '../core/ids.ts'
 import type { Family, Prefix } from '../core/ip.ts'
 import type { AdoptedFlow, Adoption } from './adoption.ts'
-import type { FixtureDifference, FixtureScope } from './fixture.ts'
+import type { FixtureDifference, FixtureScope, RepairedEntry } from './fixture.ts'
 import type { InterceptedInterface } from './interception.ts'
 import type { OwnTraffic } from './own-traffic.ts'
 import type { PrefixBatch } from './prefix-batch.ts'
@@ -241,8 +241,13 @@ export interface Datapath {
    *  where nobody else reaches it, or the adapter sees to it by itself. */
   fixtures?(which: FixtureScope): Iterable<FixtureDifference>
   /** Calls `listener` from `refresh` when somebody else changed what stands beside the entries: programs may have been taken off
-   *  their hooks, rules out of their table. One listener, set once. */
+   *  their hooks. One listener, set once. */
   onTouched?(listener: () => void): void
+  /** For an adapter that puts right by itself what somebody else changed: calls `listener` from `refresh` with the
+   *  first of `count` entries of each map, once a second at most. One listener, set once. */
+  onRepaired?(listener: (first: RepairedEntry, count: number) => void): void
+  /** How often such an adapter has compared everything. */
+  readonly looks?: number
   /** What the next process would not find: enforcement goes on without it as long as this one does. */
   missingPins?(): readonly string[]
   /** Lets go. With `leaveEnforcing` the kernel goes on enforcing what is in force. */

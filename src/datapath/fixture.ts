@@ -4,14 +4,20 @@
 /** Programs at interfaces of which the kernel had news, or everything. */
 export type FixtureScope = 'touched' | 'all'
 
-export interface FixtureDifference {
-  /** The kernel's map, or `tc`, `cgroup`, `netfilter` for programs. */
-  readonly map: FixtureMap
+/** What somebody else changed. */
+export interface RepairedEntry {
+  /** The kernel's map or set; `rules` for all that stands beside them. */
+  readonly map: string
   readonly key: string
   /** Null: it should not be there. */
   readonly want: string | null
   /** Null: it is not there. */
   readonly have: string | null
+}
+
+export interface FixtureDifference extends RepairedEntry {
+  /** The kernel's map, or `tc`, `cgroup`, `netfilter` for programs. */
+  readonly map: FixtureMap
   /** Puts it right. What the kernel refuses is found again with the next look. */
   readonly mend: () => void
 }

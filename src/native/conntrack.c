@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "addon.h"
+#include "nftables-table.h"
 
 #define RECORD 88
 #define TUPLE 16
@@ -340,20 +341,6 @@ static napi_value rules_watch(napi_env env, napi_callback_info info)
 		return number(env, result);
 	}
 	return number(env, fd);
-}
-
-/* Whether something in this table changed; its name is the first attribute of every message but that which ends a
- * transaction. */
-static int is_of_table(const struct nlmsghdr *m, const char *table)
-{
-	const struct nlattr *name =
-		(const struct nlattr *)((const char *)m + NLMSG_LENGTH(sizeof(struct nfgenmsg)));
-	size_t length = strlen(table) + 1;
-	int left = (int)m->nlmsg_len - (int)NLMSG_LENGTH(sizeof(struct nfgenmsg));
-	if ((m->nlmsg_type & 0xff) == NFT_MSG_NEWGEN || left < (int)(NLA_HDRLEN + length))
-		return 0;
-	return (name->nla_type & NLA_TYPE_MASK) == NFTA_TABLE_NAME && name->nla_len == NLA_HDRLEN + length &&
-	       memcmp((const char *)name + NLA_HDRLEN, table, length) == 0;
 }
 
 /* rulesNews(fd, table) -> 1 when a table of this name changed since the last call, 0 when not, -errno. What changed is not

@@ -8,6 +8,7 @@
  * to be acknowledged. Sequence 0 with ENOBUFS: answers were lost. Failures are negative errno values. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
 #include <pthread.h>
@@ -73,6 +74,7 @@ static void read_results(int fd, char *buffer, struct results *results)
 }
 
 #include "nftables-reader.h"
+#include "nftables-news.h"
 
 static bool is_refused(const struct results *results)
 {
@@ -121,11 +123,18 @@ static napi_value nl_open(napi_env env, napi_callback_info info)
 	struct call call = read_call(env, info);
 	int size = integer(&call, 0), big = size;
 	struct timeval limit = { .tv_sec = ANSWER_SECONDS };
+	struct sockaddr_nl own = { .nl_family = AF_NETLINK };
 	if (call.bad)
 		return NULL;
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
 	if (fd < 0)
 		return number(env, -errno);
+	/* The kernel gives it the number by which news of what it did are known. */
+	if (bind(fd, (struct sockaddr *)&own, sizeof(own)) < 0) {
+		int result = -errno;
+		close(fd);
+		return number(env, result);
+	}
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &big, sizeof(big)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &big, sizeof(big));
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &big, sizeof(big)) < 0)
@@ -403,7 +412,7 @@ NAPI_MODULE_INIT()
 		{ "nlRequest", nl_request }, { "nlSend", nl_send },	{ "nlReceive", nl_receive },
 		{ "nlWorker", nl_worker },   { "nlSubmit", nl_submit }, { "nlTake", nl_take },
 		{ "nlEnd", nl_end },	     { "nlReader", nl_reader },	{ "nlPart", nl_part },
-		{ "nlReaderEnd", nl_reader_end }, { NULL, NULL },
+		{ "nlReaderEnd", nl_reader_end }, { "nlWatch", nl_watch }, { "nlNews", nl_news }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Repair, type Repaired } from '../../src/control/repair.ts'
+import { Repair } from '../../src/control/repair.ts'
+import type { RepairedEntry } from '../../src/datapath/fixture.ts'
 import { identity, ruleId } from '../../src/core/ids.ts'
 import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
 
@@ -23,7 +24,7 @@ function watched(isSettled = true): Watched {
   node.learn(node.endpoint('a').id, 'one.x', ['192.0.2.1', '2001:db8::1'])
   node.takeOver()
   const told: string[] = []
-  const tell = ({ map, key, want, have }: Repaired, count: number): void => {
+  const tell = ({ map, key, want, have }: RepairedEntry, count: number): void => {
     const what = want === null ? 'added' : have === null ? 'deleted' : 'changed'
     told.push(`${count} ${map} ${key} ${what}`)
   }

@@ -18,6 +18,8 @@ const COUNT = Number(process.env['NAMEGATE_FOREIGN'] ?? 5000)
 const PART = 5000
 const LIMIT_MS = 30_000
 const RATE = 50
+/** A query that a change itself drops, as one of the sources does, is asked again. */
+const RETRY_MS = 1000
 const REPAIRED = 'namegate_datapath_repaired_entries_total'
 const ENDPOINT =
   "{ name: pod1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: shop }, interface: lxc1 }"
@@ -82,8 +84,8 @@ dns: { hold: { limit: 10s } }`,
     })
 
     async function repaired(): Promise<number> {
-      const status = (await namegate.json('status')) as { datapath: { repaired: number } }
-      return status.datapath.repaired
+      const { stdout } = await lab.node.run('curl', ['-s', 'http://127.0.0.1:9465/metrics'])
+      return readExposition(stdout).samples.get(REPAIRED) ?? NaN
     }
 
     /** What a change is about, as it reads now. */
@@ -108,7 +110,8 @@ dns: { hold: { limit: 10s } }`,
       const results: LoadResult[] = []
       const asking = (async () => {
         for (let i = 0; !isOver; i++) {
-          results.push(await steady.load([{ host: pod.host, server: pod.gateway4 }], RATE, 5))
+          const clients = [{ host: pod.host, server: pod.gateway4 }]
+          results.push(await steady.load(clients, RATE, 5, RETRY_MS))
         }
       })()
       try {
@@ -121,11 +124,8 @@ dns: { hold: { limit: 10s } }`,
         results.reduce((total, each) => total + of(each), 0)
       context.diagnostic(`asked ${sum(({ sent }) => sent)}, slowest of each run:`)
       context.diagnostic(results.map(({ maxMs }) => `${Math.round(maxMs)} ms`).join(', '))
-      assert.equal(
-        sum(({ noerror }) => noerror),
-        sum(({ sent }) => sent),
-        'every name is answered',
-      )
+      const unanswered = results.filter(({ noerror, sent }) => noerror !== sent)
+      assert.deepEqual(unanswered, [], 'every name is answered')
     }
 
     async function isVerified(): Promise<void> {
@@ -156,8 +156,8 @@ dns: { hold: { limit: 10s } }`,
         )
       })
       await isVerified()
-      const { stdout } = await lab.node.run('curl', ['-s', 'http://127.0.0.1:9465/metrics'])
-      assert.equal(readExposition(stdout).samples.get(REPAIRED), await repaired())
+      const { datapath } = (await namegate.json('status')) as { datapath: { repaired: number } }
+      assert.equal(datapath.repaired, await repaired())
     })
 
     it('goes on answering while two others change the table again and again, and ends right', async (context) => {

@@ -77,8 +77,8 @@ const HELD: Readonly<Record<string, string | undefined>> = {
   verdicts_in4: 'accept',
   verdicts_out6: 'accept',
   passing: 'timeout 9h',
-  learning: 'timeout 9h',
 }
+const RANGES = /[-/]/
 const MAPS = /^(hooks|endpoints|exact|ranges|prefixes|policies|ports|entries|verdicts)/
 /** A learned address, and one that policy forbids. */
 const FORBIDDEN = '0x0 . 203.0.113.9'
@@ -88,9 +88,9 @@ const STRUCTURE: readonly (readonly [title: string, script: string])[] = [
   ['a rule added', `insert rule ${TABLE} in_from accept`],
   ['a rule removed', `flush chain ${TABLE} in_ported4`],
   ['a rule changed', `flush chain ${TABLE} in_refuse; add rule ${TABLE} in_refuse accept`],
-  ['a chain added', `add chain ${TABLE} foreign { type filter hook forward priority -300; }`],
-  ['a set added', `add set ${TABLE} foreign { type ipv4_addr; }`],
-  ['a counter added', `add counter ${TABLE} foreign`],
+  ['a chain added', `add chain ${TABLE} stranger { type filter hook forward priority -299; }`],
+  ['a set added', `add set ${TABLE} stranger { type ipv4_addr; }`],
+  ['a counter added', `add counter ${TABLE} stranger`],
   ['the table asleep', `add table ${TABLE} { flags dormant; }`],
   ['the table gone', `delete table ${TABLE}`],
   ['the table made anew', `delete table ${TABLE}; add table ${TABLE}`],
@@ -158,13 +158,18 @@ function* elementChanges(): Iterable<ForeignChange> {
     const object = { named: name.startsWith('verdicts') ? 'rules' : name, object: name }
     const first = async (table: ForeignTable): Promise<string> => {
       const all = await table.elements(name)
-      const key = all.find((each) => !each.startsWith('*'))?.split(' : ')[0]
+      const keys = all.filter((each) => !each.startsWith('*')).map((each) => each.split(' : ')[0])
+      // Of ranges nft can't name one that is a single address.
+      const key = keys.find((each) => RANGES.test(each ?? '')) ?? keys[0]
       if (key === undefined) throw new Error(`the lab has no element in ${name}`)
       return key
     }
     yield {
       title: `${name}: an element removed`,
-      script: async (table) => `delete element ${TABLE} ${name} { ${await first(table)} }`,
+      script: async (table) =>
+        name.startsWith('sources')
+          ? `flush set ${TABLE} ${name}`
+          : `delete element ${TABLE} ${name} { ${await first(table)} }`,
       ...object,
     }
     if (other === undefined) continue

@@ -17,6 +17,7 @@ import type {
   Mode,
   PeerScan,
 } from '../datapath.ts'
+import type { RepairedEntry } from '../fixture.ts'
 import type { InterceptedInterface } from '../interception.ts'
 import type { OwnTraffic } from '../own-traffic.ts'
 import { takeChanges } from './commit.ts'
@@ -31,7 +32,7 @@ export class NftablesDatapath implements Datapath {
   readonly #options: NftablesOptions
   #running: Running | undefined
   #onCommitted: (result: CommitResult) => void = () => undefined
-  #onTouched: (() => void) | undefined
+  #onRepaired: ((first: RepairedEntry, count: number) => void) | undefined
 
   constructor(options: NftablesOptions) {
     this.#options = options
@@ -107,20 +108,21 @@ export class NftablesDatapath implements Datapath {
   }
 
   refresh(): readonly EndpointId[] {
-    const { table, hooks, applier, watch } = this.#on()
+    const { hooks, applier, watch, found } = this.#on()
     const changed = hooks.refresh()
     hooks.settle()
-    if (applier.isIdle && watch.look()) {
-      table.doubt()
-      this.#onTouched?.()
-    }
+    watch.look()
     applier.flush()
+    found.tell((first, count) => this.#onRepaired?.(first, count))
     return changed
   }
 
-  /** Calls `listener` when somebody else changed the table, just before it is written anew. */
-  onTouched(listener: () => void): void {
-    this.#onTouched = listener
+  onRepaired(listener: (first: RepairedEntry, count: number) => void): void {
+    this.#onRepaired = listener
+  }
+
+  get looks(): number {
+    return this.#running?.watch.looks ?? 0
   }
 
   onLinkNews(onNews: () => void): boolean {
@@ -196,6 +198,7 @@ export class NftablesDatapath implements Datapath {
     this.#running = undefined
     running.table.take(true)
     if (!options.leaveEnforcing) running.table.remove()
+    running.watch.close()
     running.hooks.close()
     running.events.close()
     running.peers.close()

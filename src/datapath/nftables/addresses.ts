@@ -6,11 +6,15 @@ import type { Family } from '../../core/ip.ts'
 import { hashOctets } from '../../core/keyed-hash.ts'
 import { Slots } from '../../core/slots.ts'
 import type { Message } from './message.ts'
-import { DELETE_ELEMENT, NEW_ELEMENT, type Elements } from './sets.ts'
+import { AddressLook } from './address-look.ts'
+import { data, wordAt } from './keys.ts'
+import { DELETE_ELEMENT, DESTROY_ELEMENT, NEW_ELEMENT, type Elements } from './sets.ts'
 
 const NAME: Readonly<Record<Family, string>> = { 4: 'exact4', 6: 'exact6' }
 const WIDTH: Readonly<Record<Family, number>> = { 4: 4, 6: 16 }
 const DATA = 16
+/** What somebody else changed is written anew in slices, so that no commit waits for all of it. */
+const SLICE = 1024
 
 export class AddressTable {
   readonly slots: Slots
@@ -26,8 +30,15 @@ export class AddressTable {
   readonly #appliedClasses: Uint32Array
   readonly #isChanged: Uint8Array
   #changed: number[] = []
+  /** Rows that were written last. */
+  #written: readonly number[] = []
+  /** Rows of which the kernel may have something else than we wrote. */
+  #suspects: number[] = []
+  readonly #isSuspect: Uint8Array
+  /** Keys that the kernel has and that have no row. */
+  #strays: { readonly family: Family; readonly key: Uint8Array }[] = []
+  #look: AddressLook | undefined
   #count = 0
-  #sampled = 0
 
   constructor(capacity: number) {
     const rows = capacity + 1
@@ -40,6 +51,7 @@ export class AddressTable {
     this.#appliedIdentities = new Uint32Array(rows)
     this.#appliedClasses = new Uint32Array(rows)
     this.#isChanged = new Uint8Array(rows)
+    this.#isSuspect = new Uint8Array(rows)
     this.#index = new HashIndex(capacity, this)
   }
 
@@ -49,7 +61,12 @@ export class AddressTable {
   }
 
   get hasChanges(): boolean {
-    return this.#changed.length > 0
+    return this.#changed.length > 0 || this.hasSuspects
+  }
+
+  /** Whether there is more to be written anew. */
+  get hasSuspects(): boolean {
+    return this.#suspects.length > 0 || this.#strays.length > 0
   }
 
   /** The row of an address, 0 when there is none. */
@@ -79,11 +96,38 @@ export class AddressTable {
     if ((this.identities[row] === 0) !== (identity === 0)) this.#count += identity === 0 ? -1 : 1
     this.identities[row] = identity
     this.classes[row] = identity === 0 ? 0 : addressClass
+    if (this.#look !== undefined) this.#look.isFresh[row] = 1
     if (this.#isChanged[row] === 0) {
       this.#isChanged[row] = 1
       this.#changed.push(row)
     }
     return true
+  }
+
+  /** The kernel has this (undefined: nothing) by what somebody else did; false when it is as it should be. */
+  suspect(family: Family, key: Uint8Array, held: Uint8Array | undefined): boolean {
+    const row = this.find(wordAt(key, 0), family, key, 4)
+    const isWanted = this.identities[row] !== 0
+    const isRight =
+      held === undefined
+        ? !isWanted
+        : this.identities[row] === wordAt(held, 4) && this.classes[row] === wordAt(held, 12)
+    if (row === 0 && !isRight) this.#strays.push({ family, key: key.slice() })
+    if (row !== 0 && !(isRight && isWanted)) this.#suspectRow(row)
+    return !isRight
+  }
+
+  /** What the kernel is to have there. */
+  dataOf(family: Family, key: Uint8Array): Uint8Array | undefined {
+    const row = this.find(wordAt(key, 0), family, key, 4)
+    return this.identities[row] === 0 ? undefined : data(this.identities[row]!, this.classes[row]!)
+  }
+
+  /** The kernel has nothing of it. */
+  suspectAll(): void {
+    for (let row = 1; row <= this.slots.high; row++) {
+      if (this.identities[row] !== 0) this.#suspectRow(row)
+    }
   }
 
   /** The kernel has all of it already. */
@@ -96,15 +140,28 @@ export class AddressTable {
     this.#changed = []
   }
 
-  /** Writes what changed and takes it for written. */
+  /** Writes what changed, and a part of what is to be written anew, and takes it for written. */
   encodeChanges(to: Message, elements: Elements): void {
-    for (const row of this.#changed) if (this.#isStale(row)) this.#remove(row, to, elements)
+    for (const { family, key } of this.#strays.splice(-SLICE)) {
+      const row = this.find(wordAt(key, 0), family, key, 4)
+      if (row !== 0) this.#suspectRow(row)
+      else this.#destroy(family, key, to, elements)
+    }
+    const suspects = this.#suspects.splice(-SLICE)
+    const all = suspects.length === 0 ? this.#changed : [...this.#changed, ...suspects]
+    for (const row of all) {
+      if (this.#isSuspect[row] === 1) this.#remove(row, DESTROY_ELEMENT, to, elements)
+      else if (this.#isStale(row)) this.#remove(row, DELETE_ELEMENT, to, elements)
+    }
+    for (const row of all) {
+      if (this.identities[row] !== this.#appliedIdentities[row]) this.#write(row, to, elements)
+    }
     for (const row of this.#changed) {
       this.#isChanged[row] = 0
-      if (this.identities[row] !== this.#appliedIdentities[row]) this.#write(row, to, elements)
       if (this.identities[row] === 0) this.#free(row)
     }
     elements.flush()
+    this.#written = all
     this.#changed = []
   }
 
@@ -115,6 +172,9 @@ export class AddressTable {
       if (this.identities[row] === 0) this.#free(row)
     }
     this.#changed = []
+    this.#suspects = []
+    this.#strays = []
+    this.#isSuspect.fill(0)
     for (let row = 1; row <= this.slots.high; row++) {
       if (this.identities[row] === 0) continue
       this.#write(row, to, elements)
@@ -123,39 +183,28 @@ export class AddressTable {
     elements.flush()
   }
 
-  /** Whether `isThere` says so of some rows of those that the kernel has, one after the other from where the last call ended. */
-  sample(count: number, isThere: (name: string, key: Uint8Array) => boolean): boolean {
-    const { high } = this.slots
-    for (let i = Math.min(count, high); i > 0; i--) {
-      this.#sampled = (this.#sampled % high) + 1
-      const row = this.#sampled
-      if (this.#appliedIdentities[row] === 0) continue
-      const family = this.#family(row)
-      const key = new Uint8Array(4 + WIDTH[family])
-      key.set(new Uint8Array(Uint32Array.of(this.#scopes[row]!).buffer))
-      key.set(this.#octets.subarray(row * 16, row * 16 + WIDTH[family]), 4)
-      if (!isThere(NAME[family], key)) return false
-    }
-    return true
+  /** Begins a look at everything that the kernel has; rows that are written meanwhile are told to it. `isWriting`: those of the
+   *  last batch still are. */
+  beginLook(isWriting: boolean): AddressLook {
+    this.#look = new AddressLook(this, this.#isChanged)
+    if (isWriting) for (const row of this.#written) this.#look.isFresh[row] = 1
+    return this.#look
   }
 
-  hashOfRow(row: number): number {
-    return hashOf(this.#scopes[row]!, this.#family(row), this.#octets, row * 16)
+  endLook(): void {
+    const gone = new Set(this.#look?.gone)
+    this.#look = undefined
+    for (const row of gone)
+      if (this.identities[row] === 0 && this.#isChanged[row] === 0) this.#free(row)
   }
 
-  #isStale(row: number): boolean {
-    const applied = this.#appliedIdentities[row]!
-    if (applied === 0) return false
-    if (applied === this.identities[row] && this.#appliedClasses[row] === this.classes[row]) {
-      return false
-    }
-    return true
-  }
-
-  #remove(row: number, to: Message, elements: Elements): void {
-    this.#key(row, DELETE_ELEMENT, to, elements)
-    elements.end()
-    this.#appliedIdentities[row] = this.#appliedClasses[row] = 0
+  /** The key of its element. */
+  keyOf(row: number): Uint8Array {
+    const width = WIDTH[this.familyOf(row)]
+    const key = new Uint8Array(4 + width)
+    key.set(new Uint8Array(Uint32Array.of(this.#scopes[row]!).buffer))
+    key.set(this.#octets.subarray(row * 16, row * 16 + width), 4)
+    return key
   }
 
   #write(row: number, to: Message, elements: Elements): void {
@@ -170,11 +219,41 @@ export class AddressTable {
   }
 
   #key(row: number, action: number, to: Message, elements: Elements): void {
-    const family = this.#family(row)
+    const family = this.familyOf(row)
     const width = WIDTH[family]
     const at = elements.begin(action, NAME[family], 4 + width)
     to.putWord(at, this.#scopes[row]!)
     to.put(at + 4, this.#octets, row * 16, width)
+  }
+
+  hashOfRow(row: number): number {
+    return hashOf(this.#scopes[row]!, this.familyOf(row), this.#octets, row * 16)
+  }
+
+  #isStale(row: number): boolean {
+    const applied = this.#appliedIdentities[row]!
+    if (applied === 0) return false
+    if (applied === this.identities[row] && this.#appliedClasses[row] === this.classes[row]) {
+      return false
+    }
+    return true
+  }
+
+  #suspectRow(row: number): void {
+    if (this.#isSuspect[row] === 1) return
+    this.#isSuspect[row] = 1
+    this.#suspects.push(row)
+  }
+
+  #remove(row: number, action: number, to: Message, elements: Elements): void {
+    this.#key(row, action, to, elements)
+    elements.end()
+    this.#isSuspect[row] = this.#appliedIdentities[row] = this.#appliedClasses[row] = 0
+  }
+
+  #destroy(family: Family, key: Uint8Array, to: Message, elements: Elements): void {
+    to.put(elements.begin(DESTROY_ELEMENT, NAME[family], key.length), key, 0, key.length)
+    elements.end()
   }
 
   #add(scope: number, family: Family, octets: Uint8Array, offset: number): number {
@@ -191,11 +270,16 @@ export class AddressTable {
   }
 
   #free(row: number): void {
+    if (this.#look !== undefined) {
+      this.#look.gone.push(row)
+      return
+    }
+    this.#isSuspect[row] = 0
     this.#index.remove(row)
     this.slots.free(row)
   }
 
-  #family(row: number): Family {
+  familyOf(row: number): Family {
     return this.#families[row] === 4 ? 4 : 6
   }
 

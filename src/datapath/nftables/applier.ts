@@ -19,6 +19,8 @@ export class Applier {
   #state: 'idle' | 'own' | 'commit' | 'repair' = 'idle'
   /** The commit that is with the thread, or waits for it. */
   #taken: Taken | undefined
+  /** Whether there is something to be written when the thread is done. */
+  #again = false
 
   constructor(options: ApplierOptions) {
     this.#to = options
@@ -36,9 +38,10 @@ export class Applier {
     return undefined
   }
 
-  /** Writes changes that nobody waits for; those that come while the thread is busy go with the next call. */
+  /** Writes changes that nobody waits for, now or when the thread is done. */
   flush(): void {
-    if (this.#state !== 'idle') return
+    this.#again = this.#state !== 'idle'
+    if (this.#again) return
     if (this.#to.table.submit() === undefined) this.#state = 'own'
   }
 
@@ -49,6 +52,7 @@ export class Applier {
       const done = this.#to.table.take(wait)
       if (done === 'busy') return
       this.#ended(done.outcome)
+      if (this.#again || this.#to.table.hasMore) this.flush()
     } while (wait)
   }
 

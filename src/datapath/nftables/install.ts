@@ -9,6 +9,9 @@ import { chainsOf, CHAINS, makeRules } from './rules.ts'
 import { encodeSet, NEW_ELEMENT, type Elements, type WrittenElement } from './sets.ts'
 
 const DELETE_TABLE = 2
+const DELETE_CHAIN = 5
+const DELETE_RULE = 8
+const DELETE_OBJECT = 20
 const NEW_OBJECT = 18
 const OBJECT_COUNTER = 1
 /** The table's comment as nft writes and shows it: type 0, length, text, zero. */
@@ -24,10 +27,51 @@ export function encodeRemoval(to: Message): number {
 }
 
 export function encodeInstall(to: Message, elements: Elements, reports: boolean): void {
+  encodeFrame(to)
+  encodeRules(to, elements, reports)
+}
+
+/** The table without chains: nothing is judged yet. Returns where the last message begins. */
+export function encodeFrame(to: Message): number {
   encodeRemoval(to)
   encodeTable(to, TABLE, COMMENT)
   for (const name of COUNTERS) encodeCounter(to, name)
-  SETS.forEach((shape, i) => encodeSet(to, shape, i + 1))
+  return SETS.reduce((_, shape, i) => encodeSet(to, shape, i + 1), 0)
+}
+
+/** What somebody else put into the table: its name, and the message that takes it away. */
+export interface Stranger {
+  readonly remove: number
+  readonly name: string
+}
+
+/** Chains, rules and the elements that never change once more, in a table whose sets and counters are all there. */
+export function encodeRulesAnew(
+  to: Message,
+  elements: Elements,
+  reports: boolean,
+  strangers: readonly Stranger[],
+): void {
+  encodeTable(to, TABLE, COMMENT)
+  to.begin(DELETE_RULE, 0)
+  to.text(1, TABLE)
+  to.end()
+  for (const { name, data, otherwise } of SETS) {
+    if (data === 'verdict') elements.clear(name)
+    if (otherwise !== undefined) elements.otherwise(name, undefined)
+  }
+  for (const { remove, name } of strangers) {
+    to.begin(remove, 0)
+    to.text(1, TABLE)
+    to.text(remove === DELETE_CHAIN ? 3 : 2, name)
+    if (remove === DELETE_OBJECT) to.u32(3, OBJECT_COUNTER)
+    to.end()
+  }
+  encodeRules(to, elements, reports)
+}
+
+/** Chains and rules, and the elements that never change. */
+export function encodeRules(to: Message, elements: Elements, reports: boolean): void {
   const rules = makeRules(reports)
   for (const { name, hook } of CHAINS) {
     encodeChain(to, TABLE, name, hook && { type: 'filter', ...hook })

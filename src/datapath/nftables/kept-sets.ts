@@ -44,3 +44,7 @@ export const TIMED: readonly string[] = [
   'learning',
   'passing',
 ].map((name) => shapeOf(name).name)
+
+export function isTimed(name: string): boolean {
+  return TIMED.includes(name)
+}

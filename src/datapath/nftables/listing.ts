@@ -46,23 +46,24 @@ export function visitPart(part: Uint8Array, visit: VisitMessage): void {
   reader.messages(part.length, (_type, _flags, from, end) => visit(reader, from + BODY, end))
 }
 
-/** A listing by a thread of its own; a step takes a millisecond or two. False when there is nothing to list. */
+/** A listing by a thread of its own; a step takes a millisecond or two. `interrupted`: with what changed meanwhile or without. */
 export function* listInSlices(
   netlink: NetlinkAddon,
   request: Message,
   visit: VisitMessage,
-): Generator<undefined, boolean> {
+  attempts = ATTEMPTS,
+): Generator<undefined, Outcome> {
   const asked = request.octets.slice(0, request.size)
   for (let attempt = 1; ; attempt++) {
     const parts: Uint8Array[] = []
     const outcome = yield* receive(netlink, asked, parts)
-    if (outcome === 'interrupted' && attempt < ATTEMPTS) continue
-    if (outcome !== undefined && outcome !== 'interrupted') return false
+    if (outcome === 'interrupted' && attempt < attempts) continue
+    if (outcome !== undefined && outcome !== 'interrupted') return outcome
     for (const part of parts) {
       visitPart(part, visit)
       yield undefined
     }
-    return true
+    return outcome
   }
 }
 

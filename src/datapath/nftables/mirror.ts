@@ -5,7 +5,7 @@
 // another that the kernel switches later than the rest of a transaction, changes are three transactions (takeSteps).
 
 import { shapeOf, widthOf } from './layout.ts'
-import { DELETE_ELEMENT, NEW_ELEMENT, type Elements } from './sets.ts'
+import { DELETE_ELEMENT, DESTROY_ELEMENT, NEW_ELEMENT, type Elements } from './sets.ts'
 import type { Message } from './message.ts'
 
 export interface Element {
@@ -24,6 +24,8 @@ export interface Change {
   /** What the kernel has. */
   readonly before: Element | undefined
   after: Element | undefined
+  /** Somebody else changed the element with this key: nobody knows what the kernel has. */
+  suspect?: Element
 }
 
 /** `policies` leads there. A set of concatenated ranges: packets meet what is new in it some hundred microseconds later. */
@@ -32,6 +34,10 @@ const LED_TO = 'ports'
 export class Mirror {
   readonly #sets = new Map<string, Map<string, Element>>()
   #changes = new Map<string, Change>()
+  /** How often a set was changed. */
+  readonly #versions = new Map<string, number>()
+  /** Sets that the last changes which were taken are of. */
+  #taken: ReadonlySet<string> = new Set()
 
   get hasChanges(): boolean {
     return this.#changes.size > 0
@@ -80,7 +86,12 @@ export class Mirror {
   }
 
   find(name: string, key: Uint8Array): Element | undefined {
-    return this.#setOf(name).get(textOf({ key }))
+    return this.like(name, { key })
+  }
+
+  /** The element with the same key. */
+  like(name: string, element: Element): Element | undefined {
+    return this.#setOf(name).get(textOf(element))
   }
 
   /** Takes over what the kernel has, so that it is no change. */
@@ -94,6 +105,43 @@ export class Mirror {
   }
 
   /**
+   * The kernel has this element (else: has it no more) by what somebody else did: it is written anew with the next changes. False
+   * when it is as it should be.
+   */
+  suspect(name: string, found: Element, isThere: boolean): boolean {
+    const text = textOf(found)
+    const wanted = this.#setOf(name).get(text)
+    const isRight = isThere ? wanted !== undefined && sameData(wanted, found) : wanted === undefined
+    const key = `${name} ${text}`
+    const change = this.#changes.get(key)
+    if (change === undefined && isRight) return false
+    const { key: octets, keyEnd, isEnd } = found
+    const suspect = {
+      key: octets,
+      ...(keyEnd !== undefined && { keyEnd }),
+      ...(isEnd !== undefined && { isEnd }),
+    }
+    if (change !== undefined) change.suspect = suspect
+    else this.#changes.set(key, { name, before: undefined, after: wanted, suspect })
+    return !isRight
+  }
+
+  /** The same number as long as a set is the same. */
+  versionOf(name: string): number {
+    return this.#versions.get(name) ?? 0
+  }
+
+  /** Whether a set has changes to be written. */
+  isChanged(name: string): boolean {
+    return [...this.#changes.values()].some((each) => each.name === name)
+  }
+
+  /** Whether it had some in what was taken last. */
+  isTaken(name: string): boolean {
+    return this.#taken.has(name)
+  }
+
+  /**
    * What changed, which is taken for written, in transactions one after the other: what will be led to is there before, and
    * what was led to goes after.
    */
@@ -101,9 +149,10 @@ export class Mirror {
     const [before, change, after]: [Change[], Change[], Change[]] = [[], [], []]
     for (const each of this.#changes.values()) {
       const isOfOneKind = (each.before === undefined) !== (each.after === undefined)
-      if (each.name !== LED_TO || !isOfOneKind) change.push(each)
+      if (each.name !== LED_TO || !isOfOneKind || each.suspect !== undefined) change.push(each)
       else (each.before === undefined ? before : after).push(each)
     }
+    this.#taken = new Set([...this.#changes.values()].map(({ name }) => name))
     this.#changes = new Map()
     return [before, change, after]
   }
@@ -129,16 +178,19 @@ export class Mirror {
   #note(name: string, text: string, before: Element | undefined, after: Element | undefined): void {
     const key = `${name} ${text}`
     const change = this.#changes.get(key)
+    this.#versions.set(name, this.versionOf(name) + 1)
     if (change === undefined) this.#changes.set(key, { name, before, after })
-    else if (change.before === undefined && after === undefined) this.#changes.delete(key)
-    else change.after = after
+    else if (change.before !== undefined || after !== undefined || change.suspect !== undefined) {
+      change.after = after
+    } else this.#changes.delete(key)
   }
 }
 
 /** Writes changes of one transaction. */
 export function encodeChanges(to: Message, elements: Elements, changes: readonly Change[]): void {
-  for (const { name, before } of changes) {
-    if (before !== undefined) encode(to, elements, DELETE_ELEMENT, name, before)
+  for (const { name, before, suspect } of changes) {
+    if (suspect !== undefined) encode(to, elements, DESTROY_ELEMENT, name, suspect)
+    else if (before !== undefined) encode(to, elements, DELETE_ELEMENT, name, before)
   }
   for (const { name, after } of changes) {
     if (after !== undefined) encode(to, elements, NEW_ELEMENT, name, after)
@@ -166,7 +218,8 @@ export function encode(
   elements.end()
 }
 
-function textOf({ key, keyEnd, isEnd }: Element): string {
+/** The same for equal keys of a set. */
+export function textOf({ key, keyEnd, isEnd }: Element): string {
   const end = keyEnd === undefined ? '' : `-${hex(keyEnd)}`
   return `${hex(key)}${end}${isEnd === true ? 'e' : ''}`
 }

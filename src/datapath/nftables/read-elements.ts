@@ -2,12 +2,14 @@
 
 import { TABLE } from './layout.ts'
 import { FAMILY_INET, type Message } from './message.ts'
+import type { Outcome } from './listing.ts'
 import type { Element } from './mirror.ts'
 import type { Reader } from './reader.ts'
 import type { Socket } from './socket.ts'
 
 const GET_ELEMENT = 13
 const GET_TABLE = 1
+const SET_NAME = 2
 const LIST = 3
 const KEY = 1
 const DATA = 2
@@ -41,10 +43,21 @@ export function* eachElementInSlices(
   message: Message,
   name: string,
   visit: (element: Element) => void,
-): Generator<undefined, boolean> {
-  return yield* socket.listInSlices(requestOf(name), message, (reader, from, end) => {
+  attempts?: number,
+): Generator<undefined, Outcome> {
+  const read = (reader: Reader, from: number, end: number): void => {
     readElements(reader, from, end, visit, () => undefined)
+  }
+  return yield* socket.listInSlices(requestOf(name), message, read, attempts)
+}
+
+/** The set that a message of elements is about. */
+export function setNameOf(reader: Reader, from: number, end: number): string {
+  let name = ''
+  reader.attributes(from, end, (type, at, to) => {
+    if (type === SET_NAME) name = reader.text(at, to)
   })
+  return name
 }
 
 function requestOf(name: string, only?: Uint8Array): (to: Message, flags: number) => void {
@@ -57,7 +70,8 @@ function requestOf(name: string, only?: Uint8Array): (to: Message, flags: number
   }
 }
 
-function readElements(
+/** Elements of a message; `onOtherwise`: the one for every other key. */
+export function readElements(
   reader: Reader,
   from: number,
   end: number,

@@ -8,13 +8,14 @@ import { COMMENT } from './install.ts'
 import { DumpReader } from './dump.ts'
 import { eachElement, readTable } from './read-elements.ts'
 import { KEPT, TIMED } from './kept-sets.ts'
+import { shapeOf } from './layout.ts'
 import type { Element } from './mirror.ts'
 import type { Table } from './table.ts'
 import { findWritten } from './written.ts'
 
 export interface Restored {
   readonly dump: DatapathDump
-  /** Elements that go by themselves, with the time that they have left. */
+  /** Elements that packets added, with the time that they have left. */
   readonly timed: ReadonlyMap<string, readonly Element[]>
   /** What the table that is there can stay as; `other`: it cannot. */
   readonly written: ReturnType<typeof findWritten>
@@ -43,11 +44,13 @@ export function restore(table: Table): Restored {
     fits = prefixes.set(dump.prefixes, i, identity, addressClass) && fits
   }
   const written = fits ? findWritten(table) : 'other'
-  if (written !== 'other') return { dump, timed, written }
   for (const name of TIMED) {
+    const isOfPackets = shapeOf(name).dynamic === true
+    if (isOfPackets && written !== 'other') continue
     const elements: Element[] = []
     eachElement(socket, message, name, (element) => elements.push(element))
-    timed.set(name, elements)
+    if (isOfPackets) timed.set(name, elements)
+    else table.timed.note('add', name, elements)
   }
-  return { dump, timed, written: 'other' }
+  return { dump, timed, written }
 }

@@ -5,6 +5,7 @@ import { loadConntrack, type ConntrackAddon, type Posix } from '../../native/nat
 import type { NetlinkAddon } from '../../native/nftables.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import type { CommitResult, DatapathDump } from '../datapath.ts'
+import type { RepairedEntry } from '../fixture.ts'
 import { Applier } from './applier.ts'
 import { Adopted } from './adopted.ts'
 import { Counters } from './counters.ts'
@@ -41,6 +42,7 @@ export interface Running {
   readonly table: Table
   readonly applier: Applier
   readonly watch: Watch
+  readonly found: Found
   readonly hooks: Hooks
   readonly dump: DumpReader
   readonly adopted: Adopted
@@ -51,6 +53,7 @@ export interface Running {
 }
 
 const ADOPTED_MAX = 65_536
+const TOLD_MS = 900
 
 export interface Listeners {
   /** A batch that the thread had is done. */
@@ -66,9 +69,18 @@ export interface Opened {
 
 /** Throws UnavailableError with the remedy. */
 export function open(options: NftablesOptions, { onDone, onCommitted }: Listeners): Opened {
-  const { netlink, posix, adoptedMax = ADOPTED_MAX } = options
+  const { netlink, posix, adoptedMax = ADOPTED_MAX, clock = systemClock } = options
   const conntrack = options.conntrack ?? loadConntrack()
-  const table = new Table({ ...options, onDone })
+  const table = new Table({ ...options, clock, onDone })
+  const found = new Found(clock)
+  const watch = new Watch({
+    netlink,
+    posix,
+    table,
+    clock,
+    onFound: (map, describe) => found.add(map, describe),
+    onSuspects: () => applier.flush(),
+  })
   let restored: DatapathDump
   try {
     const { dump: found, timed, written } = restore(table)
@@ -78,11 +90,12 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
       if (outcome !== undefined) throw unavailable('install nftables rules', outcome)
       if (options.isAlone !== true) markWritten(table)
     } else table.adopt(written === 'with-reports')
+    watch.start(options.isAlone === true)
   } catch (error) {
+    watch.close()
     table.socket.close()
     throw error
   }
-  const dump = new DumpReader(table.socket, table.message)
   const peers = new Peers(conntrack)
   const adopted = new Adopted({ table, max: adoptedMax })
   const hooks = new Hooks({
@@ -94,12 +107,14 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
     },
     begin: (id, generation) => adopted.begin(id, generation),
   })
+  const applier = new Applier({ table, hooks, onCommitted })
   const running = {
     table,
     hooks,
-    applier: new Applier({ table, hooks, onCommitted }),
-    watch: new Watch(table, options.clock ?? systemClock, options.isAlone === true),
-    dump,
+    applier,
+    watch,
+    found,
+    dump: new DumpReader(table.socket, table.message),
     adopted,
     peers,
     intercepted: new Intercepted(table),
@@ -113,4 +128,29 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
     }),
   }
   return { running, restored }
+}
+
+/** What somebody else changed, until it is told: the first of each set, and how many. */
+class Found {
+  readonly #clock: Clock
+  readonly #sets = new Map<string, { readonly first: RepairedEntry; count: number }>()
+  #next = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  add(map: string, describe: () => RepairedEntry): void {
+    const set = this.#sets.get(map)
+    if (set === undefined) this.#sets.set(map, { first: describe(), count: 1 })
+    else set.count++
+  }
+
+  /** Once a second at most. */
+  tell(listener: (first: RepairedEntry, count: number) => void): void {
+    if (this.#sets.size === 0 || this.#clock.now() < this.#next) return
+    this.#next = this.#clock.now() + TOLD_MS
+    for (const { first, count } of this.#sets.values()) listener(first, count)
+    this.#sets.clear()
+  }
 }

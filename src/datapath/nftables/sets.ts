@@ -8,6 +8,8 @@ import { FIELD, TABLE, widthOf, type Field, type SetShape } from './layout.ts'
 export const NEW_SET = 9
 export const NEW_ELEMENT = 12
 export const DELETE_ELEMENT = 14
+/** Deletes it if it is there (kernel 6.3). */
+export const DESTROY_ELEMENT = 30
 
 const FLAG = { ranges: 0x4, map: 0x8, timeout: 0x10, dynamic: 0x20, concat: 0x80 } as const
 const TYPE_VERDICT = 0xffffff00
@@ -157,19 +159,31 @@ export class Elements {
     this.#to.close(this.#element)
   }
 
-  /** What a map says of every key that it has not. */
-  otherwise(name: string, words: readonly number[]): void {
+  /** What a map says of every key that it has not; without words that is taken away. */
+  otherwise(name: string, words: readonly number[] | undefined): void {
     this.flush()
-    this.last = this.#to.begin(NEW_ELEMENT, CREATE)
+    this.last =
+      words === undefined ? this.#to.begin(DESTROY_ELEMENT, 0) : this.#to.begin(NEW_ELEMENT, CREATE)
     this.#to.text(1, TABLE)
     this.#to.text(2, name)
     const list = this.#to.open(3)
     const element = this.#to.open(LIST_ELEM)
     this.#to.u32(ELEMENT_FLAGS, CATCH_ALL)
-    const at = this.#value(DATA, words.length * 4)
-    words.forEach((word, i) => this.#to.putWord(at + i * 4, word))
+    if (words !== undefined) {
+      const at = this.#value(DATA, words.length * 4)
+      words.forEach((word, i) => this.#to.putWord(at + i * 4, word))
+    }
     this.#to.close(element)
     this.#to.close(list)
+    this.#to.end()
+  }
+
+  /** Takes all elements of a set away. */
+  clear(name: string): void {
+    this.flush()
+    this.last = this.#to.begin(DELETE_ELEMENT, 0)
+    this.#to.text(1, TABLE)
+    this.#to.text(2, name)
     this.#to.end()
   }
 

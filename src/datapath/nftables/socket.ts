@@ -75,10 +75,11 @@ export class Socket {
     request: (to: Message, flags: number) => void,
     to: Message,
     visit: VisitMessage,
-  ): Generator<undefined, boolean> {
+    attempts?: number,
+  ): Generator<undefined, Outcome> {
     to.clear()
     request(to, DUMP)
-    return listInSlices(this.#netlink, to, visit)
+    return listInSlices(this.#netlink, to, visit, attempts)
   }
 
   /** The same for a question that has one answer; the acknowledgement ends it. */
@@ -86,6 +87,13 @@ export class Socket {
     to.clear()
     request(to, ACK)
     return this.#exchange(to, visit) === undefined
+  }
+
+  /** A socket that hears what others do to tables; whoever asks closes it. */
+  watch(): number {
+    const fd = this.#netlink.nlWatch(this.#now, this.#later, BUFFER)
+    if (fd < 0) throw unavailable('hear of changes of nftables', fd)
+    return fd
   }
 
   close(): void {

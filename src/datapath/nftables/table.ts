@@ -1,10 +1,19 @@
 // The kernel's table and what it is to hold: what changed is written as one transaction or, where ports change, as up to three that
-// follow each other (mirror.ts); when the table is not known to be as it should, all of it as one in the old one's place. Commits go
-// to the thread; what must be in force at once (mode, hooks) is applied here. A refused batch leaves the table in doubt.
+// follow each other (mirror.ts); elements that somebody else changed go with them, and so do all rules when those were. When the
+// table is not known to be as it should, all of it is written as one in the old one's place. Commits go to the thread; what must
+// be in force at once (mode, hooks) is applied here. A refused batch leaves the table in doubt.
 
+import type { Clock } from '../../core/clock.ts'
 import type { NetlinkAddon } from '../../native/nftables.ts'
 import { eachElement } from './read-elements.ts'
-import { encodeInstall, encodeRemoval } from './install.ts'
+import {
+  encodeFrame,
+  encodeInstall,
+  encodeRemoval,
+  encodeRules,
+  encodeRulesAnew,
+  type Stranger,
+} from './install.ts'
 import { ATTRIBUTE_MAX, Message } from './message.ts'
 import { encode, encodeChanges, Mirror, type Element } from './mirror.ts'
 import { PolicyTable } from './policies.ts'
@@ -12,9 +21,11 @@ import { PrefixTable } from './prefixes.ts'
 import { DELETE_ELEMENT, Elements, NEW_ELEMENT } from './sets.ts'
 import type { Outcome } from './listing.ts'
 import { Socket } from './socket.ts'
+import { TimedSets } from './timed.ts'
 
 export interface TableOptions {
   readonly netlink: NetlinkAddon
+  readonly clock: Clock
   readonly prefixesMax: number
   readonly policyEntriesMax: number
   readonly onDone: () => void
@@ -25,19 +36,23 @@ export class Table {
   readonly mirror = new Mirror()
   readonly prefixes: PrefixTable
   readonly policies: PolicyTable
+  readonly timed: TimedSets
   readonly #message = new Message()
   readonly #elements = new Elements(this.#message)
   #reports = true
   #isDoubtful = false
-  /** Whether the thread has the whole table. */
-  #isWhole = false
-  /** Transactions that the thread has. */
-  #submitted = 0
+  /** There is no table: its addresses are written in slices behind it. */
+  #isGone = false
+  /** Somebody else changed rules or what never changes. */
+  #areRulesDoubtful = false
+  #strangers: readonly Stranger[] = []
+  /** What the thread has. */
+  #submitted: 'nothing' | 'changes' | 'rules' | 'all' = 'nothing'
   #repairs = 0
-  #applied = 0
 
-  constructor({ netlink, prefixesMax, policyEntriesMax, onDone }: TableOptions) {
+  constructor({ netlink, clock, prefixesMax, policyEntriesMax, onDone }: TableOptions) {
     this.socket = new Socket(netlink, onDone)
+    this.timed = new TimedSets(clock)
     this.prefixes = new PrefixTable(this.mirror, prefixesMax)
     this.policies = new PolicyTable(this.mirror, policyEntriesMax)
   }
@@ -64,9 +79,39 @@ export class Table {
     this.prefixes.addresses.adopt()
   }
 
-  /** What the kernel has is not what we put there. */
-  doubt(): void {
+  /** What the kernel has is not what we put there; `isGone`: it has no table at all. */
+  doubt(isGone = false): void {
     this.#isDoubtful = true
+    this.#isGone = isGone
+  }
+
+  /** Somebody else changed rules or elements that never change, or put in these. */
+  doubtRules(strangers: readonly Stranger[]): void {
+    this.#areRulesDoubtful = true
+    this.#strangers = strangers
+  }
+
+  /** Whether the thread has something. */
+  get isWriting(): boolean {
+    return this.#submitted !== 'nothing'
+  }
+
+  /** Whether rules are to be written, or are being written. */
+  get isBuilding(): boolean {
+    const isDue = this.#isDoubtful || this.#areRulesDoubtful
+    return isDue || this.#submitted === 'rules' || this.#submitted === 'all'
+  }
+
+  /** Whether the next batch leaves something that somebody else changed. */
+  get hasMore(): boolean {
+    return !this.#isDoubtful && this.prefixes.addresses.hasSuspects
+  }
+
+  /** Whether nothing of a set is on its way to the kernel. */
+  isAtRest(name: string): boolean {
+    this.#settle()
+    if (this.isBuilding || this.mirror.isChanged(name)) return false
+    return !this.isWriting || !this.mirror.isTaken(name)
   }
 
   /** Writes the whole table. `more`: elements that the packet path had put there. */
@@ -78,20 +123,16 @@ export class Table {
     return this.#install(more)
   }
 
-  /** Transactions that the kernel took from us. */
-  get applied(): number {
-    return this.#applied
-  }
-
   /** Applies what changed before it returns. */
   flush(): Outcome {
     this.#settle()
     if (!this.#isDoubtful) {
       if (!this.#encodeChanges()) return undefined
+      this.#areRulesDoubtful = false
       if (this.#apply() === undefined) return undefined
     }
     const outcome = this.install()
-    this.#isDoubtful = outcome !== undefined
+    this.#installed(outcome)
     this.#repairs++
     return outcome
   }
@@ -106,12 +147,14 @@ export class Table {
     if (this.#message.size > this.socket.room) {
       // Longer than one batch may be: the whole table in several, here and now.
       const outcome = this.install()
-      this.#isDoubtful = outcome !== undefined
+      this.#installed(outcome)
       return outcome ?? 'none'
     }
-    this.#isWhole = this.#isDoubtful
-    this.#submitted = this.#message.batches
-    return this.socket.submit(this.#message)
+    const outcome = this.socket.submit(this.#message)
+    const what = this.#isDoubtful ? 'all' : this.#areRulesDoubtful ? 'rules' : 'changes'
+    this.#submitted = outcome === undefined ? what : 'nothing'
+    this.#areRulesDoubtful = false
+    return outcome
   }
 
   /** Break glass may have changed the mode behind our back: if there is a table, its mode counts. */
@@ -129,14 +172,12 @@ export class Table {
   take(wait: boolean): { readonly outcome: Outcome } | 'busy' {
     const done = this.socket.take(wait)
     if (done === 'busy') return done
-    if (done.outcome !== undefined) this.#isDoubtful = true
-    else {
-      this.#applied += this.#submitted
-      if (this.#isWhole) {
-        this.#isDoubtful = false
-        this.#repairs++
-      }
+    if (done.outcome !== undefined) this.doubt()
+    else if (this.#submitted === 'all') {
+      this.#installed(undefined)
+      this.#repairs++
     }
+    this.#submitted = 'nothing'
     return done
   }
 
@@ -155,13 +196,18 @@ export class Table {
     for (const each of elements) encode(this.#message, this.#elements, number, name, each)
     this.#elements.flush()
     this.#message.endBatch(this.#elements.last)
-    return this.#apply()
+    const outcome = this.#apply()
+    if (outcome === undefined || action === 'delete') this.timed.note(action, name, elements)
+    return outcome
+  }
+
+  #installed(outcome: Outcome): void {
+    this.#isDoubtful = outcome !== undefined
+    this.#isGone = this.#areRulesDoubtful = false
   }
 
   #apply(): Outcome {
-    const outcome = this.socket.apply(this.#message)
-    if (outcome === undefined) this.#applied += this.#message.batches
-    return outcome
+    return this.socket.apply(this.#message)
   }
 
   #settle(): void {
@@ -170,15 +216,20 @@ export class Table {
   }
 
   #encodeChanges(): boolean {
-    const { mirror, prefixes } = this
-    if (!mirror.hasChanges && !prefixes.addresses.hasChanges) return false
+    const { mirror, prefixes, timed } = this
+    const isAny = mirror.hasChanges || prefixes.addresses.hasChanges || timed.hasChanges
+    if (!isAny && !this.#areRulesDoubtful) return false
     const [to, elements] = [this.#message, this.#elements]
     const [before = [], change = [], after = []] = mirror.takeSteps()
     to.clear()
+    if (this.#areRulesDoubtful) {
+      this.#batch(() => encodeRulesAnew(to, elements, this.#reports, this.#strangers))
+    }
     this.#batch(() => encodeChanges(to, elements, before))
     this.#batch(() => {
       encodeChanges(to, elements, change)
       prefixes.addresses.encodeChanges(to, elements)
+      timed.encodeChanges(to, elements)
     })
     this.#batch(() => encodeChanges(to, elements, after))
     // What came and went between two commits is nothing.
@@ -220,7 +271,8 @@ export class Table {
     this.#settle()
     this.#begin()
     const [to, elements] = [this.#message, this.#elements]
-    encodeInstall(to, elements, this.#reports)
+    if (this.#isGone) elements.last = encodeFrame(to)
+    else encodeInstall(to, elements, this.#reports)
     this.mirror.encodeAll(to, elements, onElement)
     for (const [name, list] of more) {
       for (const each of list) {
@@ -229,7 +281,15 @@ export class Table {
       }
     }
     elements.flush()
-    this.prefixes.addresses.encodeAll(to, elements, onElement)
+    this.timed.encodeAll(to, elements)
+    if (this.#isGone) {
+      this.prefixes.addresses.suspectAll()
+      this.prefixes.addresses.encodeChanges(to, elements)
+      // The kernel fills sets of ranges a little later than it puts rules in force: these come behind.
+      to.endBatch(elements.last)
+      to.nextBatch()
+      encodeRules(to, elements, this.#reports)
+    } else this.prefixes.addresses.encodeAll(to, elements, onElement)
     if (elements.last >= 0) to.endBatch(elements.last)
   }
 }

@@ -1,98 +1,177 @@
-// Notices when somebody else changed namegate's table: every transaction in the network namespace, whoever makes it, gets the
-// next number. When there are more of them than ours, the table is looked at: rules by their octets, small sets as a
-// whole, of the exact addresses some. Costs one question a second, and a look when others write rules.
+// Notices when somebody else changed namegate's table and has it put right. The kernel tells of every transaction, element by
+// element; our own are left out there. An element is compared with what is wanted of it; when rules, chains, sets or the table
+// itself were changed, all of that is read, ten times a second at most. When news was lost, everything is looked at in slices, once
+// a second at most. Costs nothing while nobody else writes to the table.
 
-import type { Clock } from '../../core/clock.ts'
-import { eachElement } from './read-elements.ts'
-import { SETS, type SetShape } from './layout.ts'
-import type { Message } from './message.ts'
+import type { Clock, Timer } from '../../core/clock.ts'
+import type { Posix } from '../../native/native.ts'
+import type { NetlinkAddon } from '../../native/nftables.ts'
+import { suspect, type OnFound } from './foreign.ts'
+import { TABLE } from './layout.ts'
+import { lookAtAll } from './look.ts'
+import { BODY, Reader } from './reader.ts'
+import { readElements, setNameOf } from './read-elements.ts'
+import { structureInKernel, type Structure } from './structure.ts'
 import type { Table } from './table.ts'
-import { rulesInKernel, TRIPLES } from './written.ts'
 
-const GET_GENERATION = 16
-const GENERATION_ID = 1
-const EVERY_MS = 1000
-/** Exact addresses that are looked at. */
-const SAMPLE = 64
-/** Break glass changes it. */
-const MODE = 'mode'
+const LOST = -105
+/** What is read of the kernel's news before the event loop goes on: some 300 elements. */
+const ROOM = 32_768
+const CHANGED = { map: 'rules', key: `table inet ${TABLE}`, want: 'as written', have: 'changed' }
+const RULES_MS = 100
+const LOOK_MS = 1000
+const SLICE_MS = 1
+const NEW_ELEMENT = 12
+const DELETE_ELEMENT = 14
+const TYPE = 0xff
+
+export interface WatchOptions {
+  readonly netlink: NetlinkAddon
+  readonly posix: Posix
+  readonly table: Table
+  readonly clock: Clock
+  readonly onFound: OnFound
+  /** There is something to be written. */
+  readonly onSuspects: () => void
+}
 
 export class Watch {
-  readonly #table: Table
-  readonly #clock: Clock
-  #next: number
-  /** Transactions that the kernel had when ours were counted last. */
-  #seen: number
-  #counted: number
-  /** What the rules are known by; undefined: read later, so that the start need not wait for it. */
-  #rules: string | undefined
+  readonly #to: WatchOptions
+  readonly #fd: number
+  readonly #news = new Uint8Array(ROOM)
+  #watching: object | number = 0
+  /** What the table is known by; undefined: read with the first look, so that the start need not wait for it. */
+  #known: Structure | undefined
+  #areRulesSuspect = false
+  /** Rules alone were written anew, and nobody has changed them since: when that did not help, everything is written. */
+  #isSecond = false
+  #nextRules = 0
+  #rulesTimer: Timer | undefined
+  #isLost = false
+  #nextLook = 0
+  #looking: Generator<undefined> | undefined
+  #isClosed = false
+  /** Looks at everything that came to their end. */
+  looks = 0
+
+  constructor(options: WatchOptions) {
+    this.#to = options
+    this.#fd = options.table.socket.watch()
+  }
 
   /** The table is as it should be. `isAlone`: nobody else writes in this network namespace for now. */
-  constructor(table: Table, clock: Clock, isAlone: boolean) {
-    this.#table = table
-    this.#clock = clock
-    this.#next = clock.now() + EVERY_MS
-    this.#seen = this.#generation()
-    this.#counted = table.applied
-    this.#rules = isAlone ? undefined : rulesInKernel(this.#table)
+  start(isAlone: boolean): void {
+    const { table, posix } = this.#to
+    if (!isAlone) this.#known = structureInKernel(table)
+    this.#watching = posix.linkWatch(this.#fd, () => this.look())
   }
 
-  /** True when the table is not as we wrote it. Call while nothing is being written. */
-  look(): boolean {
-    if (this.#clock.now() < this.#next) return false
-    this.#next = this.#clock.now() + EVERY_MS
-    const [generation, applied] = [this.#generation(), this.#table.applied]
-    const isOurs = ((generation - this.#seen) | 0) === applied - this.#counted
-    this.#seen = generation
-    this.#counted = applied
-    if (isOurs && this.#rules === undefined) this.#learn()
-    return !isOurs && !this.#isIntact()
+  close(): void {
+    this.#isClosed = true
+    this.#rulesTimer?.cancel()
+    this.#looking?.return(undefined)
+    if (typeof this.#watching === 'object') this.#to.posix.linkUnwatch(this.#watching)
+    this.#to.netlink.nlClose(this.#fd)
   }
 
-  /** Nobody else has written until now, nor while they were read: so they are ours. */
-  #learn(): void {
-    const rules = rulesInKernel(this.#table)
-    if (this.#generation() === this.#seen) this.#rules = rules
-  }
-
-  #isIntact(): boolean {
-    return (
-      rulesInKernel(this.#table) === this.#rules &&
-      SETS.every((shape) => this.#isSetIntact(shape)) &&
-      this.#table.prefixes.addresses.sample(SAMPLE, (family, key) => this.#hasAddress(family, key))
-    )
-  }
-
-  #isSetIntact({ name, data, timeoutMs }: SetShape): boolean {
-    if (timeoutMs !== undefined || name.startsWith('exact') || name === MODE) return true
-    let count = 0
-    let isSame = true
-    const { socket, message, mirror } = this.#table
-    eachElement(socket, message, name, (element) => {
-      count++
-      if (data !== 'verdict') isSame &&= mirror.has(name, element)
-    })
-    return isSame && count === (data === 'verdict' ? TRIPLES : mirror.count(name))
-  }
-
-  #hasAddress(name: string, key: Uint8Array): boolean {
-    let isThere = false
-    const { socket, message } = this.#table
-    eachElement(socket, message, name, () => (isThere = true), key)
-    return isThere
-  }
-
-  #generation(): number {
-    let generation = 0
-    const { socket, message } = this.#table
-    const request = (to: Message, flags: number): void => {
-      to.begin(GET_GENERATION, flags, 0)
-      to.end()
+  /** Reads what the kernel told and notes what is to be put right. */
+  look(): void {
+    if (this.#isClosed) return
+    const isNews = this.#read()
+    if (this.#known === undefined && !this.#areRulesSuspect) {
+      this.#known = structureInKernel(this.#to.table)
     }
-    socket.ask(request, message, (reader, from, end) => {
-      const at = reader.find(from, end, GENERATION_ID)
-      if (at >= 0) generation = reader.u32(at)
+    if (this.#areRulesSuspect) this.#lookAtRules()
+    if (this.#isLost) this.#begin()
+    if (isNews) this.#to.onSuspects()
+  }
+
+  /** False when there is nothing. */
+  #read(): boolean {
+    const got = this.#to.netlink.nlNews(this.#fd, TABLE, this.#news)
+    if (got === LOST) {
+      this.#isLost = true
+      this.#suspectRules()
+    }
+    const reader = new Reader(this.#news)
+    reader.messages(Math.max(got, 0), (type, _flags, from, end) => {
+      this.#hear(reader, type & TYPE, from, end)
     })
-    return generation
+    return got !== 0
+  }
+
+  #hear(reader: Reader, type: number, from: number, end: number): void {
+    const at = from + BODY
+    if (type !== NEW_ELEMENT && type !== DELETE_ELEMENT) {
+      this.#suspectRules()
+      return
+    }
+    const name = setNameOf(reader, at, end)
+    if (name.startsWith('verdicts')) this.#suspectRules()
+    const onElement = (element: Parameters<typeof suspect>[2]): void => {
+      suspect(this.#to.table, name, element, type === NEW_ELEMENT, this.#to.onFound)
+    }
+    readElements(reader, at, end, onElement, () => this.#suspectRules())
+  }
+
+  #suspectRules(): void {
+    this.#areRulesSuspect = true
+    this.#isSecond = false
+  }
+
+  #lookAtRules(): void {
+    const { table, clock } = this.#to
+    const wait = this.#nextRules - clock.now()
+    if (wait > 0 || table.isBuilding) {
+      this.#lookAtRulesIn(Math.max(wait, 1))
+      return
+    }
+    this.#nextRules = clock.now() + RULES_MS
+    const now = structureInKernel(table)
+    const isFrame = now.frame === this.#known?.frame
+    if (isFrame && now.rules === this.#known?.rules) {
+      this.#areRulesSuspect = this.#isSecond = false
+      return
+    }
+    this.#to.onFound('rules', () => CHANGED)
+    const isEnough = isFrame && !this.#isSecond
+    if (isEnough) table.doubtRules(now.strangers)
+    else table.doubt(now.frame === '')
+    this.#isSecond = isEnough
+    this.#to.onSuspects()
+    // Whether that was enough is seen then.
+    this.#lookAtRulesIn(RULES_MS)
+  }
+
+  #lookAtRulesIn(ms: number): void {
+    this.#rulesTimer?.cancel()
+    this.#rulesTimer = this.#to.clock.after(Math.ceil(ms), () => this.look())
+  }
+
+  /** Looks at everything, unless that is being done; what is lost meanwhile makes another look. */
+  #begin(): void {
+    const { table, clock, onFound } = this.#to
+    if (this.#looking !== undefined || clock.now() < this.#nextLook) return
+    this.#isLost = false
+    this.#looking = lookAtAll(table, onFound)
+    clock.soon(() => this.#work())
+  }
+
+  #work(): void {
+    const { clock, onSuspects } = this.#to
+    if (this.#isClosed || this.#looking === undefined) return
+    const until = clock.now() + SLICE_MS
+    let isMore = true
+    do isMore = this.#looking.next().done !== true
+    while (isMore && clock.now() < until)
+    if (isMore) {
+      clock.soon(() => this.#work())
+      return
+    }
+    this.looks++
+    this.#looking = undefined
+    this.#nextLook = clock.now() + LOOK_MS
+    onSuspects()
+    if (this.#isLost) clock.after(LOOK_MS, () => this.look())
   }
 }

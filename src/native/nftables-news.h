@@ -1,0 +1,82 @@
+/* News of what others do to a table: the kernel tells of every transaction, element by element, with the number of the socket
+ * that asked for it. Those of our own sockets are left out before they take room. Included by nftables.c. */
+#ifndef NAMEGATE_NFTABLES_NEWS_H
+#define NAMEGATE_NFTABLES_NEWS_H
+
+#include "nftables-table.h"
+
+/* Messages that are handed over at once fit into as many octets as the caller has; one message has fewer than this. */
+#define NEWS_ROOM 16384
+
+/* 0, -errno. A datagram has messages of one transaction; their headers name the socket, here in network order. */
+static int leave_out(int fd, const int *sockets, int count)
+{
+	struct sock_filter program[8] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct nlmsghdr, nlmsg_pid)) };
+	int length = 1;
+	for (int i = 0; i < count; i++) {
+		struct sockaddr_nl own;
+		socklen_t size = sizeof(own);
+		if (getsockname(sockets[i], (struct sockaddr *)&own, &size) < 0)
+			return -errno;
+		program[length++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(own.nl_pid), 0, 1);
+		program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+	}
+	program[length++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, UINT32_MAX);
+	struct sock_fprog filter = { .len = (unsigned short)length, .filter = program };
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) < 0 ? -errno : 0;
+}
+
+/* nlWatch(fd, fd, buffer octets) -> fd of a socket that hears what others than these two do, -errno */
+static napi_value nl_watch(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	int own[2] = { integer(&call, 0), integer(&call, 1) }, size = integer(&call, 2), group = NFNLGRP_NFTABLES;
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK };
+	if (call.bad)
+		return NULL;
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_NETFILTER);
+	if (fd < 0)
+		return number(env, -errno);
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	int failed = leave_out(fd, own, 2);
+	if (!failed && (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+			setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)) < 0))
+		failed = -errno;
+	if (failed)
+		close(fd);
+	return number(env, failed ? failed : fd);
+}
+
+/* nlNews(fd, table, into) -> octets of messages about tables of this name, 0 when there are none, -ENOBUFS when some were
+ * lost, -errno. `into` has twice NEWS_ROOM at least; what is left is for the next call. */
+static napi_value nl_news(napi_env env, napi_callback_info info)
+{
+	struct call call = read_call(env, info);
+	int fd = integer(&call, 0);
+	char buffer[NEWS_ROOM] __attribute__((aligned(NLMSG_ALIGNTO))), table[NFT_NAME_MAXLEN];
+	size_t room, size = 0;
+	text(&call, 1, table, sizeof(table));
+	char *into = octets(&call, 2, 2 * NEWS_ROOM, &room);
+	if (call.bad)
+		return NULL;
+	while (size + NEWS_ROOM <= room) {
+		ssize_t got = receive(fd, buffer, sizeof(buffer), MSG_DONTWAIT | MSG_TRUNC);
+		if (got == -EAGAIN)
+			break;
+		if (got <= 0)
+			return number(env, got < 0 ? (double)got : -EPIPE);
+		if (got > NEWS_ROOM)
+			return number(env, -ENOBUFS);
+		int left = (int)got;
+		for (struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
+			if (!is_of_table(m, table))
+				continue;
+			memcpy(into + size, m, m->nlmsg_len);
+			size += NLMSG_ALIGN(m->nlmsg_len);
+		}
+	}
+	return number(env, (double)size);
+}
+
+#endif
