@@ -17,12 +17,16 @@ interface Watched {
   readonly told: string[]
 }
 
-function watched(isSettled = true): Watched {
+function watched(): Watched {
   const node = new Node()
   node.policies.setPolicies(mkPolicies(WILD, DENY), node.endpoints.registry)
   node.setEndpoints([mkEndpoint('a', ['10.0.0.1'])])
   node.learn(node.endpoint('a').id, 'one.x', ['192.0.2.1', '2001:db8::1'])
   node.takeOver()
+  return watch(node)
+}
+
+function watch(node: Node): Watched {
   const told: string[] = []
   const tell = ({ map, key, want, have }: RepairedEntry, count: number): void => {
     const what = want === null ? 'added' : have === null ? 'deleted' : 'changed'
@@ -31,7 +35,7 @@ function watched(isSettled = true): Watched {
   const repair = new Repair({
     core: node.core,
     endpoints: () => [],
-    isSettled: () => isSettled,
+    isSettled: () => node.restart.phase === 'done',
     everyMs: EVERY_MS,
     onRepaired: tell,
     onFault: (reason) => assert.fail(reason),
@@ -127,14 +131,38 @@ for (const [what, change, told] of CHANGES) {
   })
 }
 
-test('Repair leaves what an earlier daemon left, until that is settled', () => {
-  const all = watched(false)
-  const place = all.node.recorder.prefixes.get('192.0.2.1/32') ?? assert.fail('it is there')
-  const octets = Uint8Array.of(192, 0, 2, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-  const prefix = { ...place.prefix, octets }
-  all.node.recorder.prefixes.set('192.0.2.9/32', { ...place, prefix })
+test('Repair takes away what somebody else adds while what an earlier daemon left waits, and nothing of that', () => {
+  const before = watched()
+  before.repair.stop()
+  const { recorder } = before.node
+  const node = new Node({ recorder })
+  const all = watch(node)
+  const left = held(node)
+  assert.notEqual(left, '')
   looks(all, 2)
-  assert.deepEqual(all.told, [])
+  assert.deepEqual([held(node), all.told], [left, []], 'what was left')
+  const place = recorder.prefixes.get('192.0.2.1/32') ?? assert.fail('it is there')
+  const [entry] = recorder.policies.values()
+  assert.ok(entry !== undefined)
+  const octets = Uint8Array.of(192, 0, 2, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+  recorder.prefixes.set('192.0.2.9/32', { ...place, prefix: { ...place.prefix, octets } })
+  recorder.policies.set(`${entry.endpoint} 9 6 22/16`, {
+    ...entry,
+    identity: identity(9),
+    port: 22,
+    portBits: 16,
+    protocol: 6,
+  })
+  looks(all)
+  assert.equal(held(node), left, 'what was added')
+  assert.equal(all.told.length, 1)
+  recorder.prefixes.set('192.0.2.1/32', { ...place, identity: identity(9) })
+  looks(all)
+  assert.equal(
+    recorder.prefixes.has('192.0.2.1/32'),
+    false,
+    'what was left and is another thing now',
+  )
 })
 
 test('Repair does nothing after stop', () => {
