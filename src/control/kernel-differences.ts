@@ -46,14 +46,15 @@ export type KernelDifference =
 export interface DifferencesOptions {
   readonly core: CoreState
   readonly endpoints: () => Iterable<EndpointEntry>
-  /** Whether nothing of an earlier daemon is left that waits to be wanted. */
-  readonly isSettled: () => boolean
+  /** Policy entries that an earlier daemon left and that may stay: the restart sees to them. */
+  readonly leftPolicies: () => readonly PolicyEntry[]
 }
 
 /** Differences found by one walk; undefined between two steps. */
 export type Walk = Generator<KernelDifference | undefined>
 
 const ROWS_PER_STEP = 256
+const NONE: ReadonlySet<string> = new Set()
 
 export function differenceText({ map, key, want, have }: KernelDifference): string {
   return JSON.stringify([map, key, want, have])
@@ -70,7 +71,7 @@ function* readSlices(datapath: Datapath): Generator<undefined, DatapathDump> {
   return datapath.dumpInSlices === undefined ? datapath.dump() : yield* datapath.dumpInSlices()
 }
 
-function* prefixDifferences({ core, isSettled }: DifferencesOptions, held: PrefixBatch): Walk {
+function* prefixDifferences({ core }: DifferencesOptions, held: PrefixBatch): Walk {
   const { prefixes } = core.ipcache
   const seen = new Uint8Array(prefixes.slots.high + 1)
   for (let i = 0; i < held.count; i++) {
@@ -80,7 +81,7 @@ function* prefixDifferences({ core, isSettled }: DifferencesOptions, held: Prefi
     const [id, addressClass] = [held.identity(i), held.addressClass(i)]
     const applied = prefixes.applied[row]!
     if (applied === id && prefixes.appliedClass[row] === addressClass) continue
-    if (applied === 0 && !isSettled()) continue
+    if (applied === 0 && isLeft(core, held, i)) continue
     yield {
       map: 'ng_ipcache',
       key: prefixKey(held.scope(i), held.format(i)),
@@ -101,6 +102,17 @@ function* prefixDifferences({ core, isSettled }: DifferencesOptions, held: Prefi
     if (prefixes.applied[row] === 0 || seen[row] === 1) continue
     yield missingPrefix(core, row)
   }
+}
+
+/** Whether an earlier daemon left an entry just so, and nobody has claimed it yet. */
+function isLeft({ inherited }: CoreState, held: PrefixBatch, i: number): boolean {
+  const [scope, family, octets] = [held.scope(i), held.family(i), held.octets(i)]
+  const entry = inherited.find(scope, family, octets, 0, held.length(i))
+  if (entry < 0) return false
+  const { batch } = inherited
+  return (
+    batch.identity(entry) === held.identity(i) && batch.addressClass(entry) === held.addressClass(i)
+  )
 }
 
 function missingPrefix({ ipcache: { prefixes } }: CoreState, row: number): KernelDifference {
@@ -127,7 +139,7 @@ function prefixValue(id: number, addressClass: number): string {
 }
 
 function* policyDifferences(
-  { core, isSettled }: DifferencesOptions,
+  { core, leftPolicies }: DifferencesOptions,
   held: readonly PolicyEntry[],
 ): Walk {
   const left = new Map<string, PolicyEntry>()
@@ -145,11 +157,16 @@ function* policyDifferences(
     const isRefused = have === null && core.committer.refused > 0
     if (want !== have && !isRefused) yield { map: 'ng_policy', key, want, have, entry }
   }
-  if (!isSettled()) return
+  const spared = left.size === 0 ? NONE : new Set(leftPolicies().map(policyText))
   for (const [key, entry] of left) {
+    if (spared.has(policyText(entry))) continue
     if (++looked % ROWS_PER_STEP === 0) yield undefined
     yield { map: 'ng_policy', key, want: null, have: policyValue(entry), entry }
   }
+}
+
+function policyText(entry: PolicyEntry): string {
+  return `${policyKeyText(entry)} ${entry.verdict}`
 }
 
 function policyValue(entry: PolicyEntry | undefined): string | null {

@@ -168,11 +168,15 @@ export class Repair {
   #prefixChanges(
     found: readonly KernelPrefix[],
   ): Pick<Changes, 'prefixUpserts' | 'prefixRemovals'> {
-    const { prefixes } = this.#to.core.ipcache
+    const { ipcache, inherited } = this.#to.core
+    const { prefixes } = ipcache
     const [prefixUpserts, prefixRemovals] = [new PrefixBatch(), new PrefixBatch()]
     for (const { scope, family, octets, length, identity, addressClass } of found) {
       const row = prefixes.findIn(scope, family, octets, 0, length)
       if (prefixes.applied[row] === 0) {
+        // What an earlier daemon left there, somebody else has changed.
+        const left = inherited.find(scope, family, octets, 0, length)
+        if (left >= 0) inherited.drop(left)
         prefixRemovals.add(family, octets, 0, length, identity, addressClass, scope)
       } else {
         const { id, addressClass: ours } = prefixes.appliedOf(row)

@@ -10,7 +10,7 @@
 
 import { endpointId, type EndpointId, type Identity } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
-import type { DatapathDump } from '../datapath/datapath.ts'
+import type { DatapathDump, PolicyEntry } from '../datapath/datapath.ts'
 import { NODE_SCOPE } from '../datapath/prefix-batch.ts'
 import { NAMED_LABEL, WORLD_IPV4, WORLD_IPV6 } from '../identity/reserved.ts'
 import type { ToRestore } from '../names/name-cache.ts'
@@ -71,6 +71,11 @@ export class Restart implements ToRestore {
 
   get phase(): RestartPhase {
     return this.#phase
+  }
+
+  /** Policy entries of the earlier daemon, as long as any of them may be left. */
+  get leftPolicies(): readonly PolicyEntry[] {
+    return this.#phase === 'done' ? [] : this.#to.restored.policies
   }
 
   get progress(): RestartProgress {

@@ -20,7 +20,7 @@ export function openRepair(
   return new Repair({
     core: daemon.core,
     endpoints: () => daemon.endpoints.entries(),
-    isSettled: () => daemon.restart.phase === 'done',
+    leftPolicies: () => daemon.restart.leftPolicies,
     everyMs: datapath.verifyMs,
     onRepaired: (first, count) => tellRepaired(log, first, count),
     onFault: (reason) => log.limited('verify', { reason }, 'the kernel cannot be compared'),

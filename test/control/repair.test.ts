@@ -35,7 +35,7 @@ function watch(node: Node): Watched {
   const repair = new Repair({
     core: node.core,
     endpoints: () => [],
-    isSettled: () => node.restart.phase === 'done',
+    leftPolicies: () => node.restart.leftPolicies,
     everyMs: EVERY_MS,
     onRepaired: tell,
     onFault: (reason) => assert.fail(reason),
