@@ -64,17 +64,20 @@ export class SteadyDns {
     return server
   }
 
-  /** `rate` queries a second in all, in equal shares by all clients, each to its server. */
+  /** `rate` queries a second in all, in equal shares by all clients, each to its server. `retryMs`: what has no answer by then is
+   *  asked again. */
   async load(
     clients: readonly { readonly host: Host; readonly server: string }[],
     rate: number,
     seconds: number,
+    retryMs?: number,
   ): Promise<LoadResult> {
+    const again = retryMs === undefined ? [] : ['1', `${retryMs}`]
     const share = `${Math.round(rate / clients.length)}`
     const limitMs = seconds * 1000 + 20_000
     const outputs = await Promise.all(
       clients.map(async ({ host, server }, i) => {
-        const args = ['load', server, '53', share, `${seconds}`, `c${i}`]
+        const args = ['load', server, '53', share, `${seconds}`, `c${i}`, ...again]
         return await host.run(this.#program, args, { limitMs })
       }),
     )
