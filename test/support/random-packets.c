@@ -116,6 +116,14 @@ static int which(const uint8_t *address, int family)
 	return -1;
 }
 
+/* Neighbour discovery that cannot leave the link passes without policy, from any source. */
+static int is_housekeeping(const uint8_t *p, int size)
+{
+	if (size < 48 || p[6] != 58 || p[7] != 255 || p[24] != 0xff || p[25] != 0x02 || p[41] != 0)
+		return 0;
+	return p[40] == 133 || p[40] == 135 || p[40] == 136;
+}
+
 /* Why the packet must not be out there; 0 when it may. */
 static const char *judge(const uint8_t *p, int size, int family, int flags, struct seen *seen)
 {
@@ -126,6 +134,8 @@ static const char *judge(const uint8_t *p, int size, int family, int flags, stru
 		return "it ends in its header";
 	if (family == 4 ? memcmp(p + 12, from4[0], 3) : memcmp(p + 8, from6[0], 8))
 		return 0; /* the gateway's own */
+	if (family == 6 && is_housekeeping(p, size))
+		return 0;
 	if (!(flags & ANY_SOURCE) &&
 	    memcmp(p + (family == 4 ? 12 : 8), family == 4 ? from4[0] : from6[0], family == 4 ? 4 : 16))
 		return "the source is another's";
