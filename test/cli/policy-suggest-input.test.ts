@@ -130,7 +130,7 @@ describe('policySuggestCommand', () => {
     const peer = fc.constantFrom(
       { peer: '192.0.2.1', labels: WORLD },
       { peer: '2001:db8::1', labels: ['reserved:world', 'reserved:world-ipv6'] },
-      { peer: '10.0.9.1', labels: ['k8s:app=db'] },
+      { peer: '10.0.9.1', labels: ['k8s:app=db', 'k8s:io.cilium.k8s.policy.cluster=c'] },
       { peer: '10.0.9.2', labels: ['external:vm=1', 'k8s:io.kubernetes.pod.namespace=prod'] },
     )
     const reached = fc
@@ -151,6 +151,7 @@ describe('policySuggestCommand', () => {
           const file = flows.put('random.jsonl', random.map(mkLine))
           const args = ['--flows', file, '--collapse', from]
           const { out } = await suggest(...args)
+          assert.ok(!out.includes('policy.cluster'), 'the cluster says nothing of who a peer is')
           if (out === '') return
           assert.deepEqual(loadPolicies(out, 'random.yaml').faults, [])
           const policy = flows.put('random.yaml', [out])
