@@ -9,10 +9,11 @@ import type { DnsClient } from './dns-client.ts'
 import { LabProcess } from './lab-process.ts'
 import { answering, type FakeUpstream } from './upstream.ts'
 
-/** As docs/operations.md has it. */
+/** As docs/operations.md has it, with the configuration of the working directory. */
 export const TAKE_OVER =
   /^namegate (run .*--take-over.*)$/m
     .exec(readFileSync('docs/operations.md', 'utf8'))?.[1]
+    ?.replace('/etc/namegate/', '')
     ?.split(' ') ?? []
 
 /** A folder, daemons in it, clients of theirs; all of it ended whatever happens. */
