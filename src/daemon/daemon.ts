@@ -143,18 +143,7 @@ export class Daemon {
     core.expiry.onExpiredUse = (pair) => tellExpiredUse(this, log, pair)
     this.resources = new ResourceControl({ core })
     this.transition = new Transition(this)
-    this.housekeeping = new Housekeeping({
-      core,
-      transition: this.transition,
-      onEvent: (event, time) => this.flows.addPacket(time, packetFlowOf(this, event)),
-      onHooks: (changed) => this.#onHooks(changed),
-      onFallbacks: (count) => tellFallbacks(log, count),
-      onBeat: () => {
-        this.#told.look()
-        this.emptyDenies.look()
-      },
-      hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
-    })
+    this.housekeeping = this.#makeHousekeeping()
     this.repair = openRepair(this, log)
     this.audit = makeAudit(options)
     this.mode = new DaemonMode(this, log)
@@ -162,7 +151,21 @@ export class Daemon {
     this.proxy = this.#makeProxy(node, options)
     this.interception = openInterception({ config, clock, log, datapath, servers: this.servers })
     this.readiness = this.#makeReadiness()
-    this.#told = new Told({ log, clock, committer: core.committer, pool: this.proxy.upstream.pool })
+    const { pool } = this.proxy.upstream
+    const { committer } = core
+    this.#told = new Told({ log, clock, committer, pool, emptyDenies: this.emptyDenies })
+  }
+
+  #makeHousekeeping(): Housekeeping {
+    return new Housekeeping({
+      core: this.core,
+      transition: this.transition,
+      onEvent: (event, time) => this.flows.addPacket(time, packetFlowOf(this, event)),
+      onHooks: (changed) => this.#onHooks(changed),
+      onFallbacks: (count) => tellFallbacks(this.#log, count),
+      onBeat: () => this.#told.look(),
+      hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
+    })
   }
 
   #makeSources(resourceKeeper: ResourceKeeper | undefined): ConfigSources {

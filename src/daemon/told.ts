@@ -1,6 +1,7 @@
 // What fails while the daemon runs, and is well again, as lines of the log: servers that do not answer, a kernel that refuses
-// entries. Looked at once a second.
+// entries, deny rules that select nothing. Looked at once a second.
 
+import type { EmptyDenies } from '../control/empty-denies.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Committer } from '../datapath/committer.ts'
 import type { ServerPool } from '../proxy/server-pool.ts'
@@ -12,6 +13,7 @@ export interface ToldOptions {
   readonly clock: Clock
   readonly committer: Committer
   readonly pool: ServerPool
+  readonly emptyDenies: EmptyDenies
 }
 
 const DOWN =
@@ -40,6 +42,7 @@ export class Told {
 
   look(): void {
     const now = this.#of.clock.now()
+    this.#of.emptyDenies.look()
     for (let i = 0; i < this.#servers.length; i++) this.#lookAtServer(i, now)
     // While the datapath is at work, what it will refuse is not known.
     if (!this.#of.committer.isUnderWay) this.#lookAtKernel(now)

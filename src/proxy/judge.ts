@@ -2,7 +2,7 @@
 // (`upstreams.original-destination`) policy on the server and trust in it (SEMANTICS 2). No state of its own.
 
 import type { EndpointId } from '../core/ids.ts'
-import { TCP, UDP } from '../core/protocol.ts'
+import { TCP, UDP, type DnsProtocol } from '../core/protocol.ts'
 import { MAY_ASK, NAME_DENIED, SERVER_DENIED, type DnsVerdicts } from '../control/dns-verdicts.ts'
 import type { ServerIdentity } from '../control/server-identity.ts'
 import type { AskedServer, AskedServers } from './asked-servers.ts'
@@ -50,23 +50,24 @@ export class Judge {
     const { verdicts, asked } = this.#options
     const server = this.#serverOf(clients, row)
     if (server === undefined || asked === undefined) {
-      return this.#unlessClosed(this.#ofPool(endpoint, clients.transports[row]!, wire))
+      return this.#unlessClosed(this.#ofPool(endpoint, clients, row, wire))
     }
     if (this.isUntrusted(clients, row)) return SERVER_UNTRUSTED
     const { identities } = asked
     identities.look(clients.families[row] === 4 ? 4 : 6, clients.askedAddresses, row * 16)
-    const protocol = clients.transports[row] === OVER_TCP ? TCP : UDP
-    const verdict = verdicts.judgeAt(endpoint, identities, server.address.port, protocol, wire, 0)
+    const { port } = server.address
+    const protocol = protocolOf(clients, row)
+    const verdict = verdicts.judgeAt(endpoint, identities, port, protocol, wire, 0)
     if (verdict === SERVER_DENIED) this.counters.serverDenied++
     return this.#unlessClosed(verdict)
   }
 
-  /** What is asked for an endpoint before it asks (OF_OURS) it may ask over either. */
-  #ofPool(endpoint: EndpointId, transport: number, wire: Uint8Array): number {
+  /** A question of ours that names no protocol (prewarm.ts) may be asked over either. */
+  #ofPool(endpoint: EndpointId, clients: ClientColumns, row: number, wire: Uint8Array): number {
     const { verdicts } = this.#options
-    const verdict = verdicts.judge(endpoint, transport === OVER_TCP ? TCP : UDP, wire, 0)
-    if (transport !== OF_OURS || verdict !== NAME_DENIED) return verdict
-    return verdicts.judge(endpoint, TCP, wire, 0)
+    const verdict = verdicts.judge(endpoint, protocolOf(clients, row), wire, 0)
+    const isOfEither = clients.transports[row] === OF_OURS && clients.ports[row] === 0
+    return isOfEither && verdict === NAME_DENIED ? verdicts.judge(endpoint, TCP, wire, 0) : verdict
   }
 
   #unlessClosed(verdict: number): number {
@@ -92,4 +93,10 @@ export class Judge {
     const server = this.#options.asked?.servers.of(clients, row)
     return server === undefined || server.kind === 'pool' ? undefined : server
   }
+}
+
+/** The protocol of a query; of a question of ours (OF_OURS) the one that stands in the place of its port, else UDP. */
+function protocolOf({ transports, ports }: ClientColumns, row: number): DnsProtocol {
+  const isTcp = transports[row] === OF_OURS ? ports[row] === TCP : transports[row] === OVER_TCP
+  return isTcp ? TCP : UDP
 }

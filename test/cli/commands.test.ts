@@ -100,7 +100,7 @@ test('policyCheckCommand prints every fault as file:line:col: message and gives 
     err: '4 faults; good: 1 policy in 1 file\n',
   })
   const { code, out } = await run(policyCheckCommand, '-o', 'json', join(root, 'none.yaml'))
-  assert.equal(code, 1)
+  assert.equal(code, 2, 'a missing file is invalid input in every command')
   assert.deepEqual(JSON.parse(out), [
     {
       file: 'none.yaml',
@@ -114,7 +114,10 @@ test('policyCheckCommand prints every fault as file:line:col: message and gives 
 test('policyCheckCommand without a path is wrong use', async () => {
   const { code, out, err } = await run(policyCheckCommand)
   assert.deepEqual([code, out], [2, ''])
-  assert.match(err, /^namegate: policy check needs at least one PATH\nUsage: namegate policy check/)
+  assert.match(
+    err,
+    /^namegate: policy check needs at least one PATH, or --config\nUsage: namegate policy check/,
+  )
 })
 
 test('configCommand check gives 0 or 2 with every fault', async () => {

@@ -47,7 +47,7 @@ describe('commands', { concurrency: true }, () => {
     [getCommand, 'names'],
     [datapathCommand, 'verify'],
     [flowsCommand, '--follow'],
-    [auditCommand, 'on'],
+    [auditCommand, 'on', '--node'],
     [policyWaitCommand, '--timeout', '60s'],
   ]
   for (const [command, ...args] of rows) {

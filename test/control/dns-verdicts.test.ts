@@ -84,7 +84,15 @@ test('DnsVerdicts.judgeAt refuses the server where rules do not admit it, and to
   }))
   const at = (port: number) => verdicts.judgeAt(asker, server, port, UDP, wire, 0)
   assert.deepEqual([at(53), at(5353), at(53)], [MAY_ASK, SERVER_DENIED, MAY_ASK])
-  assert.equal(verdicts.judgeAt(endpointId(2), server, 53, UDP, wire, 0), SERVER_DENIED, 'a stranger')
+  assert.equal(
+    verdicts.judgeAt(endpointId(2), server, 53, UDP, wire, 0),
+    SERVER_DENIED,
+    'a stranger',
+  )
   verdicts.remove(asker)
-  assert.deepEqual([at(53), verdicts.judge(asker, UDP, wire, 0)], [SERVER_DENIED, NAME_DENIED], 'gone')
+  assert.deepEqual(
+    [at(53), verdicts.judge(asker, UDP, wire, 0)],
+    [SERVER_DENIED, NAME_DENIED],
+    'gone',
+  )
 })

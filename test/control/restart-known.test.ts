@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EndpointRecord } from '../../src/control/endpoint-control.ts'
-import { IdentityLabels } from '../../src/policy/identity-labels.ts'
 import { FakeClock } from '../support/fake-clock.ts'
+import { knownPairs } from '../support/known-pairs.ts'
 import { MemoryState } from '../support/memory-state.ts'
 import { addressNumber, mkEndpoint, mkPolicies, Node, type NodeOptions } from '../support/node.ts'
 import { runsOf } from '../support/properties.ts'
@@ -27,33 +27,16 @@ interface Before {
 }
 
 function start(specs: readonly string[], disk: MemoryState, before: Before & { old?: Node } = {}) {
-  const { clock, old, records = RECORDS, options = {} } = before
+  const { clock, old, records = RECORDS, options } = before
   const node = new Node({
     ...options,
     kept: { saved: disk.read(), sink: disk, bootAtZero: 0 },
-    ...(clock === undefined ? {} : { clock }),
+    ...(clock && { clock }),
     recorder: old?.recorder,
   })
   node.policies.setPolicies(mkPolicies(...specs), node.endpoints.registry)
   node.setEndpoints(records)
   return node
-}
-
-/** What is known of every pair, as text; times apart. */
-function known(node: Node): readonly string[] {
-  const { names, ipcache, labelSets } = node.core
-  const lines: string[] = []
-  for (let pair = 1; pair <= names.pairs.slots.high; pair++) {
-    if (!names.pairs.isUsed(pair)) continue
-    const mapping = names.pairs.mapping[pair]!
-    const row = names.mappings.prefix[mapping]!
-    const labels = labelSets.format(ipcache.prefixes.derived[row]!)
-    const endpoint = node.endpoints.registry.byNumber(names.pairs.endpoint[pair]!)?.name
-    const name = names.names.format(names.mappings.name[mapping]!)
-    const id = ipcache.prefixes.wanted[row]!
-    lines.push(`${endpoint} ${name} ${ipcache.prefixes.format(row)} ${id} ${labels.join(' ')}`)
-  }
-  return lines.sort()
 }
 
 test('A node that starts again knows what it knew, under the same numbers, and writes nothing', () => {
@@ -65,13 +48,13 @@ test('A node that starts again knows what it knew, under the same numbers, and w
   old.learn(old.endpoint('a').id, 'unselected.y', ['192.0.2.3'])
   old.takeOver()
   clock.advance(1000)
-  const before = known(old)
+  const before = knownPairs(old)
   assert.equal(before.length, 5)
   const next = start([WILD, ONE], disk, { clock, old })
   let writes = 0
   next.recorder.onWrite = () => writes++
   next.takeOver('grace')
-  assert.deepEqual(known(next), before)
+  assert.deepEqual(knownPairs(next), before)
   assert.equal(writes, 0, 'the kernel says the same already')
   next.takeOver('done')
   assert.equal(writes, 0)
@@ -106,7 +89,7 @@ test('An answer to one name of an address brings back all that was known of the 
   assert.equal(next.rowOf('192.0.2.1'), 0, 'not brought back yet')
   next.learn(next.endpoint('a').id, 'two.x', ['192.0.2.1'])
   assert.equal(number(next), before, 'with the label of the other name')
-  assert.equal(known(next).length, 2)
+  assert.equal(knownPairs(next).length, 2)
 })
 
 test('An address that was learned too late to be written down keeps its number and its labels for the grace', () => {
@@ -121,7 +104,7 @@ test('An address that was learned too late to be written down keeps its number a
   const next = start([WILD, CIDR], disk, { clock, old })
   next.recorder.onWrite = () => seen.add(next.verdict('a', '198.51.100.1'))
   next.takeOver('grace')
-  assert.deepEqual(known(next), [])
+  assert.deepEqual(knownPairs(next), [])
   assert.equal(next.restart.counters.claimed, 2)
   assert.deepEqual(
     ['192.0.2.1', '198.51.100.1'].map((text) => next.identityOf(text)),
@@ -214,18 +197,18 @@ test('A node that is killed while it brings back what was known has lost nothing
     old.learn(old.endpoint('a').id, `n${i}.x`, [address], 3000)
   }
   clock.advance(1000)
-  const before = known(old)
+  const before = knownPairs(old)
   disk.wantsImage = true
   const killed = start([WILD], disk, { clock, old })
   killed.restart.step(0)
   killed.learn(killed.endpoint('a').id, 'new.x', ['198.51.100.1'], 3000)
   for (let i = 0; i < 50; i++) clock.advance(300)
-  assert.ok(known(killed).length < before.length, 'killed in the middle')
+  assert.ok(knownPairs(killed).length < before.length, 'killed in the middle')
   const next = start([WILD], disk, { clock, old: killed })
   next.takeOver('grace')
-  const others = known(next).filter((line) => !line.includes(' new.x '))
+  const others = knownPairs(next).filter((line) => !line.includes(' new.x '))
   assert.deepEqual(others, before)
-  assert.equal(known(next).length, before.length + 1)
+  assert.equal(knownPairs(next).length, before.length + 1)
 })
 
 test('What policy forbids by now is forbidden from the start, whatever was learned', () => {
@@ -255,13 +238,13 @@ test('Pairs of endpoints that are gone do not come back, and time that passed me
   const next = start([WILD], disk, { clock, old, records: RECORDS.slice(0, 1) })
   next.takeOver('grace')
   assert.deepEqual(
-    known(next).map((line) => line.split(' ').slice(0, 3).join(' ')),
+    knownPairs(next).map((line) => line.split(' ').slice(0, 3).join(' ')),
     ['a long.x 192.0.2.2/32', 'a short.x 192.0.2.1/32'],
   )
   while (!next.core.expiry.step(Infinity)) continue
   next.core.committer.commit()
   assert.deepEqual(
-    known(next).map((line) => line.split(' ').slice(0, 3).join(' ')),
+    knownPairs(next).map((line) => line.split(' ').slice(0, 3).join(' ')),
     ['a long.x 192.0.2.2/32'],
     'TTL and grace of the other are over',
   )
@@ -291,39 +274,12 @@ test('Whatever happened and whenever it ends, a start brings back what was writt
     }
     clock.advance(1000)
     const next = start([WILD, ONE], disk, { clock, old })
-    const before = known(old)
+    const before = knownPairs(old)
     let writes = 0
     next.recorder.onWrite = () => writes++
     next.takeOver()
-    assert.deepEqual(known(next), before)
+    assert.deepEqual(knownPairs(next), before)
     assert.equal(writes, 0)
     assert.deepEqual(next.differences(), [])
   }
-})
-
-test('Endpoints that get the label of the cluster at a start keep their numbers, and no verdict about them changes', () => {
-  const mk = (name: string, i: number) =>
-    mkEndpoint(name, [`10.200.0.${i + 1}`], [`k8s:app=${name}`])
-  const records = ['a', 'b', 'c'].map(mk)
-  const [toB, toC] = ['{ matchLabels: { app: b } }', '{ matchLabels: { app: c } }']
-  const denyC = `egressDeny: [ { toEndpoints: [ ${toC} ] } ]`
-  const specs = [`egress: [ { toEndpoints: [ ${toB}, ${toC} ] } ]\n${denyC}`]
-  const disk = new MemoryState()
-  const old = start(specs, disk, { records })
-  old.takeOver()
-  const verdicts = (node: Node): readonly string[] =>
-    ['10.200.0.2', '10.200.0.3'].map((address) => node.verdict('a', address))
-  const options = { identityLabels: new IdentityLabels([], 'default') }
-  let writes = 0
-  old.recorder.onWrite = () => {
-    writes++
-    assert.deepEqual(verdicts(old), ['allow', 'deny'], `after write ${writes}`)
-  }
-  const next = start(specs, disk, { records, old, options })
-  next.takeOver()
-  assert.ok(writes > 0, 'other labels are other identities')
-  assert.equal(next.endpoint('a').id, old.endpoint('a').id)
-  assert.deepEqual(verdicts(next), ['allow', 'deny'])
-  assert.ok(next.labelsOf('10.200.0.2').includes('k8s:io.cilium.k8s.policy.cluster=default'))
-  assert.deepEqual(next.differences(), [])
 })

@@ -23,6 +23,7 @@ import { IdentityLabels } from '../../src/policy/identity-labels.ts'
 import { loadPolicies } from '../../src/policy/load.ts'
 import { parsePattern, type Pattern } from '../../src/policy/pattern.ts'
 import type { Policy } from '../../src/policy/rule.ts'
+import { differ } from './differ.ts'
 import { FakeClock } from './fake-clock.ts'
 import { hashedName } from './hashed-name.ts'
 import { keyOfPrefix, Recorder, type Verdict } from './recorder.ts'
@@ -229,14 +230,6 @@ export class Node {
       ...differ(wantedPolicies, havePolicies),
     ]
   }
-}
-
-function differ(wanted: readonly string[], have: readonly string[]): readonly string[] {
-  const [inWanted, inHave] = [new Set(wanted), new Set(have)]
-  return [
-    ...wanted.filter((each) => !inHave.has(each)).map((each) => `missing ${each}`),
-    ...have.filter((each) => !inWanted.has(each)).map((each) => `too much ${each}`),
-  ]
 }
 
 export function mkEndpoint(

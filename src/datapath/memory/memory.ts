@@ -249,8 +249,11 @@ export class MemoryDatapath implements Datapath {
   /** The verdict on an Ethernet frame that an endpoint sends (`from`) or is sent (`to`). */
   judge(endpoint: EndpointId, direction: 'from' | 'to', frame: Uint8Array): Verdict {
     const entry = this.#endpoints.get(endpoint)
-    const isCgroup = entry?.hook.kind === 'cgroup'
-    const read = isCgroup ? readNetwork(frame) : readFrame(frame)
+    const hook = entry?.hook
+    const read = hook?.kind === 'cgroup' ? readNetwork(frame) : readFrame(frame)
+    const taken = this.#interceptions
+    // 0, which no interface has, for other hooks.
+    const index = hook?.kind === 'interface' ? (this.#options.ifIndex?.(hook.name) ?? 0) : 0
     const judge = new Judge({
       prefixes: this.#prefixes,
       policies: this.#policies,
@@ -260,11 +263,9 @@ export class MemoryDatapath implements Datapath {
         this.#listeners.has(`${formatAddress(family, address)} ${port}`),
       isAdopted: (owner, packet, denied) =>
         this.#adoptions.covers(owner, packet, denied, this.#connections.has(owner, packet)),
-      isIntercepted: ({ hook }, packet) =>
-        this.#interceptions.covers(this.#ifIndex(hook), packet, frame),
-      reachesListener: ({ hook }, packet) =>
-        !packet.adorned && !this.#interceptions.isBridged(this.#ifIndex(hook), frame),
-      isQuiet: ({ hook }, packet) => this.#interceptions.isQuiet(this.#ifIndex(hook), packet),
+      isIntercepted: (_, packet) => taken.covers(index, packet, frame),
+      reachesListener: (_, packet) => !packet.adorned && !taken.isBridged(index, frame),
+      isQuiet: (_, packet) => taken.isQuiet(index, packet),
       count: (name) => this.#counters.add(name),
       now: () => this.#options.clock.now(),
       report: (event) => this.#report(event),
@@ -273,11 +274,6 @@ export class MemoryDatapath implements Datapath {
     if (direction === 'from') return judge.from(entry, read)
     judge.to(entry, read)
     return 'pass'
-  }
-
-  /** 0, which no interface has, for other hooks. */
-  #ifIndex(hook: Hook): number {
-    return hook.kind === 'interface' ? (this.#options.ifIndex?.(hook.name) ?? 0) : 0
   }
 
   #report(event: DatapathEvent): void {

@@ -81,21 +81,7 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
     onFound: (map, describe) => found.add(map, describe),
     onSuspects: () => applier.flush(),
   })
-  let restored: DatapathDump
-  try {
-    const { dump: found, timed, written } = restore(table)
-    restored = found
-    if (written === 'other') {
-      const outcome = table.install(timed)
-      if (outcome !== undefined) throw unavailable('install nftables rules', outcome)
-      if (options.isAlone !== true) markWritten(table)
-    } else table.adopt(written === 'with-reports')
-    watch.start(options.isAlone === true)
-  } catch (error) {
-    watch.close()
-    table.socket.close()
-    throw error
-  }
+  const restored = takeOver(options, table, watch)
   const peers = new Peers(conntrack)
   const adopted = new Adopted({ table, max: adoptedMax })
   const hooks = new Hooks({
@@ -128,6 +114,24 @@ export function open(options: NftablesOptions, { onDone, onCommitted }: Listener
     }),
   }
   return { running, restored }
+}
+
+/** What the table has; it is written anew where another program wrote it. Throws UnavailableError with the remedy. */
+function takeOver(options: NftablesOptions, table: Table, watch: Watch): DatapathDump {
+  try {
+    const { dump, timed, written } = restore(table)
+    if (written === 'other') {
+      const outcome = table.install(timed)
+      if (outcome !== undefined) throw unavailable('install nftables rules', outcome)
+      if (options.isAlone !== true) markWritten(table)
+    } else table.adopt(written === 'with-reports')
+    watch.start(options.isAlone === true)
+    return dump
+  } catch (error) {
+    watch.close()
+    table.socket.close()
+    throw error
+  }
 }
 
 /** What somebody else changed, until it is told: the first of each set, and how many. */
