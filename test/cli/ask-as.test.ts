@@ -15,6 +15,16 @@ const ENDPOINTS = `${endpointsText({ me: '127.0.0.1', shop: '10.9.8.7' })}
 const POLICY = [
   policyText('web', ['ok.example', 'gone.example', 'silent.example'], { app: 'shop' }),
   policyText('jobs', ['job.example'], { app: 'job' }),
+  `apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: tcp }
+spec:
+  endpointSelector: { matchLabels: { app: job } }
+  egress:
+    - toPorts:
+        - ports: [{ port: "53", protocol: TCP }]
+          rules: { dns: [{ matchName: tcp.example }] }
+`,
 ].join('---\n')
 const UPSTREAM_MS = 300
 
@@ -77,6 +87,13 @@ const ROWS: readonly (readonly [
   ],
   ['of another endpoint', ['job.example', '--as', 'job'], 0, /NOERROR[^]* allow job /],
   ['which may not ask the first', ['ok.example', '--as', 'job'], 1, /REFUSED[^]* deny +job /],
+  [
+    'policy allows it over TCP',
+    ['tcp.example', '--as', 'job', '--tcp'],
+    0,
+    /NOERROR[^]* allow job /,
+  ],
+  ['policy allows it over TCP alone', ['tcp.example', '--as', 'job'], 1, /REFUSED[^]* deny +job /],
   ['no policy selects it', ['job.example', '--as', 'me'], 0, /NOERROR[^]* allow me /],
   ['no server answers', ['silent.example', '--as', 'shop'], 1, /SERVFAIL[^]*EDE: 22/],
 ]
