@@ -141,7 +141,7 @@ async function show(read: ParsedArguments, uid: number, output: CommandOutput): 
   return EXIT_OK
 }
 
-/** A daemon that hangs keeps nobody from looking. */
+/** A daemon that hangs does not stop the command: it shows what it sees itself. */
 const ASK_MS = 1000
 
 /** What the running daemon says of it; undefined when none answers. */

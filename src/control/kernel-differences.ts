@@ -104,7 +104,7 @@ function* prefixDifferences({ core }: DifferencesOptions, held: PrefixBatch): Wa
   }
 }
 
-/** Whether an earlier daemon left an entry just so, and nobody has claimed it yet. */
+/** Whether an entry is as an earlier daemon left it and no owner has claimed it yet. */
 function isLeft({ inherited }: CoreState, held: PrefixBatch, i: number): boolean {
   const [scope, family, octets] = [held.scope(i), held.family(i), held.octets(i)]
   const entry = inherited.find(scope, family, octets, 0, held.length(i))

@@ -174,7 +174,7 @@ export class Repair {
     for (const { scope, family, octets, length, identity, addressClass } of found) {
       const row = prefixes.findIn(scope, family, octets, 0, length)
       if (prefixes.applied[row] === 0) {
-        // What an earlier daemon left there, somebody else has changed.
+        // An earlier daemon left the entry; another process has changed it.
         const left = inherited.find(scope, family, octets, 0, length)
         if (left >= 0) inherited.drop(left)
         prefixRemovals.add(family, octets, 0, length, identity, addressClass, scope)

@@ -6,10 +6,10 @@ import type { Daemon } from './daemon.ts'
 import { tellRepaired } from './news.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** What is known of repairs, whoever makes them. */
+/** Repairs of every kind, by the daemon or by the datapath itself. */
 export type Repairs = Pick<Repair, 'counters' | 'start' | 'stop'>
 
-/** Undefined for a datapath that nobody else reaches. */
+/** Undefined for a datapath that no other process reaches. */
 export function openRepair(
   daemon: Pick<Daemon, 'config' | 'core' | 'endpoints' | 'restart'>,
   log: Log,

@@ -243,7 +243,7 @@ export interface Datapath {
   /** Calls `listener` from `refresh` when somebody else changed what stands beside the entries: programs may have been taken off
    *  their hooks. One listener, set once. */
   onTouched?(listener: () => void): void
-  /** For an adapter that puts right by itself what somebody else changed: calls `listener` from `refresh` with the
+  /** For an adapter that undoes changes of others by itself: calls `listener` from `refresh` with the
    *  first of `count` entries of each map, once a second at most. One listener, set once. */
   onRepaired?(listener: (first: RepairedEntry, count: number) => void): void
   /** How often such an adapter has compared everything. */

@@ -59,7 +59,7 @@ export class Watch {
     this.#fd = options.table.socket.watch()
   }
 
-  /** The table is as it should be. `isAlone`: nobody else writes in this network namespace for now. */
+  /** The table is as it should be. `isAlone`: no other process writes in this network namespace for now. */
   start(isAlone: boolean): void {
     const { table, posix } = this.#to
     if (!isAlone) this.#known = structureInKernel(table)
