@@ -26,26 +26,17 @@ static int leave_out(int fd, const int *sockets, int count)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) < 0 ? -errno : 0;
 }
 
-/* nlWatch(fd, fd, buffer octets) -> fd of a socket that hears what others than these two do, -errno */
+/* nlWatch(fd, own fd, own fd) -> 0, -errno: the first, of nlOpen, hears what others than the other two do. */
 static napi_value nl_watch(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
-	int own[2] = { integer(&call, 0), integer(&call, 1) }, size = integer(&call, 2), group = NFNLGRP_NFTABLES;
-	struct sockaddr_nl address = { .nl_family = AF_NETLINK };
+	int fd = integer(&call, 0), own[2] = { integer(&call, 1), integer(&call, 2) }, group = NFNLGRP_NFTABLES;
 	if (call.bad)
 		return NULL;
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_NETFILTER);
-	if (fd < 0)
-		return number(env, -errno);
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
-		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	int failed = leave_out(fd, own, 2);
-	if (!failed && (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-			setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)) < 0))
+	if (!failed && setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)) < 0)
 		failed = -errno;
-	if (failed)
-		close(fd);
-	return number(env, failed ? failed : fd);
+	return number(env, failed);
 }
 
 /* nlNews(fd, table, into) -> octets of messages about tables of this name, 0 when there are none, -ENOBUFS when some were

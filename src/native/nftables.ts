@@ -29,8 +29,8 @@ export interface NetlinkAddon {
   nlPart(reader: object, into: Uint8Array, waitMs: number): number
   /** Ends the thread, once. */
   nlReaderEnd(reader: object): number
-  /** A socket that hears what others than the owners of these two do to tables, with a buffer of about so many octets. */
-  nlWatch(own: number, other: number, bufferSize: number): number
+  /** From now on this socket hears what others than the owners of the two others do to tables. */
+  nlWatch(fd: number, own: number, other: number): number
   /** Octets of messages about tables of a name (32 KiB of room at least), 0 when there are none; -ENOBUFS when some were lost. */
   nlNews(fd: number, table: string, into: Uint8Array): number
 }

@@ -41,14 +41,14 @@ export interface InnerSockets {
     readonly udp: number
     readonly tcp: number
   }[]
-  /** Blocking netlink sockets of netfilter, bound to nothing. */
+  /** Blocking netlink sockets of netfilter, which hear of nothing. */
   readonly netlink: readonly number[]
   /** One that hears of interfaces. */
   readonly links: number
 }
 
 /** As in native/sandbox/sockets.h. */
-const NETLINKS = 8
+const NETLINKS = 10
 
 export class Launcher {
   readonly ended: Promise<LaunchEnd>

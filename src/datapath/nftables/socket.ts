@@ -91,9 +91,11 @@ export class Socket {
 
   /** A socket that hears what others do to tables; whoever asks closes it. */
   watch(): number {
-    const fd = this.#netlink.nlWatch(this.#now, this.#later, BUFFER)
-    if (fd < 0) throw unavailable('hear of changes of nftables', fd)
-    return fd
+    const fd = open(this.#netlink)
+    const result = this.#netlink.nlWatch(fd, this.#now, this.#later)
+    if (result >= 0) return fd
+    this.#netlink.nlClose(fd)
+    throw unavailable('hear of changes of nftables', result)
   }
 
   close(): void {

@@ -15,7 +15,7 @@
 #include "sandbox.h"
 
 #define DNS_PORT 53
-#define NETLINKS 8
+#define NETLINKS 10
 #define ANSWER_SECONDS 2
 #define BUFFER (16 << 20)
 #define SOCKETS_MAX 16
@@ -55,8 +55,9 @@ static int open_netfilter(void)
 {
 	int size = BUFFER;
 	struct timeval limit = { .tv_sec = ANSWER_SECONDS };
+	struct sockaddr_nl own = { .nl_family = AF_NETLINK };
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
-	must(fd >= 0, "netlink", "NETLINK_NETFILTER");
+	must(fd >= 0 && bind(fd, (struct sockaddr *)&own, sizeof(own)) == 0, "netlink", "NETLINK_NETFILTER");
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
