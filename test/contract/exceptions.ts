@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { endpointId } from '../../src/core/ids.ts'
 import {
   ACK,
   arp,
@@ -14,6 +15,7 @@ import {
   tcp,
   udp,
   type Route,
+  type Segment,
 } from '../support/packets.ts'
 import {
   batch,
@@ -25,6 +27,7 @@ import {
   POD_4,
   POD_6,
   policy,
+  prefix,
   settle,
   skipOf,
   type BenchMaker,
@@ -106,6 +109,37 @@ export function contractOfExceptions(maker: BenchMaker): void {
           'pass',
           'malformed too',
         )
+      })
+    })
+
+    test('judge cuts what an endpoint sends to another of the node once it is revoked, though that may answer', () => {
+      withBench(maker, {}, (bench) => {
+        const [other, target] = [endpointId(6), '10.0.1.6']
+        settle(bench, [])
+        commit(bench.datapath, {
+          policyUpserts: [policy({})],
+          endpointUpserts: [
+            endpoint({ id: other, hook: bench.interfaceHook(2), sources: [prefix(target)] }),
+          ],
+        })
+        const flows = [
+          [udp({ from: 40000, to: 443 }), udp({ from: 443, to: 40000 })],
+          [tcp({ from: 40000, to: 443 }, ACK), tcp({ from: 443, to: 40000 }, ACK)],
+        ] as const
+        const reach = (segment: Segment): 'pass' | 'drop' => {
+          const octets = frame({ source: POD_4, target }, segment)
+          const verdict = bench.judge(POD, 'from', octets)
+          if (verdict === 'pass') bench.judge(other, 'to', octets)
+          return verdict
+        }
+        assert.equal(reach(tcp({ from: 40000, to: 443 }, SYN)), 'pass')
+        for (const [asks] of flows) assert.equal(reach(asks), 'pass')
+        commit(bench.datapath, { policyRemovals: [policy({})] })
+        for (const [asks, answers] of flows) {
+          assert.equal(reach(asks), 'drop')
+          const back = frame({ source: target, target: POD_4 }, answers)
+          assert.equal(bench.judge(other, 'from', back), 'pass', 'a reply')
+        }
       })
     })
 
