@@ -3,7 +3,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Question } from '../../src/dns/query.ts'
-import { ask, read, www, four, answer, address, chain, oracleTaught } from '../support/answers.ts'
+import {
+  ask,
+  read,
+  www,
+  four,
+  raw,
+  answer,
+  address,
+  chain,
+  oracleTaught,
+} from '../support/answers.ts'
 import { a, A, aaaa, ANSWER_FLAGS, cname, DNAME, mkAnswer, opt } from '../support/messages.ts'
 
 const v6 = [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1]
@@ -63,6 +73,11 @@ const teaching: readonly (readonly [
     'addresses at several names of the chain',
     answer([a(www, four, 300), cname(www, 'x.example', 20), a('x.example', '192.0.2.2', 300)]),
     ['192.0.2.1 300', '192.0.2.2 20'],
+  ],
+  [
+    'an address beside a CNAME whose owner points to the pointer of the address',
+    answer([a(www, four), cname(raw(0xc0, 29), 'x.example', 20)]),
+    ['192.0.2.1 300'],
   ],
   [
     'the same address twice: least TTL',
