@@ -146,6 +146,8 @@ export class Chain {
   ): boolean {
     const pointer = records.pointers[index]!
     if (pointer !== 0 && pointer === this.#pointers[i]) return true
+    // Such a record has no hash, and another record may have left its pointer for the question.
+    if (i === 0 && pointer === QUESTION_POINTER) return true
     this.#fill()
     if (records.owners[index] !== this.#hashes[i]) return false
     readName(buf, start, end, records.offsets[index]!, this.#scratch)
