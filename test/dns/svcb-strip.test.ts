@@ -87,6 +87,34 @@ const ROWS: readonly StripRow[] = [
     answer([https(www, service(1, ''))]),
   ],
   [
+    'a list of mandatory keys that was empty, where no hint goes',
+    'unwanted',
+    answer([
+      https(
+        www,
+        service(1, '', [
+          [0, []],
+          [4, GOOD],
+        ]),
+      ),
+    ]),
+    'same',
+  ],
+  [
+    'a list of mandatory keys that was empty stays, because nothing is taken out of it',
+    'each',
+    answer([
+      https(
+        www,
+        service(1, '', [
+          [0, []],
+          [4, GOOD],
+        ]),
+      ),
+    ]),
+    answer([https(www, service(1, '', [[0, []]]))]),
+  ],
+  [
     'S5: a record that no one can read goes whole, the others stay',
     'each',
     answer([https(www, service(1, '', [[4, []]])), a(www, '192.0.2.1')]),

@@ -144,7 +144,8 @@ function strippedRecord(
           left.push(...pair)
       }
     }
-    if (gone.includes(key) || (key === 0 && left.length === 0)) continue
+    // A list that was empty before has lost nothing.
+    if (gone.includes(key) || (key === 0 && left.length === 0 && value.length > 0)) continue
     octets.push(key >> 8, key & 255, left.length >> 8, left.length & 255, ...left)
   }
   const changed = Uint8Array.from(octets)
