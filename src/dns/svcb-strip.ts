@@ -80,11 +80,11 @@ export class ServiceStrip {
     }
   }
 
-  /** The keys without those of hints that are gone; nothing when none is left. */
+  /** The keys without those of hints that are gone; nothing when none of them is left. */
   #writeMandatory(copy: MessageCopy, value: number, end: number): void {
     let left = 0
     for (let at = value; at < end; at += 2) if (!this.#isGone(at, end)) left += 2
-    if (left === 0) return
+    if (left === 0 && value < end) return
     copy.put16(KEY_MANDATORY)
     copy.put16(Math.min(left, end - value))
     for (let at = value; at < end; at += 2) {
