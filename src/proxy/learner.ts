@@ -221,7 +221,8 @@ export class Learner {
       const row = this.#rows.items[k]!
       if (prefixes.lengths[row] !== width) continue
       if (!sameOctets(prefixes.octets, row * 16, octets, at, width >> 3)) continue
-      return (prefixes.flags[row]! & ROW_DEGRADED) === 0
+      const seen = prefixes.scoped.viewOf(this.#endpoints[i] ?? NOBODY, row)
+      return (prefixes.flags[seen]! & ROW_DEGRADED) === 0
     }
     return false
   }
