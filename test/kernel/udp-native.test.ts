@@ -2,10 +2,14 @@
 // by redirect in its own network namespace, and is answered from the address and port that it asked.
 
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { canUseLab } from '../support/lab.ts'
 import type { Pod, PodLab } from '../support/lab-pod.ts'
 import { nativeIsLacking } from '../support/sockets.ts'
+import { compileSpoof } from '../support/spoof-lab.ts'
 import {
   ask,
   helper,
@@ -32,6 +36,7 @@ table inet test {
 
 describe('NativeDatagrams', { skip }, () => {
   let lab: PodLab
+  const folder = mkdtempSync(join(tmpdir(), 'namegate-udp-'))
 
   before(async () => {
     lab = await tproxyLab(3)
@@ -39,6 +44,7 @@ describe('NativeDatagrams', { skip }, () => {
 
   after(async () => {
     await lab.close()
+    rmSync(folder, { recursive: true, force: true })
   })
 
   function podAt(number: number): Pod {
@@ -87,6 +93,28 @@ describe('NativeDatagrams', { skip }, () => {
       assert.equal(await ask(host, address, 'a.test', ['-p', '5300']), 'REFUSED', address)
       assert.match(listener.stdout, new RegExp(`asks ${address} 5300 on`))
     }
+  })
+
+  it('NativeDatagrams passes no query on whose sender no answer can reach', async () => {
+    const { host } = podAt(1)
+    const listener = await startListener(host, 'explicit', '5301')
+    const program = join(folder, 'spoof')
+    compileSpoof(program)
+    const rows: readonly (readonly [client: string, port: number, reason: string])[] = [
+      ['127.0.0.9', 0, 'port 0'],
+      ['255.255.255.255', 4242, 'every host of the link'],
+      ['224.0.0.5', 4242, 'a group'],
+      ['127.0.0.10', 4242, 'a host and a port'],
+    ]
+    for (const [client, port, reason] of rows) {
+      const args = ['claim', client, String(port), '127.0.0.1', '5301', 'a.test']
+      const { code, stderr } = await host.run(program, args)
+      assert.equal(code, 0, `${reason}: ${stderr}`)
+    }
+    // What came before the last one has been read by then.
+    await listener.untilOutput(/^127\.0\.0\.10 asks /m)
+    const clients = [...listener.stdout.matchAll(/^(\S+) asks /gm)].map(([, client]) => client)
+    assert.deepEqual(clients, ['127.0.0.10'])
   })
 
   it('NativeDatagrams says which privilege mode tproxy needs', async () => {

@@ -36,6 +36,11 @@ export interface Asked {
   readonly errors: number
 }
 
+/** Makes the program of spoof.c. */
+export function compileSpoof(program: string): void {
+  execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', program, SOURCE])
+}
+
 export class SpoofLab {
   readonly lab: PodLab = podLab()
   readonly namegate: Namegate
@@ -45,7 +50,7 @@ export class SpoofLab {
   readonly #clients = Array.from({ length: CLIENTS }, (_, i) => `10.20.1.${10 + i}`)
 
   constructor() {
-    execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', this.#program, SOURCE])
+    compileSpoof(this.#program)
     const [pod] = this.lab.pods
     for (const client of this.#clients) pod?.host.ip('addr', 'add', `${client}/24`, 'dev', 'eth0')
     this.namegate = new Namegate(this.lab, {

