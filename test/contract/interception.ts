@@ -153,6 +153,11 @@ export function contractOfInterception(maker: BenchMaker): void {
           bench.judge(POD, 'from', frame(route, udp(QUERY)))
         bench.datapath.setIntercepted([{ ifindex, families: BOTH, bridgeMac: OTHER_MAC }])
         assert.deepEqual([query(), query(ROUTE_6)], ['drop', 'drop'], 'for another on the bridge')
+        for (let n = 0; n < 6; n++) {
+          const bridgeMac = FRAME_MAC.map((octet, i) => (i === n ? octet ^ 4 : octet))
+          bench.datapath.setIntercepted([{ ifindex, families: BOTH, bridgeMac }])
+          assert.equal(query(), 'drop', `another by octet ${n} alone`)
+        }
         const entries = [{ ifindex, families: BOTH, bridgeMac: FRAME_MAC }]
         bench.datapath.setIntercepted(entries)
         assert.deepEqual(bench.datapath.intercepted(), entries)

@@ -4,6 +4,7 @@ import { inFile, type Mutation } from '../mutation.ts'
 
 const EBPF = ['test/contract/ebpf.test.ts']
 const NFT = ['test/contract/nftables.test.ts']
+const IDLE = ['test/kernel/ebpf-idle.test.ts', 'test/kernel/flow-shares.test.ts']
 const SANDBOX = ['test/kernel/exec-ways-out.test.ts', 'test/kernel/exec-refused.test.ts']
 
 export const KERNEL: readonly Mutation[] = [
@@ -13,9 +14,12 @@ export const KERNEL: readonly Mutation[] = [
       '		return READ_OK;',
     ],
     ['	if (room < need)', '	if (room < need - 8)'],
+    ['		if (p->protocol == IPPROTO_ROUTING)', '		if (p->protocol == IPPROTO_ROUTING && head[3] != 0)'],
+    ['	       next == IPPROTO_DSTOPTS;', '	       next == IPPROTO_DSTOPTS || next == IPPROTO_AH;'],
+    ['		p->adorned = 1;\n', '\n'],
     [
-      'if (p->protocol == IPPROTO_ROUTING && head[3] != 0)',
-      'if (p->protocol == IPPROTO_ROUTING && head[3] > 1)',
+      '	p->adorned = head > 20 || (h.frag_off & bpf_htons(0x3fff));',
+      '	p->adorned = h.frag_off & bpf_htons(0x3fff);',
     ],
     ['total < head || total > there)', 'total < head)'],
     [
@@ -54,9 +58,30 @@ export const KERNEL: readonly Mutation[] = [
     ['			return c->began == BEGAN_PEER;', '			return 1;'],
     ['	if (!c || c->began != BEGAN_PEER)', '	if (!c)'],
   ]),
+  ...inFile('src/datapath/ebpf/conn.h', IDLE, [
+    ['	return bpf_ktime_get_ns() - c->seen < limit;', '	return limit > 0;'],
+    ['#define REPLY_IDLE (180 * SECOND)', '#define REPLY_IDLE (360 * SECOND)'],
+  ]),
+  ...inFile('src/datapath/ebpf/share.h', IDLE, [
+    [
+      'if (!config || used >= (__s64)config->connections_per_endpoint)',
+      'if (!config || used > (__s64)config->connections_per_endpoint)',
+    ],
+    [
+      'return used < (__s64)config->reserved || used < (__s64)config->pool',
+      'return used < (__s64)config->pool',
+    ],
+    ['used < (__s64)config->pool - share_used(&all, table);', 'used < (__s64)config->pool;'],
+  ]),
   ...inFile('src/datapath/ebpf/intercept.h', EBPF, [
-    ['	if (!i || !(i->families & family_bit(p)))', '	if (!i)'],
+    [
+      '	return i && (i->families & family_bit(p)) && !is_bridged(skb, i);',
+      '	return i && !is_bridged(skb, i);',
+    ],
     ['		if (mac[n] != i->mac[n])', '		if (n > 4 && mac[n] != i->mac[n])'],
+    ['p->adorned || p->tagged || is_group(p)', 'p->tagged || is_group(p)'],
+    ['p->adorned || p->tagged || is_group(p)', 'p->adorned || p->tagged'],
+    ['	if (p->adorned)\n		return 0;\n', '\n'],
     [
       '	return port == bpf_htons(DNS_PORT) && !p->later_fragment &&',
       '	return port == bpf_htons(DNS_PORT) &&',
@@ -64,6 +89,12 @@ export const KERNEL: readonly Mutation[] = [
     ],
   ]),
   ...inFile('src/datapath/nftables/rules.ts', NFT, [
+    ['[...is(TCP), ...isSyn, goTo(ported)]', '[...is(TCP), ...isSyn]'],
+    [
+      'return payload(NETWORK_HEADER, family === 4 ? 9 : 6, 1, into)',
+      'return meta(META.l4proto, into)',
+    ],
+    ['compare(0, EQUAL, Uint8Array.of(0x45))]', 'compare(0, NOT_EQUAL, Uint8Array.of(0))]'],
     ['    lacks(`sources${family}`, 0),', '    contains(`sources${family}`, 0),'],
     ['  compare(0, EQUAL, Uint8Array.of(1)),\n  ct(CT.labels, 0),', '  ct(CT.labels, 0),'],
     ['    mask(0, 0, Uint8Array.of(0x17)),', '    mask(0, 0, Uint8Array.of(0x07)),'],
@@ -90,6 +121,11 @@ export const KERNEL: readonly Mutation[] = [
     ],
     ['      ...[9, 7, 5].flatMap((key, i) => [', '      ...[9, 7, 7].flatMap((key, i) => ['],
   ]),
+  ...inFile(
+    'src/datapath/nftables/rules-judge.ts',
+    ['test/kernel/nftables-repair.test.ts'],
+    [['  return [...judged, closed]', '  return judged']],
+  ),
   ...inFile('src/datapath/nftables/rules-end.ts', NFT, [
     [
       '    mask(0, 0, Uint8Array.of(0x02)),\n    compare(0, NOT_EQUAL',
@@ -103,8 +139,8 @@ export const KERNEL: readonly Mutation[] = [
   ...inFile('src/datapath/nftables/rules-form.ts', NFT, [
     ['        payload(TRANSPORT_HEADER, 18, 2, 0),', '        payload(TRANSPORT_HEADER, 8, 2, 0),'],
     [
-      '{ chain, expressions: [left, compare(0, NOT_EQUAL, Uint8Array.of(0)), goTo(',
-      '{ chain, expressions: [left, compare(0, EQUAL, Uint8Array.of(0)), goTo(',
+      '{ chain, expressions: [extension(ROUTING, 0, 1, 0), goTo(',
+      '{ chain, expressions: [extension(ROUTING, 0, 1, 0), compare(0, EQUAL, Uint8Array.of(0)), goTo(',
     ],
     [
       '      compare(0, GREATER_OR_EQUAL, Uint8Array.of(6 + i)),',
@@ -120,7 +156,7 @@ export const KERNEL: readonly Mutation[] = [
   ]),
   ...inFile(
     'src/native/udp-receive.h',
-    ['test/native/udp.test.ts', 'test/kernel/udp-native.test.ts'],
+    ['test/kernel/udp-native.test.ts', 'test/native/udp.test.ts'],
     [
       ['	if (name->sin6_port == 0)', '	if (name->sin6_port == 1)'],
       [

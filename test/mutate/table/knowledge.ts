@@ -29,8 +29,22 @@ export const KNOWLEDGE: readonly Mutation[] = [
       ["  '224.0.0.0/4',", "  '224.0.0.0/5',"],
       ["  '255.255.255.255/32',", "  '255.255.255.254/32',"],
       [
-        '    { head: [0x20, 0x02], at: [2, 3, 4, 5] },',
-        '    { head: [0x20, 0x02], at: [3, 4, 5, 6] },',
+        '  { head: [0x20, 0x02], at: [2, 3, 4, 5] },',
+        '  { head: [0x20, 0x02], at: [3, 4, 5, 6] },',
+      ],
+      [
+        '  { head: LOCAL_NAT64, at: [7, 9, 10, 11], possible: true },',
+        '  { head: LOCAL_NAT64, at: [6, 9, 10, 11], possible: true },',
+      ],
+      [
+        '  { head: TEREDO, at: [12, 13, 14, 15], turned: true },',
+        '  { head: TEREDO, at: [12, 13, 14, 15] },',
+      ],
+      ['  { head: TEREDO, at: [4, 5, 6, 7] },', '  { head: TEREDO, at: [5, 6, 7, 8] },'],
+      ['0xff, 0xff, 0, 0], at: [12, 13, 14, 15] },', '0xff, 0xff, 0, 1], at: [12, 13, 14, 15] },'],
+      [
+        'if (possible === true && this.#embedded[0] === 0) continue',
+        'if (possible === true && this.#embedded[0] !== 0) continue',
       ],
       [
         'this.#never.has(family, octets, offset) || this.#embeds(family, octets, offset)',
@@ -115,6 +129,25 @@ export const KNOWLEDGE: readonly Mutation[] = [
     ],
     ['    if (pair === 0) return false\n', '    if (pair === 0) return true\n'],
   ]),
+  ...inFile(
+    'src/names/restored-labels.ts',
+    ['test/control/restart-labels.test.ts', 'test/control/restart-known.test.ts'],
+    [
+      ['labelSets.intern(row.labels.filter(isGiven))', 'labelSets.intern(row.labels)'],
+      ['if (fact !== 0) ipcache.removeFact(fact)\n    } else', '} else'],
+      ['      ipcache.changeFact(fact, set)', '      ipcache.changeFact(fact, EMPTY_SET)'],
+    ],
+  ),
+  ...inFile(
+    'src/datapath/committer.ts',
+    ['test/datapath/committer.test.ts'],
+    [
+      [
+        'if (prefixes.addressClass[row] !== prefixes.appliedClass[row]) return false',
+        'if (prefixes.addressClass[row] === 0) return false',
+      ],
+    ],
+  ),
   ...inFile('src/control/restart.ts', RESTART, [
     [
       'if (!isWorld || batch.length(entry) !== widthOf(batch.family(entry))) return false',
@@ -127,6 +160,7 @@ export const KNOWLEDGE: readonly Mutation[] = [
     [
       "labels.filter((label) => label.startsWith('fqdn:') || label === NAMED_LABEL)",
       "labels.filter((label) => label !== '')",
+      'labels that no selector in force gives are left out later, and those of prefixes are inherited in any case',
     ],
     ["    if (this.#phase === 'grace') this.#phase = 'leaving'", "    this.#phase = 'grace'"],
   ]),

@@ -70,14 +70,28 @@ export const POLICY: readonly Mutation[] = [
       'if (!mayBeServer(rule.peers)) return false',
     ],
     [
-      'if (taking.some((policy) => policy.rules.some(deniesAsking)))',
-      'if (taking.every((policy) => policy.rules.some(deniesAsking)))',
+      'if (taking.some((policy) => policy.rules.some((rule) => deniesAsking(rule, protocol))))',
+      'if (taking.every((policy) => policy.rules.some((rule) => deniesAsking(rule, protocol))))',
     ],
     [
       "peer.kind === 'entity' ? peer.entity !== 'none' : peer.kind !== 'fqdn'",
       "peer.kind === 'entity' ? peer.entity !== 'none' : true",
     ],
+    ['range.protocol === ANY_PROTOCOL || range.protocol === protocol', 'range.protocol >= 0'],
+    ['ports.some((range) => coversDns(range, protocol)) ? dns : []', 'ports.length > 0 ? dns : []'],
   ]),
+  ...inFile(
+    'src/policy/load-selector.ts',
+    ['test/policy/corpus.test.ts'],
+    [
+      ["  ['reserved', 'toEntities'],", "  ['cidrgroup', 'toEntities'],"],
+      [
+        'return expected === undefined && field === undefined',
+        'return expected === undefined',
+        'a fault was reported, so the document is refused whatever is read of it',
+      ],
+    ],
+  ),
   ...inFile('src/policy/flatten.ts', FLAT, [
     [
       'if (range.high < LAST_PORT) cuts.add(range.high + 1)',

@@ -24,6 +24,16 @@ export const PROXY: readonly Mutation[] = [
     ['      if (!socket.overTcp) {', '      if (socket.overTcp) {'],
   ]),
 
+  ...inFile(
+    'src/proxy/pipeline.ts',
+    ['test/scenarios/scenarios.test.ts'],
+    [
+      [
+        'inFlight.endpoints[slot] === UNMANAGED && clients.of(inFlight, slot) === undefined',
+        'inFlight.endpoints[slot] === UNMANAGED',
+      ],
+    ],
+  ),
   ...inFile('src/proxy/suspects.ts', REPLIES, [
     [
       'if (this.#inFlight.questionHashes[slot] !== hash) continue',
