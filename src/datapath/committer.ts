@@ -147,7 +147,11 @@ export class Committer {
       return NONE
     }
     const result = this.#to.datapath.commit(changes)
-    if (result !== undefined) return this.#settle(result)
+    if (result !== undefined) {
+      const failures = this.#settle(result)
+      return this.#to.policyMaps.isSplit ? [...failures, ...this.commit()] : failures
+    }
+    this.#again = this.#to.policyMaps.isSplit
     this.#watch.begin()
     this.#prefixes.markUnderWay()
     for (const entry of this.#policy.upserts) this.#policyPairs.add(pairOf(entry))

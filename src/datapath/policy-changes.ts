@@ -1,6 +1,8 @@
 // Policy entries to write and to take out, until a commit takes them: by endpoint and identity, then by protocol
 // and port, the latest word on a key wins. Written by the policy maps; handed over by `take`, new denies before
 // new allows, old allows before old denies, what audited rules deny last and first. What a commit could not place comes back by `putBack`.
+// When such audited denies come and go, two commits do it: the old ones hide what will pass, until they are out, and the
+// new ones end what passed. Everything that lets pass comes and the old ones go; then all the rest.
 //
 // Costs nothing while nothing changes: learning under known label sets never comes here.
 
@@ -25,6 +27,8 @@ type Entries = Map<number, FewMap<number, PolicyEntry>>
 export class PolicyChanges {
   readonly #upserts: Entries = new Map()
   readonly #removals: Entries = new Map()
+  /** Whether `take` left entries for the next commit, which is to follow at once. */
+  isSplit = false
 
   upsert(entry: PolicyEntry): void {
     drop(this.#removals, entry)
@@ -38,8 +42,15 @@ export class PolicyChanges {
 
   /** Hands over what is to be done. */
   take(): PolicyTurn {
-    const upserts = takeAll(this.#upserts)
-    const removals = takeAll(this.#removals)
+    let upserts = takeAll(this.#upserts)
+    let removals = takeAll(this.#removals)
+    this.isSplit = !this.isSplit && upserts.some(isAuditDeny) && removals.some(isAuditDeny)
+    if (this.isSplit) {
+      for (const entry of upserts) if (isAuditDeny(entry)) put(this.#upserts, entry)
+      for (const entry of removals) if (!isAuditDeny(entry)) put(this.#removals, entry)
+      upserts = upserts.filter((entry) => !isAuditDeny(entry))
+      removals = removals.filter(isAuditDeny)
+    }
     return {
       upserts: upserts.length < 2 ? upserts : upserts.toSorted((a, b) => turnOf(a) - turnOf(b)),
       removals: removals.length < 2 ? removals : removals.toSorted((a, b) => turnOf(b) - turnOf(a)),
@@ -97,6 +108,10 @@ function takeAll(entries: Entries): readonly PolicyEntry[] {
   for (const pair of entries.values()) pair.forEach(take)
   entries.clear()
   return all
+}
+
+function isAuditDeny({ verdict }: PolicyEntry): boolean {
+  return verdict === 'audit-deny'
 }
 
 /**

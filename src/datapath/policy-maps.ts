@@ -170,6 +170,11 @@ export class PolicyMaps {
     return this.#changes.take()
   }
 
+  /** Whether the last `take` left entries for a commit that is to follow at once. */
+  get isSplit(): boolean {
+    return this.#changes.isSplit
+  }
+
   /** Puts entries of the last `take` that were refused on the lists again, but those decided anew meanwhile. */
   putBack(upserts: readonly PolicyEntry[], removals: readonly PolicyEntry[]): void {
     this.#changes.putBack({ upserts, removals })
