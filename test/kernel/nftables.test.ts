@@ -132,7 +132,7 @@ describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () =
     const { stdout, stderr } = spawnSync('setpriv', [...dropped, ...node], { encoding: 'utf8' })
     assert.match(
       stdout,
-      /^UnavailableError: Cannot install nftables rules: EPERM: run as root or with CAP_NET_ADMIN/,
+      /^UnavailableError: Cannot watch nftables rules: EPERM: run as root or with CAP_NET_ADMIN/,
       stderr,
     )
   })

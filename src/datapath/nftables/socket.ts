@@ -95,7 +95,7 @@ export class Socket {
     const result = this.#netlink.nlWatch(fd, this.#now, this.#later)
     if (result >= 0) return fd
     this.#netlink.nlClose(fd)
-    throw unavailable('hear of changes of nftables', result)
+    throw unavailable('watch nftables rules', result)
   }
 
   close(): void {
