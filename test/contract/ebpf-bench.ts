@@ -145,3 +145,13 @@ export const ebpfMaker: BenchMaker = {
   unavailable: unavailable(),
   make: (sizes) => makeEbpfBench(sizes),
 }
+
+/** A bench for one run, closed behind it. */
+export function withEbpfBench(run: (bench: EbpfBench) => void, sizes: Sizes = {}): void {
+  const bench = makeEbpfBench(sizes)
+  try {
+    run(bench)
+  } finally {
+    bench.close()
+  }
+}

@@ -8,18 +8,9 @@ import { generation } from '../../src/core/ids.ts'
 import { pinDirectory } from '../../src/datapath/ebpf/bpffs.ts'
 import { KernelMap } from '../../src/datapath/ebpf/kernel-map.ts'
 import { encodeLong, readLong } from '../../src/datapath/ebpf/layout.ts'
-import {
-  commit,
-  LEARNED,
-  PEER_4,
-  POD,
-  POD_4,
-  policy,
-  settle,
-  type Sizes,
-} from '../contract/bench.ts'
+import { commit, LEARNED, PEER_4, POD, POD_4, policy, settle } from '../contract/bench.ts'
 import { makeMemoryBench } from '../contract/memory-bench.ts'
-import { ebpfMaker, makeEbpfBench, type EbpfBench } from '../contract/ebpf-bench.ts'
+import { ebpfMaker, makeEbpfBench, withEbpfBench, type EbpfBench } from '../contract/ebpf-bench.ts'
 import { peersOf, Wire } from '../contract/wire.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { ACK, FIN, frame, RST, SYN, tcp, udp } from '../support/packets.ts'
@@ -29,15 +20,6 @@ const open = [policy({ identity: LEARNED })]
 const SEEN_AT = 0
 /** No flow of UDP counts as open. */
 const QUIET = { udpIdleMs: 0 }
-
-function withBench(run: (bench: EbpfBench) => void, sizes: Sizes = {}): void {
-  const bench = makeEbpfBench(sizes)
-  try {
-    run(bench)
-  } finally {
-    bench.close()
-  }
-}
 
 /** Makes every unsettled connection so many seconds older, as if nothing had been sent since. */
 function age(bench: EbpfBench, seconds: number): void {
@@ -100,7 +82,7 @@ const IDLE_ROWS: readonly Idle[] = [
 
 describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
   test('short flows without number cut no idle connection, of either side', () =>
-    withBench((bench) => {
+    withEbpfBench((bench) => {
       settle(bench, open)
       const [mine, theirs] = [new Wire(bench), new Wire(bench, 80, 50000)]
       mine.connect()
@@ -123,7 +105,7 @@ describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
         [limit - 5, 'pass'],
         [limit + 1, 'drop'],
       ] as const) {
-        withBench((bench) => {
+        withEbpfBench((bench) => {
           settle(bench, [])
           const clock = new FakeClock()
           const model = makeMemoryBench({}, clock)
@@ -143,7 +125,7 @@ describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
       [175, 'drop'],
       [181, 'pass'],
     ] as const) {
-      withBench((bench) => {
+      withEbpfBench((bench) => {
         settle(bench, open)
         const wire = new Wire(bench)
         assert.equal(wire.outUdp(), 'pass')
@@ -188,7 +170,7 @@ describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
   })
 
   test('scanPeers tells a connection over the bound once there is room', () =>
-    withBench(
+    withEbpfBench(
       (bench) => {
         settle(bench, open)
         const [first, second, third] = [40000, 40001, 40002].map((port) => new Wire(bench, port))

@@ -13,23 +13,13 @@ import {
   policy,
   prefix,
   WORLD_4,
-  type Sizes,
 } from '../contract/bench.ts'
-import { ebpfMaker, makeEbpfBench, type EbpfBench } from '../contract/ebpf-bench.ts'
+import { ebpfMaker, withEbpfBench, type EbpfBench } from '../contract/ebpf-bench.ts'
 import { peersOf } from '../contract/wire.ts'
 import { ACK, frame, RST, SYN, tcp, udp, type Segment } from '../support/packets.ts'
 
 /** No flow of UDP counts as open. */
 const QUIET = { udpIdleMs: 0 }
-
-function withBench(run: (bench: EbpfBench) => void, sizes: Sizes = {}): void {
-  const bench = makeEbpfBench(sizes)
-  try {
-    run(bench)
-  } finally {
-    bench.close()
-  }
-}
 
 /** Endpoint `n` on its own interface, with address 10.0.n.5. */
 function settleMany(bench: EbpfBench, count: number): void {
@@ -67,7 +57,7 @@ function connects(bench: EbpfBench, n: number, port: number): void {
 
 describe('ebpf shares of connections', { skip: ebpfMaker.unavailable ?? false }, () => {
   test('four endpoints that open all connections they may leave the fifth its own', () =>
-    withBench(
+    withEbpfBench(
       (bench) => {
         settleMany(bench, 5)
         for (let n = 1; n <= 4; n++) {
@@ -90,7 +80,7 @@ describe('ebpf shares of connections', { skip: ebpfMaker.unavailable ?? false },
     ))
 
   test('flows without number of one endpoint cost another no late answer, and itself its oldest', () =>
-    withBench(
+    withEbpfBench(
       (bench) => {
         settleMany(bench, 2)
         const asked = udp({ from: 443, to: 7000 })
@@ -117,7 +107,7 @@ describe('ebpf shares of connections', { skip: ebpfMaker.unavailable ?? false },
     ))
 
   test('connections that ended leave no room taken', () =>
-    withBench(
+    withEbpfBench(
       (bench) => {
         settleMany(bench, 1)
         for (let round = 0; round < 20_000; round++) {
