@@ -66,7 +66,7 @@ addon() {
 	name=$1
 	libraries=$2
 	shift 2
-	file=${instead:-src/native/$name.c}
+	file=${instead:-$(find src/native -name "$name.c")}
 	stale "$out/$name.node" "$file" "$@" scripts/build-native.sh || return 0
 	# shellcheck disable=SC2086
 	make_file "$out/$name.node" "$compiler" -std=gnu11 $options -g -Wall -Wextra -Werror=implicit-function-declaration -fPIC -shared -fvisibility=hidden \
@@ -81,22 +81,22 @@ if [ -z "$compiler" ]; then
 elif ! headers=$(node_headers); then
 	lack 'headers of Node-API: npm ci (package node-api-headers)'
 else
-	addon posix '' src/native/addon.h src/native/watch.h src/native/links.h src/native/local-socket.h src/native/routing.h
-	addon conntrack '' src/native/addon.h src/native/nftables-table.h
+	addon posix '' src/native/addon.h src/native/watch.h src/native/posix/*.h
+	addon conntrack '' src/native/addon.h src/native/netfilter/nftables-table.h
 	if has_header uv.h; then
-		addon nftables -lpthread src/native/addon.h src/native/watch.h src/native/nftables-*.h
-		addon tcp '' src/native/addon.h src/native/watch.h src/native/tcp-*.h
-		addon udp '' src/native/addon.h src/native/watch.h src/native/udp-*.h
+		addon nftables -lpthread src/native/addon.h src/native/watch.h src/native/netfilter/nftables-*.h
+		addon tcp '' src/native/addon.h src/native/watch.h src/native/tcp/*.h
+		addon udp '' src/native/addon.h src/native/watch.h src/native/udp/*.h
 		if [ $out = build/Sanitize ]; then
 			instead=test/native/planted.c
-			addon planted '' src/native/addon.h src/native/watch.h src/native/udp*.[ch]
+			addon planted '' src/native/addon.h src/native/watch.h src/native/udp/*.[ch]
 			instead=
 		fi
 	else
 		lack 'uv.h for native sockets: the headers of Node.js itself, or apt-get install libuv1-dev'
 	fi
 	if has_header bpf/libbpf.h; then
-		addon bpf '-lbpf -lpthread' src/native/addon.h src/native/bpf-*.h
+		addon bpf '-lbpf -lpthread' src/native/addon.h src/native/bpf/*.h
 	else
 		lack 'libbpf: apt-get install libbpf-dev'
 	fi
@@ -104,14 +104,14 @@ fi
 
 [ $out = build/Sanitize ] && exit $missing
 
-if [ -n "$compiler" ] && stale $out/set-mode src/native/set-mode.c scripts/build-native.sh; then
-	make_file $out/set-mode "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/set-mode.c
+if [ -n "$compiler" ] && stale $out/set-mode src/native/bpf/set-mode.c scripts/build-native.sh; then
+	make_file $out/set-mode "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/bpf/set-mode.c
 fi
 if [ -n "$compiler" ] && stale $out/sandbox src/native/sandbox/*.[ch] scripts/build-native.sh; then
 	make_file $out/sandbox "$compiler" -std=gnu11 -O2 -Wall -Wextra src/native/sandbox/sandbox.c
 fi
 
-kernel=src/datapath/ebpf
+kernel=src/datapath/ebpf/programs
 # $1: source in the kernel folder, $2: object in build/
 kernel_object() {
 	stale "build/$2" $kernel/*.c $kernel/*.h scripts/build-native.sh || return 0

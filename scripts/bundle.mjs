@@ -10,7 +10,7 @@ import { Script } from 'node:vm'
 import { crc32 } from 'node:zlib'
 import { build } from 'esbuild'
 
-const PROGRAMS = { main: 'src/main.ts', exec: 'src/exec/main.ts' }
+const PROGRAMS = { main: 'src/main.ts', exec: 'src/cli/exec/main.ts' }
 /** As in bin/namegate: code is good for the flags with which the process that made it was started. */
 const FLAGS = ['--max-semi-space-size=16']
 

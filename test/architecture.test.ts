@@ -10,18 +10,21 @@ import { blankNonCode, functionsOf, readSources, toSource, type Source } from '.
 /** First match wins. Layer numbers as in ARCHITECTURE.md; an import must point to a lower layer. */
 const LAYERS: readonly (readonly [path: RegExp, layer: number])[] = [
   [/^src\/core\//, 0],
-  [/^src\/config\/yaml-source\.ts$/, 0.5], // text to values on top of core, no I/O: policy files are YAML too
-  [/^src\/config\/quick-documents\.ts$/, 0.6], // the same, where it is plainly written
+  [/^src\/documents\//, 0.5], // text to values that know their place, no I/O: policy files are YAML too
   [/^src\/endpoints\/registry/, 1],
   [/^src\/(dns|policy|identity)\//, 1],
+  [/^src\/(lint|suggest)\//, 1.5], // tools over policies
   [/^src\/(ipcache|names)\//, 2],
   [/^src\/datapath\/[^/]+\.ts$/, 2],
-  [/^src\/control\//, 2.5], // puts L0 to L2 together, still without I/O
+  [/^src\/restore\/(state-sink|saved-endpoints|saved-state)\.ts$/, 2.3], // the port that enforcement writes to
+  [/^src\/enforcement\//, 2.4], // puts L0 to L2 together, still without I/O, as do the next two
+  [/^src\/(explain|reconcile)\//, 2.5],
+  [/^src\/(restore|flows\/record)\//, 2.6],
   [
-    /^src\/(datapath|proxy|intercept|native|config|telemetry|admin|state|endpoints|sources|sandbox|flows|systemd|handover)\//,
+    /^src\/(datapath|proxy|intercept|native|config|telemetry|admin|state|endpoints|sources|sandbox|flows|systemd)\//,
     3,
   ],
-  [/^src\/(cli|daemon|early|exec|library)\//, 4],
+  [/^src\/(cli|daemon|handover|library)\//, 4],
   [/^src\/[^/]+\.ts$/, 4],
 ]
 
@@ -35,8 +38,6 @@ const SIDEWAYS: readonly string[] = [
   'endpoints -> identity', // an endpoint's labels are a label set
   'sources -> config', // sources read files as config reads them
   'sources -> endpoints', // and parse endpoints files
-  'handover -> proxy', // it carries what the proxy has of its clients
-  'handover -> admin', // the way in of a successor stands beside the admin socket, and is made anew like it
   'sandbox -> intercept', // nft(8) and ip(8) are run alike
   'sandbox -> datapath', // its rules are encoded as the nftables adapter encodes its own
 ]
@@ -49,14 +50,14 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
   pino: /^src\/telemetry\//,
   'pino-pretty': /^src\/telemetry\//,
   'prom-client': /^src\/telemetry\//,
-  yaml: /^src\/(config\/|policy\/load|endpoints\/file)/,
-  zod: /^src\/(config\/|policy\/load|endpoints\/file)/,
+  yaml: /^src\/(documents\/|config\/|policy\/load|endpoints\/file)/,
+  zod: /^src\/(documents\/|config\/|policy\/load|endpoints\/file)/,
 }
 
 /** A builtin that does no I/O there. */
 const PURE_BUILTINS: readonly string[] = [
   'src/datapath/prefix-batch.ts imports node:os', // the byte order of the machine, a constant
-  'src/core/keyed-hash.ts imports node:crypto', // a secret, drawn once
+  'src/core/tables/keyed-hash.ts imports node:crypto', // a secret, drawn once
 ]
 
 /** Data tables may be longer than 300 lines. */

@@ -1,9 +1,9 @@
 // `POST /v1/explain`: why an endpoint of this node may or may not ask or connect. The body names the endpoint and the
 // question in the words of `namegate policy explain`; the answer is from what is in force at that moment.
 
-import { explain } from '../control/explain/explain.ts'
-import type { Asker, Explanation, Question } from '../control/explain/explanation.ts'
-import { readQuestion, type QuestionTexts } from '../control/explain/read-question.ts'
+import { explain } from '../explain/explain.ts'
+import type { Asker, Explanation, Question } from '../explain/explanation.ts'
+import { readQuestion, type QuestionTexts } from '../explain/read-question.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import { fieldsOf } from './requests.ts'
 import type { AdminState } from './state.ts'

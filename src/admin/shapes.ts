@@ -2,8 +2,8 @@
 // programs read it. Times are RFC 3339 UTC, addresses RFC 5952, prefixes have a length, names and
 // selector texts are lower-case without final dot.
 
-import type { RestartPhase } from '../control/restart.ts'
-import type { FlowKind } from '../control/flow-kinds.ts'
+import type { RestartPhase } from '../restore/restart.ts'
+import type { FlowKind } from '../flows/record/flow-kinds.ts'
 import type { FixtureMap } from '../datapath/fixture.ts'
 
 export interface EndpointShape {

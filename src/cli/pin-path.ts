@@ -4,7 +4,7 @@
 import { InvalidInputError } from '../core/errors.ts'
 import { DEFAULT_PIN_PATH } from '../config/config.ts'
 import { pathFrom, readTextFile } from '../config/files.ts'
-import { parseYamlDocument } from '../config/yaml-source.ts'
+import { parseYamlDocument } from '../documents/yaml-source.ts'
 
 /** What `datapath.kind` says; throws InvalidInputError when the file can't be read. */
 export function readDatapathKind(file: string): unknown {

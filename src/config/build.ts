@@ -11,9 +11,9 @@ import {
   formatPath,
   type SourceDocument,
   type SourcePath,
-} from '../core/source-document.ts'
+} from '../documents/source-document.ts'
 import { PRIVATE_PREFIXES } from '../names/guard.ts'
-import { labelKeyFault } from '../policy/labels.ts'
+import { labelKeyFault } from '../policy/match/labels.ts'
 import type { LabelSelector } from '../policy/rule.ts'
 import { pathFrom } from './files.ts'
 import type {

@@ -6,7 +6,7 @@ import type { Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
 import type { Limits } from '../core/limits.ts'
 import type { SocketAddress } from '../core/socket-address.ts'
-import type { DefaultEgress } from '../policy/default-egress.ts'
+import type { DefaultEgress } from '../policy/compile/default-egress.ts'
 import type { LabelSelector } from '../policy/rule.ts'
 
 export interface Config {

@@ -11,7 +11,7 @@ import {
   suggestion,
   type SourceDocument,
   type SourcePath,
-} from '../core/source-document.ts'
+} from '../documents/source-document.ts'
 
 type Issue = z.core.$ZodIssue
 

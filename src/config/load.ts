@@ -4,8 +4,8 @@
 import { z } from 'zod'
 import { InvalidInputError, type Fault } from '../core/errors.ts'
 import { formatAddress } from '../core/ip.ts'
-import { objectDocument } from '../core/object-source.ts'
-import type { SourceDocument } from '../core/source-document.ts'
+import { objectDocument } from '../documents/object-source.ts'
+import type { SourceDocument } from '../documents/source-document.ts'
 import { buildConfig } from './build.ts'
 import type { Config, ListenerConfig } from './config.ts'
 import { byPlace, toFaults } from './faults.ts'
@@ -13,7 +13,7 @@ import { readTextFile } from './files.ts'
 import { ownAddresses } from './own-addresses.ts'
 import { configSchema } from './schema.ts'
 import { resolveUpstreams, type IsOwnAddress } from './upstreams.ts'
-import { parseYamlDocument } from './yaml-source.ts'
+import { parseYamlDocument } from '../documents/yaml-source.ts'
 
 /** Reads and checks a file; throws InvalidInputError with all its faults. */
 export function loadConfig(file: string, isOwn: IsOwnAddress = ownAddresses()): Config {

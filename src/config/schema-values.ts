@@ -3,7 +3,7 @@
 // `params.whole` is the whole sentence. A key whose feature isn't built takes only its default.
 
 import { z } from 'zod'
-import { listWords } from '../core/source-document.ts'
+import { listWords } from '../documents/source-document.ts'
 import { parseAddress, parsePrefix } from '../core/ip.ts'
 import {
   DURATION_FORM,

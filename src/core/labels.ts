@@ -8,7 +8,7 @@
 
 import { invariant } from './invariant.ts'
 import { parsePrefix, type Prefix } from './ip.ts'
-import { hashPair } from './keyed-hash.ts'
+import { hashPair } from './tables/keyed-hash.ts'
 
 export type LabelKind = 'fqdn' | 'cidr' | 'plain'
 

@@ -2,10 +2,10 @@
 // is kept by AuditControl; here it is put in force at once. Wiring only.
 
 import type { AuditResult, AuditScope } from '../admin/state.ts'
-import type { AuditDecision } from '../control/audit-control.ts'
+import type { AuditDecision } from '../enforcement/audit-control.ts'
 import type { Daemon } from './daemon.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
-import { indexLabels, selectorMatches } from '../policy/labels.ts'
+import { indexLabels, selectorMatches } from '../policy/match/labels.ts'
 
 /** Of the endpoint alone: by name, by selector, by its file, by the config. */
 export function auditOf({ sources, audit }: Daemon, endpoint: Endpoint): AuditDecision {

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import type { AdminState } from '../admin/state.ts'
 import type { Config } from '../config/config.ts'
-import type { KeptState } from '../control/keeping.ts'
+import type { KeptState } from '../restore/keeping.ts'
 import { systemBootClock, systemClock, type Timer } from '../core/clock.ts'
 import { messageOf, systemCodeOf } from '../core/errors.ts'
 import type { DaemonOptions } from './daemon.ts'

@@ -3,7 +3,7 @@
 
 import { resolve } from 'node:path'
 import type { Config } from '../config/config.ts'
-import { ensurePinDirectory } from '../datapath/ebpf/bpffs.ts'
+import { ensurePinDirectory } from '../datapath/ebpf/maps/bpffs.ts'
 import { FolderLock } from './folder-lock.ts'
 import { takeOnLock, type HeldLock } from '../native/lock.ts'
 import { isBuilt, loadPosix, type Posix } from '../native/native.ts'

@@ -1,7 +1,7 @@
 // The daemon's mode: what break glass says goes before all, then what settings and silent sources ask for.
 
 import type { Config } from '../config/config.ts'
-import type { AuditControl } from '../control/audit-control.ts'
+import type { AuditControl } from '../enforcement/audit-control.ts'
 import { tellMode, tellSilence } from './news.ts'
 import type { Datapath, Mode } from '../datapath/datapath.ts'
 import type { SourceKind } from '../sources/source-ages.ts'

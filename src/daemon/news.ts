@@ -1,8 +1,8 @@
 // What the daemon says in its log of endpoints, their fences, and what policy is worth at the moment.
 
-import type { AdoptionControl } from '../control/adoption-control.ts'
-import type { CoreState } from '../control/core-state.ts'
-import type { FlowRing } from '../control/flow-ring.ts'
+import type { AdoptionControl } from '../enforcement/adoption-control.ts'
+import type { CoreState } from '../enforcement/core-state.ts'
+import type { FlowRing } from '../flows/record/flow-ring.ts'
 import type { Config } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
 import { formatAddress } from '../core/ip.ts'

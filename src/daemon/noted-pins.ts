@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { pinDirectory } from '../datapath/ebpf/bpffs.ts'
+import { pinDirectory } from '../datapath/ebpf/maps/bpffs.ts'
 import { readNotedPins } from '../state/pin-note.ts'
 
 /** Undefined when none was noted, or they are gone, or have another layout, which the next eBPF daemon looks after. */

@@ -2,7 +2,7 @@
 // the remedy, never a lesser kind instead.
 
 import type { Clock } from '../core/clock.ts'
-import { configuredPrefixesMax } from '../control/config-bounds.ts'
+import { configuredPrefixesMax } from '../enforcement/config-bounds.ts'
 import type { Config } from '../config/config.ts'
 import type { Datapath } from '../datapath/datapath.ts'
 import { EbpfDatapath } from '../datapath/ebpf/adapter.ts'

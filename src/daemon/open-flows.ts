@@ -3,7 +3,7 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import type { FlowRing } from '../control/flow-ring.ts'
+import type { FlowRing } from '../flows/record/flow-ring.ts'
 import type { Clock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
 import { FlowFiles } from '../flows/flow-files.ts'

@@ -6,7 +6,11 @@ import type { Config, PlacedPath } from '../config/config.ts'
 import type { Clock } from '../core/clock.ts'
 import { TCP, UDP } from '../core/protocol.ts'
 import type { Datapath } from '../datapath/datapath.ts'
-import { clearIntercepted, readIntercepted, setIntercepted } from '../datapath/ebpf/intercepted.ts'
+import {
+  clearIntercepted,
+  readIntercepted,
+  setIntercepted,
+} from '../datapath/ebpf/maps/intercepted.ts'
 import type { EndpointHook } from '../endpoints/registry.ts'
 import { Interception } from '../intercept/interception.ts'
 import { withInterceptLock } from '../intercept/lock.ts'
@@ -14,9 +18,9 @@ import { NO_NEWS, openNews } from '../intercept/news.ts'
 import { DNS_PORT, makePlan, type InterceptPlan, type PlanOptions } from '../intercept/plan.ts'
 import { Rules, type InterceptFlags } from '../intercept/rules.ts'
 import { runTool } from '../intercept/tools.ts'
-import { openConntrack } from '../native/conntrack.ts'
+import { openConntrack } from '../native/netfilter/conntrack.ts'
 import { loadBpf, loadPosix } from '../native/native.ts'
-import { readEndpointFiles } from '../sources/read-endpoint-files.ts'
+import { readEndpointFiles } from '../sources/files/read-endpoint-files.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface DaemonInterception {

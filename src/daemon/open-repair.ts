@@ -1,6 +1,6 @@
 // The repair of the kernel's entries, where there is a kernel whose entries others can reach.
 
-import { Repair } from '../control/repair.ts'
+import { Repair } from '../reconcile/repair.ts'
 import type { Datapath } from '../datapath/datapath.ts'
 import type { Daemon } from './daemon.ts'
 import { tellRepaired } from './news.ts'

@@ -1,10 +1,10 @@
 // What fails while the daemon runs, and is well again, as lines of the log: servers that do not answer, a kernel that refuses
 // entries, deny rules that select nothing. Looked at once a second.
 
-import type { EmptyDenies } from '../control/empty-denies.ts'
+import type { EmptyDenies } from '../enforcement/empty-denies.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Committer } from '../datapath/committer.ts'
-import type { ServerPool } from '../proxy/server-pool.ts'
+import type { ServerPool } from '../proxy/upstream/server-pool.ts'
 import { Condition } from '../telemetry/condition.ts'
 import type { Log } from '../telemetry/log.ts'
 

@@ -1,7 +1,7 @@
 // The wanted policy map of one endpoint. Written by the policy maps alone.
 
 import type { EndpointId, Identity } from '../core/ids.ts'
-import type { FlatEntry } from '../policy/flatten.ts'
+import type { FlatEntry } from '../policy/compile/flatten.ts'
 import type { EndpointRules } from './flat-rules.ts'
 
 export interface EndpointMap {

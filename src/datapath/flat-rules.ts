@@ -3,7 +3,7 @@
 
 import type { Identity } from '../core/ids.ts'
 import type { Selector, SelectorCache } from '../identity/selector-cache.ts'
-import { flatten, type Coverage, type FlatEntry } from '../policy/flatten.ts'
+import { flatten, type Coverage, type FlatEntry } from '../policy/compile/flatten.ts'
 
 /** What an endpoint's policy says, with its selectors resolved. */
 export interface EndpointRules {

@@ -1,8 +1,8 @@
 // Prefix entries that the kernel carries from an earlier daemon, found by their key until someone takes them: whoever
 // wants the very entry has it without a write, whoever wants another one for that prefix writes over it. What nobody took
-// is what the configuration and the names of now do not ask for (control/restart.ts). 46 octets an entry, given back with the last.
+// is what the configuration and the names of now do not ask for (restore/restart.ts). 46 octets an entry, given back with the last.
 
-import { HashIndex } from '../core/hash-index.ts'
+import { HashIndex } from '../core/tables/hash-index.ts'
 import type { Identity } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import { prefixHash, type PrefixBatch } from './prefix-batch.ts'

@@ -6,7 +6,7 @@
 //
 // Costs nothing while nothing changes: learning under known label sets never comes here.
 
-import { FewMap } from '../core/few-map.ts'
+import { FewMap } from '../core/tables/few-map.ts'
 import type { EndpointId, Identity } from '../core/ids.ts'
 import type { PolicyEntry, PolicyKey } from './datapath.ts'
 

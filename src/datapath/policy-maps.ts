@@ -5,10 +5,10 @@
 // Learning an address under a known label set never comes here (invariant 3). A new identity costs one
 // look at each endpoint whose policy uses a selector that selects it.
 
-import { addTo, removeFrom, type FewSet } from '../core/few-set.ts'
+import { addTo, removeFrom, type FewSet } from '../core/tables/few-set.ts'
 import { ruleId, type EndpointId, type Identity } from '../core/ids.ts'
 import type { Selector, SelectorCache } from '../identity/selector-cache.ts'
-import type { FlatEntry } from '../policy/flatten.ts'
+import type { FlatEntry } from '../policy/compile/flatten.ts'
 import type { PolicyEntry } from './datapath.ts'
 import { newMap, type EndpointMap } from './endpoint-map.ts'
 import { FlatRules, type EndpointRules } from './flat-rules.ts'

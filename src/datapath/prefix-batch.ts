@@ -6,7 +6,7 @@
 // address. Value, 8 octets: identity (u32, host order), class (u32, host order).
 
 import { endianness } from 'node:os'
-import { hashOctets, hashPair } from '../core/keyed-hash.ts'
+import { hashOctets, hashPair } from '../core/tables/keyed-hash.ts'
 import { identity, type Identity } from '../core/ids.ts'
 import { widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { formatPrefix } from '../core/ip-text.ts'

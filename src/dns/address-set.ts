@@ -5,7 +5,7 @@
 // Cost: up to 16 addresses are compared one by one, more go through a hash table.
 
 import { isMapped, type Family } from '../core/ip.ts'
-import { hashOctets } from '../core/keyed-hash.ts'
+import { hashOctets } from '../core/tables/keyed-hash.ts'
 import { sameOctets } from './wire.ts'
 
 /** Addresses are densest as hints of one SVCB record, 4 octets each: below 65,535 / 4. A records have 15 or more. */

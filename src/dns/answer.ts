@@ -9,7 +9,7 @@
 // Cost: one pass over the message, one over the kept records for each link (at most 16), no allocation. One
 // view holds about 600 KiB, enough for the largest message; a worker needs one.
 
-import { hashOctets } from '../core/keyed-hash.ts'
+import { hashOctets } from '../core/tables/keyed-hash.ts'
 import { NAME_OCTETS_MAX, nameLength } from '../core/name.ts'
 import { AddressSet } from './address-set.ts'
 import { Chain, ChainRecords, QUESTION_POINTER, type ChainFault } from './chain.ts'

@@ -9,7 +9,7 @@
 // equal pointers are equal names; so of an answer whose records all point at the question the name is neither copied nor
 // hashed.
 
-import { hashOctets } from '../core/keyed-hash.ts'
+import { hashOctets } from '../core/tables/keyed-hash.ts'
 import { NAME_OCTETS_MAX, nameLength } from '../core/name.ts'
 import { TYPE_CNAME } from './codes.ts'
 import type { Question } from './query.ts'

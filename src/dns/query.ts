@@ -3,7 +3,7 @@
 // Always: after 'ok' the whole message was walked, every octet belongs to a record, and there is one question.
 // Cost: one pass, no allocation.
 
-import { hashOctets } from '../core/keyed-hash.ts'
+import { hashOctets } from '../core/tables/keyed-hash.ts'
 import { NAME_OCTETS_MAX } from '../core/name.ts'
 import {
   EDNS_DO,

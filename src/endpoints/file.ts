@@ -4,10 +4,10 @@
 
 import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import { containsPrefix, formatPrefix, type Prefix } from '../core/ip.ts'
-import { objectDocument } from '../core/object-source.ts'
-import { Reader, type FieldTable } from '../core/source-document.ts'
-import { parseDocument } from '../config/quick-documents.ts'
-import type { PortName } from '../policy/named-ports.ts'
+import { objectDocument } from '../documents/object-source.ts'
+import { Reader, type FieldTable } from '../documents/source-document.ts'
+import { parseDocument } from '../documents/quick-documents.ts'
+import type { PortName } from '../policy/compile/named-ports.ts'
 import { readAddresses, readLabels, readList, readName, readPortNames } from './read.ts'
 import type { EndpointHook } from './registry.ts'
 

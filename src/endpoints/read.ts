@@ -3,8 +3,12 @@
 import type { Fault, Position } from '../core/errors.ts'
 import { parsePrefix, type Prefix } from '../core/ip.ts'
 import { SCTP, TCP, UDP } from '../core/protocol.ts'
-import { Reader, type SourceDocument } from '../core/source-document.ts'
-import { DEFAULT_EGRESS, DEFAULT_EGRESS_KEY, isDefaultEgress } from '../policy/default-egress.ts'
+import { Reader, type SourceDocument } from '../documents/source-document.ts'
+import {
+  DEFAULT_EGRESS,
+  DEFAULT_EGRESS_KEY,
+  isDefaultEgress,
+} from '../policy/compile/default-egress.ts'
 import {
   DEFAULT_SOURCE,
   formatLabel,
@@ -12,8 +16,8 @@ import {
   labelValueFault,
   NAMESPACE_KEY,
   splitKey,
-} from '../policy/labels.ts'
-import { isPortName, type PortName } from '../policy/named-ports.ts'
+} from '../policy/match/labels.ts'
+import { isPortName, type PortName } from '../policy/compile/named-ports.ts'
 
 export interface ReadAddresses {
   readonly addresses: readonly Prefix[]

@@ -4,7 +4,7 @@
 
 import { endpointId, type EndpointId, type Generation } from '../core/ids.ts'
 import { widthOf, type Family, type Prefix } from '../core/ip.ts'
-import { PrefixIndex } from '../core/prefix-index.ts'
+import { PrefixIndex } from '../core/tables/prefix-index.ts'
 
 export type EndpointHook =
   | { readonly kind: 'interface'; readonly name: string; readonly side: 'ingress' | 'egress' }

@@ -7,11 +7,11 @@
 // Cost of one changed entry in 100,000: comparing the texts, some milliseconds.
 
 import type { Fault, Position } from '../core/errors.ts'
-import { replaced } from '../core/list-difference.ts'
-import { readQuickYaml } from '../core/quick-yaml.ts'
-import { isMapping, Reader, type SourceDocument } from '../core/source-document.ts'
-import { commonEnd, commonStart, linesIn } from '../core/text-difference.ts'
-import { parseYamlDocument } from '../config/yaml-source.ts'
+import { replaced } from '../core/tables/list-difference.ts'
+import { readQuickYaml } from '../documents/quick-yaml.ts'
+import { isMapping, Reader, type SourceDocument } from '../documents/source-document.ts'
+import { commonEnd, commonStart, linesIn } from '../core/tables/text-difference.ts'
+import { parseYamlDocument } from '../documents/yaml-source.ts'
 import { readLabels } from './read.ts'
 import {
   parseResources,

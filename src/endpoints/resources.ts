@@ -5,11 +5,11 @@
 
 import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
-import { objectDocument } from '../core/object-source.ts'
+import { objectDocument } from '../documents/object-source.ts'
 import { DURATION_FORM, parseDuration } from '../core/quantity.ts'
-import { Reader, type FieldTable } from '../core/source-document.ts'
-import { parseYamlDocument } from '../config/yaml-source.ts'
-import type { PortName } from '../policy/named-ports.ts'
+import { Reader, type FieldTable } from '../documents/source-document.ts'
+import { parseYamlDocument } from '../documents/yaml-source.ts'
+import type { PortName } from '../policy/compile/named-ports.ts'
 import { readAddresses, readLabels, readList, readName, readPortNames } from './read.ts'
 
 export interface ResourceRecord {

@@ -4,7 +4,7 @@
 // and is told later, and what finds no row, or was overwritten in the ring before it was looked at, is counted as lost and told
 // as a line of kind `lost`.
 
-import type { FlowRing } from '../control/flow-ring.ts'
+import type { FlowRing } from './record/flow-ring.ts'
 import type { Clock, Timer } from '../core/clock.ts'
 import type { FlowOutput, FlowOutputName } from './flow-output.ts'
 import { FlowTally, type Counted } from './flow-tally.ts'

@@ -7,12 +7,12 @@
 // Bounded: an endpoint may have as many rows as are free, so that one that asks random names leaves room for all others. What
 // finds no row is counted in `lost`. Adding a known flow allocates nothing; a new one costs its text. Read off the packet path.
 
-import { FLOW_KEY_WORDS, type FlowRing } from '../control/flow-ring.ts'
-import { HashIndex } from '../core/hash-index.ts'
-import { hashOctets, hashPair } from '../core/keyed-hash.ts'
+import { FLOW_KEY_WORDS, type FlowRing } from './record/flow-ring.ts'
+import { HashIndex } from '../core/tables/hash-index.ts'
+import { hashOctets, hashPair } from '../core/tables/keyed-hash.ts'
 import { NAME_OCTETS_MAX } from '../core/name.ts'
-import { OctetArena } from '../core/octet-arena.ts'
-import { Slots } from '../core/slots.ts'
+import { OctetArena } from '../core/tables/octet-arena.ts'
+import { Slots } from '../core/tables/slots.ts'
 import { sameOctets } from '../dns/wire.ts'
 
 /** About 500 octets each when all are in use: 32 MiB, which only a node with so many different flows in an hour pays. */

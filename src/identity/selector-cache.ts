@@ -6,13 +6,13 @@
 // Cost: a new identity is matched by its labels (one lookup a fqdn label, one a prefix length in use), a
 // new CIDR selector against the distinct cidr labels there are.
 
-import { addTo, FewSet, removeFrom } from '../core/few-set.ts'
+import { addTo, FewSet, removeFrom } from '../core/tables/few-set.ts'
 import { selectorId, type Identity, type SelectorId } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
 import { formatPrefix, type Prefix } from '../core/ip.ts'
 import type { Label, LabelSet, LabelSets } from '../core/labels.ts'
-import { formatSelector } from '../policy/labels.ts'
-import type { Pattern } from '../policy/pattern.ts'
+import { formatSelector } from '../policy/match/labels.ts'
+import type { Pattern } from '../policy/match/pattern.ts'
 import type { LabelSelector } from '../policy/rule.ts'
 import { CidrSelectors, selectsCidr } from './cidr-selectors.ts'
 import { LabelSelectors } from './label-selectors.ts'

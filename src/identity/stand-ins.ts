@@ -4,7 +4,7 @@
 //
 // An identity is filed under the first of its fqdn labels, so that a search sees each candidate once and no others.
 
-import { addTo, removeFrom, type FewSet } from '../core/few-set.ts'
+import { addTo, removeFrom, type FewSet } from '../core/tables/few-set.ts'
 import type { Identity } from '../core/ids.ts'
 import type { Label, LabelSets } from '../core/labels.ts'
 

@@ -2,7 +2,7 @@
 // thing that is stored about addresses; everything else is derived from it. An owner is a number that
 // means something to the writer of its kind (a name, a policy, an endpoint ...).
 
-import { put, Slots } from '../core/slots.ts'
+import { put, Slots } from '../core/tables/slots.ts'
 
 /** Order is precedence: for the same key the earlier kind wins (SEMANTICS 3). */
 export const OWNER_KINDS = ['node', 'endpoint', 'resource', 'name', 'policy', 'restored'] as const

@@ -8,8 +8,8 @@
 
 import { identity, type Identity } from '../core/ids.ts'
 import { commonBits, formatPrefix, widthOf, type Family, type Prefix } from '../core/ip.ts'
-import { PrefixIndex } from '../core/prefix-index.ts'
-import type { Slots } from '../core/slots.ts'
+import { PrefixIndex } from '../core/tables/prefix-index.ts'
+import type { Slots } from '../core/tables/slots.ts'
 import { LengthsInUse } from './lengths-in-use.ts'
 import { ScopedRows } from './scoped-rows.ts'
 

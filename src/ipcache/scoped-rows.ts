@@ -5,8 +5,8 @@
 //
 // Nothing here is touched while no endpoint has a scope of its own: pages never written cost nothing.
 
-import { HashIndex, type RowHasher } from '../core/hash-index.ts'
-import { hashPair } from '../core/keyed-hash.ts'
+import { HashIndex, type RowHasher } from '../core/tables/hash-index.ts'
+import { hashPair } from '../core/tables/keyed-hash.ts'
 
 export class ScopedRows implements RowHasher {
   /** Endpoint whose view a row is; 0 for the node's rows. */

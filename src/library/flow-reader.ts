@@ -2,7 +2,7 @@
 // overwrites its oldest, and counts what it missed. Flows have no listeners, so that adding one costs the
 // packet path nothing; a reader that waits looks every 20 ms.
 
-import { FLOW_CAPACITY } from '../control/flow-ring.ts'
+import { FLOW_CAPACITY } from '../flows/record/flow-ring.ts'
 import type { AdminState } from '../admin/state.ts'
 import { flowView } from '../admin/views/flows.ts'
 import type { Flow, FlowOptions, Flows } from './gate.ts'

@@ -8,7 +8,7 @@ import {
   isMapping,
   listWords,
   suggestion,
-} from '../core/source-document.ts'
+} from '../documents/source-document.ts'
 import type { SourceEdit } from '../sources/given.ts'
 import type { EndpointSpec, FlowOptions, GateChange, GateOptions } from './gate.ts'
 

@@ -1,5 +1,5 @@
 // Policy documents as objects, for programs that make them: the fields of CiliumNetworkPolicy and
-// CiliumClusterwideNetworkPolicy that namegate takes. The reader (policy/load.ts) checks them again and says
+// CiliumClusterwideNetworkPolicy that namegate takes. The reader (policy/load/load.ts) checks them again and says
 // what is wrong; these types only help who writes them. A field that is not here can be given as YAML text.
 
 /** A name, or a pattern of names; a selector has exactly one of the two. */

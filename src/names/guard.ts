@@ -5,7 +5,7 @@
 // Read on the packet path: a few probes, nothing allocated.
 
 import { parsePrefix, widthOf, type Family, type Prefix } from '../core/ip.ts'
-import { PrefixIndex } from '../core/prefix-index.ts'
+import { PrefixIndex } from '../core/tables/prefix-index.ts'
 
 /** Whatever a document says. */
 const NEVER = [

@@ -5,9 +5,9 @@
 import type { EndpointId } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
 import type { PrefixTable } from '../ipcache/prefix-table.ts'
-import type { MappingTable } from './mapping-table.ts'
-import type { NameTable } from './name-table.ts'
-import type { PairTable } from './pair-table.ts'
+import type { MappingTable } from './tables/mapping-table.ts'
+import type { NameTable } from './tables/name-table.ts'
+import type { PairTable } from './tables/pair-table.ts'
 
 export interface KnownPairsOptions {
   readonly names: NameTable

@@ -8,9 +8,9 @@ import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { messageOf, UnavailableError } from '../core/errors.ts'
-import type { NetlinkAddon } from './nftables.ts'
-import type { TcpAddon } from './tcp.ts'
-import type { UdpAddon } from './udp.ts'
+import type { NetlinkAddon } from './netfilter/nftables.ts'
+import type { TcpAddon } from './tcp/tcp.ts'
+import type { UdpAddon } from './udp/udp.ts'
 
 export interface Posix {
   /** Index of an interface in this thread's network namespace. */

@@ -3,7 +3,7 @@
 // column in the text, counted from 1. Pure.
 
 import { parseAddress, parsePrefix, type Prefix } from '../core/ip.ts'
-import { parsePattern, type Pattern } from './pattern.ts'
+import { parsePattern, type Pattern } from './match/pattern.ts'
 
 export type AllowProtocol = 'TCP' | 'UDP'
 

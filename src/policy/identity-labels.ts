@@ -2,7 +2,7 @@
 // policy sees these and no others, both in who it applies to and in who a peer is. Leaving out what is different
 // in every copy of a workload keeps identities few. Each endpoint that names no cluster gets the label of this one here.
 
-import { CLUSTER_KEY, NAMESPACE_KEY, splitKey, splitLabel } from './labels.ts'
+import { CLUSTER_KEY, NAMESPACE_KEY, splitKey, splitLabel } from './match/labels.ts'
 
 interface Entry {
   readonly source: string

@@ -9,7 +9,7 @@ import {
   labelValueFault,
   NAMESPACE_KEY,
   splitKey,
-} from './labels.ts'
+} from './match/labels.ts'
 
 export type LabelsResult =
   | { readonly kind: 'ok'; readonly labels: readonly string[] }

@@ -4,7 +4,7 @@
 import type { Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
 import type { PortRange } from '../core/protocol.ts'
-import type { Pattern } from './pattern.ts'
+import type { Pattern } from './match/pattern.ts'
 
 export type LabelOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'
 

@@ -4,13 +4,18 @@
 
 import type { EndpointId, Generation } from '../core/ids.ts'
 import type { QueryView } from '../dns/query.ts'
-import { AnswerBatch, FAILED_SOCKET, FAILED_TIMEOUT, FailureBatch } from './answer-batch.ts'
-import { MessageBatch } from './batch.ts'
-import { copyOctets } from './octet-store.ts'
+import {
+  AnswerBatch,
+  FAILED_SOCKET,
+  FAILED_TIMEOUT,
+  FailureBatch,
+} from './messages/answer-batch.ts'
+import { MessageBatch } from './messages/batch.ts'
+import { copyOctets } from './messages/octet-store.ts'
 import type { HandedQuery } from './handed.ts'
-import { CLIENT_FULL, TABLE_FULL } from './in-flight.ts'
-import type { Pipeline } from './pipeline.ts'
-import type { ForwardResult, Upstream } from './upstream.ts'
+import { CLIENT_FULL, TABLE_FULL } from './messages/in-flight.ts'
+import type { Pipeline } from './pipeline/pipeline.ts'
+import type { ForwardResult, Upstream } from './upstream/upstream.ts'
 
 const STRIDE = 4096
 

@@ -5,11 +5,11 @@
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { LOCAL } from '../dns/codes.ts'
-import type { Listeners } from './listeners.ts'
-import type { ReleaseQueue } from './release-queue.ts'
-import type { Responder } from './responder.ts'
-import type { UnknownClients } from './unknown-clients.ts'
-import type { Upstream } from './upstream.ts'
+import type { Listeners } from './server/listeners.ts'
+import type { ReleaseQueue } from './pipeline/release-queue.ts'
+import type { Responder } from './server/responder.ts'
+import type { UnknownClients } from './pipeline/unknown-clients.ts'
+import type { Upstream } from './upstream/upstream.ts'
 
 /** What has to come to an end. */
 export interface Drained {

@@ -3,8 +3,8 @@
 
 import type { EndpointId } from '../core/ids.ts'
 import type { SocketAddress } from '../core/socket-address.ts'
-import { MessageBatch } from './batch.ts'
-import { OF_OURS } from './client-columns.ts'
+import { MessageBatch } from './messages/batch.ts'
+import { OF_OURS } from './messages/client-columns.ts'
 import { PREWARM_MAX } from './prewarm.ts'
 
 /** Longest query, and most that wait for their answers. */

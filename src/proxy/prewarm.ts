@@ -14,9 +14,9 @@ import { AnswerView } from '../dns/answer.ts'
 import { OWN_UDP_SIZE, TYPE_A, TYPE_AAAA, TYPE_OPT } from '../dns/codes.ts'
 import type { Question } from '../dns/query.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
-import type { CompiledPolicy } from '../policy/compile.ts'
-import { MessageBatch } from './batch.ts'
-import { OF_OURS } from './client-columns.ts'
+import type { CompiledPolicy } from '../policy/compile/compile.ts'
+import { MessageBatch } from './messages/batch.ts'
+import { OF_OURS } from './messages/client-columns.ts'
 
 /** Questions kept; fewer than there are ids. */
 export const PREWARM_MAX = 16_384

@@ -2,8 +2,8 @@
 // on, so that queries go to the others at once. What follows are the probes of those that are down.
 
 import type { Clock, Timer } from '../core/clock.ts'
-import type { Probes } from './probes.ts'
-import type { ServerPool } from './server-pool.ts'
+import type { Probes } from './upstream/probes.ts'
+import type { ServerPool } from './upstream/server-pool.ts'
 
 export interface ReadinessOptions {
   readonly clock: Clock

@@ -2,12 +2,12 @@
 // they answer is for the other one to learn and to release. Here every answer and every failure leaves as it comes, with
 // the query and its client; nothing is settled, nothing is sent to a client.
 
-import type { AnswerBatch, FailureBatch } from './answer-batch.ts'
-import { FAILED_TIMEOUT } from './answer-batch.ts'
-import type { MessageBatch } from './batch.ts'
-import { OF_OURS, type ClientColumns } from './client-columns.ts'
+import type { AnswerBatch, FailureBatch } from './messages/answer-batch.ts'
+import { FAILED_TIMEOUT } from './messages/answer-batch.ts'
+import type { MessageBatch } from './messages/batch.ts'
+import { OF_OURS, type ClientColumns } from './messages/client-columns.ts'
 import type { Fate, HandedQuery } from './handed.ts'
-import type { Upstream } from './upstream.ts'
+import type { Upstream } from './upstream/upstream.ts'
 
 const NONE = new Uint8Array(0)
 

@@ -10,10 +10,10 @@ import type { Changes } from '../datapath/datapath.ts'
 import { LOCAL } from '../dns/codes.ts'
 import { QueryView, type HashedQuestion } from '../dns/query.ts'
 import { worldOf } from '../identity/reserved.ts'
-import { MessageBatch } from './batch.ts'
-import { copyClient } from './client-columns.ts'
+import { MessageBatch } from './messages/batch.ts'
+import { copyClient } from './messages/client-columns.ts'
 import type { RandomSource } from './random.ts'
-import type { Responder } from './responder.ts'
+import type { Responder } from './server/responder.ts'
 
 /** Checks that may wait for the datapath. */
 const WAITING_MAX = 16

@@ -3,7 +3,7 @@
 
 import { formatAddress, type Family } from '../core/ip.ts'
 import { HEADER_OCTETS, u16 } from '../dns/wire.ts'
-import { DatagramSocket } from './datagram-socket.ts'
+import { DatagramSocket } from './sockets/datagram-socket.ts'
 import type { SelfCheck } from './self-check.ts'
 
 /** A listener as it is reached from this host: an address that is all zero means every one. */

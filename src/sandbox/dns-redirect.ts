@@ -3,7 +3,7 @@
 
 import { UnavailableError } from '../core/errors.ts'
 import { TCP, UDP } from '../core/protocol.ts'
-import { encodeChain, encodeRule, encodeTable } from '../datapath/nftables/encode-table.ts'
+import { encodeChain, encodeRule, encodeTable } from '../datapath/nftables/netlink/encode-table.ts'
 import {
   compare,
   EQUAL,
@@ -13,10 +13,10 @@ import {
   redirect,
   TRANSPORT_HEADER,
   type Expression,
-} from '../datapath/nftables/expressions.ts'
-import { Message } from '../datapath/nftables/message.ts'
+} from '../datapath/nftables/netlink/expressions.ts'
+import { Message } from '../datapath/nftables/netlink/message.ts'
 import { errnoName } from '../native/native.ts'
-import type { NetlinkAddon } from '../native/nftables.ts'
+import type { NetlinkAddon } from '../native/netfilter/nftables.ts'
 
 const TABLE = 'namegate-exec'
 const CHAIN = 'dns'

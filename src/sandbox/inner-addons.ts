@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { ConntrackAddon, Posix } from '../native/native.ts'
-import type { NetlinkAddon } from '../native/nftables.ts'
+import type { NetlinkAddon } from '../native/netfilter/nftables.ts'
 import type { InnerSockets } from './launcher.ts'
 import { UPLINK_INTERFACE } from './uplink.ts'
 

@@ -2,12 +2,12 @@
 // refused from the same, connections that were made from the kernel's connection table, and which names each address
 // was answered for. Bounded; what goes beyond is counted. Looked at once a second, and at the end.
 
-import type { CoreState } from '../control/core-state.ts'
-import type { FlowDetails } from '../control/flow-kinds.ts'
-import type { FlowRing } from '../control/flow-ring.ts'
+import type { CoreState } from '../enforcement/core-state.ts'
+import type { FlowDetails } from '../flows/record/flow-kinds.ts'
+import type { FlowRing } from '../flows/record/flow-ring.ts'
 import { formatAddress, type Family } from '../core/ip.ts'
 import { formatProtocol, TCP, UDP } from '../core/protocol.ts'
-import type { Flow } from '../native/conntrack.ts'
+import type { Flow } from '../native/netfilter/conntrack.ts'
 
 export type NameVerdict = 'allowed' | 'denied' | 'audited' | 'failed'
 

@@ -1,9 +1,9 @@
 // `--suggest`: the policy that would have allowed what was seen: every name that was asked, and for each name every protocol and port
 // that one of its addresses was reached or refused at. Made by the engine of `policy suggest`; `--policy` takes it. Pure.
 
-import { formatPolicy, selectorOf } from '../policy/suggest/format-policy.ts'
-import { Needs } from '../policy/suggest/needs.ts'
-import { suggest } from '../policy/suggest/suggest.ts'
+import { formatPolicy, selectorOf } from '../suggest/format-policy.ts'
+import { Needs } from '../suggest/needs.ts'
+import { suggest } from '../suggest/suggest.ts'
 import { EXEC_LABELS } from './allow.ts'
 import type { Recorder } from './record.ts'
 

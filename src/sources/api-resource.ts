@@ -5,11 +5,11 @@
 
 import type { BootClock } from '../core/clock.ts'
 import { formatPrefix } from '../core/ip.ts'
-import { isMapping } from '../core/source-document.ts'
+import { isMapping } from '../documents/source-document.ts'
 import { formatDuration } from '../core/quantity.ts'
 import { SCTP, TCP, UDP } from '../core/protocol.ts'
 import { parseResourceObject, type ResourceRecord } from '../endpoints/resources.ts'
-import { splitLabel } from '../policy/labels.ts'
+import { splitLabel } from '../policy/match/labels.ts'
 
 const SECOND_MS = 1000
 /** Stands for the file of what came by the API. */

@@ -4,8 +4,8 @@
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { formatPlace } from '../core/errors.ts'
-import type { ResourceControl } from '../control/resource-control.ts'
-import type { ListedResource, ResourceOutcome } from '../control/resource-outcome.ts'
+import type { ResourceControl } from '../enforcement/resource-control.ts'
+import type { ListedResource, ResourceOutcome } from '../enforcement/resource-outcome.ts'
 import { parseResourceObject, type ResourceRecord } from '../endpoints/resources.ts'
 import type { Log } from '../telemetry/log.ts'
 import {

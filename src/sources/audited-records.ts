@@ -1,7 +1,7 @@
 // Endpoints as the files have them, but for what else decides on auditing.
 
-import type { AuditControl } from '../control/audit-control.ts'
-import type { EndpointRecord } from '../control/endpoint-control.ts'
+import type { AuditControl } from '../enforcement/audit-control.ts'
+import type { EndpointRecord } from '../enforcement/endpoint-control.ts'
 import type { EndpointRecord as FileRecord } from '../endpoints/file.ts'
 
 export function auditedRecords(

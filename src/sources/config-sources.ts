@@ -3,23 +3,23 @@
 // configuration past a bound is refused whole, and an endpoint that loses its last policy is told as a flow.
 
 import { formatFault, InvalidInputError, type Fault } from '../core/errors.ts'
-import type { Auditable, AuditControl } from '../control/audit-control.ts'
-import type { EndpointControl } from '../control/endpoint-control.ts'
-import type { FlowRing } from '../control/flow-ring.ts'
-import type { PolicyControl } from '../control/policy-control.ts'
+import type { Auditable, AuditControl } from '../enforcement/audit-control.ts'
+import type { EndpointControl } from '../enforcement/endpoint-control.ts'
+import type { FlowRing } from '../flows/record/flow-ring.ts'
+import type { PolicyControl } from '../enforcement/policy-control.ts'
 import type { EndpointRecord as FileRecord } from '../endpoints/file.ts'
 import type { ResourceRecord } from '../endpoints/resources.ts'
 import type { ApiResources, ResourceNews } from './api-resources.ts'
 import { auditedRecords } from './audited-records.ts'
-import { ConfigFiles, type ConfigFilesOptions } from './config-files.ts'
+import { ConfigFiles, type ConfigFilesOptions } from './files/config-files.ts'
 import { readGiven, type SourceEdit } from './given.ts'
-import { GoneFiles } from './gone-files.ts'
+import { GoneFiles } from './files/gone-files.ts'
 import { tellLostPolicies } from './lost-policies.ts'
-import { readingOf, type PolicyFile } from './policy-files.ts'
+import { readingOf, type PolicyFile } from './files/policy-files.ts'
 import { PolicyPorts } from './policy-ports.ts'
 import type { SourceAges, SourceAgesOptions } from './source-ages.ts'
 import { PAST_BOUND, SourceBounds } from './source-bounds.ts'
-import { SourceWatch } from './source-watch.ts'
+import { SourceWatch } from './files/source-watch.ts'
 
 export interface ConfigSourcesOptions extends Omit<
   ConfigFilesOptions,

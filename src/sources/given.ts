@@ -5,10 +5,10 @@
 import { createHash } from 'node:crypto'
 import type { Fault } from '../core/errors.ts'
 import { parseEndpointObject, type EndpointRecord } from '../endpoints/file.ts'
-import { loadPolicies, loadPolicyObjects, type LoadOptions } from '../policy/load.ts'
+import { loadPolicies, loadPolicyObjects, type LoadOptions } from '../policy/load/load.ts'
 import type { Policy } from '../policy/rule.ts'
 import { withInterfaceAddresses } from './interface-addresses.ts'
-import type { GivenItems } from './source-files.ts'
+import type { GivenItems } from './files/source-files.ts'
 
 /** What is to change; undefined takes back what was given under that name. */
 export interface SourceEdit {

@@ -6,7 +6,7 @@ import { networkInterfaces } from 'node:os'
 import type { Fault } from '../core/errors.ts'
 import { formatPrefix, parseAddress, parsePrefix, type Prefix } from '../core/ip.ts'
 import type { EndpointRecord, EndpointsFile } from '../endpoints/file.ts'
-import type { Parsed } from './source-files.ts'
+import type { Parsed } from './files/source-files.ts'
 
 /** Addresses of an interface as text, without length. */
 export type AddressesOf = (name: string) => readonly string[]

@@ -2,10 +2,10 @@
 // default, which is told as a flow and in the log.
 
 import type { Clock } from '../core/clock.ts'
-import type { EndpointControl } from '../control/endpoint-control.ts'
-import type { FlowRing } from '../control/flow-ring.ts'
-import type { PolicyControl } from '../control/policy-control.ts'
-import { qualifiedName } from '../control/rule-origins.ts'
+import type { EndpointControl } from '../enforcement/endpoint-control.ts'
+import type { FlowRing } from '../flows/record/flow-ring.ts'
+import type { PolicyControl } from '../enforcement/policy-control.ts'
+import { qualifiedName } from '../enforcement/rule-origins.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
 

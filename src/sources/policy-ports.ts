@@ -1,8 +1,13 @@
 // Policies with numbers for the names of ports, as the lists of endpoints and resources have them. A list is looked through
 // once: the same one comes several times in one change, and may be very long. In most there are none at all.
 
-import { RunningSum } from '../core/list-difference.ts'
-import { PortResolver, portNamesOf, type PortName, type PortNames } from '../policy/named-ports.ts'
+import { RunningSum } from '../core/tables/list-difference.ts'
+import {
+  PortResolver,
+  portNamesOf,
+  type PortName,
+  type PortNames,
+} from '../policy/compile/named-ports.ts'
 import type { Policy } from '../policy/rule.ts'
 
 interface Named {

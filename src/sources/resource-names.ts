@@ -2,7 +2,7 @@
 // another version of the list costs what is different in it and not all of it.
 
 import type { Fault, Position } from '../core/errors.ts'
-import { difference } from '../core/list-difference.ts'
+import { difference } from '../core/tables/list-difference.ts'
 import { repeatedNames, type ResourceRecord } from '../endpoints/resources.ts'
 
 export class ResourceNames {

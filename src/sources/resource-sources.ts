@@ -2,17 +2,17 @@
 // for as a list has those of the API first, so that where a bound is passed the one too many is a file's.
 
 import type { Clock } from '../core/clock.ts'
-import { joined } from '../core/list-difference.ts'
+import { joined } from '../core/tables/list-difference.ts'
 import type { PlacedPath } from '../config/config.ts'
-import type { ResourceControl } from '../control/resource-control.ts'
+import type { ResourceControl } from '../enforcement/resource-control.ts'
 import { ResourceItems } from '../endpoints/resource-items.ts'
 import type { ResourceRecord } from '../endpoints/resources.ts'
 import type { Log } from '../telemetry/log.ts'
 import { ApiResources, type ResourceKeeper, type ResourceNews } from './api-resources.ts'
-import type { GoodTexts } from './good-texts.ts'
-import { keptReading } from './kept-reading.ts'
+import type { GoodTexts } from './files/good-texts.ts'
+import { keptReading } from './files/kept-reading.ts'
 import { ResourceNames } from './resource-names.ts'
-import { SourceFiles } from './source-files.ts'
+import { SourceFiles } from './files/source-files.ts'
 
 export interface ResourceSourcesOptions {
   readonly paths: readonly PlacedPath[]

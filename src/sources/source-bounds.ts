@@ -7,7 +7,7 @@ import {
   BoundsMemo,
   configuredPrefixesMax,
   countPrefixes,
-} from '../control/config-bounds.ts'
+} from '../enforcement/config-bounds.ts'
 import type { Fault } from '../core/errors.ts'
 import type { IdentityLabels } from '../policy/identity-labels.ts'
 

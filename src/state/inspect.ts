@@ -1,13 +1,13 @@
 // One file of the state by itself, for people: what it is, how far it is good, and what it holds. A journal alone tells
 // only what changed: records about pairs whose whole record stands in an earlier file are counted, nothing more.
 
-import type { SavedState } from '../control/saved-state.ts'
-import { readFile } from './disk.ts'
-import type { FileHeader } from './file-header.ts'
-import { scanFile, type FileFault } from './file-reader.ts'
-import { FILE_OCTETS_MAX } from './generations.ts'
-import { READERS, type Readers } from './readers.ts'
-import { ROW_MAX } from './records-v1.ts'
+import type { SavedState } from '../restore/saved-state.ts'
+import { readFile } from './files/disk.ts'
+import type { FileHeader } from './files/file-header.ts'
+import { scanFile, type FileFault } from './files/file-reader.ts'
+import { FILE_OCTETS_MAX } from './files/generations.ts'
+import { READERS, type Readers } from './files/readers.ts'
+import { ROW_MAX } from './files/records-v1.ts'
 import { StateBuilder } from './state-builder.ts'
 import type { Stamp } from './stamp.ts'
 

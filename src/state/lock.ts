@@ -8,7 +8,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { messageOf, systemCodeOf, UnavailableError } from '../core/errors.ts'
 import { takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
 import type { Posix } from '../native/native.ts'
-import { makeFolder } from './make-folder.ts'
+import { makeFolder } from './files/make-folder.ts'
 
 const FOLDER = '/run/namegate'
 /** What the system says where there is a file in the place of a folder. */

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import type { BootClock, Clock } from '../core/clock.ts'
-import { guardedDisk, openDisk, type Disk } from './disk.ts'
+import { guardedDisk, openDisk, type Disk } from './files/disk.ts'
 import type { StateFault } from './faults.ts'
 import { readState, type ReadState } from './read-state.ts'
 import { stampOf } from './stamp.ts'

@@ -3,10 +3,10 @@
 // if they reach back to a start that knew nothing. Whatever is passed over is said, with file, offset and reason;
 // nothing that a file may hold makes it throw.
 
-import type { SavedState } from '../control/saved-state.ts'
-import type { Disk } from './disk.ts'
-import type { FileHeader } from './file-header.ts'
-import { scanFile, type ScannedFile } from './file-reader.ts'
+import type { SavedState } from '../restore/saved-state.ts'
+import type { Disk } from './files/disk.ts'
+import type { FileHeader } from './files/file-header.ts'
+import { scanFile, type ScannedFile } from './files/file-reader.ts'
 import {
   FILE_OCTETS_MAX,
   findGenerations,
@@ -14,8 +14,8 @@ import {
   journalName,
   JOURNALS_MAX,
   type Generations,
-} from './generations.ts'
-import { READERS, type Readers } from './readers.ts'
+} from './files/generations.ts'
+import { READERS, type Readers } from './files/readers.ts'
 import { StateBuilder } from './state-builder.ts'
 import type { Moment } from './stamp.ts'
 

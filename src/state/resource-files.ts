@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, type Dirent } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { systemCodeOf } from '../core/errors.ts'
-import { isMapping } from '../core/source-document.ts'
+import { isMapping } from '../documents/source-document.ts'
 
 const VERSION = 1
 

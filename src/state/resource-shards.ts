@@ -7,8 +7,8 @@
 import { join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
-import { isMapping } from '../core/source-document.ts'
-import { makeFolder } from './make-folder.ts'
+import { isMapping } from '../documents/source-document.ts'
+import { makeFolder } from './files/make-folder.ts'
 import { entriesIn, readResources, writeResources } from './resource-files.ts'
 import { WriteAgain } from './write-again.ts'
 

@@ -13,9 +13,9 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { NO_AUDIT_SETTINGS, type AuditSettings } from '../control/audit-control.ts'
+import { NO_AUDIT_SETTINGS, type AuditSettings } from '../enforcement/audit-control.ts'
 import { messageOf } from '../core/errors.ts'
-import { makeFolder } from './make-folder.ts'
+import { makeFolder } from './files/make-folder.ts'
 
 export interface ReadSettings {
   readonly audit: AuditSettings

@@ -1,7 +1,7 @@
 // Settings made at run time on their way to the disk: at once, and where the disk refuses them again and again until it takes
 // them. They are in force meanwhile; only a restart before that would bring back the ones before.
 
-import { NO_AUDIT_SETTINGS, type AuditSettings } from '../control/audit-control.ts'
+import { NO_AUDIT_SETTINGS, type AuditSettings } from '../enforcement/audit-control.ts'
 import type { Clock } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
 import { isSettingsFile, readSettings, writeSettings } from './settings-file.ts'

@@ -2,12 +2,12 @@
 // file-header.ts): where the sequence is broken, or another process goes on, pairs known until then stay as they were,
 // and a record about a row counts only behind a whole record of its pair. So nothing is shown that was never written.
 
-import type { SavedPairs, SavedState } from '../control/saved-state.ts'
-import type { SavedDocument, SavedNumber } from '../control/state-sink.ts'
+import type { SavedPairs, SavedState } from '../restore/saved-state.ts'
+import type { SavedDocument, SavedNumber } from '../restore/state-sink.ts'
 import { LABEL_RULES, labelsOfNow } from '../identity/label-rules.ts'
-import { readRecords, type ScannedFile } from './file-reader.ts'
-import { PairColumns } from './pair-columns.ts'
-import type { PairPlace, RecordFault, RecordVisitor } from './record-visitor.ts'
+import { readRecords, type ScannedFile } from './files/file-reader.ts'
+import { PairColumns } from './files/pair-columns.ts'
+import type { PairPlace, RecordFault, RecordVisitor } from './files/record-visitor.ts'
 import { elapsedSeconds, isSameBoot, shiftOf, type Moment } from './stamp.ts'
 
 /** Pairs that are read, in bounds of those that are given: some may be told twice, by two runs. */

@@ -9,16 +9,16 @@ import type {
   SavedDocument,
   SavedNumber,
   StateSink,
-} from '../control/state-sink.ts'
-import type { Disk } from './disk.ts'
+} from '../restore/state-sink.ts'
+import type { Disk } from './files/disk.ts'
 import { StateFaults, type FaultCause, type StateFault } from './faults.ts'
-import type { FrameFile } from './frame-file.ts'
-import { imageName } from './generations.ts'
-import { ImageWriter, type ImageEnd } from './image-writer.ts'
-import { InPlace } from './in-place.ts'
-import { Journals } from './journals.ts'
+import type { FrameFile } from './files/frame-file.ts'
+import { imageName } from './files/generations.ts'
+import { ImageWriter, type ImageEnd } from './files/image-writer.ts'
+import { InPlace } from './files/in-place.ts'
+import { Journals } from './files/journals.ts'
 import type { ReadState } from './read-state.ts'
-import { removeBefore, removeUnfinished } from './remove-old.ts'
+import { removeBefore, removeUnfinished } from './files/remove-old.ts'
 import { RetryPause } from './retry-pause.ts'
 import { elapsedSeconds, stampOf } from './stamp.ts'
 

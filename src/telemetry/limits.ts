@@ -1,7 +1,7 @@
 // The bounds of SEMANTICS 6 as they stand now: use, bound, and how often each was hit. One list, read by
 // metrics at a scrape and by `status`, so that both say the same. Costs a few reads; nothing is counted here.
 
-import type { CoreState } from '../control/core-state.ts'
+import type { CoreState } from '../enforcement/core-state.ts'
 import type { LimitKey, Limits } from '../core/limits.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
 

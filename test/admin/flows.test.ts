@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { wordsOf } from '../../src/proxy/client-columns.ts'
+import { wordsOf } from '../../src/proxy/messages/client-columns.ts'
 import { FLOW_FILTERS, flowView } from '../../src/admin/views/flows.ts'
-import { FLOW_KINDS, type FlowKind } from '../../src/control/flow-kinds.ts'
+import { FLOW_KINDS, type FlowKind } from '../../src/flows/record/flow-kinds.ts'
 import { mkAdmin } from '../support/admin.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/node.ts'
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endpointRows } from '../../src/admin/views/endpoints.ts'
 import { statusView } from '../../src/admin/views/status.ts'
-import { DEFAULT_EGRESS_KEY, type DefaultEgress } from '../../src/policy/default-egress.ts'
+import { DEFAULT_EGRESS_KEY, type DefaultEgress } from '../../src/policy/compile/default-egress.ts'
 import { mkAdmin } from '../support/admin.ts'
 import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
 

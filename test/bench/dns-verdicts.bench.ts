@@ -3,9 +3,9 @@
 // endpoint and the hash that the query's reader has already made, the name compared octet by octet, entries of an
 // older policy revision void. It misses where two names fall together, and for every name that is new.
 
-import { DnsVerdicts, MAY_ASK } from '../../src/control/dns-verdicts.ts'
+import { DnsVerdicts, MAY_ASK } from '../../src/enforcement/dns-verdicts.ts'
 import { endpointId } from '../../src/core/ids.ts'
-import { hashOctets, hashPair } from '../../src/core/keyed-hash.ts'
+import { hashOctets, hashPair } from '../../src/core/tables/keyed-hash.ts'
 import { nameLength } from '../../src/core/name.ts'
 import { TCP, UDP } from '../../src/core/protocol.ts'
 import { Random } from '../support/random.ts'

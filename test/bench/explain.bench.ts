@@ -1,8 +1,8 @@
 // `explain` on a node with 10,000 policies of 100,000 names, 300 of them on the endpoint: each kind of question, the
 // denied ones with the search for the nearest rule.
 
-import { explain } from '../../src/control/explain/explain.ts'
-import type { Question } from '../../src/control/explain/explanation.ts'
+import { explain } from '../../src/explain/explain.ts'
+import type { Question } from '../../src/explain/explanation.ts'
 import { Node, mkEndpoint, mkPolicies } from '../support/node.ts'
 import { ask, connect } from '../support/explain.ts'
 import { runBench, type Figure } from './support/bench.ts'

@@ -3,9 +3,9 @@
 // the few selectors have as much to find; `same names` are those of 100,000, of which the few match next to none.
 
 import { QueryView } from '../../src/dns/query.ts'
-import { IdList } from '../../src/policy/id-list.ts'
-import { PatternIndex } from '../../src/policy/pattern-index.ts'
-import type { Pattern } from '../../src/policy/pattern.ts'
+import { IdList } from '../../src/core/tables/id-list.ts'
+import { PatternIndex } from '../../src/policy/match/pattern-index.ts'
+import type { Pattern } from '../../src/policy/match/pattern.ts'
 import { Random } from '../support/random.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { measure, type Case, type Timing } from './support/measure.ts'

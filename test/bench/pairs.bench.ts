@@ -3,7 +3,7 @@
 // Measured in the process that holds them, with the datapath given: in memory, or with eBPF where the
 // entries stand in the kernel.
 
-import { Housekeeping } from '../../src/control/housekeeping.ts'
+import { Housekeeping } from '../../src/reconcile/housekeeping.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { hashedName } from '../support/hashed-name.ts'
 import { runBench, type Figure } from './support/bench.ts'

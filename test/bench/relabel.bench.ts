@@ -1,7 +1,7 @@
 // 100,000 known names get one more label when a selector is added that matches them all: how long until all
 // are in force, and how late the event loop runs meanwhile.
 
-import { Housekeeping } from '../../src/control/housekeeping.ts'
+import { Housekeeping } from '../../src/reconcile/housekeeping.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { hashedName } from '../support/hashed-name.ts'
 import { runBench, type Figure } from './support/bench.ts'

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Command } from '../../src/cli/command.ts'
 import { configJsonSchema } from '../../src/config/load.ts'
-import { configCommand } from '../../src/cli/config.ts'
-import { matchCommand } from '../../src/cli/match.ts'
-import { policyCheckCommand } from '../../src/cli/policy-check.ts'
+import { configCommand } from '../../src/cli/commands/config.ts'
+import { matchCommand } from '../../src/cli/commands/match.ts'
+import { policyCheckCommand } from '../../src/cli/policy/policy-check.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-cli-'))
 after(() => rmSync(root, { recursive: true, force: true }))

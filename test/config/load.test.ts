@@ -5,7 +5,7 @@ import { formatPrefix } from '../../src/core/ip.ts'
 import { LIMITS, makeLimits } from '../../src/core/limits.ts'
 import { configJsonSchema, defaultConfig, loadConfig, parseConfig } from '../../src/config/load.ts'
 import { isLoopback } from '../../src/config/upstreams.ts'
-import { listWords } from '../../src/core/source-document.ts'
+import { listWords } from '../../src/documents/source-document.ts'
 import { keysOf } from '../support/config-keys.ts'
 
 test('parseConfig of an empty file gives the defaults of DESIGN', () => {

@@ -8,7 +8,7 @@ import type { EndpointId } from '../../src/core/ids.ts'
 import type { Changes, CommitResult } from '../../src/datapath/datapath.ts'
 import { NftablesDatapath } from '../../src/datapath/nftables/adapter.ts'
 import { isBuilt, loadNetlink } from '../../src/native/native.ts'
-import type { NetlinkAddon } from '../../src/native/nftables.ts'
+import type { NetlinkAddon } from '../../src/native/netfilter/nftables.ts'
 import { FRAME_INTERFACES, FramePlace } from '../support/frame-place.ts'
 import type { Bench, BenchMaker, Sizes } from './bench.ts'
 

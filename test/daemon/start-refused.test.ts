@@ -8,7 +8,7 @@ import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { DEFAULT_PIN_PATH } from '../../src/config/config.ts'
-import { pinDirectory } from '../../src/datapath/ebpf/bpffs.ts'
+import { pinDirectory } from '../../src/datapath/ebpf/maps/bpffs.ts'
 import { endpointsText, policyText } from '../support/daemon-files.ts'
 import {
   DaemonFolder,

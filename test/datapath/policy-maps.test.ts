@@ -7,7 +7,7 @@ import type { PolicyEntry } from '../../src/datapath/datapath.ts'
 import type { EndpointRules } from '../../src/datapath/flat-rules.ts'
 import { PolicyMaps } from '../../src/datapath/policy-maps.ts'
 import { SelectorCache, type Selector } from '../../src/identity/selector-cache.ts'
-import type { Action } from '../../src/policy/flatten.ts'
+import type { Action } from '../../src/policy/compile/flatten.ts'
 import { patternOf } from '../support/node.ts'
 import { keyOfPolicy } from '../support/recorder.ts'
 

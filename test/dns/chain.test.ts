@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hashOctets } from '../../src/core/keyed-hash.ts'
+import { hashOctets } from '../../src/core/tables/keyed-hash.ts'
 import { AnswerView } from '../../src/dns/answer.ts'
 import {
   a,

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import * as packet from 'dns-packet'
 import { parseName } from '../../src/core/name.ts'
-import { hashOctets } from '../../src/core/keyed-hash.ts'
+import { hashOctets } from '../../src/core/tables/keyed-hash.ts'
 import { QueryView, type QueryStatus } from '../../src/dns/query.ts'
 import { guard } from '../support/guarded.ts'
 import {

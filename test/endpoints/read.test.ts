@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { formatFault } from '../../src/core/errors.ts'
 import { parseEndpoints } from '../../src/endpoints/file.ts'
 import { parseResources } from '../../src/endpoints/resources.ts'
-import { DEFAULT_EGRESS } from '../../src/policy/default-egress.ts'
+import { DEFAULT_EGRESS } from '../../src/policy/compile/default-egress.ts'
 
 const KEY = 'namegate.io/default-egress'
 

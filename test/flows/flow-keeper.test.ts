@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FLOW_KINDS } from '../../src/control/flow-kinds.ts'
-import { FLOW_CAPACITY, FlowRing } from '../../src/control/flow-ring.ts'
+import { FLOW_KINDS } from '../../src/flows/record/flow-kinds.ts'
+import { FLOW_CAPACITY, FlowRing } from '../../src/flows/record/flow-ring.ts'
 import { FlowKeeper } from '../../src/flows/flow-keeper.ts'
 import type { FlowOutput, FlowOutputName } from '../../src/flows/flow-output.ts'
-import { wordsOf } from '../../src/proxy/client-columns.ts'
+import { wordsOf } from '../../src/proxy/messages/client-columns.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { prefixOf, wireOf } from '../support/node.ts'
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { FLOW_KINDS, type FlowKind } from '../../src/control/flow-kinds.ts'
-import { FlowRing } from '../../src/control/flow-ring.ts'
+import { FLOW_KINDS, type FlowKind } from '../../src/flows/record/flow-kinds.ts'
+import { FlowRing } from '../../src/flows/record/flow-ring.ts'
 import { FlowTally, type Counted } from '../../src/flows/flow-tally.ts'
-import { wordsOf } from '../../src/proxy/client-columns.ts'
+import { wordsOf } from '../../src/proxy/messages/client-columns.ts'
 import { prefixOf, wireOf } from '../support/node.ts'
 
 const MINUTE = 60_000

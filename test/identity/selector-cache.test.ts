@@ -10,7 +10,7 @@ import {
   type Selector,
   type SelectorSpec,
 } from '../../src/identity/selector-cache.ts'
-import { indexLabels, selectorMatches } from '../../src/policy/labels.ts'
+import { indexLabels, selectorMatches } from '../../src/policy/match/labels.ts'
 import type { LabelExpression } from '../../src/policy/rule.ts'
 import { patternOf, prefixOf } from '../support/node.ts'
 import { runsOf } from '../support/properties.ts'

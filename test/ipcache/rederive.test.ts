@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigFacts } from '../../src/control/config-facts.ts'
+import { ConfigFacts } from '../../src/enforcement/config-facts.ts'
 import { OWNER_RESOURCE } from '../../src/ipcache/facts.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
 

@@ -15,7 +15,7 @@ import type { NamegateOptions } from '../support/lab-namegate-config.ts'
 import { canUseNamegate, Namegate } from '../support/lab-namegate.ts'
 import { Probe, startEcho } from '../support/traffic.ts'
 
-/** Interfaces are closed by name from 6.4 on (src/datapath/ebpf/gate.bpf.c). */
+/** Interfaces are closed by name from 6.4 on (src/datapath/ebpf/programs/gate.bpf.c). */
 const [major = 0, minor = 0] = release().split('.').map(Number)
 const isOld = major < 6 || (major === 6 && minor < 4)
 

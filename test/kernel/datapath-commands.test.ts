@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readPinnedMode, setPinnedMode } from '../../src/datapath/ebpf/pins.ts'
+import { readPinnedMode, setPinnedMode } from '../../src/datapath/ebpf/maps/pins.ts'
 import { loadBpf } from '../../src/native/native.ts'
 import { podLab, type PodLab } from '../support/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../support/lab-namegate.ts'

@@ -10,13 +10,13 @@ import { describe, test } from 'node:test'
 import { UnavailableError } from '../../src/core/errors.ts'
 import { identity } from '../../src/core/ids.ts'
 import { EbpfDatapath } from '../../src/datapath/ebpf/adapter.ts'
-import { pinDirectory } from '../../src/datapath/ebpf/bpffs.ts'
+import { pinDirectory } from '../../src/datapath/ebpf/maps/bpffs.ts'
 import {
   clearIntercepted,
   readIntercepted,
   setIntercepted,
-} from '../../src/datapath/ebpf/intercepted.ts'
-import { detachAll, readPinnedMode, setPinnedMode } from '../../src/datapath/ebpf/pins.ts'
+} from '../../src/datapath/ebpf/maps/intercepted.ts'
+import { detachAll, readPinnedMode, setPinnedMode } from '../../src/datapath/ebpf/maps/pins.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
 import { frame, SYN, tcp, udp } from '../support/packets.ts'
 import { commit, LEARNED, PEER_4, POD, POD_4, settle, type Sizes } from '../contract/bench.ts'

@@ -1,4 +1,4 @@
-// The share of the tables of connections that each endpoint has (src/datapath/ebpf/share.h): others take none of it. Packets are
+// The share of the tables of connections that each endpoint has (src/datapath/ebpf/programs/share.h): others take none of it. Packets are
 // judged by the programs themselves.
 
 import assert from 'node:assert/strict'

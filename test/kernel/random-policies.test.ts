@@ -5,8 +5,12 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { pinDirectory } from '../../src/datapath/ebpf/bpffs.ts'
-import { encodePolicyKey, encodePolicyValue, MAP_SHAPES } from '../../src/datapath/ebpf/layout.ts'
+import { pinDirectory } from '../../src/datapath/ebpf/maps/bpffs.ts'
+import {
+  encodePolicyKey,
+  encodePolicyValue,
+  MAP_SHAPES,
+} from '../../src/datapath/ebpf/maps/layout.ts'
 import {
   PREFIX_KEY_SIZE,
   PREFIX_VALUE_SIZE,

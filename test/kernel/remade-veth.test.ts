@@ -7,9 +7,9 @@ import { release } from 'node:os'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatapathCounters } from '../../src/datapath/datapath.ts'
-import { readCounters } from '../../src/datapath/ebpf/counters.ts'
-import { MAP_SHAPES } from '../../src/datapath/ebpf/layout.ts'
-import { openMaps } from '../../src/datapath/ebpf/maps.ts'
+import { readCounters } from '../../src/datapath/ebpf/maps/counters.ts'
+import { MAP_SHAPES } from '../../src/datapath/ebpf/maps/layout.ts'
+import { openMaps } from '../../src/datapath/ebpf/maps/maps.ts'
 import { loadBpf } from '../../src/native/native.ts'
 import { until } from '../support/client.ts'
 import type { Host } from '../support/lab.ts'
@@ -17,7 +17,7 @@ import { podLab, type PodLab } from '../support/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../support/lab-namegate.ts'
 import type { LabProcess } from '../support/lab-process.ts'
 
-/** The gate (src/datapath/ebpf/gate.bpf.c) needs 6.4; before that the programs alone are a millisecond late. */
+/** The gate (src/datapath/ebpf/programs/gate.bpf.c) needs 6.4; before that the programs alone are a millisecond late. */
 const [major = 0, minor = 0] = release().split('.').map(Number)
 const isOld = major < 6 || (major === 6 && minor < 4)
 const skip = canUseNamegate() ?? (isOld ? 'needs kernel 6.4' : false)

@@ -21,7 +21,7 @@ import {
 } from '../support/systemd-site.ts'
 import { startEcho } from '../support/traffic.ts'
 
-/** Interfaces are closed by name from 6.4 on (src/datapath/ebpf/gate.bpf.c). */
+/** Interfaces are closed by name from 6.4 on (src/datapath/ebpf/programs/gate.bpf.c). */
 const [major = 0, minor = 0] = release().split('.').map(Number)
 const isOld = major < 6 || (major === 6 && minor < 4)
 const noMachine = await canUseMachine()

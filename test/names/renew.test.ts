@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FewSet } from '../../src/core/few-set.ts'
+import { FewSet } from '../../src/core/tables/few-set.ts'
 import { endpointId, selectorId, type Identity } from '../../src/core/ids.ts'
-import { parseMatchPattern } from '../../src/policy/pattern.ts'
+import { parseMatchPattern } from '../../src/policy/match/pattern.ts'
 import { hashedName } from '../support/hashed-name.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
 

@@ -9,4 +9,4 @@ static void *calloc_short(size_t count, size_t size)
 }
 
 #define calloc calloc_short
-#include "../../src/native/udp.c"
+#include "../../src/native/udp/udp.c"

@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { explain } from '../../src/control/explain/explain.ts'
-import { AUDITED, MAY_ASK, NAME_DENIED } from '../../src/control/dns-verdicts.ts'
+import { explain } from '../../src/explain/explain.ts'
+import { AUDITED, MAY_ASK, NAME_DENIED } from '../../src/enforcement/dns-verdicts.ts'
 import { UDP } from '../../src/core/protocol.ts'
-import type { DefaultEgress } from '../../src/policy/default-egress.ts'
+import type { DefaultEgress } from '../../src/policy/compile/default-egress.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/node.ts'
 

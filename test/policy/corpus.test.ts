@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { loadPolicies, POLICY_TEXT_MAX } from '../../src/policy/load.ts'
+import { loadPolicies, POLICY_TEXT_MAX } from '../../src/policy/load/load.ts'
 
 const FOLDER = new URL('./corpus/', import.meta.url)
 

@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { explain } from '../../src/control/explain/explain.ts'
-import type { ExplainedVerdict } from '../../src/control/explain/explanation.ts'
+import { explain } from '../../src/explain/explain.ts'
+import type { ExplainedVerdict } from '../../src/explain/explanation.ts'
 import { formatPrefix, type Prefix } from '../../src/core/ip.ts'
-import { policySelects, indexLabels } from '../../src/policy/labels.ts'
+import { policySelects, indexLabels } from '../../src/policy/match/labels.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import { addressNumber, mkEndpoint, Node, prefixOf, wireOf } from '../support/node.ts'
 import { naiveVerdict } from '../support/naive-policy.ts'

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { formatAddress } from '../../src/core/ip.ts'
-import type { NameBounds } from '../../src/names/room.ts'
+import type { NameBounds } from '../../src/names/eviction/room.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
 
 const ENDPOINTS = ['a', 'b', 'c'] as const

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { formatFault } from '../../src/core/errors.ts'
-import { loadPolicies } from '../../src/policy/load.ts'
+import { loadPolicies } from '../../src/policy/load/load.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import { runsOf } from '../support/properties.ts'
 import { Random } from '../support/random.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { formatPrefix } from '../../src/core/ip.ts'
-import { loadPolicyObjects } from '../../src/policy/load.ts'
+import { loadPolicyObjects } from '../../src/policy/load/load.ts'
 import { parseAllow, type Allow } from '../../src/policy/allow-line.ts'
 import { allowPolicy, recordingPolicy } from '../../src/sandbox/allow.ts'
 

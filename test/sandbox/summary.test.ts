@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loadPolicies } from '../../src/policy/load.ts'
+import { loadPolicies } from '../../src/policy/load/load.ts'
 import type { ConnectionRecord, NameRecord } from '../../src/sandbox/record.ts'
 import { suggestPolicy } from '../../src/sandbox/suggest.ts'
 import { summaryOf, summaryRows } from '../../src/sandbox/summary.ts'

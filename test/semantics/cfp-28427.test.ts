@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mkEndpoint, mkPolicies, Node, type NodeOptions } from '../support/node.ts'
-import { ConfigFacts } from '../../src/control/config-facts.ts'
+import { ConfigFacts } from '../../src/enforcement/config-facts.ts'
 import { OWNER_RESOURCE } from '../../src/ipcache/facts.ts'
 import { prefixOf } from '../support/node.ts'
 

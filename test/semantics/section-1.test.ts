@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { mkEndpoint, mkPolicies, Node, wireOf } from '../support/node.ts'
-import { parseMatchName, parsePattern } from '../../src/policy/pattern.ts'
+import { parseMatchName, parsePattern } from '../../src/policy/match/pattern.ts'
 
 interface Row {
   readonly field: 'matchName' | 'matchPattern'

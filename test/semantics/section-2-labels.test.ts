@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { peerAt } from '../../src/control/explain/peer.ts'
-import { ResourceControl } from '../../src/control/resource-control.ts'
+import { peerAt } from '../../src/explain/peer.ts'
+import { ResourceControl } from '../../src/enforcement/resource-control.ts'
 import { IdentityLabels } from '../../src/policy/identity-labels.ts'
-import { loadPolicies } from '../../src/policy/load.ts'
-import { PortResolver, portNamesOf } from '../../src/policy/named-ports.ts'
+import { loadPolicies } from '../../src/policy/load/load.ts'
+import { PortResolver, portNamesOf } from '../../src/policy/compile/named-ports.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf, type NodeOptions } from '../support/node.ts'
 
 const NODE = '192.0.2.9'

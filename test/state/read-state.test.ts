@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
-import { encodeHeader, decodeHeader, HEADER_OCTETS } from '../../src/state/file-header.ts'
-import { sealFrame, FRAME_HEAD_OCTETS } from '../../src/state/frames.ts'
+import { encodeHeader, decodeHeader, HEADER_OCTETS } from '../../src/state/files/file-header.ts'
+import { sealFrame, FRAME_HEAD_OCTETS } from '../../src/state/files/frames.ts'
 import { MemoryDisk } from '../support/memory-disk.ts'
 import { mkPair, pairsOf, rowOf, said, StateNode, twoGenerations } from '../support/state-files.ts'
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { NO_AUDIT_SETTINGS, type AuditSettings } from '../../src/control/audit-control.ts'
+import { NO_AUDIT_SETTINGS, type AuditSettings } from '../../src/enforcement/audit-control.ts'
 import { readSettings, writeSettings } from '../../src/state/settings-file.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-settings-'))

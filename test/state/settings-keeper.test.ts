@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, symlinkSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { NO_AUDIT_SETTINGS } from '../../src/control/audit-control.ts'
+import { NO_AUDIT_SETTINGS } from '../../src/enforcement/audit-control.ts'
 import { readSettings } from '../../src/state/settings-file.ts'
 import { SettingsKeeper } from '../../src/state/settings-keeper.ts'
 import { FakeClock } from '../support/fake-clock.ts'

@@ -2,7 +2,7 @@
 
 import { request } from 'node:http'
 import type { AdminState, AuditScope } from '../../src/admin/state.ts'
-import { FlowRing } from '../../src/control/flow-ring.ts'
+import { FlowRing } from '../../src/flows/record/flow-ring.ts'
 import type { LimitUse } from '../../src/telemetry/limits.ts'
 import type { Node } from './node.ts'
 

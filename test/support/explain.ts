@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { UDP, type DnsProtocol } from '../../src/core/protocol.ts'
-import { explain } from '../../src/control/explain/explain.ts'
-import type { Asker, Explanation, Question } from '../../src/control/explain/explanation.ts'
+import { explain } from '../../src/explain/explain.ts'
+import type { Asker, Explanation, Question } from '../../src/explain/explanation.ts'
 import { prefixOf, wireOf, type Node } from './node.ts'
 
 /** `443`, `53/17`. */

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { loadConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { doorOf } from '../../src/handover/door.ts'
-import { Taking } from '../../src/daemon/taking.ts'
+import { Taking } from '../../src/handover/taking.ts'
 
 const [folder = '', then] = process.argv.slice(2)
 process.chdir(folder)

@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { policySuggestCommand } from '../../src/cli/policy-suggest.ts'
+import { policySuggestCommand } from '../../src/cli/policy/policy-suggest.ts'
 import { runCommand, type Ran } from './command.ts'
 
 export interface Line {

@@ -5,29 +5,29 @@ import { systemClock, type Clock } from '../../src/core/clock.ts'
 import { endpointId, generation } from '../../src/core/ids.ts'
 import { LOCAL, type LocalAnswer } from '../../src/dns/codes.ts'
 import { QueryView } from '../../src/dns/query.ts'
-import { AddressBook } from '../../src/proxy/address-book.ts'
+import { AddressBook } from '../../src/proxy/messages/address-book.ts'
 import {
   FAILED_TIMEOUT,
   type AnswerBatch,
   type FailureBatch,
-} from '../../src/proxy/answer-batch.ts'
-import type { MessageBatch } from '../../src/proxy/batch.ts'
-import { BatchCollector } from '../../src/proxy/collector.ts'
-import type { Datagrams, UdpListener } from '../../src/proxy/datagrams.ts'
+} from '../../src/proxy/messages/answer-batch.ts'
+import type { MessageBatch } from '../../src/proxy/messages/batch.ts'
+import { BatchCollector } from '../../src/proxy/messages/collector.ts'
+import type { Datagrams, UdpListener } from '../../src/proxy/sockets/datagrams.ts'
 import { systemRandom } from '../../src/proxy/random.ts'
-import { Responder } from '../../src/proxy/responder.ts'
-import type { ServerAddress } from '../../src/proxy/server-pool.ts'
-import type { Streams } from '../../src/proxy/streams.ts'
-import { PortableStreams } from '../../src/proxy/tcp-portable.ts'
-import { DEFAULT_TCP_LIMITS, type TcpServerLimits } from '../../src/proxy/tcp-limits.ts'
-import { TcpServer } from '../../src/proxy/tcp-server.ts'
-import { PortableDatagrams } from '../../src/proxy/udp-portable.ts'
+import { Responder } from '../../src/proxy/server/responder.ts'
+import type { ServerAddress } from '../../src/proxy/upstream/server-pool.ts'
+import type { Streams } from '../../src/proxy/sockets/streams.ts'
+import { PortableStreams } from '../../src/proxy/sockets/tcp-portable.ts'
+import { DEFAULT_TCP_LIMITS, type TcpServerLimits } from '../../src/proxy/server/tcp-limits.ts'
+import { TcpServer } from '../../src/proxy/server/tcp-server.ts'
+import { PortableDatagrams } from '../../src/proxy/sockets/udp-portable.ts'
 import {
   DEFAULT_UPSTREAM_LIMITS,
   Upstream,
   type UpstreamLimits,
   type UpstreamOptions,
-} from '../../src/proxy/upstream.ts'
+} from '../../src/proxy/upstream/upstream.ts'
 import { FakeClock } from './fake-clock.ts'
 
 export interface ForwarderOptions {

@@ -1,7 +1,7 @@
 // A name as the name cache wants it, from text.
 
 import assert from 'node:assert/strict'
-import { hashOctets } from '../../src/core/keyed-hash.ts'
+import { hashOctets } from '../../src/core/tables/keyed-hash.ts'
 import { parseName } from '../../src/core/name.ts'
 import type { HashedName } from '../../src/names/known-pairs.ts'
 

@@ -3,7 +3,7 @@
 // query. Everything but clients, server and kernel is the real thing (test/scenarios/runner).
 
 import assert from 'node:assert/strict'
-import { loadPolicies } from '../../src/policy/load.ts'
+import { loadPolicies } from '../../src/policy/load/load.ts'
 import { parseEndpoints } from '../../src/endpoints/file.ts'
 import { checkDatapath, checkPromise } from '../scenarios/runner/check.ts'
 import { judge } from '../scenarios/runner/packets.ts'

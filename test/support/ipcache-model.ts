@@ -3,11 +3,11 @@
 // what an endpoint learned to it (`learning: endpoint`); in all of them endpoints begin and cease to be named.
 
 import assert from 'node:assert/strict'
-import { ConfigFacts } from '../../src/control/config-facts.ts'
+import { ConfigFacts } from '../../src/enforcement/config-facts.ts'
 import { endpointId } from '../../src/core/ids.ts'
 import { OWNER_KINDS } from '../../src/ipcache/facts.ts'
 import type { Selector } from '../../src/identity/selector-cache.ts'
-import { matches } from '../../src/policy/pattern.ts'
+import { matches } from '../../src/policy/match/pattern.ts'
 import { checkNameCounts } from './core-counts.ts'
 import {
   ENDPOINTS,

@@ -2,12 +2,12 @@
 // SEMANTICS 2 and 3 needs to know: names are taught and forgotten, policies change slice by slice, and any packet can
 // be judged by both. Two endpoints, fake time.
 
-import { CoreState } from '../../src/control/core-state.ts'
+import { CoreState } from '../../src/enforcement/core-state.ts'
 import { makeLimits } from '../../src/core/limits.ts'
-import { EndpointControl } from '../../src/control/endpoint-control.ts'
-import { PolicyControl } from '../../src/control/policy-control.ts'
-import { ResourceControl } from '../../src/control/resource-control.ts'
-import { Transition } from '../../src/control/transition.ts'
+import { EndpointControl } from '../../src/enforcement/endpoint-control.ts'
+import { PolicyControl } from '../../src/enforcement/policy-control.ts'
+import { ResourceControl } from '../../src/enforcement/resource-control.ts'
+import { Transition } from '../../src/enforcement/transition.ts'
 import { formatPrefix, widthOf, type Prefix } from '../../src/core/ip.ts'
 import { PORT_PROTOCOLS, SCTP, TCP, UDP } from '../../src/core/protocol.ts'
 import type { PeerScan } from '../../src/datapath/datapath.ts'

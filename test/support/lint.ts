@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { formatFault, type Fault } from '../../src/core/errors.ts'
-import { lint, type LintInput } from '../../src/policy/lint/lint.ts'
-import { writtenNames } from '../../src/policy/lint/written-names.ts'
-import { loadPolicies } from '../../src/policy/load.ts'
+import { lint, type LintInput } from '../../src/lint/lint.ts'
+import { writtenNames } from '../../src/lint/written-names.ts'
+import { loadPolicies } from '../../src/policy/load/load.ts'
 
 /** `spec` is of a policy in namespace prod. */
 export function mkFile(spec: string, more = ''): string {

@@ -2,7 +2,7 @@
 // at any call. What is appended later is written when `turn` lets it, so that other writes come before or after.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Disk, DiskFile, FileMark } from '../../src/state/disk.ts'
+import type { Disk, DiskFile, FileMark } from '../../src/state/files/disk.ts'
 
 /** The process is gone: nothing comes behind this. */
 export class Ended extends Error {}

@@ -1,7 +1,7 @@
 // A state folder in memory: the plainest reading of what the port promises. The last record about a key holds; an image
 // takes the place of everything written before it began. What a row means, only the process knows that wrote it.
 
-import type { SavedPairs, SavedState } from '../../src/control/saved-state.ts'
+import type { SavedPairs, SavedState } from '../../src/restore/saved-state.ts'
 import type {
   ImageSink,
   PairRecord,
@@ -9,7 +9,7 @@ import type {
   SavedDocument,
   SavedNumber,
   StateSink,
-} from '../../src/control/state-sink.ts'
+} from '../../src/restore/state-sink.ts'
 
 interface KeptPair {
   readonly endpoint: number

@@ -4,7 +4,7 @@
 
 import { parseName } from '../../src/core/name.ts'
 import { containsPrefix, type Prefix } from '../../src/core/ip.ts'
-import { matches } from '../../src/policy/pattern.ts'
+import { matches } from '../../src/policy/match/pattern.ts'
 import type { Entity, LabelSelector, PeerSelector, Policy, Rule } from '../../src/policy/rule.ts'
 
 export interface NaiveWorld {

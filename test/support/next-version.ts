@@ -4,26 +4,30 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { LAYOUT_VERSION, MAP_SHAPES } from '../../src/datapath/ebpf/layout.ts'
-import { FORMAT_VERSION } from '../../src/state/file-header.ts'
+import { LAYOUT_VERSION, MAP_SHAPES } from '../../src/datapath/ebpf/maps/layout.ts'
+import { FORMAT_VERSION } from '../../src/state/files/file-header.ts'
 
 const MAPS = [...Object.keys(MAP_SHAPES), 'ng_events', 'ng_rate']
 /** File, what stands there, and what stands in its place. */
 const CHANGES: readonly (readonly [file: string, found: RegExp, text: string])[] = [
-  ['datapath/ebpf/layout.ts', /LAYOUT_VERSION = \d+/, `LAYOUT_VERSION = ${LAYOUT_VERSION + 1}`],
   [
-    'datapath/ebpf/layouts.ts',
+    'datapath/ebpf/maps/layout.ts',
+    /LAYOUT_VERSION = \d+/,
+    `LAYOUT_VERSION = ${LAYOUT_VERSION + 1}`,
+  ],
+  [
+    'datapath/ebpf/maps/layouts.ts',
     /(?<=ALIKE: .*) = \{[^}]*\}/,
     ` = { ${LAYOUT_VERSION}: ${JSON.stringify(MAPS)} }`,
   ],
-  ['state/file-header.ts', /FORMAT_VERSION = \d+/, `FORMAT_VERSION = ${FORMAT_VERSION + 1}`],
+  ['state/files/file-header.ts', /FORMAT_VERSION = \d+/, `FORMAT_VERSION = ${FORMAT_VERSION + 1}`],
   ['ipcache/derive.ts', /'reserved:world-ipv4'(?=\])/, "'reserved:world-inet'"],
   [
     'identity/label-rules.ts',
     /(?<=STEPS: .*) = \[\]/,
     " = [(labels) => labels.map((label) => label.replace(/world-ipv4$/, 'world-inet'))]",
   ],
-  ['state/readers.ts', /(?<=READERS: .*) = \{/, ` = { ${FORMAT_VERSION + 1}: readRecordsV1,`],
+  ['state/files/readers.ts', /(?<=READERS: .*) = \{/, ` = { ${FORMAT_VERSION + 1}: readRecordsV1,`],
 ]
 
 export class NextVersion {

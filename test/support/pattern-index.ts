@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { parseName } from '../../src/core/name.ts'
-import { IdList } from '../../src/policy/id-list.ts'
-import { PatternIndex } from '../../src/policy/pattern-index.ts'
-import { matches, parseMatchPattern, type Pattern } from '../../src/policy/pattern.ts'
+import { IdList } from '../../src/core/tables/id-list.ts'
+import { PatternIndex } from '../../src/policy/match/pattern-index.ts'
+import { matches, parseMatchPattern, type Pattern } from '../../src/policy/match/pattern.ts'
 
 export function mkPattern(text: string): Pattern {
   const result = parseMatchPattern(text)

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { formatFault } from '../../src/core/errors.ts'
-import { loadPolicies } from '../../src/policy/load.ts'
+import { loadPolicies } from '../../src/policy/load/load.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import type { Bench } from '../contract/bench.ts'
 import { CASE_S, formatProbe, KernelNode, type DefaultEgress, type Probe } from './kernel-node.ts'

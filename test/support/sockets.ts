@@ -3,12 +3,12 @@
 import { test } from 'node:test'
 import type { Clock } from '../../src/core/clock.ts'
 import { isBuilt, loadTcp, loadUdp } from '../../src/native/native.ts'
-import type { Datagrams } from '../../src/proxy/datagrams.ts'
-import type { Streams } from '../../src/proxy/streams.ts'
-import { NativeStreams } from '../../src/proxy/tcp-native.ts'
-import { PortableStreams } from '../../src/proxy/tcp-portable.ts'
-import { NativeDatagrams } from '../../src/proxy/udp-native.ts'
-import { PortableDatagrams } from '../../src/proxy/udp-portable.ts'
+import type { Datagrams } from '../../src/proxy/sockets/datagrams.ts'
+import type { Streams } from '../../src/proxy/sockets/streams.ts'
+import { NativeStreams } from '../../src/proxy/sockets/tcp-native.ts'
+import { PortableStreams } from '../../src/proxy/sockets/tcp-portable.ts'
+import { NativeDatagrams } from '../../src/proxy/sockets/udp-native.ts'
+import { PortableDatagrams } from '../../src/proxy/sockets/udp-portable.ts'
 import { Transport } from './transport.ts'
 
 export const SOCKET_KINDS = ['portable', 'native'] as const

@@ -12,11 +12,11 @@ import { LOCAL } from '../../src/dns/codes.ts'
 import { QueryView } from '../../src/dns/query.ts'
 import { LOCAL_ANSWER_MAX, writeLocalAnswer } from '../../src/dns/reply.ts'
 import { loadTcp } from '../../src/native/native.ts'
-import type { MessageBatch } from '../../src/proxy/batch.ts'
-import { BatchCollector } from '../../src/proxy/collector.ts'
-import type { StreamAcceptor } from '../../src/proxy/streams.ts'
-import { NativeStreams } from '../../src/proxy/tcp-native.ts'
-import { TcpServer } from '../../src/proxy/tcp-server.ts'
+import type { MessageBatch } from '../../src/proxy/messages/batch.ts'
+import { BatchCollector } from '../../src/proxy/messages/collector.ts'
+import type { StreamAcceptor } from '../../src/proxy/sockets/streams.ts'
+import { NativeStreams } from '../../src/proxy/sockets/tcp-native.ts'
+import { TcpServer } from '../../src/proxy/server/tcp-server.ts'
 
 const MODES = ['explicit', 'tproxy', 'redirect'] as const
 

@@ -6,10 +6,10 @@
 import { systemClock } from '../../src/core/clock.ts'
 import { parseAddress } from '../../src/core/ip.ts'
 import { loadUdp } from '../../src/native/native.ts'
-import type { MessageBatch } from '../../src/proxy/batch.ts'
-import { makeClientColumns } from '../../src/proxy/client-columns.ts'
-import { BatchCollector } from '../../src/proxy/collector.ts'
-import { NativeDatagrams } from '../../src/proxy/udp-native.ts'
+import type { MessageBatch } from '../../src/proxy/messages/batch.ts'
+import { makeClientColumns } from '../../src/proxy/messages/client-columns.ts'
+import { BatchCollector } from '../../src/proxy/messages/collector.ts'
+import { NativeDatagrams } from '../../src/proxy/sockets/udp-native.ts'
 import { queryFor } from './upstream.ts'
 
 /** Queries that wait at once; ids tell them apart. */

@@ -11,10 +11,10 @@ import { LOCAL } from '../../src/dns/codes.ts'
 import { QueryView } from '../../src/dns/query.ts'
 import { LOCAL_ANSWER_MAX, writeLocalAnswer } from '../../src/dns/reply.ts'
 import { loadUdp } from '../../src/native/native.ts'
-import type { MessageBatch } from '../../src/proxy/batch.ts'
-import { BatchCollector } from '../../src/proxy/collector.ts'
-import type { UdpListener } from '../../src/proxy/datagrams.ts'
-import { NativeDatagrams } from '../../src/proxy/udp-native.ts'
+import type { MessageBatch } from '../../src/proxy/messages/batch.ts'
+import { BatchCollector } from '../../src/proxy/messages/collector.ts'
+import type { UdpListener } from '../../src/proxy/sockets/datagrams.ts'
+import { NativeDatagrams } from '../../src/proxy/sockets/udp-native.ts'
 
 const MODES = ['explicit', 'tproxy', 'redirect'] as const
 

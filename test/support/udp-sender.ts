@@ -5,9 +5,9 @@
 import { systemClock } from '../../src/core/clock.ts'
 import { parseAddress } from '../../src/core/ip.ts'
 import { loadUdp } from '../../src/native/native.ts'
-import { STAT_KEPT, STAT_SENT, STAT_WORDS } from '../../src/native/udp.ts'
-import { NativeConnected } from '../../src/proxy/native-sockets.ts'
-import { NativeDatagrams } from '../../src/proxy/udp-native.ts'
+import { STAT_KEPT, STAT_SENT, STAT_WORDS } from '../../src/native/udp/udp.ts'
+import { NativeConnected } from '../../src/proxy/sockets/native-sockets.ts'
+import { NativeDatagrams } from '../../src/proxy/sockets/udp-native.ts'
 
 const [address = '', port, count, octets] = process.argv.slice(2)
 const datagrams = new NativeDatagrams({ addon: loadUdp(), clock: systemClock, sendBuffer: 1 })

@@ -1,6 +1,6 @@
 // Every count of a node's core against what it counts.
 
-import type { CoreState } from '../../src/control/core-state.ts'
+import type { CoreState } from '../../src/enforcement/core-state.ts'
 import { validateIpCache } from '../../src/ipcache/validate.ts'
 
 /** Throws at the first count that is wrong. */

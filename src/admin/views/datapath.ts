@@ -88,7 +88,7 @@ export function formatPolicyKey(key: PolicyKey): string {
   return `endpoint ${endpoint} identity ${identity} ${ports}`
 }
 
-/** `allow rule 3`; the number is that of the rules behind it (control/rule-origins.ts). */
+/** `allow rule 3`; the number is that of the rules behind it (enforcement/rule-origins.ts). */
 export function formatPolicyValue({
   verdict,
   rule,

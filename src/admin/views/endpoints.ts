@@ -2,7 +2,7 @@
 
 import type { EndpointId } from '../../core/ids.ts'
 import { formatAddress, formatPrefix, widthOf, type Prefix } from '../../core/ip.ts'
-import { qualifiedName } from '../../control/rule-origins.ts'
+import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import type { Endpoint } from '../../endpoints/registry.ts'
 import type { EndpointShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'

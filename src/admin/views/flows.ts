@@ -1,6 +1,6 @@
 // Flows as JSON: DNS decisions, packets that were dropped or would have been, and events.
 
-import { FLOW_KINDS, type FlowDetails, type FlowKind } from '../../control/flow-kinds.ts'
+import { FLOW_KINDS, type FlowDetails, type FlowKind } from '../../flows/record/flow-kinds.ts'
 import { endpointId, identity } from '../../core/ids.ts'
 import { formatAddress } from '../../core/ip.ts'
 import { formatProtocol } from '../../core/protocol.ts'

@@ -1,7 +1,7 @@
 // Policies by document, with what became of their files.
 
 import { formatFault } from '../../core/errors.ts'
-import { qualifiedName } from '../../control/rule-origins.ts'
+import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import type { Policy } from '../../policy/rule.ts'
 import type { PolicyShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'

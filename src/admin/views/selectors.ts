@@ -1,6 +1,6 @@
 // Selectors in use: what they select now, how many names they match, which policies have them.
 
-import { qualifiedName } from '../../control/rule-origins.ts'
+import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import type { Selector } from '../../identity/selector-cache.ts'
 import type { SelectorShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'

@@ -1,6 +1,6 @@
 // The state of the daemon in one object: what a person looks at first.
 
-import { qualifiedName } from '../../control/rule-origins.ts'
+import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import { isWorthALine } from '../../telemetry/limits.ts'
 import type { StatusShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'

@@ -26,12 +26,12 @@ import {
 import type { AdoptedFlow, Adoption } from '../adoption.ts'
 import type { FixtureDifference, FixtureScope } from '../fixture.ts'
 import type { InterceptedInterface } from '../interception.ts'
-import { pinDirectory } from './bpffs.ts'
-import { readCounters } from './counters.ts'
-import { readDump, readDumpInSlices } from './dump.ts'
-import { removePolicy, removePrefixes, upsertPolicy, upsertPrefixes } from './entries.ts'
+import { pinDirectory } from './maps/bpffs.ts'
+import { readCounters } from './maps/counters.ts'
+import { readDump, readDumpInSlices } from './maps/dump.ts'
+import { removePolicy, removePrefixes, upsertPolicy, upsertPrefixes } from './maps/entries.ts'
 import { Fixtures } from './fixtures.ts'
-import { listIntercepted, writeIntercepted } from './intercepted.ts'
+import { listIntercepted, writeIntercepted } from './maps/intercepted.ts'
 import {
   decodeMode,
   encodeDnsSource,
@@ -39,10 +39,10 @@ import {
   encodeNumber,
   MAP_SHAPES,
   readNumber,
-} from './layout.ts'
-import { writeListeners } from './own-listeners.ts'
-import { detachAll } from './pins.ts'
-import { ReadAhead } from './read-ahead.ts'
+} from './maps/layout.ts'
+import { writeListeners } from './maps/own-listeners.ts'
+import { detachAll } from './maps/pins.ts'
+import { ReadAhead } from './maps/read-ahead.ts'
 import { openRunning, programOf, type EbpfOptions, type Running } from './running.ts'
 
 /** What the programs return for a packet to be dropped: TC_ACT_SHOT, and 0. */

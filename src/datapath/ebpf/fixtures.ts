@@ -7,8 +7,8 @@
 import { formatAddress } from '../../core/ip.ts'
 import type { ListenerEntry } from '../datapath.ts'
 import type { FixtureDifference, FixtureMap, FixtureScope } from '../fixture.ts'
-import { carriesCgroup, carriesInterface } from './attach.ts'
-import { keyOf, keyText, type KernelMap } from './kernel-map.ts'
+import { carriesCgroup, carriesInterface } from './hooks/attach.ts'
+import { keyOf, keyText, type KernelMap } from './maps/kernel-map.ts'
 import {
   decodeEndpoint,
   decodeGateName,
@@ -16,9 +16,9 @@ import {
   encodeHookKey,
   encodeListener,
   encodeNumber,
-} from './layout.ts'
-import { isBeingDetached } from './pins.ts'
-import type { Placed } from './placed.ts'
+} from './maps/layout.ts'
+import { isBeingDetached } from './maps/pins.ts'
+import type { Placed } from './hooks/placed.ts'
 import { encodeShares, type EbpfOptions, type Running } from './running.ts'
 
 const PROGRAMS = 'the programs'

@@ -9,8 +9,8 @@ import {
   type LoadedObject,
   type Posix,
 } from '../../native/native.ts'
-import { ensurePinDirectory, pinDirectory } from './bpffs.ts'
-import { inheritLayout } from './layouts.ts'
+import { ensurePinDirectory, pinDirectory } from './maps/bpffs.ts'
+import { inheritLayout } from './maps/layouts.ts'
 
 /** How many entries maps have, by name, where it is not the object's own number. */
 export type MapSizes = Readonly<Record<string, number>>

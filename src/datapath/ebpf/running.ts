@@ -1,17 +1,17 @@
 // What the eBPF datapath has between `start` and `stop`: the loaded object with its maps, and those who write them.
 
 import type { Bpf, LoadedObject, Posix } from '../../native/native.ts'
-import { Adopted } from './adopted.ts'
-import type { Programs } from './attach.ts'
-import { linkDirectory } from './bpffs.ts'
-import { Events } from './events.ts'
-import { Gate } from './gate.ts'
-import { Hooks } from './hooks.ts'
-import { encodeNumber } from './layout.ts'
-import { openMaps, type KernelMaps } from './maps.ts'
-import { Peers } from './peers.ts'
+import { Adopted } from './maps/adopted.ts'
+import type { Programs } from './hooks/attach.ts'
+import { linkDirectory } from './maps/bpffs.ts'
+import { Events } from './maps/events.ts'
+import { Gate } from './hooks/gate.ts'
+import { Hooks } from './hooks/hooks.ts'
+import { encodeNumber } from './maps/layout.ts'
+import { openMaps, type KernelMaps } from './maps/maps.ts'
+import { Peers } from './maps/peers.ts'
 import { loadProgram, type MapSizes } from './program.ts'
-import { Sources } from './sources.ts'
+import { Sources } from './maps/sources.ts'
 
 export interface EbpfOptions {
   readonly bpf: Bpf

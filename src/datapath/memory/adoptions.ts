@@ -1,4 +1,4 @@
-// Flows older than enforcement: the model of src/datapath/ebpf/adopt.h; src/datapath/adoption.ts has the rules.
+// Flows older than enforcement: the model of src/datapath/ebpf/programs/adopt.h; src/datapath/adoption.ts has the rules.
 
 import type { Clock } from '../../core/clock.ts'
 import type { EndpointId, Generation } from '../../core/ids.ts'

@@ -1,4 +1,4 @@
-// A pass over the model's connections: established TCP, then flows of UDP and SCTP, as src/datapath/ebpf/peers.ts goes over the
+// A pass over the model's connections: established TCP, then flows of UDP and SCTP, as src/datapath/ebpf/maps/peers.ts goes over the
 // kernel's. Tells those that the endpoint began; TCP that is idle or of a generation that is gone is given up on the way.
 
 import type { Clock } from '../../core/clock.ts'

@@ -1,4 +1,4 @@
-// Who began a connection, and whether it is still open: the model of src/datapath/ebpf/conn.h, where the
+// Who began a connection, and whether it is still open: the model of src/datapath/ebpf/programs/conn.h, where the
 // rules and their reasons stand. Established TCP is in one table that evicts nothing, everything else in
 // one that lets the least recently used go.
 

@@ -1,5 +1,5 @@
-// Interfaces whose DNS is redirected behind the datapath: the model of src/datapath/ebpf/intercept.h, where the
-// reasons stand, and of the time that an interface stays quiet afterwards (src/datapath/ebpf/intercepted.ts).
+// Interfaces whose DNS is redirected behind the datapath: the model of src/datapath/ebpf/programs/intercept.h, where the
+// reasons stand, and of the time that an interface stays quiet afterwards (src/datapath/ebpf/maps/intercepted.ts).
 
 import type { Clock } from '../../core/clock.ts'
 import type { Family } from '../../core/ip.ts'

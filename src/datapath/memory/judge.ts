@@ -1,5 +1,5 @@
 // The verdict on one packet, step by step as in the header of src/datapath/datapath.ts: the model of
-// src/datapath/ebpf/namegate.bpf.c, whose header has the rules that the port leaves open.
+// src/datapath/ebpf/programs/namegate.bpf.c, whose header has the rules that the port leaves open.
 
 import { identity, ruleId, type EndpointId, type Identity, type RuleId } from '../../core/ids.ts'
 import { containsPrefix, type Family } from '../../core/ip.ts'

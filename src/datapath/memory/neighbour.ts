@@ -1,4 +1,4 @@
-// Which link housekeeping of an endpoint passes without policy: the model of src/datapath/ebpf/neighbour.h.
+// Which link housekeeping of an endpoint passes without policy: the model of src/datapath/ebpf/programs/neighbour.h.
 
 import { ICMP6, type Packet } from './packet.ts'
 

@@ -1,4 +1,4 @@
-// Reads one packet as the kernel side does (src/datapath/ebpf/packet.h has the reasons for each refusal);
+// Reads one packet as the kernel side does (src/datapath/ebpf/programs/packet.h has the reasons for each refusal);
 // the contract suite gives both the same octets. For tests and the demo, not for speed.
 
 import type { Family } from '../../core/ip.ts'

@@ -4,7 +4,7 @@
 
 import { identity, type Identity } from '../../core/ids.ts'
 import { widthOf, type Family } from '../../core/ip.ts'
-import { PrefixIndex } from '../../core/prefix-index.ts'
+import { PrefixIndex } from '../../core/tables/prefix-index.ts'
 import { NODE_SCOPE, PREFIX_KEY_SIZE, PrefixBatch } from '../prefix-batch.ts'
 import { ScopedPrefixes, type ScopedEntry } from './scoped-prefixes.ts'
 

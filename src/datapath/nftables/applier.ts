@@ -5,7 +5,7 @@
 import { COMMITTED, type CommitResult } from '../datapath.ts'
 import { refuseAll, type Taken } from './commit.ts'
 import type { Hooks } from './hooks.ts'
-import type { Table } from './table.ts'
+import type { Table } from './tables/table.ts'
 
 export interface ApplierOptions {
   readonly table: Table

@@ -11,7 +11,7 @@ import type {
 } from '../datapath.ts'
 import { PrefixBatch } from '../prefix-batch.ts'
 import type { Hooks } from './hooks.ts'
-import type { Table } from './table.ts'
+import type { Table } from './tables/table.ts'
 
 /** What a commit came to before the kernel was asked. */
 export interface Taken {

@@ -3,9 +3,9 @@
 
 import type { DatapathCounters } from '../datapath.ts'
 import type { Taken } from './commit.ts'
-import { COUNTERS, TABLE } from './layout.ts'
-import { FAMILY_INET, type Message } from './message.ts'
-import type { Table } from './table.ts'
+import { COUNTERS, TABLE } from './rules/layout.ts'
+import { FAMILY_INET, type Message } from './netlink/message.ts'
+import type { Table } from './tables/table.ts'
 
 const GET_OBJECT = 19
 const NAME = 2

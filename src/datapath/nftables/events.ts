@@ -7,14 +7,14 @@
 import type { Clock } from '../../core/clock.ts'
 import { identity, ruleId, type EndpointId } from '../../core/ids.ts'
 import type { Family } from '../../core/ip.ts'
-import type { NetlinkAddon } from '../../native/nftables.ts'
+import type { NetlinkAddon } from '../../native/netfilter/nftables.ts'
 import type { DatapathEvent, DropReason } from '../datapath.ts'
 import { isOpening } from '../memory/connections.ts'
 import { readNetwork, type Packet } from '../memory/packet.ts'
 import type { Explanation } from './explain.ts'
-import { LOG_AUDIT, LOG_DENY, LOG_GROUP, LOG_OCTETS } from './layout.ts'
-import { Message } from './message.ts'
-import { BODY, Reader } from './reader.ts'
+import { LOG_AUDIT, LOG_DENY, LOG_GROUP, LOG_OCTETS } from './rules/layout.ts'
+import { Message } from './netlink/message.ts'
+import { BODY, Reader } from './netlink/reader.ts'
 
 const CONFIG = (4 << 8) | 1
 const PACKET = 4 << 8

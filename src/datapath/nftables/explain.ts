@@ -4,7 +4,7 @@ import { identity, type EndpointId } from '../../core/ids.ts'
 import type { Family } from '../../core/ip.ts'
 import { worldOf } from '../../identity/reserved.ts'
 import { outcomeOf } from '../verdict.ts'
-import type { Table } from './table.ts'
+import type { Table } from './tables/table.ts'
 
 export interface Explanation {
   readonly identity: number

@@ -1,15 +1,15 @@
 // Break glass: the mode in the table itself, daemon or not.
 
 import { UnavailableError } from '../../core/errors.ts'
-import type { NetlinkAddon } from '../../native/nftables.ts'
+import type { NetlinkAddon } from '../../native/netfilter/nftables.ts'
 import type { Mode } from '../datapath.ts'
-import { eachElement, readTable } from './read-elements.ts'
-import { pack } from './keys.ts'
-import { MODE_NUMBER } from './layout.ts'
-import { Message } from './message.ts'
-import { encode, type Element } from './mirror.ts'
-import { DELETE_ELEMENT, Elements, NEW_ELEMENT } from './sets.ts'
-import { Socket, unavailable } from './socket.ts'
+import { eachElement, readTable } from './netlink/read-elements.ts'
+import { pack } from './netlink/keys.ts'
+import { MODE_NUMBER } from './rules/layout.ts'
+import { Message } from './netlink/message.ts'
+import { encode, type Element } from './tables/mirror.ts'
+import { DELETE_ELEMENT, Elements, NEW_ELEMENT } from './netlink/sets.ts'
+import { Socket, unavailable } from './netlink/socket.ts'
 
 /** Throws UnavailableError where there is no table, or no privilege. */
 export function setTableMode(netlink: NetlinkAddon, mode: Mode): void {

@@ -5,7 +5,7 @@
 import type { EndpointId } from '../../core/ids.ts'
 import { containsPrefix, widthOf, type Family, type Prefix } from '../../core/ip.ts'
 import { SCTP, TCP, UDP } from '../../core/protocol.ts'
-import { FlowScan, openConntrack, type Conntrack } from '../../native/conntrack.ts'
+import { FlowScan, openConntrack, type Conntrack } from '../../native/netfilter/conntrack.ts'
 import type { ConntrackAddon } from '../../native/native.ts'
 import type { PeerScan } from '../datapath.ts'
 

@@ -2,24 +2,24 @@
 // table is not just as this program writes it, it is written anew in one transaction, so that enforcement never pauses.
 
 import { loadConntrack, type ConntrackAddon, type Posix } from '../../native/native.ts'
-import type { NetlinkAddon } from '../../native/nftables.ts'
+import type { NetlinkAddon } from '../../native/netfilter/nftables.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import type { CommitResult, DatapathDump } from '../datapath.ts'
 import type { RepairedEntry } from '../fixture.ts'
 import { Applier } from './applier.ts'
-import { Adopted } from './adopted.ts'
+import { Adopted } from './tables/adopted.ts'
 import { Counters } from './counters.ts'
-import { DumpReader } from './dump.ts'
+import { DumpReader } from './tables/dump.ts'
 import { Events } from './events.ts'
 import { explain } from './explain.ts'
 import { Hooks } from './hooks.ts'
-import { Intercepted } from './intercepted.ts'
+import { Intercepted } from './tables/intercepted.ts'
 import { Peers } from './peers.ts'
-import { restore } from './restore.ts'
-import { unavailable } from './socket.ts'
-import { Table } from './table.ts'
-import { Watch } from './watch.ts'
-import { markWritten } from './written.ts'
+import { restore } from './tables/restore.ts'
+import { unavailable } from './netlink/socket.ts'
+import { Table } from './tables/table.ts'
+import { Watch } from './tables/watch.ts'
+import { markWritten } from './rules/written.ts'
 
 export interface NftablesOptions {
   readonly netlink: NetlinkAddon

@@ -1,7 +1,7 @@
 // What metrics read, as the daemon has it. Only the shapes of counters are named here, because telemetry stands
 // below the parts that count; the parts themselves fit.
 
-import type { CoreState } from '../../control/core-state.ts'
+import type { CoreState } from '../../enforcement/core-state.ts'
 import type { Policy } from '../../policy/rule.ts'
 import type { LimitUse } from '../limits.ts'
 

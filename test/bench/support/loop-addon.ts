@@ -20,7 +20,7 @@ import {
   UDP_LISTENER,
   type UdpAddon,
   type UdpClientColumns,
-} from '../../../src/native/udp.ts'
+} from '../../../src/native/udp/udp.ts'
 import { mkQuery } from './packets.ts'
 import { setAddress } from './world.ts'
 

@@ -3,7 +3,7 @@
 // selectors 40 are exact, 30 `*.x`, 20 `**.x` and 10 have globs inside labels.
 
 import { parseName } from '../../../src/core/name.ts'
-import { parseMatchPattern, type Pattern } from '../../../src/policy/pattern.ts'
+import { parseMatchPattern, type Pattern } from '../../../src/policy/match/pattern.ts'
 import type { Random } from '../../support/random.ts'
 
 const SHARED = [

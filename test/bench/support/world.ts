@@ -1,21 +1,21 @@
 // A node's whole state over a chosen datapath, with policies as plain objects: what the benchmarks of
 // learning, relabelling and memory run on. No files, no sockets.
 
-import { CoreState } from '../../../src/control/core-state.ts'
-import { EndpointControl, type EndpointRecord } from '../../../src/control/endpoint-control.ts'
-import { PolicyControl } from '../../../src/control/policy-control.ts'
-import { Transition } from '../../../src/control/transition.ts'
+import { CoreState } from '../../../src/enforcement/core-state.ts'
+import { EndpointControl, type EndpointRecord } from '../../../src/enforcement/endpoint-control.ts'
+import { PolicyControl } from '../../../src/enforcement/policy-control.ts'
+import { Transition } from '../../../src/enforcement/transition.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import type { EndpointId } from '../../../src/core/ids.ts'
 import { parsePrefix, type Prefix } from '../../../src/core/ip.ts'
 import { makeLimits } from '../../../src/core/limits.ts'
 import type { Datapath } from '../../../src/datapath/datapath.ts'
 import { EbpfDatapath } from '../../../src/datapath/ebpf/adapter.ts'
-import { detachAll } from '../../../src/datapath/ebpf/pins.ts'
+import { detachAll } from '../../../src/datapath/ebpf/maps/pins.ts'
 import { MemoryDatapath } from '../../../src/datapath/memory/memory.ts'
-import type { NameBounds } from '../../../src/names/room.ts'
+import type { NameBounds } from '../../../src/names/eviction/room.ts'
 import { isBuilt, loadBpf, loadPosix } from '../../../src/native/native.ts'
-import { parseMatchPattern } from '../../../src/policy/pattern.ts'
+import { parseMatchPattern } from '../../../src/policy/match/pattern.ts'
 import type { Policy, Rule } from '../../../src/policy/rule.ts'
 
 export const PAIRS = 1_000_000

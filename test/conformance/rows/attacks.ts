@@ -52,7 +52,10 @@ export const ATTACKS: readonly Row[] = [
     id: 'A11',
     what: '70,000 queries to a silent server: the bound in all, in memory too, and all of it free afterwards',
     tests: [
-      ['test/proxy/in-flight.test.ts', 'Upstream sheds with a named result at 65,536 queries'],
+      [
+        'test/proxy/messages/in-flight.test.ts',
+        'Upstream sheds with a named result at 65,536 queries',
+      ],
     ],
   },
   ...of('A12'),
@@ -113,7 +116,7 @@ export const ATTACKS: readonly Row[] = [
     kind: 'tests',
     id: 'A21',
     what: 'bounds, times and slow readers one by one',
-    tests: [['test/proxy/tcp-limits.test.ts', '']],
+    tests: [['test/proxy/server/tcp-limits.test.ts', '']],
   },
   {
     kind: 'script',
@@ -134,8 +137,8 @@ export const ATTACKS: readonly Row[] = [
     id: 'A23',
     what: 'source port 0, broadcast and multicast sources: nothing',
     tests: [
-      ['test/proxy/address-book.test.ts', 'AddressBook tells hosts from broadcast'],
-      ['test/proxy/udp.test.ts', 'UdpListener says nothing to replies and scraps'],
+      ['test/proxy/messages/address-book.test.ts', 'AddressBook tells hosts from broadcast'],
+      ['test/proxy/sockets/udp.test.ts', 'UdpListener says nothing to replies and scraps'],
     ],
   },
   {
@@ -156,7 +159,7 @@ export const ATTACKS: readonly Row[] = [
     tests: [
       ['test/kernel/attribution.test.ts', ''],
       [
-        'test/proxy/arrivals.test.ts',
+        'test/proxy/pipeline/arrivals.test.ts',
         'Arrivals lets a query in where its endpoint has its interface',
       ],
     ],
@@ -205,7 +208,7 @@ export const ATTACKS: readonly Row[] = [
     kind: 'tests',
     id: 'A28',
     what: 'at a bound the least useful address goes: first of the endpoint that reached its own, in all of the one that has most',
-    tests: [['test/names/room.test.ts', '']],
+    tests: [['test/names/eviction/room.test.ts', '']],
   },
   {
     kind: 'tests',

@@ -55,10 +55,10 @@ export const FORGERY: readonly Row[] = [
     what: 'a socket is renewed after 10,000 queries or 60 s, and drawn at random for whoever asks',
     tests: [
       [
-        'test/proxy/upstream.test.ts',
+        'test/proxy/upstream/upstream.test.ts',
         'Upstream renews a socket after its queries and after its age',
       ],
-      ['test/proxy/upstream.test.ts', 'Upstream draws the socket at random'],
+      ['test/proxy/upstream/upstream.test.ts', 'Upstream draws the socket at random'],
     ],
   },
   {

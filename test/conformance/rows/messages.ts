@@ -52,7 +52,7 @@ export const MESSAGES: readonly Row[] = [
     id: 'A13',
     what: 'a silent server gets three packets for a query at most',
     note: 'the rows of 1.11 and A4 count them over the wire',
-    tests: [['test/proxy/attempts.test.ts', 'Upstream sends at most three packets']],
+    tests: [['test/proxy/upstream/attempts.test.ts', 'Upstream sends at most three packets']],
   },
   {
     kind: 'exchange',

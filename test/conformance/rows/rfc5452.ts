@@ -29,8 +29,11 @@ export const RFC_5452: readonly Row[] = [
     id: 'F2',
     what: 'ports and ids over 10,000 queries: range, chi-square, no order',
     tests: [
-      ['test/proxy/upstream.test.ts', 'Upstream spreads queries over random ports and ids'],
-      ['test/proxy/upstream.test.ts', 'Upstream draws the socket at random'],
+      [
+        'test/proxy/upstream/upstream.test.ts',
+        'Upstream spreads queries over random ports and ids',
+      ],
+      ['test/proxy/upstream/upstream.test.ts', 'Upstream draws the socket at random'],
     ],
   },
   {
@@ -43,7 +46,7 @@ export const RFC_5452: readonly Row[] = [
     kind: 'tests',
     id: 'F3',
     what: 'what is joined and what is not',
-    tests: [['test/proxy/coalescing.test.ts', 'Coalescing joins what is the same query']],
+    tests: [['test/proxy/pipeline/coalescing.test.ts', 'Coalescing joins what is the same query']],
   },
 ]
 

@@ -172,7 +172,12 @@ export const RFC_5625: readonly Row[] = [
     kind: 'tests',
     id: 'P10',
     what: 'their ids and ports are spread evenly',
-    tests: [['test/proxy/upstream.test.ts', 'Upstream spreads queries over random ports and ids']],
+    tests: [
+      [
+        'test/proxy/upstream/upstream.test.ts',
+        'Upstream spreads queries over random ports and ids',
+      ],
+    ],
   },
   ...MALFORMED_QUERIES,
   ...MALFORMED_ANSWERS,

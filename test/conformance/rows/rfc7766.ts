@@ -189,7 +189,7 @@ export const RFC_7766: readonly Row[] = [
     what: 'connections, connections per client, idle time and queries per connection have bounds that the config sets',
     note: 'connection lifetime and queries in all per connection are optional in RFC 9210, and not built',
     tests: [
-      ['test/proxy/tcp-limits.test.ts', ''],
+      ['test/proxy/server/tcp-limits.test.ts', ''],
       ['test/core/limits.test.ts', ''],
     ],
   },

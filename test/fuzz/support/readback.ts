@@ -2,7 +2,7 @@
 
 import { endpointId } from '../../../src/core/ids.ts'
 import { formatAddress } from '../../../src/core/ip.ts'
-import { hashOctets } from '../../../src/core/keyed-hash.ts'
+import { hashOctets } from '../../../src/core/tables/keyed-hash.ts'
 import type { Daemon } from '../../../src/daemon/daemon.ts'
 import { validateIpCache } from '../../../src/ipcache/validate.ts'
 import { wireName } from '../../support/messages.ts'

@@ -8,7 +8,7 @@ const WIRE = [
   'test/property/wire-mutation.test.ts',
 ]
 const QUERY = ['test/dns/query.test.ts', 'test/dns/query-status.test.ts']
-const MATCH = ['test/dns/match.test.ts', 'test/proxy/upstream-replies.test.ts']
+const MATCH = ['test/dns/match.test.ts', 'test/proxy/upstream/upstream-replies.test.ts']
 const ANSWER = [
   'test/dns/answer-silent.test.ts',
   'test/dns/answer-teaching.test.ts',

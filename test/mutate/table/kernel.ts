@@ -8,7 +8,7 @@ const IDLE = ['test/kernel/ebpf-idle.test.ts', 'test/kernel/flow-shares.test.ts'
 const SANDBOX = ['test/kernel/exec-ways-out.test.ts', 'test/kernel/exec-refused.test.ts']
 
 export const KERNEL: readonly Mutation[] = [
-  ...inFile('src/datapath/ebpf/packet.h', EBPF, [
+  ...inFile('src/datapath/ebpf/programs/packet.h', EBPF, [
     [
       '		return offset == 1 && h.protocol == IPPROTO_TCP ? READ_MALFORMED : READ_OK;',
       '		return READ_OK;',
@@ -28,7 +28,7 @@ export const KERNEL: readonly Mutation[] = [
     ],
     ['return type == bpf_htons(ETH_P_ARP) ? READ_ARP : READ_MALFORMED;', 'return READ_ARP;'],
   ]),
-  ...inFile('src/datapath/ebpf/judge.h', EBPF, [
+  ...inFile('src/datapath/ebpf/programs/judge.h', EBPF, [
     [
       '.bits = p->later_fragment ? POLICY_BITS_PROTOCOL : POLICY_BITS_PORT,',
       '.bits = POLICY_BITS_PORT,',
@@ -44,7 +44,7 @@ export const KERNEL: readonly Mutation[] = [
     ['		j->verdict = j->rule = 0;', '		j->verdict = POLICY_AUDIT;'],
   ]),
   ...inFile(
-    'src/datapath/ebpf/judge.h',
+    'src/datapath/ebpf/programs/judge.h',
     ['test/kernel/ebpf-fences.test.ts'],
     [
       [
@@ -53,16 +53,16 @@ export const KERNEL: readonly Mutation[] = [
       ],
     ],
   ),
-  ...inFile('src/datapath/ebpf/conn.h', EBPF, [
+  ...inFile('src/datapath/ebpf/programs/conn.h', EBPF, [
     ['	if (p->protocol == IPPROTO_TCP && is_opening(p))\n', '	if (0)\n'],
     ['			return c->began == BEGAN_PEER;', '			return 1;'],
     ['	if (!c || c->began != BEGAN_PEER)', '	if (!c)'],
   ]),
-  ...inFile('src/datapath/ebpf/conn.h', IDLE, [
+  ...inFile('src/datapath/ebpf/programs/conn.h', IDLE, [
     ['	return bpf_ktime_get_ns() - c->seen < limit;', '	return limit > 0;'],
     ['#define REPLY_IDLE (180 * SECOND)', '#define REPLY_IDLE (360 * SECOND)'],
   ]),
-  ...inFile('src/datapath/ebpf/share.h', IDLE, [
+  ...inFile('src/datapath/ebpf/programs/share.h', IDLE, [
     [
       'if (!config || used >= (__s64)config->connections_per_endpoint)',
       'if (!config || used > (__s64)config->connections_per_endpoint)',
@@ -73,7 +73,7 @@ export const KERNEL: readonly Mutation[] = [
     ],
     ['used < (__s64)config->pool - share_used(&all, table);', 'used < (__s64)config->pool;'],
   ]),
-  ...inFile('src/datapath/ebpf/intercept.h', EBPF, [
+  ...inFile('src/datapath/ebpf/programs/intercept.h', EBPF, [
     [
       '	return i && (i->families & family_bit(p)) && !is_bridged(skb, i);',
       '	return i && !is_bridged(skb, i);',
@@ -88,7 +88,7 @@ export const KERNEL: readonly Mutation[] = [
       'ports of a later fragment are not read, so they are 0',
     ],
   ]),
-  ...inFile('src/datapath/nftables/rules.ts', NFT, [
+  ...inFile('src/datapath/nftables/rules/rules.ts', NFT, [
     ['[...is(TCP), ...isSyn, goTo(ported)]', '[...is(TCP), ...isSyn]'],
     [
       'return payload(NETWORK_HEADER, family === 4 ? 9 : 6, 1, into)',
@@ -101,7 +101,7 @@ export const KERNEL: readonly Mutation[] = [
     ['const DNS_PORT = Uint8Array.of(0, 53)', 'const DNS_PORT = Uint8Array.of(0, 54)'],
   ]),
   ...inFile(
-    'src/datapath/nftables/rules.ts',
+    'src/datapath/nftables/rules/rules.ts',
     ['test/kernel/nftables.test.ts'],
     [
       [
@@ -114,7 +114,7 @@ export const KERNEL: readonly Mutation[] = [
       ],
     ],
   ),
-  ...inFile('src/datapath/nftables/rules-judge.ts', NFT, [
+  ...inFile('src/datapath/nftables/rules/rules-judge.ts', NFT, [
     [
       "    identify(family, 'exact', true, side),\n    identify(family, 'ranges', true, side),",
       "    identify(family, 'exact', true, side),",
@@ -122,11 +122,11 @@ export const KERNEL: readonly Mutation[] = [
     ['      ...[9, 7, 5].flatMap((key, i) => [', '      ...[9, 7, 7].flatMap((key, i) => ['],
   ]),
   ...inFile(
-    'src/datapath/nftables/rules-judge.ts',
+    'src/datapath/nftables/rules/rules-judge.ts',
     ['test/kernel/nftables-repair.test.ts'],
     [['  return [...judged, closed]', '  return judged']],
   ),
-  ...inFile('src/datapath/nftables/rules-end.ts', NFT, [
+  ...inFile('src/datapath/nftables/rules/rules-end.ts', NFT, [
     [
       '    mask(0, 0, Uint8Array.of(0x02)),\n    compare(0, NOT_EQUAL',
       '    mask(0, 0, Uint8Array.of(0x01)),\n    compare(0, NOT_EQUAL',
@@ -136,7 +136,7 @@ export const KERNEL: readonly Mutation[] = [
       "    { chain, expressions: [...endpoint(side, 0), goTo('audit')] },",
     ],
   ]),
-  ...inFile('src/datapath/nftables/rules-form.ts', NFT, [
+  ...inFile('src/datapath/nftables/rules/rules-form.ts', NFT, [
     ['        payload(TRANSPORT_HEADER, 18, 2, 0),', '        payload(TRANSPORT_HEADER, 8, 2, 0),'],
     [
       '{ chain, expressions: [extension(ROUTING, 0, 1, 0), goTo(',
@@ -147,7 +147,7 @@ export const KERNEL: readonly Mutation[] = [
       '      compare(0, GREATER_OR_EQUAL, Uint8Array.of(7 + i)),',
     ],
   ]),
-  ...inFile('src/datapath/nftables/rules-link.ts', NFT, [
+  ...inFile('src/datapath/nftables/rules/rules-link.ts', NFT, [
     [
       '    ...isOctet(NETWORK_HEADER, HOP_LIMIT_AT, 255),\n    ...isType(type),',
       '    ...isType(type),',
@@ -155,8 +155,8 @@ export const KERNEL: readonly Mutation[] = [
     ['    mask(0, 0, Uint8Array.of(0xff, 0xc0)),', '    mask(0, 0, Uint8Array.of(0xfe, 0x80)),'],
   ]),
   ...inFile(
-    'src/native/udp-receive.h',
-    ['test/kernel/udp-native.test.ts', 'test/native/udp.test.ts'],
+    'src/native/udp/udp-receive.h',
+    ['test/kernel/udp-native.test.ts', 'test/native/udp/udp.test.ts'],
     [
       ['	if (name->sin6_port == 0)', '	if (name->sin6_port == 1)'],
       [
@@ -166,8 +166,8 @@ export const KERNEL: readonly Mutation[] = [
     ],
   ),
   ...inFile(
-    'src/native/tcp-turn.h',
-    ['test/native/tcp.test.ts', 'test/proxy/tcp-native.test.ts'],
+    'src/native/tcp/tcp-turn.h',
+    ['test/native/tcp/tcp.test.ts', 'test/proxy/sockets/tcp-native.test.ts'],
     [
       [
         '	if (got == 0 || link->hung_up) {',

@@ -2,24 +2,24 @@
 
 import { inFile, type Mutation } from '../mutation.ts'
 
-const EXPIRY = ['test/names/expiry.test.ts', 'test/scenarios/scenarios.test.ts']
-const WHEEL = ['test/names/expiry-wheel.test.ts']
+const EXPIRY = ['test/names/expiry/expiry.test.ts', 'test/scenarios/scenarios.test.ts']
+const WHEEL = ['test/names/expiry/expiry-wheel.test.ts']
 const IDENTITY = [
   'test/identity/allocator.test.ts',
   'test/identity/numbers.test.ts',
   'test/property/identity-budget.test.ts',
 ]
 const RESTART = [
-  'test/control/restart.test.ts',
-  'test/control/restart-known.test.ts',
-  'test/control/restart-bounds.test.ts',
+  'test/restore/restart.test.ts',
+  'test/restore/restart-known.test.ts',
+  'test/restore/restart-bounds.test.ts',
 ]
-const ROOM = ['test/names/room.test.ts', 'test/property/name-bounds.test.ts']
+const ROOM = ['test/names/eviction/room.test.ts', 'test/property/name-bounds.test.ts']
 
 export const KNOWLEDGE: readonly Mutation[] = [
   ...inFile(
     'src/names/guard.ts',
-    ['test/names/guard.test.ts', 'test/control/allow-guarded.test.ts'],
+    ['test/names/guard.test.ts', 'test/enforcement/allow-guarded.test.ts'],
     [
       [
         "const LINK_LOCAL = ['169.254.0.0/16', 'fe80::/10']",
@@ -53,7 +53,7 @@ export const KNOWLEDGE: readonly Mutation[] = [
       ['const last = octets[0]! | (0xff >> Math.min(length, 8))', 'const last = octets[0]!'],
     ],
   ),
-  ...inFile('src/names/expiry.ts', EXPIRY, [
+  ...inFile('src/names/expiry/expiry.ts', EXPIRY, [
     [
       '    } else if (pairs.connected[pair] !== 0) {',
       '    } else if (pairs.connected[pair] !== 2) {',
@@ -69,7 +69,7 @@ export const KNOWLEDGE: readonly Mutation[] = [
       'wheel.place(pair, due + LOOK_SECONDS * 1000)',
     ],
   ]),
-  ...inFile('src/names/expiry-wheel.ts', WHEEL, [
+  ...inFile('src/names/expiry/expiry-wheel.ts', WHEEL, [
     [
       'const tick = Math.min(Math.max(due, this.#tick), this.#tick + BUCKETS - 1)',
       'const tick = Math.max(due, this.#tick)',
@@ -114,7 +114,7 @@ export const KNOWLEDGE: readonly Mutation[] = [
     ['if (!this.#withheld.has(candidate)) return candidate', 'return candidate'],
     ['this.#next = highest >= LAST_LOCAL ? FIRST_LOCAL : highest + 1', 'this.#next = FIRST_LOCAL'],
   ]),
-  ...inFile('src/names/room.ts', ROOM, [
+  ...inFile('src/names/eviction/room.ts', ROOM, [
     [
       "uses.pairs[use]! < bounds['addresses-per-name']",
       "uses.pairs[use]! <= bounds['addresses-per-name']",
@@ -130,8 +130,8 @@ export const KNOWLEDGE: readonly Mutation[] = [
     ['    if (pair === 0) return false\n', '    if (pair === 0) return true\n'],
   ]),
   ...inFile(
-    'src/names/restored-labels.ts',
-    ['test/control/restart-labels.test.ts', 'test/control/restart-known.test.ts'],
+    'src/names/labels/restored-labels.ts',
+    ['test/restore/restart-labels.test.ts', 'test/restore/restart-known.test.ts'],
     [
       ['labelSets.intern(row.labels.filter(isGiven))', 'labelSets.intern(row.labels)'],
       ['if (fact !== 0) ipcache.removeFact(fact)\n    } else', '} else'],
@@ -148,7 +148,7 @@ export const KNOWLEDGE: readonly Mutation[] = [
       ],
     ],
   ),
-  ...inFile('src/control/restart.ts', RESTART, [
+  ...inFile('src/restore/restart.ts', RESTART, [
     [
       'if (!isWorld || batch.length(entry) !== widthOf(batch.family(entry))) return false',
       'if (!isWorld) return false',

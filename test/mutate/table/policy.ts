@@ -3,25 +3,25 @@
 import { inFile, type Mutation } from '../mutation.ts'
 
 const PATTERN = [
-  'test/policy/pattern.test.ts',
-  'test/policy/pattern-index.test.ts',
+  'test/policy/match/pattern.test.ts',
+  'test/policy/match/pattern-index.test.ts',
   'test/property/pattern-index.test.ts',
 ]
-const LABELS = ['test/policy/labels.test.ts', 'test/policy/policy-matcher.test.ts']
+const LABELS = ['test/policy/match/labels.test.ts', 'test/policy/match/policy-matcher.test.ts']
 const FLAT = [
-  'test/policy/flatten.test.ts',
-  'test/policy/compile.test.ts',
+  'test/policy/compile/flatten.test.ts',
+  'test/policy/compile/compile.test.ts',
   'test/policy/audited.test.ts',
 ]
 const DNS_RULES = [
-  'test/policy/dns-rules.test.ts',
-  'test/policy/server-rules.test.ts',
+  'test/policy/compile/dns-rules.test.ts',
+  'test/policy/compile/server-rules.test.ts',
   'test/policy/audited.test.ts',
 ]
 const VERDICT = ['test/contract/memory.test.ts']
 
 export const POLICY: readonly Mutation[] = [
-  ...inFile('src/policy/pattern.ts', PATTERN, [
+  ...inFile('src/policy/match/pattern.ts', PATTERN, [
     [
       "if (pattern.kind === 'below' || deep ? extra < 1 : extra !== 0) return false",
       "if (pattern.kind === 'below' || deep ? extra < 0 : extra !== 0) return false",
@@ -34,14 +34,14 @@ export const POLICY: readonly Mutation[] = [
     ['return g === glob.length', 'return g <= glob.length'],
   ]),
   ...inFile(
-    'src/policy/glob.ts',
-    ['test/policy/glob.test.ts', 'test/policy/glob-buckets.test.ts'],
+    'src/policy/match/glob.ts',
+    ['test/policy/match/glob.test.ts', 'test/policy/match/glob-buckets.test.ts'],
     [
       ['return g === globEnd', 'return g <= globEnd'],
       ['      l = ++resume', '      l = resume += 2'],
     ],
   ),
-  ...inFile('src/policy/labels.ts', LABELS, [
+  ...inFile('src/policy/match/labels.ts', LABELS, [
     [
       'if (!valuesOf(key, labels).includes(wanted)) return false',
       'if (valuesOf(key, labels).length === 0) return false',
@@ -56,14 +56,14 @@ export const POLICY: readonly Mutation[] = [
       'if (policy.namespace === namespaceOf(labels)) return true',
     ],
   ]),
-  ...inFile('src/policy/policy-matcher.ts', LABELS.toReversed(), [
+  ...inFile('src/policy/match/policy-matcher.ts', LABELS.toReversed(), [
     [
       'if (changed.hasSelecting(group)) group.selecting = undefined',
       'if (!changed.hasSelecting(group)) group.selecting = undefined',
     ],
     ['if (place < last) this.#groups.clear()', 'if (place < 0) this.#groups.clear()'],
   ]),
-  ...inFile('src/policy/dns-rules.ts', DNS_RULES, [
+  ...inFile('src/policy/compile/dns-rules.ts', DNS_RULES, [
     ['if (!hasDns && options.withoutRules === ', 'if (options.withoutRules === '],
     [
       "if (rule.action !== 'allow' || !mayBeServer(rule.peers)) return false",
@@ -81,7 +81,7 @@ export const POLICY: readonly Mutation[] = [
     ['ports.some((range) => coversDns(range, protocol)) ? dns : []', 'ports.length > 0 ? dns : []'],
   ]),
   ...inFile(
-    'src/policy/load-selector.ts',
+    'src/policy/load/load-selector.ts',
     ['test/policy/corpus.test.ts'],
     [
       ["  ['reserved', 'toEntities'],", "  ['cidrgroup', 'toEntities'],"],
@@ -92,7 +92,7 @@ export const POLICY: readonly Mutation[] = [
       ],
     ],
   ),
-  ...inFile('src/policy/flatten.ts', FLAT, [
+  ...inFile('src/policy/compile/flatten.ts', FLAT, [
     [
       'if (range.high < LAST_PORT) cuts.add(range.high + 1)',
       'if (range.high < LAST_PORT - 1) cuts.add(range.high + 1)',

@@ -3,15 +3,18 @@
 import { inFile, type Mutation } from '../mutation.ts'
 
 const HOLD = [
-  'test/proxy/release-queue.test.ts',
+  'test/proxy/pipeline/release-queue.test.ts',
   'test/property/hold.test.ts',
   'test/scenarios/scenarios.test.ts',
 ]
-const REPLIES = ['test/proxy/upstream-replies.test.ts', 'test/proxy/upstream.test.ts']
-const UNKNOWN = ['test/proxy/unknown-clients.test.ts', 'test/scenarios/scenarios.test.ts']
+const REPLIES = [
+  'test/proxy/upstream/upstream-replies.test.ts',
+  'test/proxy/upstream/upstream.test.ts',
+]
+const UNKNOWN = ['test/proxy/pipeline/unknown-clients.test.ts', 'test/scenarios/scenarios.test.ts']
 
 export const PROXY: readonly Mutation[] = [
-  ...inFile('src/proxy/upstream.ts', REPLIES, [
+  ...inFile('src/proxy/upstream/upstream.ts', REPLIES, [
     [
       'if (!this.#view.isReply(this.inFlight, slot, octets, offset, length)) {',
       'if (length < 12) {',
@@ -25,7 +28,7 @@ export const PROXY: readonly Mutation[] = [
   ]),
 
   ...inFile(
-    'src/proxy/pipeline.ts',
+    'src/proxy/pipeline/pipeline.ts',
     ['test/scenarios/scenarios.test.ts'],
     [
       [
@@ -34,13 +37,13 @@ export const PROXY: readonly Mutation[] = [
       ],
     ],
   ),
-  ...inFile('src/proxy/suspects.ts', REPLIES, [
+  ...inFile('src/proxy/upstream/suspects.ts', REPLIES, [
     [
       'if (this.#inFlight.questionHashes[slot] !== hash) continue',
       'if (this.#inFlight.questionHashes[slot] === hash) continue',
     ],
   ]),
-  ...inFile('src/proxy/release-queue.ts', HOLD, [
+  ...inFile('src/proxy/pipeline/release-queue.ts', HOLD, [
     [
       'this.#needed[slot] = isPending ? this.#to.committer.desired : 0',
       'this.#needed[slot] = isPending ? this.#to.committer.revision : 0',
@@ -58,7 +61,7 @@ export const PROXY: readonly Mutation[] = [
     ['this.#since[at]! + limitMs <= now', 'this.#since[at]! + 2 * limitMs <= now'],
     ['    this.#settle(true)\n    if (this.count', '    this.#settle(false)\n    if (this.count'],
   ]),
-  ...inFile('src/proxy/unknown-clients.ts', UNKNOWN, [
+  ...inFile('src/proxy/pipeline/unknown-clients.ts', UNKNOWN, [
     [
       'if (this.#lengths[row] === 0 || !isKnown(this.#clients, row)) continue',
       'if (this.#lengths[row] === 0) continue',
@@ -77,8 +80,8 @@ export const PROXY: readonly Mutation[] = [
     ],
   ]),
   ...inFile(
-    'src/proxy/arrivals.ts',
-    ['test/proxy/arrivals.test.ts', 'test/kernel/attribution.test.ts'],
+    'src/proxy/pipeline/arrivals.ts',
+    ['test/proxy/pipeline/arrivals.test.ts', 'test/kernel/attribution.test.ts'],
     [
       [
         "if (ifindex === 0 || hook.kind === 'none') return true",
@@ -99,7 +102,7 @@ export const PROXY: readonly Mutation[] = [
     ],
   ),
   ...inFile(
-    'src/proxy/judge.ts',
+    'src/proxy/pipeline/judge.ts',
     ['test/kernel/original-destination.test.ts'],
     [
       [
@@ -113,8 +116,8 @@ export const PROXY: readonly Mutation[] = [
     ],
   ),
   ...inFile(
-    'src/control/dns-verdicts.ts',
-    ['test/control/dns-verdicts.test.ts'],
+    'src/enforcement/dns-verdicts.ts',
+    ['test/enforcement/dns-verdicts.test.ts'],
     [
       [
         "if (permission.kind === 'no-name') return NAME_DENIED",

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { decode } from 'dns-packet'
-import type { MessageBatch } from '../../../src/proxy/batch.ts'
-import type { ResponderOptions } from '../../../src/proxy/responder.ts'
+import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
+import type { ResponderOptions } from '../../../src/proxy/server/responder.ts'
 import { mkQuery, opt } from '../../support/messages.ts'
 import { canonicalAddress, octetsOf } from './addresses.ts'
 import { RCODES } from './zone.ts'

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { widthOf } from '../../../src/core/ip.ts'
-import { hashOctets } from '../../../src/core/keyed-hash.ts'
-import { FLOW_KINDS } from '../../../src/control/flow-kinds.ts'
+import { hashOctets } from '../../../src/core/tables/keyed-hash.ts'
+import { FLOW_KINDS } from '../../../src/flows/record/flow-kinds.ts'
 import { prefixOf, wireOf } from '../../support/node.ts'
 import { canonicalAddress } from './addresses.ts'
 import { judge, sendOn } from './packets.ts'

@@ -2,12 +2,12 @@
 // and the batches are the real ones, so one turn's answers are settled by one commit, and slots are taken and released.
 
 import { invariant } from '../../../src/core/invariant.ts'
-import { FAILED_SOCKET, FAILED_TIMEOUT } from '../../../src/proxy/answer-batch.ts'
-import { OVER_TCP } from '../../../src/proxy/client-columns.ts'
-import { Delivery, type DeliveryOptions } from '../../../src/proxy/delivery.ts'
-import { InFlightTable, TABLE_FULL, CLIENT_FULL } from '../../../src/proxy/in-flight.ts'
-import { SlotView } from '../../../src/proxy/slot-view.ts'
-import type { Upstream } from '../../../src/proxy/upstream.ts'
+import { FAILED_SOCKET, FAILED_TIMEOUT } from '../../../src/proxy/messages/answer-batch.ts'
+import { OVER_TCP } from '../../../src/proxy/messages/client-columns.ts'
+import { Delivery, type DeliveryOptions } from '../../../src/proxy/messages/delivery.ts'
+import { InFlightTable, TABLE_FULL, CLIENT_FULL } from '../../../src/proxy/messages/in-flight.ts'
+import { SlotView } from '../../../src/proxy/messages/slot-view.ts'
+import type { Upstream } from '../../../src/proxy/upstream/upstream.ts'
 import { mkReply, type Zone } from './zone.ts'
 
 export interface ScenarioUpstreamOptions extends DeliveryOptions {

@@ -7,7 +7,7 @@
 import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { Housekeeping } from '../../../src/control/housekeeping.ts'
+import { Housekeeping } from '../../../src/reconcile/housekeeping.ts'
 import { formatReport, isOver, type Figure } from '../../bench/support/bench.ts'
 import { quantile } from '../../bench/support/measure.ts'
 import { LoopDelay, waitedForCpuMs } from '../../bench/support/process.ts'

@@ -1,0 +1,168 @@
+// `namegate flows`: DNS decisions and datapath drops, those kept and those that come, a line each.
+
+import { openClient } from '../client.ts'
+import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
+import { systemClock } from '../../core/clock.ts'
+import { EXIT_OK, readArguments, usageError, type CommandOutput } from '../command.ts'
+import { fieldsOf, listOf, rowsIn, textOf, type Fields } from '../fields.ts'
+import { cleanCell } from '../table.ts'
+
+const HELP = `Usage: namegate flows [--follow] [--kept] [--since DURATION] [--verdict VERDICT] [--last N] [-o json] [--config FILE | --socket PATH]
+
+DNS decisions, packets that were dropped or would have been, and events, oldest first: those kept on disk, then the last 65,536
+one by one. On disk repetitions are one flow with a count and the time of the last.
+
+Options:
+  -f, --follow      go on with what comes; without those on disk unless --kept is given
+  --kept            all those kept on disk, and without --follow nothing else
+  --since DURATION  only what was seen in this time, such as 10m, 24h, 7d
+  --verdict VERDICT only those: allow, deny, audit, error, event; or one kind: answered, denied, drop ...
+  --last N          only the last N of the 65,536
+  -o json           one JSON object a line
+  --config FILE     config that names the daemon's socket
+  --socket PATH     the daemon's socket
+  -h, --help        this text
+
+Exit codes: 0 ok, 2 wrong use, 3 no daemon, or none that answers.
+
+Examples:
+  namegate flows --follow --verdict deny
+  namegate flows --kept --since 24h --verdict audit
+  namegate flows -o json | jq -r 'select(.kind == "denied") | .name' | sort | uniq -c
+`
+
+export async function flowsCommand(
+  args: readonly string[],
+  output: CommandOutput,
+): Promise<number> {
+  const read = readArguments(args, HELP, output, {
+    follow: { type: 'boolean', short: 'f' },
+    kept: { type: 'boolean' },
+    since: { type: 'string' },
+    verdict: { type: 'string' },
+    last: { type: 'string' },
+    socket: { type: 'string' },
+  })
+  if (typeof read === 'number') return read
+  if (read.positionals.length > 0) return usageError('flows takes no argument', HELP, output)
+  const { flags, texts } = read
+  const wrong = await wrongOption(texts)
+  if (wrong !== undefined) return usageError(wrong, HELP, output)
+  const since = texts.get('since')
+  const age = since === undefined ? undefined : parseDuration(since)
+  const verdict = texts.get('verdict')
+  const wanted: Wanted = {
+    verdict,
+    from: age === undefined ? '' : new Date(systemClock.wall() - age).toISOString(),
+  }
+  const print = (flow: Fields): void => {
+    if (!isWanted(flow, wanted)) return
+    output.stdout(texts.has('output') ? `${JSON.stringify(flow)}\n` : `${formatFlow(flow)}\n`)
+  }
+  const client = await openClient(read)
+  const [kept, follow] = [flags.has('kept'), flags.has('follow')]
+  if (kept || (!follow && !texts.has('last'))) {
+    const parts = await client.open(kept && !follow ? '/v1/flows/kept' : '/v1/flows/kept?older=1')
+    for await (const flow of rowsIn(parts)) print(flow)
+  }
+  if (kept && !follow) return EXIT_OK
+  const query = new URLSearchParams(follow ? { follow: '1' } : {})
+  for (const name of ['verdict', 'last']) {
+    const value = texts.get(name)
+    if (value !== undefined) query.set(name, value)
+  }
+  const parts = await client.open(`/v1/flows?${query.toString()}`)
+  for await (const flow of rowsIn(parts)) print(flow)
+  return EXIT_OK
+}
+
+/** What is wrong with the values of options. */
+async function wrongOption(texts: ReadonlyMap<string, string>): Promise<string | undefined> {
+  const [since, last, verdict] = ['since', 'last', 'verdict'].map((name) => texts.get(name))
+  const wrong = (name: string, found: string, expected: string): string =>
+    `--${name}: found ${JSON.stringify(found)}, expected ${expected}`
+  if (since !== undefined && parseDuration(since) === undefined) {
+    return wrong('since', since, DURATION_FORM)
+  }
+  if (last !== undefined && !/^\d{1,9}$/.test(last)) return wrong('last', last, 'a number')
+  if (verdict === undefined) return undefined
+  const { FLOW_FILTERS } = await import('../../admin/views/flows.ts')
+  return FLOW_FILTERS.includes(verdict)
+    ? undefined
+    : wrong('verdict', verdict, FLOW_FILTERS.join(', '))
+}
+
+interface Wanted {
+  readonly verdict: string | undefined
+  /** RFC 3339; empty: since ever. */
+  readonly from: string
+}
+
+function isWanted(flow: Fields, { verdict, from }: Wanted): boolean {
+  const last = textOf(flow['last'] ?? flow['time'])
+  return (
+    last >= from &&
+    (verdict === undefined || flow['verdict'] === verdict || flow['kind'] === verdict)
+  )
+}
+
+/** `2026-01-02T03:04:05.678Z deny   shop  TCP 198.51.100.9:443 dropped: policy; identity 9 [...]` */
+export function formatFlow(flow: Fields): string {
+  const head = [
+    textOf(flow['time']),
+    textOf(flow['verdict']).padEnd(5),
+    textOf(flow['endpoint']).padEnd(12),
+  ]
+  return cleanCell([...head, detailsOf(flow) + repeated(flow)].join(' '))
+}
+
+/** `, 12 times until 2026-01-02T03:04:05.678Z` of flows that are kept together. */
+function repeated({ count, last }: Fields): string {
+  return typeof count === 'number' && count > 1 ? `, ${count} times until ${textOf(last)}` : ''
+}
+
+function detailsOf(flow: Fields): string {
+  switch (flow['kind']) {
+    case 'drop':
+    case 'audit':
+      return packetDetails(flow)
+    case 'lost':
+      return `${textOf(flow['count'])} flows were not kept: too many at once`
+    case 'policy-lost':
+      return `lost its last policy: ${textOf(flow['policies'])}`
+    case 'expired-use':
+      return `connected to ${textOf(flow['peer'])}, ${textOf(flow['expired'])} s after the TTL of ${textOf(flow['names'])} was over`
+    case 'answered': {
+      const taught =
+        flow['addresses'] === 1 ? '1 address' : `${textOf(flow['addresses'])} addresses`
+      return `${question(flow)} ${textOf(flow['rcode'])}, ${textOf(flow['outcome'])}, ${taught}`
+    }
+    default: {
+      const why = typeof flow['reason'] === 'string' ? `: ${flow['reason']}` : ''
+      return `${question(flow)} ${textOf(flow['kind'])}${why}${byWhom(flow)}, client ${textOf(flow['client'])}`
+    }
+  }
+}
+
+function question(flow: Fields): string {
+  return `${textOf(flow['type'])} ${textOf(flow['name'])}`
+}
+
+function packetDetails(flow: Fields): string {
+  const peer = textOf(flow['peer'])
+  const to = peer.includes(':') ? `[${peer}]` : peer
+  const what = flow['kind'] === 'drop' ? 'dropped' : 'would be dropped'
+  const names = listOf(flow['names']).map(textOf)
+  const named = names.length === 0 ? '' : ` (${names.join(', ')})`
+  const who = `identity ${textOf(flow['identity'])} [${textOf(flow['labels'])}]`
+  return `${textOf(flow['protocol'])} ${to}:${textOf(flow['port'])}${named} ${what}: ${textOf(flow['reason'])}${byWhom(flow)}; ${who}`
+}
+
+/** ` by default/web (web.yaml:12)`: what denied it, or would have. */
+function byWhom(flow: Fields): string {
+  const rules = listOf(flow['rules']).map((rule) => {
+    const { policy, file, line } = fieldsOf(rule)
+    return `${textOf(policy)} (${textOf(file)}:${textOf(line)})`
+  })
+  return rules.length === 0 ? '' : ` by ${rules.join(', ')}`
+}

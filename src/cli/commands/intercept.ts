@@ -1,0 +1,286 @@
+// `namegate intercept up|down|show`: the rules that bring queries to the listeners, without a daemon or beside one.
+// `down` goes by what is in the kernel, so it needs no config but to find the pins, and works with a faulty one.
+
+import { InvalidInputError, UnavailableError, UsageError } from '../../core/errors.ts'
+import { formatAddress } from '../../core/ip.ts'
+import type { Config } from '../../config/config.ts'
+import { ownAddresses } from '../../config/own-addresses.ts'
+import { resolveUpstreams } from '../../config/upstreams.ts'
+import { iptablesText } from '../../intercept/iptables-text.ts'
+import { withInterceptLock } from '../../intercept/lock.ts'
+import { installScript } from '../../intercept/nft-script.ts'
+import type { InterceptPlan } from '../../intercept/plan.ts'
+import { routingSteps } from '../../intercept/routing.ts'
+import { aboutOf, type Rules } from '../../intercept/rules.ts'
+import type { InForce } from '../../intercept/ruleset.ts'
+import { loadPosix } from '../../native/native.ts'
+import {
+  configuredInterfaces,
+  makeRules,
+  pinnedFlags,
+  planOf,
+} from '../../daemon/open-interception.ts'
+import { systemResolvers } from '../../sources/system-resolvers.ts'
+import {
+  EXIT_OK,
+  readArguments,
+  toJson,
+  usageError,
+  type CommandOutput,
+  type ParsedArguments,
+} from '../command.ts'
+import { findConfigFile } from '../config-file.ts'
+import { openClient } from '../client.ts'
+import { fieldsOf, textOf } from '../fields.ts'
+import { readConfig } from '../read-config.ts'
+import { readPinPath } from '../pin-path.ts'
+
+const HELP = `Usage: namegate intercept up | down | show [--iptables] [--user UID] [--config FILE] [--socket PATH]
+
+up        brings DNS queries to the listeners of mode tproxy and redirect: rules in namegate's own nftables
+          tables, for tproxy also ip rules and a route; all of it or nothing. Again changes nothing
+down      takes all of that away; needs no daemon
+show      prints what 'up' would do, and whether that is in force: the running daemon says so, else the kernel
+
+Options:
+  --iptables        show: text for iptables-restore and ip6tables-restore that does the same
+  --user UID        the user that the daemon runs as, a number (redirect; default: who runs this command)
+  -o json           show: JSON on stdout, one object for each listener
+  --config FILE     config that names the listeners
+  --socket PATH     show: the daemon's socket
+  -h, --help        this text
+
+Exit codes: 0 ok, 2 wrong use or nothing to intercept, 3 no privilege, a tool or the kernel refuses, something
+of somebody else's is in the way.
+
+Examples:
+  namegate intercept up
+  namegate intercept show --iptables > rules; iptables-restore --noflush rules; ip6tables-restore --noflush rules
+  namegate intercept down
+`
+
+const VERBS = ['up', 'down', 'show'] as const
+
+export async function interceptCommand(
+  args: readonly string[],
+  output: CommandOutput,
+): Promise<number> {
+  const read = readArguments(args, HELP, output, {
+    iptables: { type: 'boolean' },
+    user: { type: 'string' },
+    socket: { type: 'string' },
+  })
+  if (typeof read === 'number') return read
+  const [word, ...rest] = read.positionals
+  const verb = VERBS.find((each) => each === word)
+  if (verb === undefined || rest.length > 0) {
+    return usageError('intercept needs up, down or show', HELP, output)
+  }
+  if (read.flags.has('iptables') && verb !== 'show') {
+    return usageError('--iptables goes with show', HELP, output)
+  }
+  const uid = userOf(read)
+  switch (verb) {
+    case 'up':
+      return await up(read, uid, output)
+    case 'down':
+      return await down(read, output)
+    case 'show':
+      return await show(read, uid, output)
+  }
+}
+
+async function up(read: ParsedArguments, uid: number, output: CommandOutput): Promise<number> {
+  const { plan, config } = readPlan(read, uid)
+  const rules = rulesOf(config.datapath.kind === 'ebpf' ? config.datapath.pinPath : undefined)
+  const endpoints = configuredInterfaces(config.endpoints.files)
+  const notes = await alone(async () => await rules.up(plan, endpoints))
+  for (const note of notes) output.stderr(`namegate: ${note}\n`)
+  output.stdout(`intercepted: ${wordsOf(plan)}\n`)
+  return EXIT_OK
+}
+
+async function down(read: ParsedArguments, output: CommandOutput): Promise<number> {
+  const file = findConfigFile(read.texts.get('config'))
+  const rules = rulesOf(file === undefined ? undefined : readPinPath(file))
+  const { removed, notes } = await alone(async () => await rules.down())
+  for (const note of notes) output.stderr(`namegate: ${note}\n`)
+  output.stdout(removed ? 'not intercepted any more\n' : 'nothing was intercepted\n')
+  return EXIT_OK
+}
+
+async function show(read: ParsedArguments, uid: number, output: CommandOutput): Promise<number> {
+  const { plan, config } = readPlan(read, uid)
+  const rules = rulesOf(undefined)
+  const endpoints = configuredInterfaces(config.endpoints.files)
+  const names = (await rules.targets(plan, endpoints)).parts
+  if (read.flags.has('iptables')) {
+    output.stdout(iptablesText(plan, names))
+    return EXIT_OK
+  }
+  const told = await daemonSays(read)
+  const found = await lookedUp(rules)
+  const about = aboutOf(plan)
+  const amiss = found === 'unknown' ? [] : await amissIn(rules, plan, found)
+  const isSo = found === 'unknown' ? undefined : found?.about === about && amiss.length === 0
+  const isInForce = told === undefined ? isSo : told.isInForce
+  const script = installScript({ plan, names, about, withBridge: true })
+  if (read.texts.has('output')) {
+    output.stdout(toJson(rowsOf(plan, isInForce, found === 'unknown' ? undefined : found)))
+    return EXIT_OK
+  }
+  const own = stateOf(isSo, found === 'unknown' ? undefined : found, about, amiss)
+  const isAgreed = told?.isInForce === isSo
+  const state =
+    told === undefined ? own : `${told.text}${isAgreed && isSo ? '' : `; seen from here: ${own}`}`
+  const commands = routingSteps(plan).map(({ add }) => `ip ${add.join(' ')}\n`)
+  const notes = plan.notes.map((note) => `# ${note}\n`)
+  output.stdout(
+    `# ${wordsOf(plan)}: ${state}\n${notes.join('')}${commands.join('')}nft -f - <<'END'\n${script}END\n`,
+  )
+  return EXIT_OK
+}
+
+/** A daemon that hangs does not stop the command: it shows what it sees itself. */
+const ASK_MS = 1000
+
+/** What the running daemon says of it; undefined when none answers. */
+async function daemonSays(
+  read: ParsedArguments,
+): Promise<{ readonly text: string; readonly isInForce: boolean } | undefined> {
+  try {
+    const client = await openClient(read)
+    const status = fieldsOf(await client.get('/v1/status', { timeoutMs: ASK_MS }))
+    const { interception, pid } = status
+    const what = typeof interception === 'string' ? interception : 'it has no transparent listener'
+    const isInForce = what.startsWith('in force')
+    return { text: `${what} (says the daemon, pid ${textOf(pid)})`, isInForce }
+  } catch (error) {
+    if (error instanceof UnavailableError) return undefined
+    throw error
+  }
+}
+
+/** What the kernel has; who may not ask it can still see what would be done. */
+async function lookedUp(rules: Rules): Promise<InForce | undefined | 'unknown'> {
+  try {
+    return await rules.inForce()
+  } catch (error) {
+    if (error instanceof UnavailableError) return 'unknown'
+    throw error
+  }
+}
+
+/** What is not as the plan in force needs it. */
+async function amissIn(
+  rules: Rules,
+  plan: InterceptPlan,
+  found: InForce | undefined,
+): Promise<readonly string[]> {
+  const missing = await rules.missingRouting(plan)
+  return [...(found?.damage ?? []), ...missing.map((each) => `${each} missing`)]
+}
+
+function stateOf(
+  isInForce: boolean | undefined,
+  found: InForce | undefined,
+  about: string,
+  amiss: readonly string[],
+): string {
+  if (isInForce === undefined) return 'whether it is in force only root can tell'
+  if (isInForce) return 'in force'
+  if (found === undefined) return 'not in force'
+  if (found.about !== about) return 'another plan is in force'
+  return `not in force: ${amiss.join(', ')}`
+}
+
+/** Throws InvalidInputError when there is nothing to intercept. */
+function readPlan(
+  read: ParsedArguments,
+  uid: number,
+): {
+  readonly plan: InterceptPlan
+  readonly config: Config
+} {
+  const config = readConfig(read.texts.get('config'))
+  const plan = planOf(config, serversOf(config), uid)
+  if (plan !== undefined) return { plan, config }
+  const position = config.listeners[0]?.position ?? { file: config.file, line: 1, column: 1 }
+  const message =
+    'listeners: found none of mode tproxy or redirect, expected one: nothing to intercept'
+  throw new InvalidInputError([{ position, message }])
+}
+
+function serversOf(config: Config) {
+  const { servers } = config.upstreams
+  const { addresses, faults } = resolveUpstreams(
+    servers,
+    config.listeners,
+    ownAddresses(),
+    systemResolvers,
+  )
+  if (faults.length > 0) throw new InvalidInputError(faults)
+  return addresses.map(({ family, octets, port }) => {
+    return { family, address: formatAddress(family, octets), port }
+  })
+}
+
+function userOf(read: ParsedArguments): number {
+  const text = read.texts.get('user')
+  if (text === undefined) return process.geteuid?.() ?? 0
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw new UsageError(
+    `--user: found ${text}, expected the number of a user ('id -u NAME' tells it)`,
+  )
+}
+
+function rulesOf(pinPath: string | undefined): Rules {
+  return makeRules(pinnedFlags(pinPath))
+}
+
+/** A command has nothing else to do while it waits. */
+async function alone<T>(work: () => Promise<T>): Promise<T> {
+  const sleeper = new Int32Array(new SharedArrayBuffer(4))
+  const pause = async (ms: number): Promise<void> => {
+    await Promise.resolve(Atomics.wait(sleeper, 0, 0, ms))
+  }
+  return await withInterceptLock(loadPosix(), pause, work)
+}
+
+/** `tproxy to port 10053 from lxc*, redirect to port 5300`. */
+function wordsOf({ tproxy, redirect }: InterceptPlan): string {
+  const parts = tproxy.map(({ targets, names, beginnings, ofEndpoints }) => {
+    const from = [...names, ...beginnings.map((each) => `${each}*`)]
+    const whom = ofEndpoints ? 'the interfaces of endpoints' : from.join(' ')
+    return `tproxy to port ${targets[4]?.port ?? targets[6]?.port} from ${whom}`
+  })
+  const { targets } = redirect ?? {}
+  const turned =
+    targets === undefined ? [] : [`redirect to port ${targets[4]?.port ?? targets[6]?.port}`]
+  return [...parts, ...turned].join(', ')
+}
+
+function rowsOf(
+  { tproxy, redirect, mark, table }: InterceptPlan,
+  isInForce: boolean | undefined,
+  found: InForce | undefined,
+): readonly object[] {
+  const common = { mark, table, inForce: isInForce ?? null, packets: found?.packets ?? null }
+  const familiesOf = (targets: InterceptPlan['tproxy'][number]['targets']): readonly number[] =>
+    [4, 6].filter((family) => targets[family === 4 ? 4 : 6] !== undefined)
+  const rows: object[] = tproxy.map(({ targets, names, beginnings, ofEndpoints }, i) => ({
+    mode: 'tproxy',
+    port: targets[4]?.port ?? targets[6]?.port,
+    families: familiesOf(targets),
+    interfaces: [...names, ...beginnings.map((each) => `${each}*`)],
+    ofEndpoints,
+    taken: found?.sets.get(`inet interfaces${i}`) ?? [],
+    ...common,
+  }))
+  if (redirect !== undefined) {
+    const { targets, uid } = redirect
+    const port = targets[4]?.port ?? targets[6]?.port
+    rows.push({ mode: 'redirect', port, families: familiesOf(targets), uid, ...common })
+  }
+  return rows
+}

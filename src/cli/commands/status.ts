@@ -1,0 +1,145 @@
+// `namegate status`: the daemon's state for people, or as JSON.
+
+import { openClient } from '../client.ts'
+import {
+  EXIT_NEGATIVE,
+  EXIT_OK,
+  readArguments,
+  toJson,
+  usageError,
+  type CommandOutput,
+} from '../command.ts'
+import { fieldsOf, listOf, textOf, type Fields } from '../fields.ts'
+import { cleanCell, formatPairs } from '../table.ts'
+
+const HELP = `Usage: namegate status [--ready] [-o json] [--config FILE | --socket PATH]
+
+State of the running daemon: health, versions, revisions of policy, upstreams, mode, bounds that are nearly reached
+or were hit, files with faults.
+
+Options:
+  --ready           exit code 1 while it is not ready
+  -o json           one JSON object on stdout
+  --config FILE     config that names the daemon's socket
+  --socket PATH     the daemon's socket
+  -h, --help        this text
+
+Exit codes: 0 a daemon answers (with --ready: and it is ready), 1 not ready, 2 wrong use, 3 no daemon, or none that answers.
+
+Examples:
+  namegate status
+  until namegate status --ready >/dev/null; do sleep 1; done
+`
+
+export async function statusCommand(
+  args: readonly string[],
+  output: CommandOutput,
+): Promise<number> {
+  const options = { ready: { type: 'boolean' }, socket: { type: 'string' } } as const
+  const read = readArguments(args, HELP, output, options)
+  if (typeof read === 'number') return read
+  if (read.positionals.length > 0) return usageError('status takes no argument', HELP, output)
+  const status = fieldsOf(await (await openClient(read)).get('/v1/status'))
+  output.stdout(read.texts.has('output') ? toJson(status) : formatStatus(status))
+  return read.flags.has('ready') && status['ready'] !== true ? EXIT_NEGATIVE : EXIT_OK
+}
+
+function formatStatus(status: Fields): string {
+  const datapath = fieldsOf(status['datapath'])
+  const endpoints = fieldsOf(status['endpoints'])
+  const pairs: readonly (readonly [string, string])[] = [
+    ['health', textOf(status['health'])],
+    ['ready', status['ready'] === true ? 'yes' : `no: ${listOf(status['notReady']).join('; ')}`],
+    ['version', `${textOf(status['version'])}, pid ${textOf(status['pid'])}`],
+    ['started', textOf(status['started'])],
+    ['mode', textOf(status['mode'])],
+    ['datapath', formatDatapath(datapath)],
+    [
+      'policy',
+      `${status['policies'] === 1 ? '1 policy' : `${textOf(status['policies'])} policies`}, revision ${textOf(status['policyRevision'])} desired, ${textOf(status['realizedRevision'])} realized`,
+    ],
+    ['endpoints', `${textOf(endpoints['known'])} known, ${formatEnforcing(endpoints, datapath)}`],
+    ['listeners', listOf(status['listeners']).map(textOf).join(', ')],
+    ...(typeof status['interception'] === 'string'
+      ? [['interception', status['interception']] as const]
+      : []),
+    ...(status['kept'] === null || status['kept'] === undefined
+      ? []
+      : [['kept', formatKept(fieldsOf(status['kept']))] as const]),
+    ...restartLine(status['restart']),
+    ['upstreams', listOf(status['upstreams']).map(formatUpstream).join(', ')],
+  ]
+  const lines = [
+    ...listOf(status['limits']).map(formatLimit),
+    ...listOf(status['faults']).map(formatFault),
+    ...listOf(status['warnings']).map((warning) => `warning: ${textOf(warning)}`),
+  ]
+  return formatPairs(pairs) + lines.map((line) => `${cleanCell(line)}\n`).join('')
+}
+
+function formatDatapath({
+  kind,
+  revision,
+  desiredRevision,
+  refused,
+  stalled,
+  held,
+}: Fields): string {
+  const desired = revision === desiredRevision ? '' : ` of ${textOf(desiredRevision)}`
+  const waiting = held === 0 ? '' : `, ${textOf(held)} answers held`
+  const state = `${textOf(kind)}, revision ${textOf(revision)}${desired}, ${textOf(refused)} entries refused`
+  return `${state}${waiting}${stalled === true ? ', stalled' : ''}`
+}
+
+/** A datapath without packets fences nobody, which is no fault of the endpoints. */
+function formatEnforcing({ enforcing }: Fields, { kind }: Fields): string {
+  if (kind !== 'memory') return `${textOf(enforcing)} enforcing`
+  return 'judged by name only: the memory datapath fences no packets'
+}
+
+function formatKept({ generation, image, journal, age, faults }: Fields): string {
+  const failed = faults === 0 ? '' : `, ${counted(faults, 'write')} failed`
+  const octets = `image ${textOf(image)} octets, journal ${textOf(journal)}`
+  const isWritten = image !== 0 || journal !== 0
+  const what = isWritten ? `${octets}, written ${textOf(age)} s ago` : 'nothing written yet'
+  return `generation ${textOf(generation)}, ${what}${failed}`
+}
+
+/** `1 time`, `2 times` */
+function counted(count: unknown, what: string): string {
+  return `${textOf(count)} ${what}${count === 1 ? '' : 's'}`
+}
+
+/** Shown until nothing of an earlier daemon is left. */
+function restartLine(value: unknown): readonly (readonly [string, string])[] {
+  const { phase, restored, left, claimed, kept } = fieldsOf(value)
+  if (phase === undefined || phase === 'done') return []
+  const back = `${textOf(restored)} learned addresses back`
+  const more = left === 0 ? '' : `, ${textOf(left)} to come`
+  const late = `${textOf(claimed)} taken over from the kernel, ${textOf(kept)} left as they are`
+  return [['restart', `${back}${more}, ${late}`]]
+}
+
+function formatUpstream(value: unknown): string {
+  const { address, answered, state, first, rttMs, failures } = fieldsOf(value)
+  if (answered === true) {
+    const time = rttMs === null ? '' : ` in ${textOf(rttMs)} ms`
+    return `${textOf(address)} answers${time}${first === true ? ', asked first' : ''}`
+  }
+  if (answered === false) {
+    const what = state === 'down' ? 'is down' : 'does not answer'
+    return `${textOf(address)} ${what} (${textOf(failures)} failures)`
+  }
+  return `${textOf(address)} not asked yet`
+}
+
+function formatLimit(value: unknown): string {
+  const { limit, use, bound, hits } = fieldsOf(value)
+  const used = use === null ? `bound ${textOf(bound)}` : `${textOf(use)} of ${textOf(bound)} used`
+  return `limit ${textOf(limit)}: ${used}, hit ${counted(hits, 'time')}`
+}
+
+function formatFault(value: unknown): string {
+  const { file, line, column, message } = fieldsOf(value)
+  return `fault: ${textOf(file)}:${textOf(line)}:${textOf(column)}: ${textOf(message)}`
+}

@@ -1,0 +1,101 @@
+// `namegate policy check`: validates policy files and folders without a daemon. Faults go to stdout, one a
+// line, in the form that editors and CI systems jump to.
+
+import { findPolicyFiles, readTextFile } from '../../config/files.ts'
+import { formatFault, type Fault, type Position } from '../../core/errors.ts'
+import { defaultConfig, loadConfig } from '../../config/load.ts'
+import { loadPolicies, type LoadOptions } from '../../policy/load/load.ts'
+import { readingOf } from '../../sources/files/policy-files.ts'
+import {
+  EXIT_NEGATIVE,
+  EXIT_OK,
+  EXIT_USAGE,
+  readArguments,
+  toJson,
+  usageError,
+  type CommandOutput,
+} from '../command.ts'
+
+const HELP = `Usage: namegate policy check [-o json] [--config FILE] [PATH...]
+
+Checks policy files; of a folder every *.yaml, *.yml, *.json and *.allow in it and below. Each fault is one line on
+stdout: file:line:column: message. Nothing is loaded into a daemon.
+
+Options:
+  -o json           one JSON array of {file, line, column, message} on stdout
+  --config FILE     read them as this configuration says (policies.ingress, policies.unsupported-fields); without PATH its
+                    policies.paths are checked. Without it the built-in defaults hold
+  -h, --help        this text
+
+Exit codes: 0 no faults, 1 faults found, 2 wrong use or a PATH that cannot be read. Whether there are faults is what this command is asked; to commands that are
+asked another thing of the files (explain, test, lint, suggest, run) faults are invalid input, 2.
+
+Examples:
+  namegate policy check config/policies
+  namegate policy check team-a.yaml team-b.yaml
+`
+
+export function policyCheckCommand(args: readonly string[], output: CommandOutput): number {
+  const read = readArguments(args, HELP, output)
+  if (typeof read === 'number') return read
+  const file = read.texts.get('config')
+  if (read.positionals.length === 0 && file === undefined) {
+    return usageError('policy check needs at least one PATH, or --config', HELP, output)
+  }
+  const { policies: config } = file === undefined ? defaultConfig() : loadConfig(file)
+  const named = read.positionals.length > 0
+  const paths = named ? read.positionals : config.paths.map(({ path }) => path)
+  const { faults, policies, files, isWhole } = checkPaths(paths, readingOf(config))
+  if (read.texts.has('output')) {
+    output.stdout(toJson(faults.map(({ position, message }) => ({ ...position, message }))))
+  } else {
+    for (const fault of faults) output.stdout(`${formatFault(fault)}\n`)
+    const what = `${counted(policies, 'policy', 'policies')} in ${counted(files, 'file', 'files')}`
+    if (faults.length === 0) output.stdout(`${what}: no faults\n`)
+    else output.stderr(`${counted(faults.length, 'fault', 'faults')}; good: ${what}\n`)
+  }
+  if (!isWhole) return EXIT_USAGE
+  return faults.length === 0 ? EXIT_OK : EXIT_NEGATIVE
+}
+
+interface Checked {
+  readonly faults: readonly Fault[]
+  /** Policies of the files without faults. */
+  readonly policies: number
+  /** Files without faults. */
+  readonly files: number
+  /** Whether everything could be read. */
+  readonly isWhole: boolean
+}
+
+function checkPaths(paths: readonly string[], reading: LoadOptions): Checked {
+  const faults: Fault[] = []
+  const files = new Set<string>()
+  let isWhole = true
+  for (const path of paths) {
+    const found = findPolicyFiles(path)
+    faults.push(...found.faults)
+    if (found.unread.length > 0) isWhole = false
+    for (const file of found.files) files.add(file)
+  }
+  let policies = 0
+  let good = 0
+  const seen = new Map<string, Position>()
+  for (const file of files) {
+    const read = readTextFile(file)
+    if (read.kind === 'bad') {
+      faults.push(read.fault)
+      isWhole = false
+      continue
+    }
+    const loaded = loadPolicies(read.text, file, { ...reading, seen })
+    policies += loaded.policies.length
+    if (loaded.faults.length === 0) good++
+    faults.push(...loaded.faults)
+  }
+  return { faults, policies, files: good, isWhole }
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`
+}

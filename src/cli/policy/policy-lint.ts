@@ -1,0 +1,122 @@
+// `namegate policy lint`: what is valid in policy files but hardly meant. No daemon is asked.
+
+import { parseYamlDocument } from '../../documents/yaml-source.ts'
+import { defaultConfig, loadConfig } from '../../config/load.ts'
+import { readTextFile } from '../../config/files.ts'
+import { formatFault, InvalidInputError, type Fault } from '../../core/errors.ts'
+import { Reader } from '../../documents/source-document.ts'
+import { IdentityLabels } from '../../policy/identity-labels.ts'
+import type { Finding } from '../../lint/finding.ts'
+import type { Aliases } from '../../lint/aliases.ts'
+import { lint } from '../../lint/lint.ts'
+import { namesOfRules, writtenNames, type NameList } from '../../lint/written-names.ts'
+import type { Policy } from '../../policy/rule.ts'
+import {
+  EXIT_NEGATIVE,
+  EXIT_OK,
+  readArguments,
+  toJson,
+  usageError,
+  type CommandOutput,
+} from '../command.ts'
+import { goodItems, readEndpoints, readPolicies, readResources } from './read-policies.ts'
+
+const HELP = `Usage: namegate policy lint PATH... [--endpoints FILE] [--resources FILE] [--chains FILE] [--portable] [-o json]
+
+Finds what is valid in policies but hardly meant. Each finding is one line on stdout: file:line:column: code: what is
+doubtful; what to do. docs/policy-lint.md explains the codes.
+
+Options:
+  --endpoints FILE  known endpoints: tells policies and deny rules that select none of them; may be repeated
+  --resources FILE  external resources, which deny rules may mean as well; may be repeated
+  --chains FILE     names and where their aliases led, as YAML: { www.example.com: [edge.example.net] }
+  --portable        tell every pattern that some other engine reads otherwise
+  -o json           one JSON array of {file, line, column, code, message, remedy} on stdout
+  --config FILE     config with policies.ingress and the like; else the built-in defaults hold
+  -h, --help        this text
+
+Exit codes: 0 nothing found, 1 something found, 2 wrong use or files with faults.
+
+Examples:
+  namegate policy lint config/policies
+  namegate policy lint config/policies --endpoints config/endpoints.yaml
+`
+
+export function policyLintCommand(args: readonly string[], output: CommandOutput): number {
+  const read = readArguments(args, HELP, output, {
+    endpoints: { type: 'string', multiple: true },
+    resources: { type: 'string', multiple: true },
+    chains: { type: 'string' },
+    portable: { type: 'boolean' },
+  })
+  if (typeof read === 'number') return read
+  if (read.positionals.length === 0) {
+    return usageError('policy lint needs at least one PATH', HELP, output)
+  }
+  const file = read.texts.get('config')
+  const config = file === undefined ? defaultConfig() : loadConfig(file)
+  const notes: Fault[] = []
+  const policies = goodItems(readPolicies(read.positionals, config.policies, notes))
+  const identityLabels = new IdentityLabels(config.endpoints.identityLabels, config.clusterName)
+  const files = read.lists.get('endpoints')
+  const chains = read.texts.get('chains')
+  const findings = lint({
+    policies,
+    names: namesOf(policies),
+    endpoints:
+      files === undefined
+        ? undefined
+        : goodItems(readEndpoints(files)).map(({ labels }) => identityLabels.of(labels)),
+    resources: goodItems(readResources(read.lists.get('resources') ?? [])).map(
+      ({ labels }) => labels,
+    ),
+    aliases: chains === undefined ? undefined : readChains(chains),
+    portable: read.flags.has('portable'),
+    notes,
+  })
+  if (read.texts.has('output')) output.stdout(toJson(findings.map(toRow)))
+  else output.stdout(findings.map(formatFinding).join(''))
+  if (files === undefined) output.stderr('not looked for: selects-nothing (no --endpoints)\n')
+  if (chains === undefined) output.stderr('not looked for: cname-target (no --chains)\n')
+  return findings.length === 0 ? EXIT_OK : EXIT_NEGATIVE
+}
+
+function namesOf(policies: readonly Policy[]): readonly NameList[] {
+  const lists = policies.filter(({ kind }) => kind === 'AllowList').map(namesOfRules)
+  const files = new Set<string>()
+  for (const { kind, position } of policies) if (kind !== 'AllowList') files.add(position.file)
+  for (const file of files) {
+    const text = readTextFile(file)
+    if (text.kind === 'ok') lists.push(...writtenNames(text.text, file))
+  }
+  return lists
+}
+
+/** A mapping from names to the names of their chains. */
+function readChains(file: string): Aliases {
+  const text = readTextFile(file)
+  if (text.kind === 'bad') throw new InvalidInputError([text.fault])
+  const { document, faults: syntax } = parseYamlDocument(text.text, file)
+  const faults: Fault[] = [...syntax]
+  const chains = new Map<string, readonly string[]>()
+  if (document !== undefined && document.value !== null) {
+    for (const [name, value] of new Reader(document, { faults }).entries() ?? []) {
+      const targets = (value.items() ?? []).flatMap((item) => item.text('a name') ?? [])
+      chains.set(plain(name), targets.map(plain))
+    }
+  }
+  if (faults.length > 0) throw new InvalidInputError(faults)
+  return chains
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replace(/\.$/, '')
+}
+
+function formatFinding({ position, code, message, remedy }: Finding): string {
+  return `${formatFault({ position, message: `${code}: ${message}; ${remedy}` })}\n`
+}
+
+function toRow({ position, code, message, remedy }: Finding): object {
+  return { ...position, code, message, remedy }
+}

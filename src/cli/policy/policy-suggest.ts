@@ -1,0 +1,214 @@
+// `namegate policy suggest`: a policy from recorded flows, of one node or many.
+
+import { InvalidInputError, UnavailableError, type Fault } from '../../core/errors.ts'
+import { parseAddress } from '../../core/ip.ts'
+import type { Config } from '../../config/config.ts'
+import { Guard } from '../../names/guard.ts'
+import { IdentityLabels } from '../../policy/identity-labels.ts'
+import { labelKeyFault, labelValueFault } from '../../policy/match/labels.ts'
+import { LabelGroups, type Group } from '../../suggest/label-groups.ts'
+import { isEmpty, suggest } from '../../suggest/suggest.ts'
+import { openClient } from '../client.ts'
+import { CONFIG_FILES, findConfigFile } from '../config-file.ts'
+import {
+  EXIT_OK,
+  readArguments,
+  usageError,
+  type CommandOutput,
+  type ParsedArguments,
+} from '../command.ts'
+import { judgesOf, WANTS_ALL } from './judge-needs.ts'
+import { readConfig } from '../read-config.ts'
+import { readFlowFiles, readFlows } from './read-flows.ts'
+import { readWorld, WORLD_OPTIONS } from './read-world.ts'
+import { printSuggestions, type Suggested } from './print-suggestions.ts'
+
+const HELP = `Usage: namegate policy suggest [--flows FILE...] [--labels K=V,...] [--policies PATH...] [--format policy|allow-list] [-o json]
+
+The smallest policy that allows what recorded flows show: names that were asked, and names, peers and addresses that were
+reached while audit let it pass. Each rule says what it rests on. What policy denied is not suggested, nor guarded addresses.
+With --policies, which a daemon's own are without --flows, only what these do not allow yet: nothing when nothing is missing.
+
+Options:
+  --flows FILE       flows of a node: a file, or the folder flows of a state folder; several may follow, and it may be
+                     repeated; without it those that the running daemon keeps
+  --labels K=V,...   only endpoints with these labels, as one policy that selects them by just these; else a policy for
+                     each set of labels
+  --policies PATH    policy files and folders that are in force already; may be repeated
+  --endpoints FILE   known endpoints; may be repeated
+  --resources FILE   external resources; may be repeated
+  --node ADDRESS     an address of the node itself; may be repeated
+  --collapse N       names with one parent become *.PARENT from N of them on; default 64
+  --format FORMAT    policy (CiliumNetworkPolicy, the default) or allow-list
+  --config FILE      config with identity-labels, default-egress and the like, and the daemon's socket
+  --socket PATH      the daemon's socket
+  -o json            one JSON array on stdout
+  -h, --help         this text
+
+Exit codes: 0 ok, also when there is nothing to suggest, 2 wrong use or invalid files, 3 no daemon.
+
+Examples:
+  namegate policy suggest --labels app=shop > shop.yaml
+  namegate policy suggest --flows n1/flows n2/flows n3.jsonl --policies config/policies
+  namegate policy suggest --format allow-list --labels app=shop --collapse 3
+`
+
+/** Past so many siblings nobody reads a list of names. */
+const COLLAPSE_FROM = 64
+const WITHOUT_POLICIES =
+  'without --config or --policies nobody knows what is allowed already: it is suggested, too'
+const FORMATS = ['policy', 'allow-list'] as const
+
+export async function policySuggestCommand(
+  args: readonly string[],
+  output: CommandOutput,
+): Promise<number> {
+  const read = readArguments(args, HELP, output, {
+    ...WORLD_OPTIONS,
+    flows: { type: 'string', multiple: true },
+    labels: { type: 'string' },
+    collapse: { type: 'string' },
+    format: { type: 'string' },
+    socket: { type: 'string' },
+  })
+  if (typeof read === 'number') return read
+  const wrong = (reason: string): number => usageError(reason, HELP, output)
+  const { texts, lists, positionals } = read
+  const files = [...(lists.get('flows') ?? []), ...positionals]
+  const only = labelsIn(texts.get('labels'))
+  if (typeof only === 'string') return wrong(`--labels: ${only}`)
+  const collapse = texts.get('collapse')
+  if (collapse !== undefined && !/^(?:[2-9]|[1-9]\d{1,8})$/.test(collapse)) {
+    return wrong(`--collapse: found ${JSON.stringify(collapse)}, expected a number from 2 on`)
+  }
+  const format = FORMATS.find((each) => each === (texts.get('format') ?? 'policy'))
+  if (format === undefined) {
+    return wrong(
+      `--format: found ${JSON.stringify(texts.get('format'))}, expected policy or allow-list`,
+    )
+  }
+  const config = readConfig(texts.get('config'))
+  const paths = policiesOf(read, files.length > 0, config)
+  if (typeof paths === 'string') return wrong(paths)
+  const world = readWorld(read, paths)
+  if (typeof world === 'string') return wrong(world)
+  const groups = new LabelGroups(new IdentityLabels(config.endpoints.identityLabels), only)
+  const notes =
+    files.length > 0 ? await readFiles(files, groups, output) : await readDaemon(read, groups)
+  const { nodeAddresses } = world
+  const { protectedPrefixes } = config.dns
+  const guard = new Guard({ nodeAddresses, protectedPrefixes })
+  const needs = groups.groups.map((each) => each.needs)
+  const judges = paths.length === 0 ? WANTS_ALL : judgesOf({ ...world, config }, needs)
+  const options = {
+    ...judges,
+    collapseFrom: collapse === undefined ? COLLAPSE_FROM : Number(collapse),
+    nameless: 'prefix',
+    isGuarded: (address: string) => isGuarded(guard, address),
+  } as const
+  const all = groups.groups.map((group) => ({ group, suggestion: suggest(group.needs, options) }))
+  const blind = files.length === 0 && paths.length === 0 ? [WITHOUT_POLICIES] : []
+  for (const note of [...blind, ...notes, ...notesOf(groups, all)])
+    output.stderr(`namegate: ${note}\n`)
+  const found = all.filter(canBeSelected).filter(({ suggestion }) => !isEmpty(suggestion))
+  if (format === 'allow-list' && found.length > 1) {
+    return wrong('an allow-list is for one kind of endpoints: give --labels')
+  }
+  printSuggestions(found, texts.has('output') ? 'json' : format, output)
+  return EXIT_OK
+}
+
+/** Of a daemon that is asked, those of its config, unless they are named; or why nobody knows them. */
+function policiesOf(
+  { lists, texts }: ParsedArguments,
+  hasFiles: boolean,
+  config: Config,
+): readonly string[] | string {
+  const named = lists.get('policies') ?? []
+  if (named.length > 0 || hasFiles || texts.has('socket')) return named
+  if (findConfigFile(texts.get('config')) === undefined) {
+    return `found none of ${CONFIG_FILES.join(' and ')}: give --config FILE, the daemon's own, or --socket PATH with --policies PATH`
+  }
+  return config.policies.paths.map(({ path }) => path)
+}
+
+async function readFiles(
+  files: readonly string[],
+  groups: LabelGroups,
+  output: CommandOutput,
+): Promise<readonly string[]> {
+  const waits = (file: string): void =>
+    output.stderr(`namegate: ${file}: nothing came yet: waiting for somebody to write to it\n`)
+  return await readFlowFiles(files, (line) => groups.add(line), waits)
+}
+
+/** Gives no notes: what a daemon sends is whole. */
+async function readDaemon(read: ParsedArguments, groups: LabelGroups): Promise<readonly string[]> {
+  const client = await openClient(read)
+  const faults: Fault[] = []
+  const open = async (path: string): Promise<AsyncIterable<string>> => await client.open(path)
+  const pieces = await open('/v1/flows/kept').catch(async (error: unknown) => {
+    // One that keeps none on disk has the last ones in memory.
+    if (error instanceof UnavailableError) return await open('/v1/flows')
+    throw error
+  })
+  await readFlows(pieces, client.socket, (line) => groups.add(line), faults)
+  if (faults.length > 0) throw new InvalidInputError(faults)
+  return []
+}
+
+/** What one should know besides. */
+function notesOf(groups: LabelGroups, all: readonly Suggested[]): readonly string[] {
+  const notes: string[] = []
+  const { denied, lost, others } = groups
+  const told = (count: number, one: string, many: string): void => {
+    if (count > 0) notes.push(count === 1 ? `1 ${one}` : `${count} ${many}`)
+  }
+  told(
+    lost,
+    'flow was not recorded: something may be missing',
+    'flows were not recorded: something may be missing',
+  )
+  told(
+    denied,
+    'flow that policy denied is not suggested',
+    'flows that policy denied are not suggested',
+  )
+  told(others, 'line is about other endpoints', 'lines are about other endpoints')
+  for (const { group, suggestion } of all) {
+    if (!canBeSelected({ group }) && !isEmpty(suggestion)) {
+      const rules = [suggestion.asked, ...suggestion.rules]
+      const who = new Set(rules.flatMap((each) => [...(each?.evidence.endpoints ?? [])]))
+      notes.push(`no policy can select endpoints without labels: ${[...who].sort().join(', ')}`)
+    }
+  }
+  if (all.every(({ suggestion }) => isEmpty(suggestion))) notes.push('nothing to suggest')
+  return notes
+}
+
+/** A policy without labels would select every endpoint. */
+function canBeSelected({ group }: { readonly group: Group }): boolean {
+  return group.selector.size > 0
+}
+
+function isGuarded(guard: Guard, text: string): boolean {
+  const address = parseAddress(text)
+  return address !== undefined && guard.isGuarded(address.family, address.octets, 0)
+}
+
+/** `matchLabels`, undefined for all endpoints, or what is wrong. */
+function labelsIn(
+  text: string | undefined,
+): { readonly matchLabels: ReadonlyMap<string, string> } | undefined | string {
+  if (text === undefined) return undefined
+  const matchLabels = new Map<string, string>()
+  for (const part of text.split(',').map((each) => each.trim())) {
+    if (part === '') continue
+    const equals = part.indexOf('=')
+    const [key, value] = equals < 0 ? [part, ''] : [part.slice(0, equals), part.slice(equals + 1)]
+    const fault = labelKeyFault(key) ?? labelValueFault(value)
+    if (fault !== undefined) return `found ${JSON.stringify(part)}, expected ${fault}`
+    matchLabels.set(key, value)
+  }
+  return matchLabels.size === 0 ? 'found no label, expected KEY=VALUE,...' : { matchLabels }
+}

@@ -1,0 +1,118 @@
+// `namegate policy test`: expectations of a file against policies, without a daemon. For the CI of who writes policies.
+
+import { readTextFile } from '../../config/files.ts'
+import type { Explanation } from '../../explain/explanation.ts'
+import { InvalidInputError } from '../../core/errors.ts'
+import {
+  EXIT_NEGATIVE,
+  EXIT_OK,
+  readArguments,
+  toJson,
+  usageError,
+  type CommandOutput,
+} from '../command.ts'
+import { OfflineNode } from './offline-node.ts'
+import { parsePolicyTest, type Expectation, type PolicyTest } from './policy-test-file.ts'
+import { noteDefaults, readWorld, WORLD_OPTIONS } from './read-world.ts'
+import { cleanCell } from '../table.ts'
+
+const HELP = `Usage: namegate policy test FILE... [--policies PATH]... [-o json]
+
+Checks what policies allow and deny against the expectations in FILE (docs/policy-test.md has its form). Each that does
+not hold is shown with its place, what was expected and what was found. Needs no daemon.
+
+Options:
+  --policies PATH   policy files and folders besides those that FILE names; may be repeated
+  --endpoints FILE  known endpoints besides; may be repeated
+  --resources FILE  external resources besides, or what 'get resources -o json' printed; may be repeated
+  --node ADDRESS    an address of the node itself; may be repeated
+  --config FILE     config with default-egress, dns and the like; else the built-in defaults hold, which is said
+  -o json           one JSON array of all expectations on stdout
+  -h, --help        this text
+
+Exit codes: 0 all hold, 1 some do not, 2 wrong use or invalid files.
+
+Examples:
+  namegate policy test tests/egress.yaml
+  namegate policy test tests/egress.yaml --policies config/policies
+`
+
+interface Outcome {
+  readonly expectation: Expectation
+  readonly found: Explanation
+  readonly holds: boolean
+}
+
+export function policyTestCommand(args: readonly string[], output: CommandOutput): number {
+  const read = readArguments(args, HELP, output, WORLD_OPTIONS)
+  if (typeof read === 'number') return read
+  if (read.positionals.length === 0) {
+    return usageError('policy test needs at least one FILE', HELP, output)
+  }
+  const outcomes: Outcome[] = []
+  for (const file of read.positionals) {
+    const test = readTest(file)
+    const paths = [...(read.lists.get('policies') ?? []), ...test.policies]
+    if (paths.length === 0) {
+      return usageError(`${file} names no policies: give --policies PATH`, HELP, output)
+    }
+    const lists = new Map(read.lists)
+    for (const key of ['endpoints', 'resources'] as const) {
+      lists.set(key, [...(read.lists.get(key) ?? []), ...test[key]])
+    }
+    const world = readWorld({ ...read, lists }, paths)
+    if (typeof world === 'string') return usageError(world, HELP, output)
+    noteDefaults(read, world, output)
+    const askers = test.expectations.map(({ labels }) => labels)
+    const node = new OfflineNode({ ...world, askers })
+    outcomes.push(...test.expectations.map((expectation) => check(node, expectation)))
+  }
+  const failed = outcomes.filter(({ holds }) => !holds)
+  if (read.texts.has('output')) output.stdout(toJson(outcomes.map(toRow)))
+  else output.stdout(failed.map(formatFailed).join('') + summary(outcomes.length, failed.length))
+  return failed.length === 0 ? EXIT_OK : EXIT_NEGATIVE
+}
+
+function readTest(file: string): PolicyTest {
+  const text = readTextFile(file)
+  if (text.kind === 'bad') throw new InvalidInputError([text.fault])
+  const { test, faults } = parsePolicyTest(text.text, file)
+  if (faults.length > 0) throw new InvalidInputError(faults)
+  return test
+}
+
+function check(node: OfflineNode, expectation: Expectation): Outcome {
+  const found = node.explain(expectation.labels, expectation.question)
+  const { policy, verdict } = expectation
+  const made = policy === undefined || found.rules.some((rule) => rule.policy === policy)
+  return { expectation, found, holds: found.verdict === verdict && made }
+}
+
+/** The place, what was asked by whom, and a diff. */
+function formatFailed({ expectation, found }: Outcome): string {
+  const { position, written, asked, verdict, policy } = expectation
+  const place = `${position.file}:${position.line}:${position.column}`
+  const rules = found.rules.map((rule) => `${rule.policy} ${rule.file}:${rule.line}`)
+  const by = rules.length === 0 ? '' : ` by ${rules.join(', ')}`
+  const lines = [
+    `${place}: ${written || 'no labels'}: ${asked}`,
+    `  - ${verdict}${policy === undefined ? '' : ` by ${policy}`}`,
+    `  + ${found.verdict}${by}: ${found.reason}`,
+    ...(found.nearest === null
+      ? []
+      : [
+          `    nearest: ${found.nearest.policy} ${found.nearest.file}:${found.nearest.line}: ${found.nearest.missing}`,
+        ]),
+  ]
+  return lines.map((line) => `${cleanCell(line)}\n`).join('')
+}
+
+function summary(all: number, failed: number): string {
+  const what = `${all} ${all === 1 ? 'expectation' : 'expectations'}`
+  return failed === 0 ? `${what}: all hold\n` : `${what}: ${failed} not as expected\n`
+}
+
+function toRow({ expectation, found, holds }: Outcome): object {
+  const { position, labels, asked, verdict, policy } = expectation
+  return { ...position, labels, asked, expected: { verdict, policy: policy ?? null }, holds, found }
+}

@@ -1,0 +1,98 @@
+// Puts the kernel programs on interfaces and cgroups and takes them away. On an interface they are tc
+// filters with a handle of our own at the first priority: other filters stay as they are, and because ours
+// passes on what it admits (TC_ACT_UNSPEC), they still see it. On a cgroup they are links, pinned so that
+// they outlive the process. Attaching again replaces the program in one step.
+
+import { existsSync, unlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { errnoName, type Bpf } from '../../../native/native.ts'
+import type { HookKey } from '../maps/layout.ts'
+
+const TC_HANDLE = 0x4e47
+const TC_PRIORITY = 1
+const INGRESS = 0
+const EGRESS = 1
+
+export interface Programs {
+  readonly tcFrom: number
+  readonly tcTo: number
+  readonly cgroupFrom: number
+  readonly cgroupTo: number
+}
+
+/** Undefined, or the name of the errno. */
+export type AttachResult = string | undefined
+
+/** `side`: where the endpoint's packets come in. Following what it receives starts before judging. */
+export function attachInterface(
+  bpf: Bpf,
+  programs: Programs,
+  ifindex: number,
+  side: 'ingress' | 'egress',
+): AttachResult {
+  const from = side === 'ingress' ? INGRESS : EGRESS
+  const to = side === 'ingress' ? EGRESS : INGRESS
+  const results = [
+    bpf.tcAttach(ifindex, to, TC_HANDLE, TC_PRIORITY, programs.tcTo),
+    bpf.tcAttach(ifindex, from, TC_HANDLE, TC_PRIORITY, programs.tcFrom),
+  ]
+  return firstError(results)
+}
+
+export function attachCgroup(
+  bpf: Bpf,
+  programs: Programs,
+  links: string,
+  key: HookKey,
+  path: string,
+): AttachResult {
+  return firstError([
+    bpf.cgroupAttach(path, INGRESS, programs.cgroupTo, linkPin(links, key, 'to')),
+    bpf.cgroupAttach(path, EGRESS, programs.cgroupFrom, linkPin(links, key, 'from')),
+  ])
+}
+
+/** Whether both programs are where `attachInterface` puts them. */
+export function carriesInterface(
+  bpf: Bpf,
+  programs: Programs,
+  ifindex: number,
+  side: 'ingress' | 'egress',
+): boolean {
+  const [inward, outward] =
+    side === 'ingress' ? [programs.tcFrom, programs.tcTo] : [programs.tcTo, programs.tcFrom]
+  return (
+    bpf.tcQuery(ifindex, INGRESS, TC_HANDLE, TC_PRIORITY) === bpf.programId(inward) &&
+    bpf.tcQuery(ifindex, EGRESS, TC_HANDLE, TC_PRIORITY) === bpf.programId(outward)
+  )
+}
+
+/** Whether both links are pinned: without its pin a link is gone. */
+export function carriesCgroup(links: string, key: HookKey): boolean {
+  return existsSync(linkPin(links, key, 'to')) && existsSync(linkPin(links, key, 'from'))
+}
+
+/** Takes the programs off a hook; a hook that is gone is no error. */
+export function detach(bpf: Bpf, links: string, key: HookKey): void {
+  if (key.kind === 'interface') {
+    bpf.tcDetach(key.id, INGRESS, TC_HANDLE, TC_PRIORITY)
+    bpf.tcDetach(key.id, EGRESS, TC_HANDLE, TC_PRIORITY)
+    return
+  }
+  for (const direction of ['from', 'to']) {
+    try {
+      unlinkSync(linkPin(links, key, direction))
+    } catch {
+      // Never attached, or gone with its cgroup.
+    }
+  }
+}
+
+function linkPin(links: string, key: HookKey, direction: string): string {
+  return join(links, `cgroup_${key.id}_${direction}`)
+}
+
+function firstError(results: readonly number[]): AttachResult {
+  const failed = results.find((result) => result < 0)
+  return failed === undefined ? undefined : errnoName(failed)
+}

@@ -1,0 +1,113 @@
+// The gate before routing (gate.bpf.c) and the names it knows. It is extra: where the kernel lacks it (before 6.4), an
+// interface is closed from the moment its programs are attached, about a millisecond after it appears, and the
+// adapter says so. Names are written before an interface of that name can come, and outlive the process, so that an
+// interface that is made while no daemon runs is closed too.
+
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { builtFile, errnoName, type Bpf, type LoadedObject } from '../../../native/native.ts'
+import type { HookState } from '../../datapath.ts'
+import { pinDirectory } from '../maps/bpffs.ts'
+import { keyOf, keyText, type KernelMap } from '../maps/kernel-map.ts'
+import { encodeGateName, encodeNumber } from '../maps/layout.ts'
+
+const FILE = 'namegate-gate.bpf.o'
+/** Before defragmentation (-400) and everything behind it. */
+const PRIORITY = -500
+/** Daemons with other pins in the same network namespace have one each. */
+const PRIORITIES = 16
+const FAMILIES = { inet: 2, inet6: 10 } as const
+const EBUSY = -16
+
+export interface GateOptions {
+  readonly bpf: Bpf
+  readonly pinPath: string
+  readonly names: KernelMap
+}
+
+export class Gate {
+  readonly #options: GateOptions
+  readonly #object: LoadedObject | undefined
+  /** How often each key is wanted, in hex. */
+  readonly #wanted = new Map<string, number>()
+  /** Keys that an earlier process left and nobody has claimed. */
+  #leftover: Set<string>
+  readonly state: HookState
+
+  constructor(options: GateOptions) {
+    this.#options = options
+    const { bpf, pinPath, names } = options
+    this.#leftover = new Set(names.keyTexts())
+    const file = builtFile(FILE)
+    const loaded = existsSync(file) ? bpf.load(file, pinDirectory(pinPath), {}) : 0
+    this.#object = typeof loaded === 'number' ? undefined : loaded
+    const failure = typeof loaded === 'number' ? loaded : this.#attach(loaded)
+    this.state =
+      failure === undefined
+        ? { kind: 'attached' }
+        : { kind: 'failed', reason: failure === 0 ? `${FILE} is not built` : errnoName(failure) }
+  }
+
+  /** A name, or its beginning and a final `*`; from now on such an interface is closed until it has an entry. */
+  add(pattern: string): void {
+    const key = encodeGateName(pattern)
+    if (key === undefined) return
+    const text = keyText(key)
+    const count = this.#wanted.get(text) ?? 0
+    this.#wanted.set(text, count + 1)
+    const isThere = this.#leftover.delete(text) || count > 0
+    if (!isThere) this.#options.names.set(key, encodeNumber(1))
+  }
+
+  /** As often as it was added. */
+  remove(pattern: string): void {
+    const key = encodeGateName(pattern)
+    if (key === undefined) return
+    const count = (this.#wanted.get(keyText(key)) ?? 0) - 1
+    if (count > 0) this.#wanted.set(keyText(key), count)
+    else if (this.#wanted.delete(keyText(key))) this.#options.names.delete(key)
+  }
+
+  /** Everything that is wanted has been added: away with what an earlier process left. */
+  dropLeftovers(): void {
+    for (const text of this.#leftover) this.#options.names.delete(keyOf(text))
+    this.#leftover = new Set()
+  }
+
+  /** The keys that are to be there, as text. */
+  keys(): ReadonlySet<string> {
+    return new Set([...this.#wanted.keys(), ...this.#leftover])
+  }
+
+  /** Where the program was put and is no more. */
+  lost(): readonly string[] {
+    if (this.state.kind !== 'attached') return []
+    return Object.keys(FAMILIES).filter((name) => !existsSync(this.#pinOf(name)))
+  }
+
+  attachAgain(): void {
+    if (this.#object !== undefined) this.#attach(this.#object)
+  }
+
+  close(): void {
+    if (this.#object !== undefined) this.#options.bpf.unload(this.#object.handle)
+  }
+
+  /** Undefined, or the errno that stopped it. */
+  #attach({ programs }: LoadedObject): number | undefined {
+    const { bpf } = this.#options
+    const program = programs['ng_gate_in'] ?? -1
+    for (const [name, family] of Object.entries(FAMILIES)) {
+      let result = EBUSY
+      for (let i = 0; i < PRIORITIES && result === EBUSY; i++) {
+        result = bpf.netfilterAttach(program, family, PRIORITY + i, this.#pinOf(name))
+      }
+      if (result !== 0) return result
+    }
+    return undefined
+  }
+
+  #pinOf(name: string): string {
+    return join(pinDirectory(this.#options.pinPath), `gate_${name}`)
+  }
+}

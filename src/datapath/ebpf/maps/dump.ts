@@ -1,0 +1,105 @@
+// Everything in force, read back from the kernel's maps: at once, or in slices with a pause after each, while commits go on.
+// A pass over the trie of prefixes goes on from the last key that it read; where that key is gone by then, the kernel begins
+// again, and so does the pass, three times at most: then it reads without pauses.
+
+import type { DatapathDump, DatapathEndpoint, PolicyEntry } from '../../datapath.ts'
+import { PrefixBatch } from '../../prefix-batch.ts'
+import type { KernelMap } from './kernel-map.ts'
+import {
+  decodeEndpoint,
+  decodeHookKey,
+  decodeMode,
+  decodePolicy,
+  encodeNumber,
+  formatHookKey,
+} from './layout.ts'
+import type { KernelMaps } from './maps.ts'
+import { Sources } from './sources.ts'
+
+/** Entries between two pauses: a millisecond's worth or less. */
+const SLICE = 512
+const WHOLE = 4096
+const PASSES = 3
+
+type Slices<T> = Generator<undefined, T>
+
+/** `prefixes`: where they are at hand already. */
+export function readDump(maps: KernelMaps, prefixes?: PrefixBatch): DatapathDump {
+  const reading = readParts(maps, false, prefixes)
+  for (;;) {
+    const step = reading.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** The same, with pauses. Entries that change meanwhile may be of before or after. */
+export function readDumpInSlices(maps: KernelMaps): Slices<DatapathDump> {
+  return readParts(maps, true)
+}
+
+function* readParts(
+  maps: KernelMaps,
+  isPaused: boolean,
+  known?: PrefixBatch,
+): Slices<DatapathDump> {
+  const prefixes = known ?? (yield* readPrefixes(maps.ng_ipcache, isPaused))
+  const policies: PolicyEntry[] = []
+  yield* eachEntry(maps.ng_policy, isPaused, (keys, key, values, value) => {
+    policies.push(decodePolicy(keys, key, values, value))
+  })
+  const sources = new Sources(maps.ng_source).read()
+  const endpoints: DatapathEndpoint[] = []
+  maps.ng_endpoints.forEach((keys, key, values, value) => {
+    const { id, generation, enforcing, audit, scoped, fenced } = decodeEndpoint(values, value)
+    if (fenced) return
+    const hookKey = formatHookKey(decodeHookKey(keys, key))
+    const held = sources.get(id) ?? []
+    endpoints.push({ id, generation, enforcing, audit, scoped, sources: held, hookKey })
+  })
+  const mode = decodeMode(maps.ng_mode.get(encodeNumber(0)) ?? encodeNumber(0))
+  return { mode, prefixes, policies, endpoints }
+}
+
+function* readPrefixes(map: KernelMap, isPaused: boolean): Slices<PrefixBatch> {
+  for (let pass = 1; ; pass++) {
+    const prefixes = new PrefixBatch()
+    const isWhole = yield* eachSlice(map, isPaused && pass <= PASSES, (keys, values, count) =>
+      prefixes.addAll(keys, values, count),
+    )
+    if (isWhole) return prefixes
+  }
+}
+
+/** Visits each entry; false: the map began again. */
+function* eachEntry(
+  map: KernelMap,
+  isPaused: boolean,
+  visit: Parameters<KernelMap['forEach']>[0],
+): Slices<boolean> {
+  const { keySize, valueSize } = map
+  return yield* eachSlice(map, isPaused, (keys, values, count) => {
+    for (let i = 0; i < count; i++) visit(keys, i * keySize, values, i * valueSize)
+  })
+}
+
+/** Visits the entries a slice at a time, keys and values one behind the other; false: the map began again. */
+function* eachSlice(
+  map: KernelMap,
+  isPaused: boolean,
+  visit: (keys: Uint8Array, values: Uint8Array, count: number) => void,
+): Slices<boolean> {
+  const reader = map.reader()
+  let first: Uint8Array | undefined
+  while (!reader.done) {
+    const count = reader.read(isPaused ? SLICE : WHOLE)
+    if (count > 0 && first !== undefined && isAt(reader.keys, first)) return false
+    if (count > 0) first ??= reader.keys.slice(0, map.keySize)
+    visit(reader.keys, reader.values, count)
+    if (isPaused) yield undefined
+  }
+  return true
+}
+
+function isAt(keys: Uint8Array, key: Uint8Array): boolean {
+  return key.every((octet, i) => octet === keys[i])
+}

@@ -1,0 +1,57 @@
+// The ring buffer of drops and audits. The kernel side writes at most a bounded number a second for each
+// CPU and never waits; here at most `limit` are read at a time, so that no flood of drops holds the daemon.
+
+import { atMonotonic } from '../../../core/clock.ts'
+import { endpointId, identity, ruleId } from '../../../core/ids.ts'
+import type { Bpf } from '../../../native/native.ts'
+import type { DatapathEvent, DropReason } from '../../datapath.ts'
+import { readLong, readNumber } from './layout.ts'
+
+const RECORD = 56
+const MAX_RECORDS = 1024
+const REASONS: readonly DropReason[] = ['policy', 'source', 'malformed', 'fragment']
+const AUDIT = 2
+
+export class Events {
+  readonly #bpf: Bpf
+  readonly #ring: object
+  readonly #records = new Uint8Array(RECORD * MAX_RECORDS)
+
+  constructor(bpf: Bpf, fd: number) {
+    this.#bpf = bpf
+    const ring = bpf.ringOpen(fd, RECORD)
+    if (typeof ring === 'number') throw new Error(`Cannot read ng_events: errno ${-ring}`)
+    this.#ring = ring
+  }
+
+  drain(limit: number, visit: (event: DatapathEvent) => void): void {
+    const booted = this.#bpf.booted() * 1000
+    let left = limit
+    while (left > 0) {
+      const room = Math.min(left, MAX_RECORDS)
+      const count = this.#bpf.ringDrain(this.#ring, this.#records.subarray(0, room * RECORD))
+      for (let i = 0; i < count; i++) visit(decode(this.#records, i * RECORD, booted))
+      if (count < room) return
+      left -= count
+    }
+  }
+}
+
+/** `booted`: the present time of the clock that records have their time by, in milliseconds. */
+function decode(octets: Uint8Array, at: number, booted: number): DatapathEvent {
+  return {
+    seen: atMonotonic(readLong(octets, at) / 1e6),
+    age: Math.max(0, booted - readLong(octets, at + 8) / 1e6),
+    endpoint: endpointId(readNumber(octets, at + 16)),
+    identity: identity(readNumber(octets, at + 20)),
+    rule: ruleId(readNumber(octets, at + 24)),
+    verdict: octets[at + 28] === AUDIT ? 'audit' : 'deny',
+    reason: REASONS[octets[at + 29]! - 1] ?? 'policy',
+    family: octets[at + 30] === 6 ? 6 : 4,
+    protocol: octets[at + 31]!,
+    port: (octets[at + 32]! << 8) | octets[at + 33]!,
+    localPort: (octets[at + 34]! << 8) | octets[at + 35]!,
+    peer: octets.slice(at + 36, at + 52),
+    opening: readNumber(octets, at + 52) !== 0,
+  }
+}

@@ -1,0 +1,131 @@
+// ng_intercepted: the interfaces whose DNS passes the programs because rules behind them redirect it. It stays in the
+// pins, so that `intercept up` and `down` set it with or without a daemon, and a killed daemon changes nothing.
+//
+// An interface that is taken off the list stays quiet for a while: answers that are still under way begin no
+// connection. Nothing reads its entry after that; the next write clears it out.
+
+import { join } from 'node:path'
+import { UnavailableError } from '../../../core/errors.ts'
+import { errnoName, type Bpf } from '../../../native/native.ts'
+import type { InterceptedInterface } from '../../interception.ts'
+import { pinDirectory } from './bpffs.ts'
+import { KernelMap } from './kernel-map.ts'
+import { encodeLong, encodeNumber, MAP_SHAPES, readLong, readNumber } from './layout.ts'
+
+const NAME = 'ng_intercepted'
+const ENOENT = -2
+const BIT_4 = 1
+const BIT_6 = 2
+const QUIET_AT = 1
+const BRIDGE_PORT_AT = 2
+const MAC_AT = 4
+const UNTIL_AT = 16
+/** Longer than any answer can be under way. */
+const QUIET_SECONDS = 60
+
+/** Makes these the intercepted interfaces, all others are not. False: nothing is pinned there, so no program bars the way. */
+export function setIntercepted(
+  bpf: Bpf,
+  pinPath: string,
+  entries: readonly InterceptedInterface[],
+): boolean {
+  return withMap(bpf, pinPath, (map) => writeIntercepted(bpf, map, entries)) !== undefined
+}
+
+/** Port 53 is judged by policy again, on every interface. */
+export function clearIntercepted(bpf: Bpf, pinPath: string): boolean {
+  return setIntercepted(bpf, pinPath, [])
+}
+
+/** The intercepted interfaces; undefined when nothing is pinned there. */
+export function readIntercepted(
+  bpf: Bpf,
+  pinPath: string,
+): readonly InterceptedInterface[] | undefined {
+  return withMap(bpf, pinPath, listIntercepted)?.result
+}
+
+/** As `setIntercepted`, on the open map. What is no longer intercepted closes before anything opens. Throws when the kernel refuses. */
+export function writeIntercepted(
+  bpf: Bpf,
+  map: KernelMap,
+  entries: readonly InterceptedInterface[],
+): void {
+  const now = bpf.now()
+  const listed = entries.filter(({ families }) => families[4] || families[6])
+  const wanted = new Set(listed.map(({ ifindex }) => ifindex))
+  const closing: (readonly [key: Uint8Array, value: Uint8Array])[] = []
+  map.forEach((keys, key, values, value) => {
+    if (wanted.has(readNumber(keys, key))) return
+    closing.push([keys.slice(key, key + map.keySize), values.slice(value, value + map.valueSize)])
+  })
+  for (const [key, value] of closing) {
+    if (value[0] !== 0) must(map.set(key, quiet(value, now)))
+    else if (readLong(value, UNTIL_AT) < now * 1e9) must(map.delete(key))
+  }
+  for (const entry of listed) {
+    const key = encodeNumber(entry.ifindex)
+    const value = encode(entry)
+    const before = map.get(key)
+    if (before !== undefined) value[QUIET_AT]! |= before[QUIET_AT]!
+    must(map.set(key, value))
+  }
+}
+
+/** The intercepted interfaces by index, lowest first. */
+export function listIntercepted(map: KernelMap): readonly InterceptedInterface[] {
+  const found: InterceptedInterface[] = []
+  map.forEach((keys, key, values, value) => {
+    if (values[value] !== 0) found.push(decode(readNumber(keys, key), values, value))
+  })
+  return found.toSorted((a, b) => a.ifindex - b.ifindex)
+}
+
+/** What stays of an entry when its interface is not intercepted any more. */
+function quiet(value: Uint8Array, now: number): Uint8Array {
+  const left = value.slice()
+  left[0] = 0
+  left.set(encodeLong(Math.round((now + QUIET_SECONDS) * 1e9)), UNTIL_AT)
+  return left
+}
+
+function encode({ families, bridgeMac }: InterceptedInterface): Uint8Array {
+  const octets = new Uint8Array(MAP_SHAPES.ng_intercepted.value)
+  octets[0] = (families[4] ? BIT_4 : 0) | (families[6] ? BIT_6 : 0)
+  octets[QUIET_AT] = octets[0]
+  octets.fill(0xff, UNTIL_AT, UNTIL_AT + 8)
+  if (bridgeMac === undefined) return octets
+  octets[BRIDGE_PORT_AT] = 1
+  octets.set(bridgeMac.subarray(0, 6), MAC_AT)
+  return octets
+}
+
+function decode(ifindex: number, octets: Uint8Array, at: number): InterceptedInterface {
+  const bits = octets[at]!
+  const families = { 4: (bits & BIT_4) !== 0, 6: (bits & BIT_6) !== 0 }
+  if (octets[at + BRIDGE_PORT_AT] === 0) return { ifindex, families }
+  return { ifindex, families, bridgeMac: octets.slice(at + MAC_AT, at + MAC_AT + 6) }
+}
+
+function must(errno: number): void {
+  if (errno !== 0)
+    throw new UnavailableError(`Cannot set intercepted interfaces: ${errnoName(errno)}`)
+}
+
+/** Undefined when the map is not pinned there. */
+function withMap<T>(
+  bpf: Bpf,
+  pinPath: string,
+  use: (map: KernelMap) => T,
+): { readonly result: T } | undefined {
+  const fd = bpf.openPin(join(pinDirectory(pinPath), NAME))
+  if (fd === ENOENT) return undefined
+  if (fd < 0) {
+    throw new UnavailableError(`Cannot use the pins in ${pinPath}: ${errnoName(fd)}: run as root`)
+  }
+  try {
+    return { result: use(new KernelMap(bpf, NAME, fd)) }
+  } finally {
+    bpf.close(fd)
+  }
+}

@@ -1,0 +1,130 @@
+// The whole table as one batch: away with what is there, then table, counters, sets, chains, rules, and the elements that
+// never change. Whoever calls adds all other elements to the same batch, so that one transaction takes the old table's place.
+
+import { encodeChain, encodeRule, encodeTable } from '../netlink/encode-table.ts'
+import { COUNTERS, LAYOUT, SETS, SIDES, TABLE, VERDICTS } from './layout.ts'
+import { CREATE, type Message } from '../netlink/message.ts'
+import { endOf } from './rules-end.ts'
+import { chainsOf, CHAINS, makeRules } from './rules.ts'
+import { encodeSet, NEW_ELEMENT, type Elements, type WrittenElement } from '../netlink/sets.ts'
+
+const DELETE_TABLE = 2
+const DELETE_CHAIN = 5
+const DELETE_RULE = 8
+const DELETE_OBJECT = 20
+const NEW_OBJECT = 18
+const OBJECT_COUNTER = 1
+/** The table's comment as nft writes and shows it: type 0, length, text, zero. */
+export const COMMENT = comment(`layout ${LAYOUT}`)
+
+/** Deletes the table if it is there; returns where the last message begins. */
+export function encodeRemoval(to: Message): number {
+  encodeTable(to, TABLE, COMMENT)
+  const at = to.begin(DELETE_TABLE, 0)
+  to.text(1, TABLE)
+  to.end()
+  return at
+}
+
+export function encodeInstall(to: Message, elements: Elements, reports: boolean): void {
+  encodeFrame(to)
+  encodeRules(to, elements, reports)
+}
+
+/** The table without chains: nothing is judged yet. Returns where the last message begins. */
+export function encodeFrame(to: Message): number {
+  encodeRemoval(to)
+  encodeTable(to, TABLE, COMMENT)
+  for (const name of COUNTERS) encodeCounter(to, name)
+  return SETS.reduce((_, shape, i) => encodeSet(to, shape, i + 1), 0)
+}
+
+/** What somebody else put into the table: its name, and the message that takes it away. */
+export interface Stranger {
+  readonly remove: number
+  readonly name: string
+}
+
+/** Chains, rules and the elements that never change once more, in a table whose sets and counters are all there. */
+export function encodeRulesAnew(
+  to: Message,
+  elements: Elements,
+  reports: boolean,
+  strangers: readonly Stranger[],
+): void {
+  encodeTable(to, TABLE, COMMENT)
+  to.begin(DELETE_RULE, 0)
+  to.text(1, TABLE)
+  to.end()
+  for (const { name, data, otherwise } of SETS) {
+    if (data === 'verdict') elements.clear(name)
+    if (otherwise !== undefined) elements.otherwise(name, undefined)
+  }
+  for (const { remove, name } of strangers) {
+    to.begin(remove, 0)
+    to.text(1, TABLE)
+    to.text(remove === DELETE_CHAIN ? 3 : 2, name)
+    if (remove === DELETE_OBJECT) to.u32(3, OBJECT_COUNTER)
+    to.end()
+  }
+  encodeRules(to, elements, reports)
+}
+
+/** Chains and rules, and the elements that never change. */
+export function encodeRules(to: Message, elements: Elements, reports: boolean): void {
+  const rules = makeRules(reports)
+  for (const { name, hook } of CHAINS) {
+    encodeChain(to, TABLE, name, hook && { type: 'filter', ...hook })
+  }
+  for (const name of chainsOf(rules)) encodeChain(to, TABLE, name)
+  for (const { chain, expressions } of rules) encodeRule(to, TABLE, chain, expressions)
+  for (const { name, otherwise } of SETS) {
+    if (otherwise !== undefined) elements.otherwise(name, otherwise)
+  }
+  encodeVerdicts(to, elements)
+}
+
+function encodeCounter(to: Message, name: string): void {
+  to.begin(NEW_OBJECT, CREATE)
+  to.text(1, TABLE)
+  to.text(2, name)
+  to.u32(3, OBJECT_COUNTER)
+  const data = to.open(4)
+  to.u64(1, 0)
+  to.u64(2, 0)
+  to.close(data)
+  to.end()
+}
+
+/** Every three verdicts that there can be lead somewhere; those that lead to the same place differ in their key alone. */
+function encodeVerdicts(to: Message, elements: Elements): void {
+  const numbers = [...VERDICTS.keys()]
+  const triples = numbers.flatMap((a) => numbers.flatMap((b) => numbers.map((c) => [a, b, c])))
+  for (const side of SIDES) {
+    for (const family of [4, 6] as const) {
+      const written = new Map<string, WrittenElement>()
+      for (const triple of triples) {
+        const chain = endOf(triple.map(verdictOf), side, family)
+        const like = written.get(chain)
+        const at =
+          like === undefined
+            ? elements.begin(NEW_ELEMENT, `verdicts_${side}${family}`, 12)
+            : elements.again(like)
+        triple.forEach((number, i) => to.putWord(at + i * 4, number))
+        if (like !== undefined) continue
+        elements.verdict(chain)
+        elements.end()
+        written.set(chain, elements.written)
+      }
+    }
+  }
+  elements.flush()
+}
+
+function verdictOf(number: number): (typeof VERDICTS)[number] {
+  return VERDICTS[number] ?? 'none'
+}
+
+function comment(text: string): Uint8Array {
+  return Uint8Array.of(0, text.length + 1, ...Buffer.from(text, 'ascii'), 0)
+}

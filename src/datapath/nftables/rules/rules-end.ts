@@ -1,0 +1,182 @@
+// Where packets end: each chain counts and then passes or drops, and what is dropped or would be is reported.
+
+import type { Family } from '../../../core/ip.ts'
+import type { PolicyVerdict } from '../../datapath.ts'
+import { outcomeOf } from '../../verdict.ts'
+import {
+  compare,
+  contains,
+  count,
+  ct,
+  CT,
+  CT_STATE_NEW,
+  EQUAL,
+  goTo,
+  immediate,
+  jump,
+  limit,
+  log,
+  mask,
+  META,
+  meta,
+  NOT_EQUAL,
+  payload,
+  remember,
+  TRANSPORT_HEADER,
+  verdict,
+  word,
+  type Expression,
+} from '../netlink/expressions.ts'
+import {
+  LOG_AUDIT,
+  LOG_DENY,
+  LOG_GROUP,
+  LOG_OCTETS,
+  MODE_NUMBER,
+  SIDES,
+  type Side,
+} from './layout.ts'
+import { address, endpoint, TCP, words, type Rule } from './rule.ts'
+
+/** Reports a second at most, of each kind. */
+const REPORTS = 1000
+
+export function endRules(reports: boolean): readonly Rule[] {
+  const dropped = (chain: string, reason: string, counter: string): readonly Rule[] => [
+    ...reported(chain, `${LOG_DENY}${reason}`, reports),
+    { chain, expressions: [count(counter), verdict('drop')] },
+  ]
+  return [
+    ...dropped('malformed', 'malformed', 'drop_malformed'),
+    ...dropped('foreign', 'source', 'drop_source'),
+    ...dropped('refused', 'policy', 'drop_policy'),
+    { chain: 'allowed', expressions: [count('verdict_allow'), verdict('accept')] },
+    ...reported('audit', `${LOG_AUDIT}policy`, reports),
+    { chain: 'audit', expressions: [count('verdict_audit'), verdict('accept')] },
+    ...SIDES.flatMap((side) => [
+      ...lenientRules(side),
+      ...([4, 6] as const).flatMap((family) => olderRules(side, family)),
+    ]),
+  ]
+}
+
+/** The chain that three verdicts (identity, class, any) lead to. */
+export function endOf(
+  verdicts: readonly (PolicyVerdict | 'none')[],
+  side: Side,
+  family: Family,
+): string {
+  switch (outcomeOf(verdicts).verdict) {
+    case 'deny':
+      return `${side}_denied${family}`
+    case 'allow':
+      return 'allowed'
+    case 'audit':
+      return 'audit'
+    case 'none':
+      return `${side}_unnamed${family}`
+  }
+}
+
+function reported(chain: string, prefix: string, reports: boolean): readonly Rule[] {
+  if (!reports) return []
+  return [{ chain, expressions: [limit(REPORTS, REPORTS), log(LOG_GROUP, prefix, LOG_OCTETS)] }]
+}
+
+/** Step 8: mode and flags of the endpoint. */
+function lenientRules(side: Side): readonly Rule[] {
+  const chain = `${side}_refuse`
+  return [
+    {
+      chain,
+      expressions: [immediate(word(MODE_NUMBER.audit), 0), contains('mode', 0), goTo('audit')],
+    },
+    { chain, expressions: [...endpoint(side, 0), contains('audited', 0), goTo('audit')] },
+    {
+      chain,
+      expressions: [
+        ...endpoint(side, 0),
+        contains('unenforced', 0),
+        count('verdict_not_enforcing'),
+        verdict('accept'),
+      ],
+    },
+    { chain, expressions: [goTo('refused')] },
+  ]
+}
+
+/** Step 7: flows that are older than enforcement. A SYN never is. */
+function olderRules(side: Side, family: Family): readonly Rule[] {
+  const [denied, unnamed] = [`${side}_denied${family}`, `${side}_unnamed${family}`]
+  const listed = `${side}_older${family}`
+  const learned = `${side}_learned${family}`
+  const adopted = [count('verdict_adopted'), verdict('accept')]
+  const isLearning = (set: string): readonly Expression[] => [
+    ...endpoint(side, 0),
+    contains(set, 0),
+  ]
+  const tcp = [meta(META.l4proto, 0), compare(0, EQUAL, Uint8Array.of(TCP))]
+  const icmp = family === 4 ? 1 : 58
+  const hasSyn = [
+    ...tcp,
+    payload(TRANSPORT_HEADER, 13, 1, 0),
+    mask(0, 0, Uint8Array.of(0x02)),
+    compare(0, NOT_EQUAL, Uint8Array.of(0)),
+    verdict('return'),
+  ]
+  return [
+    { chain: denied, expressions: [jump(listed)] },
+    { chain: denied, expressions: [goTo(`${side}_refuse`)] },
+    { chain: unnamed, expressions: [jump(listed)] },
+    { chain: unnamed, expressions: [jump(learned)] },
+    { chain: unnamed, expressions: [goTo(`${side}_refuse`)] },
+    { chain: listed, expressions: hasSyn },
+    ...[TCP, 17, 132, icmp].map((protocol) => ({
+      chain: listed,
+      expressions: [...flow(side, family, protocol), contains(`adopted${family}`, 0), ...adopted],
+    })),
+    { chain: learned, expressions: hasSyn },
+    {
+      chain: learned,
+      expressions: [
+        ...isLearning('passing'),
+        ...flow(side, family, TCP),
+        contains(`learned${family}`, 0),
+        ...adopted,
+      ],
+    },
+    {
+      chain: learned,
+      expressions: [
+        ...isLearning('learning'),
+        ...isUnseen,
+        ...flow(side, family, TCP),
+        remember(`learned${family}`, 0),
+        ...adopted,
+      ],
+    },
+  ]
+}
+
+/** Loads the flow of a packet from register 0 on, as the keys of `adopted` have it; of ICMP the identifier twice. */
+function flow(side: Side, family: Family, protocol: number): readonly Expression[] {
+  const hasPorts = protocol === TCP || protocol === 17 || protocol === 132
+  const n = words(family)
+  const [from, to] = hasPorts ? [0, 2] : [4, 4]
+  return [
+    meta(META.l4proto, 1),
+    compare(1, EQUAL, Uint8Array.of(protocol)),
+    ...endpoint(side, 0),
+    address(family, 'source', 2),
+    payload(TRANSPORT_HEADER, from, 2, 2 + n),
+    address(family, 'target', 3 + n),
+    payload(TRANSPORT_HEADER, to, 2, 3 + 2 * n),
+  ]
+}
+
+/** conntrack has not seen the flow begin: it takes up a segment from the middle of one as new. */
+const isUnseen: readonly Expression[] = [
+  ct(CT.state, 0),
+  mask(0, 0, word(CT_STATE_NEW)),
+  compare(0, NOT_EQUAL, word(0)),
+]

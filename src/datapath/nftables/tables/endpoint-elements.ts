@@ -1,0 +1,81 @@
+// What one attached endpoint is in the kernel's sets: its interface, its flags, its sources, and an entry to read all that back.
+// Written by hooks.ts only.
+
+import { endpointId, type EndpointId } from '../../../core/ids.ts'
+import type { Prefix } from '../../../core/ip.ts'
+import type { EndpointEntry } from '../../datapath.ts'
+import { AUDIT, ENFORCING, SCOPED, SIDE_OUT } from './dump.ts'
+import { data, pack, wordAt, words } from '../netlink/keys.ts'
+import type { Side } from '../rules/layout.ts'
+import type { Element, Mirror } from './mirror.ts'
+import { sourceRanges } from './sources.ts'
+
+const FLAGS = ['audited', 'unenforced', 'scoped'] as const
+const FAMILIES = [4, 6] as const
+
+export class EndpointElements {
+  readonly #mirror: Mirror
+  /** Elements of `sources4` and `sources6`, by endpoint. */
+  readonly #sources = { 4: new Map<EndpointId, Element[]>(), 6: new Map<EndpointId, Element[]>() }
+
+  /** Takes over the sources that the mirror has. */
+  constructor(mirror: Mirror) {
+    this.#mirror = mirror
+    for (const family of FAMILIES) {
+      for (const element of mirror.list(`sources${family}`)) {
+        const id = endpointId(wordAt(element.key, 0))
+        const list = this.#sources[family].get(id) ?? []
+        list.push(element)
+        this.#sources[family].set(id, list)
+      }
+    }
+  }
+
+  put(entry: EndpointEntry, index: number, side: Side): void {
+    const { id, enforcing, audit, scoped = false } = entry
+    this.#mirror.put(`hooks_${side}`, { key: pack(['ifindex'], [index]), data: data(id) })
+    const flags =
+      (enforcing ? ENFORCING : 0) |
+      (audit ? AUDIT : 0) |
+      (scoped ? SCOPED : 0) |
+      (side === 'out' ? SIDE_OUT : 0)
+    const key = pack(['mark'], [id])
+    this.#mirror.put('endpoints', { key, data: words(entry.generation, flags, index, 0) })
+    this.#flag('audited', id, audit)
+    this.#flag('unenforced', id, !enforcing)
+    this.#flag('scoped', id, scoped)
+    this.#putSources(id, entry.sources)
+  }
+
+  /** `index` 0: the interface is another's now. */
+  clear(id: EndpointId, index: number, side: Side): void {
+    if (index !== 0) this.#mirror.remove(`hooks_${side}`, { key: pack(['ifindex'], [index]) })
+    this.#mirror.remove('endpoints', { key: pack(['mark'], [id]) })
+    for (const name of FLAGS) this.#flag(name, id, false)
+    this.#putSources(id, [])
+  }
+
+  #flag(name: (typeof FLAGS)[number], id: EndpointId, isSet: boolean): void {
+    const element = { key: pack(['mark'], [id]) }
+    if (isSet) this.#mirror.put(name, element)
+    else this.#mirror.remove(name, element)
+  }
+
+  #putSources(id: EndpointId, sources: readonly Prefix[]): void {
+    for (const family of FAMILIES) {
+      const name = `sources${family}`
+      const wanted: Element[] = [...sourceRanges(id, family, sources)]
+      const kept = new Set(wanted.map(textOf))
+      for (const element of this.#sources[family].get(id) ?? []) {
+        if (!kept.has(textOf(element))) this.#mirror.remove(name, element)
+      }
+      for (const element of wanted) this.#mirror.put(name, element)
+      if (wanted.length === 0) this.#sources[family].delete(id)
+      else this.#sources[family].set(id, wanted)
+    }
+  }
+}
+
+function textOf({ key, keyEnd = key }: Element): string {
+  return Buffer.concat([key, keyEnd]).toString('hex')
+}

@@ -1,0 +1,109 @@
+// Who is audited and why (SEMANTICS 2 "Audit"): the whole node, the endpoints that a selector of the config
+// matches, endpoints by their file, and what was said at run time, which wins until it is taken back and
+// survives restarts. Holds settings only; who applies them asks `decide`.
+
+import { indexLabels, selectorMatches } from '../policy/match/labels.ts'
+import type { LabelSelector } from '../policy/rule.ts'
+
+/** What was said at run time, as it is kept. */
+export interface AuditSettings {
+  readonly node: boolean | undefined
+  readonly endpoints: Readonly<Record<string, boolean>>
+  /** The last one that matches decides. */
+  readonly selectors: readonly {
+    readonly matchLabels: Readonly<Record<string, string>>
+    readonly on: boolean
+  }[]
+}
+
+export const NO_AUDIT_SETTINGS: AuditSettings = { node: undefined, endpoints: {}, selectors: [] }
+
+export interface AuditDecision {
+  readonly on: boolean
+  /** Where that was said; undefined when nobody said anything. */
+  readonly origin: string | undefined
+}
+
+const RUN_TIME = 'run time'
+const CONFIG = 'config'
+const UNSAID: AuditDecision = { on: false, origin: undefined }
+
+/** What is known of an endpoint from its source. */
+export interface Auditable {
+  readonly name: string
+  readonly labels: readonly string[]
+  readonly audit: boolean
+}
+
+export class AuditControl {
+  readonly #node: boolean
+  readonly #selectors: readonly LabelSelector[]
+  readonly #save: (settings: AuditSettings) => void
+  #settings: AuditSettings
+
+  constructor(options: {
+    readonly node: boolean
+    readonly selectors: readonly LabelSelector[]
+    readonly settings: AuditSettings
+    readonly save: (settings: AuditSettings) => void
+  }) {
+    this.#node = options.node
+    this.#selectors = options.selectors
+    this.#settings = options.settings
+    this.#save = options.save
+  }
+
+  /** Whether the whole node is audited. */
+  get node(): AuditDecision {
+    const { node } = this.#settings
+    if (node !== undefined) return { on: node, origin: RUN_TIME }
+    return this.#node ? { on: true, origin: CONFIG } : UNSAID
+  }
+
+  /** Undefined takes back what was said before; so in what follows. */
+  setNode(on: boolean | undefined): void {
+    this.#change({ ...this.#settings, node: on })
+  }
+
+  setEndpoint(name: string, on: boolean | undefined): void {
+    const others = Object.entries(this.#settings.endpoints).filter(([each]) => each !== name)
+    const endpoints = Object.fromEntries(on === undefined ? others : [...others, [name, on]])
+    this.#change({ ...this.#settings, endpoints })
+  }
+
+  setSelector(selector: LabelSelector, on: boolean | undefined): void {
+    const matchLabels = Object.fromEntries(selector.matchLabels)
+    const key = JSON.stringify(matchLabels)
+    const others = this.#settings.selectors.filter(
+      (each) => JSON.stringify(each.matchLabels) !== key,
+    )
+    const selectors = on === undefined ? others : [...others, { matchLabels, on }]
+    this.#change({ ...this.#settings, selectors })
+  }
+
+  /** Takes back everything that was said at run time. */
+  reset(): void {
+    this.#change(NO_AUDIT_SETTINGS)
+  }
+
+  decide(endpoint: Auditable): AuditDecision {
+    const { endpoints } = this.#settings
+    // An endpoint may have the name of something that every object has.
+    const said = Object.hasOwn(endpoints, endpoint.name) ? endpoints[endpoint.name] : undefined
+    if (said !== undefined) return { on: said, origin: RUN_TIME }
+    const labels = indexLabels(endpoint.labels)
+    const matching = this.#settings.selectors.filter(({ matchLabels }) =>
+      selectorMatches({ matchLabels: new Map(Object.entries(matchLabels)) }, labels),
+    )
+    const last = matching.at(-1)
+    if (last !== undefined) return { on: last.on, origin: `${RUN_TIME}, by selector` }
+    if (endpoint.audit) return { on: true, origin: 'endpoints file' }
+    const isSelected = this.#selectors.some((each) => selectorMatches(each, labels))
+    return isSelected ? { on: true, origin: CONFIG } : UNSAID
+  }
+
+  #change(settings: AuditSettings): void {
+    this.#settings = settings
+    this.#save(settings)
+  }
+}

@@ -1,0 +1,158 @@
+// Bounds that configuration may not pass (SEMANTICS 6): a configuration that needs more is refused whole and
+// the one in force stays. Looked at before anything is applied.
+
+import type { Fault, Position } from '../core/errors.ts'
+import { RunningSum } from '../core/tables/list-difference.ts'
+import { compileEntries, type CompileOptions } from '../policy/compile/compile.ts'
+import { defaultEgressOf } from '../policy/compile/default-egress.ts'
+import { flatten } from '../policy/compile/flatten.ts'
+import { IdentityLabels } from '../policy/identity-labels.ts'
+import { PolicyMatcher } from '../policy/match/policy-matcher.ts'
+import type { Policy } from '../policy/rule.ts'
+import { placeOf, type IsNew, type Placed } from './bound-blame.ts'
+import type { EndpointRecord } from './endpoint-control.ts'
+
+/** Rows for prefixes that configuration names, over and above the pairs; names can't take them. */
+export function configuredPrefixesMax(limits: {
+  readonly selectors: number
+  readonly resources: number
+}): number {
+  return 2 * limits.selectors + limits.resources
+}
+
+export interface ConfigBounds {
+  readonly selectors: number
+  readonly endpoints: number
+  readonly resources: number
+  readonly policyEntries: number
+  /** Prefixes with labels from configuration: rows that are kept free for them. */
+  readonly prefixes: number
+}
+
+type Addressed = Pick<EndpointRecord, 'addresses'>
+
+/** What the sources ask for. */
+export interface Configured {
+  /** Default: every file is new. */
+  readonly isNew?: IsNew
+  readonly policies: readonly Policy[]
+  readonly endpoints: readonly (Pick<EndpointRecord, 'name' | 'labels' | 'addresses'> & Placed)[]
+  readonly resources: readonly (Addressed & Placed)[]
+}
+
+/** What one policy names. */
+interface Counts {
+  readonly selectors: number
+  readonly prefixes: number
+}
+
+/** What was found out about policies before; given again it saves doing so for what has not changed. */
+export class BoundsMemo {
+  readonly matcher = new PolicyMatcher()
+  #counts: Counts = { selectors: 0, prefixes: 0 }
+  /** Addresses of endpoints and of resources. */
+  readonly endpointAddresses = new RunningSum<Addressed>(addressesOf)
+  readonly resourceAddresses = new RunningSum<Addressed>(addressesOf)
+  /** Policy entries by what selects an endpoint and its default. */
+  sizes: ReadonlyMap<string, number> = new Map()
+
+  /** Makes the policies these; what all of them name. */
+  setPolicies(policies: readonly Policy[]): Counts {
+    const { added, removed } = this.matcher.set(policies)
+    let { selectors, prefixes } = this.#counts
+    for (const [each, sign] of [...signed(added, 1), ...signed(removed, -1)]) {
+      const counts = countsOf(each)
+      selectors += sign * counts.selectors
+      prefixes += sign * counts.prefixes
+    }
+    this.#counts = { selectors, prefixes }
+    return this.#counts
+  }
+}
+
+function signed(policies: readonly Policy[], sign: 1 | -1) {
+  return policies.map((policy) => [policy, sign] as const)
+}
+
+/** Stands for what no file has. */
+const NOWHERE: Position = { file: 'endpoints', line: 1, column: 1 }
+
+/** What is too much; empty when the configuration fits. */
+export function boundFaults(
+  { policies, endpoints, resources, isNew = () => true }: Configured,
+  bounds: ConfigBounds,
+  compile: Pick<CompileOptions, 'defaultEgress'>,
+  identityLabels = new IdentityLabels([]),
+  memo = new BoundsMemo(),
+): readonly Fault[] {
+  const faults: Fault[] = []
+  const blame = (message: string, records: readonly Placed[] = policies, oneTooMany = 0): void => {
+    const position = placeOf(records, oneTooMany, isNew) ?? policies[0]?.position ?? NOWHERE
+    faults.push({ position, message })
+  }
+  const refuse = (count: number, bound: number, what: string, list?: readonly Placed[]): void => {
+    if (count > bound) blame(`found ${count} ${what} allows ${bound}`, list, list && bound)
+  }
+  const { selectors } = memo.setPolicies(policies)
+  refuse(selectors, bounds.selectors, 'selectors in all, limits.selectors')
+  refuse(endpoints.length, bounds.endpoints, 'endpoints, limits.endpoints', endpoints)
+  refuse(resources.length, bounds.resources, 'resources, limits.resources', resources)
+  const prefixes = countPrefixes({ policies, endpoints, resources }, memo)
+  refuse(prefixes, bounds.prefixes, 'addresses and prefixes with labels, limits.selectors')
+  const sizes = new Map<string, number>()
+  for (const endpoint of endpoints) {
+    const selecting = memo.matcher.selecting(identityLabels.of(endpoint.labels))
+    const defaultEgress = defaultEgressOf(endpoint.labels, compile.defaultEgress)
+    const key = `${selecting.key} ${defaultEgress}`
+    if (sizes.has(key)) continue
+    const size = memo.sizes.get(key) ?? entriesOf(selecting.policies, { ...compile, defaultEgress })
+    sizes.set(key, size)
+    if (size <= bounds.policyEntries) continue
+    const message = `endpoint ${endpoint.name} needs ${size} policy entries, limits.policy-entries allows ${bounds.policyEntries}`
+    blame(message, [...selecting.policies, endpoint])
+  }
+  memo.sizes = sizes
+  return faults
+}
+
+/** Addresses and prefixes that get labels, each as often as it is named. */
+export function countPrefixes(
+  { policies, endpoints, resources }: Configured,
+  memo = new BoundsMemo(),
+): number {
+  const { prefixes } = memo.setPolicies(policies)
+  return prefixes + memo.endpointAddresses.over(endpoints) + memo.resourceAddresses.over(resources)
+}
+
+function countsOf(policy: Policy): Counts {
+  let [selectors, prefixes] = [0, 0]
+  for (const { peers } of policy.rules) {
+    if (peers.kind === 'any') continue
+    selectors += peers.selectors.length
+    for (const peer of peers.selectors) {
+      if (peer.kind === 'cidr') prefixes += 1 + peer.except.length
+    }
+  }
+  return { selectors, prefixes }
+}
+
+function addressesOf({ addresses }: Addressed): number {
+  return addresses.length
+}
+
+/** Entries with one identity a selector: what configuration itself makes. */
+function entriesOf(
+  policies: readonly Policy[],
+  options: Pick<CompileOptions, 'defaultEgress'>,
+): number {
+  const { levels, selectors } = compileEntries(policies, { ...options, originOf: () => 0 })
+  let size = 0
+  for (const coverages of levels.values()) size += flatten(coverages).length
+  // Selectors of one rule stand together and share what it says of them.
+  let last: { readonly coverages: unknown; readonly size: number } | undefined
+  for (const { coverages } of selectors) {
+    if (last?.coverages !== coverages) last = { coverages, size: flatten(coverages).length }
+    size += last.size
+  }
+  return size
+}

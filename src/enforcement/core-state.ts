@@ -1,0 +1,185 @@
+// Everything the node knows, put together: label sets, identities, selectors, prefixes, names, policy maps
+// and the one committer. Plain construction in dependency order; the parts are public so that the daemon,
+// views and tests read them, but each is written only by who its header names.
+
+import type { Clock } from '../core/clock.ts'
+import type { Identity } from '../core/ids.ts'
+import type { Prefix } from '../core/ip.ts'
+import { LabelSets } from '../core/labels.ts'
+import { Committer } from '../datapath/committer.ts'
+import type { Datapath, DatapathDump } from '../datapath/datapath.ts'
+import { InheritedEntries } from '../datapath/inherited-entries.ts'
+import { PolicyMaps } from '../datapath/policy-maps.ts'
+import { Allocator } from '../identity/allocator.ts'
+import type { WithheldNumber } from '../identity/numbers.ts'
+import { SelectorCache } from '../identity/selector-cache.ts'
+import { OWNER_NAME } from '../ipcache/facts.ts'
+import { IpCache } from '../ipcache/ipcache.ts'
+import { Rederive } from '../ipcache/rederive.ts'
+import { Departures } from '../names/expiry/departures.ts'
+import { Expiry } from '../names/expiry/expiry.ts'
+import { Guard } from '../names/guard.ts'
+import { NameCache, type NameCacheOptions } from '../names/name-cache.ts'
+import { NameScopes, type Learning } from '../names/name-scopes.ts'
+import type { PairLedger } from '../names/tables/pair-ledger.ts'
+import { Relabel } from '../names/labels/relabel.ts'
+import { RestoredLabels } from '../names/labels/restored-labels.ts'
+import { SelectorLabels } from '../names/labels/selector-labels.ts'
+import { OwnerNames } from './owner-names.ts'
+import { RuleOrigins } from './rule-origins.ts'
+
+export interface CoreLimits {
+  readonly names: NameCacheOptions['bounds']
+  readonly dynamicIdentities: number
+  readonly dynamicIdentitiesPerEndpoint: number
+  readonly policyEntries: number
+  /** Prefixes that configuration may name, over and above the pairs. */
+  readonly configuredPrefixes: number
+}
+
+export interface CoreOptions {
+  readonly clock: Clock
+  readonly datapath: Datapath
+  /** What the datapath holds from before. */
+  readonly restored: DatapathDump
+  /** Numbers that the daemon before gave. Default: none. */
+  readonly withheld?: readonly WithheldNumber[] | undefined
+  /** Notes which pairs' records are to be written. Absent: none is. */
+  readonly ledger?: PairLedger | undefined
+  /** Told of identities that got their number, before any entry of the datapath carries it. */
+  readonly onNumbers?: ((allocated: readonly Identity[]) => void) | undefined
+  readonly limits: CoreLimits
+  readonly graceSeconds: number
+  readonly learning: Learning
+  readonly nodeAddresses: readonly Prefix[]
+  readonly protectedPrefixes: readonly Prefix[]
+  /** `policies.cidr-matches-endpoints`. Default: false. */
+  readonly cidrMatchesEndpoints?: boolean
+}
+
+export class CoreState {
+  readonly clock: Clock
+  readonly datapath: Datapath
+  readonly labelSets = new LabelSets()
+  readonly owners = new OwnerNames()
+  readonly origins = new RuleOrigins()
+  readonly allocator: Allocator
+  readonly selectors: SelectorCache
+  readonly ipcache: IpCache
+  readonly rederive: Rederive
+  readonly selectorLabels: SelectorLabels
+  readonly scopes: NameScopes
+  readonly names: NameCache
+  readonly relabel: Relabel
+  /** Of addresses whose names are not known. */
+  readonly restoredLabels: RestoredLabels
+  readonly departures: Departures
+  readonly expiry: Expiry
+  readonly guard: Guard
+  readonly policyMaps: PolicyMaps
+  readonly committer: Committer
+  /** Prefix entries that the datapath has from an earlier daemon. */
+  readonly inherited: InheritedEntries
+
+  constructor(options: CoreOptions) {
+    const { clock, datapath, limits } = options
+    const { labelSets } = this
+    this.clock = clock
+    this.datapath = datapath
+    this.allocator = this.#makeAllocator(options)
+    this.selectors = new SelectorCache({ labelSets })
+    this.ipcache = new IpCache({
+      labelSets,
+      allocator: this.allocator,
+      capacity: limits.names.pairs + limits.configuredPrefixes,
+      // A pair can hold one more, in its endpoint's own scope.
+      scopedCapacity: limits.names.pairs,
+      knownHaveCidr: options.cidrMatchesEndpoints ?? false,
+      ownerText: (kind, owner) =>
+        kind === OWNER_NAME ? this.names.names.format(owner) : this.owners.text(owner),
+    })
+    this.rederive = new Rederive({ ipcache: this.ipcache })
+    this.selectorLabels = new SelectorLabels({ labelSets })
+    this.scopes = new NameScopes({ learning: options.learning, labelSets })
+    this.guard = new Guard(options)
+    this.names = new NameCache({
+      ipcache: this.ipcache,
+      labelSets,
+      labeller: this.selectorLabels,
+      clock,
+      bounds: limits.names,
+      graceSeconds: options.graceSeconds,
+      scopes: this.scopes,
+      guard: this.guard,
+      ledger: options.ledger,
+    })
+    this.restoredLabels = new RestoredLabels({
+      ipcache: this.ipcache,
+      labelSets,
+      isGiven: (label) => this.#isGiven(label),
+    })
+    this.relabel = new Relabel({
+      names: this.names,
+      labeller: this.selectorLabels,
+      scopes: this.scopes,
+      restored: this.restoredLabels,
+    })
+    this.departures = new Departures({ names: this.names })
+    this.expiry = new Expiry({ names: this.names, ipcache: this.ipcache, datapath, clock })
+    this.policyMaps = this.#makePolicyMaps(limits.policyEntries)
+    this.inherited = new InheritedEntries(options.restored.prefixes)
+    this.committer = new Committer({
+      clock,
+      inherited: this.inherited,
+      onNumbers: options.onNumbers,
+      datapath,
+      ipcache: this.ipcache,
+      allocator: this.allocator,
+      selectors: this.selectors,
+      policyMaps: this.policyMaps,
+      labelSets,
+    })
+  }
+
+  #isGiven(label: string): boolean {
+    const selector = this.selectors.byLabel(label)
+    return selector?.kind === 'fqdn' ? this.selectorLabels.has(selector) : selector !== undefined
+  }
+
+  #makeAllocator({ clock, restored, withheld, limits }: CoreOptions): Allocator {
+    return new Allocator({
+      labelSets: this.labelSets,
+      clock,
+      carried: carriedNumbers(restored),
+      withheld,
+      dynamicMax: limits.dynamicIdentities,
+      dynamicPerEndpointMax: limits.dynamicIdentitiesPerEndpoint,
+      hasEntries: (set) => this.policyMaps.reserve(set),
+    })
+  }
+
+  #makePolicyMaps(entriesMax: number): PolicyMaps {
+    return new PolicyMaps({
+      selectors: this.selectors,
+      entriesMax,
+      isSpare: (id) => this.allocator.isSpare(id),
+      isDynamic: (id) => this.allocator.isDynamic(id),
+      ruleOf: (origins) => this.origins.setOf(origins),
+    })
+  }
+}
+
+/** The identities that the kernel's maps carry from before; none of them is handed out again. */
+function carriedNumbers(restored: DatapathDump): ReadonlySet<Identity> {
+  const carried = new Set<Identity>()
+  const { prefixes } = restored
+  let last: Identity | undefined
+  // Entries are many and their identities few.
+  for (let i = 0; i < prefixes.count; i++) {
+    const id = prefixes.identity(i)
+    if (id !== last) carried.add(id)
+    last = id
+  }
+  for (const entry of restored.policies) carried.add(entry.identity)
+  return carried
+}

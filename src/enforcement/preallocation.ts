@@ -1,0 +1,216 @@
+// Numbers in advance for the label sets that names will really get (SEMANTICS 3, CFP-28427 "FQDN identity
+// pre-allocation"), so that the first answer for a name needs no allocation and no policy-map write: for a
+// `matchName` the union of all selectors that match it, for a pattern its own set, each per family in
+// use and with what selected prefixes of length 0-8 pass down; all of it once more with `reserved:named`
+// while an endpoint has `default-egress: allow-named`. Best effort: stops at half of
+// `limits.static-identities`.
+//
+// Follows changes: a selector that came or went is noted, and with a pattern the `matchName`s under it; families, wide
+// prefixes or `allow-named` that came or went concern all. `refresh` does it, in slices.
+
+import { identity, type Identity } from '../core/ids.ts'
+import type { Family } from '../core/ip.ts'
+import { EMPTY_SET } from '../core/labels.ts'
+import { parseName } from '../core/name.ts'
+import type { FqdnSelector, Selector } from '../identity/selector-cache.ts'
+import { NAMED_LABEL, worldOf } from '../identity/reserved.ts'
+import { isKnownClass } from '../ipcache/derive.ts'
+import { matches } from '../policy/match/pattern.ts'
+import type { CoreState } from './core-state.ts'
+import { ExactNames } from './exact-names.ts'
+
+/** Prefixes up to this length are thought to pass labels down to most of the world. */
+const PASSED_DOWN_LENGTH_MAX = 8
+/** Names compared with patterns that came or went, before it is cheaper to look at every selector. */
+const COMPARED_MAX = 8192
+/** Selectors between two looks at the clock. */
+const PER_LOOK = 16
+
+/** What every pre-allocated set has besides the selectors' labels; its sets live as long as nothing is committed. */
+interface Around {
+  readonly named: number
+  /** By family, sets that prefixes pass down. */
+  readonly sets: ReadonlyMap<Family, readonly number[]>
+  /** Equal for equal ones. */
+  readonly key: string
+}
+
+interface Held {
+  readonly set: number
+  readonly identity: Identity
+}
+
+const NOTHING_HELD: readonly Held[] = []
+const NOTHING_AROUND: Around = { named: EMPTY_SET, sets: new Map(), key: '' }
+
+export class Preallocation {
+  readonly #core: CoreState
+  readonly #max: number
+  readonly #exact = new ExactNames()
+  readonly #bySelector = new Map<FqdnSelector, readonly Held[]>()
+  /** The set of `reserved:named` alone. */
+  #named: readonly Held[] = []
+  /** Selectors to be looked at. */
+  #noted = new Set<FqdnSelector>()
+  /** Patterns that came or went, for the names under them. */
+  #patterns: FqdnSelector[] = []
+  #around: Around = NOTHING_AROUND
+  #count = 0
+  /** Something found no room. */
+  #isFull = false
+
+  constructor(options: { readonly core: CoreState; readonly staticIdentitiesMax: number }) {
+    this.#core = options.core
+    this.#max = Math.floor(options.staticIdentitiesMax / 2)
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  get pending(): boolean {
+    return this.#noted.size > 0 || this.#patterns.length > 0
+  }
+
+  /** A selector came, stopped giving its label, or went. */
+  note(selector: Selector): void {
+    if (selector.kind !== 'fqdn') return
+    this.#noted.add(selector)
+    if (selector.pattern.kind !== 'exact') this.#patterns.push(selector)
+    else if (this.#gives(selector)) this.#exact.add(selector)
+    else this.#exact.remove(selector)
+  }
+
+  /** Makes the pre-allocated sets fit selectors, prefixes and the families in use, until the time is over; true when all do. */
+  refresh(families: ReadonlySet<Family>, until: number): boolean {
+    this.#noteConcerned(this.#lookAround(families))
+    let n = 0
+    for (const selector of this.#noted) {
+      if (++n % PER_LOOK === 0 && this.#core.clock.now() >= until) return false
+      this.#noted.delete(selector)
+      const wanted = this.#wantedSets(this.#ownSets(selector))
+      const held = this.#hold(this.#bySelector.get(selector) ?? NOTHING_HELD, wanted)
+      if (held.length === 0) this.#bySelector.delete(selector)
+      else this.#bySelector.set(selector, held)
+    }
+    return true
+  }
+
+  /** Notes the selectors that what changed concerns. */
+  #noteConcerned(around: Around): void {
+    const isOther = around.key !== this.#around.key
+    this.#around = around
+    const hasRoom = this.#isFull && this.#count < this.#max
+    if (isOther || hasRoom || !this.#noteUnderPatterns()) this.#noteAll()
+    this.#patterns = []
+    if (isOther) this.#named = this.#hold(this.#named, this.#wantedSets([around.named]))
+  }
+
+  /** Whether names get its label; one that does not has the set of another one, if any. */
+  #gives(selector: FqdnSelector): boolean {
+    return this.#core.selectorLabels.has(selector)
+  }
+
+  #noteAll(): void {
+    this.#isFull = false
+    for (const selector of this.#bySelector.keys()) this.#noted.add(selector)
+    for (const selector of this.#core.selectors) {
+      if (selector.kind === 'fqdn') this.#noted.add(selector)
+    }
+  }
+
+  /** Notes the exact names that a noted pattern matches; false when that would take too long. */
+  #noteUnderPatterns(): boolean {
+    let compared = 0
+    for (const { pattern } of this.#patterns) {
+      for (const candidates of this.#exact.under(pattern)) {
+        compared += candidates.size
+        if (compared > COMPARED_MAX) return false
+        for (const selector of candidates) {
+          const parsed = parseName(selector.pattern.text)
+          if (parsed.kind === 'ok' && matches(pattern, parsed.name)) this.#noted.add(selector)
+        }
+      }
+    }
+    return true
+  }
+
+  /** Takes and gives back, so that the wanted sets are held. */
+  #hold(before: readonly Held[], wanted: readonly number[]): readonly Held[] {
+    const { allocator } = this.#core
+    const [only] = wanted
+    if (before.length === 0 && only !== undefined && wanted.length === 1) return this.#take(only)
+    const old = new Map(before.map((each) => [each.set, each]))
+    const held = new Map<number, Held>()
+    for (const set of wanted) {
+      if (held.has(set)) continue
+      const known = old.get(set)
+      old.delete(set)
+      for (const taken of known === undefined ? this.#take(set) : [known]) held.set(set, taken)
+    }
+    for (const gone of old.values()) allocator.unpreallocate(gone.identity)
+    this.#count -= old.size
+    return [...held.values()]
+  }
+
+  /** Pre-allocates one set, where there is room. */
+  #take(set: number): readonly Held[] {
+    if (this.#count >= this.#max) {
+      this.#isFull = true
+      return NOTHING_HELD
+    }
+    this.#count++
+    return [{ set, identity: this.#core.allocator.preallocate(set) }]
+  }
+
+  #wantedSets(own: readonly number[]): readonly number[] {
+    const { deriver } = this.#core.ipcache
+    const wanted: number[] = []
+    for (const each of own) {
+      if (each === EMPTY_SET) continue
+      for (const [family, sets] of this.#around.sets) {
+        for (const set of sets) wanted.push(deriver.derive(each, set, worldOf(family), family))
+      }
+    }
+    return wanted
+  }
+
+  /** None for a selector whose label names don't get: those have the set of another one, if any. */
+  #ownSets(selector: FqdnSelector): readonly number[] {
+    const own = this.#ownSet(selector)
+    if (own === undefined) return []
+    const { named } = this.#around
+    return named === EMPTY_SET ? [own] : [own, this.#core.labelSets.union(own, named)]
+  }
+
+  #ownSet(selector: FqdnSelector): number | undefined {
+    const { selectorLabels } = this.#core
+    const alone = selectorLabels.setOf(selector)
+    if (alone === undefined || selector.pattern.kind !== 'exact') return alone
+    const parsed = parseName(selector.pattern.text)
+    return parsed.kind === 'ok' ? selectorLabels.labelsOf(parsed.name, 0) : alone
+  }
+
+  #lookAround(families: ReadonlySet<Family>): Around {
+    const { scopes, labelSets } = this.#core
+    const named = scopes.hasNamed ? labelSets.intern([NAMED_LABEL]) : EMPTY_SET
+    const sets = new Map<Family, readonly number[]>()
+    for (const family of families) sets.set(family, this.#passedDown(family))
+    const texts = [...sets].map(([family, passed]) => `${family} ${passed.join(',')}`)
+    return { named, sets, key: [named, ...texts].join('; ') }
+  }
+
+  /** Label sets of selected prefixes so wide that most addresses are inside, and of the world without any. */
+  #passedDown(family: Family): readonly number[] {
+    const { prefixes } = this.#core.ipcache
+    const sets = new Set<number>([EMPTY_SET])
+    for (const row of prefixes.containers) {
+      const wide = prefixes.lengths[row]! <= PASSED_DOWN_LENGTH_MAX
+      if (!wide || prefixes.family(row) !== family) continue
+      if (isKnownClass(identity(prefixes.addressClass[row]!))) continue
+      if (prefixes.lengths[row] === 0) sets.delete(EMPTY_SET)
+      sets.add(prefixes.derived[row]!)
+    }
+    return [...sets]
+  }
+}

@@ -1,0 +1,83 @@
+// What the policies of endpoints compile to, shared between all endpoints that the same policies select under the same
+// default. Compiled when it is asked for first; kept while an endpoint wants it.
+
+import { invariant } from '../core/invariant.ts'
+import type { EndpointRules } from '../datapath/flat-rules.ts'
+import type { Selector } from '../identity/selector-cache.ts'
+import { compilePolicies, type CompiledPolicy } from '../policy/compile/compile.ts'
+import type { DefaultEgress } from '../policy/compile/default-egress.ts'
+import type { Coverage } from '../policy/compile/flatten.ts'
+import type { Selecting } from '../policy/match/policy-matcher.ts'
+import type { CoreState } from './core-state.ts'
+
+/** Rules of all endpoints that the same policies select. */
+export interface SharedRules {
+  readonly compiled: CompiledPolicy
+  readonly rules: EndpointRules
+}
+
+/** What an endpoint is to have. */
+export interface Wanted {
+  readonly selecting: Selecting
+  readonly defaultEgress: DefaultEgress
+}
+
+export class SharedRulesCache {
+  readonly #core: CoreState
+  readonly #withoutDnsRules: 'allow' | 'deny'
+  readonly #known = new Map<string, SharedRules>()
+  /** Selects what endpoints under `allow-named` learned; held while compiled rules have it. */
+  #named: Selector | undefined
+
+  constructor(options: { readonly core: CoreState; readonly withoutDnsRules: 'allow' | 'deny' }) {
+    this.#core = options.core
+    this.#withoutDnsRules = options.withoutDnsRules
+  }
+
+  /** The selectors of the policies have to be there. */
+  get(wanted: Wanted): SharedRules {
+    const key = keyOf(wanted)
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    const { selecting, defaultEgress } = wanted
+    const compiled = compilePolicies(selecting.policies, {
+      defaultEgress,
+      withoutDnsRules: this.#withoutDnsRules,
+      originOf: (policy, rule) => this.#core.origins.originOf(policy, rule),
+    })
+    if (compiled.named) this.#named ??= this.#core.selectors.acquire({ kind: 'named' }).selector
+    const shared = { compiled, rules: this.#resolve(compiled) }
+    this.#known.set(key, shared)
+    return shared
+  }
+
+  /** Forgets what nobody wants any more, and has to while its selectors are still there. */
+  keep(wanted: Iterable<Wanted>): void {
+    const kept = new Set<string>()
+    for (const each of wanted) kept.add(keyOf(each))
+    for (const key of this.#known.keys()) if (!kept.has(key)) this.#known.delete(key)
+  }
+
+  /** Gives the selector of learned addresses back when no rules have it. */
+  releaseNamed(): void {
+    if (this.#named === undefined) return
+    for (const { compiled } of this.#known.values()) if (compiled.named) return
+    this.#core.selectors.release(this.#named)
+    this.#named = undefined
+  }
+
+  #resolve(compiled: CompiledPolicy): EndpointRules {
+    const selectors = new Map<Selector, readonly Coverage[]>()
+    for (const { spec, coverages } of compiled.selectors) {
+      const selector = this.#core.selectors.find(spec)
+      invariant(selector !== undefined, 'selectors of policies in force are known')
+      const before = selectors.get(selector)
+      selectors.set(selector, before === undefined ? coverages : [...before, ...coverages])
+    }
+    return { levels: compiled.levels, selectors }
+  }
+}
+
+function keyOf({ selecting, defaultEgress }: Wanted): string {
+  return `${selecting.key} ${defaultEgress}`
+}

@@ -1,8 +1,0 @@
-// The program again, for `namegate exec` alone: a file of its own is half as long as that of all commands, and there sooner
-// (docs/decisions/0016-…). No `await` here: such a file can't have one.
-
-import { runCommand } from '../cli/main.ts'
-import { execCommand } from '../cli/exec.ts'
-
-const [, , , ...args] = process.argv
-void runCommand(async () => ({ command: execCommand, args })).then((code) => process.exit(code))

@@ -1,0 +1,143 @@
+// May an endpoint connect to an address, or to what a name resolves to. A name without an address is judged by the
+// addresses that it is known to have, the one that is judged hardest speaking for all; when none is known, by an address
+// that no selected prefix but that of all addresses contains, of IPv4, and of IPv6 where that differs.
+
+import { formatName } from '../core/name.ts'
+import { formatAddress } from '../core/ip.ts'
+import { formatProtocol } from '../core/protocol.ts'
+import { isKnownClass } from '../ipcache/derive.ts'
+import type { Policy } from '../policy/rule.ts'
+import type { CoreState } from '../enforcement/core-state.ts'
+import type { SharedRules } from '../enforcement/shared-rules.ts'
+import { decide, type Decision } from './connect.ts'
+import type { Asker, Explanation, Question } from './explanation.ts'
+import { knownAddresses, namesOf } from './known-addresses.ts'
+import { nearestAllow, wordsOf, type Target } from './nearest.ts'
+import { peerAt, type Peer } from './peer.ts'
+import { includes, matchedBy, rulesOf, sorted, textOf } from './rules.ts'
+import { auditWords, defaultOf, deniedVerdict, numbersOf, peerOf, unselectedNote } from './words.ts'
+
+type Connect = Extract<Question, { readonly kind: 'connect' }>
+
+interface Parts {
+  readonly core: CoreState
+  /** In force for the endpoint. */
+  readonly shared: SharedRules
+  readonly all: readonly Policy[]
+}
+
+interface Judged {
+  readonly peer: Peer
+  readonly decision: Decision
+}
+
+/** Addresses of a name, and names of an address, that are looked at. */
+const LOOKED_AT_MAX = 16
+
+export function explainConnecting(parts: Parts, asker: Asker, question: Connect): Explanation {
+  const { core, shared } = parts
+  const { protocol, port } = question
+  const judged = peersOf(core, asker, question).map((peer) => {
+    return { peer, decision: decide(core, shared, peer, protocol, port) }
+  })
+  // Without an address IPv4 comes first and speaks alone.
+  const counted = judged.filter(({ peer }, i) => i === 0 || peer.address !== undefined)
+  const hardest = counted.reduce((a, b) => (isDenied(b) && !isDenied(a) ? b : a))
+  const { peer, decision } = hardest
+  const denied = isDenied(hardest)
+  const rules = rulesOf(shared.compiled.policies)
+  const verdict = decision.verdict === 'audit' ? 'audit' : 'allow'
+  return {
+    verdict: denied ? deniedVerdict(asker) : verdict,
+    reason: reasonOf(shared, decision, question) + auditWords(asker, denied),
+    rules: decision.rules,
+    selectors: sorted(rules.flatMap(({ rule }) => matchedBy(core, peer, rule))),
+    identities: numbersOf(counted.map((each) => each.peer)),
+    labels: peer.labels,
+    default: defaultOf(shared),
+    nearest:
+      denied || decision.byAudit
+        ? nearestAllow(
+            { own: shared.compiled.policies, all: parts.all },
+            targetOf(core, asker, question, peer),
+          )
+        : null,
+    notes: [...unselectedNote(shared), ...notesOf(core, question, judged, hardest)],
+  }
+}
+
+function peersOf(core: CoreState, asker: Asker, { name, address }: Connect): readonly Peer[] {
+  if (address !== undefined) return [peerOf(core, asker, address, name)]
+  const known = name === undefined ? [] : knownAddresses(core, name, LOOKED_AT_MAX)
+  if (known.length > 0) return known.map((each) => peerOf(core, asker, each, name))
+  return ([4, 6] as const).map((family) => peerAt(core, asker.id, family, undefined, name))
+}
+
+function isDenied({ decision: { verdict } }: Judged): boolean {
+  return verdict === 'deny' || verdict === 'none'
+}
+
+function reasonOf(
+  { compiled }: SharedRules,
+  { verdict, rules, byDefault, byAudit }: Decision,
+  { protocol, port }: Connect,
+): string {
+  const what = `${port}/${formatProtocol(protocol)}`
+  if (byAudit) {
+    return rules.length > 0
+      ? `${what} passes, but an audited policy has a rule that denies it`
+      : `${what} passes, but no rule allows it and an audited policy would turn default deny on`
+  }
+  if (verdict === 'deny') return `${what} is denied by a rule; deny beats allow`
+  if (verdict === 'none') {
+    return compiled.defaultDeny
+      ? `${what} is denied: no rule allows it and a policy turns default deny on`
+      : `${what} is denied: no rule allows it and default-egress is ${compiled.egress}`
+  }
+  if (rules.length > 0) return `${what} is ${verdict === 'allow' ? 'allowed' : 'audited'} by a rule`
+  const by = byDefault ? `default-egress is ${compiled.egress}` : 'by default'
+  return `${what} is ${verdict === 'allow' ? 'allowed' : 'audited'}: no policy turns default deny on and ${by}`
+}
+
+function targetOf(core: CoreState, asker: Asker, question: Connect, peer: Peer): Target {
+  const { name, protocol, port } = question
+  return {
+    labels: asker.labels,
+    name: name === undefined ? undefined : wordsOf(name),
+    address: peer.address,
+    isKnown: isKnownClass(peer.addressClass),
+    protocol,
+    port,
+    includes: (selector) => includes(core, peer, selector),
+    textOf: (selector) => textOf(core, selector),
+  }
+}
+
+function notesOf(
+  core: CoreState,
+  { name, address }: Connect,
+  judged: readonly Judged[],
+  hardest: Judged,
+): readonly string[] {
+  const notes: string[] = []
+  const { peer } = hardest
+  if (peer.address === undefined) {
+    notes.push('no address is known: judged as one that no selected prefix but /0 contains')
+  }
+  for (const each of judged) {
+    if (isDenied(each) === isDenied(hardest)) continue
+    notes.push(`${placeOf(each.peer)} is ${isDenied(each) ? 'denied' : 'allowed'}`)
+  }
+  if (name !== undefined && peer.isGuarded) {
+    notes.push(`${placeOf(peer)} is guarded: ${formatName(name)} gives it no labels`)
+  }
+  if (name === undefined && address !== undefined) {
+    const names = namesOf(core, address, LOOKED_AT_MAX)
+    if (names.length > 0) notes.push(`${placeOf(peer)} is known by ${names.join(', ')}`)
+  }
+  return notes
+}
+
+function placeOf({ family, address }: Peer): string {
+  return address === undefined ? `IPv${family}` : formatAddress(family, address.octets)
+}

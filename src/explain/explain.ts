@@ -1,0 +1,66 @@
+// Why is this allowed or denied: a question about one endpoint, answered from what is in force now, without a change
+// to it. The daemon answers `POST /v1/explain` with this, the command line asks a core of its own that it made from
+// files. Costs a look at each rule of the endpoint's policies, and, where it is denied, at the rules of all policies
+// for the nearest one.
+
+import type { CoreState } from '../enforcement/core-state.ts'
+import type { PolicyControl } from '../enforcement/policy-control.ts'
+import type { SharedRules } from '../enforcement/shared-rules.ts'
+import { decideAsking, otherProtocolNote, reasonOfAsking } from './ask.ts'
+import { explainConnecting } from './connecting.ts'
+import type { Asker, Explanation, Question } from './explanation.ts'
+import { nearestAsking } from './nearest.ts'
+import { explained, sorted } from './rules.ts'
+import { auditWords, defaultOf, deniedVerdict, numbersOf, peerOf, unselectedNote } from './words.ts'
+
+export interface ExplainParts {
+  readonly core: CoreState
+  readonly policies: PolicyControl
+}
+
+/** The answer; undefined for an endpoint that has no rules yet. */
+export function explain(
+  { core, policies }: ExplainParts,
+  asker: Asker,
+  question: Question,
+): Explanation | undefined {
+  const shared = policies.inForceOf(asker.id)
+  if (shared === undefined) return undefined
+  return question.kind === 'ask'
+    ? explainAsking({ core, policies }, asker, shared, question)
+    : explainConnecting({ core, shared, all: policies.policies }, asker, question)
+}
+
+function explainAsking(
+  { core, policies }: ExplainParts,
+  asker: Asker,
+  shared: SharedRules,
+  question: Extract<Question, { readonly kind: 'ask' }>,
+): Explanation {
+  const { server } = question
+  const peer = server === undefined ? undefined : peerOf(core, asker, server.address, undefined)
+  const decision = decideAsking(core, policies.dnsVerdicts, asker, shared, question, peer)
+  const isAudited = decision.verdict === 'audit'
+  const denied = decision.verdict !== 'allow' && !isAudited
+  return {
+    verdict: denied ? deniedVerdict(asker) : isAudited ? 'audit' : 'allow',
+    reason: reasonOfAsking(decision, shared, question) + auditWords(asker, denied),
+    rules: decision.rules.map(explained),
+    selectors: sorted(decision.patterns),
+    identities: numbersOf([peer]),
+    labels: peer?.labels ?? [],
+    default: defaultOf(shared),
+    nearest:
+      decision.verdict === 'name-denied' || isAudited
+        ? nearestAsking(
+            { own: shared.compiled.policies, all: policies.policies },
+            asker.labels,
+            question,
+          )
+        : null,
+    notes: [
+      ...unselectedNote(shared),
+      ...otherProtocolNote(policies.dnsVerdicts, asker, question, peer),
+    ],
+  }
+}

@@ -1,0 +1,74 @@
+// The addresses that a name is known to have led to.
+
+import type { EndpointId } from '../core/ids.ts'
+import { nameLength } from '../core/name.ts'
+import { hashOctets } from '../core/tables/keyed-hash.ts'
+import type { Prefix } from '../core/ip.ts'
+import type { PairTable } from '../names/tables/pair-table.ts'
+import type { CoreState } from '../enforcement/core-state.ts'
+
+/** The first of them, whoever asked; none for a name that nobody asked or that expired. */
+export function knownAddresses(
+  { names, ipcache }: CoreState,
+  name: Uint8Array,
+  max: number,
+): readonly Prefix[] {
+  const length = nameLength(name)
+  const row = names.names.find(name, 0, length, hashOctets(name, 0, length))
+  const addresses: Prefix[] = []
+  if (row === 0) return addresses
+  const { mappings } = names
+  for (let at = names.names.firstMapping[row]!; at !== 0; at = mappings.nextOfName[at]!) {
+    if (addresses.length === max) break
+    addresses.push(ipcache.prefixes.prefix(mappings.prefix[at]!))
+  }
+  return addresses
+}
+
+/** Names of one address that are looked at for those that an endpoint asked itself. */
+const OWN_LOOKED_AT_MAX = 256
+
+/** Pairs of one name and address that are looked at for one that is old enough. */
+const PAIRS_LOOKED_AT_MAX = 16
+
+/**
+ * The first names that are known to have led to an address, as text: those that `asker` was answered, or others where there is none.
+ * `asOf`: only names that were answered until then, by `Clock.now()`.
+ */
+export function namesOf(
+  { names, ipcache }: CoreState,
+  address: Prefix,
+  max: number,
+  asker?: EndpointId,
+  asOf = Number.POSITIVE_INFINITY,
+): readonly string[] {
+  const row = ipcache.prefixes.find(address.family, address.octets, 0, address.length)
+  const { mappings, pairs } = names
+  const own: number[] = []
+  const others: number[] = []
+  if (row === 0) return []
+  const lookedAtMax = asker === undefined ? max : OWN_LOOKED_AT_MAX
+  let lookedAt = 0
+  for (let at = mappings.firstOfPrefix[row]!; at !== 0; at = mappings.nextOfPrefix[at]!) {
+    if (own.length === max || lookedAt++ === lookedAtMax) break
+    const asked = asker === undefined ? 0 : pairs.find(at, asker)
+    const name = mappings.name[at]!
+    if (asked !== 0) {
+      if (pairs.learnedAt[asked]! <= asOf) own.push(name)
+    } else if (others.length < max && isOlder(pairs, mappings.firstPair[at]!, asOf)) {
+      others.push(name)
+    }
+  }
+  return (own.length > 0 ? own : others).map((name) => names.names.format(name))
+}
+
+/** Whether one of a name's pairs was learned by then. */
+function isOlder(pairs: PairTable, first: number, asOf: number): boolean {
+  if (asOf === Number.POSITIVE_INFINITY) return true
+  let at = first
+  for (let i = 0; i < PAIRS_LOOKED_AT_MAX && at !== 0; i++) {
+    if (pairs.learnedAt[at]! <= asOf) return true
+    at = pairs.nextOfMapping[at]!
+  }
+  return false
+}

@@ -1,0 +1,241 @@
+// The rule that would have allowed it if one thing were otherwise: its ports, its peers, or whom its policy selects.
+// Of several the one that lacks least, and of equals the first, the endpoint's own policies before others'. Words for
+// people; nothing is decided here. Of others' policies a bounded number of selectors is looked at, so that a node with a
+// hundred thousand answers as quickly as one with ten.
+
+import { formatName } from '../core/name.ts'
+import { nearest } from '../core/nearest.ts'
+import { commonBits, formatAddress, type Prefix } from '../core/ip.ts'
+import { formatPortRange, formatProtocol, type DnsProtocol } from '../core/protocol.ts'
+import { indexLabels, namespaceOf } from '../policy/match/labels.ts'
+import { matches, type Pattern } from '../policy/match/pattern.ts'
+import type { PeerSelector, Policy, PortRule, Rule } from '../policy/rule.ts'
+import type { RuleOrigin } from '../policy/compile/compile.ts'
+import type { NearestRule, Question } from './explanation.ts'
+import { explained, rulesOf } from './rules.ts'
+
+/** What was asked, as far as rules can be near to it. */
+export interface Target {
+  readonly labels: readonly string[]
+  /** Wire form; undefined when no name is asked about. */
+  readonly name: Words | undefined
+  readonly address: Prefix | undefined
+  /** Whether the address is a known endpoint's or resource's. */
+  readonly isKnown: boolean
+  readonly protocol: number
+  readonly port: number
+  readonly includes: (selector: PeerSelector) => boolean
+  readonly textOf: (selector: PeerSelector) => string
+}
+
+/** How near one part is, 1 being what is wanted, and what to say when it is less. */
+interface Part {
+  readonly near: number
+  readonly lacks: string
+}
+
+const FAR: Part = { near: 0, lacks: '' }
+const FITS: Part = { near: 1, lacks: '' }
+/** Below this a peer has nothing to do with the question. */
+const NEAR_MIN = 0.5
+
+/** Selectors of policies for others that are looked at, about a millisecond. */
+const OTHERS_MAX = 1000
+
+/** Where to look: the policies in force for the endpoint, and all there are. */
+export interface Searched {
+  readonly own: readonly Policy[]
+  readonly all: readonly Policy[]
+}
+
+export function nearestAllow(searched: Searched, target: Target): NearestRule | null {
+  const namespace = namespaceOf(indexLabels(target.labels))
+  let best: { readonly score: number; readonly rule: NearestRule } | undefined
+  for (const { origin, isOwn } of candidates(searched)) {
+    const { policy, rule } = origin
+    const parts = [
+      isOwn ? FITS : selection(policy, namespace),
+      peersOf(rule, target),
+      portsOf(rule.toPorts, target),
+    ]
+    if (parts.some(({ near }) => near < NEAR_MIN)) continue
+    const score = parts.reduce((sum, { near }) => sum + near, 0)
+    if (best !== undefined && score <= best.score) continue
+    const lacks = parts.map((part) => part.lacks).filter((text) => text !== '')
+    const { policy: name, file, line } = explained(origin)
+    const missing =
+      lacks.length === 0 ? 'it allows this, but a deny rule beats it' : lacks.join('; ')
+    best = { score, rule: { policy: name, file, line, missing } }
+  }
+  return best?.rule ?? null
+}
+
+interface Candidate {
+  readonly origin: RuleOrigin
+  readonly isOwn: boolean
+}
+
+/** Allow rules: all of the endpoint's, then others' as far as the bound. */
+function* candidates({ own, all }: Searched): Iterable<Candidate> {
+  for (const origin of rulesOf(own)) {
+    if (origin.rule.action === 'allow') yield { origin, isOwn: true }
+  }
+  const known = new Set(own)
+  let left = OTHERS_MAX
+  for (const policy of all) {
+    if (known.has(policy)) continue
+    for (const rule of policy.rules) {
+      if (rule.action === 'allow') yield { origin: { policy, rule }, isOwn: false }
+      left -= 1 + (rule.peers.kind === 'any' ? 0 : rule.peers.selectors.length)
+      if (left <= 0) return
+    }
+  }
+}
+
+function selection({ namespace, selector }: Policy, own: string): Part {
+  const wanted = [...selector.matchLabels].map(([key, value]) => `${key}=${value}`).join(', ')
+  if (namespace !== undefined && namespace !== own) {
+    return { near: 0.5, lacks: `its policy selects in namespace ${namespace}, not in ${own}` }
+  }
+  return { near: 0.6, lacks: `its policy does not select this endpoint, but ${wanted || 'others'}` }
+}
+
+function peersOf({ peers, toPorts }: Rule, target: Target): Part {
+  if (peers.kind === 'any') return toPorts === undefined ? { near: 0, lacks: '' } : FITS
+  let best: Part = { near: 0, lacks: '' }
+  for (const selector of peers.selectors) {
+    const part = target.includes(selector) ? FITS : closeness(selector, target)
+    if (part.near > best.near) best = part
+  }
+  return best
+}
+
+function closeness(selector: PeerSelector, target: Target): Part {
+  const { name, address } = target
+  if (selector.kind === 'fqdn') {
+    const { text } = selector.pattern
+    if (name === undefined) {
+      const where = address === undefined ? 'it' : formatAddress(address.family, address.octets)
+      return { near: 0.5, lacks: `no name that ${text} matches is known to have led to ${where}` }
+    }
+    const lacks = `${text} does not match ${name.text}`
+    return { near: patternCloseness(selector.pattern, name), lacks }
+  }
+  if (selector.kind === 'cidr' && address !== undefined) {
+    return { near: prefixCloseness(selector.prefix, address), lacks: outside(selector, target) }
+  }
+  const isNear = selector.kind === 'endpoints' && target.isKnown
+  return isNear ? { near: 0.6, lacks: `${target.textOf(selector)} does not select it` } : FAR
+}
+
+function outside(selector: PeerSelector, { address, textOf }: Target): string {
+  const where = address === undefined ? 'it' : formatAddress(address.family, address.octets)
+  return `${where} is not in ${textOf(selector)}`
+}
+
+/** A name in parts, the last label first. */
+interface Words {
+  readonly wire: Uint8Array
+  readonly text: string
+  readonly labels: readonly string[]
+}
+
+export function wordsOf(wire: Uint8Array): Words {
+  const text = formatName(wire)
+  return { wire, text, labels: text.split('.').reverse() }
+}
+
+/** 1 would be the same; names with the same parent are near, and those of which one label is misspelt. */
+function patternCloseness({ text, labels }: Pattern, name: Words): number {
+  const [count, others] = [labels.length, name.labels]
+  let same = 0
+  while (same < count && same < others.length && labels[count - 1 - same] === others[same]) same++
+  if (count === others.length && differing(labels, others) === 1) {
+    if (nearest(name.text, [text]) !== undefined) return 0.9
+  }
+  if (same < 2) return 0
+  const star = labels[count - 1 - same]?.includes('*') === true ? 0.5 : 0
+  return 0.5 + (0.4 * (same + star)) / Math.max(count, others.length)
+}
+
+/** How many labels of two names with as many labels are not the same. */
+function differing(labels: readonly string[], reversed: readonly string[]): number {
+  let count = 0
+  for (const [i, label] of labels.entries()) if (label !== reversed[labels.length - 1 - i]) count++
+  return count
+}
+
+/** Near when as much as half of a prefix is the address's too. */
+function prefixCloseness(prefix: Prefix, address: Prefix): number {
+  if (prefix.family !== address.family || prefix.length === 0) return 0
+  const same = commonBits(prefix.octets, 0, address.octets, 0, prefix.length)
+  return same === prefix.length ? 0.8 : same / prefix.length - 0.1
+}
+
+function portsOf(toPorts: readonly PortRule[] | undefined, { protocol, port }: Target): Part {
+  if (toPorts === undefined) return FITS
+  const covering = toPorts.filter(({ ports }) =>
+    ports.some((range) => {
+      const isProtocol = range.protocol === 0 || range.protocol === protocol
+      return isProtocol && range.low <= port && port <= range.high
+    }),
+  )
+  if (covering.some(({ dns }) => dns === undefined)) return FITS
+  if (covering.length > 0) {
+    return { near: 0.55, lacks: 'its ports have rules.dns: they permit asking and open nothing' }
+  }
+  const opening = toPorts.filter(({ dns }) => dns === undefined)
+  if (opening.length === 0) return { near: 0, lacks: '' }
+  const ports = [...new Set(opening.flatMap((each) => each.ports).map(formatPortRange))]
+  const lacks = `its ports are ${ports.join(', ') || 'none'}, not ${port}/${formatProtocol(protocol)}`
+  return { near: 0.7, lacks }
+}
+
+/** The same of a name that may not be asked. */
+export function nearestAsking(
+  searched: Searched,
+  texts: readonly string[],
+  { name: wire, protocol }: Extract<Question, { readonly kind: 'ask' }>,
+): NearestRule | null {
+  const name = wordsOf(wire)
+  const namespace = namespaceOf(indexLabels(texts))
+  let best: { readonly score: number; readonly rule: NearestRule } | undefined
+  for (const { origin, isOwn } of candidates(searched)) {
+    const { policy, rule } = origin
+    const whom = isOwn ? FITS : selection(policy, namespace)
+    const what = askingOf(rule, name, protocol)
+    if (what.near < NEAR_MIN) continue
+    const score = whom.near + what.near
+    if (best !== undefined && score <= best.score) continue
+    const lacks = [whom.lacks, what.lacks].filter((text) => text !== '')
+    const { policy: by, file, line } = explained(origin)
+    const missing = lacks.join('; ') || 'it permits this, but a deny rule beats it'
+    best = { score, rule: { policy: by, file, line, missing } }
+  }
+  return best?.rule ?? null
+}
+
+function askingOf({ peers, toPorts }: Rule, name: Words, protocol: DnsProtocol): Part {
+  let best: Part = { near: 0, lacks: '' }
+  const take = (part: Part): void => {
+    if (part.near > best.near) best = part
+  }
+  for (const { dns = [], ports } of toPorts ?? []) {
+    const isFor = ports.some((range) => range.protocol === 0 || range.protocol === protocol)
+    const among = `${ports.map(formatPortRange).join(', ')}, not ${formatProtocol(protocol)}`
+    const other = isFor ? '' : `its rules.dns is for ${among}`
+    for (const pattern of dns) {
+      const isMatch = matches(pattern, name.wire)
+      const near = isMatch ? (isFor ? 1 : 0.95) : patternCloseness(pattern, name)
+      take({
+        near,
+        lacks: isMatch ? other : `its rules.dns has ${pattern.text}, which does not match`,
+      })
+    }
+  }
+  for (const peer of peers.kind === 'any' ? [] : peers.selectors) {
+    if (peer.kind !== 'fqdn' || !matches(peer.pattern, name.wire)) continue
+    take({ near: 0.95, lacks: 'toFQDNs permits no asking: a rule with rules.dns has to match too' })
+  }
+  return best
+}

@@ -1,0 +1,171 @@
+// How policy sees an address: identity, class, labels and the selectors that select them, as the prefix table has it
+// or as it would be after the endpoint learned the address by a name. The labels are derived by the code that derives
+// them when an answer is learned (ipcache/derive.ts); nothing is written here, so a daemon can be asked while it works.
+
+import { identity, type EndpointId, type Identity } from '../core/ids.ts'
+import type { Family, Prefix } from '../core/ip.ts'
+import { EMPTY_SET } from '../core/labels.ts'
+import { widthOf } from '../core/ip.ts'
+import { FIRST_LOCAL, HOST, RESERVED_NAMES, worldOf } from '../identity/reserved.ts'
+import type { Selector } from '../identity/selector-cache.ts'
+import { isKnownClass } from '../ipcache/derive.ts'
+import { GUARDED_UNLESS_SAID, UNGUARDED } from '../names/guard.ts'
+import type { CoreState } from '../enforcement/core-state.ts'
+
+export interface Peer {
+  readonly family: Family
+  /** Undefined: any address of the family that no configured prefix but that of all addresses contains. */
+  readonly address: Prefix | undefined
+  /** Undefined: the label set would get a number with the answer. */
+  readonly identity: Identity | undefined
+  readonly addressClass: Identity
+  readonly labels: readonly string[]
+  readonly selectedBy: readonly Selector[]
+  /** Names get no labels there (SEMANTICS 4 "guarded"). */
+  readonly isGuarded: boolean
+}
+
+/** What one scope says of an address. `set` undefined: nothing is known of it there. */
+interface View {
+  readonly set: number | undefined
+  readonly identity: Identity | undefined
+  readonly addressClass: Identity
+}
+
+const NO_OCTETS = new Uint8Array(16)
+
+/** The number to look coverages up by; of labels without one, a number that no class has. */
+export function keyOf(peer: Peer): Identity {
+  return peer.identity ?? FIRST_LOCAL
+}
+
+export function peerAt(
+  core: CoreState,
+  endpoint: EndpointId,
+  family: Family,
+  address: Prefix | undefined,
+  name: Uint8Array | undefined,
+): Peer {
+  const { scopes, selectorLabels, selectors, labelSets, guard } = core
+  const level = address === undefined ? UNGUARDED : guard.levelOf(family, address.octets, 0)
+  const nameLabels = name === undefined ? EMPTY_SET : taughtLabels(selectorLabels, name, level)
+  const isGuarded = level !== UNGUARDED && nameLabels === EMPTY_SET
+  const taught = name !== undefined && !isGuarded
+  const node = nodeView(core, family, address, scopes.nodeLabels(nameLabels))
+  const ownOf = (labels: number): number =>
+    level === UNGUARDED ? scopes.ownLabels(endpoint, labels) : scopes.ownGuardedLabels(labels)
+  const own = taught ? ownOf(nameLabels) : EMPTY_SET
+  const view = ownView(core, endpoint, family, address, own, node)
+  const { set } = view
+  const number = view.identity
+  const isReserved = number !== undefined && RESERVED_NAMES.has(number)
+  return {
+    family,
+    address,
+    identity: number,
+    addressClass: view.addressClass,
+    labels: set === undefined ? reservedLabels(view) : labelSets.format(set),
+    selectedBy:
+      set === undefined || isReserved
+        ? []
+        : number === undefined
+          ? selectors.selectorsFor(set)
+          : selectors.selectorsOf(number),
+    isGuarded,
+  }
+}
+
+/** The labels that a name gives to an address that is guarded so far. */
+function taughtLabels(
+  labels: CoreState['selectorLabels'],
+  name: Uint8Array,
+  level: number,
+): number {
+  if (level === UNGUARDED) return labels.labelsOf(name, 0)
+  return level === GUARDED_UNLESS_SAID ? labels.guardedLabelsOf(name, 0) : EMPTY_SET
+}
+
+/** The node's view of an address that has these labels by a name. */
+function nodeView(
+  core: CoreState,
+  family: Family,
+  address: Prefix | undefined,
+  taught: number,
+): View {
+  const { ipcache, labelSets } = core
+  const { prefixes, deriver } = ipcache
+  const row = hostRow(core, family, address)
+  const host = row !== 0 && prefixes.firstFact[row] !== 0 ? row : 0
+  const around =
+    host !== 0 ? prefixes.findContainer(host) : containerOf(core, family, address?.octets)
+  if (host === 0 && taught === EMPTY_SET) return viewOf(core, family, around)
+  const inherited = around === 0 ? worldOf(family) : identity(prefixes.addressClass[around]!)
+  const world = isKnownClass(inherited) ? inherited : worldOf(family)
+  const addressClass = host === 0 ? world : identity(prefixes.addressClass[host]!)
+  const facts = host === 0 ? EMPTY_SET : prefixes.own[host]!
+  const labelsAround = around === 0 ? EMPTY_SET : prefixes.derived[around]!
+  const set = deriver.derive(labelSets.union(facts, taught), labelsAround, addressClass, family)
+  return { set, identity: numberOf(core, host, set, addressClass), addressClass }
+}
+
+/** The endpoint's own view, where it has one or would get one; else the node's. */
+function ownView(
+  core: CoreState,
+  endpoint: EndpointId,
+  family: Family,
+  address: Prefix | undefined,
+  taught: number,
+  node: View,
+): View {
+  const { prefixes, deriver } = core.ipcache
+  const base = hostRow(core, family, address)
+  const row = base === 0 ? 0 : prefixes.scoped.find(endpoint, base)
+  const known = row !== 0 && prefixes.firstFact[row] !== 0 ? row : 0
+  if (known === 0 && taught === EMPTY_SET) return node
+  const facts = known === 0 ? EMPTY_SET : prefixes.own[known]!
+  const own = core.labelSets.union(facts, taught)
+  const { addressClass } = node
+  const set = deriver.derive(own, node.set ?? EMPTY_SET, addressClass, family)
+  return { set, identity: numberOf(core, known, set, addressClass), addressClass }
+}
+
+/** The number that a row with that set has, or would get. */
+function numberOf(
+  { ipcache, allocator }: CoreState,
+  row: number,
+  set: number,
+  addressClass: Identity,
+): Identity | undefined {
+  if (ipcache.deriver.isHost(set, addressClass)) return HOST
+  // At the bound of identities a row carries fewer labels than it has: what is in force counts.
+  const wanted =
+    row !== 0 && ipcache.prefixes.derived[row] === set ? ipcache.prefixes.wanted[row]! : 0
+  return wanted === 0 ? allocator.find(set) : identity(wanted)
+}
+
+function hostRow(core: CoreState, family: Family, address: Prefix | undefined): number {
+  if (address === undefined) return 0
+  return core.ipcache.prefixes.find(family, address.octets, 0, widthOf(family))
+}
+
+/** The row of the longest prefix with facts around an address that has none itself, 0 without one. */
+function containerOf(core: CoreState, family: Family, octets: Uint8Array | undefined): number {
+  const { prefixes } = core.ipcache
+  if (octets !== undefined) return prefixes.findAround(family, octets, 0)
+  const row = prefixes.find(family, NO_OCTETS, 0, 0)
+  return row !== 0 && prefixes.firstFact[row] !== 0 ? row : 0
+}
+
+function viewOf({ ipcache }: CoreState, family: Family, row: number): View {
+  const { prefixes } = ipcache
+  const world = worldOf(family)
+  if (row === 0) return { set: undefined, identity: world, addressClass: world }
+  const addressClass = identity(prefixes.addressClass[row]!)
+  return { set: prefixes.derived[row]!, identity: prefixes.identityOf(row), addressClass }
+}
+
+function reservedLabels({ addressClass }: View): readonly string[] {
+  const label = RESERVED_NAMES.get(addressClass)
+  const isWorld = label?.startsWith('reserved:world-') === true
+  return [...(isWorld ? ['reserved:world'] : []), ...(label === undefined ? [] : [label])]
+}

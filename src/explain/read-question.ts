@@ -1,0 +1,109 @@
+// A question to `explain` from texts: as options of the command line, as JSON of the admin API, and as rows of a
+// policy test.
+
+import { parseAddress } from '../core/ip.ts'
+import { parseName, type NameResult } from '../core/name.ts'
+import { SCTP, TCP, UDP, type DnsProtocol } from '../core/protocol.ts'
+import { parseSocketAddress, SOCKET_ADDRESS_FORM } from '../core/socket-address.ts'
+import type { Question } from './explanation.ts'
+
+export interface QuestionTexts {
+  readonly ask?: string | undefined
+  readonly server?: string | undefined
+  readonly protocol?: string | undefined
+  readonly name?: string | undefined
+  readonly address?: string | undefined
+  readonly port?: string | undefined
+}
+
+/** `field` is the one that is wrong. */
+export type QuestionResult =
+  | { readonly kind: 'ok'; readonly question: Question }
+  | { readonly kind: 'bad'; readonly field: keyof QuestionTexts; readonly reason: string }
+
+const PROTOCOLS: ReadonlyMap<string, number> = new Map([
+  ['TCP', TCP],
+  ['UDP', UDP],
+  ['SCTP', SCTP],
+])
+
+const DNS_PROTOCOLS: ReadonlyMap<string, DnsProtocol> = new Map([
+  ['UDP', UDP],
+  ['TCP', TCP],
+])
+
+export function readQuestion(texts: QuestionTexts): QuestionResult {
+  return texts.ask === undefined ? readConnect(texts) : readAsk(texts.ask, texts)
+}
+
+function readAsk(
+  ask: string,
+  { server, protocol: over = 'UDP', name, address, port }: QuestionTexts,
+): QuestionResult {
+  const beside = name !== undefined ? 'name' : address !== undefined ? 'address' : undefined
+  const other = beside ?? (port !== undefined ? 'port' : undefined)
+  if (other !== undefined) return bad(other, 'can not stand beside ask')
+  const parsed = readName(ask)
+  if (parsed.kind === 'bad') return bad('ask', `found ${quoted(ask)}: ${parsed.reason}`)
+  const protocol = DNS_PROTOCOLS.get(over.toUpperCase())
+  if (protocol === undefined) return bad('protocol', `found ${quoted(over)}, expected UDP or TCP`)
+  const question = { kind: 'ask', name: parsed.name, protocol } as const
+  if (server === undefined) return { kind: 'ok', question }
+  const at = parseSocketAddress(server)
+  if (at === undefined)
+    return bad('server', `found ${quoted(server)}, expected ${SOCKET_ADDRESS_FORM}`)
+  const { family, octets } = at
+  const to = { address: { family, octets, length: family === 4 ? 32 : 128 }, port: at.port }
+  return { kind: 'ok', question: { ...question, server: to } }
+}
+
+function readConnect({ server, protocol, name, address, port }: QuestionTexts): QuestionResult {
+  const askOnly = server !== undefined ? 'server' : protocol !== undefined ? 'protocol' : undefined
+  if (askOnly !== undefined) return bad(askOnly, 'can not stand without ask')
+  if (name === undefined && address === undefined) {
+    return bad('name', 'found neither ask nor name nor address, expected one')
+  }
+  if (port === undefined) return bad('port', 'found none, expected one, such as 443/TCP')
+  const to = readPort(port)
+  if (to === undefined) {
+    return bad('port', `found ${quoted(port)}, expected PORT/PROTOCOL, such as 443/TCP or 53/UDP`)
+  }
+  const question = { kind: 'connect', ...to } as const
+  const at = address === undefined ? undefined : parseAddress(address)
+  if (address !== undefined && at === undefined) {
+    return bad('address', `found ${quoted(address)}, expected an address`)
+  }
+  const where = at === undefined ? {} : { address: at }
+  if (name === undefined) return { kind: 'ok', question: { ...question, ...where } }
+  const parsed = readName(name)
+  if (parsed.kind === 'bad') return bad('name', `found ${quoted(name)}: ${parsed.reason}`)
+  return { kind: 'ok', question: { ...question, ...where, name: parsed.name } }
+}
+
+/** A name alone: what an address of a page has besides, or a pattern, could be one on the wire but is hardly meant. */
+function readName(text: string): NameResult {
+  const [odd] = /[^a-z0-9._\\-]/i.exec(text.replace(/\\(?:\d{3}|.)/g, '')) ?? []
+  if (odd === undefined || odd.charCodeAt(0) > 0x7e) return parseName(text)
+  const octet = String(odd.charCodeAt(0)).padStart(3, '0')
+  const remedy =
+    odd === '*' ? 'a name instead of a pattern' : 'the name alone, without scheme, port and path'
+  const reason = `character ${quoted(odd)}: write ${remedy}; an octet that is meant so is written \\${octet}`
+  return { kind: 'bad', reason }
+}
+
+/** `443/TCP`; TCP when no protocol is named. */
+function readPort(text: string): { readonly protocol: number; readonly port: number } | undefined {
+  const [, digits, word = 'TCP'] = /^(\d{1,5})(?:\/([a-z]+))?$/i.exec(text) ?? []
+  const protocol = PROTOCOLS.get(word.toUpperCase())
+  const port = Number(digits)
+  const isPort = digits !== undefined && port <= 65_535
+  return isPort && protocol !== undefined ? { protocol, port } : undefined
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text)
+}
+
+function bad(field: keyof QuestionTexts, reason: string): QuestionResult {
+  return { kind: 'bad', field, reason }
+}

@@ -1,0 +1,152 @@
+// The successor's side of a take-over (docs/decisions/0019): asks the running daemon for everything it has of its
+// clients, starts over the same state and the same kernel while nobody else writes, and goes on at its word. Until then
+// nothing is read, so a start that fails costs time and loses nothing: the other one goes on.
+
+import type { Clock } from '../core/clock.ts'
+import { UnavailableError } from '../core/errors.ts'
+import { formatAddress } from '../core/ip.ts'
+import type { Config } from '../config/config.ts'
+import { Channel, ENDED, type Message } from './channel.ts'
+import { knock } from './door.ts'
+import { Wait } from './wait.ts'
+import {
+  decodeGiven,
+  decodeQueries,
+  decodeText,
+  DONE,
+  encodeText,
+  GIVEN,
+  GO,
+  HELLO,
+  PROTOCOL,
+  QUERIES,
+  READY,
+  READY_MAX_MS,
+  REFUSED,
+  type Given,
+  type Hello,
+} from './wire.ts'
+import { loadPosix } from '../native/native.ts'
+import type { HandedQuery } from '../proxy/handed.ts'
+import { VERSION } from '../version.ts'
+
+const NOTHING = Uint8Array.of(0)
+const NOBODY =
+  'the running daemon has ended, or another successor goes on in its place: try again with --take-over if one serves, without if none does'
+/** The rest of a turn of the event loop, which has looked for news already, and a whole one. */
+const TURNS = 2
+
+export class Taking {
+  readonly #clock: Clock
+  readonly #channel: Channel
+  readonly #wait: Wait
+  #given: Given | undefined
+  #isReady = false
+  #mayGo = false
+  #fault = ''
+  #isDone = false
+  #onQuery: ((handed: HandedQuery) => void) | undefined
+  /** Queries that came before there was anybody for them. */
+  #early: HandedQuery[] = []
+
+  /** Throws UnavailableError when there is nobody to take over from. */
+  constructor(config: Config, clock: Clock) {
+    const descriptor = knock(config.admin.socket)
+    this.#clock = clock
+    this.#wait = new Wait(clock)
+    this.#channel = new Channel({
+      posix: loadPosix(),
+      clock,
+      descriptor,
+      onMessage: (message) => this.#take(message),
+      onEnd: (reason) => this.#fail(reason === ENDED ? NOBODY : reason),
+    })
+    const hello: Hello = { protocol: PROTOCOL, version: VERSION, listeners: placesOf(config) }
+    this.#channel.send(HELLO, encodeText(hello))
+  }
+
+  /** What the other one had; rejects with UnavailableError when it keeps it. */
+  async given(): Promise<Given> {
+    await this.#until(() => this.#given !== undefined)
+    const given = this.#given
+    if (given === undefined || this.#fault !== '') throw this.#failure()
+    return given
+  }
+
+  /** All is ready; resolves when it is ours, and rejects with UnavailableError when the other one goes on. */
+  async go(): Promise<void> {
+    // What came while the start kept the event loop busy, as a signal, is heard first.
+    for (let i = 0; i < TURNS; i++) await new Promise<void>((turn) => this.#clock.soon(turn))
+    if (this.#fault !== '') throw this.#failure()
+    this.#isReady = true
+    this.#channel.send(READY, NOTHING)
+    await this.#until(() => this.#mayGo)
+    if (!this.#mayGo) throw this.#failure()
+  }
+
+  /**
+   * Ends the attempt: whoever waits for it here is rejected. The other one goes on when this process has ended, not
+   * before, as two must not write. Once it was told that all is ready it is up to the other one, and this does nothing.
+   */
+  giveUp(reason: string): void {
+    if (!this.#isReady) this.#fail(`${reason}; the running daemon goes on`)
+  }
+
+  /** Queries that the other one still waits for, each as it ends. */
+  hear(onQuery: (handed: HandedQuery) => void): void {
+    this.#onQuery = onQuery
+    for (const handed of this.#early.splice(0)) onQuery(handed)
+  }
+
+  /** The other one answers within its own bounds; a dead one is noticed at once. */
+  async #until(isSo: () => boolean): Promise<void> {
+    const isOver = await this.#wait.until(() => isSo() || this.#fault !== '', READY_MAX_MS)
+    if (!isOver) this.#fail(this.#silence())
+  }
+
+  #silence(): string {
+    const { peer } = this.#channel
+    const [who, end] = peer === 0 ? ['', 'kill it'] : [` (pid ${peer})`, `kill -KILL ${peer}`]
+    const time = `${READY_MAX_MS / 1000} s`
+    return `the running daemon${who} does not answer in ${time}: ${end}, then start without --take-over`
+  }
+
+  #take({ kind, octets, descriptors }: Message): void {
+    if (kind === GIVEN) this.#given = decodeGiven(octets, descriptors)
+    else if (kind === GO) this.#mayGo = true
+    else if (kind === REFUSED) this.#fail(reasonIn(octets))
+    else if (kind === DONE) this.#isDone = true
+    else if (kind === QUERIES) {
+      for (const handed of decodeQueries(octets)) {
+        if (this.#onQuery === undefined) this.#early.push(handed)
+        else this.#onQuery(handed)
+      }
+    }
+    if (this.#isDone) this.#channel.close()
+    this.#wait.wake()
+  }
+
+  #failure(): UnavailableError {
+    return new UnavailableError(`Cannot take over: ${this.#fault}`)
+  }
+
+  #fail(reason: string): void {
+    if (this.#fault === '') this.#fault = reason
+    this.#wait.wake()
+  }
+}
+
+function reasonIn(octets: Uint8Array): string {
+  const value = decodeText(octets)
+  const isText = typeof value === 'object' && value !== null && 'reason' in value
+  return isText ? String(value.reason) : 'it says no'
+}
+
+/** `4 127.0.0.1 53 explicit`; port 0: whichever. */
+export function placesOf({ listeners }: Config): readonly string[] {
+  return listeners.flatMap(({ address, port, mode }) =>
+    address === undefined
+      ? [`4 0.0.0.0 ${port} ${mode}`, `6 :: ${port} ${mode}`]
+      : [`${address.family} ${formatAddress(address.family, address.octets)} ${port} ${mode}`],
+  )
+}

@@ -1,0 +1,202 @@
+// Makes room before an endpoint learns an address that it does not know by that name yet: at each bound of SEMANTICS 6 one
+// pair or name goes in the stated order, an endpoint's own before anybody else's; of `pairs` one of the endpoint that has
+// most. What the batch at hand taught stays, so it can happen that nothing may go: then the new one is refused.
+
+import type { EndpointId } from '../../core/ids.ts'
+import { widthOf, type Family } from '../../core/ip.ts'
+import type { LimitKey } from '../../core/limits.ts'
+import type { PrefixTable } from '../../ipcache/prefix-table.ts'
+import type { NameLabeller } from '../labels/fact-labels.ts'
+import type { HashedName } from '../known-pairs.ts'
+import { LARGE } from './pair-orders.ts'
+import type { PairRows } from '../tables/pair-rows.ts'
+
+export type NameBound = Extract<
+  LimitKey,
+  | 'addresses-per-name'
+  | 'names-per-wildcard'
+  | 'wildcard-names'
+  | 'wildcard-names-per-endpoint'
+  | 'names-per-address'
+  | 'pairs-per-endpoint'
+  | 'pairs'
+>
+
+export type NameBounds = Readonly<Record<NameBound, number>>
+
+export interface RoomOptions {
+  readonly bounds: NameBounds
+  readonly rows: PairRows
+  readonly prefixes: PrefixTable
+  readonly labeller: NameLabeller
+  readonly forget: (pair: number) => void
+}
+
+const NEAR = 0.8
+/** Pairs evicted for one name on an address; more share the address with others who keep the name there. */
+const TRIES_MAX = 16
+
+export class Room {
+  readonly #in: RoomOptions
+  /** Evictions and refusals at each bound. */
+  readonly hits: Record<NameBound, number> = {
+    'addresses-per-name': 0,
+    'names-per-wildcard': 0,
+    'wildcard-names': 0,
+    'wildcard-names-per-endpoint': 0,
+    'names-per-address': 0,
+    'pairs-per-endpoint': 0,
+    pairs: 0,
+  }
+
+  /** Called before something is chosen to go, often. */
+  beforeEviction: () => void = () => undefined
+
+  constructor(options: RoomOptions) {
+    this.#in = options
+  }
+
+  /** How much of each bound is used, where it is used most. */
+  uses(): Readonly<Record<NameBound, number>> {
+    const { orders, pairs, wildcards } = this.#in.rows
+    return {
+      'addresses-per-name': orders.largestUse,
+      'names-per-wildcard': wildcards.largest,
+      'wildcard-names': wildcards.count,
+      'wildcard-names-per-endpoint': wildcards.largestEndpoint,
+      'names-per-address': orders.largestAddress,
+      'pairs-per-endpoint': orders.count(orders.largestEndpoint),
+      pairs: pairs.slots.used,
+    }
+  }
+
+  /** Whether a bound of pairs is so near that it matters which ones are in use. */
+  get isNear(): boolean {
+    const { bounds, rows } = this.#in
+    const { orders, pairs, wildcards } = rows
+    if (pairs.slots.used > pairs.slots.capacity * NEAR || wildcards.isNear || orders.hasLarge)
+      return true
+    const largest = orders.count(orders.largestEndpoint)
+    return largest > bounds['pairs-per-endpoint'] * NEAR
+  }
+
+  /**
+   * For a pair that is not known. What goes may be the last of a name or an address, so each row is looked up anew. False:
+   * something would have to go that may not.
+   */
+  make(
+    endpoint: EndpointId,
+    name: HashedName,
+    family: Family,
+    octets: Uint8Array,
+    offset: number,
+  ): boolean {
+    const { rows, prefixes } = this.#in
+    const { wire, length, hash } = name
+    if (this.#isWide(endpoint)) return true
+    if (rows.wildcards.isNear && !this.#forName(endpoint, name)) return false
+    const nameRow = rows.names.find(wire, 0, length, hash)
+    const use = nameRow === 0 ? 0 : rows.uses.find(endpoint, nameRow)
+    if (!this.#forAddress(use)) return false
+    const prefix = prefixes.find(family, octets, offset, widthOf(family))
+    const isKnown = nameRow !== 0 && prefix !== 0 && rows.mappings.find(nameRow, prefix) !== 0
+    if (!isKnown && prefix !== 0 && !this.#onAddress(prefix)) return false
+    return this.#forPair(endpoint)
+  }
+
+  /** Selectors changed: a wildcard or an endpoint that has too many names under wildcards now loses what goes first. */
+  trim(): void {
+    const { wildcards } = this.#in.rows
+    if (!wildcards.isOverfull) return
+    this.beforeEviction()
+    for (let over = wildcards.overfull(); over !== undefined; over = wildcards.overfull()) {
+      this.hits[over.bound]++
+      this.#forgetUse(over.use)
+    }
+  }
+
+  /** Whether no bound can be reached by one more pair, by what is known of all: most have a few addresses or names only. */
+  #isWide(endpoint: EndpointId): boolean {
+    const { bounds, rows } = this.#in
+    const { orders, pairs, wildcards } = rows
+    if (orders.hasLarge || wildcards.isNear || pairs.slots.used === pairs.slots.capacity)
+      return false
+    if (bounds['addresses-per-name'] < LARGE || bounds['names-per-address'] < LARGE) return false
+    return orders.count(endpoint) < bounds['pairs-per-endpoint']
+  }
+
+  /** For a name that the endpoint does not know. */
+  #forName(endpoint: EndpointId, { wire, length, hash }: HashedName): boolean {
+    const { wildcards, names, uses } = this.#in.rows
+    const row = names.find(wire, 0, length, hash)
+    if (row !== 0 && uses.find(endpoint, row) !== 0) return true
+    const labels = this.#in.labeller.labelsOf(wire, 0)
+    while (wildcards.victimFor(endpoint, labels) !== 0) {
+      this.beforeEviction()
+      const use = wildcards.victimFor(endpoint, labels)
+      this.hits['names-per-wildcard']++
+      if (use === undefined) return false
+      this.#forgetUse(use)
+    }
+    for (let bound = wildcards.lacks(endpoint, labels); bound !== undefined;) {
+      this.beforeEviction()
+      const use = wildcards.victimOfEndpoint(endpoint, labels)
+      this.hits[bound]++
+      if (use === 0) return false
+      this.#forgetUse(use)
+      bound = wildcards.lacks(endpoint, labels)
+    }
+    return true
+  }
+
+  /** For one more address of a use, 0 when the endpoint does not know the name. */
+  #forAddress(use: number): boolean {
+    const { bounds, rows } = this.#in
+    const { uses, orders } = rows
+    if (use === 0 || uses.pairs[use]! < bounds['addresses-per-name']) return true
+    this.beforeEviction()
+    return this.#evict(orders.victimOfUse(use), 'addresses-per-name')
+  }
+
+  /** For one more name on an address. */
+  #onAddress(prefix: number): boolean {
+    const { bounds, rows } = this.#in
+    const { orders } = rows
+    const { countOfPrefix } = rows.mappings
+    for (let tries = 0; countOfPrefix[prefix]! >= bounds['names-per-address']; tries++) {
+      const pair = tries < TRIES_MAX ? orders.victimOfAddress(prefix) : 0
+      if (!this.#evict(pair, 'names-per-address')) return false
+    }
+    return true
+  }
+
+  /** For one more pair of an endpoint. */
+  #forPair(endpoint: number): boolean {
+    const { bounds, rows } = this.#in
+    const { orders, pairs } = rows
+    if (orders.count(endpoint) >= bounds['pairs-per-endpoint']) {
+      this.beforeEviction()
+      return this.#evict(orders.victimOfEndpoint(endpoint), 'pairs-per-endpoint')
+    }
+    if (pairs.slots.used < pairs.slots.capacity) return true
+    this.beforeEviction()
+    return this.#evict(orders.victimOfEndpoint(orders.largestEndpoint), 'pairs')
+  }
+
+  #forgetUse(use: number): void {
+    const { rows, forget } = this.#in
+    const { uses, pairs } = rows
+    for (let pair = uses.firstPair[use]!; pair !== 0;) {
+      const next = pairs.nextOfUse[pair]!
+      forget(pair)
+      pair = next
+    }
+  }
+
+  #evict(pair: number, bound: NameBound): boolean {
+    this.hits[bound]++
+    if (pair === 0) return false
+    this.#in.forget(pair)
+    return true
+  }
+}

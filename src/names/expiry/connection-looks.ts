@@ -1,0 +1,146 @@
+// Looks at the datapath's connection table: which endpoint has an open connection to which address. What is new or over since
+// the look before is passed on to the pairs of that endpoint and address, in bounded steps too: hundreds of thousands of names
+// can lead to one address, and what opens or ends is told to each once, not at every look.
+
+import type { Datapath, PeerScan } from '../../datapath/datapath.ts'
+import type { IpCache } from '../../ipcache/ipcache.ts'
+import type { NameCache } from '../name-cache.ts'
+
+/** Connections, contacts or names looked at in one go. */
+const CONNECTIONS_PER_STEP = 256
+const CONTACTS_PER_STEP = 1024
+const NAMES_PER_STEP = 64
+/** Looks are numbered 1..LOOKS. */
+const LOOKS = 255
+
+/** A contact whose pairs are being told. */
+interface Telling {
+  readonly endpoint: number
+  readonly connected: boolean
+  /** The next name on the address. */
+  mapping: number
+}
+
+export interface ConnectionLooksOptions {
+  readonly names: NameCache
+  readonly ipcache: IpCache
+  readonly datapath: Pick<Datapath, 'scanPeers'>
+  /** A pair's connection is found to have ended. */
+  readonly onEnd: (pair: number) => void
+  /** A connection to a pair's address began when its TTL was over for certain: the look before was later and saw none. */
+  readonly onExpired: (pair: number) => void
+}
+
+export class ConnectionLooks {
+  readonly #in: ConnectionLooksOptions
+  /** Endpoint, row of the address: what has come under a connection. */
+  readonly #begun: number[] = []
+  #scan: PeerScan | undefined
+  #telling: Telling | undefined
+  #number = 0
+  /** The next contact to be looked at when the scan is at its end; 0 before. */
+  #nextContact = 0
+  /** Ticks at which this look and the one before began. */
+  #began = Number.NEGATIVE_INFINITY
+  #beganBefore = Number.NEGATIVE_INFINITY
+  #underWay = false
+  #blind = false
+  #count = 0
+
+  constructor(options: ConnectionLooksOptions) {
+    this.#in = options
+    options.names.rows.onMappingGone = (mapping, next) => {
+      if (this.#telling?.mapping === mapping) this.#telling.mapping = next
+    }
+  }
+
+  /** Looks begun since the start. */
+  get count(): number {
+    return this.#count
+  }
+
+  get isUnderWay(): boolean {
+    return this.#underWay
+  }
+
+  /** Whether the last look found more than there is room to know. */
+  get isBlind(): boolean {
+    return this.#blind
+  }
+
+  begin(): void {
+    this.#number = (this.#number % LOOKS) + 1
+    this.#count++
+    this.#beganBefore = this.#began
+    this.#began = this.#in.names.tick()
+    this.#blind = false
+    this.#nextContact = 0
+    this.#underWay = true
+    this.#scan = this.#in.datapath.scanPeers()
+  }
+
+  /** One small piece of a look that is under way; true when it is at its end. */
+  step(): boolean {
+    if (this.#telling !== undefined) this.#tell(this.#telling)
+    else if (this.#begun.length > 0) this.#tellNext()
+    else if (this.#scan !== undefined) this.#read(this.#scan)
+    else if (this.#endContacts()) this.#underWay = false
+    return !this.#underWay
+  }
+
+  #read(scan: PeerScan): void {
+    const { ipcache, names } = this.#in
+    const { contacts } = names.rows
+    const done = scan.next(CONNECTIONS_PER_STEP, (endpoint, family, peer) => {
+      const row = ipcache.prefixes.find(family, peer, 0, family === 4 ? 32 : 128)
+      if (row === 0 || names.mappings.firstOfPrefix[row] === 0) return
+      const news = contacts.note(endpoint, row, this.#number)
+      if (news === 'new') this.#begun.push(endpoint, row)
+      else if (news === 'full') this.#blind = true
+    })
+    if (!done) return
+    this.#scan = undefined
+    this.#nextContact = 1
+  }
+
+  /** Contacts that the look did not find are over; true when all were looked at. */
+  #endContacts(): boolean {
+    const { contacts } = this.#in.names.rows
+    for (let i = 0; i < CONTACTS_PER_STEP; i++) {
+      const row = this.#nextContact
+      if (row > contacts.slots.high) return true
+      this.#nextContact++
+      if (!contacts.isOver(row, this.#number)) continue
+      const endpoint = contacts.endpoint[row]!
+      const prefix = contacts.prefix[row]!
+      contacts.end(row)
+      this.#begin(endpoint, prefix, false)
+      return false
+    }
+    return false
+  }
+
+  #tellNext(): void {
+    const prefix = this.#begun.pop() ?? 0
+    this.#begin(this.#begun.pop() ?? 0, prefix, true)
+  }
+
+  #begin(endpoint: number, prefix: number, connected: boolean): void {
+    const mapping = this.#in.names.mappings.firstOfPrefix[prefix]!
+    this.#telling = { endpoint, connected, mapping }
+  }
+
+  #tell(telling: Telling): void {
+    const { names, onEnd, onExpired } = this.#in
+    const { mappings, pairs } = names
+    const now = names.tick()
+    for (let i = 0; i < NAMES_PER_STEP && telling.mapping !== 0; i++) {
+      const pair = pairs.find(telling.mapping, telling.endpoint)
+      telling.mapping = mappings.nextOfPrefix[telling.mapping]!
+      if (pair === 0 || !names.rows.setConnected(pair, telling.connected, now)) continue
+      if (!telling.connected) onEnd(pair)
+      else if (pairs.liveUntil[pair]! < this.#beganBefore) onExpired(pair)
+    }
+    if (telling.mapping === 0) this.#telling = undefined
+  }
+}

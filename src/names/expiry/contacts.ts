@@ -1,0 +1,64 @@
+// Contacts: (endpoint, address) with an open connection, as the last look at the datapath's connections found them. Written by
+// expiry, look by look: `note` what is seen, `end` what was not. One row a contact however many names lead to the address,
+// typed arrays, 24 octets. An endpoint can have connections to addresses that others learned, so `limits.pairs` doesn't bound them.
+
+import { HashIndex, type RowHasher } from '../../core/tables/hash-index.ts'
+import { hashPair } from '../../core/tables/keyed-hash.ts'
+import { Slots } from '../../core/tables/slots.ts'
+
+export class Contacts implements RowHasher {
+  readonly slots: Slots
+  readonly endpoint: Int32Array
+  /** Row of the address in the IPCache. A row that was given to another address meanwhile is put right by the next look. */
+  readonly prefix: Int32Array
+  readonly #seen: Uint8Array
+  readonly #index: HashIndex
+
+  constructor({ capacity }: { readonly capacity: number }) {
+    this.slots = new Slots(capacity)
+    this.endpoint = new Int32Array(capacity + 1)
+    this.prefix = new Int32Array(capacity + 1)
+    this.#seen = new Uint8Array(capacity + 1)
+    this.#index = new HashIndex(capacity, this)
+  }
+
+  has(endpoint: number, prefix: number): boolean {
+    return this.slots.used > 0 && this.#find(endpoint, prefix) !== 0
+  }
+
+  /** Look number `look` (1..255) found a connection. `new`: the one before did not; `full`: there is no room to know it. */
+  note(endpoint: number, prefix: number, look: number): 'new' | 'known' | 'full' {
+    const known = this.#find(endpoint, prefix)
+    const row = known === 0 ? this.slots.take() : known
+    if (row === 0) return 'full'
+    this.#seen[row] = look
+    if (known !== 0) return 'known'
+    this.endpoint[row] = endpoint
+    this.prefix[row] = prefix
+    this.#index.insert(hashPair(endpoint, prefix), row)
+    return 'new'
+  }
+
+  /** Whether a row has a contact that look `look` did not find. */
+  isOver(row: number, look: number): boolean {
+    return this.prefix[row] !== 0 && this.#seen[row] !== look
+  }
+
+  end(row: number): void {
+    this.#index.remove(row)
+    this.prefix[row] = 0
+    this.slots.free(row)
+  }
+
+  hashOfRow(row: number): number {
+    return hashPair(this.endpoint[row]!, this.prefix[row]!)
+  }
+
+  #find(endpoint: number, prefix: number): number {
+    const hash = hashPair(endpoint, prefix)
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
+      const row = this.#index.row(at)
+      if (row === 0 || (this.prefix[row] === prefix && this.endpoint[row] === endpoint)) return row
+    }
+  }
+}

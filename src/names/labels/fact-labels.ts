@@ -1,0 +1,122 @@
+// Keeps what names teach in agreement with the selectors in force: the labels of a name, the fact of a mapping for the
+// node, and the fact of a pair in its endpoint's own scope. Called when something is learned and by relabelling.
+
+import { endpointId } from '../../core/ids.ts'
+import { EMPTY_SET, type LabelSets } from '../../core/labels.ts'
+import { OWNER_NAME } from '../../ipcache/facts.ts'
+import type { IpCache } from '../../ipcache/ipcache.ts'
+import { GUARDED_UNLESS_SAID, UNGUARDED } from '../guard.ts'
+import type { MappingTable } from '../tables/mapping-table.ts'
+import type { NameScopes } from '../name-scopes.ts'
+import type { NameTable } from '../tables/name-table.ts'
+import type { PairTable } from '../tables/pair-table.ts'
+import type { UseTable } from '../tables/use-table.ts'
+import type { WildcardNames } from '../tables/wildcard-names.ts'
+
+/** Which labels a name carries: all FQDN selectors that match it. */
+export interface NameLabeller {
+  /** Grows with every change of the selectors. */
+  readonly epoch: number
+  labelsOf(wire: Uint8Array, offset: number): number
+  /** Those of them that guarded addresses get, of documents that say so. */
+  guardedLabelsOf(wire: Uint8Array, offset: number): number
+  /** Told of the labels of each name that is known, when it gets them. */
+  noteSeen(labels: number): void
+}
+
+export interface FactLabelsOptions {
+  readonly ipcache: IpCache
+  readonly labelSets: LabelSets
+  readonly labeller: NameLabeller
+  readonly scopes: NameScopes
+  readonly names: NameTable
+  readonly mappings: MappingTable
+  readonly pairs: PairTable
+  readonly uses: UseTable
+  readonly wildcards: WildcardNames
+}
+
+export class FactLabels {
+  readonly #in: FactLabelsOptions
+
+  constructor(options: FactLabelsOptions) {
+    this.#in = options
+  }
+
+  /** Makes a name's labels agree with the selectors in force; true when they changed. */
+  relabelName(name: number): boolean {
+    const { names, labeller, labelSets, uses, wildcards } = this.#in
+    if (names.epoch[name] === labeller.epoch) return false
+    const labels = labeller.labelsOf(names.octetsOf(name), names.offsetOf(name))
+    names.epoch[name] = labeller.epoch
+    if (names.labels[name] === labels) return false
+    labelSets.retain(labels)
+    labelSets.release(names.labels[name]!)
+    names.labels[name] = labels
+    labeller.noteSeen(labels)
+    for (let use = names.firstUse[name]!; use !== 0; use = uses.nextOfName[use]!) {
+      wildcards.leave(use)
+      wildcards.join(use, labels)
+    }
+    return true
+  }
+
+  /** Makes a mapping's fact for the node agree with its name's labels; false when a table is full. */
+  relabelMapping(mapping: number): boolean {
+    const { names, mappings, scopes, ipcache } = this.#in
+    const name = mappings.name[mapping]!
+    const isPlain = mappings.guarded[mapping] === UNGUARDED
+    const labels = scopes.nodeLabels(isPlain ? names.labels[name]! : this.#guardedLabels(mapping))
+    const fact = mappings.fact[mapping]!
+    if (labels === EMPTY_SET) {
+      mappings.fact[mapping] = 0
+      if (fact !== 0) ipcache.removeFact(fact)
+    } else if (fact !== 0) {
+      ipcache.changeFact(fact, labels)
+    } else {
+      const added = ipcache.addFact(mappings.prefix[mapping]!, OWNER_NAME, name, labels)
+      if (added === 0) return false
+      mappings.fact[mapping] = added
+    }
+    return true
+  }
+
+  /** Makes a pair's fact in its endpoint's own scope what it should be; false when a table is full. */
+  relabelPair(pair: number): boolean {
+    const { pairs, mappings, names, scopes, ipcache } = this.#in
+    const fact = pairs.fact[pair]!
+    if (fact === 0 && !scopes.inUse) return true
+    const mapping = pairs.mapping[pair]!
+    const name = mappings.name[mapping]!
+    const endpoint = endpointId(pairs.endpoint[pair]!)
+    const isPlain = mappings.guarded[mapping] === UNGUARDED
+    const labels = isPlain
+      ? scopes.ownLabels(endpoint, names.labels[name]!)
+      : scopes.ownGuardedLabels(this.#guardedLabels(mapping))
+    if (labels === EMPTY_SET) {
+      if (fact !== 0) this.dropFact(pair, fact)
+    } else if (fact !== 0) {
+      ipcache.changeFact(fact, labels)
+    } else {
+      const added = ipcache.addScopedFact(endpoint, mappings.prefix[mapping]!, name, labels)
+      if (added === 0) return false
+      pairs.fact[pair] = added
+    }
+    return true
+  }
+
+  /** What an address that is guarded gets of its name's labels. */
+  #guardedLabels(mapping: number): number {
+    const { mappings, names, labeller } = this.#in
+    if (mappings.guarded[mapping] !== GUARDED_UNLESS_SAID) return EMPTY_SET
+    const name = mappings.name[mapping]!
+    return labeller.guardedLabelsOf(names.octetsOf(name), names.offsetOf(name))
+  }
+
+  /** Takes a pair's own fact away. */
+  dropFact(pair: number, fact: number): void {
+    const { ipcache, pairs } = this.#in
+    ipcache.removeFact(fact)
+    pairs.fact[pair] = 0
+  }
+}

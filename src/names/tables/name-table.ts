@@ -1,0 +1,99 @@
+// Every name that an answer taught, once, with the label set of the FQDN selectors that match it. Wire
+// octets live in an arena, everything else in typed arrays: about 70 octets a name, invisible to the
+// garbage collector. A row lives while a mapping uses it.
+
+import { HashIndex } from '../../core/tables/hash-index.ts'
+import { formatName } from '../../core/name.ts'
+import { hashOctets } from '../../core/tables/keyed-hash.ts'
+import { OctetArena } from '../../core/tables/octet-arena.ts'
+import { Slots } from '../../core/tables/slots.ts'
+
+export class NameTable {
+  readonly slots: Slots
+  /** Label set by the selectors that match; right as of `epoch`. */
+  readonly labels: Int32Array
+  /** Which state of the selectors `labels` was made with. */
+  readonly epoch: Int32Array
+  readonly firstMapping: Int32Array
+  readonly mappings: Int32Array
+  /** Endpoints that asked it (use-table.ts). */
+  readonly firstUse: Int32Array
+  readonly #handles: Int32Array
+  readonly #lengths: Uint8Array
+  readonly #arena = new OctetArena()
+  readonly #index: HashIndex
+
+  constructor(options: { readonly capacity: number }) {
+    const rows = options.capacity + 1
+    this.slots = new Slots(options.capacity)
+    this.labels = new Int32Array(rows)
+    this.epoch = new Int32Array(rows)
+    this.firstMapping = new Int32Array(rows)
+    this.mappings = new Int32Array(rows)
+    this.firstUse = new Int32Array(rows)
+    this.#handles = new Int32Array(rows)
+    this.#lengths = new Uint8Array(rows)
+    this.#index = new HashIndex(options.capacity, this)
+  }
+
+  /** The row of a lower-case wire name with its hash (core/name.ts), 0 when unknown. */
+  find(wire: Uint8Array, offset: number, length: number, hash: number): number {
+    for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
+      const row = this.#index.row(at)
+      if (row === 0 || this.#equals(row, wire, offset, length)) return row
+    }
+  }
+
+  /** Adds an unknown name; 0 when the table is full. */
+  add(wire: Uint8Array, offset: number, length: number, hash: number): number {
+    const row = this.slots.take()
+    if (row === 0) return 0
+    this.#handles[row] = this.#arena.store(wire, offset, length)
+    this.#lengths[row] = length
+    this.#index.insert(hash, row)
+    return row
+  }
+
+  remove(row: number): void {
+    this.#index.remove(row)
+    this.#arena.free(this.#handles[row]!, this.#lengths[row]!)
+    this.#handles[row] = 0
+    this.labels[row] = 0
+    this.epoch[row] = 0
+    this.slots.free(row)
+  }
+
+  /** Octets that hold the row's name at `offsetOf(row)`. */
+  octetsOf(row: number): Uint8Array {
+    return this.#arena.blockOf(this.#handles[row]!)
+  }
+
+  offsetOf(row: number): number {
+    return this.#arena.offsetOf(this.#handles[row]!)
+  }
+
+  /** Octets of the row's name in wire form, the final zero included. */
+  lengthOf(row: number): number {
+    return this.#lengths[row]!
+  }
+
+  isUsed(row: number): boolean {
+    return this.#handles[row] !== 0
+  }
+
+  format(row: number): string {
+    return formatName(this.octetsOf(row), this.offsetOf(row))
+  }
+
+  hashOfRow(row: number): number {
+    return hashOctets(this.octetsOf(row), this.offsetOf(row), this.#lengths[row]!)
+  }
+
+  #equals(row: number, wire: Uint8Array, offset: number, length: number): boolean {
+    if (this.#lengths[row] !== length) return false
+    const octets = this.octetsOf(row)
+    const at = this.offsetOf(row)
+    for (let i = 0; i < length; i++) if (octets[at + i] !== wire[offset + i]) return false
+    return true
+  }
+}

@@ -1,0 +1,296 @@
+// Which names an endpoint knows under each wildcard selector, so that the bound `names-per-wildcard` can be held: one row
+// (wildcard of an endpoint, use), in a heap by when the name was asked last, those under an open connection behind the others.
+// The rows have bounds too, `wildcard-names` in all and one per endpoint: what lacks rows takes them from its own endpoint, by a
+// heap of the endpoint's wildcards. A name that a selector without a star matches too is not counted and needs no row
+// (SEMANTICS 6). Typed arrays, about 24 octets a row.
+
+import { invariant } from '../../core/invariant.ts'
+import { KeyHeap } from '../../core/tables/key-heap.ts'
+import type { LabelSets } from '../../core/labels.ts'
+import { put, Slots } from '../../core/tables/slots.ts'
+import type { LabelKinds } from '../labels/label-kinds.ts'
+import type { UseTable } from './use-table.ts'
+import { CONNECTED, HELD, type Victims } from '../eviction/victims.ts'
+
+/** With fewer rows left it is looked how many a name needs. */
+const ROWS_NEAR = 4096
+
+export type WildcardBounds = Readonly<
+  Record<'names-per-wildcard' | 'wildcard-names' | 'wildcard-names-per-endpoint', number>
+>
+
+/** One endpoint's wildcards. */
+interface Owner {
+  readonly endpoint: number
+  /** Label -> number of the group. */
+  readonly groups: Map<number, number>
+  /** Numbers of the groups by the first key of each, or less. */
+  readonly order: KeyHeap
+  rows: number
+}
+
+/** One wildcard selector's names at one endpoint. */
+interface Group {
+  readonly owner: Owner
+  readonly label: number
+  readonly members: KeyHeap
+}
+
+export interface WildcardNamesOptions {
+  readonly uses: UseTable
+  readonly labelSets: LabelSets
+  readonly kinds: LabelKinds
+  readonly victims: Victims
+  readonly bounds: WildcardBounds
+  /** Whether the batch at hand needs a use. */
+  readonly isHeld: (use: number) => boolean
+}
+
+export class WildcardNames {
+  readonly #in: WildcardNamesOptions
+  readonly #slots: Slots
+  readonly #use: Int32Array
+  readonly #group: Int32Array
+  readonly #nextOfUse: Int32Array
+  readonly #place: Int32Array
+  readonly #placeOfGroup: Int32Array
+  /** By number, which their rows have; 0 is none. */
+  readonly #groups: (Group | undefined)[] = [undefined]
+  readonly #freeGroups: number[] = []
+  readonly #byEndpoint = new Map<number, Owner>()
+  /** Groups with more names than the bound, until `overfull` is asked. */
+  readonly #over = new Set<number>()
+  /** Uses that found no rows, with the labels of their names, until `overfull` is asked. */
+  readonly #unplaced = new Map<number, number>()
+  #full = 0
+  /** Endpoints whose bound of rows is near. */
+  #near = 0
+  /** With so many rows the bound of an endpoint is near. */
+  readonly #nearAt: number
+
+  constructor(options: WildcardNamesOptions) {
+    const { bounds } = options
+    const capacity = bounds['wildcard-names']
+    const rows = capacity + 1
+    this.#in = options
+    this.#slots = new Slots(capacity)
+    this.#nearAt = Math.max(1, bounds['wildcard-names-per-endpoint'] - ROWS_NEAR)
+    this.#use = new Int32Array(rows)
+    this.#group = new Int32Array(rows)
+    this.#nextOfUse = new Int32Array(rows)
+    this.#place = new Int32Array(rows)
+    this.#placeOfGroup = new Int32Array(rows)
+  }
+
+  /** Whether a new name could need room: a group is at the bound, or the rows of all or of one are nearly used up. */
+  get isNear(): boolean {
+    return this.#full + this.#near > 0 || this.#left < ROWS_NEAR || this.#nearAt === 1
+  }
+
+  /** Rows in use. */
+  get count(): number {
+    return this.#slots.used
+  }
+
+  /** Rows of the endpoint that has most. */
+  get largestEndpoint(): number {
+    let most = 0
+    for (const { rows } of this.#byEndpoint.values()) most = Math.max(most, rows)
+    return most
+  }
+
+  get #left(): number {
+    return this.#slots.capacity - this.#slots.used
+  }
+
+  /** Whether `overfull` may have something. */
+  get isOverfull(): boolean {
+    return this.#over.size + this.#unplaced.size > 0
+  }
+
+  /** Names of the wildcard that has most. */
+  get largest(): number {
+    let most = 0
+    for (const group of this.#groups) most = Math.max(most, group?.members.count ?? 0)
+    return most
+  }
+
+  /** Enters a use under the wildcards of its name's labels: all of them, or none where there is no room. */
+  join(use: number, labels: number): void {
+    if (this.#in.kinds.wildcardsOf(labels) === 0) return
+    if (this.lacks(this.#in.uses.endpoint[use]!, labels) !== undefined) {
+      this.#unplaced.set(use, labels)
+      return
+    }
+    for (const label of this.#in.labelSets.get(labels).labels) {
+      if (label.kind === 'fqdn') this.#enter(use, label.id)
+    }
+  }
+
+  /** Takes a use out everywhere. */
+  leave(use: number): void {
+    const { firstMember } = this.#in.uses
+    for (let row = firstMember[use]!; row !== 0;) {
+      const next = this.#nextOfUse[row]!
+      const number = this.#group[row]!
+      const group = this.#groups[number]
+      if (group !== undefined) this.#remove(number, group, row)
+      this.#slots.free(row)
+      row = next
+    }
+    firstMember[use] = 0
+    this.#unplaced.delete(use)
+  }
+
+  /** The bound that leaves an endpoint no rows for one more name with these labels; undefined: it has them. */
+  lacks(
+    endpoint: number,
+    labels: number,
+  ): 'wildcard-names' | 'wildcard-names-per-endpoint' | undefined {
+    const rows = this.#in.kinds.wildcardsOf(labels)
+    if (rows === 0) return undefined
+    const own = (this.#byEndpoint.get(endpoint)?.rows ?? 0) + rows
+    if (own > this.#in.bounds['wildcard-names-per-endpoint']) return 'wildcard-names-per-endpoint'
+    return rows > this.#left ? 'wildcard-names' : undefined
+  }
+
+  /**
+   * The use of an endpoint that goes first for one more name of its own with these labels; 0 when none may, or when all that it
+   * has would not do.
+   */
+  victimOfEndpoint(endpoint: number, labels: number): number {
+    const owner = this.#byEndpoint.get(endpoint)
+    const rows = this.#in.kinds.wildcardsOf(labels)
+    if (owner === undefined || rows > this.#in.bounds['wildcard-names-per-endpoint']) return 0
+    if (rows > this.#left + owner.rows) return 0
+    const number = this.#in.victims.find(owner.order, (each) => this.#keyOfGroup(each))
+    const group = this.#groups[number]
+    return group === undefined ? 0 : this.#victimOf(group)
+  }
+
+  /** A use came under an open connection, or is no longer. */
+  connectedChanged(use: number): void {
+    for (let row = this.#in.uses.firstMember[use]!; row !== 0; row = this.#nextOfUse[row]!) {
+      const number = this.#group[row]!
+      const group = this.#groups[number]
+      if (group === undefined) continue
+      group.members.set(row, this.#askedKey(use))
+      group.owner.order.set(number, group.members.topKey)
+    }
+  }
+
+  /**
+   * The use that must go before the endpoint may know one more name with these labels; 0: none, `undefined`: something
+   * must and nothing may.
+   */
+  victimFor(endpoint: number, labels: number): number | undefined {
+    const groups = this.#byEndpoint.get(endpoint)?.groups
+    if (groups === undefined || this.#in.kinds.wildcardsOf(labels) === 0) return 0
+    for (const label of this.#in.labelSets.get(labels).labels) {
+      const group = this.#groups[groups.get(label.id) ?? 0]
+      if (group === undefined || group.members.count < this.#max) continue
+      const use = this.#victimOf(group)
+      return use === 0 ? undefined : use
+    }
+    return 0
+  }
+
+  /** A use that must go because selectors changed and there are too many names under wildcards now, and the bound. */
+  overfull(): { readonly use: number; readonly bound: keyof WildcardBounds } | undefined {
+    for (const [use, labels] of this.#unplaced) {
+      const endpoint = this.#in.uses.endpoint[use]!
+      const bound = this.lacks(endpoint, labels)
+      if (bound === undefined) {
+        this.#unplaced.delete(use)
+        this.join(use, labels)
+        continue
+      }
+      const other = this.victimOfEndpoint(endpoint, labels)
+      const isFirst = other === 0 || this.#askedKey(use) < this.#askedKey(other)
+      if (!isFirst) return { use: other, bound }
+      if (!this.#in.isHeld(use)) return { use, bound }
+    }
+    for (const number of this.#over) {
+      const group = this.#groups[number]
+      if (group !== undefined && group.members.count > this.#max) {
+        const use = this.#victimOf(group)
+        if (use !== 0) return { use, bound: 'names-per-wildcard' }
+      } else {
+        this.#over.delete(number)
+      }
+    }
+    return undefined
+  }
+
+  get #max(): number {
+    return this.#in.bounds['names-per-wildcard']
+  }
+
+  #keyOfGroup(number: number): number {
+    const group = this.#groups[number]
+    const use = group === undefined ? 0 : this.#victimOf(group)
+    return use === 0 ? HELD : this.#askedKey(use)
+  }
+
+  #victimOf(group: Group): number {
+    return this.#use[this.#in.victims.find(group.members, (row) => this.#keyOf(row))]!
+  }
+
+  #keyOf(row: number): number {
+    const use = this.#use[row]!
+    return this.#in.isHeld(use) ? HELD : this.#askedKey(use)
+  }
+
+  #askedKey(use: number): number {
+    const { uses } = this.#in
+    return uses.asked[use]! + (uses.connected[use] === 0 ? 0 : CONNECTED)
+  }
+
+  #enter(use: number, label: number): void {
+    const { uses } = this.#in
+    const row = this.#slots.take()
+    invariant(row !== 0, 'there is room where a name is entered')
+    const number = this.#groupOf(uses.endpoint[use]!, label)
+    const group = this.#groups[number]
+    invariant(group !== undefined, 'a wildcard that was found is there')
+    this.#use[row] = use
+    this.#group[row] = number
+    put(this.#nextOfUse, row, uses.firstMember[use]!)
+    uses.firstMember[use] = row
+    group.members.add(row, this.#askedKey(use))
+    const { owner } = group
+    owner.order.set(number, group.members.topKey)
+    if (++owner.rows === this.#nearAt) this.#near++
+    if (group.members.count === this.#max) this.#full++
+    if (group.members.count > this.#max) this.#over.add(number)
+  }
+
+  #remove(number: number, group: Group, row: number): void {
+    const { owner, members, label } = group
+    members.remove(row)
+    if (owner.rows-- === this.#nearAt) this.#near--
+    if (members.count === this.#max - 1) this.#full--
+    if (members.count > 0) return
+    owner.order.remove(number)
+    owner.groups.delete(label)
+    if (owner.groups.size === 0) this.#byEndpoint.delete(owner.endpoint)
+    this.#groups[number] = undefined
+    this.#freeGroups.push(number)
+    this.#over.delete(number)
+  }
+
+  #groupOf(endpoint: number, label: number): number {
+    let owner = this.#byEndpoint.get(endpoint)
+    if (owner === undefined) {
+      owner = { endpoint, groups: new Map(), order: new KeyHeap(this.#placeOfGroup), rows: 0 }
+      this.#byEndpoint.set(endpoint, owner)
+    }
+    const known = owner.groups.get(label)
+    if (known !== undefined) return known
+    const number = this.#freeGroups.pop() ?? this.#groups.length
+    this.#groups[number] = { owner, label, members: new KeyHeap(this.#place) }
+    owner.groups.set(label, number)
+    owner.order.add(number, HELD - 1)
+    return number
+  }
+}

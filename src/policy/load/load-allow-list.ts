@@ -1,0 +1,71 @@
+// Allow-lists: `*.allow` files with one `TARGET[:PORT[/PROTOCOL]]` a line, `#` begins a comment. A list is one policy
+// for the endpoints that `policies.allow-list-endpoints` names: they may ask these names and reach them at these
+// ports, and nothing else. Pure; never throws on any text.
+
+import type { Fault } from '../../core/errors.ts'
+import { SCTP, TCP, UDP } from '../../core/protocol.ts'
+import { parseAllow, type Allow } from '../allow-line.ts'
+import { DNS_PORT } from '../compile/dns-rules.ts'
+import type { Pattern } from '../match/pattern.ts'
+import type { LabelSelector, Policy, Rule } from '../rule.ts'
+
+const PROTOCOL_NUMBERS = { TCP, UDP } as const
+
+/** Whether a file is an allow-list, by its name. */
+export function isAllowList(file: string): boolean {
+  return file.endsWith('.allow')
+}
+
+export function loadAllowList(
+  text: string,
+  file: string,
+  selector: LabelSelector,
+): { readonly policies: readonly Policy[]; readonly faults: readonly Fault[] } {
+  const faults: Fault[] = []
+  const allows: Rule[] = []
+  const names: Pattern[] = []
+  text.split(/\r?\n/).forEach((line, i) => {
+    const entry = line.replace(/(^|\s)#.*$/, '').trimEnd()
+    const start = entry.length - entry.trimStart().length
+    if (start === entry.length) return
+    const position = { file, line: i + 1, column: start + 1 }
+    const read = parseAllow(entry.slice(start))
+    if (read.kind === 'ok') {
+      const { target } = read.allow
+      if (target.kind === 'name') names.push(target.pattern)
+      allows.push({ ...reachRule(read.allow), position })
+    } else {
+      faults.push({ position: { ...position, column: start + read.column }, message: read.reason })
+    }
+  })
+  const position = { file, line: 1, column: 1 }
+  if (allows.length === 0 && faults.length === 0) {
+    const remedy = 'delete the file to take the list out of force'
+    faults.push({ position, message: `found no name or address, expected one a line: ${remedy}` })
+  }
+  if (faults.length > 0) return { policies: [], faults }
+  const ports = [TCP, UDP, SCTP].map((protocol) => ({ protocol, low: DNS_PORT, high: DNS_PORT }))
+  const ask: Rule = {
+    action: 'allow',
+    peers: { kind: 'any' },
+    toPorts: [{ ports, dns: names }],
+    position,
+  }
+  const name = file.replace(/^.*\//, '').replace(/\.allow$/, '')
+  const whole = { name, namespace: undefined, kind: 'AllowList', selector, position } as const
+  return { policies: [{ ...whole, rules: [ask, ...allows], defaultDeny: true }], faults }
+}
+
+function reachRule({ target, port, protocols }: Allow): Omit<Rule, 'position'> {
+  const [low, high] = port === 0 ? [0, 65_535] : [port, port]
+  const ports = protocols.map((each) => ({ protocol: PROTOCOL_NUMBERS[each], low, high }))
+  const selector =
+    target.kind === 'name'
+      ? ({ kind: 'fqdn', pattern: target.pattern } as const)
+      : ({ kind: 'cidr', prefix: target.prefix, except: [] } as const)
+  return {
+    action: 'allow',
+    peers: { kind: 'selectors', selectors: [selector] },
+    toPorts: [{ ports, dns: undefined }],
+  }
+}

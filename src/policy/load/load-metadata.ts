@@ -1,0 +1,144 @@
+// The metadata of a policy document: name, namespace, annotations. What a cluster adds to an object
+// (uid, managedFields and so on) may stand there and means nothing here, so that a dump can be loaded.
+
+import { suggestion, type FieldTable, type Reader } from '../../documents/source-document.ts'
+import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
+import type { Mutable } from '../compile/answer-rules.ts'
+import { DEFAULT_NAMESPACE } from '../match/labels.ts'
+import type { AnswerOverrides, Policy } from '../rule.ts'
+
+export interface Metadata {
+  readonly name: string
+  /** Undefined for a clusterwide policy. */
+  readonly namespace: string | undefined
+  readonly reader: Reader
+  readonly annotations: Annotations
+}
+
+/** What the document's annotations of ours say. */
+export interface Annotations {
+  /** Undefined when none speaks of answers. */
+  readonly answers: AnswerOverrides | undefined
+  /** `namegate.io/audit: "true"`. */
+  readonly audited: boolean
+  /** `namegate.io/allow-guarded: "true"`. */
+  readonly allowsGuarded: boolean
+}
+
+const METADATA: FieldTable = new Map(
+  [
+    'name',
+    'namespace',
+    'annotations',
+    'labels',
+    'uid',
+    'resourceVersion',
+    'generation',
+    'creationTimestamp',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+    'managedFields',
+    'ownerReferences',
+    'finalizers',
+    'selfLink',
+    'generateName',
+    'description',
+  ].map((key) => [key, true]),
+)
+
+const OWN_ANNOTATION = 'namegate.io/'
+const MIN_TTL = 'namegate.io/min-ttl'
+const GRACE = 'namegate.io/grace-after-ttl'
+const CNAME_MATCH = 'namegate.io/cname-match'
+const SVCB = 'namegate.io/svcb'
+const AUDIT = 'namegate.io/audit'
+const ALLOW_GUARDED = 'namegate.io/allow-guarded'
+const ANNOTATIONS = new Set([MIN_TTL, GRACE, CNAME_MATCH, SVCB, AUDIT, ALLOW_GUARDED])
+const MS_PER_SECOND = 1000
+/** As the configuration's `dns.min-ttl`. */
+const TTL_MAX_MS = 10 * 365 * 86_400_000
+
+/** Reads the metadata; undefined when there is no usable name or namespace. */
+export function readMetadata(
+  reader: Reader | undefined,
+  document: Reader,
+  kind: Policy['kind'],
+): Metadata | undefined {
+  if (reader === undefined) return document.fault('found no metadata, expected metadata.name')
+  const fields = reader.fields(METADATA)
+  if (fields === undefined) return undefined
+  const annotations = readAnnotations(fields.get('annotations'))
+  fields.get('labels')?.entries()
+  fields.get('description')?.note('Kubernetes drops this field; spec.description is kept', 'key')
+  const nameReader = fields.get('name')
+  if (nameReader === undefined) return reader.fault('found no name, expected one')
+  const name = readName(nameReader, 253, 'a name of letters a-z, digits, - and .')
+  const namespaceReader = fields.get('namespace')
+  if (kind === 'CiliumClusterwideNetworkPolicy') {
+    namespaceReader?.fault('found a namespace, expected none: the policy is clusterwide', 'key')
+    return name === undefined
+      ? undefined
+      : { name, namespace: undefined, reader: nameReader, annotations }
+  }
+  const namespace =
+    namespaceReader === undefined
+      ? DEFAULT_NAMESPACE
+      : readName(namespaceReader, 63, 'a namespace of letters a-z, digits and -')
+  if (name === undefined || namespace === undefined) return undefined
+  return { name, namespace, reader: nameReader, annotations }
+}
+
+/** A Kubernetes object name (RFC 1123 subdomain; a namespace has no dots). */
+function readName(reader: Reader, max: number, what: string): string | undefined {
+  const text = reader.text(what)
+  if (text === undefined) return undefined
+  const form = max > 63 ? /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/ : /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/
+  return text.length <= max && form.test(text) ? text : reader.expected(what)
+}
+
+/** Annotations of others mean nothing here. */
+function readAnnotations(reader: Reader | undefined): Annotations {
+  let audited = false
+  let allowsGuarded = false
+  const answers: Mutable<AnswerOverrides> = {}
+  for (const [key, value] of reader?.entries() ?? []) {
+    if (!key.startsWith(OWN_ANNOTATION)) continue
+    if (!ANNOTATIONS.has(key)) {
+      value.fault(`unknown annotation${suggestion(key, ANNOTATIONS)}`, 'key')
+    } else if (key === AUDIT) {
+      audited = readFlag(value)
+    } else if (key === ALLOW_GUARDED) {
+      allowsGuarded = readFlag(value)
+    } else {
+      readAnswer(key, value, answers)
+    }
+  }
+  return {
+    answers: Object.keys(answers).length === 0 ? undefined : answers,
+    audited,
+    allowsGuarded,
+  }
+}
+
+/** Annotations are texts, in Kubernetes too. */
+function readFlag(reader: Reader): boolean {
+  const { value } = reader
+  if (value !== 'true' && value !== 'false') reader.expected('"true" or "false", in quotes')
+  return value === 'true'
+}
+
+function readAnswer(key: string, reader: Reader, answers: Mutable<AnswerOverrides>): void {
+  const { value } = reader
+  if (key === MIN_TTL || key === GRACE) {
+    const ms = typeof value === 'string' ? parseDuration(value) : undefined
+    if (ms === undefined || ms > TTL_MAX_MS) reader.expected(DURATION_FORM)
+    else answers[key === GRACE ? 'grace' : 'minTtl'] = Math.ceil(ms / MS_PER_SECOND)
+  } else if (key === CNAME_MATCH) {
+    if (value === 'question' || value === 'chain') answers.cnameMatch = value
+    else reader.expected('question or chain')
+  } else if (value === 'learn' || value === 'strip' || value === 'pass') {
+    answers.svcb = value
+  } else {
+    reader.expected('learn, strip or pass')
+  }
+}

@@ -1,0 +1,190 @@
+// One entry of `egress` or `egressDeny`: its peers and what may stand beside what. The combinations that
+// Cilium refuses are refused here too, so that a file means the same in both or is taken by neither.
+
+import { containsPrefix, formatPrefix, parseMaskedPrefix, type Prefix } from '../../core/ip.ts'
+import {
+  hasUnsupported,
+  isMapping,
+  listWords,
+  notSupported,
+  type FieldTable,
+  type Reader,
+  type Unsupported,
+} from '../../documents/source-document.ts'
+import { readNames } from './load-names.ts'
+import { readPortRules, type PortRules } from './load-ports.ts'
+import { inNamespace, readSelector } from './load-selector.ts'
+import type { Entity, PeerSelector, Peers, Rule } from '../rule.ts'
+
+const PEERS = ['toFQDNs', 'toEndpoints', 'toCIDR', 'toCIDRSet', 'toEntities'] as const
+const RULE: readonly (readonly [string, true | string | Unsupported])[] = [
+  ...PEERS.map((key) => [key, true] as const),
+  ['toPorts', true],
+  ['toRequires', notSupported('say it in toEndpoints')],
+  ['toServices', notSupported('use toEndpoints, toFQDNs or toCIDR')],
+  ['toGroups', notSupported('use toFQDNs or toCIDRSet')],
+  ['toNodes', notSupported('use toEntities: [host] or toCIDR')],
+  ['icmps', notSupported('a rule without toPorts is about ICMP as well')],
+  ['authentication', notSupported('namegate decides by address and port')],
+]
+const ALLOW_RULE: FieldTable = new Map(RULE)
+const DENY_RULE: FieldTable = new Map([
+  ...RULE,
+  ['toFQDNs', 'is not supported in egressDeny: names say what is allowed'],
+])
+
+const CIDR_SET: FieldTable = new Map<string, true | Unsupported>([
+  ['cidr', true],
+  ['except', true],
+  ['cidrGroupRef', notSupported('write the prefixes')],
+  ['cidrGroupSelector', notSupported('write the prefixes')],
+])
+
+const ENTITIES: readonly Entity[] = [
+  'host',
+  'cluster',
+  'world',
+  'world-ipv4',
+  'world-ipv6',
+  'all',
+  'none',
+]
+/** Entities of Cilium that have no meaning here, and what to say instead. */
+const OTHER_ENTITIES: ReadonlyMap<string, string> = new Map([
+  ['init', 'endpoints are known with their labels or not at all'],
+  ['ingress', 'use toCIDR'],
+  ['unmanaged', 'use toEntities: [cluster] or toCIDR'],
+  ['remote-node', 'use toCIDR, or a resource and toEndpoints'],
+  ['health', 'use toCIDR'],
+  ['kube-apiserver', 'use toCIDR, or a resource and toEndpoints'],
+])
+
+const NO_PORTS: PortRules = { rules: [], everyPort: false }
+
+/**
+ * The rule, or none for `{}`, which allows and denies nothing. A rule with a field that is not supported allows nothing
+ * either; one that denies is refused in any case, since what it would deny is not known.
+ */
+export function readRule(
+  reader: Reader,
+  action: Rule['action'],
+  namespace: string | undefined,
+): readonly Rule[] {
+  const table = action === 'allow' ? ALLOW_RULE : DENY_RULE
+  const fields = (action === 'allow' ? reader : reader.strict()).fields(table)
+  if (fields === undefined) return []
+  refuseNothing(reader)
+  const peers = readPeers(fields, namespace)
+  const ports = fields.get('toPorts')
+  const { rules: portRules, everyPort } =
+    ports === undefined ? NO_PORTS : readPortRules(ports, action)
+  if (hasUnsupported(fields, table)) return []
+  if (peers.kind === 'any' && portRules.length === 0 && !everyPort) return []
+  const { position } = reader
+  const whole: Rule = { action, peers, toPorts: undefined, position }
+  if (portRules.length === 0) return [whole]
+  const parts: Rule = { action, peers, toPorts: portRules, position }
+  return everyPort ? [whole, parts] : [parts]
+}
+
+/**
+ * A key without a value, as when its list is commented out. Kubernetes takes it for an absent key, and a rule
+ * whose peers are absent means any peer: that is not what whoever wrote the key wanted.
+ */
+function refuseNothing(reader: Reader): void {
+  if (!isMapping(reader.value) || !Object.values(reader.value).includes(null)) return
+  for (const [, value] of reader.entries() ?? []) {
+    if (value.value === null) value.fault('found nothing, expected a list; [] selects nothing')
+  }
+}
+
+/** No peer field: any peer. One that is there and empty selects nothing. */
+function readPeers(fields: ReadonlyMap<string, Reader>, namespace: string | undefined): Peers {
+  const kinds: readonly (readonly [string, (item: Reader) => PeerSelector | undefined])[] = [
+    ['toFQDNs', readFqdn],
+    ['toEndpoints', (item) => readEndpoints(item, namespace)],
+    ['toCIDR', readCidr],
+    ['toCIDRSet', readCidrSet],
+    ['toEntities', readEntity],
+  ]
+  const present = kinds.filter(([key]) => fields.has(key))
+  if (present.length === 0) return { kind: 'any' }
+  const selectors: PeerSelector[] = []
+  let first: string | undefined
+  for (const [key, read] of present) {
+    const field = fields.get(key)
+    const items = field?.items() ?? []
+    if (items.length === 0) continue
+    if (first !== undefined) {
+      field?.fault(`can not stand beside ${first} in one rule; write two rules`, 'key')
+    }
+    first ??= key
+    for (const item of items) {
+      const selector = read(item)
+      if (selector !== undefined) selectors.push(selector)
+    }
+  }
+  return { kind: 'selectors', selectors }
+}
+
+/** A toFQDNs entry has exactly one of matchName and matchPattern. */
+function readFqdn(reader: Reader): PeerSelector | undefined {
+  const patterns = readNames(reader)
+  if (patterns === undefined) return undefined
+  const [pattern] = patterns
+  if (pattern === undefined || patterns.length > 1) {
+    return reader.fault('found both matchName and matchPattern, expected one of them')
+  }
+  return { kind: 'fqdn', pattern }
+}
+
+function readEndpoints(reader: Reader, namespace: string | undefined): PeerSelector | undefined {
+  const selector = readSelector(reader, { isPeer: true })
+  if (selector === undefined) return undefined
+  return { kind: 'endpoints', selector: inNamespace(selector, namespace) }
+}
+
+function readCidr(reader: Reader): PeerSelector | undefined {
+  const prefix = readPrefix(reader)
+  return prefix === undefined ? undefined : { kind: 'cidr', prefix, except: [] }
+}
+
+/** An entry of toCIDRSet, or an ipBlock, which is the same. */
+export function readCidrSet(reader: Reader): PeerSelector | undefined {
+  const fields = reader.fields(CIDR_SET)
+  if (fields === undefined) return undefined
+  if (hasUnsupported(fields, CIDR_SET)) return undefined
+  const cidr = fields.get('cidr')
+  if (cidr === undefined) return reader.fault('found no cidr, expected one')
+  const prefix = readPrefix(cidr)
+  const except: Prefix[] = []
+  for (const item of fields.get('except')?.items() ?? []) {
+    const inner = readPrefix(item)
+    if (inner === undefined) continue
+    if (prefix !== undefined && !containsPrefix(prefix, inner)) {
+      item.expected(`a prefix inside ${String(cidr.value)}`)
+    }
+    except.push(inner)
+  }
+  return prefix === undefined ? undefined : { kind: 'cidr', prefix, except }
+}
+
+function readPrefix(reader: Reader): Prefix | undefined {
+  const text = reader.text('a prefix, such as 10.0.0.0/8')
+  if (text === undefined) return undefined
+  const result = parseMaskedPrefix(text)
+  if (result.kind === 'bad') return reader.fault(result.reason)
+  if (result.masked) reader.note(`host bits are masked: ${text} is ${formatPrefix(result.prefix)}`)
+  return result.prefix
+}
+
+function readEntity(reader: Reader): PeerSelector | undefined {
+  const text = reader.text(listWords(ENTITIES))
+  if (text === undefined) return undefined
+  const entity = ENTITIES.find((each) => each === text)
+  if (entity !== undefined) return { kind: 'entity', entity }
+  const instead = OTHER_ENTITIES.get(text)
+  if (instead !== undefined)
+    return reader.unsupported(`${text} ${notSupported(instead).unsupported}`)
+  return reader.expected(listWords(ENTITIES))
+}

@@ -1,0 +1,88 @@
+// One `spec` of a policy: whom it selects, its rules, and whether it turns default deny on (SEMANTICS 2).
+
+import {
+  isMapping,
+  notSupported,
+  type FieldTable,
+  type Reader,
+  type Unsupported,
+} from '../../documents/source-document.ts'
+import { readRule } from './load-rule.ts'
+import { readSelector } from './load-selector.ts'
+import type { Policy, Rule } from '../rule.ts'
+
+/** What a field about ingress is told, unless `policies.ingress: ignore`. */
+export const EGRESS_ONLY = 'is not supported: namegate decides egress only'
+
+const SPEC: readonly (readonly [string, true | string | Unsupported])[] = [
+  ['endpointSelector', true],
+  ['egress', true],
+  ['egressDeny', true],
+  ['enableDefaultDeny', true],
+  ['description', true],
+  ['labels', true],
+  ['ingress', EGRESS_ONLY],
+  ['ingressDeny', EGRESS_ONLY],
+  ['nodeSelector', notSupported('policies select endpoints')],
+  ['log', notSupported('flows name the policy that decided')],
+]
+const EGRESS_SPEC: FieldTable = new Map(SPEC)
+/** For `policies.ingress: ignore`. */
+const WHOLE_SPEC: FieldTable = new Map([...SPEC, ['ingress', true], ['ingressDeny', true]])
+
+const DEFAULT_DENY: FieldTable = new Map([
+  ['egress', true],
+  ['ingress', true],
+])
+
+export type Spec = Pick<Policy, 'selector' | 'rules' | 'defaultDeny' | 'halfEnforced' | 'position'>
+
+/** Reads a spec; `namespace` is the policy's, undefined for a clusterwide one. */
+export function readSpec(
+  reader: Reader,
+  namespace: string | undefined,
+  ingress: 'error' | 'ignore' = 'error',
+): Spec | undefined {
+  const fields = reader.fields(ingress === 'ignore' ? WHOLE_SPEC : EGRESS_SPEC)
+  if (fields === undefined) return undefined
+  fields.get('description')?.text()
+  fields.get('labels')?.items()
+  const explicit = readDefaultDeny(fields.get('enableDefaultDeny'), ingress)
+  const allow = fields.get('egress')?.items() ?? []
+  const deny = fields.get('egressDeny')?.items() ?? []
+  const rules: Rule[] = []
+  for (const rule of allow) rules.push(...readRule(rule, 'allow', namespace))
+  for (const rule of deny) rules.push(...readRule(rule, 'deny', namespace))
+  const hasRules = allow.length + deny.length > 0
+  const has = (key: string): boolean => isMapping(reader.value) && key in reader.value
+  if (!hasRules && explicit !== true && !has('ingress') && !has('ingressDeny')) {
+    reader.fault(
+      'found no rule in egress or egressDeny, expected one; `egress: [{}]` denies everything',
+    )
+  }
+  const selectorReader = fields.get('endpointSelector')
+  if (selectorReader === undefined) {
+    if (has('nodeSelector')) return undefined
+    return reader.fault('found no endpointSelector, expected one; `{}` selects every endpoint')
+  }
+  const selector = readSelector(selectorReader, { ownNamespace: namespace })
+  if (has('nodeSelector')) {
+    // Refused in any case, as in Cilium: whom it puts into default deny is not known.
+    selectorReader.fault('can not stand beside nodeSelector', 'key')
+  }
+  if (selector === undefined) return undefined
+  const spec = { selector, rules, defaultDeny: explicit ?? hasRules, position: reader.position }
+  const isHalf = fields.has('ingress') || fields.has('ingressDeny')
+  return isHalf ? { ...spec, halfEnforced: true } : spec
+}
+
+/** `enableDefaultDeny.egress`; that of ingress may only be off, unless ingress is ignored. */
+function readDefaultDeny(
+  reader: Reader | undefined,
+  onIngress: 'error' | 'ignore',
+): boolean | undefined {
+  const fields = reader?.fields(DEFAULT_DENY)
+  const ingress = fields?.get('ingress')
+  if (ingress?.flag() === true && onIngress === 'error') ingress.fault(EGRESS_ONLY, 'key')
+  return fields?.get('egress')?.flag()
+}

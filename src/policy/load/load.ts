@@ -1,0 +1,258 @@
+// Policy files -> the internal rule type (rule.ts): CiliumNetworkPolicy and CiliumClusterwideNetworkPolicy of
+// cilium.io/v2, NetworkPolicy of networking.k8s.io/v1, and allow-lists. What is known there and not done here is a
+// fault that names the field, because a rule half understood is another rule; or, where the config says so, a warning,
+// and what it stands in allows nothing. Pure: text in, policies or faults out.
+
+import { formatPlace, type Fault, type Position } from '../../core/errors.ts'
+import { objectDocument } from '../../documents/object-source.ts'
+import {
+  isMapping,
+  Reader,
+  type FieldTable,
+  type SourceDocument,
+} from '../../documents/source-document.ts'
+import { parseDocuments } from '../../documents/quick-documents.ts'
+import { DEFAULT_NAMESPACE } from '../match/labels.ts'
+import { isAllowList, loadAllowList } from './load-allow-list.ts'
+import { readMetadata } from './load-metadata.ts'
+import { readNetworkSpec } from './load-network-policy.ts'
+import { readSpec } from './load-spec.ts'
+import type { Policy, PolicyKind } from '../rule.ts'
+
+export interface LoadOptions {
+  /**
+   * Policies seen so far, `kind namespace/name` -> place. Given the same map for several files, a policy
+   * that is there twice is a fault; the map is added to.
+   */
+  readonly seen?: Map<string, Position>
+  /** What an ingress half is: a fault, or left out; then its policy is `halfEnforced`. Default: error. */
+  readonly ingress?: 'error' | 'ignore'
+  /** What fields are that are known and not supported. Default: error. */
+  readonly unsupportedFields?: 'error' | 'warn'
+  /** Takes what is read otherwise than it looks (`policy lint`). */
+  readonly notes?: Fault[]
+  /** The endpoints that allow-lists are for. Default: all. */
+  readonly allowListEndpoints?: ReadonlyMap<string, string>
+}
+
+/** Longest policy file in UTF-16 units: some ten thousand policies. */
+export const POLICY_TEXT_MAX = 8 * 2 ** 20
+
+/** With faults there are no policies: a file is taken whole or not at all. */
+export interface LoadedPolicies {
+  readonly policies: readonly Policy[]
+  readonly faults: readonly Fault[]
+  /** What is not supported and was left out (`unsupportedFields: warn`). */
+  readonly warnings: readonly Fault[]
+}
+
+const DOCUMENT: FieldTable = new Map([
+  ['apiVersion', true],
+  ['kind', true],
+  ['metadata', true],
+  ['spec', true],
+  ['specs', true],
+  ['status', true],
+])
+
+const API_VERSION = 'cilium.io/v2'
+const NETWORK_API = 'networking.k8s.io/v1'
+const OTHER_KINDS: ReadonlyMap<string, string> = new Map([
+  ['List', 'is not supported: write its items as documents of their own'],
+  ['CiliumNetworkPolicyList', 'is not supported: write its items as documents of their own'],
+  ['ClusterNetworkPolicy', 'is not supported'],
+  ['AdminNetworkPolicy', 'is not supported'],
+  ['CiliumCIDRGroup', 'is not supported'],
+  ['CiliumLocalRedirectPolicy', 'is not supported'],
+  ['CiliumEgressGatewayPolicy', 'is not supported'],
+])
+
+/** Loads every document of a file; empty ones are skipped, and a file without another is faulty. Never throws on any text. */
+export function loadPolicies(
+  text: string,
+  file: string,
+  options: LoadOptions = {},
+): LoadedPolicies {
+  if (text.length > POLICY_TEXT_MAX) {
+    const message = `found ${text.length} characters, expected at most ${POLICY_TEXT_MAX}: write several files`
+    const fault = { position: { file, line: 1, column: 1 }, message }
+    return { policies: [], faults: [fault], warnings: [] }
+  }
+  if (isAllowList(file)) {
+    const selector = { matchLabels: options.allowListEndpoints ?? new Map<string, string>() }
+    return { ...loadAllowList(text, file, selector), warnings: [] }
+  }
+  const { documents, faults } = parseDocuments(text, file)
+  const written = documents.filter(({ value }) => value !== null)
+  const isEmpty = written.length === 0 && faults.length === 0
+  return loadDocuments(written, isEmpty ? [nothingIn(file)] : faults, options)
+}
+
+/** Deleting a file takes its policies out of force, emptying it does not. */
+function nothingIn(file: string): Fault {
+  const message =
+    'found no policy, expected one at least: delete the file to take its policies out of force'
+  return { position: { file, line: 1, column: 1 }, message }
+}
+
+/** The same of documents given as an object, or a list of them; `name` stands for the file in faults. */
+export function loadPolicyObjects(
+  value: unknown,
+  name: string,
+  options: LoadOptions = {},
+): LoadedPolicies {
+  const given: readonly unknown[] = Array.isArray(value) ? value : [value]
+  const read = given.map((each) => objectDocument(each, name))
+  const documents = read.map(({ document }) => document)
+  const faults = read.flatMap((each) => each.faults)
+  return faults.length > 0
+    ? { policies: [], faults, warnings: [] }
+    : loadDocuments(documents, [], options)
+}
+
+function loadDocuments(
+  documents: readonly SourceDocument[],
+  syntax: readonly Fault[],
+  options: LoadOptions,
+): LoadedPolicies {
+  const faults = [...syntax]
+  const warnings: Fault[] = []
+  const policies: Policy[] = []
+  const seen = options.seen ?? new Map<string, Position>()
+  for (const document of documents) {
+    const unsupported = options.unsupportedFields === 'warn' ? warnings : undefined
+    const reader = new Reader(document, { faults, warnings: unsupported, notes: options.notes })
+    const isList = Array.isArray(document.value) && document.value.length > 0
+    const read = isList ? loadRuleList : loadDocument
+    policies.push(...read(reader, seen, options.ingress ?? 'error'))
+  }
+  faults.sort(byPlace)
+  warnings.sort(byPlace)
+  return { policies: faults.length > 0 ? [] : policies, faults, warnings }
+}
+
+function byPlace({ position: a }: Fault, { position: b }: Fault): number {
+  return a.line - b.line || a.column - b.column
+}
+
+function loadDocument(
+  reader: Reader,
+  seen: Map<string, Position>,
+  ingress: 'error' | 'ignore',
+): readonly Policy[] {
+  const kind = readKind(reader)
+  if (kind === undefined) return []
+  const fields = reader.fields(DOCUMENT)
+  const metadata = readMetadata(fields?.get('metadata'), reader, kind)
+  const specs = fields === undefined ? [] : readSpecs(reader, fields, kind)
+  if (metadata === undefined) return []
+  const key = `${kind} ${metadata.namespace ?? ''}/${metadata.name}`
+  const first = seen.get(key)
+  if (first !== undefined) {
+    const where = formatPlace(first)
+    metadata.reader.fault(`found the ${key.replace(' /', ' ')} again, first at ${where}`)
+  } else {
+    seen.set(key, metadata.reader.position)
+  }
+  const { name, namespace } = metadata
+  const { answers, audited, allowsGuarded } = metadata.annotations
+  return specs.flatMap((spec) => {
+    const read =
+      kind === 'NetworkPolicy'
+        ? readNetworkSpec(spec, namespace ?? DEFAULT_NAMESPACE, ingress)
+        : readSpec(spec, namespace, ingress)
+    return read === undefined
+      ? []
+      : [
+          {
+            name,
+            namespace,
+            kind,
+            ...read,
+            ...(audited && { audited }),
+            ...(allowsGuarded && { allowsGuarded }),
+            ...(answers && { answers }),
+          },
+        ]
+  })
+}
+
+/**
+ * A list of rules as Cilium's agent took it before there were Kubernetes objects: each item is a spec. A rule has no name
+ * and no namespace: it becomes the clusterwide policy `FILE-NUMBER`.
+ */
+function loadRuleList(
+  reader: Reader,
+  seen: Map<string, Position>,
+  ingress: 'error' | 'ignore',
+): readonly Policy[] {
+  const kind = 'CiliumClusterwideNetworkPolicy'
+  reader.note('a list of rules without names; each is read as a clusterwide policy')
+  return (reader.items() ?? []).flatMap((item, i) => {
+    if (isMapping(item.value) && 'kind' in item.value) {
+      return item.fault('found a policy in a list, expected a rule: write it as a document') ?? []
+    }
+    const spec = readSpec(item, undefined, ingress)
+    if (spec === undefined) return []
+    const name = `${nameOfFile(spec.position.file)}-${i + 1}`
+    const key = `${kind} /${name}`
+    const first = seen.get(key)
+    if (first !== undefined) {
+      return (
+        item.fault(`found ${name} again, first at ${formatPlace(first)}: rename the file`) ?? []
+      )
+    }
+    seen.set(key, spec.position)
+    return [{ name, namespace: undefined, kind, ...spec }]
+  })
+}
+
+/** `web` of `some/web.json`. */
+function nameOfFile(file: string): string {
+  return file.replace(/^.*\//, '').replace(/\.[a-z]+$/, '')
+}
+
+/** `spec`, `specs` or both, as in Cilium; of a NetworkPolicy `spec` alone. */
+function readSpecs(
+  document: Reader,
+  fields: ReadonlyMap<string, Reader>,
+  kind: PolicyKind,
+): readonly Reader[] {
+  const spec = fields.get('spec')
+  const specs = fields.get('specs')
+  if (kind === 'NetworkPolicy') {
+    specs?.fault('found specs, expected spec: this is a NetworkPolicy', 'key')
+    if (spec === undefined) document.fault('found no spec, expected one')
+    return spec === undefined ? [] : [spec]
+  }
+  if (spec === undefined && specs === undefined) {
+    document.fault('found no spec, expected spec or specs')
+  }
+  const items = specs?.items() ?? []
+  if (spec === undefined && Array.isArray(specs?.value) && items.length === 0) {
+    specs.fault('found an empty list, expected one spec at least')
+  }
+  return [...(spec === undefined ? [] : [spec]), ...items]
+}
+
+/** The kind, when it's one that is loaded; a document of another kind gets this one fault only. */
+function readKind(document: Reader): PolicyKind | undefined {
+  const all = document.entries('a policy: a mapping with apiVersion, kind, metadata and spec')
+  if (all === undefined) return undefined
+  const fields = new Map(all)
+  const kind = fields.get('kind')
+  const refused = typeof kind?.value === 'string' ? OTHER_KINDS.get(kind.value) : undefined
+  if (kind !== undefined && refused !== undefined) return kind.fault(refused)
+  const isNetwork = kind?.value === 'NetworkPolicy'
+  const version = isNetwork ? NETWORK_API : API_VERSION
+  const apiVersion = fields.get('apiVersion')
+  if (apiVersion === undefined) return document.fault(`found no apiVersion, expected ${version}`)
+  if (apiVersion.value !== version) return apiVersion.expected(version)
+  if (isNetwork) return 'NetworkPolicy'
+  if (kind?.value === 'CiliumNetworkPolicy') return 'CiliumNetworkPolicy'
+  if (kind?.value === 'CiliumClusterwideNetworkPolicy') return 'CiliumClusterwideNetworkPolicy'
+  const expected = 'CiliumNetworkPolicy, CiliumClusterwideNetworkPolicy or NetworkPolicy'
+  return kind === undefined
+    ? document.fault(`found no kind, expected ${expected}`)
+    : kind.expected(expected)
+}

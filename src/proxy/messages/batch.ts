@@ -1,0 +1,131 @@
+// A batch of messages that clients sent, with where each came from. Listeners fill it, the pipeline
+// reads it inside one synchronous call, then it is cleared and used again: nothing may keep an entry.
+// Nothing here knows what kind of socket filled it. Cost: one slab and a few typed arrays, made once.
+
+import type { Family } from '../../core/ip.ts'
+import { invariant } from '../../core/invariant.ts'
+import { OVER_TCP, OVER_UDP, wordsOf, type ClientColumns } from './client-columns.ts'
+import { DEFAULT_STRIDE, OctetStore } from './octet-store.ts'
+
+/** Messages that one batch takes. */
+export const BATCH_CAPACITY = 256
+
+export interface MessageBatchOptions {
+  readonly capacity?: number
+  /** Octets of one cell; longer UDP messages are cut and marked, longer TCP messages kept outside. */
+  readonly stride?: number
+}
+
+export class MessageBatch implements ClientColumns {
+  readonly store: OctetStore
+  readonly families: Uint8Array
+  readonly addresses: Uint8Array
+  readonly addressWords: Uint32Array
+  readonly ports: Uint16Array
+  readonly transports: Uint8Array
+  readonly channels: Uint32Array
+  readonly interfaces: Uint32Array
+  readonly askedAddresses: Uint8Array
+  readonly askedWords: Uint32Array
+  readonly askedPorts: Uint16Array
+  /** 1 where a UDP message was longer than a cell and is cut: its answer is FORMERR (SEMANTICS 6). */
+  readonly oversized: Uint8Array
+  #count = 0
+
+  constructor(options: MessageBatchOptions = {}) {
+    const capacity = options.capacity ?? BATCH_CAPACITY
+    this.store = new OctetStore(capacity, options.stride ?? DEFAULT_STRIDE)
+    this.families = new Uint8Array(capacity)
+    this.addresses = new Uint8Array(capacity * 16)
+    this.addressWords = wordsOf(this.addresses)
+    this.ports = new Uint16Array(capacity)
+    this.transports = new Uint8Array(capacity)
+    this.channels = new Uint32Array(capacity)
+    this.interfaces = new Uint32Array(capacity)
+    this.askedAddresses = new Uint8Array(capacity * 16)
+    this.askedWords = wordsOf(this.askedAddresses)
+    this.askedPorts = new Uint16Array(capacity)
+    this.oversized = new Uint8Array(capacity)
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  get full(): boolean {
+    return this.#count === this.store.capacity
+  }
+
+  octets(index: number): Uint8Array {
+    return this.store.octets(index)
+  }
+
+  offset(index: number): number {
+    return this.store.offsets[index]!
+  }
+
+  length(index: number): number {
+    return this.store.lengths[index]!
+  }
+
+  /** Adds a datagram; the batch must not be full. `peer` is 16 octets. */
+  addUdp(
+    channel: number,
+    family: Family,
+    peer: Uint8Array,
+    port: number,
+    message: Uint8Array,
+  ): void {
+    const index = this.#addPeer(OVER_UDP, channel, family, peer, port)
+    const { stride } = this.store
+    this.oversized[index] = message.length > stride ? 1 : 0
+    this.store.copy(index, message, 0, Math.min(message.length, stride))
+  }
+
+  /** Adds one framed message without its length octets; the batch must not be full. */
+  addTcp(
+    channel: number,
+    family: Family,
+    peer: Uint8Array,
+    port: number,
+    source: Uint8Array,
+    offset: number,
+    length: number,
+  ): void {
+    const index = this.#addPeer(OVER_TCP, channel, family, peer, port)
+    this.oversized[index] = 0
+    this.store.keep(index, source, offset, length)
+  }
+
+  /** Native sockets have filled all columns of the next `count` entries, octets and lengths included. */
+  extend(count: number): void {
+    invariant(this.#count + count <= this.store.capacity, 'a batch has room for what was received')
+    this.#count += count
+  }
+
+  clear(): void {
+    this.store.clear(this.#count)
+    this.#count = 0
+  }
+
+  #addPeer(
+    transport: number,
+    channel: number,
+    family: Family,
+    peer: Uint8Array,
+    port: number,
+  ): number {
+    const index = this.#count++
+    this.transports[index] = transport
+    this.channels[index] = channel
+    this.families[index] = family
+    this.ports[index] = port
+    this.interfaces[index] = 0
+    this.askedPorts[index] = 0
+    for (let i = 0; i < 16; i++) {
+      this.addresses[index * 16 + i] = peer[i]!
+      this.askedAddresses[index * 16 + i] = 0
+    }
+    return index
+  }
+}

@@ -1,0 +1,271 @@
+// The way of a query and of its answer, each a synchronous step over a batch; the whole product on one
+// screen. `admit`: who asks, may it ask this name, then forward. `settle`: read the answers, learn what
+// they teach, make the datapath match with one commit for all of them, and only then release each by what
+// became of it. An answer leaves in the turn it came, after the kernel confirmed; where the kernel takes longer, it
+// waits in the release queue and is settled again.
+
+import { endpointId, generation, type EndpointId, type Generation } from '../../core/ids.ts'
+import { AUDITED, MAY_ASK } from '../../enforcement/dns-verdicts.ts'
+import { LOCAL, type LocalAnswer } from '../../dns/codes.ts'
+import { AnswerView } from '../../dns/answer.ts'
+import { QueryView, type QueryStatus } from '../../dns/query.ts'
+import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from '../messages/answer-batch.ts'
+import type { MessageBatch } from '../messages/batch.ts'
+import { OVER_UDP } from '../messages/client-columns.ts'
+import { OUTCOME_HELD_OUT, OUTCOME_PENDING } from './learner.ts'
+import { reasonOf, SERVER_UNTRUSTED, SOURCES_SILENT } from './judge.ts'
+import type { PipelineOptions } from './pipeline-options.ts'
+import { BOUNDS, CLOSED, DENIED, localAnswerTo } from './refusals.ts'
+import { Releaser } from './releaser.ts'
+import { SlotView } from '../messages/slot-view.ts'
+
+/** Whether answers come from upstream, were held and may be held on, or were held as long as they may be. */
+type Turn = 'first' | 'again' | 'last'
+
+/** The endpoint of queries that are forwarded for nobody known; no endpoint has it. */
+const UNMANAGED = endpointId(0)
+const NO_GENERATION = generation(0)
+
+export class Pipeline {
+  readonly counters = {
+    queries: 0,
+    allowed: 0,
+    denied: 0,
+    /** Denied by policy, passed because audit says so. */
+    audited: 0,
+    unknownClients: 0,
+    /** Of nobody known, forwarded all the same (`allow-unmanaged`). */
+    unmanaged: 0,
+    /** Came in where its endpoint's packets do not. */
+    interfaceMismatch: 0,
+    notReady: 0,
+    malformedQueries: 0,
+    overloaded: 0,
+    /** Would have been shed, but more came than could be answered. */
+    passedOver: 0,
+    answers: 0,
+    malformedAnswers: 0,
+    failedTimeout: 0,
+    failedSocket: 0,
+    /** Answers to endpoints that went meanwhile. */
+    orphaned: 0,
+    exact: 0,
+    degraded: 0,
+    heldOut: 0,
+    heldOutServfail: 0,
+    heldOutDropped: 0,
+    heldOutReleased: 0,
+  }
+  readonly #to: PipelineOptions
+  readonly #query = new QueryView()
+  readonly #slot = new SlotView()
+  readonly #answer = new AnswerView()
+  readonly #releaser: Releaser
+  readonly #denied: LocalAnswer | undefined
+  readonly #closed: LocalAnswer | undefined
+
+  constructor(options: PipelineOptions) {
+    this.#to = options
+    this.#releaser = new Releaser(options, this.counters)
+    this.#denied = DENIED[options.denyResponse]
+    this.#closed = CLOSED[options.denyResponse]
+  }
+
+  /** Queries: each is answered at once, forwarded, or waits for its endpoint to become known. */
+  admit(batch: MessageBatch): void {
+    this.counters.queries += batch.count
+    const behind = this.#to.backlog.isBehind(batch)
+    for (let i = 0; i < batch.count; i++) {
+      if (!behind || !this.#passOver(batch, i)) this.#admitOne(batch, i, false)
+    }
+  }
+
+  /** While more comes than can be taken in: who has all that he may in flight is not looked at. */
+  #passOver(batch: MessageBatch, i: number): boolean {
+    const { inFlight } = this.#to.upstream
+    if (batch.transports[i] !== OVER_UDP || !inFlight.isClientFull(batch, i)) return false
+    this.counters.passedOver++
+    return true
+  }
+
+  /** Queries that have waited for their endpoint, and those of our own: each is answered or forwarded. */
+  admitWaited(batch: MessageBatch): void {
+    for (let i = 0; i < batch.count; i++) this.#admitOne(batch, i, true)
+  }
+
+  #admitOne(batch: MessageBatch, i: number, waited: boolean): void {
+    const { responder, judge, clients, flows, selfCheck } = this.#to
+    const query = this.#query
+    const status = query.read(batch.octets(i), batch.offset(i), batch.length(i))
+    if (status !== 'ok' || batch.oversized[i] === 1) return this.#malformed(batch, i, status)
+    if (!this.#to.isReady()) {
+      this.counters.notReady++
+      return responder.refuse(batch, i, query, LOCAL.notReady)
+    }
+    if (selfCheck?.isOurs(query) === true) return selfCheck.take(batch, i)
+    const endpoint = clients.of(batch, i)
+    if (clients.asksListener(batch, i))
+      return this.#deny(batch, i, endpoint?.id ?? UNMANAGED, SERVER_UNTRUSTED)
+    if (endpoint === undefined) return this.#unknown(batch, i, waited)
+    if (!clients.arrivesRightly(endpoint, batch, i)) {
+      this.counters.interfaceMismatch++
+      flows.refused('interface-mismatch', endpoint.id, query, batch, i)
+      return responder.refuse(batch, i, query, LOCAL.clientUnknown)
+    }
+    const verdict = judge.judge(endpoint.id, batch, i, query.name)
+    if (verdict !== MAY_ASK) {
+      const isLenient = clients.isAudited(endpoint) && verdict !== SERVER_UNTRUSTED
+      if (verdict !== AUDITED && !isLenient) return this.#deny(batch, i, endpoint.id, verdict)
+      this.counters.audited++
+      const reason = verdict === SOURCES_SILENT ? reasonOf(verdict) : ''
+      flows.refused('audited', endpoint.id, query, batch, i, reason, judge.deniedBy)
+    }
+    this.#forward(batch, i, endpoint.id, endpoint.generation)
+  }
+
+  #forward(batch: MessageBatch, i: number, endpoint: EndpointId, generation: Generation): void {
+    const { responder, upstream, flows } = this.#to
+    const query = this.#query
+    const result = upstream.forward(batch, i, query, endpoint, generation)
+    if (result === 'forwarded') {
+      this.counters.allowed++
+      return
+    }
+    this.counters.overloaded++
+    flows.refused('overloaded', endpoint, query, batch, i, BOUNDS[result])
+    responder.refuse(batch, i, query, LOCAL.overloaded)
+  }
+
+  #malformed(batch: MessageBatch, i: number, status: QueryStatus): void {
+    const { responder, clients, flows } = this.#to
+    const query = this.#query
+    this.counters.malformedQueries++
+    const isCut = batch.oversized[i] === 1
+    flows.refused(
+      'malformed',
+      clients.of(batch, i)?.id ?? 0,
+      query,
+      batch,
+      i,
+      isCut ? 'too long' : status,
+    )
+    if (status === 'silent') responder.ignore(batch, i)
+    else responder.refuse(batch, i, query, isCut ? LOCAL.queryMalformed : localAnswerTo(status))
+  }
+
+  /** Of a client that no endpoint is known for. It waits once, so that an endpoint that is just being told of is served. */
+  #unknown(batch: MessageBatch, i: number, waited: boolean): void {
+    const { responder, unknown, onUnknown, flows, judge } = this.#to
+    const held = waited ? 'no-wait' : unknown.hold(batch, i)
+    if (held === 'held') return
+    if (held === 'no-wait' && onUnknown === 'allow-unmanaged') {
+      if (judge.isUntrusted(batch, i)) return this.#deny(batch, i, UNMANAGED, SERVER_UNTRUSTED)
+      this.counters.unmanaged++
+      return this.#forward(batch, i, UNMANAGED, NO_GENERATION)
+    }
+    this.counters.unknownClients++
+    flows.refused('unknown-client', 0, this.#query, batch, i)
+    responder.refuse(batch, i, this.#query, LOCAL.clientUnknown)
+  }
+
+  #deny(batch: MessageBatch, i: number, endpoint: EndpointId, verdict: number): void {
+    const { responder, flows, judge } = this.#to
+    const reason = reasonOf(verdict)
+    const answer = verdict === SOURCES_SILENT ? this.#closed : this.#denied
+    const by = verdict === SERVER_UNTRUSTED ? 0 : judge.deniedBy
+    this.counters.denied++
+    flows.refused('denied', endpoint, this.#query, batch, i, reason, by)
+    if (reason === 'server') responder.refuse(batch, i, this.#query, LOCAL.serverProhibited)
+    else if (answer === undefined) responder.ignore(batch, i)
+    else responder.refuse(batch, i, this.#query, answer)
+  }
+
+  /** Answers: learned together, committed once, released one by one or held. */
+  settle(answers: AnswerBatch): void {
+    this.counters.answers += answers.count
+    this.#settle(answers, 'first')
+  }
+
+  /** Answers that were held. What they teach is learned again: it may have changed meanwhile. */
+  settleHeld(answers: AnswerBatch, isLast: boolean): void {
+    this.#settle(answers, isLast ? 'last' : 'again')
+  }
+
+  #settle(answers: AnswerBatch, turn: Turn): void {
+    const { learner, committer } = this.#to
+    learner.begin(turn !== 'first')
+    for (let i = 0; i < answers.count; i++) this.#learnOne(answers, i)
+    if (learner.changed) committer.commit()
+    for (let i = 0; i < answers.count; i++) this.#releaseOne(answers, i, turn)
+  }
+
+  #learnOne(answers: AnswerBatch, i: number): void {
+    const { registry, learner, upstream, judge } = this.#to
+    const { inFlight } = upstream
+    const slot = answers.slots[i]!
+    const view = this.#answer
+    this.#slot.read(inFlight, slot)
+    const endpoint = registry.byNumber(inFlight.endpoints[slot]!)
+    view.learnsHints = learner.look(endpoint?.id ?? UNMANAGED, this.#slot.name)
+    const status = view.read(answers.octets(i), answers.offset(i), answers.length(i), this.#slot)
+    if (this.#isUnmanaged(slot) || !judge.mayTeach(inFlight, slot)) {
+      if (status === 'malformed') learner.addMalformed()
+      else learner.addUntaught(view.rcode)
+    } else if (endpoint === undefined || endpoint.generation !== inFlight.generations[slot]) {
+      learner.addOrphan()
+    } else if (status === 'malformed') {
+      learner.addMalformed()
+    } else {
+      learner.add(endpoint.id, this.#slot, view)
+    }
+  }
+
+  /** Forwarded for nobody known, and still nobody's: what its endpoint would have had to be taught is not released. */
+  #isUnmanaged(slot: number): boolean {
+    const { upstream, clients } = this.#to
+    const { inFlight } = upstream
+    return inFlight.endpoints[slot] === UNMANAGED && clients.of(inFlight, slot) === undefined
+  }
+
+  #releaseOne(answers: AnswerBatch, i: number, turn: Turn): void {
+    const { learner, responder, releases, upstream } = this.#to
+    const slot = answers.slots[i]!
+    if (learner.isOrphan(i)) {
+      this.counters.orphaned++
+      responder.ignoreSlot(slot)
+    } else if (learner.isMalformed(i)) {
+      this.counters.malformedAnswers++
+      responder.answerLocally(slot, LOCAL.answerMalformed)
+    } else {
+      const outcome = learner.outcomeOf(i)
+      const isPending = outcome === OUTCOME_PENDING
+      const mustWait = turn !== 'last' && (isPending || releases.isBehind(slot))
+      if (mustWait && releases.hold(slot, answers, i, isPending)) return
+      this.#releaser.release(
+        i,
+        isPending ? OUTCOME_HELD_OUT : outcome,
+        slot,
+        answers.octets(i),
+        answers.offset(i),
+        answers.length(i),
+        answers.overTcp[i] === 1,
+      )
+    }
+    if (turn !== 'first') releases.end(slot)
+    upstream.release(slot)
+  }
+
+  /** Queries that no server answered. */
+  fail(failures: FailureBatch): void {
+    const { responder, upstream, flows } = this.#to
+    for (let i = 0; i < failures.count; i++) {
+      const slot = failures.slots[i]!
+      const timeout = failures.reasons[i] === FAILED_TIMEOUT
+      if (timeout) this.counters.failedTimeout++
+      else this.counters.failedSocket++
+      flows.failed(slot, timeout ? 'timeout' : 'socket error')
+      responder.answerLocally(slot, timeout ? LOCAL.upstreamTimeout : LOCAL.upstreamSocket)
+      upstream.release(slot)
+    }
+  }
+}

@@ -1,0 +1,177 @@
+// Answers that wait until the datapath has confirmed what they teach. They keep the slots of their queries, so the bound
+// on queries in flight holds them too. When the revision that one waits for is in force it is settled again as if it
+// had just come: what it teaches is known by then, and what changed meanwhile (its endpoint, its policy, an expiry)
+// counts. Answers to one endpoint about one name leave in the order in which they came; others are not delayed.
+//
+// Who waits longer than `dns.hold.limit` ends as `dns.hold.on-limit` says. Every held answer ends in exactly one
+// `end`. Costs nothing while nothing is held, which is always so with a datapath that applies at once.
+
+import type { Clock } from '../../core/clock.ts'
+import type { Committer } from '../../datapath/committer.ts'
+import { AnswerBatch } from '../messages/answer-batch.ts'
+import { DueTimer } from '../upstream/due-timer.ts'
+import { HeldAnswers } from './held-answers.ts'
+import { HoldTimes } from './hold-times.ts'
+import type { InFlightTable } from '../messages/in-flight.ts'
+import { ReleaseOrder } from './release-order.ts'
+
+export interface ReleaseQueueOptions {
+  readonly clock: Clock
+  readonly inFlight: Pick<InFlightTable, 'capacity' | 'endpoints' | 'nameHash'>
+  readonly committer: Pick<Committer, 'isUnderWay' | 'revision' | 'desired' | 'onEnd'>
+  /** `dns.hold.limit`, in milliseconds. */
+  readonly limitMs: number
+  /** Settles held answers again: each `hold`s its slot once more or `end`s it; the last time it `end`s it. */
+  readonly onSettle: (answers: AnswerBatch, isLast: boolean) => void
+}
+
+/** An answer about to be held: a batch, and the entry in it. */
+interface AnswerColumns {
+  readonly overTcp: Uint8Array
+  octets(index: number): Uint8Array
+  offset(index: number): number
+  length(index: number): number
+}
+
+export class ReleaseQueue {
+  readonly counters = {
+    /** Answers that began to wait. */
+    held: 0,
+    /** Those that waited too long. */
+    overdue: 0,
+    /** Would have waited, but too many octets do. */
+    overBound: 0,
+  }
+  readonly times = new HoldTimes()
+  readonly #to: ReleaseQueueOptions
+  readonly #answers: HeldAnswers
+  readonly #order: ReleaseOrder
+  /** The revision that a slot waits for; 0: none, only for its turn. */
+  readonly #needed: Float64Array
+  readonly #since: Float64Array
+  /** 1 while the slot is in the batch that is settled again. */
+  readonly #isReady: Uint8Array
+  readonly #batch = new AnswerBatch()
+  readonly #timer: DueTimer
+
+  constructor(options: ReleaseQueueOptions) {
+    const { clock, inFlight, committer } = options
+    const { capacity } = inFlight
+    this.#to = options
+    this.#answers = new HeldAnswers({ capacity })
+    this.#order = new ReleaseOrder({ capacity })
+    this.#needed = new Float64Array(capacity)
+    this.#since = new Float64Array(capacity)
+    this.#isReady = new Uint8Array(capacity)
+    this.#timer = new DueTimer(clock, () => this.#settleOverdue())
+    committer.onEnd(() => this.#settleReady())
+  }
+
+  /** Answers that wait. */
+  get count(): number {
+    return this.#order.count
+  }
+
+  /** For how long the first one has waited, in milliseconds; 0 when none waits. */
+  get oldestMs(): number {
+    const { first } = this.#order
+    return first < 0 ? 0 : this.#to.clock.now() - this.#since[first]!
+  }
+
+  stop(): void {
+    this.#timer.stop()
+  }
+
+  isHeld(slot: number): boolean {
+    return this.#order.has(slot)
+  }
+
+  /** Whether an earlier answer to the same endpoint about the same name is held. */
+  isBehind(slot: number): boolean {
+    if (this.#order.count === 0) return false
+    const { inFlight } = this.#to
+    return this.#order.isBehind(slot, inFlight.endpoints[slot]!, inFlight.nameHash(slot))
+  }
+
+  /**
+   * Holds entry `index` of a batch, or goes on holding it. `isPending`: until what is wanted now is in force, else for its
+   * turn only. False when there is no room for its octets; then it isn't held.
+   */
+  hold(slot: number, answers: AnswerColumns, index: number, isPending: boolean): boolean {
+    if (!this.#order.has(slot) && !this.#take(slot, answers, index)) return false
+    this.#needed[slot] = isPending ? this.#to.committer.desired : 0
+    return true
+  }
+
+  /** The wait of a held slot is over; its octets are gone with the next `hold`. */
+  end(slot: number): void {
+    this.times.add(this.#to.clock.now() - this.#since[slot]!)
+    this.#order.remove(slot)
+    this.#answers.drop(slot)
+  }
+
+  #take(slot: number, answers: AnswerColumns, index: number): boolean {
+    const overTcp = answers.overTcp[index] === 1
+    const octets = answers.octets(index)
+    const offset = answers.offset(index)
+    if (!this.#answers.put(slot, octets, offset, answers.length(index), overTcp)) {
+      this.counters.overBound++
+      return false
+    }
+    const { inFlight } = this.#to
+    this.#order.add(slot, inFlight.endpoints[slot]!, inFlight.nameHash(slot))
+    const now = this.#to.clock.now()
+    this.#since[slot] = now
+    this.counters.held++
+    this.#timer.arm(now, now + this.#to.limitMs)
+    return true
+  }
+
+  /** A commit ended: whoever waited for it, and those behind them, as far as their own wait is over. */
+  #settleReady(): void {
+    const { committer } = this.#to
+    const inForce = committer.isUnderWay ? committer.revision : Infinity
+    for (let at = this.#order.first; at >= 0; at = this.#order.after(at)) {
+      if (this.#batch.full) this.#settle(false)
+      const ahead = this.#order.ahead(at)
+      const isNext = ahead < 0 || this.#isReady[ahead] === 1
+      if (isNext && this.#needed[at]! <= inForce) this.#add(at)
+    }
+    this.#settle(false)
+  }
+
+  #settleOverdue(): void {
+    const now = this.#to.clock.now()
+    const { limitMs } = this.#to
+    const before = this.count
+    let at = this.#order.first
+    for (; at >= 0 && this.#since[at]! + limitMs <= now; at = this.#order.after(at)) {
+      if (this.#batch.full) this.#settle(true)
+      this.counters.overdue++
+      this.#add(at)
+    }
+    this.#settle(true)
+    if (this.count < before) this.#settleReady()
+    const { first } = this.#order
+    if (first >= 0) this.#timer.arm(now, this.#since[first]! + limitMs)
+  }
+
+  #add(slot: number): void {
+    const octets = this.#answers.octets(slot)
+    const offset = this.#answers.offset(slot)
+    const overTcp = this.#answers.isOverTcp(slot)
+    this.#isReady[slot] = 1
+    this.#batch.add(slot, 0, overTcp, octets, offset, this.#answers.length(slot), true)
+  }
+
+  #settle(isLast: boolean): void {
+    const batch = this.#batch
+    if (batch.count === 0) return
+    try {
+      this.#to.onSettle(batch, isLast)
+    } finally {
+      for (let i = 0; i < batch.count; i++) this.#isReady[batch.slots[i]!] = 0
+      batch.clear()
+    }
+  }
+}

@@ -1,0 +1,87 @@
+// An answer leaves by what became of it: as it came, without some addresses (stripping.ts), as a local answer, or not at
+// all (`dns.hold.on-limit`, `dns.on-degraded`; SEMANTICS 4). One flow and one counter an answer.
+
+import { LOCAL } from '../../dns/codes.ts'
+import { OUTCOME_DEGRADED, OUTCOME_EXACT, OUTCOME_HELD_OUT, type Learner } from './learner.ts'
+import type { ProxyFlows } from './proxy-flows.ts'
+import type { Responder } from '../server/responder.ts'
+import type { Stripping } from './stripping.ts'
+
+export interface ReleaseCounters {
+  exact: number
+  degraded: number
+  heldOut: number
+  /** Held-out ones: SERVFAIL instead, nothing, or as they came. */
+  heldOutServfail: number
+  heldOutDropped: number
+  heldOutReleased: number
+}
+
+export interface ReleaserOptions {
+  readonly responder: Responder
+  readonly learner: Pick<Learner, 'rcodeOf' | 'countOf'>
+  readonly stripping: Stripping
+  readonly flows: ProxyFlows
+  readonly onLimit: 'servfail' | 'drop' | 'release'
+  readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'
+}
+
+export class Releaser {
+  readonly #counters: ReleaseCounters
+  readonly #to: ReleaserOptions
+
+  constructor(options: ReleaserOptions, counters: ReleaseCounters) {
+    this.#to = options
+    this.#counters = counters
+  }
+
+  /** Answers the client of a slot with answer `index` of the learner's batch; its octets are copied. */
+  release(
+    index: number,
+    outcome: number,
+    slot: number,
+    octets: Uint8Array,
+    offset: number,
+    length: number,
+    overTcp: boolean,
+  ): void {
+    const { responder, learner, flows, onDegraded, stripping } = this.#to
+    const rcode = learner.rcodeOf(index)
+    flows.answered(slot, outcome, rcode, learner.countOf(index))
+    if (outcome === OUTCOME_EXACT) this.#counters.exact++
+    else if (outcome === OUTCOME_DEGRADED) this.#counters.degraded++
+    else this.#counters.heldOut++
+    if (outcome === OUTCOME_HELD_OUT && this.#holdOut(slot)) return
+    if (outcome === OUTCOME_DEGRADED && onDegraded === 'servfail') {
+      return responder.answerLocally(slot, LOCAL.degraded)
+    }
+    const stripped = stripping.strip(index, outcome, octets, offset, length)
+    if (stripped === 'same') {
+      responder.answer(slot, octets, offset, length, overTcp, rcode)
+    } else if (stripped === 'bad') {
+      responder.answerLocally(slot, LOCAL.answerMalformed)
+    } else {
+      // Names written again can make it longer than what the client takes.
+      const isCut = overTcp || stripping.length > length
+      responder.answer(slot, stripping.octets, 0, stripping.length, isCut, rcode)
+    }
+  }
+
+  /** False: the answer is to be released all the same. */
+  #holdOut(slot: number): boolean {
+    const { responder, onLimit } = this.#to
+    switch (onLimit) {
+      case 'servfail':
+        this.#counters.heldOutServfail++
+        responder.answerLocally(slot, LOCAL.heldOut)
+        return true
+      case 'drop':
+        this.#counters.heldOutDropped++
+        responder.ignoreSlot(slot)
+        return true
+      case 'release':
+        this.#counters.heldOutReleased++
+        return false
+    }
+  }
+}

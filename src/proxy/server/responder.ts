@@ -1,0 +1,153 @@
+// The one place where messages leave for clients: by the listener or connection that the query came on
+// (RFC 7766 5), under the client's own id, and no longer than the client takes. An answer that came over TCP
+// may be too long for a client that asked over UDP; it goes out as header, question and OPT with TC=1 and the
+// client asks again over TCP (P5). Every query ends in exactly one call here, else its connection waits for ever.
+
+import type { LocalAnswer } from '../../dns/codes.ts'
+import type { Question, QueryView } from '../../dns/query.ts'
+import { u16 } from '../../dns/wire.ts'
+import { LOCAL_ANSWER_MAX, writeLocalAnswer, writeTruncated } from '../../dns/reply.ts'
+import type { MessageBatch } from '../messages/batch.ts'
+import { OF_OURS, OVER_TCP, type ClientColumns } from '../messages/client-columns.ts'
+import type { InFlightTable } from '../messages/in-flight.ts'
+import { SlotView } from '../messages/slot-view.ts'
+import type { TcpServer } from './tcp-server.ts'
+
+/** How an answer leaves over UDP: Node's sockets or the native ones. */
+export interface DatagramSender {
+  /** Sends a copy, with `id` as its first octets, to the client of a row, from the server that it asked. */
+  send(
+    clients: ClientColumns,
+    row: number,
+    octets: Uint8Array,
+    offset: number,
+    length: number,
+    id: number,
+  ): void
+}
+
+/** What asks of its own accord: prewarm.ts, own-questions.ts. Every query of these ends in one call. */
+export interface OwnQueries {
+  answered(id: number, question: Question, octets: Uint8Array, offset: number, length: number): void
+  /** `octets`: the local answer, which begins there; absent when there is none. */
+  unanswered(id: number, octets?: Uint8Array, length?: number): void
+}
+
+export interface ResponderOptions {
+  /** By channel number. */
+  readonly udp: readonly DatagramSender[]
+  readonly tcp: Pick<TcpServer, 'reply' | 'noReply'>
+  readonly inFlight: InFlightTable
+  /** Answers to queries of our own; they leave to nobody. */
+  readonly own?: OwnQueries | undefined
+  /** `limits.udp-message`, in octets. */
+  readonly udpMessageMax?: number
+}
+
+const UDP_MESSAGE_MAX = 4096
+
+export class Responder {
+  readonly counters = {
+    /** Answers shortened to fit a client's UDP size. */
+    truncated: 0,
+  }
+  readonly #options: ResponderOptions
+  readonly #udpMessageMax: number
+  readonly #view = new SlotView()
+  readonly #scratch = new Uint8Array(LOCAL_ANSWER_MAX)
+
+  constructor(options: ResponderOptions) {
+    this.#options = options
+    this.#udpMessageMax = options.udpMessageMax ?? UDP_MESSAGE_MAX
+  }
+
+  /** Answers a batch entry with a local answer. `view` has read it. */
+  refuse(batch: MessageBatch, index: number, view: QueryView, answer: LocalAnswer): void {
+    const out = this.#scratch
+    const query = batch.octets(index)
+    const length = writeLocalAnswer(out, 0, query, batch.offset(index), view, answer)
+    if (batch.transports[index] === OF_OURS) {
+      return this.#options.own?.unanswered(view.id, out, length)
+    }
+    const channel = batch.channels[index]!
+    if (batch.transports[index] === OVER_TCP) {
+      this.#options.tcp.reply(channel, out, 0, length, view.id)
+      return
+    }
+    this.#options.udp[channel]?.send(batch, index, out, 0, length, view.id)
+  }
+
+  /** A batch entry gets no answer. */
+  ignore(batch: MessageBatch, index: number): void {
+    const { tcp, own } = this.#options
+    if (batch.transports[index] === OVER_TCP) tcp.noReply(batch.channels[index]!)
+    else if (batch.transports[index] === OF_OURS)
+      own?.unanswered(u16(batch.octets(index), batch.offset(index)))
+  }
+
+  /**
+   * Answers the client of a slot with an upstream's message, byte for byte but for the id. `rcode` is the answer's,
+   * all 12 bits, for the case that it must be shortened. The octets are copied.
+   */
+  answer(
+    slot: number,
+    octets: Uint8Array,
+    offset: number,
+    length: number,
+    overTcp: boolean,
+    rcode: number,
+  ): void {
+    const { inFlight } = this.#options
+    const byUdp = inFlight.transports[slot] !== OVER_TCP
+    if (!byUdp || length <= this.#limitFor(slot, overTcp)) {
+      this.#send(slot, octets, offset, length)
+      return
+    }
+    this.counters.truncated++
+    const view = this.#view
+    view.read(inFlight, slot)
+    const query = inFlight.octets(slot)
+    const at = inFlight.offset(slot)
+    const cut = writeTruncated(this.#scratch, 0, query, at, view, octets, offset, rcode)
+    this.#send(slot, this.#scratch, 0, cut)
+  }
+
+  /** Answers the client of a slot with a local answer. */
+  answerLocally(slot: number, answer: LocalAnswer): void {
+    const { inFlight } = this.#options
+    const view = this.#view
+    view.read(inFlight, slot)
+    const query = inFlight.octets(slot)
+    const at = inFlight.offset(slot)
+    this.#send(slot, this.#scratch, 0, writeLocalAnswer(this.#scratch, 0, query, at, view, answer))
+  }
+
+  /** The client of a slot gets no answer. */
+  ignoreSlot(slot: number): void {
+    const { inFlight, tcp, own } = this.#options
+    if (inFlight.transports[slot] === OVER_TCP) tcp.noReply(inFlight.channels[slot]!)
+    else if (inFlight.transports[slot] === OF_OURS) own?.unanswered(inFlight.clientIds[slot]!)
+  }
+
+  /** Longest message for the slot's client over UDP. What came over UDP was made for the client's own size. */
+  #limitFor(slot: number, overTcp: boolean): number {
+    const own = this.#options.inFlight.udpSizes[slot]!
+    return overTcp ? Math.min(own, this.#udpMessageMax) : this.#udpMessageMax
+  }
+
+  #send(slot: number, octets: Uint8Array, offset: number, length: number): void {
+    const { inFlight, udp, tcp, own } = this.#options
+    const id = inFlight.clientIds[slot]!
+    const channel = inFlight.channels[slot]!
+    if (inFlight.transports[slot] === OF_OURS) {
+      this.#view.read(inFlight, slot)
+      own?.answered(id, this.#view, octets, offset, length)
+      return
+    }
+    if (inFlight.transports[slot] === OVER_TCP) {
+      tcp.reply(channel, octets, offset, length, id)
+      return
+    }
+    udp[channel]?.send(inFlight, slot, octets, offset, length, id)
+  }
+}

@@ -1,0 +1,265 @@
+// Streams of the addon: every mode of listener, the asked server and the arrival interface of each connection,
+// SO_MARK on our own. One engine for all; a turn reads its rows in order and calls the owners. Per connection one
+// object of 8 fields, per read and write none.
+//
+// Rows may speak of a stream that an earlier row's owner has closed: then its slot is empty here and they are
+// passed over. The addon gives a slot to another stream in a later turn only.
+
+import type { ListenerMode } from '../../config/config.ts'
+import type { Clock } from '../../core/clock.ts'
+import { UnavailableError } from '../../core/errors.ts'
+import { invariant } from '../../core/invariant.ts'
+import { formatAddress, parseAddress } from '../../core/ip.ts'
+import { errnoName } from '../../native/native.ts'
+import {
+  LISTEN_REDIRECTED,
+  LISTEN_TRANSPARENT,
+  LISTEN_WANT_ASKED,
+  LISTEN_WANT_INTERFACE,
+  READ_MAX,
+  ROW_ACCEPTED,
+  ROW_CLOSED,
+  ROW_DATA,
+  ROW_ENDED,
+  ROW_FAULT,
+  ROW_TAKEN,
+  ROW_WORDS,
+  type TcpAddon,
+} from '../../native/tcp/tcp.ts'
+import { AddressBook } from '../messages/address-book.ts'
+import { FrameGather } from './frame-gather.ts'
+import { listenFault } from '../server/listen.ts'
+import { NativeStream, type StreamEngine } from './native-stream.ts'
+import type { ServerAddress } from '../upstream/server-pool.ts'
+import type {
+  Arrival,
+  Stream,
+  StreamAcceptor,
+  StreamListen,
+  StreamListener,
+  StreamOwner,
+  Streams,
+} from './streams.ts'
+
+export interface NativeStreamsOptions {
+  readonly addon: TcpAddon
+  readonly clock: Clock
+  readonly book?: AddressBook
+  /** Streams at once; connections beyond it wait in the kernel. */
+  readonly capacity: number
+  /** SO_MARK of connections that we begin; 0: none. */
+  readonly mark?: number
+}
+
+/** Rows of one turn. */
+const ROWS = 1024
+/** Full reads of one turn. */
+const READS = 64
+const BACKLOG = 4096
+/** After a shortage of descriptors or memory, connections are accepted again so many milliseconds later. */
+const REARM_MS = 100
+
+const FLAGS: Readonly<Record<ListenerMode, number>> = {
+  explicit: 0,
+  tproxy: LISTEN_TRANSPARENT | LISTEN_WANT_ASKED | LISTEN_WANT_INTERFACE,
+  redirect: LISTEN_REDIRECTED | LISTEN_WANT_ASKED | LISTEN_WANT_INTERFACE,
+}
+
+export class NativeStreams implements Streams, StreamEngine {
+  readonly native = true
+  readonly gather = new FrameGather()
+  readonly unsent: Uint32Array
+  readonly addon: TcpAddon
+  readonly handle: object
+  readonly #clock: Clock
+  readonly #book: AddressBook
+  readonly #mark: number
+  readonly #rows = new Int32Array(ROWS * ROW_WORDS)
+  readonly #slab = new Uint8Array(READS * READ_MAX)
+  readonly #addresses = new Uint8Array(ROWS * 32)
+  readonly #ports = new Uint16Array(ROWS * 2)
+  readonly #interfaces = new Uint32Array(ROWS)
+  readonly #families = new Uint8Array(ROWS)
+  readonly #streams: (NativeStream | undefined)[]
+  /** Used again for every connection. */
+  readonly #arrival: { -readonly [Key in keyof Arrival]: Arrival[Key] } = {
+    peer: { family: 4, octets: new Uint8Array(16), text: '', unicast: false },
+    peerPort: 0,
+    interfaceIndex: 0,
+    asked: new Uint8Array(16),
+    askedPort: 0,
+  }
+  readonly #acceptors: (StreamAcceptor | undefined)[] = []
+  /** Streams that have had frames in `gather` since it was empty, and how many of them still have. */
+  #gathered: NativeStream[] = []
+  #gathering = 0
+  #scheduled = false
+  #rearming = false
+  readonly #run = (): void => {
+    this.#turn()
+  }
+  readonly #runSoon = (): void => {
+    this.#scheduled = false
+    this.#turn()
+  }
+
+  constructor(options: NativeStreamsOptions) {
+    const { addon, capacity } = options
+    this.addon = addon
+    this.#clock = options.clock
+    this.#book = options.book ?? new AddressBook()
+    this.#mark = options.mark ?? 0
+    this.#streams = Array.from<NativeStream | undefined>({ length: capacity })
+    this.unsent = new Uint32Array(capacity)
+    const engine = addon.create(capacity, ROWS, this.#run, [
+      this.#rows,
+      this.#slab,
+      this.#addresses,
+      this.#ports,
+      this.#interfaces,
+      this.#families,
+      this.unsent,
+      this.gather.slab,
+      this.gather.frames,
+    ])
+    if (typeof engine === 'number') {
+      throw new UnavailableError(`Cannot make the TCP engine: ${errnoName(engine)}`)
+    }
+    this.handle = engine
+  }
+
+  async listen(options: StreamListen, acceptor: StreamAcceptor): Promise<StreamListener> {
+    const { addon, handle } = this
+    const { family, octets, port, mode } = options
+    // What is found at the start is not found at the first query: connections to servers will be marked.
+    const refused = mode === 'explicit' || this.#mark === 0 ? 0 : addon.mayMark(this.#mark)
+    if (refused < 0) throw faultOf(options, errnoName(refused))
+    const given = options.descriptor ?? -1
+    const index = addon.listen(handle, family, octets, port, FLAGS[mode], BACKLOG, given)
+    if (index < 0) throw faultOf(options, errnoName(index))
+    this.#acceptors[index] = acceptor
+    return {
+      port: addon.portOf(handle, index),
+      descriptor: addon.listenerDescriptor(handle, index),
+      accepting: (on) => void addon.accepting(handle, index, on ? 1 : 0),
+      close: () => {
+        this.#acceptors[index] = undefined
+        addon.unlisten(handle, index)
+      },
+    }
+  }
+
+  adopt(
+    descriptor: number,
+    unsent: Uint8Array,
+    arrival: Arrival,
+    to: StreamAcceptor,
+  ): Stream | undefined {
+    const slot = this.addon.adopt(this.handle, descriptor, unsent)
+    if (slot < 0) return undefined
+    const stream = new NativeStream(this, slot, undefined)
+    this.#streams[slot] = stream
+    stream.owner = to.accept(stream, arrival)
+    if (stream.owner !== undefined) return stream
+    stream.destroy()
+    return undefined
+  }
+
+  connect(server: ServerAddress, owner: StreamOwner): Stream {
+    const parsed = parseAddress(server.address)
+    invariant(parsed !== undefined, 'a server has a numeric address')
+    const { family, octets } = parsed
+    const slot = this.addon.connect(this.handle, family, octets, server.port, this.#mark)
+    const stream = new NativeStream(this, slot, owner)
+    if (slot >= 0) this.#streams[slot] = stream
+    else this.#clock.soon(() => stream.broken(true))
+    return stream
+  }
+
+  joined(stream: NativeStream): void {
+    this.#gathered.push(stream)
+    this.#gathering++
+  }
+
+  left(): void {
+    if (--this.#gathering > 0) return
+    this.#gathered = []
+    this.gather.clear()
+  }
+
+  flushAll(): void {
+    for (const stream of this.#gathered) stream.flush()
+  }
+
+  release(stream: NativeStream, reset: boolean): void {
+    this.#streams[stream.slot] = undefined
+    this.addon.close(this.handle, stream.slot, reset ? 1 : 0)
+  }
+
+  wantTurn(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    this.#clock.soon(this.#runSoon)
+  }
+
+  #turn(): void {
+    const result = this.addon.next(this.handle)
+    if (result < 0) this.wantTurn()
+    const count = result < 0 ? -1 - result : result
+    const rows = this.#rows
+    for (let at = 0; at < count * ROW_WORDS; at += ROW_WORDS) {
+      const kind = rows[at]!
+      const slot = rows[at + 1]!
+      if (kind === ROW_ACCEPTED) this.#accept(at / ROW_WORDS, slot, rows[at + 2]!)
+      else if (kind === ROW_FAULT) this.#shortage(slot, rows[at + 2]!)
+      else this.#tell(this.#streams[slot], kind, rows[at + 2]!, rows[at + 3]!)
+    }
+  }
+
+  #tell(stream: NativeStream | undefined, kind: number, a: number, b: number): void {
+    if (stream === undefined) return
+    switch (kind) {
+      case ROW_DATA:
+        stream.owner?.received(this.#slab, a, b)
+        break
+      case ROW_ENDED:
+        stream.owner?.ended()
+        break
+      case ROW_TAKEN:
+        stream.taken()
+        break
+      case ROW_CLOSED:
+        stream.broken(a !== 0)
+        break
+    }
+  }
+
+  #accept(row: number, slot: number, listener: number): void {
+    const arrival = this.#arrival
+    const octets = this.#addresses
+    arrival.peer = this.#book.at(this.#families[row] === 4 ? 4 : 6, octets, row * 32)
+    arrival.peerPort = this.#ports[row * 2]!
+    arrival.askedPort = this.#ports[row * 2 + 1]!
+    arrival.interfaceIndex = this.#interfaces[row]!
+    for (let i = 0; i < 16; i++) arrival.asked[i] = octets[row * 32 + 16 + i]!
+    const stream = new NativeStream(this, slot, undefined)
+    this.#streams[slot] = stream
+    stream.owner = this.#acceptors[listener]?.accept(stream, arrival)
+    if (stream.owner === undefined) stream.destroy()
+  }
+
+  /** Connections wait in the kernel meanwhile; asking it again at once would only take time. */
+  #shortage(listener: number, errno: number): void {
+    this.#acceptors[listener]?.acceptFault(errnoName(errno))
+    if (this.#rearming) return
+    this.#rearming = true
+    this.#clock.after(REARM_MS, () => {
+      this.#rearming = false
+      this.addon.rearm(this.handle)
+    })
+  }
+}
+
+function faultOf({ family, octets, port, mode }: StreamListen, code: string): UnavailableError {
+  return listenFault('TCP', formatAddress(family, octets), port, code, mode)
+}

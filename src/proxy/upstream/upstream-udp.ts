@@ -1,0 +1,240 @@
+// UDP towards one server: many sockets at once, each bound to a random port and connected, so that the kernel
+// drops what comes from another address or port and reports "port unreachable" (RFC 5452 9.2; CORRECTNESS
+// A1-A3, P10). Each query takes one of them at random, or those that leave together take the same: each still hides
+// behind a port and an id. A socket is renewed after 10,000 queries or 60 s; the old one stays open until its
+// queries have ended.
+
+import type { Clock } from '../../core/clock.ts'
+import type { ConnectedSocket, DatagramOwner, Datagrams } from '../sockets/datagrams.ts'
+import type { RandomPool } from '../random.ts'
+import type { ServerAddress } from './server-pool.ts'
+import type { SocketNumbers, UpstreamEvents, UpstreamSocket } from './upstream-socket.ts'
+
+/** Sockets at once per server: 5 bits on top of a port's 16 for whoever guesses. */
+export const UDP_SOCKETS_PER_SERVER = 32
+/** After so many queries or milliseconds a socket takes no new query. */
+export const RENEW_QUERIES = 10_000
+export const RENEW_MS = 60_000
+/** Ports that need no privilege: 1024..65535. */
+const PORT_MIN = 1024
+const PORT_COUNT = 65536 - PORT_MIN
+/** The way or our own address has gone: sockets that were bound before may never work again, new ones do. */
+const WAY_LOST = /^(?:EINVAL|EADDRNOTAVAIL|ENETUNREACH|ENETDOWN|ENODEV)$/
+/** Random ports tried before giving up; with half of all ports taken 1 in 65,536 fails. */
+const BIND_TRIES = 16
+
+export interface UpstreamUdpOptions {
+  readonly clock: Clock
+  readonly datagrams: Datagrams
+  readonly random: RandomPool
+  readonly numbers: SocketNumbers
+  readonly events: UpstreamEvents
+  readonly address: ServerAddress
+  /** Its index in the pool. */
+  readonly server: number
+  readonly sockets?: number
+  readonly renewQueries?: number
+  readonly renewMs?: number
+}
+
+export class UpstreamUdp {
+  readonly counters = {
+    /** Sockets open now, renewed ones that still wait included. */
+    open: 0,
+    opened: 0,
+    /** Random ports that were taken. */
+    portsTaken: 0,
+    /** Sockets that couldn't be made. */
+    openFailures: 0,
+    sendsDropped: 0,
+    /** Errors that the kernel reported (ICMP). */
+    socketErrors: 0,
+    /** Answers lost because a socket's buffer was full, as of the last sweep. */
+    kernelDrops: 0,
+  }
+  readonly options: UpstreamUdpOptions
+  readonly #sockets: (UdpSocket | undefined)[]
+  readonly #draining = new Set<UdpSocket>()
+  readonly #renewQueries: number
+  readonly #renewMs: number
+  /** The socket of the turn of `#turn`. */
+  #current: UdpSocket | undefined
+  #turn = -1
+  /** Kernel drops of sockets that have closed. */
+  #closedDrops = 0
+
+  constructor(options: UpstreamUdpOptions) {
+    this.options = options
+    const count = options.sockets ?? UDP_SOCKETS_PER_SERVER
+    this.#sockets = Array.from<UdpSocket | undefined>({ length: count })
+    this.#renewQueries = options.renewQueries ?? RENEW_QUERIES
+    this.#renewMs = options.renewMs ?? RENEW_MS
+  }
+
+  /** A socket at random, new or renewed if need be; undefined when none can be opened. */
+  pick(): UpstreamSocket | undefined {
+    const { turn } = this.options.datagrams
+    const current = this.#current
+    if (turn === this.#turn && current !== undefined && !this.#isSpent(current)) {
+      current.queries++
+      return current
+    }
+    this.#turn = turn
+    this.#current = this.#draw()
+    return this.#current
+  }
+
+  #draw(): UdpSocket | undefined {
+    const place = this.options.random.below(this.#sockets.length)
+    let socket = this.#sockets[place]
+    if (socket !== undefined && this.#isWorn(socket)) {
+      this.#retire(place, socket)
+      socket = undefined
+    }
+    if (socket === undefined) {
+      socket = this.#open()
+      this.#sockets[place] = socket
+    }
+    if (socket !== undefined) socket.queries++
+    return socket
+  }
+
+  /** Closes sockets that are over age, so that an idle daemon keeps no port open. */
+  sweep(): void {
+    for (let place = 0; place < this.#sockets.length; place++) {
+      const socket = this.#sockets[place]
+      if (socket !== undefined && this.#isWorn(socket)) this.#retire(place, socket)
+    }
+    let drops = this.#closedDrops
+    for (const socket of this.#sockets) drops += socket?.kernelDrops ?? 0
+    for (const socket of this.#draining) drops += socket.kernelDrops
+    this.counters.kernelDrops = drops
+  }
+
+  /** The way that all sockets were opened for is gone: queries take new ones. */
+  abandon(): void {
+    for (const [place, socket] of this.#sockets.entries()) {
+      if (socket !== undefined) this.#retire(place, socket)
+    }
+  }
+
+  /** Called by a socket that closed. */
+  closed(socket: UdpSocket): void {
+    this.#draining.delete(socket)
+    this.#closedDrops += socket.kernelDrops
+    this.options.numbers.free(socket.number)
+    this.counters.open--
+  }
+
+  stop(): void {
+    for (const socket of this.#sockets) socket?.close()
+    for (const socket of this.#draining) socket.close()
+    this.#sockets.fill(undefined)
+  }
+
+  #isSpent(socket: UdpSocket): boolean {
+    return socket.retired || socket.queries >= this.#renewQueries
+  }
+
+  #isWorn(socket: UdpSocket): boolean {
+    const age = this.options.clock.now() - socket.openedAt
+    return socket.queries >= this.#renewQueries || age >= this.#renewMs
+  }
+
+  #retire(place: number, socket: UdpSocket): void {
+    this.#sockets[place] = undefined
+    this.#draining.add(socket)
+    socket.retire()
+  }
+
+  #open(): UdpSocket | undefined {
+    const { address, random, numbers } = this.options
+    const number = numbers.take()
+    if (number < 0) return undefined
+    for (let i = 0; i < BIND_TRIES; i++) {
+      const socket = new UdpSocket(this, number)
+      const port = PORT_MIN + random.below(PORT_COUNT)
+      const code = socket.open(address, port)
+      if (code === undefined) {
+        numbers.set(number, socket)
+        this.counters.open++
+        this.counters.opened++
+        return socket
+      }
+      if (code !== 'EADDRINUSE') break
+      this.counters.portsTaken++
+    }
+    numbers.free(number)
+    this.counters.openFailures++
+    return undefined
+  }
+}
+
+class UdpSocket implements UpstreamSocket, DatagramOwner {
+  readonly number: number
+  readonly server: number
+  readonly overTcp = false
+  readonly openedAt: number
+  /** Queries sent so far. */
+  queries = 0
+  retired = false
+  readonly #owner: UpstreamUdp
+  #socket: ConnectedSocket | undefined
+  #closed = false
+
+  constructor(owner: UpstreamUdp, number: number) {
+    const { clock, server } = owner.options
+    this.#owner = owner
+    this.number = number
+    this.server = server
+    this.openedAt = clock.now()
+  }
+
+  get kernelDrops(): number {
+    return this.#socket?.kernelDrops ?? 0
+  }
+
+  /** Binds and connects; the error code when that fails. */
+  open(server: ServerAddress, port: number): string | undefined {
+    const socket = this.#owner.options.datagrams.connect(server, port, this)
+    if (typeof socket === 'string') return socket
+    this.#socket = socket
+    return undefined
+  }
+
+  send(octets: Uint8Array, offset: number, length: number, id: number): boolean {
+    return this.#socket?.send(octets, offset, length, id) ?? false
+  }
+
+  received(source: Uint8Array, offset: number, length: number): void {
+    this.#owner.options.events.onMessage(this, source, offset, length)
+  }
+
+  fault(code: string): void {
+    const { options, counters } = this.#owner
+    if (this.#closed) return
+    counters.socketErrors++
+    if (WAY_LOST.test(code)) this.#owner.abandon()
+    if (!this.#closed) options.events.onFault(this)
+  }
+
+  dropped(count: number): void {
+    this.#owner.counters.sendsDropped += count
+  }
+
+  retire(): void {
+    this.retired = true
+    if (!this.#owner.options.events.isWaiting(this.number)) this.close()
+  }
+
+  drained(): void {
+    if (this.retired) this.close()
+  }
+
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#socket?.close()
+    this.#owner.closed(this)
+  }
+}

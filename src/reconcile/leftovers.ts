@@ -1,0 +1,67 @@
+// What the datapath has from an earlier daemon and the desired state does not ask for: found again and again as the state
+// grows, taken away when nobody will ask for it any more.
+
+import type { EndpointId, Identity } from '../core/ids.ts'
+import { PrefixBatch } from '../datapath/prefix-batch.ts'
+import type { Changes, DatapathDump, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
+import type { CoreState } from '../enforcement/core-state.ts'
+
+/** `endpoint identity protocol port/bits`, the same for equal keys. */
+export function policyKeyText(key: PolicyKey): string {
+  return `${key.endpoint} ${key.identity} ${key.protocol} ${key.port}/${key.portBits}`
+}
+
+/**
+ * Removals of endpoints that are no more and of policy entries that are not wanted. `spared`: identities whose entries
+ * stay where the endpoint does, because an earlier daemon's addresses still carry them.
+ */
+export function stalePolicies(
+  core: CoreState,
+  restored: DatapathDump,
+  endpoints: ReadonlySet<EndpointId>,
+  spared: ReadonlySet<Identity>,
+): Changes {
+  const wanted = new Set<string>()
+  for (const entry of core.policyMaps.entries()) wanted.add(policyKeyText(entry))
+  const stale = restored.policies.filter((entry) => {
+    if (endpoints.has(entry.endpoint) && spared.has(entry.identity)) return false
+    return !wanted.has(policyKeyText(entry))
+  })
+  return {
+    ...removals(),
+    endpointRemovals: restored.endpoints.map(({ id }) => id).filter((id) => !endpoints.has(id)),
+    policyRemovals: [...stale.filter(isNoDeny), ...stale.filter((entry) => !isNoDeny(entry))],
+  }
+}
+
+/** Removals of these entries of `batch`. */
+export function prefixRemovals(batch: PrefixBatch, entries: readonly number[]): Changes {
+  const stale = new PrefixBatch(entries.length + 1)
+  for (const entry of entries) {
+    stale.add(
+      batch.family(entry),
+      batch.octets(entry),
+      0,
+      batch.length(entry),
+      batch.identity(entry),
+      batch.addressClass(entry),
+      batch.scope(entry),
+    )
+  }
+  return { ...removals(), prefixRemovals: stale }
+}
+
+function removals(): Changes {
+  return {
+    policyUpserts: [],
+    prefixUpserts: new PrefixBatch(1),
+    endpointUpserts: [],
+    endpointRemovals: [],
+    prefixRemovals: new PrefixBatch(1),
+    policyRemovals: [],
+  }
+}
+
+function isNoDeny(entry: PolicyEntry): boolean {
+  return entry.verdict !== 'deny'
+}

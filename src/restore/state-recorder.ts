@@ -1,0 +1,214 @@
+// Writes down what must outlive the process (DESIGN "State and restart"): numbers before any entry of the kernel carries
+// them, pairs and documents soon after they change, and now and then an image of everything. In slices, and never
+// on the packet path. No image is taken while what the daemon before knew is on its way back: until then the files of that
+// one are what is known. An image is complete when the walk over all pairs is, and every change that was known by then has
+// its record: whoever reads image and records in their order has the last word about each pair.
+
+import type { Identity } from '../core/ids.ts'
+import type { Timer } from '../core/clock.ts'
+import type { PairLedger } from '../names/tables/pair-ledger.ts'
+import type { CoreState } from '../enforcement/core-state.ts'
+import type { ImageSink, PairRecord, RecordSink, SavedDocument, StateSink } from './state-sink.ts'
+
+/** From a change to its record, in milliseconds. */
+const WRITE_MS = 250
+const SLICE_MS = 1
+const PAIRS_PER_LOOK = 64
+/** While the disk is slow. */
+const FULL_MS = 20
+/** How often a running daemon looks whether an image is due while things change, or the disk refuses something. */
+const IMAGE_LOOK_MS = 10_000
+
+export interface StateRecorderOptions {
+  readonly core: CoreState
+  readonly ledger: PairLedger
+  readonly sink: StateSink
+  /** Seconds since boot when the clock showed 0. */
+  readonly bootAtZero: number
+  /** Every document as it is now, for an image. */
+  readonly documents: () => Iterable<SavedDocument>
+}
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
+
+export class StateRecorder {
+  readonly #to: StateRecorderOptions
+  readonly #record: Writable<PairRecord>
+  #timer: Timer | undefined
+  /** Runs for a while after the last record, whose fate the disk tells late, and as long as the disk is behind. */
+  #lookTimer: Timer | undefined
+  #image: ImageSink | undefined
+  /** The next pair that the image wants. */
+  #imageRow = 0
+  /** Changes known when the walk was over that have no record yet. */
+  #imageNeeds = 0
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #stopped = false
+
+  constructor(options: StateRecorderOptions) {
+    this.#to = options
+    this.#record = {
+      row: 0,
+      endpoint: 0,
+      until: 0,
+      grace: 0,
+      family: 4,
+      octets: options.core.ipcache.prefixes.octets,
+      addressAt: 0,
+      wire: options.core.ipcache.prefixes.octets,
+      nameAt: 0,
+      nameLength: 0,
+    }
+    options.ledger.onWaiting = () => this.#soon(WRITE_MS)
+    options.sink.onLost = () => {
+      this.#lookedAt = Number.NEGATIVE_INFINITY
+      this.#soon(WRITE_MS)
+    }
+  }
+
+  /** Identities got their numbers: written before this returns. */
+  numbers(allocated: readonly Identity[]): void {
+    const { allocator, labelSets } = this.#to.core
+    const numbers = allocated.flatMap((id) => {
+      const set = allocator.setOf(id)
+      return set === undefined ? [] : [{ id, labels: labelSets.format(set) }]
+    })
+    this.#to.sink.numbers(numbers)
+    this.#soon(WRITE_MS)
+  }
+
+  document(document: SavedDocument): void {
+    this.#to.sink.document(document)
+    this.#soon(WRITE_MS)
+  }
+
+  /** Writes everything that has no record yet; what is read after it is what is known now. */
+  finish(): void {
+    this.#stopped = true
+    this.#timer?.cancel()
+    this.#lookTimer?.cancel()
+    this.#image?.abandon()
+    this.#image = undefined
+    while (this.#to.ledger.waiting > 0) this.#writeNext()
+    this.#to.sink.flush()
+  }
+
+  #soon(milliseconds: number): void {
+    if (this.#timer !== undefined || this.#stopped) return
+    this.#timer = this.#to.core.clock.after(milliseconds, () => {
+      this.#timer = undefined
+      this.#work()
+      this.#lookLater()
+    })
+  }
+
+  #lookLater(): void {
+    if (this.#stopped) return
+    this.#lookTimer ??= this.#to.core.clock.after(IMAGE_LOOK_MS, () => {
+      this.#lookTimer = undefined
+      this.#work()
+      if (this.#to.sink.isBehind) this.#lookLater()
+    })
+  }
+
+  #work(): void {
+    const { core, ledger, sink } = this.#to
+    if (sink.isFull || this.#image?.isFull === true) {
+      this.#soon(FULL_MS)
+      return
+    }
+    this.#beginImage()
+    const until = core.clock.now() + SLICE_MS
+    let isMore = true
+    do {
+      isMore = this.#advance()
+    } while (isMore && core.clock.now() < until)
+    sink.flush()
+    if (isMore) this.#soon(0)
+    else if (ledger.waiting > 0) this.#soon(WRITE_MS)
+  }
+
+  /** A small piece of work; false when there is none. */
+  #advance(): boolean {
+    const { ledger } = this.#to
+    for (let i = 0; i < PAIRS_PER_LOOK && ledger.waiting > 0; i++) this.#writeNext()
+    const image = this.#image
+    if (image === undefined) return ledger.waiting > 0
+    if (this.#imageRow !== 0) this.#walk(image)
+    else if (this.#imageNeeds <= 0) this.#endImage(image)
+    return true
+  }
+
+  #writeNext(): void {
+    const { core, ledger, sink, bootAtZero } = this.#to
+    const pair = ledger.take()
+    this.#imageNeeds--
+    const { pairs } = core.names
+    const due = ledger.due(pair, pairs.isUsed(pair))
+    if (due === 'gone') sink.gone(pair)
+    if (due === 'gone' || due === 'none') return
+    const until = ledger.cover(pair, pairs.liveUntil[pair]!, core.names.tick())
+    if (due === 'until') sink.until(pair, Math.ceil(until + bootAtZero))
+    else this.#writePair(sink, pair, until)
+  }
+
+  #writePair(sink: RecordSink, pair: number, until: number): void {
+    const { names, mappings, pairs } = this.#to.core.names
+    const { prefixes } = this.#to.core.ipcache
+    const mapping = pairs.mapping[pair]!
+    const name = mappings.name[mapping]!
+    const prefix = mappings.prefix[mapping]!
+    const record = this.#record
+    record.row = pair
+    record.endpoint = pairs.endpoint[pair]!
+    record.until = Math.ceil(until + this.#to.bootAtZero)
+    record.grace = pairs.grace[pair]!
+    record.family = prefixes.family(prefix)
+    record.addressAt = prefix * 16
+    record.wire = names.octetsOf(name)
+    record.nameAt = names.offsetOf(name)
+    record.nameLength = names.lengthOf(name)
+    sink.pair(record)
+  }
+
+  #beginImage(): void {
+    const { core, sink, documents } = this.#to
+    if (this.#image !== undefined || core.names.toRestore !== undefined) return
+    if (core.clock.now() < this.#lookedAt + IMAGE_LOOK_MS) return
+    this.#lookedAt = core.clock.now()
+    if (!sink.wantsImage) return
+    const image = sink.beginImage()
+    if (image === undefined) return
+    const { allocator, labelSets } = core
+    const numbers = [...allocator.numbered()].map(({ id, set }) => {
+      return { id: Number(id), labels: labelSets.format(set) }
+    })
+    image.numbers([...numbers, ...allocator.numbers.withheld])
+    for (const document of documents()) image.document(document)
+    this.#image = image
+    this.#imageRow = 1
+  }
+
+  #walk(image: ImageSink): void {
+    const { core, ledger } = this.#to
+    const { pairs } = core.names
+    for (let i = 0; i < PAIRS_PER_LOOK; i++) {
+      const pair = this.#imageRow
+      if (pair > pairs.slots.high) {
+        this.#imageRow = 0
+        this.#imageNeeds = ledger.waiting
+        return
+      }
+      this.#imageRow++
+      if (pairs.isUsed(pair)) {
+        this.#writePair(image, pair, ledger.imaged(pair, pairs.liveUntil[pair]!))
+      }
+    }
+  }
+
+  #endImage(image: ImageSink): void {
+    this.#to.sink.flush()
+    image.end()
+    this.#image = undefined
+  }
+}

@@ -1,0 +1,161 @@
+// What is to be in force of files that were read: of each its last good version, but files that contradict others keep what
+// they have until they agree. Written by `SourceFiles`.
+//
+// Always: while every file agrees with the others, `proposed` has the good version of each draft. Cost: `propose` looks at the
+// drafts that were set if those can't contradict others, else at all files; `accept` at those that are proposed anew.
+
+import type { Fault } from '../../core/errors.ts'
+import { JoinedLists } from '../../core/tables/joined-lists.ts'
+
+export interface ProposalOptions<Item> {
+  /** What is wrong with the items of all files together. */
+  readonly together: (items: readonly Item[]) => readonly Fault[]
+  /** Whether a file whose items become others can't contradict other files if it did not before. Default: no. */
+  readonly isWithin?: (after: readonly Item[], before: readonly Item[]) => boolean
+}
+
+/** A file as it was read last. */
+export interface Draft<Item> {
+  readonly digest: string
+  /** Of the last version without faults. */
+  readonly good: readonly Item[]
+  readonly faults: readonly Fault[]
+}
+
+type ByFile<Value> = ReadonlyMap<string, Value>
+
+export class Proposal<Item> {
+  readonly #options: ProposalOptions<Item>
+  readonly #drafts = new Map<string, Draft<Item>>()
+  /** Files that contradict others, with what is wrong. */
+  #held: ByFile<readonly Fault[]> = new Map()
+  #proposed = new JoinedLists<Item>()
+  readonly #inForce = new JoinedLists<Item>()
+  /** Files whose draft is another one since the last proposal. */
+  readonly #touched = new Set<string>()
+  /** Files that are proposed otherwise than in force; undefined when that has to be found out. */
+  #ahead: Set<string> | undefined = new Set()
+  /** Whether no file contradicts another one in the last proposal. */
+  #agrees = false
+  /** Files whose draft has faults. */
+  readonly #faulty = new Set<string>()
+
+  constructor(options: ProposalOptions<Item>) {
+    this.#options = options
+  }
+
+  /** As they were read last, by path. */
+  get drafts(): ByFile<Draft<Item>> {
+    return this.#drafts
+  }
+
+  /** Files that contradict others, with what is wrong. */
+  get held(): ByFile<readonly Fault[]> {
+    return this.#held
+  }
+
+  get inForce(): JoinedLists<Item> {
+    return this.#inForce
+  }
+
+  get proposed(): JoinedLists<Item> {
+    return this.#proposed
+  }
+
+  /** What is wrong with the files as they are now. */
+  get faults(): readonly Fault[] {
+    if (this.#faulty.size === 0 && this.#held.size === 0) return []
+    return [...this.#drafts.keys()].flatMap((path) => this.faultsOf(path))
+  }
+
+  faultsOf(path: string): readonly Fault[] {
+    return [...(this.#drafts.get(path)?.faults ?? []), ...(this.#held.get(path) ?? [])]
+  }
+
+  /** Undefined: the file is gone. Whether there was, or is, one. */
+  set(path: string, draft: Draft<Item> | undefined): boolean {
+    const had = this.#drafts.has(path)
+    if (draft === undefined) this.#drafts.delete(path)
+    else this.#drafts.set(path, draft)
+    if (draft !== undefined && draft.faults.length > 0) this.#faulty.add(path)
+    else this.#faulty.delete(path)
+    this.#touched.add(path)
+    return had || draft !== undefined
+  }
+
+  /** Makes the proposal: every file's last good version, but for files that contradict others. */
+  propose(): void {
+    const touched = [...this.#touched]
+    this.#touched.clear()
+    if (this.#agrees && touched.every((path) => this.#isUncontested(path))) {
+      for (const path of touched) this.#advance(path)
+      return
+    }
+    this.proposeAll()
+  }
+
+  /** What is proposed is in force now; whether that is anything else than before. */
+  accept(): boolean {
+    const ahead = this.#ahead ?? this.#findAhead()
+    if (this.#ahead === undefined) this.#inForce.copy(this.#proposed)
+    else if (ahead.size > 0) this.#inForce.follow(this.#proposed, ahead)
+    this.#ahead = new Set()
+    return ahead.size > 0
+  }
+
+  /** Whether the file agrees with all others as it is now, if it did before. */
+  #isUncontested(path: string): boolean {
+    const { isWithin } = this.#options
+    const draft = this.#drafts.get(path)
+    const before = this.#proposed.get(path)
+    if (draft?.good === before) return true
+    return isWithin?.(draft?.good ?? [], before ?? []) ?? false
+  }
+
+  /** Proposes one file as it is now. */
+  #advance(path: string): void {
+    const items = this.#drafts.get(path)?.good
+    this.#proposed.set(path, items)
+    if (items === this.#inForce.get(path)) this.#ahead?.delete(path)
+    else this.#ahead?.add(path)
+  }
+
+  proposeAll(): void {
+    this.#ahead = undefined
+    const held = new Map<string, readonly Fault[]>()
+    for (;;) {
+      const proposal = this.#proposalWithout(held)
+      const faults = this.#options.together(proposal.all)
+      const free = [...this.#drafts.keys()].filter(
+        (path) => !held.has(path) && proposal.get(path) !== this.#inForce.get(path),
+      )
+      const blamed = free.filter((path) => faults.some(({ position }) => position.file === path))
+      // What was in force without them agreed, so this ends at the latest when nothing new is left.
+      if (faults.length === 0 || free.length === 0) {
+        this.#agrees = faults.length === 0 && held.size === 0
+        this.#held = held
+        this.#proposed = proposal
+        return
+      }
+      for (const path of blamed.length > 0 ? blamed : free) {
+        const own = faults.filter(({ position }) => position.file === path)
+        held.set(path, own.length > 0 ? own : faults)
+      }
+    }
+  }
+
+  #proposalWithout(held: ByFile<unknown>): JoinedLists<Item> {
+    const proposal = new JoinedLists<Item>()
+    for (const [path, { good }] of this.#drafts) {
+      proposal.set(path, held.has(path) ? this.#inForce.get(path) : good)
+    }
+    return proposal
+  }
+
+  #findAhead(): Set<string> {
+    const names = new Set([...this.#proposed.names(), ...this.#inForce.names()])
+    return new Set(
+      [...names].filter((path) => this.#proposed.get(path) !== this.#inForce.get(path)),
+    )
+  }
+}

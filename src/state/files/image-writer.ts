@@ -1,0 +1,122 @@
+// Writes one image beside the others and lets it count when all of it is on the disk: its records, and the journal up
+// to its end, because it was taken while records went on and is only whole together with those. Then it is synced,
+// renamed, and the folder synced.
+
+import type { ImageSink, PairRecord, SavedDocument, SavedNumber } from '../../restore/state-sink.ts'
+import type { Disk } from './disk.ts'
+import type { StateFaults } from '../faults.ts'
+import type { FrameFile } from './frame-file.ts'
+import { imageName, unfinishedName } from './generations.ts'
+import { InPlace } from './in-place.ts'
+
+export interface ImageWriterOptions {
+  readonly disk: Disk
+  readonly generation: number
+  readonly file: FrameFile
+  readonly faults: StateFaults
+  /** Has the journal written and synced up to now; octets that it has then, undefined when it is broken. */
+  readonly syncJournal: () => Promise<number | undefined>
+  /** Told once, when it counts or never will; `place` of one that counts. */
+  readonly onEnd: (end: ImageEnd, place?: InPlace) => void
+}
+
+/** `abandoned`: by whom it was begun, or because the journal that it needs was given up. */
+export type ImageEnd = 'good' | 'failed' | 'abandoned'
+
+export class ImageWriter implements ImageSink {
+  readonly generation: number
+  readonly #options: ImageWriterOptions
+  readonly #file: FrameFile
+  #ended: Promise<void> | undefined
+
+  constructor(options: ImageWriterOptions) {
+    this.#options = options
+    this.generation = options.generation
+    this.#file = options.file
+  }
+
+  get octets(): number {
+    return this.#file.octets
+  }
+
+  get isFull(): boolean {
+    return this.#file.mustWait()
+  }
+
+  numbers(numbers: readonly SavedNumber[]): void {
+    for (const number of numbers) {
+      // There may be a million, given at once.
+      if (this.#file.mustWait()) this.#file.writeNow(this.#file.filling)
+      this.#file.add((to) => to.number(number))
+    }
+  }
+
+  pair(record: PairRecord): void {
+    if (!this.#file.isBroken && !this.#file.filling.pair(record)) this.#file.refuse()
+  }
+
+  until(row: number, until: number): void {
+    this.#file.add((to) => to.until(row, until))
+  }
+
+  gone(row: number): void {
+    this.#file.add((to) => to.gone(row))
+  }
+
+  document(document: SavedDocument): void {
+    this.#file.add((to) => to.document(document))
+  }
+
+  end(): void {
+    this.#ended ??= this.#finish()
+  }
+
+  abandon(): void {
+    this.#ended ??= this.#discard()
+  }
+
+  /** Until it has ended; one that was not ended yet is abandoned. */
+  async close(): Promise<void> {
+    this.abandon()
+    await this.#ended
+  }
+
+  async #finish(): Promise<void> {
+    const { disk, faults, onEnd, generation } = this.#options
+    const journalOctets = await this.#options.syncJournal()
+    if (journalOctets === undefined) {
+      await this.#discard()
+      return
+    }
+    this.#file.add((to) => to.imageEnd(journalOctets))
+    await this.#file.drained()
+    await this.#file.sync()
+    if (this.#file.isBroken) {
+      await this.#discard()
+      return
+    }
+    await this.#file.close()
+    const [unfinished, name] = [unfinishedName(generation), imageName(generation)]
+    const place = new InPlace(disk, name, unfinished)
+    try {
+      await disk.rename(unfinished, name)
+      await disk.sync()
+    } catch (error) {
+      faults.addError(error)
+      onEnd('failed')
+      return
+    }
+    onEnd('good', place)
+  }
+
+  async #discard(): Promise<void> {
+    const end = this.#file.isBroken ? 'failed' : 'abandoned'
+    await this.#file.close()
+    try {
+      await this.#options.disk.remove(unfinishedName(this.generation))
+    } catch (error) {
+      this.#options.faults.addError(error)
+    }
+    this.#options.onEnd(end)
+  }
+}

@@ -1,0 +1,143 @@
+// One line of recorded flows, as `namegate flows -o json` prints it and the files under the state folder have it, as far as a policy
+// can be made from it. Unknown members are passed over, wrong ones are faults that name the member. Pure; never throws on any text.
+
+import { parseAddress } from '../core/ip.ts'
+import type { Sighting } from './evidence.ts'
+import type { Connection } from './needs.ts'
+
+export type FlowLine =
+  | (Seen & { readonly kind: 'asked'; readonly name: string })
+  | (Seen & { readonly kind: 'reached'; readonly connection: Connection })
+  /** Policy denied it, so nobody misses it. */
+  | { readonly kind: 'denied'; readonly count: number }
+  /** So many flows are in no line. */
+  | { readonly kind: 'lost'; readonly count: number }
+  /** Says nothing about what an endpoint needs. */
+  | { readonly kind: 'other' }
+  | { readonly kind: 'bad'; readonly reason: string }
+
+interface Seen {
+  readonly labels: readonly string[]
+  readonly sighting: Sighting
+}
+
+const ASKED: readonly string[] = ['answered', 'audited', 'forwarded']
+const DENIED: readonly string[] = ['denied', 'drop']
+const OTHER: readonly string[] = [
+  'unknown-client',
+  'interface-mismatch',
+  'not-ready',
+  'malformed',
+  'overloaded',
+  'upstream-failed',
+  'policy-lost',
+  'expired-use',
+]
+const KINDS = [...ASKED, 'audit', ...DENIED, ...OTHER, 'lost']
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
+
+export function parseFlowLine(line: string): FlowLine {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch {
+    return bad('found no JSON, expected one JSON object a line')
+  }
+  if (!isMembers(value)) return bad(`found ${kindOf(value)}, expected a JSON object`)
+  try {
+    return read(value)
+  } catch (error) {
+    if (error instanceof WrongMember) return bad(error.message)
+    throw error
+  }
+}
+
+function read(members: Members): FlowLine {
+  const kind = text(members, 'kind')
+  if (!KINDS.includes(kind)) throw wrong(members, 'kind', `one of ${KINDS.join(', ')}`)
+  const count =
+    members['count'] === undefined ? 1 : whole(members, 'count', Number.MAX_SAFE_INTEGER)
+  if (kind === 'lost') return { kind, count }
+  if (DENIED.includes(kind)) return { kind: 'denied', count }
+  if (OTHER.includes(kind) || members['endpoint'] === null) return { kind: 'other' }
+  const seen = seenIn(members, count)
+  if (kind === 'audit') return { kind: 'reached', ...seen, connection: connectionIn(members) }
+  // A name that was overwritten before it was written down.
+  if (members['name'] === null) return { kind: 'other' }
+  return { kind: 'asked', ...seen, name: text(members, 'name') }
+}
+
+function seenIn(members: Members, count: number): Seen {
+  const first = time(members, 'time')
+  const last = members['last'] === undefined ? first : time(members, 'last')
+  const node = members['node'] === undefined ? '' : text(members, 'node')
+  const endpoint = text(members, 'endpoint')
+  const sighting = { count, first, last, endpoint, node }
+  return { labels: texts(members, 'endpointLabels').toSorted(), sighting }
+}
+
+function connectionIn(members: Members): Connection {
+  const address = text(members, 'peer')
+  if (parseAddress(address) === undefined) throw wrong(members, 'peer', 'an address')
+  return {
+    address,
+    protocol: text(members, 'protocol'),
+    port: whole(members, 'port', 65_535),
+    isForbidden: members['deniedBy'] === 'rule',
+    names: members['names'] === undefined ? [] : texts(members, 'names'),
+    labels: members['labels'] === undefined ? [] : texts(members, 'labels'),
+  }
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** Ends the reading of a line; never leaves this file. */
+class WrongMember extends Error {}
+
+function wrong(members: Members, name: string, expected: string): WrongMember {
+  const value = members[name]
+  const found = typeof value === 'string' ? JSON.stringify(value.slice(0, 60)) : kindOf(value)
+  return new WrongMember(`${name}: found ${found}, expected ${expected}`)
+}
+
+function text(members: Members, name: string): string {
+  const value = members[name]
+  if (typeof value !== 'string') throw wrong(members, name, 'a text')
+  // It will stand in comments of a policy.
+  if (/\p{C}/u.test(value)) throw wrong(members, name, 'a text without control characters')
+  return value
+}
+
+function texts(members: Members, name: string): readonly string[] {
+  const value = members[name]
+  if (!Array.isArray(value)) throw wrong(members, name, 'a list of texts')
+  return value.map((each: unknown) => text({ [name]: each }, name))
+}
+
+function time(members: Members, name: string): string {
+  const value = text(members, name)
+  if (!TIME.test(value)) throw wrong(members, name, 'a time such as 2026-01-02T03:04:05.678Z')
+  return value
+}
+
+function whole(members: Members, name: string, max: number): number {
+  const value = members[name]
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= max) {
+    return value
+  }
+  throw wrong(members, name, `a whole number from 0 to ${max}`)
+}
+
+function bad(reason: string): FlowLine {
+  return { kind: 'bad', reason }
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'a list' : `a ${typeof value}`
+}

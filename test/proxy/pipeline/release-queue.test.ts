@@ -1,0 +1,200 @@
+// The order and the ends of held answers, over a committer that the test plays: what waits for which revision, what waits for its
+// turn, deadlines, and the bound on long answers.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { revision, type Revision } from '../../../src/core/ids.ts'
+import type { AnswerBatch } from '../../../src/proxy/messages/answer-batch.ts'
+import { ReleaseQueue } from '../../../src/proxy/pipeline/release-queue.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+
+const LIMIT_MS = 100
+const CAPACITY = 1_100
+/** Of the longest messages, 65,535 octets, so many are within the budget of 64 MiB. */
+const LONGEST = 65_535
+const LONGEST_MAX = 1_024
+
+class Bench {
+  readonly clock = new FakeClock()
+  readonly queue: ReleaseQueue
+  readonly endpoints = new Uint32Array(CAPACITY).fill(1)
+  /** Hash of the name of each slot. */
+  readonly names = new Uint32Array(CAPACITY)
+  /** Slots that are still pending when they are settled again. */
+  readonly pending = new Set<number>()
+  /** What ended, in order: `7` released, `7!` ended at its limit while pending. */
+  readonly ended: string[] = []
+  readonly octets = new Map<number, number>()
+  readonly committer: { isUnderWay: boolean; revision: Revision; desired: Revision } = {
+    isUnderWay: true,
+    revision: revision(1),
+    desired: revision(2),
+  }
+  #onEnd: () => void = () => undefined
+
+  constructor() {
+    const { clock, endpoints, names } = this
+    const onEnd = (listener: () => void): void => void (this.#onEnd = listener)
+    const committer = Object.assign(this.committer, { onEnd })
+    this.queue = new ReleaseQueue({
+      clock,
+      inFlight: { capacity: CAPACITY, endpoints, nameHash: (slot) => names[slot] ?? 0 },
+      committer,
+      limitMs: LIMIT_MS,
+      onSettle: (answers, isLast) => this.#settle(answers, isLast),
+    })
+  }
+
+  /** Holds an answer of so many octets, each the number of its slot. */
+  hold(slot: number, isPending = true, length = 40): boolean {
+    const answer = new Uint8Array(length + 7).fill(slot, 7)
+    const one = {
+      overTcp: Uint8Array.of(slot % 2),
+      octets: () => answer,
+      offset: () => 7,
+      length: () => length,
+    }
+    if (isPending) this.pending.add(slot)
+    const held = this.queue.hold(slot, one, 0, isPending)
+    answer.fill(0)
+    return held
+  }
+
+  /** A commit ended. */
+  reach(number: number): void {
+    this.committer.revision = revision(number)
+    this.#onEnd()
+  }
+
+  #settle(answers: AnswerBatch, isLast: boolean): void {
+    for (let i = 0; i < answers.count; i++) {
+      const slot = answers.slots[i] ?? 0
+      const at = answers.offset(i)
+      const message = answers.octets(i).subarray(at, at + answers.length(i))
+      assert.ok(
+        message.every((octet) => octet === slot % 256),
+        `octets of ${slot}`,
+      )
+      assert.equal(answers.overTcp[i], slot % 2)
+      this.octets.set(slot, message.length)
+      const isPending = this.pending.has(slot)
+      const mustWait = !isLast && (isPending || this.queue.isBehind(slot))
+      if (mustWait && this.queue.hold(slot, answers, i, isPending)) continue
+      this.ended.push(isPending ? `${slot}!` : `${slot}`)
+      this.queue.end(slot)
+    }
+  }
+}
+
+/** Slots 0, 1, ... about these names. */
+function mkBench(...names: readonly number[]): Bench {
+  const bench = new Bench()
+  bench.names.set(names)
+  return bench
+}
+
+test('ReleaseQueue settles an answer again when the revision that it waits for is in force', () => {
+  const bench = mkBench(10, 11)
+  bench.hold(0)
+  bench.committer.desired = revision(3)
+  bench.hold(1)
+  bench.pending.clear()
+  bench.reach(2)
+  assert.deepEqual(bench.ended, ['0'])
+  bench.reach(3)
+  assert.deepEqual(bench.ended, ['0', '1'])
+  assert.deepEqual([bench.queue.count, bench.queue.counters.held], [0, 2])
+})
+
+test('ReleaseQueue goes on holding what is still pending, until the revision of now', () => {
+  const bench = mkBench(10)
+  bench.hold(0)
+  bench.committer.desired = revision(5)
+  bench.reach(2)
+  assert.deepEqual([bench.ended, bench.queue.isHeld(0)], [[], true])
+  bench.pending.clear()
+  bench.reach(4)
+  assert.deepEqual(bench.ended, [], 'waits for 5')
+  bench.committer.isUnderWay = false
+  bench.reach(4)
+  assert.deepEqual(bench.ended, ['0'], 'or for a datapath that has nothing to do')
+})
+
+test('ReleaseQueue keeps answers about one name to one endpoint in order, and others out of it', () => {
+  const bench = mkBench(10, 10, 11, 10)
+  bench.endpoints[3] = 2
+  bench.hold(0)
+  assert.deepEqual(
+    [1, 2, 3].map((slot) => bench.queue.isBehind(slot)),
+    [true, false, false],
+  )
+  bench.hold(1, false)
+  bench.hold(2)
+  bench.pending.delete(2)
+  bench.reach(2)
+  assert.deepEqual(bench.ended, ['2'], 'the first of the name is still pending')
+  bench.pending.clear()
+  bench.committer.desired = revision(2)
+  bench.reach(3)
+  assert.deepEqual(bench.ended, ['2', '0', '1'])
+  assert.equal(bench.queue.isBehind(1), false)
+})
+
+test('ReleaseQueue ends an answer at its limit, and lets go who was only behind it', () => {
+  const bench = mkBench(10, 10, 11)
+  bench.hold(0)
+  bench.clock.advance(60)
+  bench.hold(1, false)
+  bench.hold(2)
+  bench.clock.advance(60)
+  assert.deepEqual(bench.ended, ['0!', '1'])
+  assert.equal(bench.queue.counters.overdue, 1)
+  bench.clock.advance(60)
+  assert.deepEqual(bench.ended, ['0!', '1', '2!'])
+  assert.equal(bench.queue.count, 0)
+  bench.clock.advance(1000)
+  assert.equal(bench.queue.counters.overdue, 2)
+})
+
+test('ReleaseQueue says how long answers were held', () => {
+  const bench = mkBench(10, 11)
+  bench.hold(0)
+  bench.clock.advance(5)
+  assert.equal(bench.queue.oldestMs, 5)
+  bench.pending.clear()
+  bench.reach(2)
+  bench.hold(1)
+  bench.clock.advance(200)
+  const { times } = bench.queue
+  const counts = Object.fromEntries(times.readings())
+  assert.deepEqual(counts, { '1ms': 0, '10ms': 1, '100ms': 0, '1000ms': 1, longer: 0 })
+  assert.ok(times.totalMs >= 105 && times.totalMs < 130, `${times.totalMs} ms`)
+})
+
+test('ReleaseQueue takes more than a batch, in order', () => {
+  const bench = new Bench()
+  const slots = Array.from({ length: CAPACITY }, (_, slot) => slot)
+  for (const slot of slots) {
+    bench.names[slot] = slot % 100
+    bench.hold(slot)
+  }
+  bench.pending.clear()
+  bench.reach(2)
+  assert.deepEqual(bench.ended, slots.map(String))
+})
+
+test('ReleaseQueue keeps long answers within a budget, refuses what passes it, and has it back', () => {
+  const bench = new Bench()
+  bench.hold(0, true, 512)
+  let held = 0
+  while (held < CAPACITY - 1 && bench.hold(held + 1, true, LONGEST)) held++
+  assert.equal(held, LONGEST_MAX)
+  assert.equal(bench.queue.counters.overBound, 1)
+  assert.equal(bench.queue.isHeld(held + 1), false)
+  assert.equal(bench.hold(CAPACITY - 1, true, 512), true, 'short ones have room of their own')
+  bench.pending.clear()
+  bench.reach(2)
+  assert.equal(bench.queue.count, 0)
+  assert.deepEqual([bench.octets.get(0), bench.octets.get(1)], [512, LONGEST])
+  assert.equal(bench.hold(5, true, LONGEST), true)
+})

@@ -1,0 +1,40 @@
+// What goes on by itself ends with the daemon: a slice of work that was to come finds nothing open any more.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Housekeeping } from '../../src/reconcile/housekeeping.ts'
+import { FakeClock } from '../support/fake-clock.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+
+const PAIRS = 2000
+
+/** Every look at it takes longer than a slice may. */
+class SlowClock extends FakeClock {
+  #looks = 0
+
+  override now(): number {
+    return super.now() + this.#looks++
+  }
+}
+
+test('Housekeeping does nothing more of a slice that was to come when it is stopped', () => {
+  const clock = new SlowClock()
+  const node = new Node({ clock, graceSeconds: 0 })
+  const egress = `endpointSelector: {}\negress: [{ toFQDNs: [{ matchPattern: '*.shop.test' }] }]`
+  node.setPolicies(mkPolicies(egress))
+  node.setEndpoints([mkEndpoint('pod', ['10.0.0.1'])])
+  const pod = node.endpoint('pod').id
+  for (let i = 0; i < PAIRS; i++) {
+    node.learn(pod, `n${i}.shop.test`, [`198.18.${i >> 8}.${i & 255}`], 1)
+  }
+  const { core, transition } = node
+  const nothing = (): void => undefined
+  const housekeeping = new Housekeeping({ core, transition, onEvent: nothing, onHooks: nothing })
+  housekeeping.start()
+  for (let ms = 0; ms < 10_000 && core.expiry.forgotten === 0; ms++) clock.advance(1)
+  const { forgotten } = core.expiry
+  assert.ok(forgotten > 0 && forgotten < PAIRS, `${forgotten} forgotten`)
+  housekeeping.stop()
+  clock.advance(10_000)
+  assert.equal(core.expiry.forgotten, forgotten)
+})

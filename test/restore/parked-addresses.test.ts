@@ -1,0 +1,52 @@
+// Which saved pairs are about one address: a chain holds all of them, and a row that shares its chain with nobody is alone.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { NONE, ParkedAddresses } from '../../src/restore/parked-addresses.ts'
+import type { SavedPairs } from '../../src/restore/saved-state.ts'
+
+const SIZE = 16
+
+/** Pairs with these addresses and nothing else to say. */
+function savedOf(rows: readonly { readonly family: 4 | 6; readonly last: number }[]): SavedPairs {
+  const octets = new Uint8Array(rows.length * SIZE)
+  for (const [row, { last }] of rows.entries()) octets[row * SIZE + 3] = last
+  const zero = (): number => 0
+  return {
+    ...{ count: rows.length, endpoint: zero, until: zero, grace: zero, nameAt: zero },
+    nameLength: zero,
+    family: (row) => rows[row]?.family ?? 4,
+    octets: () => octets,
+    addressAt: (row) => row * SIZE,
+    free: () => undefined,
+  }
+}
+
+function chainOf(parked: ParkedAddresses, saved: SavedPairs, row: number): readonly number[] {
+  const rows: number[] = []
+  const chain = parked.chain(saved.family(row), saved.octets(row), saved.addressAt(row))
+  for (let each = parked.first(chain); each !== NONE; each = parked.next(each)) rows.push(each)
+  return rows
+}
+
+test('ParkedAddresses has all rows of an address in its chain, and tells those that have it alone', () => {
+  const address = fc.record({
+    family: fc.constantFrom<4 | 6>(4, 6),
+    last: fc.integer({ min: 0, max: 30 }),
+  })
+  fc.assert(
+    fc.property(fc.array(address, { maxLength: 40 }), (rows) => {
+      const saved = savedOf(rows)
+      const parked = new ParkedAddresses(saved)
+      for (const [row, { family, last }] of rows.entries()) {
+        const chain = chainOf(parked, saved, row)
+        const same = [...rows.keys()].filter((other) => {
+          return rows[other]?.family === family && rows[other]?.last === last
+        })
+        for (const other of same) assert.ok(chain.includes(other))
+        assert.equal(parked.shares(row), chain.length > 1)
+      }
+    }),
+  )
+})

@@ -1,0 +1,105 @@
+// Who is the same endpoint after a restart, and who only stands where one stood.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { endpointDocument, SavedEndpoints } from '../../src/restore/saved-endpoints.ts'
+import { endpointId, generation } from '../../src/core/ids.ts'
+import { mkEndpoint } from '../support/node.ts'
+
+const PLAIN = { ...mkEndpoint('plain', ['10.0.0.1', 'fd00::1']), hook: { kind: 'none' } } as const
+const VETH = {
+  ...mkEndpoint('veth', ['10.0.0.2']),
+  hook: { kind: 'interface', name: 'lxc1', side: 'ingress' },
+} as const
+
+function saved(isThisBoot: boolean): SavedEndpoints {
+  const documents = [
+    endpointDocument({ ...PLAIN, id: endpointId(3), generation: generation(3) }, undefined),
+    endpointDocument({ ...VETH, id: endpointId(5), generation: generation(5) }, 'interface:7'),
+  ]
+  const texts = documents.map(({ key, text = '' }) => [key, text] as const)
+  return new SavedEndpoints({ endpoints: new Map(texts), isThisBoot })
+}
+
+const ROWS: readonly (readonly [
+  reason: string,
+  isThisBoot: boolean,
+  place: Parameters<SavedEndpoints['take']>[0],
+  hookKey: string | undefined,
+  id: number | undefined,
+])[] = [
+  ['an address alone is the place', true, PLAIN, undefined, 3],
+  ['also across a reboot', false, PLAIN, undefined, 3],
+  ['another name is the same workload', true, { ...PLAIN, ...{ name: 'other' } }, undefined, 3],
+  [
+    'addresses in another order',
+    true,
+    { ...PLAIN, addresses: [...PLAIN.addresses].reverse() },
+    undefined,
+    3,
+  ],
+  [
+    'an address less',
+    true,
+    { ...PLAIN, addresses: PLAIN.addresses.slice(1) },
+    undefined,
+    undefined,
+  ],
+  ['the same veth', true, VETH, 'interface:7', 5],
+  ['a veth of that name that was made again', true, VETH, 'interface:8', undefined],
+  ['a veth that is not there yet', true, VETH, undefined, undefined],
+  ['the same number after a reboot is another veth', false, VETH, 'interface:7', undefined],
+]
+
+for (const [reason, isThisBoot, place, hookKey, id] of ROWS) {
+  test(`SavedEndpoints.take: ${reason}`, () => {
+    const endpoints = saved(isThisBoot)
+    const taken = endpoints.take(place, hookKey)
+    assert.equal(taken?.id, id)
+    assert.equal(endpoints.take(place, hookKey), undefined, 'given once')
+    for (const known of [3, 5]) assert.equal(endpoints.isSame(endpointId(known)), known === id)
+    assert.equal(endpoints.highest, 5)
+  })
+}
+
+test('SavedEndpoints.adopt knows its own by number and place, and no one else', () => {
+  const own = saved(true)
+  own.adopt(endpointId(5), VETH, 'interface:7')
+  assert.equal(own.isSame(endpointId(5)), true)
+  const other = saved(true)
+  other.adopt(endpointId(3), VETH, 'interface:7')
+  assert.equal(other.isSame(endpointId(3)), false, 'the kernel gave its number to another one')
+  const rebooted = saved(false)
+  rebooted.adopt(endpointId(5), VETH, 'interface:7')
+  assert.equal(rebooted.isSame(endpointId(5)), false)
+})
+
+test('SavedEndpoints passes over what it does not understand', () => {
+  for (const text of ['', '7', 'null', '{}', '{"place":1,"hookKey":""}', '{"place":"x"']) {
+    const endpoints = new SavedEndpoints({ endpoints: new Map([['9', text]]), isThisBoot: true })
+    assert.equal(endpoints.highest, 0, text)
+  }
+  const endpoints = new SavedEndpoints({
+    endpoints: new Map([['nine', '{"place":"none 10.0.0.1/32","hookKey":""}']]),
+    isThisBoot: true,
+  })
+  assert.equal(endpoints.highest, 0)
+})
+
+test('SavedEndpoints.all gives every place back as it was written down', () => {
+  const hooks = [
+    { kind: 'none' },
+    { kind: 'interface', name: 'lxc1', side: 'ingress' },
+    { kind: 'interface', name: 'eth0', side: 'egress' },
+    { kind: 'cgroup', path: 'a slice/with 10.0.0.9/32 in it' },
+  ] as const
+  const numbered = { id: endpointId(1), generation: generation(1) }
+  const written = hooks.map((hook) => {
+    return { ...mkEndpoint('e', ['10.0.0.2', 'fd00::2']), ...numbered, hook }
+  })
+  const documents = written.map((each, i) => endpointDocument(each, `key:${i}`))
+  const texts = documents.map(({ text = '' }, i) => [String(i + 1), text] as const)
+  const { all } = new SavedEndpoints({ endpoints: new Map(texts), isThisBoot: false })
+  const expected = written.map(({ name, hook, addresses }) => ({ name, hook, addresses }))
+  assert.deepEqual([...all], expected)
+})

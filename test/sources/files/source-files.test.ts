@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, test } from 'node:test'
+import type { Policy } from '../../../src/policy/rule.ts'
+import {
+  hasNoOther,
+  parsePolicyFile,
+  repeatedPolicies,
+} from '../../../src/sources/files/policy-files.ts'
+import { SourceFiles } from '../../../src/sources/files/source-files.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+
+let folder = ''
+let clock = new FakeClock()
+let files = newFiles()
+
+function newFiles(): SourceFiles<Policy> {
+  return new SourceFiles({
+    paths: [{ path: folder, position: { file: 'config', line: 1, column: 1 } }],
+    clock,
+    parse: (text, file) => parsePolicyFile(text, file),
+    together: repeatedPolicies,
+    isWithin: hasNoOther,
+  })
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'namegate-files-'))
+  clock = new FakeClock()
+  files = newFiles()
+  for (const name of ['a', 'b', 'c']) write(name, name, 'one.test')
+  assert.deepEqual(files.loadAll(), [])
+  files.accept()
+})
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A file with one policy. */
+function write(file: string, policy: string, name: string): void {
+  writeFileSync(
+    join(folder, `${file}.yaml`),
+    `apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: ${policy} }
+spec:
+  endpointSelector: {}
+  egress: [ { toFQDNs: [ { matchName: ${name} } ] } ]
+`,
+  )
+}
+
+/** What the looks at a change find, and whether it is another configuration. */
+function settle(): boolean {
+  files.poll()
+  clock.advance(1100)
+  files.poll()
+  return files.accept()
+}
+
+/** `policy name` of all that is in force. */
+function inForce(): readonly string[] {
+  return files.items.map(({ name, rules: [rule] }) => {
+    const [peer] = rule?.peers.kind === 'selectors' ? rule.peers.selectors : []
+    return `${name} ${peer?.kind === 'fqdn' ? peer.pattern.text : ''}`
+  })
+}
+
+test('SourceFiles puts a changed file in the place of what it was, and keeps the objects of others', () => {
+  const before = files.items
+  write('b', 'b', 'other.test')
+  assert.equal(settle(), true)
+  assert.deepEqual(inForce(), ['a one.test', 'b other.test', 'c one.test'])
+  assert.equal(files.items[0], before[0])
+  assert.equal(files.items, files.proposed)
+  assert.deepEqual(files.faults, [])
+  assert.equal(settle(), false)
+  assert.equal(files.items, files.proposed)
+})
+
+test('SourceFiles holds a file that takes the policy of another one, until that one is gone', () => {
+  write('b', 'a', 'other.test')
+  assert.equal(settle(), false)
+  assert.deepEqual(inForce(), ['a one.test', 'b one.test', 'c one.test'])
+  assert.equal(files.faults.length, 1)
+  assert.equal(files.hasHeld, true)
+  rmSync(join(folder, 'a.yaml'))
+  assert.equal(settle(), true)
+  assert.deepEqual(inForce().toSorted(), ['a other.test', 'c one.test'])
+  assert.deepEqual(files.faults, [])
+})
+
+test('SourceFiles holds a file that comes back to what another one has by then', () => {
+  write('b', 'd', 'other.test')
+  assert.equal(settle(), true)
+  write('c', 'b', 'other.test')
+  assert.equal(settle(), true)
+  write('b', 'b', 'other.test')
+  assert.equal(settle(), false)
+  assert.deepEqual(inForce(), ['a one.test', 'd other.test', 'b other.test'])
+  assert.equal(files.faults.length, 1)
+})
+
+test('SourceFiles keeps the last good version of a broken file, says what is wrong with it, and stops when it is mended', () => {
+  writeFileSync(join(folder, 'b.yaml'), 'kind: [')
+  assert.equal(settle(), false)
+  assert.deepEqual(inForce(), ['a one.test', 'b one.test', 'c one.test'])
+  assert.notDeepEqual(files.faults, [])
+  write('b', 'b', 'mended.test')
+  assert.equal(settle(), true)
+  assert.deepEqual(inForce(), ['a one.test', 'b mended.test', 'c one.test'])
+  assert.deepEqual(files.faults, [])
+})
+
+test('SourceFiles takes back what was given, and proposes what is in force again', () => {
+  const [policy] = files.items
+  assert.ok(policy)
+  const given = { ...policy, name: 'given' }
+  const giving = files.give(new Map([['given', { digest: '1', items: [given] }]]))
+  assert.deepEqual(giving.faults, [])
+  assert.equal(files.proposed.length, 4)
+  giving.undo()
+  assert.equal(files.proposed.length, 3)
+  assert.equal(files.accept(), false)
+})
+
+test('SourceFiles.scan looks at very many files in slices, and poll goes by what was seen in all', () => {
+  for (let i = 0; i < 200; i++) write(`many-${i}`, `many-${i}`, 'one.test')
+  assert.equal(files.scan(clock.now()), false, 'the time is over from the beginning')
+  assert.equal(files.scan(clock.now()), false)
+  assert.equal(files.scan(clock.now() + 1), true)
+  assert.equal(files.scan(clock.now()), true, 'all were looked at')
+  files.poll()
+  clock.advance(1100)
+  files.poll()
+  assert.equal(files.proposed.length, 203)
+})
