@@ -2,8 +2,8 @@
 // with the glass broken. Every line of output is what the tool printed.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Output } from '../test/support/lab-process.ts'
-import { DNS_4, podLab, type PodLab } from '../test/support/lab-pod.ts'
+import type { Output } from '../test/support/labs/lab-process.ts'
+import { DNS_4, podLab, type PodLab } from '../test/support/labs/lab-pod.ts'
 import { Namegate } from './namegate.ts'
 import { tellNames } from './names-story.ts'
 import { PodShell } from './pod-shell.ts'

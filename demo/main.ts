@@ -1,7 +1,7 @@
 // npm run demo. With root: a pod, a node and an internet of their own, the eBPF datapath between them. Without: the
 // same names against the memory datapath. Ends with 0 when everything it showed was so.
 
-import { canUseLab } from '../test/support/lab.ts'
+import { canUseLab } from '../test/support/labs/lab.ts'
 import { tellKernelStory } from './kernel-story.ts'
 import { tellMemoryStory } from './memory-story.ts'
 import { Story } from './story.ts'

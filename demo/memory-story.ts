@@ -4,7 +4,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { LabProcess, run } from '../test/support/lab-process.ts'
+import { LabProcess, run } from '../test/support/labs/lab-process.ts'
 import { Namegate, prefixesOf } from './namegate.ts'
 import { tellNames, type Dig } from './names-story.ts'
 import { ownDig } from './own-dig.ts'
@@ -67,7 +67,7 @@ async function tellDenied(story: Story, dig: Dig): Promise<void> {
 }
 
 async function startNameServer(port: number): Promise<LabProcess> {
-  const path = fileURLToPath(new URL('../test/support/nameserver.ts', import.meta.url))
+  const path = fileURLToPath(new URL('../test/support/peers/nameserver.ts', import.meta.url))
   const args = [
     '--import',
     import.meta.resolve('tsx'),

@@ -1,8 +1,8 @@
 // namegate as the demo runs it: the daemon as a process, its configuration, and the command line against it.
 
 import { fileURLToPath } from 'node:url'
-import { LabProcess, run, type Output } from '../test/support/lab-process.ts'
-import type { Host } from '../test/support/lab.ts'
+import { LabProcess, run, type Output } from '../test/support/labs/lab-process.ts'
+import type { Host } from '../test/support/labs/lab.ts'
 import type { Workspace } from './workspace.ts'
 
 const COMMAND = fileURLToPath(new URL('../bin/namegate', import.meta.url))

@@ -1,8 +1,8 @@
 // The pod as the demo uses it: real dig and curl in its namespace, with a resolv.conf of its own that names namegate,
 // so that the tools find the resolver the way any workload does.
 
-import type { Output } from '../test/support/lab-process.ts'
-import type { Pod } from '../test/support/lab-pod.ts'
+import type { Output } from '../test/support/labs/lab-process.ts'
+import type { Pod } from '../test/support/labs/lab-pod.ts'
 import type { Workspace } from './workspace.ts'
 
 /** How long a blocked curl is given, in seconds; below the first retransmission of a SYN (1 s). */

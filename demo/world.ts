@@ -1,6 +1,6 @@
 // The names and addresses of the demo's internet, in one place, so that both tellings show the same.
 
-import type { Zones } from '../test/support/zones.ts'
+import type { Zones } from '../test/support/peers/zones.ts'
 
 export const SHOP = { name: 'www.shop.example', address: '198.18.40.1' }
 /** An address that no allowed name resolves to. */

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
-import { LabProcess, run } from './support/lab-process.ts'
+import { LabProcess, run } from './support/labs/lab-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate bin-'))
 after(() => rmSync(folder, { recursive: true }))

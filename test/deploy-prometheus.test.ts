@@ -6,10 +6,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { http } from './support/admin.ts'
-import { endpointsText, policyText } from './support/daemon-files.ts'
-import { DaemonFolder, freePort } from './support/daemon-process.ts'
-import { LabProcess, run } from './support/lab-process.ts'
+import { http } from './support/nodes/admin.ts'
+import { endpointsText, policyText } from './support/nodes/daemon-files.ts'
+import { DaemonFolder, freePort } from './support/nodes/daemon-process.ts'
+import { LabProcess, run } from './support/labs/lab-process.ts'
 
 const PROMETHEUS = resolve('build/tools/prometheus')
 const PROMTOOL = resolve('build/tools/promtool')

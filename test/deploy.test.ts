@@ -16,8 +16,8 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
-import { run } from './support/lab-process.ts'
-import { readManifest } from './support/sidecar.ts'
+import { run } from './support/labs/lab-process.ts'
+import { readManifest } from './support/labs/sidecar.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-deploy-'))
 after(() => rmSync(folder, { recursive: true }))

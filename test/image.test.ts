@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { run } from './support/lab-process.ts'
+import { run } from './support/labs/lab-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-image-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

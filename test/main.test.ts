@@ -8,8 +8,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, before, test } from 'node:test'
-import { LabProcess, run, type Output } from './support/lab-process.ts'
-import { FakeUpstream } from './support/upstream.ts'
+import { LabProcess, run, type Output } from './support/labs/lab-process.ts'
+import { FakeUpstream } from './support/peers/upstream.ts'
 
 const PROGRAM = resolve('bin/namegate')
 const folder = mkdtempSync(join(tmpdir(), 'namegate-main-'))

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { test } from 'node:test'
-import { run } from './support/lab-process.ts'
+import { run } from './support/labs/lab-process.ts'
 
 const rows: readonly (readonly [kind: string, expected: RegExp, why: string])[] = [
   [

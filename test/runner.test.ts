@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, test } from 'node:test'
-import { run } from './support/lab-process.ts'
+import { run } from './support/labs/lab-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-runner-'))
 after(() => rmSync(folder, { recursive: true }))

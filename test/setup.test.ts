@@ -11,8 +11,8 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { test } from 'node:test'
-import { mkFolder } from './support/daemon-files.ts'
-import { run } from './support/lab-process.ts'
+import { mkFolder } from './support/nodes/daemon-files.ts'
+import { run } from './support/labs/lab-process.ts'
 
 /** Where Debian has them; not on the PATH of an ordinary user. */
 const TOOLS = ['/usr/sbin/nft', '/sbin/nft', '/usr/sbin/bpftool', '/sbin/bpftool']

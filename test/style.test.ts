@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { run } from './support/lab-process.ts'
+import { run } from './support/labs/lab-process.ts'
 
 const LIMIT_MS = 240_000
 

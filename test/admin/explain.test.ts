@@ -6,8 +6,8 @@ import { test } from 'node:test'
 import { explainBody } from '../../src/admin/explain.ts'
 import { openApi } from '../../src/admin/openapi.ts'
 import { AdminServer } from '../../src/admin/server.ts'
-import { http, mkAdmin } from '../support/admin.ts'
-import { mkPolicyNode } from '../support/policy-node.ts'
+import { http, mkAdmin } from '../support/nodes/admin.ts'
+import { mkPolicyNode } from '../support/nodes/policy-node.ts'
 
 const RUN_TIME = { on: true, origin: 'run time' }
 const POLICY = `egress: [ { toFQDNs: [ { matchPattern: "*.cilium.io" } ], toPorts: [ { ports: [ { port: "443" } ] } ] } ]`

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { wordsOf } from '../../src/proxy/messages/client-columns.ts'
 import { FLOW_FILTERS, flowView } from '../../src/admin/views/flows.ts'
 import { FLOW_KINDS, type FlowKind } from '../../src/flows/record/flow-kinds.ts'
-import { mkAdmin } from '../support/admin.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/node.ts'
+import { mkAdmin } from '../support/nodes/admin.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/nodes/node.ts'
 
 const TIME = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const ISO = '2026-01-02T03:04:05.678Z'

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { MetricsServer } from '../../src/admin/metrics-server.ts'
 import { UnavailableError } from '../../src/core/errors.ts'
-import { http, mkAdmin } from '../support/admin.ts'
-import { Node } from '../support/node.ts'
+import { http, mkAdmin } from '../support/nodes/admin.ts'
+import { Node } from '../support/nodes/node.ts'
 
 let reasons: readonly string[] = []
 const position = { file: 'p.yaml', line: 1, column: 2 }

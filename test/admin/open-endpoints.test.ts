@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { endpointRows } from '../../src/admin/views/endpoints.ts'
 import { statusView } from '../../src/admin/views/status.ts'
 import { DEFAULT_EGRESS_KEY, type DefaultEgress } from '../../src/policy/compile/default-egress.ts'
-import { mkAdmin } from '../support/admin.ts'
-import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { mkAdmin } from '../support/nodes/admin.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 const SHOP = mkPolicies(
   'endpointSelector: { matchLabels: { app: shop } }\negress: [{ toEntities: [host] }]',

@@ -10,8 +10,8 @@ import { selectorRows } from '../../src/admin/views/selectors.ts'
 import { differenceRows } from '../../src/admin/views/verify.ts'
 import { identity } from '../../src/core/ids.ts'
 import { WORLD_IPV4 } from '../../src/identity/reserved.ts'
-import { mkAdmin } from '../support/admin.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
+import { mkAdmin } from '../support/nodes/admin.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
 
 const WORLD = ['reserved:world', 'reserved:world-ipv4']
 

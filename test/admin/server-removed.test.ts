@@ -8,9 +8,9 @@ import { after, test } from 'node:test'
 import { AdminServer } from '../../src/admin/server.ts'
 import { Client } from '../../src/cli/client.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { http, mkAdmin } from '../support/admin.ts'
-import { until } from '../support/client.ts'
-import { Node } from '../support/node.ts'
+import { http, mkAdmin } from '../support/nodes/admin.ts'
+import { until } from '../support/peers/client.ts'
+import { Node } from '../support/nodes/node.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-removed-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

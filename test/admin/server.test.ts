@@ -12,8 +12,8 @@ import type { AdminState } from '../../src/admin/state.ts'
 import { FlowRing } from '../../src/flows/record/flow-ring.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { UnavailableError } from '../../src/core/errors.ts'
-import { http, KEPT, mkAdmin, type AdminLab } from '../support/admin.ts'
-import { mkEndpoint, Node, wireOf } from '../support/node.ts'
+import { http, KEPT, mkAdmin, type AdminLab } from '../support/nodes/admin.ts'
+import { mkEndpoint, Node, wireOf } from '../support/nodes/node.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-admin-'))
 const servers: AdminServer[] = []

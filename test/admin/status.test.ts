@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { statusView } from '../../src/admin/views/status.ts'
-import { mkAdmin } from '../support/admin.ts'
-import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
-import { learn, mkSlow } from '../support/slow-node.ts'
+import { mkAdmin } from '../support/nodes/admin.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
+import { learn, mkSlow } from '../support/nodes/slow-node.ts'
 
 const WELL = {
   health: 'ok',

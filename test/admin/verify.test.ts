@@ -7,8 +7,8 @@ import { collect } from '../../src/admin/views/rows.ts'
 import { differenceRows } from '../../src/admin/views/verify.ts'
 import { identity, ruleId } from '../../src/core/ids.ts'
 import { WORLD_IPV4 } from '../../src/identity/reserved.ts'
-import { mkAdmin } from '../support/admin.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
+import { mkAdmin } from '../support/nodes/admin.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
 
 function mkNode(): Node {
   const node = new Node()

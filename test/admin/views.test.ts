@@ -9,8 +9,8 @@ import { nameRows } from '../../src/admin/views/names.ts'
 import { policyRows } from '../../src/admin/views/policies.ts'
 import { collect } from '../../src/admin/views/rows.ts'
 import { selectorRows } from '../../src/admin/views/selectors.ts'
-import { mkAdmin } from '../support/admin.ts'
-import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { mkAdmin } from '../support/nodes/admin.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 const POLICIES = mkPolicies(
   `endpointSelector: { matchLabels: { app: shop } }

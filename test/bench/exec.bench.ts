@@ -3,7 +3,7 @@
 
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { canUseExecLab, ExecLab, type Who } from '../support/exec-lab.ts'
+import { canUseExecLab, ExecLab, type Who } from '../support/labs/exec-lab.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { BuiltTree } from './support/built-tree.ts'
 

@@ -3,8 +3,8 @@
 
 import { explain } from '../../src/explain/explain.ts'
 import type { Question } from '../../src/explain/explanation.ts'
-import { Node, mkEndpoint, mkPolicies } from '../support/node.ts'
-import { ask, connect } from '../support/explain.ts'
+import { Node, mkEndpoint, mkPolicies } from '../support/nodes/node.ts'
+import { ask, connect } from '../support/nodes/explain.ts'
 import { runBench, type Figure } from './support/bench.ts'
 
 const POLICIES = 10_000

@@ -2,7 +2,7 @@
 // the kernel refuses what is sent there, once stopped, so that nothing comes back. Every query must end NOERROR.
 //   node --import tsx test/bench/failover.bench.ts [RATE] [SECONDS]
 
-import { FailoverLab } from '../support/failover-lab.ts'
+import { FailoverLab } from '../support/labs/failover-lab.ts'
 
 const RATE = Number(process.argv[2] ?? 5000)
 const SECONDS = Number(process.argv[3] ?? 9)

@@ -3,8 +3,8 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DNS_4, podLab } from '../support/lab-pod.ts'
-import { SidecarPod } from '../support/sidecar.ts'
+import { DNS_4, podLab } from '../support/labs/lab-pod.ts'
+import { SidecarPod } from '../support/labs/sidecar.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { BuiltTree } from './support/built-tree.ts'
 

@@ -2,7 +2,7 @@
 // 10 queries outstanding at all times; 0.007 of 3,000,000 are expected to hit. Then the control: a true port and id.
 //   node --import tsx test/bench/spoof.bench.ts [SECONDS]
 
-import { SpoofLab } from '../support/spoof-lab.ts'
+import { SpoofLab } from '../support/labs/spoof-lab.ts'
 
 const RATE = 50_000
 const SECONDS = Number(process.argv[2] ?? 60)

@@ -8,8 +8,8 @@ import { EXIT_UNAVAILABLE, EXIT_USAGE } from '../../src/cli/command.ts'
 import { findCommand } from '../../src/cli/commands.ts'
 import { InvalidInputError, messageOf, UsageError } from '../../src/core/errors.ts'
 import { COMMANDS } from '../../src/cli/command-list.ts'
-import { policyText } from '../support/daemon-files.ts'
-import { DaemonFolder } from '../support/daemon-process.ts'
+import { policyText } from '../support/nodes/daemon-files.ts'
+import { DaemonFolder } from '../support/nodes/daemon-process.ts'
 
 const folder = new DaemonFolder({
   files: {

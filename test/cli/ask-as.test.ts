@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { DaemonFolder, type RunningDaemon } from '../support/daemon-process.ts'
-import type { Output } from '../support/lab-process.ts'
-import { answerTo, FakeUpstream } from '../support/upstream.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { DaemonFolder, type RunningDaemon } from '../support/nodes/daemon-process.ts'
+import type { Output } from '../support/labs/lab-process.ts'
+import { answerTo, FakeUpstream } from '../support/peers/upstream.ts'
 
 const ADDRESS = '198.51.100.7'
 const ENDPOINTS = `${endpointsText({ me: '127.0.0.1', shop: '10.9.8.7' })}

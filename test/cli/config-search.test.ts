@@ -5,11 +5,11 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { after, test } from 'node:test'
-import { mkFolder } from '../support/daemon-files.ts'
+import { mkFolder } from '../support/nodes/daemon-files.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { DaemonFolder, PROGRAM } from '../support/daemon-process.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { run, type Output } from '../support/lab-process.ts'
+import { DaemonFolder, PROGRAM } from '../support/nodes/daemon-process.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { run, type Output } from '../support/labs/lab-process.ts'
 
 /** Node.js warns of those that a machine has in the /etc that is hidden here. */
 const NO_CERTIFICATES = { NODE_EXTRA_CA_CERTS: '' }

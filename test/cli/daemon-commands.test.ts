@@ -16,10 +16,10 @@ import { statusCommand } from '../../src/cli/commands/status.ts'
 import { FLOW_KINDS } from '../../src/flows/record/flow-kinds.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { InvalidInputError, UnavailableError, UsageError } from '../../src/core/errors.ts'
-import { mkAdmin } from '../support/admin.ts'
-import { objectIn, runCommand } from '../support/command.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/node.ts'
-import { FakeUpstream } from '../support/upstream.ts'
+import { mkAdmin } from '../support/nodes/admin.ts'
+import { objectIn, runCommand } from '../support/nodes/command.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/nodes/node.ts'
+import { FakeUpstream } from '../support/peers/upstream.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-cli-'))
 const socket = join(folder, 'admin.sock')

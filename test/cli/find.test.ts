@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { COMMANDS } from '../../src/cli/command-list.ts'
 import { findCommand } from '../../src/cli/commands.ts'
 import { UsageError } from '../../src/core/errors.ts'
-import { objectIn, runCommand, type Ran } from '../support/command.ts'
+import { objectIn, runCommand, type Ran } from '../support/nodes/command.ts'
 
 async function run(...words: readonly string[]): Promise<Ran> {
   const { command, args } = await findCommand(words)

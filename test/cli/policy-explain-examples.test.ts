@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { policyExplainCommand } from '../../src/cli/policy/policy-explain.ts'
-import { runCommand } from '../support/command.ts'
+import { runCommand } from '../support/nodes/command.ts'
 import { EXAMPLES } from '../semantics/cilium-examples.ts'
 import type { Example } from '../semantics/example.ts'
 

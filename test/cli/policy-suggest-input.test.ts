@@ -11,8 +11,8 @@ import type { CommandOutput } from '../../src/cli/command.ts'
 import { policySuggestCommand } from '../../src/cli/policy/policy-suggest.ts'
 import { InvalidInputError, UnavailableError } from '../../src/core/errors.ts'
 import { loadPolicies } from '../../src/policy/load/load.ts'
-import { until } from '../support/client.ts'
-import { FlowFolder, mkLine, NODE_1, NODE_2, suggest, WORLD } from '../support/flow-lines.ts'
+import { until } from '../support/peers/client.ts'
+import { FlowFolder, mkLine, NODE_1, NODE_2, suggest, WORLD } from '../support/nodes/flow-lines.ts'
 
 describe('policySuggestCommand', () => {
   let flows: FlowFolder

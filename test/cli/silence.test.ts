@@ -15,7 +15,7 @@ import { getCommand } from '../../src/cli/commands/get.ts'
 import { policyWaitCommand } from '../../src/cli/policy/policy-wait.ts'
 import { statusCommand } from '../../src/cli/commands/status.ts'
 import { isBuilt } from '../../src/native/native.ts'
-import { runCommand } from '../support/command.ts'
+import { runCommand } from '../support/nodes/command.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-silence-'))
 const servers: Server[] = []

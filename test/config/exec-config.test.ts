@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { EXEC_LIMITS, execConfig } from '../../src/config/exec-config.ts'
 import { configFromObject } from '../../src/config/load.ts'
 import { Guard } from '../../src/names/guard.ts'
-import { prefixOf } from '../support/node.ts'
+import { prefixOf } from '../support/nodes/node.ts'
 
 for (const policyFile of [undefined, 'policy.yaml']) {
   test(`execConfig equals what the schema gives for the same values, policy file ${policyFile}`, () => {

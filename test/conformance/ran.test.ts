@@ -7,7 +7,7 @@ import { MODES } from './lab/world.ts'
 import { faultsOf, type Result } from './results.ts'
 import type { Row } from './rows/row.ts'
 import { ROWS } from './table.ts'
-import { canUseLab } from '../support/lab.ts'
+import { canUseLab } from '../support/labs/lab.ts'
 
 const path = process.env['NAMEGATE_RESULTS']
 const results =

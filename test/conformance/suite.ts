@@ -7,7 +7,7 @@ import type { Transport } from './lab/upstream.ts'
 import { World, type Mode } from './lab/world.ts'
 import type { ExchangeRow, ScriptRow } from './rows/row.ts'
 import { ROWS } from './table.ts'
-import { canUseLab } from '../support/lab.ts'
+import { canUseLab } from '../support/labs/lab.ts'
 
 const AT_ONCE = 24
 const TRANSPORTS: readonly Transport[] = ['udp', 'tcp']

@@ -1,5 +1,5 @@
 // The nftables datapath as the contract suite wants it: real rules of this kernel, before which frames are put as they would come
-// (test/support/frame-place.ts).
+// (test/support/labs/frame-place.ts).
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import type { Changes, CommitResult } from '../../src/datapath/datapath.ts'
 import { NftablesDatapath } from '../../src/datapath/nftables/adapter.ts'
 import { isBuilt, loadNetlink } from '../../src/native/native.ts'
 import type { NetlinkAddon } from '../../src/native/netfilter/nftables.ts'
-import { FRAME_INTERFACES, FramePlace } from '../support/frame-place.ts'
+import { FRAME_INTERFACES, FramePlace } from '../support/labs/frame-place.ts'
 import type { Bench, BenchMaker, Sizes } from './bench.ts'
 
 export interface NftablesBench extends Bench {

@@ -9,7 +9,7 @@ import { containsPrefix, formatPrefix, truncatePrefix, type Prefix } from '../..
 import type { PolicyEntry } from '../../src/datapath/datapath.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
 import { frame, icmp, sctp, SYN, tcp, udp, type Segment } from '../support/packets.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 import { commit, policy, POD, POD_4, POD_6, prefix, settle, type BenchMaker } from './bench.ts'
 import { withBench } from './commits.ts'
 

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
-import { http, type HttpAnswer } from '../support/admin.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { objectIn } from '../support/command.ts'
-import { DaemonFolder, type RunningDaemon } from '../support/daemon-process.ts'
-import { FakeUpstream } from '../support/upstream.ts'
+import { http, type HttpAnswer } from '../support/nodes/admin.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { objectIn } from '../support/nodes/command.ts'
+import { DaemonFolder, type RunningDaemon } from '../support/nodes/daemon-process.ts'
+import { FakeUpstream } from '../support/peers/upstream.ts'
 
 const FILE = 'resources: [ { name: from-file, addresses: [192.0.2.1], labels: { app: old } } ]\n'
 

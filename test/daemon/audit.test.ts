@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { DaemonFolder, type RunningDaemon } from '../support/daemon-process.ts'
-import { FakeUpstream } from '../support/upstream.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { DaemonFolder, type RunningDaemon } from '../support/nodes/daemon-process.ts'
+import { FakeUpstream } from '../support/peers/upstream.ts'
 
 let upstream: FakeUpstream
 let folder: DaemonFolder

@@ -5,11 +5,11 @@ import assert from 'node:assert/strict'
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { after, before, describe, test } from 'node:test'
-import { http } from '../support/admin.ts'
-import { endpointsText, MountedFolder, policyText } from '../support/daemon-files.ts'
-import { DaemonFolder, freePort, type RunningDaemon } from '../support/daemon-process.ts'
-import type { DnsClient } from '../support/dns-client.ts'
-import { FakeUpstream } from '../support/upstream.ts'
+import { http } from '../support/nodes/admin.ts'
+import { endpointsText, MountedFolder, policyText } from '../support/nodes/daemon-files.ts'
+import { DaemonFolder, freePort, type RunningDaemon } from '../support/nodes/daemon-process.ts'
+import type { DnsClient } from '../support/peers/dns-client.ts'
+import { FakeUpstream } from '../support/peers/upstream.ts'
 
 const EDITS = 200
 const SWAPS = 12

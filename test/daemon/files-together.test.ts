@@ -6,8 +6,8 @@ import { test } from 'node:test'
 import { policyRows } from '../../src/admin/views/policies.ts'
 import { PAST_BOUND } from '../../src/sources/source-bounds.ts'
 import { statusView } from '../../src/admin/views/status.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { withLab, type DaemonLab } from '../support/daemon-lab.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { withLab, type DaemonLab } from '../support/labs/daemon-lab.ts'
 
 const SETTLED = 200
 const ME = endpointsText({ me: '127.0.0.1' })

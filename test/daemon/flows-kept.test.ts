@@ -6,17 +6,17 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isFields, textOf, type Fields } from '../../src/cli/fields.ts'
-import { http } from '../support/admin.ts'
+import { http } from '../support/nodes/admin.ts'
 import {
   DaemonFolder,
   freePort,
   NEEDS_ROOT,
   PROGRAM,
   RunningDaemon,
-} from '../support/daemon-process.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { LabProcess } from '../support/lab-process.ts'
-import { answering, FakeUpstream } from '../support/upstream.ts'
+} from '../support/nodes/daemon-process.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { LabProcess } from '../support/labs/lab-process.ts'
+import { answering, FakeUpstream } from '../support/peers/upstream.ts'
 
 const files = {
   'policy.yaml': policyText('web', ['*.example']),

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { mkdirSync, renameSync, rmdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { faultsOf } from '../../src/admin/views/status.ts'
-import { withLab, type DaemonLab } from '../support/daemon-lab.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { objectIn } from '../support/command.ts'
+import { withLab, type DaemonLab } from '../support/labs/daemon-lab.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { objectIn } from '../support/nodes/command.ts'
 
 const RESOURCES = 'resources: [ { name: db, addresses: [192.0.2.1], labels: { app: db } } ]\n'
 const options = {

@@ -5,10 +5,10 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { after, describe, test } from 'node:test'
-import { http } from '../support/admin.ts'
-import { DaemonFolder, freePort, type RunningDaemon } from '../support/daemon-process.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { answering, FakeUpstream, silent } from '../support/upstream.ts'
+import { http } from '../support/nodes/admin.ts'
+import { DaemonFolder, freePort, type RunningDaemon } from '../support/nodes/daemon-process.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { answering, FakeUpstream, silent } from '../support/peers/upstream.ts'
 
 const files = {
   'policy.yaml': policyText('web', ['a.example']),

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict'
 import { renameSync, rmSync, symlinkSync } from 'node:fs'
 import { test } from 'node:test'
 import { statusView } from '../../src/admin/views/status.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { withLab, type DaemonLab } from '../support/daemon-lab.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { withLab, type DaemonLab } from '../support/labs/daemon-lab.ts'
 
 const OPTIONS = {
   files: {

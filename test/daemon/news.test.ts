@@ -5,8 +5,8 @@ import { formatFlow } from '../../src/cli/commands/flows.ts'
 import { tellExpiredUse } from '../../src/daemon/news.ts'
 import { FlowTally } from '../../src/flows/flow-tally.ts'
 import { SILENT } from '../../src/telemetry/silent.ts'
-import { mkAdmin } from '../support/admin.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
+import { mkAdmin } from '../support/nodes/admin.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
 
 const GRACE = 60
 

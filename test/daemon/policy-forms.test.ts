@@ -5,8 +5,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { policyRows } from '../../src/admin/views/policies.ts'
 import { statusView } from '../../src/admin/views/status.ts'
-import { endpointsText } from '../support/daemon-files.ts'
-import { withLab, type DaemonLab } from '../support/daemon-lab.ts'
+import { endpointsText } from '../support/nodes/daemon-files.ts'
+import { withLab, type DaemonLab } from '../support/labs/daemon-lab.ts'
 
 const SETTLED = 200
 const TWO = endpointsText({ me: '127.0.0.1', other: '127.0.0.2' })

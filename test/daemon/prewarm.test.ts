@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { until } from '../support/client.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { withLab, type DaemonLab } from '../support/daemon-lab.ts'
-import { answerTo, type SeenQuery } from '../support/upstream.ts'
+import { until } from '../support/peers/client.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { withLab, type DaemonLab } from '../support/labs/daemon-lab.ts'
+import { answerTo, type SeenQuery } from '../support/peers/upstream.ts'
 
 const TICK_MS = 100
 const SETTLED_MS = 200

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { http } from '../support/admin.ts'
-import { objectIn } from '../support/command.ts'
-import { endpointsText } from '../support/daemon-files.ts'
-import { DaemonFolder, PROGRAM } from '../support/daemon-process.ts'
+import { http } from '../support/nodes/admin.ts'
+import { objectIn } from '../support/nodes/command.ts'
+import { endpointsText } from '../support/nodes/daemon-files.ts'
+import { DaemonFolder, PROGRAM } from '../support/nodes/daemon-process.ts'
 
 const PAGE = readFileSync('docs/resources.md', 'utf8')
 const HAS_CURL = existsSync('/usr/bin/curl')

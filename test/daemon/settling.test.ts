@@ -7,8 +7,8 @@ import { test } from 'node:test'
 import { flowView } from '../../src/admin/views/flows.ts'
 import { policyRows } from '../../src/admin/views/policies.ts'
 import { statusView } from '../../src/admin/views/status.ts'
-import { endpointsText, MountedFolder, policyText } from '../support/daemon-files.ts'
-import { withLab, type DaemonLab, type DaemonLabOptions } from '../support/daemon-lab.ts'
+import { endpointsText, MountedFolder, policyText } from '../support/nodes/daemon-files.ts'
+import { withLab, type DaemonLab, type DaemonLabOptions } from '../support/labs/daemon-lab.ts'
 
 const ME = endpointsText({ me: '127.0.0.1' })
 const OLD = policyText('web', ['old.example'])

@@ -7,8 +7,8 @@ import { test } from 'node:test'
 import { explainBody } from '../../src/admin/explain.ts'
 import { flowView } from '../../src/admin/views/flows.ts'
 import { statusView } from '../../src/admin/views/status.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { withLab, type DaemonLab } from '../support/daemon-lab.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { withLab, type DaemonLab } from '../support/labs/daemon-lab.ts'
 
 const MINUTE = 60_000
 /** Looks come every 5 seconds at the least. */

@@ -4,9 +4,14 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { after, describe, test } from 'node:test'
-import { DaemonFolder, NEEDS_ROOT, PROGRAM, type FolderOptions } from '../support/daemon-process.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import type { Output } from '../support/lab-process.ts'
+import {
+  DaemonFolder,
+  NEEDS_ROOT,
+  PROGRAM,
+  type FolderOptions,
+} from '../support/nodes/daemon-process.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import type { Output } from '../support/labs/lab-process.ts'
 
 const GOOD = {
   'policy.yaml': policyText('web', ['a.example']),

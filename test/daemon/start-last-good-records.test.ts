@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { statusView } from '../../src/admin/views/status.ts'
 import { InvalidInputError } from '../../src/core/errors.ts'
-import { until } from '../support/client.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { DaemonLab, withLab, type DaemonLabOptions } from '../support/daemon-lab.ts'
-import { MemoryState } from '../support/memory-state.ts'
+import { until } from '../support/peers/client.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { DaemonLab, withLab, type DaemonLabOptions } from '../support/labs/daemon-lab.ts'
+import { MemoryState } from '../support/models/memory-state.ts'
 
 interface Row {
   readonly file: string

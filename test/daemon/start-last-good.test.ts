@@ -7,8 +7,8 @@ import { test } from 'node:test'
 import { InvalidInputError } from '../../src/core/errors.ts'
 import type { SavedDocument } from '../../src/restore/state-sink.ts'
 import { KEPT_TEXT_MAX } from '../../src/sources/files/good-texts.ts'
-import { DaemonLab, withLab, type DaemonLabOptions } from '../support/daemon-lab.ts'
-import { MemoryState } from '../support/memory-state.ts'
+import { DaemonLab, withLab, type DaemonLabOptions } from '../support/labs/daemon-lab.ts'
+import { MemoryState } from '../support/models/memory-state.ts'
 
 const ENDPOINTS = `
 endpoints:

@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { DEFAULT_PIN_PATH } from '../../src/config/config.ts'
 import { pinDirectory } from '../../src/datapath/ebpf/maps/bpffs.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
 import {
   DaemonFolder,
   freePort,
@@ -17,8 +17,8 @@ import {
   NOBODY,
   PROGRAM,
   type RunningDaemon,
-} from '../support/daemon-process.ts'
-import type { Output } from '../support/lab-process.ts'
+} from '../support/nodes/daemon-process.ts'
+import type { Output } from '../support/labs/lab-process.ts'
 
 const files = {
   'policy.yaml': policyText('web', ['a.example']),

@@ -5,17 +5,17 @@ import assert from 'node:assert/strict'
 import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { http } from '../support/admin.ts'
-import { until } from '../support/client.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
+import { http } from '../support/nodes/admin.ts'
+import { until } from '../support/peers/client.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
 import {
   DaemonFolder,
   NEEDS_ROOT,
   NOBODY,
   PROGRAM,
   RunningDaemon,
-} from '../support/daemon-process.ts'
-import { LabProcess } from '../support/lab-process.ts'
+} from '../support/nodes/daemon-process.ts'
+import { LabProcess } from '../support/labs/lab-process.ts'
 
 const REFUSES = /the state folder refuses/
 

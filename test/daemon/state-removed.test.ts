@@ -5,11 +5,11 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { fieldsOf, listOf, textOf } from '../../src/cli/fields.ts'
-import { http } from '../support/admin.ts'
-import { until } from '../support/client.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { DaemonFolder, PROGRAM, RunningDaemon } from '../support/daemon-process.ts'
-import { LabProcess } from '../support/lab-process.ts'
+import { http } from '../support/nodes/admin.ts'
+import { until } from '../support/peers/client.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { DaemonFolder, PROGRAM, RunningDaemon } from '../support/nodes/daemon-process.ts'
+import { LabProcess } from '../support/labs/lab-process.ts'
 
 const folders: DaemonFolder[] = []
 const daemons: RunningDaemon[] = []

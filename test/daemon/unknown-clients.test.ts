@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { flowView } from '../../src/admin/views/flows.ts'
-import { TcpClient, UdpClient, until } from '../support/client.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { withLab, type DaemonLab } from '../support/daemon-lab.ts'
-import { readAnswer } from '../support/dns-client.ts'
-import { queryFor } from '../support/upstream.ts'
+import { TcpClient, UdpClient, until } from '../support/peers/client.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { withLab, type DaemonLab } from '../support/labs/daemon-lab.ts'
+import { readAnswer } from '../support/peers/dns-client.ts'
+import { queryFor } from '../support/peers/upstream.ts'
 
 const CLIENTS = 200
 /** Every so often the endpoints file grows, and never so that it counts at the very moment when the wait ends; a change counts when the file has been quiet for 100 ms, looked at every 100 ms. */

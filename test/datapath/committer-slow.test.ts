@@ -5,8 +5,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Committer } from '../../src/datapath/committer.ts'
 import { stalePolicies } from '../../src/reconcile/leftovers.ts'
-import { mkPolicies } from '../support/node.ts'
-import { finish, learn, mkSlow, WILD } from '../support/slow-node.ts'
+import { mkPolicies } from '../support/nodes/node.ts'
+import { finish, learn, mkSlow, WILD } from '../support/nodes/slow-node.ts'
 
 function revisions({ revision, desired, isUnderWay }: Committer): readonly unknown[] {
   return [revision, desired, isUnderWay]

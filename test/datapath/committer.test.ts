@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OWNER_ENDPOINT, OWNER_RESOURCE } from '../../src/ipcache/facts.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf, type NodeOptions } from '../support/node.ts'
-import type { Write } from '../support/recorder.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf, type NodeOptions } from '../support/nodes/node.ts'
+import type { Write } from '../support/models/recorder.ts'
 
 const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
 

@@ -8,8 +8,8 @@ import type { EndpointRules } from '../../src/datapath/flat-rules.ts'
 import { PolicyMaps } from '../../src/datapath/policy-maps.ts'
 import { SelectorCache, type Selector } from '../../src/identity/selector-cache.ts'
 import type { Action } from '../../src/policy/compile/flatten.ts'
-import { patternOf } from '../support/node.ts'
-import { keyOfPolicy } from '../support/recorder.ts'
+import { patternOf } from '../support/nodes/node.ts'
+import { keyOfPolicy } from '../support/models/recorder.ts'
 
 const E1 = endpointId(1)
 const E2 = endpointId(2)

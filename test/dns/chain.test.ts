@@ -13,7 +13,7 @@ import {
   wireName,
   type MkRecord,
 } from '../support/messages.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 
 const SEED = 77
 const www = 'www.example'

@@ -20,9 +20,14 @@ import {
   wireName,
   type MkRecord,
 } from '../support/messages.ts'
-import { mutateField, mutateOctets, randomAnswer, randomQuestion } from '../support/mutate.ts'
+import {
+  mutateField,
+  mutateOctets,
+  randomAnswer,
+  randomQuestion,
+} from '../support/models/mutate.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 
 function decode(octets: Uint8Array): MessageText {
   const slab = concat(Uint8Array.of(1, 2, 3), octets)

@@ -5,9 +5,14 @@ import { AnswerView } from '../../src/dns/answer.ts'
 import { questionEchoes, questionEquals } from '../../src/dns/match.ts'
 import { guard } from '../support/guarded.ts'
 import { a, A, AAAA, ANSWER_FLAGS, mkAnswer, mkMessage, wireName } from '../support/messages.ts'
-import { mutateField, mutateOctets, randomAnswer, randomQuestion } from '../support/mutate.ts'
+import {
+  mutateField,
+  mutateOctets,
+  randomAnswer,
+  randomQuestion,
+} from '../support/models/mutate.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 
 const www = 'www.example'
 const name = wireName(www)

@@ -16,9 +16,9 @@ import {
   QUERY_FLAGS,
   wireName,
 } from '../support/messages.ts'
-import { mutateOctets } from '../support/mutate.ts'
+import { mutateOctets } from '../support/models/mutate.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 import { readQuery, cookie, withOpt, raw } from '../support/queries.ts'
 
 test('QueryView.read: A19: every prefix of a query is silence or FORMERR', () => {

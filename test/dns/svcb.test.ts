@@ -16,7 +16,7 @@ import {
   wireName,
   type MkRecord,
 } from '../support/messages.ts'
-import { hintsOf } from '../support/oracle-svcb.ts'
+import { hintsOf } from '../support/models/oracle-svcb.ts'
 
 const ONE = [192, 0, 2, 1]
 const TWO = [192, 0, 2, 2]

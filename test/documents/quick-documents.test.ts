@@ -9,10 +9,10 @@ import { parseDocuments } from '../../src/documents/quick-documents.ts'
 import { parseYaml } from '../../src/documents/yaml-source.ts'
 import type { SourceDocument, SourcePath } from '../../src/documents/source-document.ts'
 import { readQuickYaml } from '../../src/documents/quick-yaml.ts'
-import { formatPolicy } from '../support/policy-document.ts'
+import { formatPolicy } from '../support/models/policy-document.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
-import { randomDocument } from '../support/random-document.ts'
+import { Random } from '../support/models/random.ts'
+import { randomDocument } from '../support/models/random-document.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 

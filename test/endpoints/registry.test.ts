@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endpointId, generation } from '../../src/core/ids.ts'
 import { EndpointRegistry, type Endpoint } from '../../src/endpoints/registry.ts'
-import { prefixOf } from '../support/node.ts'
+import { prefixOf } from '../support/nodes/node.ts'
 
 function mkRegistered(id: number, addresses: readonly string[]): Endpoint {
   return {

@@ -9,7 +9,7 @@ import { TCP, UDP } from '../../src/core/protocol.ts'
 import type { Adoption } from '../../src/datapath/adoption.ts'
 import type { Endpoint, EndpointHook } from '../../src/endpoints/registry.ts'
 import { EndpointControl } from '../../src/enforcement/endpoint-control.ts'
-import { mkEndpoint, Node, prefixOf } from '../support/node.ts'
+import { mkEndpoint, Node, prefixOf } from '../support/nodes/node.ts'
 
 const PASS_MS = 600_000
 const NODE_ADDRESS = '192.0.2.1'

@@ -12,7 +12,7 @@ import {
   prefixOf,
   wireOf,
   type NodeOptions,
-} from '../support/node.ts'
+} from '../support/nodes/node.ts'
 
 const PROTECTED = '10.96.0.1'
 

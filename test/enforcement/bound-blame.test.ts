@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { statusView } from '../../src/admin/views/status.ts'
 import { InvalidInputError } from '../../src/core/errors.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { DaemonLab, withLab, type DaemonLabOptions } from '../support/daemon-lab.ts'
-import { MemoryState } from '../support/memory-state.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { DaemonLab, withLab, type DaemonLabOptions } from '../support/labs/daemon-lab.ts'
+import { MemoryState } from '../support/models/memory-state.ts'
 
 function names(count: number, prefix: string): readonly string[] {
   return Array.from({ length: count }, (_, i) => `${prefix}${i}.example`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigFacts, type WantedFact } from '../../src/enforcement/config-facts.ts'
 import { OWNER_POLICY, OWNER_RESOURCE } from '../../src/ipcache/facts.ts'
-import { Node, prefixOf } from '../support/node.ts'
+import { Node, prefixOf } from '../support/nodes/node.ts'
 
 function fact(prefix: string, owner: string, ...labels: readonly string[]): WantedFact {
   const kind = labels[0]?.startsWith('cidr:') === true ? OWNER_POLICY : OWNER_RESOURCE

@@ -14,9 +14,9 @@ import { TCP, UDP, type ByDnsProtocol } from '../../src/core/protocol.ts'
 import { WORLD_IPV4 } from '../../src/identity/reserved.ts'
 import type { DnsRules } from '../../src/policy/compile/dns-rules.ts'
 import { matches } from '../../src/policy/match/pattern.ts'
-import { patternOf, wireOf } from '../support/node.ts'
+import { patternOf, wireOf } from '../support/nodes/node.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 
 const PATTERNS = ['a.x', '*.x', '**.x', '*', 'a*.x', '*.*.x'].map(patternOf)
 const NAMES = ['a.x', 'b.x', 'ab.x', 'a.b.x', 'x', 'y'].map(wireOf)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NAME_DENIED } from '../../src/enforcement/dns-verdicts.ts'
 import { UDP } from '../../src/core/protocol.ts'
-import { addressNumber, mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
+import { addressNumber, mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
 
 function mkNode(): Node {
   const node = new Node()

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 const NAMES = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
 const CIDR = 'egress: [ { toCIDR: [ 192.0.2.0/24 ] } ]'

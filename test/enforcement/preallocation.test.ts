@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 
 const NAMES = ['a.x', 'b.x', 'a.b.x', 'c.y', 'x'] as const
 const PATTERNS = ['*.x', '**.x', '*', 'a*.x', '*.b.x', '*.y'] as const

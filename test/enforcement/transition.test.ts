@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mkPolicies } from '../support/node.ts'
-import { finish, learn, mkSlow, WILD } from '../support/slow-node.ts'
+import { mkPolicies } from '../support/nodes/node.ts'
+import { finish, learn, mkSlow, WILD } from '../support/nodes/slow-node.ts'
 
 test('Transition takes a step of policy only when the step before is in force, and says when it goes on', () => {
   const { node, slow } = mkSlow()

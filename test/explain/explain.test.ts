@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TCP, UDP, type DnsProtocol } from '../../src/core/protocol.ts'
 import type { Question } from '../../src/explain/explanation.ts'
-import { ask, connect, explainOn } from '../support/explain.ts'
-import { mkPolicyNode } from '../support/policy-node.ts'
+import { ask, connect, explainOn } from '../support/nodes/explain.ts'
+import { mkPolicyNode } from '../support/nodes/policy-node.ts'
 
 /** One rule a line, so that lines tell rules apart. */
 const WEB = `

@@ -6,7 +6,7 @@ import { FlowKeeper } from '../../src/flows/flow-keeper.ts'
 import type { FlowOutput, FlowOutputName } from '../../src/flows/flow-output.ts'
 import { wordsOf } from '../../src/proxy/messages/client-columns.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { prefixOf, wireOf } from '../support/node.ts'
+import { prefixOf, wireOf } from '../support/nodes/node.ts'
 
 const CLIENT = wordsOf(prefixOf('10.0.0.1').octets)
 const AT_ZERO = Date.UTC(2026, 0, 2)

@@ -5,7 +5,7 @@ import { FLOW_KINDS, type FlowKind } from '../../src/flows/record/flow-kinds.ts'
 import { FlowRing } from '../../src/flows/record/flow-ring.ts'
 import { FlowTally, type Counted } from '../../src/flows/flow-tally.ts'
 import { wordsOf } from '../../src/proxy/messages/client-columns.ts'
-import { prefixOf, wireOf } from '../support/node.ts'
+import { prefixOf, wireOf } from '../support/nodes/node.ts'
 
 const MINUTE = 60_000
 

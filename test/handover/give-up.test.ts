@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { isBuilt } from '../../src/native/native.ts'
-import { until } from '../support/client.ts'
-import { withTakeOverSite } from '../support/take-over-site.ts'
-import { FakeUpstream } from '../support/upstream.ts'
+import { until } from '../support/peers/client.ts'
+import { withTakeOverSite } from '../support/labs/take-over-site.ts'
+import { FakeUpstream } from '../support/peers/upstream.ts'
 
 const skip = isBuilt('posix') && isBuilt('udp') && isBuilt('tcp') ? false : 'no native part'
 

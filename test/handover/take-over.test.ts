@@ -4,13 +4,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { isBuilt } from '../../src/native/native.ts'
-import { until } from '../support/client.ts'
-import { canUseSteadyDns } from '../support/steady-dns.ts'
-import { PROGRAM, RunningDaemon } from '../support/daemon-process.ts'
-import { readAnswer } from '../support/dns-client.ts'
-import { LabProcess } from '../support/lab-process.ts'
-import { Supervise } from '../support/supervise.ts'
-import { TAKE_OVER, withTakeOverSite, type TakeOverSite } from '../support/take-over-site.ts'
+import { until } from '../support/peers/client.ts'
+import { canUseSteadyDns } from '../support/peers/steady-dns.ts'
+import { PROGRAM, RunningDaemon } from '../support/nodes/daemon-process.ts'
+import { readAnswer } from '../support/peers/dns-client.ts'
+import { LabProcess } from '../support/labs/lab-process.ts'
+import { Supervise } from '../support/peers/supervise.ts'
+import { TAKE_OVER, withTakeOverSite, type TakeOverSite } from '../support/labs/take-over-site.ts'
 import {
   answering,
   answerTo,
@@ -18,7 +18,7 @@ import {
   frame,
   queryFor,
   type SeenQuery,
-} from '../support/upstream.ts'
+} from '../support/peers/upstream.ts'
 
 const skip = isBuilt('posix') && isBuilt('udp') && isBuilt('tcp') ? false : 'no native part'
 let upstream: FakeUpstream

@@ -6,8 +6,8 @@ import { loadConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { Taking } from '../../src/handover/taking.ts'
 import { isBuilt } from '../../src/native/native.ts'
-import { withTakeOverSite, type TakeOverSite } from '../support/take-over-site.ts'
-import { FakeUpstream } from '../support/upstream.ts'
+import { withTakeOverSite, type TakeOverSite } from '../support/labs/take-over-site.ts'
+import { FakeUpstream } from '../support/peers/upstream.ts'
 
 const skip = isBuilt('posix') && isBuilt('udp') && isBuilt('tcp') ? false : 'no native part'
 let upstream: FakeUpstream

@@ -11,7 +11,7 @@ import { Channel, type Message } from '../../src/handover/channel.ts'
 import { decodeGiven, decodeQueries, encodeGiven, encodeQuery } from '../../src/handover/wire.ts'
 import { isBuilt, loadPosix } from '../../src/native/native.ts'
 import type { Fate, HandedQuery } from '../../src/proxy/handed.ts'
-import { until } from '../support/client.ts'
+import { until } from '../support/peers/client.ts'
 
 const skip = isBuilt('posix') ? false : 'the native part is not built'
 const octets = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })

@@ -12,9 +12,9 @@ import {
 } from '../../src/identity/selector-cache.ts'
 import { indexLabels, selectorMatches } from '../../src/policy/match/labels.ts'
 import type { LabelExpression } from '../../src/policy/rule.ts'
-import { patternOf, prefixOf } from '../support/node.ts'
+import { patternOf, prefixOf } from '../support/nodes/node.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 
 function fqdn(text: string): SelectorSpec {
   return { kind: 'fqdn', pattern: patternOf(text) }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { InvalidInputError, UnavailableError } from '../../src/core/errors.ts'
-import { maybePlan, mkPlan } from '../support/intercept-plans.ts'
+import { maybePlan, mkPlan } from '../support/labs/intercept-plans.ts'
 
 test('makePlan makes nothing of explicit listeners alone', () => {
   assert.equal(maybePlan({ listeners: '{ address: 127.0.0.1, port: 5300 }' }), undefined)

@@ -7,7 +7,7 @@ import {
   routingSteps,
   ruleInTheWay,
 } from '../../src/intercept/routing.ts'
-import { mkPlan } from '../support/intercept-plans.ts'
+import { mkPlan } from '../support/labs/intercept-plans.ts'
 
 const PLAN = mkPlan({ listeners: '{ port: 10053, mode: tproxy }' })
 

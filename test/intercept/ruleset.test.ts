@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { foreignRule, parseChains, parseInForce } from '../../src/intercept/ruleset.ts'
-import { mkPlan } from '../support/intercept-plans.ts'
+import { mkPlan } from '../support/labs/intercept-plans.ts'
 
 const TPROXY = mkPlan({ listeners: '{ port: 10053, mode: tproxy }' })
 const REDIRECT = mkPlan({ listeners: '{ port: 5300, mode: redirect }' })

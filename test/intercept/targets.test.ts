@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findTargets, parseLinks } from '../../src/intercept/targets.ts'
-import { mkPlan } from '../support/intercept-plans.ts'
+import { mkPlan } from '../support/labs/intercept-plans.ts'
 
 const LINKS = parseLinks(
   JSON.stringify([

@@ -15,7 +15,7 @@ import type { InterceptPlan } from '../../src/intercept/plan.ts'
 import { routingSteps } from '../../src/intercept/routing.ts'
 import { aboutOf } from '../../src/intercept/rules.ts'
 import type { PartNames } from '../../src/intercept/targets.ts'
-import { mkPlan } from '../support/intercept-plans.ts'
+import { mkPlan } from '../support/labs/intercept-plans.ts'
 
 const TPROXY = mkPlan({
   listeners:

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigFacts } from '../../src/enforcement/config-facts.ts'
 import { OWNER_RESOURCE } from '../../src/ipcache/facts.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
 
 function mkNode(hosts: number): { readonly node: Node; readonly facts: ConfigFacts } {
   const node = new Node()

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OWNER_RESOURCE } from '../../src/ipcache/facts.ts'
 import { validateIpCache } from '../../src/ipcache/validate.ts'
-import { Node, prefixOf } from '../support/node.ts'
+import { Node, prefixOf } from '../support/nodes/node.ts'
 
 function mkNode(): Node {
   const node = new Node({ pairs: 8, configuredPrefixes: 8 })

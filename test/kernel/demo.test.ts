@@ -5,8 +5,8 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { test } from 'node:test'
-import { canUseLab } from '../support/lab.ts'
-import { LabProcess } from '../support/lab-process.ts'
+import { canUseLab } from '../support/labs/lab.ts'
+import { LabProcess } from '../support/labs/lab-process.ts'
 
 const skip = canUseLab() ?? false
 

@@ -7,8 +7,8 @@ import { readdirSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { canUseLab } from '../support/lab.ts'
-import { DNS_4, DNS_6, podLab, type PodLab } from '../support/lab-pod.ts'
+import { canUseLab } from '../support/labs/lab.ts'
+import { DNS_4, DNS_6, podLab, type PodLab } from '../support/labs/lab-pod.ts'
 
 const skip = canUseLab() ?? false
 
@@ -83,7 +83,7 @@ describe('podLab', { skip }, () => {
 })
 
 describe('Lab', { skip }, () => {
-  const maker = fileURLToPath(new URL('../support/lab-pod.ts', import.meta.url))
+  const maker = fileURLToPath(new URL('../support/labs/lab-pod.ts', import.meta.url))
   const script = `const { podLab } = await import(${JSON.stringify(maker)}); podLab(); console.log('made'); setInterval(() => {}, 1000)`
 
   async function makeElsewhere(): Promise<ReturnType<typeof spawn>> {

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { InvalidInputError } from '../../src/library.ts'
-import { policyText } from '../support/daemon-files.ts'
-import { brief, job, take, withGate } from '../support/library-gate.ts'
+import { policyText } from '../support/nodes/daemon-files.ts'
+import { brief, job, take, withGate } from '../support/nodes/library-gate.ts'
 
 test('Gate.flows gives decisions as they come, by kind and endpoint, and ends with the gate', async () => {
   const other = { name: 'other', addresses: ['127.0.0.2'] }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createGate, UnavailableError } from '../../src/library.ts'
-import { config, job, policyObject, withGate, faultsOf } from '../support/library-gate.ts'
+import { config, job, policyObject, withGate, faultsOf } from '../support/nodes/library-gate.ts'
 
 test('Gate.change rejects with the path of what is wrong, and changes nothing', async () => {
   await withGate({ endpoints: [job] }, async (gate, ask) => {

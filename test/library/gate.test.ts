@@ -4,8 +4,16 @@ import assert from 'node:assert/strict'
 import { existsSync, rmSync } from 'node:fs'
 import { test } from 'node:test'
 import { createGate, UnavailableError } from '../../src/library.ts'
-import { mkFolder, policyText } from '../support/daemon-files.ts'
-import { config, job, policyObject, withGate, Asker, brief, take } from '../support/library-gate.ts'
+import { mkFolder, policyText } from '../support/nodes/daemon-files.ts'
+import {
+  config,
+  job,
+  policyObject,
+  withGate,
+  Asker,
+  brief,
+  take,
+} from '../support/nodes/library-gate.ts'
 
 test('createGate starts with policies as text and as objects, and endpoints, at a free port', async () => {
   const policies = {

@@ -7,9 +7,9 @@ import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { dirname, join, resolve } from 'node:path'
 import { after, before, test } from 'node:test'
 import { z } from 'zod'
-import { mkFolder } from '../support/daemon-files.ts'
-import { run } from '../support/lab-process.ts'
-import { answerTo, FakeUpstream } from '../support/upstream.ts'
+import { mkFolder } from '../support/nodes/daemon-files.ts'
+import { run } from '../support/labs/lab-process.ts'
+import { answerTo, FakeUpstream } from '../support/peers/upstream.ts'
 
 const skip = existsSync('dist/src/library.d.ts') ? false : 'dist/ is not built: npm run build'
 const MANIFEST = z.object({ dependencies: z.record(z.string(), z.string()) })

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { InvalidInputError, type Gate } from '../../src/library.ts'
-import { withGate } from '../support/library-gate.ts'
+import { withGate } from '../support/nodes/library-gate.ts'
 
 /** How many there are; told because the bound is one. */
 function countOf(gate: Gate): number | null {

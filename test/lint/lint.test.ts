@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LintCode } from '../../src/lint/finding.ts'
 import { coversPattern } from '../../src/lint/siblings.ts'
-import { lintText, mkFile } from '../support/lint.ts'
-import { patternOf } from '../support/node.ts'
+import { lintText, mkFile } from '../support/nodes/lint.ts'
+import { patternOf } from '../support/nodes/node.ts'
 
 /** One list of names under toFQDNs. */
 function lintNamesOf(...names: readonly string[]): readonly string[] {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LintCode } from '../../src/lint/finding.ts'
-import { lintText, mkFile } from '../support/lint.ts'
+import { lintText, mkFile } from '../support/nodes/lint.ts'
 
 test('lint tells peers that everything fits, where no word says so', () => {
   const rows: readonly (readonly [egress: string, codes: readonly LintCode[], reason: string])[] = [

@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import type { Mutation } from './mutation.ts'
-import { LabProcess } from '../support/lab-process.ts'
+import { LabProcess } from '../support/labs/lab-process.ts'
 
 /** Not in the copy: what is linked, made anew or not needed. */
 const LEFT_OUT = /^(?:node_modules|\.git|dist|var|build\/(?:tools|Sanitize|dist))(?:\/|$)/

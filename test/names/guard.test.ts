@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Guard, GUARDED_ALWAYS, GUARDED_UNLESS_SAID, UNGUARDED } from '../../src/names/guard.ts'
-import { prefixOf } from '../support/node.ts'
+import { prefixOf } from '../support/nodes/node.ts'
 
 const guard = new Guard({
   nodeAddresses: ['192.0.2.77', '2001:db8::77'].map(prefixOf),

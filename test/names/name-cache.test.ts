@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endpointId } from '../../src/core/ids.ts'
 import { OWNER_POLICY } from '../../src/ipcache/facts.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf, type NodeOptions } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf, type NodeOptions } from '../support/nodes/node.ts'
 
 const E1 = endpointId(1)
 const E2 = endpointId(2)

@@ -6,8 +6,8 @@ import { endpointId } from '../../src/core/ids.ts'
 import { LabelSets } from '../../src/core/labels.ts'
 import { OWNER_POLICY } from '../../src/ipcache/facts.ts'
 import { NameScopes } from '../../src/names/name-scopes.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf, type NodeOptions } from '../support/node.ts'
-import { validateCore } from '../support/validate-core.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf, type NodeOptions } from '../support/nodes/node.ts'
+import { validateCore } from '../support/models/validate-core.ts'
 
 const E1 = endpointId(1)
 const E2 = endpointId(2)

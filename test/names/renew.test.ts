@@ -6,7 +6,7 @@ import { FewSet } from '../../src/core/tables/few-set.ts'
 import { endpointId, selectorId, type Identity } from '../../src/core/ids.ts'
 import { parseMatchPattern } from '../../src/policy/match/pattern.ts'
 import { hashedName } from '../support/hashed-name.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
 
 const E1 = endpointId(1)
 const E2 = endpointId(2)

@@ -8,7 +8,7 @@ import { AUDITED, MAY_ASK, NAME_DENIED } from '../../src/enforcement/dns-verdict
 import { UDP } from '../../src/core/protocol.ts'
 import type { DefaultEgress } from '../../src/policy/compile/default-egress.ts'
 import type { Policy } from '../../src/policy/rule.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/nodes/node.ts'
 
 type Verdict = 'allow' | 'audit' | 'deny'
 const ASKING: ReadonlyMap<number, Verdict> = new Map([

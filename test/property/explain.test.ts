@@ -8,11 +8,11 @@ import type { ExplainedVerdict } from '../../src/explain/explanation.ts'
 import { formatPrefix, type Prefix } from '../../src/core/ip.ts'
 import { policySelects, indexLabels } from '../../src/policy/match/labels.ts'
 import type { Policy } from '../../src/policy/rule.ts'
-import { addressNumber, mkEndpoint, Node, prefixOf, wireOf } from '../support/node.ts'
-import { naiveVerdict } from '../support/naive-policy.ts'
+import { addressNumber, mkEndpoint, Node, prefixOf, wireOf } from '../support/nodes/node.ts'
+import { naiveVerdict } from '../support/models/naive-policy.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
-import { NAMES, PORTS, randomPolicies } from '../support/random-policy.ts'
+import { Random } from '../support/models/random.ts'
+import { NAMES, PORTS, randomPolicies } from '../support/models/random-policy.ts'
 
 const RUNS = runsOf(60)
 const QUESTIONS = 24

@@ -1,10 +1,10 @@
 // Answers that are held, through random kernels, clients, policies and endpoints: no reply leaves before its addresses are
-// enforced, replies about one name leave in order, and every query ends exactly once (test/support/hold-model.ts).
+// enforced, replies about one name leave in order, and every query ends exactly once (test/support/models/hold-model.ts).
 // NAMEGATE_SEED=n replays one run.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { HoldModel } from '../support/hold-model.ts'
+import { HoldModel } from '../support/models/hold-model.ts'
 import { runsOf } from '../support/properties.ts'
 
 const RUNS = runsOf(30)

@@ -5,11 +5,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addressNumber, mkEndpoint, Node, prefixOf } from '../support/node.ts'
-import { naiveVerdict, type NaiveVerdict } from '../support/naive-policy.ts'
+import { addressNumber, mkEndpoint, Node, prefixOf } from '../support/nodes/node.ts'
+import { naiveVerdict, type NaiveVerdict } from '../support/models/naive-policy.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
-import { NAMES, PORTS, randomPolicies } from '../support/random-policy.ts'
+import { Random } from '../support/models/random.ts'
+import { NAMES, PORTS, randomPolicies } from '../support/models/random-policy.ts'
 
 const RUNS = runsOf(120)
 const ENDPOINTS = [

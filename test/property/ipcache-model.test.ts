@@ -5,10 +5,10 @@
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { checkApplied } from '../support/core-counts.ts'
-import { IpCacheModel } from '../support/ipcache-model.ts'
+import { checkApplied } from '../support/models/core-counts.ts'
+import { IpCacheModel } from '../support/models/ipcache-model.ts'
 import { runsOf } from '../support/properties.ts'
-import { SlowRecorder } from '../support/slow-recorder.ts'
+import { SlowRecorder } from '../support/models/slow-recorder.ts'
 
 const RUNS = runsOf(20)
 const STEPS = 5_000

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { formatAddress } from '../../src/core/ip.ts'
 import type { NameBounds } from '../../src/names/eviction/room.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
 
 const ENDPOINTS = ['a', 'b', 'c'] as const
 /** The wildcards of each policy, and which of the names `NAMES` they match. */

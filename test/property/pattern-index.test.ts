@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { PatternIndex } from '../../src/policy/match/pattern-index.ts'
 import type { Pattern } from '../../src/policy/match/pattern.ts'
 import { mkNames, mkSelectors } from '../bench/support/selectors.ts'
-import { idsOf, mkIndex, mkName, mkPattern, naiveIds } from '../support/pattern-index.ts'
-import { Random } from '../support/random.ts'
+import { idsOf, mkIndex, mkName, mkPattern, naiveIds } from '../support/models/pattern-index.ts'
+import { Random } from '../support/models/random.ts'
 
 // Few octets and few labels, so that patterns overlap, share suffixes and buckets, and match.
 const literalArb = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 3 })

@@ -7,7 +7,7 @@ import { formatFault } from '../../src/core/errors.ts'
 import { loadPolicies } from '../../src/policy/load/load.ts'
 import type { Policy } from '../../src/policy/rule.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 
 const SEED = Number(process.env['NAMEGATE_SEED'] ?? 20_261_122)
 const CASES = runsOf(1500)

@@ -5,10 +5,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { ReadState } from '../../src/state/read-state.ts'
-import { MemoryDisk } from '../support/memory-disk.ts'
-import { pairsOf, StateNode } from '../support/state-files.ts'
-import { labelsOf, StateRun, type Snapshot, type Step } from '../support/state-run.ts'
-import { NEXT_READERS, toVersion2 } from '../support/state-format-2.ts'
+import { MemoryDisk } from '../support/models/memory-disk.ts'
+import { pairsOf, StateNode } from '../support/nodes/state-files.ts'
+import { labelsOf, StateRun, type Snapshot, type Step } from '../support/nodes/state-run.ts'
+import { NEXT_READERS, toVersion2 } from '../support/nodes/state-format-2.ts'
 
 const row = fc.integer({ min: 1, max: 8 })
 const step: fc.Arbitrary<Step> = fc.oneof(

@@ -4,10 +4,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AnswerStrip } from '../../src/dns/answer-strip.ts'
-import { mutateField, mutateOctets, randomAnswer, randomQuestion } from '../support/mutate.ts'
+import {
+  mutateField,
+  mutateOctets,
+  randomAnswer,
+  randomQuestion,
+} from '../support/models/mutate.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
-import { partsOf, stripped, type Parts } from '../support/strip-model.ts'
+import { Random } from '../support/models/random.ts'
+import { partsOf, stripped, type Parts } from '../support/models/strip-model.ts'
 
 const MESSAGES = runsOf(20_000)
 const SEED = Number(process.env['WIRE_SEED'] ?? 20_260_902)

@@ -14,10 +14,10 @@ import {
   randomAnswer,
   randomQuestion,
   type AskedQuestion,
-} from '../support/mutate.ts'
-import { oracle } from '../support/oracle.ts'
+} from '../support/models/mutate.ts'
+import { oracle } from '../support/models/oracle.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 
 const MESSAGES = runsOf(20_000)
 const SEED = Number(process.env['WIRE_SEED'] ?? 20_260_901)

@@ -7,8 +7,8 @@ import { QueryView } from '../../src/dns/query.ts'
 import { MessageBatch } from '../../src/proxy/messages/batch.ts'
 import { systemRandom } from '../../src/proxy/random.ts'
 import { SelfCheck } from '../../src/proxy/self-check.ts'
-import { mkSlow } from '../support/slow-node.ts'
-import { queryFor } from '../support/upstream.ts'
+import { mkSlow } from '../support/nodes/slow-node.ts'
+import { queryFor } from '../support/peers/upstream.ts'
 
 const CLIENT = new Uint8Array(16)
 

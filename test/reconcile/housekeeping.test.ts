@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Housekeeping } from '../../src/reconcile/housekeeping.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 const PAIRS = 2000
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { Repair } from '../../src/reconcile/repair.ts'
 import type { RepairedEntry } from '../../src/datapath/fixture.ts'
 import { identity, ruleId } from '../../src/core/ids.ts'
-import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 const EVERY_MS = 60_000
 const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'

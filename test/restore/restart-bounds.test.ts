@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FakeClock } from '../support/fake-clock.ts'
-import { MemoryState } from '../support/memory-state.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/node.ts'
-import type { Recorder } from '../support/recorder.ts'
+import { MemoryState } from '../support/models/memory-state.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
+import type { Recorder } from '../support/models/recorder.ts'
 
 const NAMES = 8
 const BOUNDS = {

@@ -7,8 +7,8 @@ import { readState } from '../../src/state/read-state.ts'
 import { stampOf } from '../../src/state/stamp.ts'
 import { StateStore } from '../../src/state/state-store.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { MemoryDisk } from '../support/memory-disk.ts'
-import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { MemoryDisk } from '../support/models/memory-disk.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 const DAY_MS = 86_400_000
 const WALL = 1_700_000_000_000

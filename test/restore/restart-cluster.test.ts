@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EndpointRecord } from '../../src/enforcement/endpoint-control.ts'
 import { IdentityLabels } from '../../src/policy/identity-labels.ts'
-import { MemoryState } from '../support/memory-state.ts'
-import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { MemoryState } from '../support/models/memory-state.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 /** With `old` it is the node after, whose endpoints have the label. */
 function start(

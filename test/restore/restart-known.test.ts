@@ -6,10 +6,16 @@ import { test } from 'node:test'
 import type { EndpointRecord } from '../../src/enforcement/endpoint-control.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 import { knownPairs } from '../support/known-pairs.ts'
-import { MemoryState } from '../support/memory-state.ts'
-import { addressNumber, mkEndpoint, mkPolicies, Node, type NodeOptions } from '../support/node.ts'
+import { MemoryState } from '../support/models/memory-state.ts'
+import {
+  addressNumber,
+  mkEndpoint,
+  mkPolicies,
+  Node,
+  type NodeOptions,
+} from '../support/nodes/node.ts'
 import { runsOf } from '../support/properties.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 
 const RECORDS = [
   mkEndpoint('a', ['10.200.0.1', 'fd00::1'], ['k8s:app=a']),

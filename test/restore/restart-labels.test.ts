@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FakeClock } from '../support/fake-clock.ts'
-import { MemoryState } from '../support/memory-state.ts'
-import { addressNumber, mkEndpoint, mkPolicies, Node } from '../support/node.ts'
-import { Random } from '../support/random.ts'
+import { MemoryState } from '../support/models/memory-state.ts'
+import { addressNumber, mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
+import { Random } from '../support/models/random.ts'
 
 const RECORDS = [mkEndpoint('a', ['10.200.0.1'])]
 const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'

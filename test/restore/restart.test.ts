@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { policyKeyText } from '../../src/reconcile/leftovers.ts'
 import { endpointId, identity } from '../../src/core/ids.ts'
-import { addressNumber, mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { addressNumber, mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 const RECORDS = [
   mkEndpoint('a', ['10.200.0.1', 'fd00::1'], ['k8s:app=a']),

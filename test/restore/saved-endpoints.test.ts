@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { endpointDocument, SavedEndpoints } from '../../src/restore/saved-endpoints.ts'
 import { endpointId, generation } from '../../src/core/ids.ts'
-import { mkEndpoint } from '../support/node.ts'
+import { mkEndpoint } from '../support/nodes/node.ts'
 
 const PLAIN = { ...mkEndpoint('plain', ['10.0.0.1', 'fd00::1']), hook: { kind: 'none' } } as const
 const VETH = {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryDisk } from '../support/memory-disk.ts'
-import { mkEndpoint, Node } from '../support/node.ts'
-import { StateNode } from '../support/state-files.ts'
+import { MemoryDisk } from '../support/models/memory-disk.ts'
+import { mkEndpoint, Node } from '../support/nodes/node.ts'
+import { StateNode } from '../support/nodes/state-files.ts'
 
 test('StateRecorder writes what the disk refused when it takes it, also when nothing else happens any more', async () => {
   const [machine, disk] = [new StateNode(), new MemoryDisk()]

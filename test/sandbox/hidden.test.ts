@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { callerNow, hiddenFrom, type Caller } from '../../src/sandbox/hidden.ts'
-import { LabProcess } from '../support/lab-process.ts'
+import { LabProcess } from '../support/labs/lab-process.ts'
 
 function mkCaller(given: Partial<Caller>): Caller {
   return { env: {}, uid: 1000, sockets: [], isSocket: () => false, ...given }

@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mkEndpoint, mkPolicies, Node, type NodeOptions } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, type NodeOptions } from '../support/nodes/node.ts'
 import { ConfigFacts } from '../../src/enforcement/config-facts.ts'
 import { OWNER_RESOURCE } from '../../src/ipcache/facts.ts'
-import { prefixOf } from '../support/node.ts'
+import { prefixOf } from '../support/nodes/node.ts'
 
 function mkNode(options: NodeOptions = {}, policies: readonly string[] = []): Node {
   const node = new Node(options)

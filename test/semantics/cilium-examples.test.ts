@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryMaker } from '../contract/memory-bench.ts'
-import { exampleSuite } from '../support/example-suite.ts'
+import { exampleSuite } from '../support/labs/example-suite.ts'
 import { EXAMPLES } from './cilium-examples.ts'
 
 exampleSuite(memoryMaker)

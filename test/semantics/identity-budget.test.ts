@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ROW_DEGRADED } from '../../src/ipcache/ipcache.ts'
-import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 const PER_ENDPOINT = 64
 const LETTERS = Array.from({ length: 20 }, (_, i) => String.fromCharCode(97 + i))

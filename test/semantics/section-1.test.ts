@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mkEndpoint, mkPolicies, Node, wireOf } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, wireOf } from '../support/nodes/node.ts'
 import { parseMatchName, parsePattern } from '../../src/policy/match/pattern.ts'
 
 interface Row {

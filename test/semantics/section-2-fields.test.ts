@@ -7,7 +7,7 @@ import {
   classes,
   mkPolicyNode as mkNode,
   type Packets,
-} from '../support/policy-node.ts'
+} from '../support/nodes/policy-node.ts'
 
 const FIELDS: readonly (readonly [row: string, spec: string, packets: Packets])[] = [
   [

@@ -7,7 +7,7 @@ import { ResourceControl } from '../../src/enforcement/resource-control.ts'
 import { IdentityLabels } from '../../src/policy/identity-labels.ts'
 import { loadPolicies } from '../../src/policy/load/load.ts'
 import { PortResolver, portNamesOf } from '../../src/policy/compile/named-ports.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf, type NodeOptions } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf, type NodeOptions } from '../support/nodes/node.ts'
 
 const NODE = '192.0.2.9'
 

@@ -3,13 +3,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mkPolicies } from '../support/node.ts'
+import { mkPolicies } from '../support/nodes/node.ts'
 import {
   checkPackets as check,
   classes,
   mkPolicyNode as mkNode,
   type Packets,
-} from '../support/policy-node.ts'
+} from '../support/nodes/policy-node.ts'
 
 test('Default deny: on with egress or egressDeny, unless enableDefaultDeny.egress is false, or when it is true', () => {
   const rows: readonly (readonly [

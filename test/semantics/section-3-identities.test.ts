@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ROW_DEGRADED } from '../../src/ipcache/ipcache.ts'
-import { mkEndpoint, mkPolicies, Node, type NodeOptions } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, type NodeOptions } from '../support/nodes/node.ts'
 
 const OVERLAP = `
 egress:

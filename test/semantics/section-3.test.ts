@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigFacts } from '../../src/enforcement/config-facts.ts'
 import { OWNER_RESOURCE } from '../../src/ipcache/facts.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf, type NodeOptions } from '../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf, type NodeOptions } from '../support/nodes/node.ts'
 
 type Family = 4 | 6
 const FAMILIES: readonly Family[] = [4, 6]

@@ -3,7 +3,7 @@
 // reach their bound memory must not grow.
 
 import { firstOf, mkMemory, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 import { hashedName } from '../support/hashed-name.ts'
 import { runSoak } from './support/soak.ts'
 

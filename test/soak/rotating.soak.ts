@@ -4,7 +4,7 @@
 import type { Identity } from '../../src/core/ids.ts'
 import { firstOf, mkMemory, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
 import { frame, SYN, tcp } from '../support/packets.ts'
-import { Random } from '../support/random.ts'
+import { Random } from '../support/models/random.ts'
 import { hashedName } from '../support/hashed-name.ts'
 import { runSoak } from './support/soak.ts'
 

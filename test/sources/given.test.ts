@@ -6,8 +6,8 @@ import { parse } from 'yaml'
 import { policyRows } from '../../src/admin/views/policies.ts'
 import { formatFault, InvalidInputError } from '../../src/core/errors.ts'
 import { readGiven, type SourceEdit } from '../../src/sources/given.ts'
-import { endpointsText, policyText } from '../support/daemon-files.ts'
-import { withLab, type DaemonLab } from '../support/daemon-lab.ts'
+import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
+import { withLab, type DaemonLab } from '../support/labs/daemon-lab.ts'
 
 const FILES = {
   'p/a.yaml': policyText('a', ['a.example'], { app: 'me' }),

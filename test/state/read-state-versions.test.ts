@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryDisk } from '../support/memory-disk.ts'
-import { mkPair, pairsOf, rowOf, said, StateNode, twoGenerations } from '../support/state-files.ts'
-import { NEXT_READERS, toVersion2 } from '../support/state-format-2.ts'
+import { MemoryDisk } from '../support/models/memory-disk.ts'
+import {
+  mkPair,
+  pairsOf,
+  rowOf,
+  said,
+  StateNode,
+  twoGenerations,
+} from '../support/nodes/state-files.ts'
+import { NEXT_READERS, toVersion2 } from '../support/nodes/state-format-2.ts'
 
 const day = 86_400
 

@@ -3,8 +3,15 @@ import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { encodeHeader, decodeHeader, HEADER_OCTETS } from '../../src/state/files/file-header.ts'
 import { sealFrame, FRAME_HEAD_OCTETS } from '../../src/state/files/frames.ts'
-import { MemoryDisk } from '../support/memory-disk.ts'
-import { mkPair, pairsOf, rowOf, said, StateNode, twoGenerations } from '../support/state-files.ts'
+import { MemoryDisk } from '../support/models/memory-disk.ts'
+import {
+  mkPair,
+  pairsOf,
+  rowOf,
+  said,
+  StateNode,
+  twoGenerations,
+} from '../support/nodes/state-files.ts'
 
 function flip(octets: Uint8Array, at: number): Uint8Array {
   const flipped = Uint8Array.from(octets)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { ResourceShards } from '../../src/state/resource-shards.ts'
-import { until } from '../support/client.ts'
+import { until } from '../support/peers/client.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-shards-'))

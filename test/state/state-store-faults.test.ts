@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryDisk } from '../support/memory-disk.ts'
+import { MemoryDisk } from '../support/models/memory-disk.ts'
 import {
   ALL,
   DOCUMENT,
@@ -12,7 +12,7 @@ import {
   StateNode,
   writeAll,
   writeImage,
-} from '../support/state-files.ts'
+} from '../support/nodes/state-files.ts'
 
 test('StateStore counts what the disk refuses, tells each cause once and goes on when it takes again', async () => {
   const rows = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryDisk } from '../support/memory-disk.ts'
+import { MemoryDisk } from '../support/models/memory-disk.ts'
 import {
   ALL,
   DOCUMENT,
@@ -11,7 +11,7 @@ import {
   textOfPair,
   writeAll,
   writeImage,
-} from '../support/state-files.ts'
+} from '../support/nodes/state-files.ts'
 
 test('StateStore gives back from journal and image what it was given', async () => {
   for (const how of ['journal', 'image'] as const) {

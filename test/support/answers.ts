@@ -13,7 +13,7 @@ import {
   type MkMessage,
   type MkRecord,
 } from './messages.ts'
-import { oracle } from './oracle.ts'
+import { oracle } from './models/oracle.ts'
 
 export function ask(name: string | readonly string[], qtype = A, qclass = 1): Question {
   const wire = wireName(name)

@@ -1,6 +1,6 @@
 // The pairs of names and addresses that a node knows, as texts.
 
-import type { Node } from './node.ts'
+import type { Node } from './nodes/node.ts'
 
 /** What is known of every pair, as text; times apart. */
 export function knownPairs(node: Node): readonly string[] {

@@ -1,9 +1,9 @@
 // What a test of the transport opens, closed in the reverse order after each test, and how it looks at answers.
 
 import dnsPacket from 'dns-packet'
-import { TcpClient, UdpClient } from './client.ts'
-import { Forwarder, type ForwarderOptions } from './forwarder.ts'
-import { answering, FakeUpstream, queryFor, type Behaviour } from './upstream.ts'
+import { TcpClient, UdpClient } from './peers/client.ts'
+import { Forwarder, type ForwarderOptions } from './peers/forwarder.ts'
+import { answering, FakeUpstream, queryFor, type Behaviour } from './peers/upstream.ts'
 
 /** What carries TCP and UDP; default Node's sockets. */
 export type Carriers = Pick<ForwarderOptions, 'makeStreams' | 'makeDatagrams'>

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeLimits } from '../../src/core/limits.ts'
 import { configKeyOf, isWorthALine, limitUses } from '../../src/telemetry/limits.ts'
-import { mkSources } from '../support/metrics.ts'
-import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { mkSources } from '../support/nodes/metrics.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 test('isWorthALine is true from 80 % on, and for what was hit', () => {
   const rows: readonly (readonly [

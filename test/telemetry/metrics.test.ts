@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import type { MetricsSources } from '../../src/telemetry/metrics/sources.ts'
-import { mkSources, readExposition, type Exposed } from '../support/metrics.ts'
-import { mkEndpoint, mkPolicies, Node } from '../support/node.ts'
+import { mkSources, readExposition, type Exposed } from '../support/nodes/metrics.ts'
+import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 
 function mkNode(): Node {
   const node = new Node()

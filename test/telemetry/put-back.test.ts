@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { openLog } from '../../src/telemetry/log.ts'
 import { PutBack } from '../../src/telemetry/put-back.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { objectIn } from '../support/command.ts'
+import { objectIn } from '../support/nodes/command.ts'
 
 const MINUTE_MS = 60_000
 

@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DNS_4 } from '../../support/lab-pod.ts'
+import { DNS_4 } from '../../support/labs/lab-pod.ts'
 import { fetchPeer, type PeerProgram } from './packages.ts'
 import type { Running, Subject } from './proxy.ts'
 import { SUFFIX, type Stage } from './stage.ts'

@@ -6,7 +6,7 @@
 import { cpus, release as kernelRelease } from 'node:os'
 import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { canUseLab } from '../../support/lab.ts'
+import { canUseLab } from '../../support/labs/lab.ts'
 import { criteriaOf, isOver, soakCriterion, type Criterion } from './criteria.ts'
 import { runProfile, runSoak } from './extras.ts'
 import { mkDirect, mkDnsdist, mkDnsmasq, mkUnbound } from './forwarders.ts'

@@ -1,5 +1,5 @@
 // Where everything happens: pod (load) - node (the proxy) - internet (the upstream), network namespaces joined by veth
-// pairs as in test/support/lab-pod.ts. The proxy of the moment is alone on one CPU; load and upstream share the
+// pairs as in test/support/labs/lab-pod.ts. The proxy of the moment is alone on one CPU; load and upstream share the
 // other, the same for all. A packet's way through the kernel is paid by whoever sends it, so the
 // programs on a pod's interface are paid by the generator for queries and by the proxy for answers.
 
@@ -8,8 +8,8 @@ import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { DNS_4, podLab, type Pod, type PodLab } from '../../support/lab-pod.ts'
-import type { LabProcess } from '../../support/lab-process.ts'
+import { DNS_4, podLab, type Pod, type PodLab } from '../../support/labs/lab-pod.ts'
+import type { LabProcess } from '../../support/labs/lab-process.ts'
 import { parseLoadResult, type LoadResult, type Usage } from './load-result.ts'
 
 export const PROXY_CPU = 0

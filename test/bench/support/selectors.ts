@@ -4,7 +4,7 @@
 
 import { parseName } from '../../../src/core/name.ts'
 import { parseMatchPattern, type Pattern } from '../../../src/policy/match/pattern.ts'
-import type { Random } from '../../support/random.ts'
+import type { Random } from '../../support/models/random.ts'
 
 const SHARED = [
   'com', 'com', 'com', 'net', 'io', 'example.com', 'example.com', 'example.net', 's3.region-1.cloud.test',

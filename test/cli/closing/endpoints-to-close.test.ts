@@ -13,7 +13,7 @@ import { InvalidInputError } from '../../../src/core/errors.ts'
 import { endpointId, generation } from '../../../src/core/ids.ts'
 import { endpointsToClose } from '../../../src/cli/closing/endpoints-to-close.ts'
 import { openState } from '../../../src/state/open-state.ts'
-import { mkEndpoint } from '../../support/node.ts'
+import { mkEndpoint } from '../../support/nodes/node.ts'
 
 const GOOD = `
 endpoints:

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { execCommand, readExecArguments } from '../../../src/cli/commands/exec.ts'
 import { parseAllow } from '../../../src/policy/allow-line.ts'
-import { runCommand } from '../../support/command.ts'
+import { runCommand } from '../../support/nodes/command.ts'
 
 test('readExecArguments takes options up to the command, and leaves the rest to it', () => {
   const rows: readonly (readonly [args: string, options: string, command: string])[] = [

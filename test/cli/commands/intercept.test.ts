@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import { interceptCommand } from '../../../src/cli/commands/intercept.ts'
 import { InvalidInputError, UsageError } from '../../../src/core/errors.ts'
 import { runTool } from '../../../src/intercept/tools.ts'
-import { objectIn, runCommand } from '../../support/command.ts'
+import { objectIn, runCommand } from '../../support/nodes/command.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-intercept-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -7,9 +7,9 @@ import { stateCommand } from '../../../src/cli/commands/state.ts'
 import { systemBootClock, systemClock } from '../../../src/core/clock.ts'
 import { UnavailableError, UsageError } from '../../../src/core/errors.ts'
 import { openState } from '../../../src/state/open-state.ts'
-import { objectIn, runCommand } from '../../support/command.ts'
-import { mkPair } from '../../support/state-files.ts'
-import { toVersion2 } from '../../support/state-format-2.ts'
+import { objectIn, runCommand } from '../../support/nodes/command.ts'
+import { mkPair } from '../../support/nodes/state-files.ts'
+import { toVersion2 } from '../../support/nodes/state-format-2.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-state-'))
 after(() => rmSync(root, { recursive: true, force: true }))

@@ -10,9 +10,9 @@ import type { AdminState } from '../../../src/admin/state.ts'
 import { getCommand } from '../../../src/cli/commands/get.ts'
 import { statusCommand } from '../../../src/cli/commands/status.ts'
 import { systemClock } from '../../../src/core/clock.ts'
-import { mkAdmin } from '../../support/admin.ts'
-import { runCommand } from '../../support/command.ts'
-import { Node } from '../../support/node.ts'
+import { mkAdmin } from '../../support/nodes/admin.ts'
+import { runCommand } from '../../support/nodes/command.ts'
+import { Node } from '../../support/nodes/node.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-status-'))
 const socket = join(folder, 'admin.sock')

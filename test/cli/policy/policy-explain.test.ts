@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { policyExplainCommand } from '../../../src/cli/policy/policy-explain.ts'
 import { InvalidInputError } from '../../../src/core/errors.ts'
-import { objectIn, runCommand, type Ran } from '../../support/command.ts'
+import { objectIn, runCommand, type Ran } from '../../support/nodes/command.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-explain-'))
 after(() => rmSync(root, { recursive: true, force: true }))

@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import { policyLintCommand } from '../../../src/cli/policy/policy-lint.ts'
 import { InvalidInputError } from '../../../src/core/errors.ts'
 import { LINT_CODES } from '../../../src/lint/finding.ts'
-import { runCommand } from '../../support/command.ts'
+import { runCommand } from '../../support/nodes/command.ts'
 
 const EXAMPLE = 'docs/examples/doubtful.yaml'
 const DOCS = readFileSync('docs/policy-lint.md', 'utf8')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { loadAllowList } from '../../../src/policy/load/load-allow-list.ts'
 import { loadPolicies } from '../../../src/policy/load/load.ts'
-import { FlowFolder, mkLine, suggest } from '../../support/flow-lines.ts'
+import { FlowFolder, mkLine, suggest } from '../../support/nodes/flow-lines.ts'
 
 const SUGGESTED = `# Suggested by namegate from 20 flows of shop-1, shop-2 on n1, n2, n3, 2026-01-02T03:04:05Z to 2026-01-02T04:00:00Z.
 # Read it before you use it.

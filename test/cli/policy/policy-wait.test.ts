@@ -7,9 +7,9 @@ import { AdminServer } from '../../../src/admin/server.ts'
 import { policyWaitCommand } from '../../../src/cli/policy/policy-wait.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { UnavailableError, UsageError } from '../../../src/core/errors.ts'
-import { mkAdmin } from '../../support/admin.ts'
-import { objectIn, runCommand } from '../../support/command.ts'
-import { mkPolicyNode } from '../../support/policy-node.ts'
+import { mkAdmin } from '../../support/nodes/admin.ts'
+import { objectIn, runCommand } from '../../support/nodes/command.ts'
+import { mkPolicyNode } from '../../support/nodes/policy-node.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-wait-'))
 const socket = join(folder, 'admin.sock')

@@ -3,7 +3,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { Host } from '../../support/lab.ts'
+import type { Host } from '../../support/labs/lab.ts'
 import type { AgentCommand, AgentEvent } from './agent.ts'
 
 const AGENT = fileURLToPath(new URL('agent.ts', import.meta.url))

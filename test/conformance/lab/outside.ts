@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { TcpClient, UdpClient, type Asked } from './clients.ts'
 import { localAnswer } from './replies.ts'
 import type { Mode, World } from './world.ts'
-import { DNS_4 } from '../../support/lab-pod.ts'
+import { DNS_4 } from '../../support/labs/lab-pod.ts'
 import { mkMessage, opt, QUERY_FLAGS, type MkMessage } from '../../support/messages.ts'
 
 const NODE = '192.0.2.1'

@@ -9,11 +9,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { Agent } from './agent-client.ts'
 import { TcpClient, UdpClient, type Asked } from './clients.ts'
 import { ScriptedUpstream, type Transport } from './upstream.ts'
-import { http } from '../../support/admin.ts'
-import { endpointsText, policyText } from '../../support/daemon-files.ts'
-import { DaemonFolder, PROGRAM } from '../../support/daemon-process.ts'
-import type { LabProcess } from '../../support/lab-process.ts'
-import { DNS_4, OTHER_DNS_4, podLab, type PodLab } from '../../support/lab-pod.ts'
+import { http } from '../../support/nodes/admin.ts'
+import { endpointsText, policyText } from '../../support/nodes/daemon-files.ts'
+import { DaemonFolder, PROGRAM } from '../../support/nodes/daemon-process.ts'
+import type { LabProcess } from '../../support/labs/lab-process.ts'
+import { DNS_4, OTHER_DNS_4, podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 
 export const MODES = ['explicit', 'tproxy', 'redirect'] as const
 export type Mode = (typeof MODES)[number]

@@ -157,7 +157,7 @@ export const ATTACKS: readonly Row[] = [
     id: 'A24',
     what: 'the interface of a query must be its endpoint’s; the datapath checks sources of everything else',
     tests: [
-      ['test/kernel/attribution.test.ts', ''],
+      ['test/kernel/policy/attribution.test.ts', ''],
       [
         'test/proxy/pipeline/arrivals.test.ts',
         'Arrivals lets a query in where its endpoint has its interface',
@@ -172,7 +172,7 @@ export const ATTACKS: readonly Row[] = [
       [SCENARIOS, 'learned-by-another.scn'],
       [SCENARIOS, 'learning-endpoint.scn'],
       [SCENARIOS, 'one-rule-removed.scn'],
-      ['test/kernel/learning.test.ts', ''],
+      ['test/kernel/policy/learning.test.ts', ''],
     ],
   },
   {
@@ -192,7 +192,7 @@ export const ATTACKS: readonly Row[] = [
     tests: [
       [SCENARIOS, 'first-answer.scn'],
       [SCENARIOS, 'kernel-refuses-prefix.scn'],
-      ['test/kernel/first-packet.test.ts', ''],
+      ['test/kernel/packets/first-packet.test.ts', ''],
     ],
   },
   {

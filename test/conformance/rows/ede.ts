@@ -104,7 +104,10 @@ export const RFC_8914: readonly Row[] = [
     id: '1.11',
     what: 'a client that may not use this server: REFUSED, 18 Prohibited',
     tests: [
-      ['test/kernel/original-destination.test.ts', 'refuses a server that policy does not admit'],
+      [
+        'test/kernel/intercept/original-destination.test.ts',
+        'refuses a server that policy does not admit',
+      ],
     ],
   },
 ]

@@ -16,9 +16,9 @@ import { answerTo } from '../lab/upstream.ts'
 import { ALLOWED, ONE_TRANSPORT, REFUSED, SELECTOR, type World } from '../lab/world.ts'
 import { ask, askOpt } from './build.ts'
 import { DENIED } from './row.ts'
-import { outputIn } from '../../support/intercept-lab.ts'
+import { outputIn } from '../../support/labs/intercept-lab.ts'
 import { a, aaaa, mkMessage } from '../../support/messages.ts'
-import { readExposition } from '../../support/metrics.ts'
+import { readExposition } from '../../support/nodes/metrics.ts'
 
 const ODD_LABELS = [
   'a.b',

@@ -7,7 +7,7 @@ import { answerTo, type AskedQuery } from '../lab/upstream.ts'
 import { CONNECTIONS_PER_CLIENT, REFUSED, SELECTOR, type World } from '../lab/world.ts'
 import { ask } from './build.ts'
 import { DENIED } from './row.ts'
-import { until } from '../../support/client.ts'
+import { until } from '../../support/peers/client.ts'
 import { a, mkMessage } from '../../support/messages.ts'
 
 export function idsOf(tcp: TcpClient): number[] {

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { hashOctets, hashPair, type HashKey } from '../../../src/core/tables/keyed-hash.ts'
-import { Random } from '../../support/random.ts'
+import { Random } from '../../support/models/random.ts'
 
 const ONE: HashKey = { low: 0x03020100, high: 0x07060504 }
 const OTHER: HashKey = { low: 0x0badcafe, high: 0x1234567 }

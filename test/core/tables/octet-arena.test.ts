@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OctetArena } from '../../../src/core/tables/octet-arena.ts'
 import { runsOf } from '../../support/properties.ts'
-import { Random } from '../../support/random.ts'
+import { Random } from '../../support/models/random.ts'
 
 function read(arena: OctetArena, handle: number, length: number): Uint8Array {
   const at = arena.offsetOf(handle)

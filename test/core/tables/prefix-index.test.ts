@@ -8,9 +8,9 @@ import {
   type Prefix,
 } from '../../../src/core/ip.ts'
 import { PrefixIndex } from '../../../src/core/tables/prefix-index.ts'
-import { prefixOf } from '../../support/node.ts'
+import { prefixOf } from '../../support/nodes/node.ts'
 import { runsOf } from '../../support/properties.ts'
-import { Random } from '../../support/random.ts'
+import { Random } from '../../support/models/random.ts'
 
 /** Few distinct addresses, so that prefixes contain one another often. */
 function randomPrefix(random: Random): Prefix {

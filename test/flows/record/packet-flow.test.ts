@@ -4,7 +4,7 @@ import { FlowBegins } from '../../../src/flows/record/flow-begins.ts'
 import { packetFlowOf } from '../../../src/flows/record/packet-flow.ts'
 import type { DatapathEvent } from '../../../src/datapath/datapath.ts'
 import { endpointId, identity, ruleId } from '../../../src/core/ids.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf } from '../../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../../support/nodes/node.ts'
 
 const PEER = '198.18.0.9'
 

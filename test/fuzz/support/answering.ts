@@ -2,9 +2,9 @@
 // until one was sent that must be accepted. After a mismatch over UDP the server often waits for the query to come
 // again over TCP. No second acceptable message leaves on another socket, so which one counts is always known.
 
-import { readQuery, type ReadQuery } from '../../support/query-oracle.ts'
-import { mutateOctets } from '../../support/mutate.ts'
-import { Random } from '../../support/random.ts'
+import { readQuery, type ReadQuery } from '../../support/models/query-oracle.ts'
+import { mutateOctets } from '../../support/models/mutate.ts'
+import { Random } from '../../support/models/random.ts'
 import { changeField, mkAnswer, mkStray } from './cases.ts'
 import { idOf, transportOf, type Channel, type Ledger, type Pending } from './ledger.ts'
 import type { Server53 } from './sockets.ts'

@@ -1,8 +1,8 @@
 // The clients' side: one query for each case, spoiled or not, over a socket chosen by the case, and a look at each reply.
 
 import type { Daemon } from '../../../src/daemon/daemon.ts'
-import { readQuery } from '../../support/query-oracle.ts'
-import type { Random } from '../../support/random.ts'
+import { readQuery } from '../../support/models/query-oracle.ts'
+import type { Random } from '../../support/models/random.ts'
 import { freshName, mkQuery, randomOf, spoilQuery } from './cases.ts'
 import type { Check } from './check.ts'
 import { fateOf } from './expected.ts'

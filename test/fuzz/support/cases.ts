@@ -16,9 +16,9 @@ import {
   type Laid,
   type MkRecord,
 } from '../../support/messages.ts'
-import { mutateField, mutateOctets, randomAnswer } from '../../support/mutate.ts'
-import type { ReadQuery } from '../../support/query-oracle.ts'
-import { Random } from '../../support/random.ts'
+import { mutateField, mutateOctets, randomAnswer } from '../../support/models/mutate.ts'
+import type { ReadQuery } from '../../support/models/query-oracle.ts'
+import { Random } from '../../support/models/random.ts'
 import { SUFFIXES, UDP_MESSAGE_MAX } from './world.ts'
 
 /** The numbers of case n. */

@@ -1,8 +1,8 @@
 // What a client gets and what the node learns, by a naive reading of SEMANTICS 4: the octets of local answers, whether a
 // message is the answer at all, and the addresses that it teaches with their times.
 
-import { oracle, readLabels } from '../../support/oracle.ts'
-import type { ReadQuery } from '../../support/query-oracle.ts'
+import { oracle, readLabels } from '../../support/models/oracle.ts'
+import type { ReadQuery } from '../../support/models/query-oracle.ts'
 import type { Guarded } from './guarded.ts'
 import { MAX_TTL, mayAsk, MIN_TTL, UDP_MESSAGE_MAX, type Who } from './world.ts'
 

@@ -1,8 +1,8 @@
 // Who waits for what: every query of a client until it is answered, and under which ids it was asked of the server. From
 // this follows, before a message is sent to the daemon, whether it must be taken for an answer, and to which query.
 
-import type { ReadQuery } from '../../support/query-oracle.ts'
-import type { Random } from '../../support/random.ts'
+import type { ReadQuery } from '../../support/models/query-oracle.ts'
+import type { Random } from '../../support/models/random.ts'
 import { hasAnswerHeader, isAnswer, type Fate } from './expected.ts'
 import type { Who } from './world.ts'
 

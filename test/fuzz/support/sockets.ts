@@ -3,7 +3,7 @@
 import { createSocket, type RemoteInfo, type Socket as DatagramSocket } from 'node:dgram'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { FrameReader } from '../../../src/dns/framing.ts'
-import { frame } from '../../support/upstream.ts'
+import { frame } from '../../support/peers/upstream.ts'
 import type { Channel, Client, Pending } from './ledger.ts'
 import { ADDRESS_OF, type Who } from './world.ts'
 

@@ -4,8 +4,8 @@ import { inFile, type Mutation } from '../mutation.ts'
 
 const EBPF = ['test/contract/ebpf.test.ts']
 const NFT = ['test/contract/nftables.test.ts']
-const IDLE = ['test/kernel/ebpf-idle.test.ts', 'test/kernel/flow-shares.test.ts']
-const SANDBOX = ['test/kernel/exec-ways-out.test.ts', 'test/kernel/exec-refused.test.ts']
+const IDLE = ['test/kernel/ebpf/ebpf-idle.test.ts', 'test/kernel/packets/flow-shares.test.ts']
+const SANDBOX = ['test/kernel/exec/exec-ways-out.test.ts', 'test/kernel/exec/exec-refused.test.ts']
 
 export const KERNEL: readonly Mutation[] = [
   ...inFile('src/datapath/ebpf/programs/packet.h', EBPF, [
@@ -45,7 +45,7 @@ export const KERNEL: readonly Mutation[] = [
   ]),
   ...inFile(
     'src/datapath/ebpf/programs/judge.h',
-    ['test/kernel/ebpf-fences.test.ts'],
+    ['test/kernel/ebpf/ebpf-fences.test.ts'],
     [
       [
         'return whose.class != CLASS_ENDPOINT && whose.class != CLASS_HOST;',
@@ -102,7 +102,7 @@ export const KERNEL: readonly Mutation[] = [
   ]),
   ...inFile(
     'src/datapath/nftables/rules/rules.ts',
-    ['test/kernel/nftables.test.ts'],
+    ['test/kernel/nftables/nftables.test.ts'],
     [
       [
         "    { chain: fenced, expressions: [count('drop_no_endpoint'), verdict('drop')] },",
@@ -123,7 +123,7 @@ export const KERNEL: readonly Mutation[] = [
   ]),
   ...inFile(
     'src/datapath/nftables/rules/rules-judge.ts',
-    ['test/kernel/nftables-repair.test.ts'],
+    ['test/kernel/nftables/nftables-repair.test.ts'],
     [['  return [...judged, closed]', '  return judged']],
   ),
   ...inFile('src/datapath/nftables/rules/rules-end.ts', NFT, [
@@ -156,7 +156,7 @@ export const KERNEL: readonly Mutation[] = [
   ]),
   ...inFile(
     'src/native/udp/udp-receive.h',
-    ['test/kernel/udp-native.test.ts', 'test/native/udp/udp.test.ts'],
+    ['test/kernel/sockets/udp-native.test.ts', 'test/native/udp/udp.test.ts'],
     [
       ['	if (name->sin6_port == 0)', '	if (name->sin6_port == 1)'],
       [

@@ -81,7 +81,7 @@ export const PROXY: readonly Mutation[] = [
   ]),
   ...inFile(
     'src/proxy/pipeline/arrivals.ts',
-    ['test/proxy/pipeline/arrivals.test.ts', 'test/kernel/attribution.test.ts'],
+    ['test/proxy/pipeline/arrivals.test.ts', 'test/kernel/policy/attribution.test.ts'],
     [
       [
         "if (ifindex === 0 || hook.kind === 'none') return true",
@@ -103,7 +103,7 @@ export const PROXY: readonly Mutation[] = [
   ),
   ...inFile(
     'src/proxy/pipeline/judge.ts',
-    ['test/kernel/original-destination.test.ts'],
+    ['test/kernel/intercept/original-destination.test.ts'],
     [
       [
         'if (this.isUntrusted(clients, row)) return SERVER_UNTRUSTED',

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NameBounds } from '../../../src/names/eviction/room.ts'
-import { mkEndpoint, mkPolicies, Node, prefixOf } from '../../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, prefixOf } from '../../support/nodes/node.ts'
 
 const TTL = 300
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addressNumber, mkEndpoint, Node } from '../../support/node.ts'
+import { addressNumber, mkEndpoint, Node } from '../../support/nodes/node.ts'
 
 function mkNode(): Node {
   const node = new Node({ pairs: 16_384 })

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ExpiryWheel } from '../../../src/names/expiry/expiry-wheel.ts'
 import { runsOf } from '../../support/properties.ts'
-import { Random } from '../../support/random.ts'
+import { Random } from '../../support/models/random.ts'
 
 const REACH = 1 << 17
 const ROWS = 40

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mkEndpoint, mkPolicies, Node, patternOf } from '../../support/node.ts'
+import { mkEndpoint, mkPolicies, Node, patternOf } from '../../support/nodes/node.ts'
 
 function mkNode(): Node {
   const node = new Node()

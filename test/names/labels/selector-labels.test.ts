@@ -6,7 +6,7 @@ import { LabelSets } from '../../../src/core/labels.ts'
 import { SelectorCache, type FqdnSelector } from '../../../src/identity/selector-cache.ts'
 import { SelectorLabels } from '../../../src/names/labels/selector-labels.ts'
 import { wireName } from '../../support/messages.ts'
-import { mkPattern } from '../../support/pattern-index.ts'
+import { mkPattern } from '../../support/models/pattern-index.ts'
 
 test('SelectorLabels has seen what a name matched since the selector came into force, and nothing from before', () => {
   const labelSets = new LabelSets()

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { MappingTable } from '../../../src/names/tables/mapping-table.ts'
 import { UseTable } from '../../../src/names/tables/use-table.ts'
 import { runsOf } from '../../support/properties.ts'
-import { Random } from '../../support/random.ts'
+import { Random } from '../../support/models/random.ts'
 
 const NAMES = 8
 const OTHERS = 6

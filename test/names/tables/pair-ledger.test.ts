@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PairLedger } from '../../../src/names/tables/pair-ledger.ts'
 import { runsOf } from '../../support/properties.ts'
-import { Random } from '../../support/random.ts'
+import { Random } from '../../support/models/random.ts'
 
 const ROWS = 12
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PairTable } from '../../../src/names/tables/pair-table.ts'
 import { runsOf } from '../../support/properties.ts'
-import { Random } from '../../support/random.ts'
+import { Random } from '../../support/models/random.ts'
 
 const MAPPINGS = 12
 const ENDPOINTS = 5

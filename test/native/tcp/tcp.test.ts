@@ -14,7 +14,7 @@ import {
   ROW_WORDS,
   type TcpColumns,
 } from '../../../src/native/tcp/tcp.ts'
-import { until } from '../../support/client.ts'
+import { until } from '../../support/peers/client.ts'
 
 const skip = isBuilt('tcp') ? false : 'tcp.node is not built'
 const { EBADF, EINVAL, EPIPE } = constants.errno

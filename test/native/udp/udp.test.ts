@@ -21,7 +21,7 @@ import { makeClientColumns } from '../../../src/proxy/messages/client-columns.ts
 import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
 import type { UdpListener } from '../../../src/proxy/sockets/datagrams.ts'
 import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
-import { until } from '../../support/client.ts'
+import { until } from '../../support/peers/client.ts'
 
 const skip = isBuilt('udp') ? false : 'udp.node is not built'
 const { EBADF } = constants.errno

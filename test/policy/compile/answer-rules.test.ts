@@ -10,7 +10,7 @@ import {
 } from '../../../src/policy/compile/answer-rules.ts'
 import { loadPolicies } from '../../../src/policy/load/load.ts'
 import type { AnswerOverrides, Policy } from '../../../src/policy/rule.ts'
-import { wireOf } from '../../support/node.ts'
+import { wireOf } from '../../support/nodes/node.ts'
 
 const DEFAULTS: AnswerDefaults = { minTtl: 5, grace: 60, cnameMatch: 'question', svcb: 'learn' }
 

@@ -4,7 +4,7 @@ import { EVERYTHING, SCTP, TCP, UDP } from '../../../src/core/protocol.ts'
 import { ANY_IDENTITY } from '../../../src/identity/reserved.ts'
 import { compilePolicies, type CompileOptions } from '../../../src/policy/compile/compile.ts'
 import type { Policy } from '../../../src/policy/rule.ts'
-import { mkPolicies } from '../../support/node.ts'
+import { mkPolicies } from '../../support/nodes/node.ts'
 
 function compile(
   policies: readonly Policy[],

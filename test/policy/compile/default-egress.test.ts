@@ -8,7 +8,7 @@ import {
   isDefaultEgress,
   type DefaultEgress,
 } from '../../../src/policy/compile/default-egress.ts'
-import { mkPolicies } from '../../support/node.ts'
+import { mkPolicies } from '../../support/nodes/node.ts'
 
 const KEY = 'namegate.io/default-egress'
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { TCP, UDP, type DnsProtocol } from '../../../src/core/protocol.ts'
 import { compileDnsRules } from '../../../src/policy/compile/dns-rules.ts'
 import type { Policy } from '../../../src/policy/rule.ts'
-import { mkPolicies } from '../../support/node.ts'
+import { mkPolicies } from '../../support/nodes/node.ts'
 
 const DNS =
   'toPorts: [ { ports: [ { port: "53", protocol: ANY } ], rules: { dns: [ { matchPattern: "*.x" } ] } } ]'

@@ -12,7 +12,7 @@ import {
   prefixOf,
   wireOf,
   type NodeOptions,
-} from '../../support/node.ts'
+} from '../../support/nodes/node.ts'
 
 const TEXTS = { [MAY_ASK]: 'yes', [NAME_DENIED]: 'name', [SERVER_DENIED]: 'server' }
 

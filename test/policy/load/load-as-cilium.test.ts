@@ -10,7 +10,7 @@ import { indexLabels, policySelects } from '../../../src/policy/match/labels.ts'
 import { loadPolicies } from '../../../src/policy/load/load.ts'
 import { DEFAULT_IDENTITY_LABELS, IdentityLabels } from '../../../src/policy/identity-labels.ts'
 import type { Policy, Rule } from '../../../src/policy/rule.ts'
-import { lintText, mkFile } from '../../support/lint.ts'
+import { lintText, mkFile } from '../../support/nodes/lint.ts'
 
 interface Loaded {
   readonly policies: readonly Policy[]

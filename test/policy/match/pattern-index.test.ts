@@ -5,8 +5,8 @@ import { labelHash } from '../../../src/policy/match/name-labels.ts'
 import { PatternIndex } from '../../../src/policy/match/pattern-index.ts'
 import type { Pattern } from '../../../src/policy/match/pattern.ts'
 import { mkWord } from '../../bench/support/selectors.ts'
-import { idsOf, mkIndex, mkName, mkPattern, naiveIds } from '../../support/pattern-index.ts'
-import { Random } from '../../support/random.ts'
+import { idsOf, mkIndex, mkName, mkPattern, naiveIds } from '../../support/models/pattern-index.ts'
+import { Random } from '../../support/models/random.ts'
 
 // SEMANTICS 1, the table, and what the grammar above it says.
 const rows: readonly (readonly [pattern: string, name: string, expected: boolean, why: string])[] =

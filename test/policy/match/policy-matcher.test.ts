@@ -6,7 +6,7 @@ import { indexLabels, policySelects } from '../../../src/policy/match/labels.ts'
 import { PolicyMatcher } from '../../../src/policy/match/policy-matcher.ts'
 import type { LabelSelector, Policy } from '../../../src/policy/rule.ts'
 import { runsOf } from '../../support/properties.ts'
-import { Random } from '../../support/random.ts'
+import { Random } from '../../support/models/random.ts'
 
 const KEYS = ['app', 'k8s:app', 'tier', 'external:tier']
 const VALUES = ['a', 'b', '']

@@ -10,10 +10,10 @@ import { CLIENT_FULL, InFlightTable, TABLE_FULL } from '../../../src/proxy/messa
 import { SlotView } from '../../../src/proxy/messages/slot-view.ts'
 import { systemRandom } from '../../../src/proxy/random.ts'
 import { DEFAULT_UPSTREAM_LIMITS, Upstream } from '../../../src/proxy/upstream/upstream.ts'
-import { until } from '../../support/client.ts'
+import { until } from '../../support/peers/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { socketClock } from '../../support/forwarder.ts'
-import { answering, FakeUpstream, queryFor } from '../../support/upstream.ts'
+import { socketClock } from '../../support/peers/forwarder.ts'
+import { answering, FakeUpstream, queryFor } from '../../support/peers/upstream.ts'
 
 const PORT = 4000
 

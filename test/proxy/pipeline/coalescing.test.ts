@@ -8,7 +8,7 @@ import { QueryView } from '../../../src/dns/query.ts'
 import { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import { Coalescing, FOLLOWERS_MAX } from '../../../src/proxy/pipeline/coalescing.ts'
 import { InFlightTable } from '../../../src/proxy/messages/in-flight.ts'
-import { queryFor } from '../../support/upstream.ts'
+import { queryFor } from '../../support/peers/upstream.ts'
 
 interface Ask {
   readonly client: number

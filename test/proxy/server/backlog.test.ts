@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Backlog } from '../../../src/proxy/server/backlog.ts'
 import { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { LOOPBACK } from '../../support/forwarder.ts'
+import { LOOPBACK } from '../../support/peers/forwarder.ts'
 
 function batchOf(messages: number): MessageBatch {
   const batch = new MessageBatch({ capacity: 2, stride: 512 })

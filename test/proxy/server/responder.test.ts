@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import dnsPacket from 'dns-packet'
 import { testSockets } from '../../support/sockets.ts'
-import { answerTo, queryFor } from '../../support/upstream.ts'
+import { answerTo, queryFor } from '../../support/peers/upstream.ts'
 
 testSockets(
   'Responder shortens an answer that came over TCP to what the UDP client takes (P5, P6)',

@@ -6,11 +6,11 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { LOCAL } from '../../../src/dns/codes.ts'
-import { until } from '../../support/client.ts'
-import { Random } from '../../support/random.ts'
+import { until } from '../../support/peers/client.ts'
+import { Random } from '../../support/models/random.ts'
 import { testSockets } from '../../support/sockets.ts'
 import { idsOf, queries } from '../../support/transport.ts'
-import { answering, answerTo, frame, queryFor, silent } from '../../support/upstream.ts'
+import { answering, answerTo, frame, queryFor, silent } from '../../support/peers/upstream.ts'
 
 const CLIENTS = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'] as const
 

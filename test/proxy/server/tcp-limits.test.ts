@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LOCAL } from '../../../src/dns/codes.ts'
-import { type TcpClient, until } from '../../support/client.ts'
+import { type TcpClient, until } from '../../support/peers/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { socketClock } from '../../support/forwarder.ts'
+import { socketClock } from '../../support/peers/forwarder.ts'
 import { idsOf, queries } from '../../support/transport.ts'
 import { testSockets } from '../../support/sockets.ts'
 import {
@@ -15,7 +15,7 @@ import {
   queryFor,
   silent,
   type SeenQuery,
-} from '../../support/upstream.ts'
+} from '../../support/peers/upstream.ts'
 
 testSockets(
   'TcpServer closes an idle connection; octets of no whole message do not prolong it (T6, A21)',

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UnavailableError } from '../../../src/core/errors.ts'
-import { until } from '../../support/client.ts'
-import { LOOPBACK } from '../../support/forwarder.ts'
+import { until } from '../../support/peers/client.ts'
+import { LOOPBACK } from '../../support/peers/forwarder.ts'
 import { byNumber, idsOf, queries } from '../../support/transport.ts'
 import { testSockets } from '../../support/sockets.ts'
 import {
@@ -14,7 +14,7 @@ import {
   queryFor,
   silent,
   type SeenQuery,
-} from '../../support/upstream.ts'
+} from '../../support/peers/upstream.ts'
 
 testSockets(
   'TcpServer answers 100 queries of one write in the order the answers come (T2)',

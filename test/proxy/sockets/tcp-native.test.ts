@@ -9,12 +9,12 @@ import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../../src/core/clock.ts'
 import { UnavailableError } from '../../../src/core/errors.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { socketClock } from '../../support/forwarder.ts'
-import { TcpClient, until } from '../../support/client.ts'
-import { LabProcess } from '../../support/lab-process.ts'
+import { socketClock } from '../../support/peers/forwarder.ts'
+import { TcpClient, until } from '../../support/peers/client.ts'
+import { LabProcess } from '../../support/labs/lab-process.ts'
 import { makeStreams, nativeIsLacking, testSockets } from '../../support/sockets.ts'
 import { rcodeOf } from '../../support/transport.ts'
-import { FakeUpstream, queryFor } from '../../support/upstream.ts'
+import { FakeUpstream, queryFor } from '../../support/peers/upstream.ts'
 
 const skip = nativeIsLacking()
 const SERVFAIL = 2
@@ -72,7 +72,7 @@ test(
   'NativeStreams rests when descriptors run out, and goes on when there are some',
   { skip },
   async () => {
-    const file = fileURLToPath(new URL('../../support/tcp-listener.ts', import.meta.url))
+    const file = fileURLToPath(new URL('../../support/peers/tcp-listener.ts', import.meta.url))
     const node = [process.execPath, '--import', import.meta.resolve('tsx'), file]
     const limited = ['-c', 'ulimit -n 300 && exec "$@"', 'sh', ...node, 'explicit', '0', '40']
     const listener = new LabProcess('sh', limited)

@@ -8,10 +8,10 @@ import { UnavailableError } from '../../../src/core/errors.ts'
 import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import { parseAddress } from '../../../src/core/ip.ts'
 import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
-import { UdpClient, until } from '../../support/client.ts'
+import { UdpClient, until } from '../../support/peers/client.ts'
 import { makeDatagrams, testSockets } from '../../support/sockets.ts'
 import { byNumber, rcodeOf } from '../../support/transport.ts'
-import { answering, answerTo, queryFor } from '../../support/upstream.ts'
+import { answering, answerTo, queryFor } from '../../support/peers/upstream.ts'
 
 const FORMERR = 1
 testSockets('UdpListener gathers what came in one turn into one batch', async (net) => {

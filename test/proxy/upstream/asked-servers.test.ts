@@ -6,7 +6,7 @@ import { AskedLinks } from '../../../src/proxy/upstream/asked-links.ts'
 import { AskedServers, type AskedServer } from '../../../src/proxy/upstream/asked-servers.ts'
 import { makeClientColumns } from '../../../src/proxy/messages/client-columns.ts'
 import { formatServer } from '../../../src/proxy/upstream/server-pool.ts'
-import { prefixOf } from '../../support/node.ts'
+import { prefixOf } from '../../support/nodes/node.ts'
 
 const SERVERS = [{ family: 4, address: '192.0.2.53', port: 53 }] as const
 

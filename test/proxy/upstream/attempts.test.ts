@@ -2,12 +2,18 @@
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { until } from '../../support/client.ts'
+import { until } from '../../support/peers/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { socketClock } from '../../support/forwarder.ts'
+import { socketClock } from '../../support/peers/forwarder.ts'
 import { testSockets } from '../../support/sockets.ts'
 import { addressesOf, rcodeOf } from '../../support/transport.ts'
-import { answerTo, FakeUpstream, queryFor, silent, type SeenQuery } from '../../support/upstream.ts'
+import {
+  answerTo,
+  FakeUpstream,
+  queryFor,
+  silent,
+  type SeenQuery,
+} from '../../support/peers/upstream.ts'
 
 const SERVFAIL = 2
 /** A little more than an attempt's share of the 4 s. */

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
-import { until } from '../../support/client.ts'
+import { until } from '../../support/peers/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { socketClock } from '../../support/forwarder.ts'
+import { socketClock } from '../../support/peers/forwarder.ts'
 import { addressesOf, byNumber, idsOf, rcodeOf, Transport } from '../../support/transport.ts'
-import { answerTo, queryFor, silent, type SeenQuery } from '../../support/upstream.ts'
+import { answerTo, queryFor, silent, type SeenQuery } from '../../support/peers/upstream.ts'
 
 const net = new Transport()
 

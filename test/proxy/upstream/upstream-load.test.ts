@@ -4,11 +4,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { RETRY_STOCK, RetryBudget } from '../../../src/proxy/upstream/retry-budget.ts'
-import { until } from '../../support/client.ts'
+import { until } from '../../support/peers/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { socketClock } from '../../support/forwarder.ts'
+import { socketClock } from '../../support/peers/forwarder.ts'
 import { testSockets } from '../../support/sockets.ts'
-import { answerTo, queryFor, type SeenQuery } from '../../support/upstream.ts'
+import { answerTo, queryFor, type SeenQuery } from '../../support/peers/upstream.ts'
 
 test('RetryBudget has a stock for a server’s death, and then a retry for four answers', () => {
   const budget = new RetryBudget()

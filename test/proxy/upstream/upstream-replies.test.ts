@@ -4,12 +4,12 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { setTimeout as sleep } from 'node:timers/promises'
 import dnsPacket from 'dns-packet'
-import { type UdpClient, until } from '../../support/client.ts'
+import { type UdpClient, until } from '../../support/peers/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { socketClock } from '../../support/forwarder.ts'
+import { socketClock } from '../../support/peers/forwarder.ts'
 import { testSockets } from '../../support/sockets.ts'
 import { addressesOf, edit, rcodeOf } from '../../support/transport.ts'
-import { answerTo, queryFor, silent, type SeenQuery } from '../../support/upstream.ts'
+import { answerTo, queryFor, silent, type SeenQuery } from '../../support/peers/upstream.ts'
 
 testSockets(
   'Upstream drops what is no answer and takes the true one after it (A5, A6, Q3)',

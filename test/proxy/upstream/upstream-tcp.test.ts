@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict'
 import dnsPacket from 'dns-packet'
-import { until } from '../../support/client.ts'
+import { until } from '../../support/peers/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { socketClock } from '../../support/forwarder.ts'
+import { socketClock } from '../../support/peers/forwarder.ts'
 import { testSockets } from '../../support/sockets.ts'
 import { addressesOf, rcodeOf } from '../../support/transport.ts'
-import { answerTo, queryFor, type SeenQuery } from '../../support/upstream.ts'
+import { answerTo, queryFor, type SeenQuery } from '../../support/peers/upstream.ts'
 
 /** A little more than an attempt's share of the 4 s. */
 const ATTEMPT_MS = 1350

@@ -1,11 +1,11 @@
 // Forwarding over real loopback sockets: octets, and from which ports and ids.
 
 import assert from 'node:assert/strict'
-import { until } from '../../support/client.ts'
+import { until } from '../../support/peers/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { socketClock } from '../../support/forwarder.ts'
+import { socketClock } from '../../support/peers/forwarder.ts'
 import { testSockets } from '../../support/sockets.ts'
-import { answering, answerTo, queryFor, type SeenQuery } from '../../support/upstream.ts'
+import { answering, answerTo, queryFor, type SeenQuery } from '../../support/peers/upstream.ts'
 
 testSockets(
   'Upstream passes query and answer byte for byte but for the id, over UDP and TCP (T1, P7)',

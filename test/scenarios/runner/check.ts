@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import type { PolicyEntry } from '../../../src/datapath/datapath.ts'
-import { prefixOf } from '../../support/node.ts'
-import { keyOfPrefix } from '../../support/recorder.ts'
+import { prefixOf } from '../../support/nodes/node.ts'
+import { keyOfPrefix } from '../../support/models/recorder.ts'
 import type { Reply } from './client.ts'
 import type { World } from './world.ts'
 

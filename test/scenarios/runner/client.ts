@@ -8,7 +8,7 @@ import type { ResponderOptions } from '../../../src/proxy/server/responder.ts'
 import { mkQuery, opt } from '../../support/messages.ts'
 import { canonicalAddress, octetsOf } from './addresses.ts'
 import { RCODES } from './zone.ts'
-import { hintsOf } from '../../support/oracle-svcb.ts'
+import { hintsOf } from '../../support/models/oracle-svcb.ts'
 
 export interface Reply {
   readonly rcode: string

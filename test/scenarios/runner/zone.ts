@@ -14,7 +14,7 @@ import {
   service,
   type MkRecord,
 } from '../../support/messages.ts'
-import { addressAt } from '../../support/zones.ts'
+import { addressAt } from '../../support/peers/zones.ts'
 import { octetsOf } from './addresses.ts'
 import { blockLines, ScenarioFault, type Step } from './parse.ts'
 

@@ -19,7 +19,7 @@ import { systemBootClock, systemClock } from '../../../src/core/clock.ts'
 import { readFile } from '../../../src/state/files/disk.ts'
 import type { StateFault } from '../../../src/state/faults.ts'
 import { openState, readBootId, type OpenedState } from '../../../src/state/open-state.ts'
-import { mkPair, pairsOf } from '../../support/state-files.ts'
+import { mkPair, pairsOf } from '../../support/nodes/state-files.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-disk-'))
 after(() => rmSync(root, { recursive: true, force: true }))
@@ -72,7 +72,7 @@ test('openState reads, after kill -9 in the middle of writing, all that was said
 async function runUntilKilled(folder: string, atLeast: number): Promise<number> {
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', 'test/support/state-writer.ts', folder],
+    ['--import', 'tsx', 'test/support/nodes/state-writer.ts', folder],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

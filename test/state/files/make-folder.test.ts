@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { makeFolder } from '../../../src/state/files/make-folder.ts'
-import { NEEDS_ROOT } from '../../support/daemon-process.ts'
-import { run } from '../../support/lab-process.ts'
+import { NEEDS_ROOT } from '../../support/nodes/daemon-process.ts'
+import { run } from '../../support/labs/lab-process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-make-'))
 after(() => rmSync(folder, { recursive: true }))

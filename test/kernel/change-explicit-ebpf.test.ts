@@ -1,5 +1,0 @@
-// Clients ask the node itself; the eBPF datapath.
-
-import { changeSuite } from '../support/change-suite.ts'
-
-changeSuite({ interception: 'explicit', datapath: 'ebpf' })

@@ -1,5 +1,0 @@
-// Clients ask the node itself; the nftables datapath.
-
-import { changeSuite } from '../support/change-suite.ts'
-
-changeSuite({ interception: 'explicit', datapath: 'nftables' })

@@ -1,5 +1,0 @@
-// As a sidecar has it: queries are caught where the clients are; the nftables datapath.
-
-import { changeSuite } from '../support/change-suite.ts'
-
-changeSuite({ interception: 'redirect', datapath: 'nftables' })

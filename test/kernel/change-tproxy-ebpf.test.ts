@@ -1,5 +1,0 @@
-// Queries of clients are caught on a node; the eBPF datapath.
-
-import { changeSuite } from '../support/change-suite.ts'
-
-changeSuite({ interception: 'tproxy', datapath: 'ebpf' })

@@ -1,0 +1,113 @@
+// The units in deploy/systemd keep exactly the capabilities that their mode needs: with them the daemon serves, fences
+// and intercepts; without any one of them something of that cannot be had.
+
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
+import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
+
+const skip = canUseNamegate()
+const COMMAND = fileURLToPath(new URL('../../../bin/namegate', import.meta.url))
+
+const POLICY = `
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: web }
+spec:
+  endpointSelector: { matchLabels: { app: a } }
+  egress:
+    - toPorts: [{ ports: [{ port: '53' }], rules: { dns: [{ matchPattern: '*' }] } }]
+    - toFQDNs: [{ matchName: a.example }]
+`
+
+/** `cap_a`, `cap_b`: of the unit and a drop-in, which systemd adds up. */
+function capabilitiesOf(dropIn: string): readonly string[] {
+  const texts = ['namegate.service', `namegate.service.d/${dropIn}`].map((file) =>
+    readFileSync(`deploy/systemd/${file}`, 'utf8'),
+  )
+  const lines = texts.flatMap((text) => [...text.matchAll(/^CapabilityBoundingSet=(.+)$/gm)])
+  return lines.flatMap(([, names = '']) => names.toLowerCase().split(' '))
+}
+
+interface Row {
+  readonly dropIn: string
+  readonly listener: string
+  /** The server that the pod asks. */
+  readonly server: string
+  /** Either of these is enough here; the second alone is dearer, the first alone fails where a resolver has port 53 to itself. */
+  readonly eitherOf: readonly string[]
+}
+
+const ROWS: readonly Row[] = [
+  {
+    dropIn: 'explicit.conf',
+    listener: "listeners: [{ address: '10.20.1.1', port: 53, mode: explicit }]",
+    server: '10.20.1.1',
+    eitherOf: [],
+  },
+  {
+    dropIn: 'tproxy.conf',
+    listener: 'listeners: [{ port: 10053, mode: tproxy }]\nintercept: { on-start: true }',
+    server: '10.96.0.10',
+    eitherOf: ['cap_net_bind_service', 'cap_net_raw'],
+  },
+]
+
+describe('the units of deploy/systemd', { skip }, () => {
+  let lab: PodLab
+  let lastWords = ''
+  before(async () => {
+    lab = podLab()
+    await lab.startNameServer({ names: { 'a.example': ['198.18.0.1'] } })
+  })
+  after(async () => await lab.close())
+
+  /** Whether a daemon with these capabilities alone comes up and the pod gets its answer. */
+  async function serves({ listener, server }: Row, names: readonly string[]): Promise<boolean> {
+    const namegate = new Namegate(lab, {
+      policies: { 'web.yaml': POLICY },
+      endpoints: ['{ name: pod1, addresses: [10.20.1.2], labels: { app: a }, interface: lxc1 }'],
+    })
+    const text = readFileSync(namegate.configFile, 'utf8')
+    const ours = text.replace(/listeners:\n(  - .+\n)+/, `${listener}\n`)
+    assert.ok(ours.includes(listener))
+    writeFileSync(namegate.configFile, ours)
+    const set = ['-all', ...names.map((name) => name.replace('cap_', '+'))].join(',')
+    const args = ['--bounding-set', set, COMMAND, 'run', '--config', namegate.configFile]
+    const daemon = lab.node.start('setpriv', args)
+    try {
+      for (const end = performance.now() + 20_000; daemon.running; await sleep(50)) {
+        assert.ok(performance.now() < end, `it neither serves nor ends\n${daemon.stderr}`)
+        if (!daemon.stderr.includes('namegate serves')) continue
+        const { stdout } = await lab.pods[0]!.host.run('dig', [
+          ...['+tries=2', '+time=1', '+short', `@${server}`, 'a.example'],
+        ])
+        return stdout === '198.18.0.1\n'
+      }
+      lastWords = daemon.stderr
+      return false
+    } finally {
+      await daemon.stop()
+      await namegate.run('intercept', 'down')
+      await namegate.close()
+    }
+  }
+
+  for (const row of ROWS) {
+    const all = capabilitiesOf(row.dropIn)
+    it(`with ${row.dropIn} keep what the daemon needs: ${all.join(' ')}`, async () => {
+      assert.ok(await serves(row, all), lastWords)
+      const { eitherOf } = row
+      for (const one of all.filter((name) => !eitherOf.includes(name))) {
+        const rest = all.filter((name) => name !== one)
+        assert.equal(await serves(row, rest), false, `it serves without ${one}`)
+      }
+      if (eitherOf.length === 0) return
+      const neither = all.filter((name) => !eitherOf.includes(name))
+      assert.equal(await serves(row, neither), false, `it serves without ${eitherOf.join(', ')}`)
+    })
+  }
+})

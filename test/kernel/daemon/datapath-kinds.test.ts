@@ -1,0 +1,90 @@
+// Another kind of datapath than before, with the real commands: what the old one left goes on enforcing, and no daemon of
+// another kind could teach it anything. So none starts until `datapath detach` has taken it away, whatever its kind.
+
+import assert from 'node:assert/strict'
+import { existsSync, rmSync } from 'node:fs'
+import { after, before, describe, it } from 'node:test'
+import { readPinnedMode } from '../../../src/datapath/ebpf/maps/pins.ts'
+import { createGate, UnavailableError } from '../../../src/library.ts'
+import { loadBpf } from '../../../src/native/native.ts'
+import { pinNoteFile } from '../../../src/state/pin-note.ts'
+import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
+import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
+
+const ENDPOINT = '{ name: pod1, addresses: [10.20.1.2], labels: { app: shop }, interface: lxc1 }'
+
+describe('namegate run with another kind of datapath', { skip: canUseNamegate() ?? false }, () => {
+  let lab: PodLab
+  let namegate: Namegate
+  before(async () => {
+    lab = podLab()
+    namegate = new Namegate(lab, { policies: {}, endpoints: [ENDPOINT] })
+    await lab.startNameServer({})
+    await namegate.start()
+  })
+  after(async () => {
+    await namegate.close()
+    await lab.close()
+  })
+
+  function becomes(datapath: string): void {
+    namegate.writeConfig({ policies: {}, endpoints: [ENDPOINT], datapath })
+  }
+
+  async function isRefused(left: RegExp, ...how: readonly string[]): Promise<void> {
+    const { code, stderr } = await namegate.run('run', ...how)
+    assert.deepEqual([code, stderr.trim().split('\n').length], [3, 1], stderr)
+    assert.match(stderr, left)
+    assert.match(stderr, /namegate datapath detach --config/)
+  }
+
+  it('refuses while eBPF programs are there, and break glass still reaches them', async () => {
+    becomes('{ kind: memory }')
+    await isRefused(/ebpf left in .*ng-test/, '--take-over')
+    await namegate.kill()
+    for (const kind of ['memory', 'nftables']) {
+      becomes(`{ kind: ${kind} }`)
+      await isRefused(/ebpf left in .*ng-test/)
+    }
+    becomes('{ kind: memory }')
+    const { code, stdout } = await namegate.run('datapath', 'mode', 'bypass')
+    assert.deepEqual(
+      [code, stdout],
+      [0, 'mode is bypass; no daemon answers, the kernel enforces so\n'],
+    )
+    assert.equal(readPinnedMode(loadBpf(), namegate.pinPath), 'bypass')
+  })
+
+  it('refuses where only the config says where they are, and so does a gate of a program', async () => {
+    rmSync(pinNoteFile(namegate.configFile), { force: true })
+    const ebpf = { 'pin-path': namegate.pinPath }
+    becomes(`{ kind: memory, ebpf: ${JSON.stringify(ebpf)} }`)
+    await isRefused(/ebpf left in .*ng-test/)
+    const opened = createGate({ config: { datapath: { kind: 'memory', ebpf } } })
+    await assert.rejects(opened, (error) => {
+      assert.ok(error instanceof UnavailableError)
+      assert.match(error.message, /ebpf left in .*ng-test.* namegate datapath detach --config/)
+      return true
+    })
+  })
+
+  it('starts when detach has taken them away, which says what it took', async () => {
+    const taken = await namegate.run('datapath', 'detach')
+    assert.equal(taken.code, 0, taken.stderr)
+    assert.match(taken.stdout, /^detached: eBPF programs and the pins in .*ng-test\S*\n$/)
+    assert.equal(existsSync(namegate.pinPath), false)
+    becomes('{ kind: nftables }')
+    await namegate.start({ attached: [] })
+    await namegate.kill()
+  })
+
+  it('refuses while the nftables table is there, and detach takes it away', async () => {
+    becomes(`{ kind: ebpf, ebpf: { pin-path: '${namegate.pinPath}' } }`)
+    await isRefused(/nftables left/)
+    const taken = await namegate.run('datapath', 'detach')
+    assert.match(taken.stdout, /^detached: the nftables table\n$/)
+    const nothing = await namegate.run('datapath', 'detach')
+    assert.match(nothing.stdout, /nothing of namegate was there/)
+    await namegate.start()
+  })
+})

@@ -1,0 +1,118 @@
+// Every command of the documents and of the alerts' descriptions, as written, from / on a host where namegate is installed and runs. The
+// walks of docs/break-glass.md, docs/rollout.md and docs/resources.md have tests of their own, in which each step has its meaning.
+
+import assert from 'node:assert/strict'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { parse } from 'yaml'
+import { installedAt, installedPath } from '../../support/labs/installed-host.ts'
+import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
+import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
+
+const skip = canUseNamegate() ?? false
+
+/** Run elsewhere, or not at all, by file of docs/. */
+const ELSEWHERE: ReadonlyMap<string, string> = new Map([
+  ['break-glass.md', 'test/support/labs/break-glass.ts'],
+  ['rollout.md', 'test/kernel/policy/rollout.test.ts'],
+  ['resources.md', 'test/daemon/resources-docs.test.ts'],
+  ['exec.md', 'sandboxes of programs that only a reader has'],
+  ['sidecar.md', 'of a pod, not of a host: test/kernel/daemon/sidecar.test.ts'],
+])
+/** Lines that are not run here, with the reason. */
+const NOT_RUN: ReadonlyMap<string, string> = new Map([
+  ['ln -sf /opt/namegate/bin/namegate /usr/local/bin/namegate', 'the machine is not to be changed'],
+  [
+    'namegate run --config /etc/namegate/namegate.yaml --take-over',
+    'stays: test/handover/take-over.test.ts',
+  ],
+])
+/** Of commands that answer no. */
+const CODES: ReadonlyMap<string, number> = new Map([
+  ['cd /opt/namegate && namegate policy lint docs/examples/doubtful.yaml', 1],
+])
+
+interface Alert {
+  readonly alert: string
+  readonly annotations: Readonly<Record<string, string>>
+}
+
+/** Blocks of commands by where they stand; those that end the daemon come last. */
+function blocks(): readonly (readonly [where: string, script: string])[] {
+  const files = readdirSync('docs').filter((file) => file.endsWith('.md') && !ELSEWHERE.has(file))
+  const found = files.flatMap((file) => {
+    const text = readFileSync(join('docs', file), 'utf8')
+    const all = [...text.matchAll(/^```sh.*\n([^]*?)^```$/gm)]
+    return all.map(([, script = ''], i) => [`docs/${file} ${i + 1}`, script] as const)
+  })
+  const { groups } = parse(readFileSync('deploy/prometheus/alerts.yml', 'utf8')) as {
+    groups: readonly { readonly rules: readonly Alert[] }[]
+  }
+  const alerts = groups.flatMap(({ rules }) =>
+    rules.map(({ alert, annotations: { description = '' } }) => {
+      const commands = [...description.matchAll(/`([^`]+ [^`]+)`/g)].map(([, line]) => line)
+      assert.ok(commands.length > 0, `${alert} says what to do`)
+      return [`alert ${alert}`, commands.join('\n')] as const
+    }),
+  )
+  const ends = (script: string): number => (script.includes('datapath detach') ? 1 : 0)
+  return [...alerts, ...found].toSorted(([, a], [, b]) => ends(a) - ends(b))
+}
+
+describe('commands of the documents on an installed host', { skip }, () => {
+  let lab: PodLab
+  let namegate: Namegate
+  let stubs = ''
+
+  before(async () => {
+    lab = podLab()
+    namegate = new Namegate(lab, {
+      policies: {},
+      endpoints: [
+        "{ name: shop-1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: shop }, interface: lxc1 }",
+      ],
+      listenerItems: ['{ port: 10053, mode: tproxy }'],
+      config: 'intercept: { on-start: true }',
+    })
+    stubs = join(namegate.folder, 'bin')
+    mkdirSync(stubs)
+    // The test starts the daemon; under a systemd of its own see test/kernel/daemon/systemd-service.test.ts.
+    for (const name of ['systemctl', 'journalctl']) {
+      writeFileSync(join(stubs, name), '#!/bin/sh\n', { mode: 0o755 })
+    }
+    await lab.startNameServer({ names: { 'www.shop.test': ['198.18.1.1'] } })
+    await namegate.start()
+  })
+
+  after(async () => {
+    await namegate.close()
+    await lab.close()
+  })
+
+  for (const [where, script] of blocks()) {
+    it(`${where} does as written`, async () => {
+      let folder = '/'
+      for (const line of script.split('\n')) {
+        const command = line.replace(/ {2,}#.*$/, '').trim()
+        if (command === '' || NOT_RUN.has(command)) continue
+        if (/^cd \S+$/.test(command)) {
+          folder = command.slice(3)
+          continue
+        }
+        const [program = '', ...words] = installedAt(namegate.folder)
+        const { code, stdout, stderr } = await lab.node.run(
+          program,
+          [...words, 'bash', '-c', `cd ${folder} && ${command}`],
+          { env: { PATH: installedPath(stubs), NO_COLOR: '1' }, limitMs: 60_000 },
+        )
+        assert.equal(code, CODES.get(command) ?? 0, `${command}\n${stdout}${stderr}`)
+        assert.doesNotMatch(stderr, /No daemon|cannot find|not found|no such file/i, command)
+      }
+    })
+  }
+
+  it('has a reason for each document that it leaves to another test', () => {
+    for (const file of ELSEWHERE.keys()) assert.ok(readdirSync('docs').includes(file), file)
+  })
+})

@@ -1,0 +1,169 @@
+// What somebody else does to the pinned maps of a running daemon: changed and deleted entries are put right, connections go on
+// being judged as configured, and the log names the first of them. A pin that is gone is told, and the daemon is not ready.
+
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { after, before, describe, it } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
+import { until } from '../../support/peers/client.ts'
+import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
+import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
+
+const skip = canUseNamegate() ?? false
+const ENDPOINT =
+  "{ name: pod1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: shop }, interface: lxc1 }"
+const POLICY = `
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: ranges }
+spec:
+  endpointSelector: { matchLabels: { app: shop } }
+  egress: [{ toCIDR: [198.18.71.0/24] }, { toCIDR: [198.18.72.0/24] }]
+`
+
+/** Everything of the dump that somebody may have touched. */
+function held(namegate: Namegate): unknown {
+  const { prefixes, policies, endpoints } = namegate.dump()
+  const lines: string[] = []
+  for (let i = 0; i < prefixes.count; i++) {
+    lines.push(`${prefixes.format(i)} ${prefixes.identity(i)} ${prefixes.addressClass(i)}`)
+  }
+  const entries = policies.map((entry) => JSON.stringify(entry))
+  const places = endpoints.map(({ sources, ...endpoint }) => {
+    return JSON.stringify({ ...endpoint, sources: sources.length })
+  })
+  return [lines.sort(), entries.sort(), places.sort()]
+}
+
+describe('a daemon whose maps somebody else changes', { skip, timeout: 120_000 }, () => {
+  let lab: PodLab
+  let namegate: Namegate
+  before(async () => {
+    lab = podLab()
+    const options = { policies: { 'ranges.yaml': POLICY }, endpoints: [ENDPOINT] }
+    namegate = new Namegate(lab, options)
+    namegate.writeConfig({
+      ...options,
+      datapath: `{ kind: ebpf, ebpf: { pin-path: '${namegate.pinPath}' }, verify: 1s }`,
+    })
+    await lab.startNameServer({})
+    await namegate.start()
+  })
+  after(async () => {
+    await namegate.close()
+    await lab.close()
+  })
+
+  interface Entry {
+    readonly key: readonly string[]
+    readonly value: readonly string[]
+  }
+
+  async function entries(map: string): Promise<readonly Entry[]> {
+    return (await namegate.bpftool('map', 'dump', 'pinned', namegate.pin(map))) as Entry[]
+  }
+
+  /** A hash map lists what was put back in another order. */
+  async function sorted(map: string): Promise<readonly string[]> {
+    return (await entries(map)).map((entry) => JSON.stringify(entry)).toSorted()
+  }
+
+  function hex(octets: readonly string[]): string[] {
+    return ['hex', ...octets.map((octet) => octet.replace('0x', ''))]
+  }
+
+  async function deleteAll(map: string): Promise<void> {
+    for (const { key } of await entries(map)) {
+      await namegate.bpftool('map', 'delete', 'pinned', namegate.pin(map), 'key', ...hex(key))
+    }
+  }
+
+  for (const map of ['ng_ipcache', 'ng_policy', 'ng_source', 'ng_endpoints']) {
+    it(`puts right what was deleted of ${map}`, async () => {
+      const good = held(namegate)
+      await deleteAll(map)
+      const isRight = (): true | undefined => {
+        return JSON.stringify(held(namegate)) === JSON.stringify(good) ? true : undefined
+      }
+      await namegate.daemon.until(isRight, 'expected the entries again')
+      await namegate.daemon.untilOutput(
+        new RegExp(`${map === 'ng_source' ? 'ng_endpoints' : map} `),
+      )
+    })
+  }
+
+  it('puts right a value that was changed, and counts it', async () => {
+    const good = held(namegate)
+    const [entry] = await entries('ng_ipcache')
+    assert.ok(entry !== undefined)
+    const value = ['hex', '0a', ...hex(entry.value).slice(2)]
+    const pinned = ['pinned', namegate.pin('ng_ipcache')]
+    await namegate.bpftool('map', 'update', ...pinned, 'key', ...hex(entry.key), 'value', ...value)
+    const isRight = (): true | undefined => {
+      return JSON.stringify(held(namegate)) === JSON.stringify(good) ? true : undefined
+    }
+    await namegate.daemon.until(isRight, 'expected the value again')
+    const { datapath } = (await namegate.json('status')) as { datapath: { repaired: number } }
+    assert.ok(datapath.repaired > 4, `${datapath.repaired} repaired`)
+  })
+
+  for (const map of ['ng_listeners', 'ng_config', 'ng_gate']) {
+    it(`puts right what was changed of ${map}`, async () => {
+      const good = await sorted(map)
+      // It repairs once a second: all of the change is there, and seen, before it looks.
+      namegate.daemon.kill('SIGSTOP')
+      for (const { key, value } of await entries(map)) {
+        const zeros = value.map(() => '00')
+        const place = ['pinned', namegate.pin(map), 'key', ...hex(key)]
+        // An array has all its entries for ever.
+        const change =
+          map === 'ng_config'
+            ? ['update', ...place, 'value', 'hex', ...zeros]
+            : ['delete', ...place]
+        await namegate.bpftool('map', ...change)
+      }
+      assert.notDeepEqual(await sorted(map), good)
+      namegate.daemon.kill('SIGCONT')
+      await namegate.daemon.untilOutput(new RegExp(`"${map} `))
+      await until('the entries again', async () => isDeepStrictEqual(await sorted(map), good))
+    })
+  }
+
+  it('puts its programs back that somebody took off an interface, at once', async () => {
+    const pod = lab.pods[0]
+    assert.ok(pod !== undefined)
+    // Not by the walk, which comes once a second.
+    for (let i = 0; i < 20; i++) {
+      await lab.node.run('tc', ['qdisc', 'del', 'dev', pod.interface, 'clsact'])
+      await namegate.daemon.until(
+        () => (namegate.isAttached(pod.interface) ? true : undefined),
+        'expected the programs again',
+      )
+    }
+    await namegate.daemon.untilOutput(new RegExp(`"tc ${pod.interface}: `))
+    const { code } = await namegate.run('datapath', 'verify')
+    assert.equal(code, 0)
+  })
+
+  it('is not ready when a pin is gone, says which, and a start makes it anew', async () => {
+    rmSync(namegate.pin('ng_policy'))
+    const { code, stdout, stderr } = await namegate.run('status', '--ready')
+    assert.equal(code, 1)
+    assert.match(`${stdout}${stderr}`, /pinned maps are gone \(ng_policy\): .*restart it/)
+    await namegate.stop()
+    await namegate.start()
+    assert.ok(namegate.policies().length > 0)
+  })
+
+  it('does not put back what is taken away on purpose while it hangs', async () => {
+    namegate.daemon.kill('SIGSTOP')
+    const { code } = await namegate.run('datapath', 'detach')
+    assert.equal(code, 0)
+    assert.equal(namegate.isAttached('lxc1'), false)
+    namegate.daemon.kill('SIGCONT')
+    // Two looks of its repair, unless it ends before.
+    await Promise.race([sleep(2500), namegate.daemon.ended(10_000)])
+    assert.equal(namegate.isAttached('lxc1'), false)
+  })
+})

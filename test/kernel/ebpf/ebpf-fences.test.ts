@@ -1,0 +1,288 @@
+// Interfaces that match a pattern and belong to no endpoint: what may pass from them, how they change hands with
+// endpoints, and how news of interfaces reaches the datapath. In a network namespace of this process.
+
+import assert from 'node:assert/strict'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { generation } from '../../../src/core/ids.ts'
+import { matchesPattern } from '../../../src/datapath/ebpf/hooks/fences.ts'
+import { ACK, arp, discovery, ethernet, frame, SYN, tcp, udp } from '../../support/packets.ts'
+import {
+  batch,
+  commit,
+  endpoint,
+  listener,
+  PEER_4,
+  POD,
+  POD_4,
+  policy,
+} from '../../contract/bench.ts'
+import { ebpfMaker, ip, makeEbpfBench, type EbpfBench } from '../../contract/ebpf-bench.ts'
+
+const skip = ebpfMaker.unavailable ?? false
+
+async function withBench(run: (bench: EbpfBench) => void | Promise<void>): Promise<void> {
+  const bench = makeEbpfBench()
+  try {
+    await run(bench)
+  } finally {
+    bench.close()
+    for (const name of ['pod8', 'pod9', 'other9']) {
+      spawnSync('ip', ['link', 'del', name], { stdio: 'ignore' })
+    }
+  }
+}
+
+function filters(device: string): readonly string[] {
+  return ['ingress', 'egress'].flatMap((side) => {
+    const text = execFileSync('tc', ['filter', 'show', 'dev', device, side], { encoding: 'utf8' })
+    return [...text.matchAll(/ng_tc_\w+(?=:\[)/g)].map(([found]) => `${side} ${found}`)
+  })
+}
+
+const FENCED = ['ingress ng_tc_from', 'egress ng_tc_to']
+const onPod9 = endpoint({ hook: { kind: 'interface', name: 'pod9', side: 'ingress' } })
+
+function addLink(name: string): void {
+  ip('link', 'add', name, 'type', 'veth', 'peer', `${name}p`)
+}
+
+async function until(check: () => boolean, what: string): Promise<number> {
+  const began = performance.now()
+  while (!check()) {
+    if (performance.now() - began > 5000) throw new Error(`expected ${what} in 5 s`)
+    await sleep(1)
+  }
+  return performance.now() - began
+}
+
+test('matchesPattern takes a name, or its beginning and a final star', () => {
+  const rows: readonly (readonly [string, string, boolean])[] = [
+    ['lxc*', 'lxc1', true],
+    ['lxc*', 'lxc', true],
+    ['lxc*', 'alxc1', false],
+    ['lxc1', 'lxc1', true],
+    ['lxc1', 'lxc12', false],
+    ['*', 'eth0', true],
+    ['', 'eth0', false],
+    ['l*c1', 'lxc1', false],
+  ]
+  for (const [pattern, name, expected] of rows) {
+    assert.equal(matchesPattern(pattern, name), expected, `${pattern} ${name}`)
+  }
+})
+
+describe('ebpf fences', { skip }, () => {
+  test('fence puts the programs on what matches and is nobody’s, and takes them away again', () =>
+    withBench(({ datapath }) => {
+      addLink('pod8')
+      addLink('other9')
+      datapath.fence(['pod*'])
+      assert.deepEqual(datapath.fenced(), ['pod8', 'pod8p'])
+      assert.deepEqual([filters('pod8'), filters('other9')], [FENCED, []])
+      addLink('pod9')
+      datapath.refresh()
+      assert.deepEqual(filters('pod9'), FENCED, 'one that comes later')
+      assert.deepEqual(datapath.dump().endpoints, [], 'a fence is no endpoint')
+      ip('link', 'set', 'pod9', 'name', 'gone9')
+      datapath.refresh()
+      assert.deepEqual(filters('gone9'), [], 'a name that no longer matches')
+      ip('link', 'set', 'gone9', 'name', 'pod9')
+      datapath.refresh()
+      assert.deepEqual(filters('pod9'), FENCED, 'and one that does again')
+      ip('link', 'del', 'pod9')
+      datapath.refresh()
+      assert.deepEqual(datapath.fenced(), ['pod8', 'pod8p'])
+      datapath.fence(['other9'])
+      assert.deepEqual([filters('pod8'), filters('other9')], [[], FENCED])
+      datapath.fence([])
+      assert.deepEqual([filters('other9'), datapath.fenced()], [[], []])
+    }))
+
+  test('fence leaves the loopback interface alone', () =>
+    withBench(({ datapath }) => {
+      datapath.fence(['lo', 'l*'])
+      assert.ok(!datapath.fenced().includes('lo'))
+      assert.deepEqual(filters('lo'), [])
+    }))
+
+  test('a fenced interface may do DNS to listeners and where it is intercepted, and nothing else', () =>
+    withBench(({ datapath, posix }) => {
+      addLink('pod9')
+      datapath.fence(['pod9'])
+      datapath.setListeners([listener('10.0.1.1', 53)])
+      const ifindex = posix.ifIndex('pod9')
+      datapath.setIntercepted([{ ifindex, families: { 4: true, 6: false } }])
+      commit(datapath, {
+        policyUpserts: [policy({}), policy({ endpoint: 0 as typeof POD })],
+        prefixUpserts: batch([
+          ['10.0.1.0/24', 2 ** 24, 9],
+          ['10.0.1.7/32', 2 ** 24 + 1, 11],
+          ['10.0.1.1/32', 1, 1],
+        ]),
+      })
+      const query = udp({ from: 40000, to: 53 })
+      const hello = tcp({ from: 40000, to: 443 }, SYN)
+      const out = { source: POD_4, target: PEER_4 }
+      const rows: readonly (readonly ['pass' | 'drop', Uint8Array, string])[] = [
+        ['pass', frame({ source: POD_4, target: '10.0.1.1' }, query), 'a listener of ours'],
+        ['pass', frame(out, query), 'DNS that is intercepted'],
+        ['pass', frame(out, tcp({ from: 40000, to: 53 }, SYN)), 'over TCP'],
+        ['drop', frame({ source: 'fd00::5', target: '2001:db8::1' }, query), 'not in IPv6'],
+        ['drop', frame({ ...out, source: '10.0.1.7' }, query), 'from an address of an endpoint'],
+        ['drop', frame({ ...out, source: '10.0.1.1' }, query), 'from an address of the node'],
+        ['drop', frame(out, hello), 'anything else, whatever rules there are'],
+        ['drop', frame(out, udp({ from: 68, to: 67 })), 'DHCP'],
+        ['pass', arp(), 'ARP'],
+        [
+          'pass',
+          frame(
+            { source: '::', target: 'ff02::1:ff00:5', hopLimit: 255 },
+            discovery(135, 'fd00::5'),
+          ),
+          'discovery',
+        ],
+        ['drop', ethernet(0x8847, new Uint8Array(20)), 'what is neither IP nor ARP'],
+      ]
+      for (const [verdict, octets, reason] of rows) {
+        assert.equal(datapath.judgeAt(ifindex, 'from', octets), verdict, reason)
+      }
+      const back = frame({ source: PEER_4, target: POD_4 }, tcp({ from: 443, to: 40000 }, SYN))
+      assert.equal(datapath.judgeAt(ifindex, 'to', back), 'pass')
+      const reply = frame(out, tcp({ from: 40000, to: 443 }, ACK))
+      assert.equal(datapath.judgeAt(ifindex, 'from', reply), 'drop', 'nobody begins anything there')
+      const { drop_no_endpoint: dropped, drop_source: forged } = datapath.counters()
+      assert.deepEqual([dropped, forged], [4, 2])
+      datapath.setMode('audit')
+      assert.equal(datapath.judgeAt(ifindex, 'from', frame(out, hello)), 'pass', 'mode audit')
+      datapath.setMode('bypass')
+      assert.equal(datapath.judgeAt(ifindex, 'from', frame(out, hello)), 'pass', 'mode bypass')
+    }))
+
+  test('fence and endpoint change hands without a moment between them', () =>
+    withBench(({ datapath, posix }) => {
+      addLink('pod9')
+      datapath.fence(['pod9'])
+      const ifindex = posix.ifIndex('pod9')
+      const octets = frame({ source: POD_4, target: PEER_4 }, tcp({ from: 40000, to: 443 }, SYN))
+      const judge = (): string => datapath.judgeAt(ifindex, 'from', octets)
+      assert.equal(judge(), 'drop')
+      commit(datapath, { policyUpserts: [policy({})], endpointUpserts: [onPod9] })
+      assert.deepEqual([judge(), datapath.fenced()], ['pass', []], 'the endpoint’s')
+      commit(datapath, { endpointRemovals: [POD] })
+      assert.deepEqual([judge(), datapath.fenced()], ['drop', ['pod9']], 'nobody’s again')
+      assert.deepEqual(filters('pod9'), FENCED)
+      commit(datapath, { endpointUpserts: [onPod9] })
+      ip('link', 'del', 'pod9')
+      addLink('pod9')
+      assert.deepEqual(
+        datapath.refresh(),
+        [POD],
+        'made again: a stranger’s until another generation',
+      )
+      assert.deepEqual(datapath.fenced(), ['pod9'])
+      commit(datapath, { endpointUpserts: [{ ...onPod9, generation: generation(2) }] })
+      assert.deepEqual(datapath.fenced(), [])
+    }))
+
+  test('an interface that was made again is closed to its endpoint’s past, without any pattern', () =>
+    withBench(({ datapath, posix }) => {
+      addLink('pod9')
+      commit(datapath, { policyUpserts: [policy({})], endpointUpserts: [onPod9] })
+      ip('link', 'del', 'pod9')
+      addLink('pod9')
+      const ifindex = posix.ifIndex('pod9')
+      const octets = frame({ source: POD_4, target: PEER_4 }, tcp({ from: 40000, to: 443 }, SYN))
+      const judge = (): string => datapath.judgeAt(ifindex, 'from', octets)
+      commit(datapath, { endpointUpserts: [{ ...onPod9, audit: true }] })
+      assert.equal(judge(), 'drop', 'upserted before anybody looked, in the old generation')
+      assert.deepEqual(datapath.refresh(), [POD], 'refresh tells of it all the same')
+      assert.equal(judge(), 'drop')
+      commit(datapath, { endpointRemovals: [POD] })
+      assert.deepEqual([datapath.fenced(), filters('pod9')], [[], []], 'nobody waits for it')
+    }))
+
+  test('fence outlives the process, until another says otherwise', () =>
+    withBench((bench) => {
+      addLink('pod9')
+      bench.datapath.fence(['pod9'])
+      bench.restart()
+      assert.deepEqual(filters('pod9'), FENCED)
+      assert.deepEqual(bench.datapath.dump().endpoints, [])
+      bench.datapath.fence(['pod9'])
+      assert.deepEqual(bench.datapath.fenced(), ['pod9'])
+      bench.restart()
+      bench.datapath.fence([])
+      assert.deepEqual(filters('pod9'), [])
+      bench.datapath.fence(['pod9'])
+      bench.datapath.stop({ leaveEnforcing: false })
+      assert.deepEqual(filters('pod9'), [], 'detach takes fences away too')
+      bench.restart()
+    }))
+
+  for (const why of ['a pattern', 'an endpoint'] as const) {
+    test(`the gate holds what comes from an interface that ${why} waits for, before anybody has looked`, (t) =>
+      withBench(async ({ datapath }) => {
+        if (datapath.gateState().kind !== 'attached') {
+          t.skip('this kernel has no netfilter programs (6.4)')
+          return
+        }
+        if (why === 'a pattern') datapath.fence(['pod*'])
+        else commit(datapath, { endpointUpserts: [onPod9] })
+        datapath.refresh()
+        const pod = spawn('unshare', ['--net', 'sh', '-c', 'echo up; exec sleep 60'])
+        await once(pod.stdout, 'data')
+        const server = createServer((socket) => socket.destroy())
+        try {
+          const net = `--net=/proc/${pod.pid}/ns/net`
+          const inside = (...args: readonly string[]): number =>
+            spawnSync('nsenter', [net, ...args]).status ?? -1
+          addLink('pod9')
+          ip('link', 'set', 'pod9p', 'netns', String(pod.pid))
+          ip('addr', 'add', '10.0.9.1/24', 'dev', 'pod9')
+          ip('link', 'set', 'pod9', 'up')
+          inside('ip', 'addr', 'add', '10.0.9.5/24', 'dev', 'pod9p')
+          inside('ip', 'link', 'set', 'pod9p', 'up')
+          await once(server.listen(8080, '10.0.9.1'), 'listening')
+          const connects = async (): Promise<boolean> => {
+            const shell = 'exec 3<>/dev/tcp/10.0.9.1/8080'
+            const child = spawn('nsenter', [net, 'timeout', '1.5', 'bash', '-c', shell])
+            await once(child, 'exit')
+            return child.exitCode === 0
+          }
+          assert.deepEqual(filters('pod9'), [], 'no program is there yet')
+          assert.equal(await connects(), false)
+          assert.ok((datapath.counters()['drop_no_endpoint'] ?? 0) > 0, 'counted')
+          if (why === 'a pattern') datapath.fence([])
+          else commit(datapath, { endpointRemovals: [POD] })
+          assert.equal(await connects(), true, 'nobody waits for it')
+        } finally {
+          pod.kill('SIGKILL')
+          server.close()
+        }
+      }))
+  }
+
+  test('onLinkNews tells of an interface as it comes, with nobody looking', (t) =>
+    withBench(async ({ datapath }) => {
+      datapath.fence(['pod9'])
+      const waited: number[] = []
+      assert.equal(
+        datapath.onLinkNews(() => datapath.refresh()),
+        true,
+      )
+      for (let i = 0; i < 9; i++) {
+        addLink('pod9')
+        waited.push(await until(() => datapath.fenced().includes('pod9'), 'a fence'))
+        ip('link', 'del', 'pod9')
+        await until(() => datapath.fenced().length === 0, 'no fence')
+      }
+      const sorted = waited.toSorted((a, b) => a - b)
+      t.diagnostic(
+        `fenced ${sorted.map((each) => each.toFixed(1)).join(', ')} ms after ip link add`,
+      )
+    }))
+})

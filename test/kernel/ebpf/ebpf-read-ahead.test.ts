@@ -1,0 +1,105 @@
+// The kernel's prefixes read by a thread before the datapath is started: all that a dump finds, where they can be read so.
+
+import assert from 'node:assert/strict'
+import { mkdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { identity } from '../../../src/core/ids.ts'
+import { EbpfDatapath } from '../../../src/datapath/ebpf/adapter.ts'
+import { pinDirectory } from '../../../src/datapath/ebpf/maps/bpffs.ts'
+import { ReadAhead } from '../../../src/datapath/ebpf/maps/read-ahead.ts'
+import { PrefixBatch } from '../../../src/datapath/prefix-batch.ts'
+import { batch, commit, LEARNED, WORLD_4 } from '../../contract/bench.ts'
+import { ebpfMaker, makeEbpfBench, type EbpfBench } from '../../contract/ebpf-bench.ts'
+
+const skip = ebpfMaker.unavailable ?? false
+
+function withBench(run: (bench: EbpfBench) => void): void {
+  const bench = makeEbpfBench()
+  try {
+    run(bench)
+  } finally {
+    bench.close()
+  }
+}
+
+function many(count: number): PrefixBatch {
+  const rows = new PrefixBatch(count)
+  const octets = new Uint8Array(16)
+  for (let i = 0; i < count; i++) {
+    octets.set([198, 18, i >> 8, i])
+    rows.add(4, octets, 0, 32, identity(LEARNED + (i % 3)), identity(WORLD_4))
+  }
+  return rows
+}
+
+/** Each entry as text, sorted. */
+function entriesOf(prefixes: PrefixBatch | undefined): readonly string[] | undefined {
+  if (prefixes === undefined) return undefined
+  return Array.from({ length: prefixes.count }, (_, i) => {
+    return `${prefixes.format(i)} ${prefixes.identity(i)} ${prefixes.addressClass(i)}`
+  }).sort()
+}
+
+describe('read ahead', { skip }, () => {
+  for (const [count, reason] of [
+    [0, 'nothing is there'],
+    [1, 'a single one'],
+    [20_000, 'more than one call to the kernel gives'],
+  ] as const) {
+    test(`ReadAhead has what a dump has: ${count} entries, ${reason}`, () =>
+      withBench(({ bpf, pinPath, datapath }) => {
+        assert.deepEqual(commit(datapath, { prefixUpserts: many(count) }), [])
+        const ahead = ReadAhead.begin(bpf, pinPath)
+        assert.ok(ahead !== undefined)
+        const read = ahead.take()
+        assert.deepEqual(entriesOf(read), entriesOf(datapath.dump().prefixes))
+        // It is a batch as any other.
+        read?.add(4, new Uint8Array(16), 0, 0, identity(LEARNED), identity(WORLD_4))
+        assert.equal(read?.count, count + 1)
+        assert.equal(read?.format(count), '0.0.0.0/0')
+      }))
+  }
+
+  test('ReadAhead is left out where nothing is pinned, and where the map has another shape', () =>
+    withBench(({ bpf, pinPath, datapath }) => {
+      const nowhere = join(pinPath, 'other')
+      assert.equal(ReadAhead.begin(bpf, nowhere), undefined)
+      mkdirSync(pinDirectory(nowhere), { recursive: true })
+      datapath.stop({ leaveEnforcing: true })
+      renameSync(
+        join(pinDirectory(pinPath), 'ng_policy'),
+        join(pinDirectory(nowhere), 'ng_ipcache'),
+      )
+      assert.equal(ReadAhead.begin(bpf, nowhere), undefined)
+    }))
+
+  test('EbpfDatapath starts with what was read ahead, and reads what could not be', () =>
+    withBench((bench) => {
+      const { bpf, posix, pinPath } = bench
+      const rows = batch([
+        ['198.18.0.1/32', LEARNED, WORLD_4],
+        ['198.18.0.0/16', LEARNED + 1, WORLD_4],
+      ])
+      assert.deepEqual(commit(bench.datapath, { prefixUpserts: rows }), [])
+      bench.datapath.stop({ leaveEnforcing: true })
+      const bounds = {
+        connectionsPerEndpoint: 9,
+        connections: 4096,
+        endpointsMax: 16,
+        tcpIdleMs: 1000,
+        udpIdleMs: 1000,
+      }
+      for (const [addon, reason] of [
+        [bpf, 'read ahead'],
+        [{ ...bpf, gather: () => -12 }, 'no thread could be had'],
+      ] as const) {
+        const next = new EbpfDatapath({ bpf: addon, posix, pinPath, ...bounds })
+        next.readAhead()
+        const found = entriesOf(next.start().prefixes)
+        next.stop({ leaveEnforcing: true })
+        assert.deepEqual(found, entriesOf(rows)?.toSorted(), reason)
+      }
+      bench.restart()
+    }))
+})

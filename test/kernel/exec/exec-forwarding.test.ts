@@ -1,0 +1,66 @@
+// Forwarding, which `namegate exec` as root switches on where it was off: on as long as any run has need of it, and as it
+// was after the last one, whoever of them began and whatever an earlier one left.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { canUseExecLab, ExecLab } from '../../support/labs/exec-lab.ts'
+import { outputIn } from '../../support/labs/intercept-lab.ts'
+import type { LabProcess } from '../../support/labs/lab-process.ts'
+
+const skip = canUseExecLab() ?? false
+const KEYS = ['ipv4/ip_forward', 'ipv6/conf/all/forwarding'] as const
+
+describe('namegate exec', { skip }, () => {
+  let lab: ExecLab
+
+  before(() => {
+    lab = ExecLab.bare()
+    // What a run that was killed in a bad moment may leave.
+    outputIn(lab.caller, 'ip', 'link', 'add', 'ngx-old', 'type', 'veth')
+    // A new network namespace has what the first one has.
+    outputIn(lab.caller, 'sysctl', '-q', '-w', 'net.ipv4.ip_forward=0')
+    outputIn(lab.caller, 'sysctl', '-q', '-w', 'net.ipv6.conf.all.forwarding=0')
+  })
+
+  after(async () => {
+    await lab.close()
+  })
+
+  it('puts forwarding back after the last of several runs', async () => {
+    assert.deepEqual(forwarding(), ['0', '0'])
+    const first = await running()
+    const second = await running()
+    assert.deepEqual(forwarding(), ['1', '1'])
+    await ended(first)
+    assert.deepEqual(forwarding(), ['1', '1'], 'the second still runs')
+    assert.equal(first.stderr, '', '--quiet says nothing')
+    const third = await running()
+    await ended(second)
+    assert.deepEqual(forwarding(), ['1', '1'], 'the third still runs')
+    third.kill('SIGKILL')
+    await third.ended(20_000)
+    await third.until(() => (forwarding().join() === '0,0' ? true : undefined), 'off', 10_000)
+  })
+
+  it('leaves forwarding on where it was on', async () => {
+    outputIn(lab.caller, 'sysctl', '-q', '-w', 'net.ipv4.ip_forward=1')
+    await ended(await running())
+    assert.deepEqual(forwarding(), ['1', '0'])
+  })
+
+  function forwarding(): readonly string[] {
+    return KEYS.map((key) => outputIn(lab.caller, 'cat', `/proc/sys/net/${key}`).trim())
+  }
+
+  async function running(): Promise<LabProcess> {
+    const args = ['--quiet', '--', 'sh', '-c', 'echo up; sleep 300']
+    const run = lab.start({ who: 'root', args })
+    await run.until(() => (run.stdout.includes('up') ? true : undefined), 'up', 30_000)
+    return run
+  }
+
+  async function ended(run: LabProcess): Promise<void> {
+    run.kill('SIGTERM')
+    await run.ended(20_000)
+  }
+})

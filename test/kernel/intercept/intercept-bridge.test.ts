@@ -1,0 +1,132 @@
+// Pods behind a bridge whose gateway is the node. What they send to the gateway is taken like anybody's; what they
+// send to another pod of the bridge never comes to a router, so a resolver there is a way around, which the eBPF
+// programs close at the port and the rules at the bridge.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import {
+  BRIDGE_GATEWAY_4,
+  BRIDGE_GATEWAY_6,
+  bridgeLab,
+  type BridgeLab,
+} from '../../support/labs/lab-bridge.ts'
+import { DNS_4, DNS_6, OTHER_DNS_4, startHelper } from '../../support/labs/lab-pod.ts'
+import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'
+import { Leaks } from '../../support/labs/leaks.ts'
+
+const NAME = 'www.shop.test'
+const DATA = '198.18.40.1'
+const ZONES = JSON.stringify({ names: { [NAME]: [DATA] } })
+const NEIGHBOUR_ZONES = JSON.stringify({ names: { [NAME]: ['198.18.99.9'] } })
+const NEIGHBOUR = ['10.30.0.3', 'fd30::3'] as const
+const TRANSPORTS = ['+notcp', '+tcp'] as const
+const ENDPOINT = `{ name: pod1, addresses: [10.30.0.2, 'fd30::2'], labels: { app: pod1 }, interface: veth1 }`
+const POLICY = `
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: shop }
+spec:
+  endpointSelector: { matchLabels: { app: pod1 } }
+  egress: [{ toPorts: [{ ports: [{ port: '53', protocol: ANY }], rules: { dns: [{ matchPattern: '*' }] } }] }]
+`
+
+const skip = canUseNamegate() ?? false
+
+for (const fenced of [true, false]) {
+  describe(`tproxy behind a bridge, ${fenced ? 'under eBPF' : 'by rules alone'}`, { skip }, () => {
+    let lab: BridgeLab
+    let namegate: Namegate
+    let onBridge: Leaks
+    let outside: Leaks
+
+    async function dig(server: string, ...more: readonly string[]): Promise<string> {
+      const args = [
+        '+tries=1',
+        '+time=2',
+        '+noall',
+        '+comments',
+        '+answer',
+        `@${server}`,
+        ...more,
+        NAME,
+      ]
+      const { stdout } = await lab.pods[0]!.host.run('dig', args)
+      const status = /status: (\w+)/.exec(stdout)?.[1] ?? 'no answer'
+      return / A (\S+)/.exec(stdout.replaceAll(/\s+/g, ' '))?.[1] ?? status
+    }
+
+    /** Every server over UDP and TCP, at once; each answer once. */
+    async function askAll(servers: readonly string[]): Promise<readonly string[]> {
+      const asked = servers.flatMap((server) => TRANSPORTS.map((each) => [server, each] as const))
+      const answers = await Promise.all(
+        asked.map(async ([server, each]) => await dig(server, each)),
+      )
+      return [...new Set(answers)]
+    }
+
+    before(async () => {
+      lab = bridgeLab()
+      namegate = new Namegate(lab, {
+        policies: { 'shop.yaml': POLICY },
+        endpoints: [ENDPOINT],
+        listenerItems: ['{ port: 10053, mode: tproxy }'],
+        ...(fenced ? {} : { datapath: '{ kind: memory }' }),
+      })
+      await startHelper(lab.internet, 'nameserver.ts', [
+        [DNS_4, DNS_6, OTHER_DNS_4].join(),
+        '53',
+        ZONES,
+      ])
+      await startHelper(lab.pods[1]!.host, 'nameserver.ts', [
+        NEIGHBOUR.join(),
+        '53',
+        NEIGHBOUR_ZONES,
+      ])
+      onBridge = new Leaks(lab.pods[1]!.host, ['10.30.0.0/24', 'fd30::/64'])
+      outside = new Leaks(lab.internet, ['10.30.0.0/24', 'fd30::/64'])
+    })
+    after(async () => {
+      await namegate.close()
+      await lab.close()
+    })
+
+    it('reaches a resolver on the bridge while nothing intercepts', async () => {
+      assert.deepEqual(await askAll(NEIGHBOUR), ['198.18.99.9'])
+      assert.deepEqual(await askAll([OTHER_DNS_4, DNS_6]), [DATA])
+      assert.ok(onBridge.count > 0)
+      assert.ok(outside.count > 0)
+    })
+
+    it('answers from the asked address, and lets none reach the resolver on the bridge', async () => {
+      await namegate.start({ attached: fenced ? ['veth1'] : [] })
+      const { code, stderr } = await namegate.run('intercept', 'up')
+      assert.deepEqual([code, stderr], [0, ''])
+      const from = [onBridge.count, outside.count]
+      const gateways = [BRIDGE_GATEWAY_4, BRIDGE_GATEWAY_6]
+      assert.deepEqual(
+        await askAll(['10.96.0.10', 'fd00:96::10', OTHER_DNS_4, DNS_6, ...gateways]),
+        [DATA],
+      )
+      assert.deepEqual(await askAll(NEIGHBOUR), ['no answer'])
+      assert.equal(await dig(NEIGHBOUR[0], `+ednsopt=65001:${'00'.repeat(2000)}`), 'no answer')
+      assert.deepEqual([onBridge.count, outside.count], from)
+    })
+
+    it('takes what a pod sends to its neighbour by way of the gateway', async () => {
+      const pod = lab.pods[0]!.host
+      pod.ip('route', 'add', NEIGHBOUR[0], 'via', BRIDGE_GATEWAY_4)
+      pod.ip('-6', 'route', 'add', NEIGHBOUR[1], 'via', BRIDGE_GATEWAY_6)
+      const from = onBridge.count
+      assert.deepEqual(await askAll(NEIGHBOUR), [DATA])
+      assert.equal(onBridge.count, from)
+    })
+
+    it('stays closed on the bridge when the daemon is killed', async () => {
+      await namegate.kill()
+      lab.pods[0]!.host.ip('route', 'del', NEIGHBOUR[0], 'via', BRIDGE_GATEWAY_4)
+      const from = onBridge.count
+      assert.deepEqual(await askAll(NEIGHBOUR), ['no answer'])
+      assert.equal(onBridge.count, from)
+    })
+  })
+}

@@ -1,0 +1,55 @@
+// News of rules is news of our tables: on a host where others write rules all day, or where namegate's own datapath is a table
+// of nftables, nothing is looked at for theirs.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { test } from 'node:test'
+import { isBuilt, loadConntrack, loadPosix } from '../../../src/native/native.ts'
+import { canUseLab } from '../../support/labs/lab.ts'
+
+const skip = canUseLab() ?? (isBuilt('conntrack') ? false : 'the native part is not built')
+const OURS = 'namegate_intercept'
+
+test('rulesNews tells every change of tables of one name, and none of others', { skip }, () => {
+  assert.equal(loadPosix().unshareNetwork(), 0)
+  const conntrack = loadConntrack()
+  const fd = conntrack.rulesWatch()
+  assert.ok(fd >= 0)
+  const nft = (script: string): void => void execFileSync('nft', ['-f', '-'], { input: script })
+  const news = (): number => conntrack.rulesNews(fd, OURS)
+  assert.equal(news(), 0)
+
+  const ours: readonly string[] = [
+    `add table inet ${OURS}`,
+    `add table bridge ${OURS}`,
+    `add chain inet ${OURS} queries { type filter hook prerouting priority 0; }`,
+    `add set inet ${OURS} s { type ifname; }`,
+    `add element inet ${OURS} s { "lo" }`,
+    `add rule inet ${OURS} queries iifname @s accept`,
+    `flush chain inet ${OURS} queries`,
+    `flush set inet ${OURS} s`,
+    `delete table bridge ${OURS}`,
+    'flush ruleset',
+  ]
+  for (const script of ours) {
+    nft(script)
+    assert.equal(news(), 1, script)
+    assert.equal(news(), 0, `${script}: told once`)
+  }
+
+  const elements = Array.from({ length: 100 }, (_, i) => `10.0.${i >> 8}.${i & 255}`)
+  const others: readonly string[] = [
+    `add table ip ${OURS}2; add table ip namegate; add table ip n`,
+    'add set ip namegate exact4 { type ipv4_addr; }',
+    `add element ip namegate exact4 { ${elements.join(', ')} }`,
+    'add chain ip n c { type filter hook input priority 0; }; add rule ip n c tcp dport 53 accept',
+    'flush ruleset',
+  ]
+  for (const script of others) {
+    nft(script)
+    assert.equal(news(), 0, script.slice(0, 80))
+  }
+  nft(`add table ip n; add table inet ${OURS}; add table ip o`)
+  assert.equal(news(), 1, 'ours among others')
+  conntrack.ctClose(fd)
+})

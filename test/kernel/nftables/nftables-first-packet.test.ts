@@ -1,0 +1,52 @@
+// The one promise over nftables, whose commits are not immediate: the answer is held until the kernel has its address. A client
+// whose `connect` is the next system call after `recv` loses no packet; against a node that holds nothing, whose writer
+// is 30 ms behind, it loses most.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { lost, retransmitted, show } from '../../support/peers/first-packets.ts'
+import { cannotRun, Run } from '../../support/labs/first-packet-nftables.ts'
+
+const skip = cannotRun ?? false
+
+describe('first packet over nftables', { skip }, () => {
+  let run: Run
+  before(async () => {
+    run = new Run()
+    await run.start()
+  })
+  after(async () => await run.close())
+
+  for (const [family, names] of [
+    [4, 2000],
+    [6, 400],
+  ] as const) {
+    it(`after the answer of ${names} new names is never lost, IPv${family}`, async (t) => {
+      const before = await retransmitted(run.pod.host)
+      const attempts = await run.ask(family, names)
+      show(t, `IPv${family}`, attempts)
+      assert.deepEqual(lost(attempts), [])
+      assert.deepEqual(await retransmitted(run.pod.host), before)
+    })
+  }
+
+  it('is not lost when connect does not block: the control of the run without a hold', async (t) => {
+    const attempts = await run.ask(4, 400, 150, 4)
+    show(t, 'held', attempts)
+    assert.deepEqual(lost(attempts), [])
+  })
+})
+
+describe('first packet over nftables with nothing held', { skip }, () => {
+  it('is lost for over half of 200 new names when the writer is 30 ms behind', async (t) => {
+    const run = new Run()
+    try {
+      await run.start({ writer: { stalledMs: [30], isHeld: false } })
+      const attempts = await run.ask(4, 200, 150, 8)
+      show(t, 'not held', attempts)
+      assert.ok(lost(attempts).length > 100, `${lost(attempts).length} lost`)
+    } finally {
+      await run.close()
+    }
+  })
+})

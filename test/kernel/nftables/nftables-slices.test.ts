@@ -1,0 +1,118 @@
+// Everything in force read back while the event loop goes on: a thread has the kernel list long sets, a step takes one part of
+// them, and commits and questions about the table go on in between.
+
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { identity } from '../../../src/core/ids.ts'
+import type { DatapathDump } from '../../../src/datapath/datapath.ts'
+import { NftablesDatapath } from '../../../src/datapath/nftables/adapter.ts'
+import { PrefixBatch } from '../../../src/datapath/prefix-batch.ts'
+import { isBuilt, loadNetlink, loadPosix } from '../../../src/native/native.ts'
+import { canUseLab } from '../../support/labs/lab.ts'
+
+const skip = canUseLab() ?? (isBuilt('nftables') ? false : 'the native part is not built')
+const COUNT = 20_000
+const [LEARNED, WORLD] = [identity(2 ** 24), identity(9)]
+
+function addresses(first: number, count: number): PrefixBatch {
+  const batch = new PrefixBatch(count)
+  const octets = new Uint8Array(16)
+  for (let i = first; i < first + count; i++) {
+    octets.set([10, (i >> 16) & 255, (i >> 8) & 255, i & 255])
+    batch.add(4, octets, 0, 32, LEARNED, WORLD)
+  }
+  return batch
+}
+
+function textsOf({ prefixes }: DatapathDump): readonly string[] {
+  return Array.from({ length: prefixes.count }, (_, i) => prefixes.format(i)).toSorted()
+}
+
+/** Open descriptors of this process: each listing has a socket of its own. */
+function held(): number {
+  return readdirSync('/proc/self/fd').length
+}
+
+describe('NftablesDatapath with many addresses', { skip, timeout: 60_000 }, () => {
+  let datapath: NftablesDatapath
+  before(async () => {
+    const posix = loadPosix()
+    assert.equal(posix.unshareNetwork(), 0)
+    const sizes = { prefixesMax: 65_536, policyEntriesMax: 1024 }
+    datapath = new NftablesDatapath({ netlink: loadNetlink(), posix, ...sizes })
+    datapath.start()
+    commit(addresses(0, COUNT))
+    await settled()
+  })
+  after(() => datapath.stop({ leaveEnforcing: false }))
+
+  /** The kernel makes a set's table larger in the background; a listing meanwhile can have an element twice or not. */
+  async function settled(): Promise<void> {
+    for (
+      let alike = 0;
+      alike < 3;
+      alike = new Set(textsOf(datapath.dump())).size === COUNT ? alike + 1 : 0
+    )
+      await sleep(50)
+  }
+
+  function commit(prefixUpserts: PrefixBatch): void {
+    let result = datapath.commit({
+      policyUpserts: [],
+      prefixUpserts,
+      endpointUpserts: [],
+      endpointRemovals: [],
+      prefixRemovals: new PrefixBatch(1),
+      policyRemovals: [],
+    })
+    datapath.onCommitted((each) => (result = each))
+    datapath.finishCommit()
+    assert.deepEqual(result, [])
+  }
+
+  function readOn(
+    reading: Generator<undefined, DatapathDump>,
+    between: (steps: number) => void,
+  ): DatapathDump {
+    for (let steps = 1; ; steps++) {
+      const step = reading.next()
+      if (step.done === true) return step.value
+      between(steps)
+    }
+  }
+
+  it('dumpInSlices gives what dump gives, in many steps', () => {
+    let count = 0
+    const dump = readOn(datapath.dumpInSlices(), (steps) => (count = steps))
+    assert.deepEqual(textsOf(dump), textsOf(datapath.dump()))
+    assert.equal(dump.prefixes.count, COUNT)
+    // An element takes some 44 octets, a step one part of at most 64 KiB; each part is received, then read.
+    assert.ok(count > (2 * COUNT * 44) / 65_536, `${count} steps`)
+  })
+
+  it('dumpInSlices lets commits and questions through between two steps', () => {
+    let committed = 0
+    const dump = readOn(datapath.dumpInSlices(), (steps) => {
+      if (steps % 4 !== 0 || committed === 10) return
+      commit(addresses(COUNT + committed++, 1))
+      assert.equal(datapath.readMode(), 'enforce')
+    })
+    assert.ok(committed > 1, `${committed} commits`)
+    const texts = new Set(textsOf(dump))
+    const missing = textsOf(datapath.dump()).filter((text) => !texts.has(text))
+    // The listing was made again after the last of them, so only what came to sets that were read already is not in it.
+    assert.ok(missing.length <= committed, `${missing.length} missing, ${committed} commits`)
+  })
+
+  it('dumpInSlices that nobody reads to its end leaves nothing behind', () => {
+    const before = held()
+    for (const steps of [0, 1, 2, 3, 5, 8]) {
+      const reading = datapath.dumpInSlices()
+      for (let i = 0; i < steps; i++) reading.next()
+      reading.return({ ...datapath.dump() })
+    }
+    assert.equal(held(), before)
+  })
+})

@@ -1,0 +1,5 @@
+// Queries of clients are caught on a node; the eBPF datapath.
+
+import { changeSuite } from '../../support/labs/change-suite.ts'
+
+changeSuite({ interception: 'tproxy', datapath: 'ebpf' })

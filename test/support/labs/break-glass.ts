@@ -1,0 +1,192 @@
+// The runbook docs/break-glass.md over one datapath: its commands are read from it and run as they stand, from /, on a node whose workload
+// asks through TPROXY, with the daemon serving, hanging and gone, and after each step it is tried what passes.
+
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { pinDirectory } from '../../../src/datapath/ebpf/maps/bpffs.ts'
+import { installedAt, installedPath } from './installed-host.ts'
+import { DNS_4, podLab, type PodLab } from './lab-pod.ts'
+import { Namegate } from './lab-namegate.ts'
+
+const DOCUMENT = fileURLToPath(new URL('../../../docs/break-glass.md', import.meta.url))
+/** What the document calls them. */
+const PINS = pinDirectory('/sys/fs/bpf/namegate')
+const DENIED = '198.18.66.6'
+const PORT = 80
+const NAME = 'www.other.test'
+const ENDPOINT =
+  "{ name: shop-1, addresses: [10.20.1.2, 'fd20:1::2'], labels: { app: shop }, interface: lxc1 }"
+const POLICY = `
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: shop }
+spec:
+  endpointSelector: { matchLabels: { app: shop } }
+  egress:
+    - toPorts: [{ ports: [{ port: '53', protocol: ANY }], rules: { dns: [{ matchPattern: '*.shop.test' }] } }]
+    - toFQDNs: [{ matchPattern: '*.shop.test' }]
+`
+
+/** Blocks of commands by the word behind `sh`. */
+const BLOCKS: ReadonlyMap<string, string> = new Map(
+  [...readFileSync(DOCUMENT, 'utf8').matchAll(/^```sh ([a-z ]+)\n(.*?)^```$/gms)].map(
+    ([, name = '', script = '']) => [name, script] as const,
+  ),
+)
+
+export function breakGlassSuite(
+  title: 'ebpf' | 'nftables',
+  datapath: string | undefined,
+  skip: string | false,
+): void {
+  describe(`break glass over ${title}`, { skip }, () => {
+    const tried = new Set<string>()
+    let lab: PodLab
+    let namegate: Namegate
+
+    before(async () => {
+      lab = podLab()
+      namegate = new Namegate(lab, {
+        policies: { 'shop.yaml': POLICY },
+        endpoints: [ENDPOINT],
+        listenerItems: ['{ port: 10053, mode: tproxy }'],
+        config: 'intercept: { on-start: true }',
+        ...(datapath === undefined ? {} : { datapath }),
+      })
+      writeCommands()
+      await Promise.all([
+        lab.startNameServer({ names: { [NAME]: [DENIED] } }),
+        lab.startWebServer([PORT]),
+      ])
+      await namegate.start({ attached: [] })
+      await until('enforcement', async () => !(await reaches()))
+    })
+
+    after(async () => {
+      namegate.daemon.kill('SIGCONT')
+      await namegate.close()
+      await lab.close()
+    })
+
+    /** What stands for systemd: the test itself starts the daemon. */
+    function writeCommands(): void {
+      const file = join(namegate.folder, 'bin', 'systemctl')
+      mkdirSync(dirname(file))
+      const kill = `[ "$1 $2" = 'kill --signal=KILL' ] && exec kill -KILL "$DAEMON"`
+      writeFileSync(
+        file,
+        `#!/bin/sh\n${kill}\ncase $1 in start | stop | restart) ;; *) exit 1 ;; esac\n`,
+      )
+      chmodSync(file, 0o755)
+    }
+
+    /** Runs a block of the document in the node; every command of it must do. */
+    async function say(block: string): Promise<string> {
+      tried.add(block)
+      const script = BLOCKS.get(block)
+      assert.ok(script !== undefined, `the document has a block ${block}`)
+      const path = installedPath(join(namegate.folder, 'bin'))
+      const pins = dirname(namegate.pin('ng_mode'))
+      const [command = '', ...words] = installedAt(namegate.folder)
+      const { code, stdout, stderr } = await lab.node.run(
+        command,
+        [...words, 'bash', '-c', `set -e\n${script.replace(PINS, pins)}`],
+        { env: { PATH: path, NO_COLOR: '1', DAEMON: String(namegate.pid) }, limitMs: 60_000 },
+      )
+      assert.equal(code, 0, `${script}${stdout}${stderr}`)
+      return stdout
+    }
+
+    async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+      for (const late = performance.now() + 20_000; !(await isSo()); await sleep(50)) {
+        assert.ok(performance.now() < late, `expected ${what}`)
+      }
+    }
+
+    /** What becomes of a question for a name that policy denies, as `NOERROR`. */
+    async function ask(): Promise<string> {
+      const args = [`@${DNS_4}`, '+tries=1', '+time=2', NAME]
+      const { stdout } = await lab.pods[0]!.host.run('dig', args)
+      return /status: (\w+)/.exec(stdout)?.[1] ?? 'no answer'
+    }
+
+    async function reaches(): Promise<boolean> {
+      const connect = `exec 3<>/dev/tcp/${DENIED}/${PORT}`
+      const { code } = await lab.pods[0]!.host.run('timeout', ['0.9', 'bash', '-c', connect])
+      return code === 0
+    }
+
+    async function whatPasses(): Promise<readonly [dns: string, packets: boolean]> {
+      return [await ask(), await reaches()]
+    }
+
+    it('looks at what is denied, and by which policy', async () => {
+      assert.deepEqual(await whatPasses(), ['REFUSED', false])
+      await until('the records', async () => {
+        const said = await say('look')
+        const drops = /dropped: policy by default\/shop \(.*shop\.yaml:6\)/.test(said)
+        return drops && /denied by default\/shop \(.*shop\.yaml:6\)/.test(said)
+      })
+    })
+
+    it('2: audits what the daemons are told to, and bypasses', async () => {
+      await say('audit')
+      assert.deepEqual(await whatPasses(), ['NOERROR', true])
+      const said = await say('audited')
+      assert.match(said, /audit +shop-1 +A www\.other\.test audited by default\/shop/)
+      assert.match(said, /audit: run time/)
+      await say('bypass')
+      assert.deepEqual(await whatPasses(), ['NOERROR', true])
+      await say('back')
+      assert.deepEqual(await whatPasses(), ['REFUSED', false])
+      await say('after')
+    })
+
+    it('3: restarts a daemon that hangs', async () => {
+      namegate.daemon.kill('SIGSTOP')
+      assert.deepEqual(await whatPasses(), ['no answer', false])
+      await say('restart')
+      await namegate.daemon.ended(10_000)
+      assert.equal(await reaches(), false)
+      await namegate.start({ attached: [] })
+      await until('an answer', async () => (await ask()) === 'REFUSED')
+    })
+
+    it('3: opens kernel and DNS beside a daemon that hangs, and closes both again', async () => {
+      namegate.daemon.kill('SIGSTOP')
+      await say('open')
+      assert.deepEqual(await whatPasses(), ['no answer', true])
+      await say('dns')
+      assert.deepEqual(await whatPasses(), ['NOERROR', true])
+      namegate.daemon.kill('SIGCONT')
+      await say('back')
+      await until('policy', async () => (await ask()) === 'REFUSED' && !(await reaches()))
+    })
+
+    it('3: says it to the kernel where the command cannot run, and takes everything away at last', async () => {
+      await namegate.kill()
+      assert.equal(await reaches(), false)
+      await say(`raw ${title}`)
+      assert.equal(await reaches(), true)
+      assert.match(
+        await say('detach'),
+        /^detached: [^]*DNS is still intercepted and waits for a daemon: 'namegate intercept down' /,
+      )
+      assert.deepEqual(await whatPasses(), ['no answer', true])
+      await say('dns')
+      assert.doesNotMatch(await say('detach'), /intercepted/)
+      assert.deepEqual(await whatPasses(), ['NOERROR', true])
+    })
+
+    it('ran every command of the document, but for those of the other datapath', () => {
+      const other = title === 'ebpf' ? 'raw nftables' : 'raw ebpf'
+      assert.deepEqual([...tried, other].sort(), [...BLOCKS.keys()].sort())
+      const fences = [...readFileSync(DOCUMENT, 'utf8').matchAll(/^```/gm)].length
+      assert.equal(fences, BLOCKS.size * 2, 'every block is named')
+    })
+  })
+}

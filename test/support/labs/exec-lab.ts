@@ -1,0 +1,186 @@
+// A world for `namegate exec`: a host that calls it, and behind its default route a host with a name server, web servers
+// and an echo of datagrams. As root it is run as it is; as an ordinary user it gets a tun node of mode 0666 in a mount
+// namespace of its own, and the checkout and Node where that user may read them.
+
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { canUseLab, Lab, type Host } from './lab.ts'
+import type { LabProcess, Output } from './lab-process.ts'
+
+export const CALLER_4 = '198.18.1.2'
+export const DNS_4 = '198.18.53.1'
+export const OTHER_DNS_4 = '198.18.53.9'
+export const OTHER_DNS_6 = '2001:db8:53::9'
+export const SHOP = { name: 'www.shop.test', address4: '198.18.40.1', address6: '2001:db8:80::1' }
+export const BANK = { name: 'www.bank.test', address4: '198.18.50.1', address6: '2001:db8:80::2' }
+export const UNLEARNED_4 = '198.18.66.6'
+export const UNLEARNED_6 = '2001:db8:66::6'
+/** Its addresses are private ones. */
+export const PRIVATE = {
+  name: 'private.shop.test',
+  address4: '10.66.7.1',
+  address6: 'fd66:7::1',
+}
+/** Lives for a second. */
+export const BRIEF = { name: 'brief.shop.test', address4: '198.18.41.1' }
+/** Its address is the caller's. */
+export const GUARDED = 'guarded.shop.test'
+
+const WORLD_4 = '198.18.1.1'
+const WORLD_6 = '2001:db8:1::1'
+const CALLER_6 = '2001:db8:1::2'
+/** A number that no account has. */
+const USER = '47053'
+const LIMIT_MS = 60_000
+
+const ZONES = {
+  names: {
+    [SHOP.name]: [SHOP.address4, SHOP.address6],
+    [BANK.name]: [BANK.address4, BANK.address6],
+    [PRIVATE.name]: [PRIVATE.address4],
+    [GUARDED]: [CALLER_4, '127.0.0.1', '169.254.169.254'],
+  },
+  pools: { [BRIEF.name]: { first: BRIEF.address4, size: 1, perAnswer: 1, ttl: 1 } },
+}
+
+export type Who = 'root' | 'user'
+
+/** Why it cannot be used, or undefined. */
+export function canUseExecLab(): string | undefined {
+  return canUseLab()
+}
+
+export interface ExecRun {
+  readonly who: Who
+  /** Options and command of `namegate exec`. */
+  readonly args: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Of a user: shell commands as root, in the mount namespace that only this run has. */
+  readonly prepare?: string
+}
+
+export class ExecLab {
+  readonly caller: Host
+  readonly world: Host
+  readonly folder: string
+  readonly #lab = new Lab()
+  /** The folder that bin/namegate is in. */
+  readonly #program: string
+
+  private constructor(program: string) {
+    this.#program = program
+    this.folder = mkdtempSync(join(tmpdir(), 'ng-exec-lab-'))
+    chmodSync(this.folder, 0o755)
+    this.caller = this.#lab.addHost('caller')
+    this.world = this.#lab.addHost('world')
+    const [own, far] = ['up0', 'down0']
+    this.#lab.link(
+      { host: this.caller, interface: own, addresses: [`${CALLER_4}/24`, `${CALLER_6}/64`] },
+      { host: this.world, interface: far, addresses: [`${WORLD_4}/24`, `${WORLD_6}/64`] },
+    )
+    this.caller.ip('route', 'add', 'default', 'via', WORLD_4)
+    this.caller.ip('-6', 'route', 'add', 'default', 'via', WORLD_6)
+    const addresses4 = [
+      DNS_4,
+      OTHER_DNS_4,
+      SHOP.address4,
+      BANK.address4,
+      UNLEARNED_4,
+      BRIEF.address4,
+      PRIVATE.address4,
+    ]
+    const addresses6 = [OTHER_DNS_6, SHOP.address6, BANK.address6, UNLEARNED_6, PRIVATE.address6]
+    for (const address of addresses4) this.world.ip('address', 'add', `${address}/32`, 'dev', 'lo')
+    for (const address of addresses6) {
+      this.world.ip('address', 'add', `${address}/128`, 'dev', 'lo', 'nodad')
+    }
+  }
+
+  /** Without servers. */
+  static bare(program = process.cwd()): ExecLab {
+    return new ExecLab(program)
+  }
+
+  /** With its servers up. */
+  static async open(): Promise<ExecLab> {
+    const lab = new ExecLab(process.cwd())
+    try {
+      const servers = [
+        lab.serve(
+          'nameserver.ts',
+          `${DNS_4},${OTHER_DNS_4},${OTHER_DNS_6}`,
+          '53',
+          JSON.stringify(ZONES),
+        ),
+        lab.serve('nameserver.ts', OTHER_DNS_4, '5353', JSON.stringify(ZONES)),
+        lab.serve('webserver.ts', '80,443,853,8080'),
+        lab.#start(lab.caller, 'webserver.ts', '80'),
+      ]
+      for (const server of servers) await server.until(() => ready(server), 'ready', LIMIT_MS)
+      return lab
+    } catch (error) {
+      await lab.close()
+      throw error
+    }
+  }
+
+  serve(program: string, ...args: readonly string[]): LabProcess {
+    return this.#start(this.world, program, ...args)
+  }
+
+  #start(host: Host, program: string, ...args: readonly string[]): LabProcess {
+    return host.start(process.execPath, ['--import', 'tsx', `test/support/peers/${program}`, ...args])
+  }
+
+  /** A C program of test/support, compiled where everybody may run it. */
+  compile(source: string): string {
+    const program = join(this.folder, source.replace(/\.c$/, ''))
+    const file = `test/support/programs/${source}`
+    execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', program, file], { stdio: 'pipe' })
+    return program
+  }
+
+  /** `namegate exec` to its end, asking the world's name server. */
+  async exec({ who, args, env = {}, prepare }: ExecRun): Promise<Output> {
+    const { command, rest } = this.commandOf(who, args, prepare)
+    return await this.caller.run(command, rest, { env, limitMs: LIMIT_MS })
+  }
+
+  /** The same, still running. */
+  start({ who, args, env = {} }: ExecRun): LabProcess {
+    const { command, rest } = this.commandOf(who, args)
+    return this.caller.start(command, rest, { env })
+  }
+
+  commandOf(
+    who: Who,
+    args: readonly string[],
+    prepare = 'true',
+  ): { command: string; rest: readonly string[] } {
+    const options = ['exec', '--upstream', `${DNS_4}:53`, ...args]
+    // What setup.sh has compiled, else the sources: bin/namegate knows.
+    if (who === 'root') return { command: `${this.#program}/bin/namegate`, rest: options }
+    const inner = [
+      'set -e; mkdir -p repo bin; mount --bind "$1" repo; touch bin/node; mount --bind "$2" bin/node',
+      'mkdir -p dev; mount -t tmpfs tmpfs dev; mknod -m 0666 dev/tun c 10 200; mount --bind dev/tun /dev/net/tun',
+      prepare,
+      `PATH=$PWD/bin:$PATH; cd repo; shift 2; exec setpriv --reuid ${USER} --regid ${USER} --clear-groups --bounding-set=-all --inh-caps=-all -- bin/namegate "$@"`,
+    ].join('; ')
+    const script = `cd ${this.folder}; ${inner}`
+    return {
+      command: 'unshare',
+      rest: ['--mount', 'sh', '-c', script, 'sh', this.#program, process.execPath, ...options],
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#lab.close()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+function ready(server: LabProcess): true | undefined {
+  return server.stdout.includes('ready') ? true : undefined
+}

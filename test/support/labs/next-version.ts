@@ -1,0 +1,56 @@
+// A version that there is not: this one, with the next format of state files, the next rules for labels and the next layout
+// of the eBPF maps, and it knows the ones of today. For tests of an upgrade and the way back.
+
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { LAYOUT_VERSION, MAP_SHAPES } from '../../../src/datapath/ebpf/maps/layout.ts'
+import { FORMAT_VERSION } from '../../../src/state/files/file-header.ts'
+
+const MAPS = [...Object.keys(MAP_SHAPES), 'ng_events', 'ng_rate']
+/** File, what stands there, and what stands in its place. */
+const CHANGES: readonly (readonly [file: string, found: RegExp, text: string])[] = [
+  [
+    'datapath/ebpf/maps/layout.ts',
+    /LAYOUT_VERSION = \d+/,
+    `LAYOUT_VERSION = ${LAYOUT_VERSION + 1}`,
+  ],
+  [
+    'datapath/ebpf/maps/layouts.ts',
+    /(?<=ALIKE: .*) = \{[^}]*\}/,
+    ` = { ${LAYOUT_VERSION}: ${JSON.stringify(MAPS)} }`,
+  ],
+  ['state/files/file-header.ts', /FORMAT_VERSION = \d+/, `FORMAT_VERSION = ${FORMAT_VERSION + 1}`],
+  ['ipcache/derive.ts', /'reserved:world-ipv4'(?=\])/, "'reserved:world-inet'"],
+  [
+    'identity/label-rules.ts',
+    /(?<=STEPS: .*) = \[\]/,
+    " = [(labels) => labels.map((label) => label.replace(/world-ipv4$/, 'world-inet'))]",
+  ],
+  ['state/files/readers.ts', /(?<=READERS: .*) = \{/, ` = { ${FORMAT_VERSION + 1}: readRecordsV1,`],
+]
+
+export class NextVersion {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-next-'))
+
+  constructor() {
+    for (const name of ['bin', 'src', 'build', 'package.json', 'tsconfig.json']) {
+      cpSync(resolve(name), join(this.#folder, name), { recursive: true })
+    }
+    symlinkSync(resolve('node_modules'), join(this.#folder, 'node_modules'))
+    for (const [file, found, text] of CHANGES) {
+      const path = join(this.#folder, 'src', file)
+      const before = readFileSync(path, 'utf8')
+      if (!found.test(before)) throw new Error(`${path}: expected ${String(found)}`)
+      writeFileSync(path, before.replace(found, text))
+    }
+  }
+
+  get command(): string {
+    return join(this.#folder, 'bin/namegate')
+  }
+
+  close(): void {
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}

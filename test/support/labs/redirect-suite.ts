@@ -1,0 +1,185 @@
+// What REDIRECT must do on the real kernel, whoever put the rules in, as a sidecar has it: namegate runs in the pod's own network namespace and takes what
+// the pod's processes send to any server, the pod's own loopback included, but its own questions to its upstream.
+// Answers come from the asked address. Ways past it: a marked socket of another user, a socket that is kept open
+// while rules come and go, and no listener at all.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { isBuilt } from '../../../src/native/native.ts'
+import { snapshot } from './intercept-lab.ts'
+import { canUseLab, type Host } from './lab.ts'
+import { DNS_4, DNS_6, OTHER_DNS_4, podLab, startHelper } from './lab-pod.ts'
+import { Namegate } from './lab-namegate.ts'
+import type { LabProcess } from './lab-process.ts'
+import { Leaks } from './leaks.ts'
+
+const SOURCE = fileURLToPath(new URL('../programs/marked-query.c', import.meta.url))
+const NAME = 'www.shop.test'
+const DATA = '198.18.40.1'
+const ZONES = { names: { [NAME]: [DATA, '2001:db8:80::1'] } }
+/** What the pod's own resolver would say. */
+const HOST_ZONES = { names: { [NAME]: ['198.18.99.9'] } }
+const NOWHERE = ['10.96.0.10', 'fd00:96::10'] as const
+const LOOPBACK = ['127.0.0.53', '::1'] as const
+const TRANSPORTS = ['+notcp', '+tcp'] as const
+const MARK = '0x4e47'
+const NOBODY = '65534'
+const ENDPOINTS = [
+  `{ name: pod1, addresses: [10.20.1.2, 'fd20:1::2', 127.0.0.0/8, '::1'], labels: { app: pod1 } }`,
+]
+
+const skip = canUseLab() ?? (isBuilt('conntrack') ? false : 'the native part is not built')
+
+export interface RedirectVariant {
+  readonly title: string
+  /** Puts the rules in and takes them out, in the pod. */
+  install(namegate: Namegate, pod: Host): Promise<void>
+  remove(namegate: Namegate, pod: Host): Promise<void>
+}
+
+export function redirectSuite(variant: RedirectVariant): void {
+  describe(variant.title, { skip }, () => {
+    const lab = podLab()
+    const { internet } = lab
+    const pod = lab.pods[0]!.host
+    const folder = mkdtempSync(join(tmpdir(), 'namegate-redirect-'))
+    const marked = join(folder, 'marked-query')
+    const leaks = new Leaks(internet, ['10.20.0.0/16', 'fd20::/16'])
+    const namegate = new Namegate(
+      { node: pod, pods: [] },
+      {
+        policies: {},
+        endpoints: ENDPOINTS,
+        listenerItems: ['{ port: 5300, mode: redirect }'],
+        datapath: '{ kind: memory }',
+        config: `intercept: { mark: ${MARK} }`,
+      },
+    )
+    let asker: LabProcess
+    let untouched: readonly string[]
+
+    async function dig(server: string, ...more: readonly string[]): Promise<string> {
+      const args = [
+        '+tries=1',
+        '+time=2',
+        '+noall',
+        '+comments',
+        '+answer',
+        `@${server}`,
+        ...more,
+        NAME,
+      ]
+      const { stdout } = await pod.run('dig', args)
+      const status = /status: (\w+)/.exec(stdout)?.[1] ?? 'no answer'
+      return / A (\S+)/.exec(stdout.replaceAll(/\s+/g, ' '))?.[1] ?? status
+    }
+
+    /** Every server over UDP and TCP, at once. */
+    async function askAll(servers: readonly string[]): Promise<readonly string[]> {
+      const asked = servers.flatMap((server) => TRANSPORTS.map((each) => [server, each] as const))
+      return await Promise.all(asked.map(async ([server, each]) => await dig(server, each)))
+    }
+
+    async function markedQuery(uid: string, server: string, protocol: string): Promise<string> {
+      return (await pod.run(marked, [uid, MARK, server, protocol])).stdout.trim()
+    }
+
+    /** Packets that came to a server while `during` ran: those of namegate itself too, which is in the pod. */
+    async function passed(during: () => Promise<unknown>): Promise<number> {
+      const from = leaks.count
+      await during()
+      await sleep(200)
+      return leaks.count - from
+    }
+
+    before(async () => {
+      execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', marked, SOURCE])
+      execFileSync('chmod', ['-R', 'a+rx', folder])
+      await lab.startNameServer(ZONES)
+      await startHelper(pod, 'nameserver.ts', ['0.0.0.0', '53', JSON.stringify(HOST_ZONES)])
+      asker = await startHelper(pod, 'kept-asker.ts', [OTHER_DNS_4, NAME, '50'])
+      untouched = snapshot(pod)
+    })
+    after(async () => {
+      await namegate.close()
+      await lab.close()
+      rmSync(folder, { recursive: true, force: true })
+    })
+
+    it('reaches every server while nothing intercepts, or the rest of this file says nothing', async () => {
+      assert.deepEqual(await askAll([OTHER_DNS_4, DNS_6]), [DATA, DATA, DATA, DATA])
+      assert.deepEqual(await askAll(['127.0.0.1']), ['198.18.99.9', '198.18.99.9'])
+      for (const protocol of ['udp', 'tcp']) {
+        assert.equal(await markedQuery(NOBODY, OTHER_DNS_4, protocol), 'answer')
+      }
+      await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
+    })
+
+    it('refuses without a listener, also to a socket that was open before', async () => {
+      await variant.install(namegate, pod)
+      const leaked = await passed(async () => {
+        const answers = await askAll([OTHER_DNS_4, DNS_6, ...NOWHERE])
+        assert.deepEqual([...new Set(answers)], ['no answer'])
+        assert.equal(await markedQuery(NOBODY, OTHER_DNS_4, 'udp'), 'none')
+      })
+      assert.equal(leaked, 0)
+    })
+
+    it('answers from the asked address, whatever it is', async () => {
+      await namegate.start({ attached: [] })
+      const servers = [...NOWHERE, ...LOOPBACK, OTHER_DNS_4, DNS_4, DNS_6]
+      assert.deepEqual(await askAll(servers), Array.from<string>({ length: 14 }).fill(DATA))
+      asker.stdout = ''
+      await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
+    })
+
+    it('lets nobody past who only has the mark, and ourselves only to our upstream', async () => {
+      // Counted where only namegate never goes: at servers that are not its upstream.
+      const other = new Leaks(internet, ['10.20.1.2/32'], `ip daddr ${OTHER_DNS_4}`)
+      for (const protocol of ['udp', 'tcp']) {
+        assert.equal(await markedQuery(NOBODY, OTHER_DNS_4, protocol), 'answer')
+        assert.equal(await markedQuery('0', OTHER_DNS_4, protocol), 'answer')
+      }
+      assert.equal(other.count, 0)
+      await namegate.kill()
+      // Nobody is there to ask for anybody: what passes now would be a leak.
+      const leaked = await passed(async () => {
+        assert.equal(await markedQuery(NOBODY, DNS_4, 'udp'), 'none')
+        assert.equal(await markedQuery(NOBODY, DNS_4, 'tcp'), 'none')
+      })
+      assert.equal(leaked, 0)
+    })
+
+    it('stays closed when the daemon is killed, and answers again when it is back', async () => {
+      const leaked = await passed(async () => {
+        assert.deepEqual(
+          [...new Set(await askAll([OTHER_DNS_4, DNS_6, ...LOOPBACK]))],
+          ['no answer'],
+        )
+      })
+      assert.equal(leaked, 0)
+      await namegate.start({ attached: [] })
+      asker.stdout = ''
+      await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
+    })
+
+    it('leaves nothing behind, and the kept socket reaches its server again', async () => {
+      await variant.remove(namegate, pod)
+      // iptables leaves its tables, empty.
+      const left = snapshot(pod).filter((line) => !untouched.includes(line))
+      assert.deepEqual(
+        left.filter((line) => /namegate|mark|redirect|dport/i.test(line)),
+        [],
+      )
+      await namegate.stop()
+      asker.stdout = ''
+      await asker.untilOutput(new RegExp(`^${OTHER_DNS_4} NOERROR ${DATA}$`, 'm'))
+    })
+  })
+}

@@ -1,0 +1,169 @@
+// The pod of deploy/kubernetes/sidecar.yaml as a kubelet would make it, but for the image: each container is a process in
+// the pod's network namespace with exactly the command, environment, user, capabilities, mounts and read-only root that
+// the manifest gives it. Capabilities by capsh, mounts in a mount namespace of its own; nothing of this host is changed.
+
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseAllDocuments } from 'yaml'
+import { z } from 'zod'
+import { outputIn } from './intercept-lab.ts'
+import type { Host } from './lab.ts'
+import type { LabProcess, Output } from './lab-process.ts'
+
+const MANIFEST = 'deploy/kubernetes/sidecar.yaml'
+const PROGRAM = fileURLToPath(new URL('../../../bin/namegate', import.meta.url))
+
+const container = z.object({
+  name: z.string(),
+  args: z.array(z.string()).optional(),
+  restartPolicy: z.string().optional(),
+  env: z.array(z.object({ name: z.string(), value: z.string() })).optional(),
+  startupProbe: z.object({ httpGet: z.object({ path: z.string(), port: z.number() }) }).optional(),
+  securityContext: z.object({
+    runAsUser: z.number().optional(),
+    allowPrivilegeEscalation: z.literal(false),
+    readOnlyRootFilesystem: z.boolean().optional(),
+    capabilities: z.object({
+      drop: z.tuple([z.literal('ALL')]),
+      add: z.array(z.string()).optional(),
+    }),
+  }),
+  volumeMounts: z
+    .array(z.object({ name: z.string(), mountPath: z.string(), readOnly: z.boolean().optional() }))
+    .optional(),
+})
+export type Container = z.infer<typeof container>
+
+const configMap = z.object({ kind: z.literal('ConfigMap'), data: z.record(z.string(), z.string()) })
+const deployment = z.object({
+  kind: z.literal('Deployment'),
+  spec: z.object({
+    template: z.object({
+      spec: z.object({ initContainers: z.array(container), containers: z.array(container) }),
+    }),
+  }),
+})
+
+export interface Manifest {
+  readonly data: Readonly<Record<string, string>>
+  readonly init: readonly Container[]
+  readonly containers: readonly Container[]
+}
+
+export function readManifest(): Manifest {
+  const documents = parseAllDocuments(readFileSync(MANIFEST, 'utf8'))
+  for (const { errors } of documents) assert.deepEqual(errors, [])
+  const [map, pod] = documents.map((document) => {
+    const value: unknown = document.toJS()
+    return value
+  })
+  const { initContainers, containers } = deployment.parse(pod).spec.template.spec
+  return { data: configMap.parse(map).data, init: initContainers, containers }
+}
+
+export class SidecarPod {
+  readonly manifest = readManifest()
+  readonly #host: Host
+  readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-sidecar-'))
+
+  readonly #program: string
+
+  /** `nameServer` stands in the pod's resolv.conf; `program` in the place of bin/namegate. */
+  constructor(host: Host, nameServer: string, program = PROGRAM) {
+    this.#host = host
+    this.#program = program
+    mkdirSync(join(this.#folder, 'etc', 'namegate'), { recursive: true })
+    mkdirSync(join(this.#folder, 'run'))
+    writeFileSync(join(this.#folder, 'etc', 'resolv.conf'), `nameserver ${nameServer}\n`)
+    for (const [name, text] of Object.entries(this.manifest.data)) {
+      writeFileSync(join(this.#folder, 'etc', 'namegate', name), text)
+    }
+  }
+
+  container(name: string): Container {
+    const { init, containers } = this.manifest
+    const found = [...init, ...containers].find((each) => each.name === name)
+    assert.ok(found, `the manifest has no container ${name}`)
+    return found
+  }
+
+  /** A container to its end; `args` in the place of its own, `without` these capabilities. */
+  async run(
+    name: string,
+    args?: readonly string[],
+    without: readonly string[] = [],
+  ): Promise<Output> {
+    const [command, rest] = this.#command(name, args, without)
+    return await this.#host.run(command, rest, { limitMs: 30_000 })
+  }
+
+  start(name: string): LabProcess {
+    const [command, rest] = this.#command(name)
+    return this.#host.start(command, rest)
+  }
+
+  /** A program of the application: its mounts, its user, no capability. */
+  startApplication(script: string): LabProcess {
+    const user = ['--reuid', '1000', '--regid', '1000', '--clear-groups', '--bounding-set', '-all']
+    return this.#host.start('unshare', [
+      ...['--mount', 'sh', '-c', `${this.#mounts()}\nexec "$@"`, 'mounts'],
+      ...['setpriv', ...user, '--no-new-privs', 'sh', '-c', script],
+    ])
+  }
+
+  close(): void {
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  #command(
+    name: string,
+    args?: readonly string[],
+    without: readonly string[] = [],
+  ): readonly [string, readonly string[]] {
+    const { args: own = [], env = [], securityContext } = this.container(name)
+    const { capabilities, runAsUser, readOnlyRootFilesystem } = securityContext
+    assert.deepEqual([runAsUser, readOnlyRootFilesystem], [0, true])
+    const kept = (capabilities.add ?? []).map((each) => `cap_${each.toLowerCase()}`)
+    const drop = boundingSet(this.#host).filter(
+      (each) => !kept.includes(each) || without.includes(each),
+    )
+    const variables = env.map((each) => `${each.name}=${each.value}`)
+    // As a container runtime: what the image says, and nothing of this process.
+    const path = `PATH=${dirname(process.execPath)}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`
+    return [
+      'unshare',
+      [
+        ...['--mount', 'sh', '-c', `${this.#mounts()}\nexec "$@"`, 'mounts'],
+        ...['env', '-i', path, ...variables],
+        ...['capsh', '--no-new-privs', `--drop=${drop.join(',')}`, '--', '-c', 'exec "$0" "$@"'],
+        ...[this.#program, ...(args ?? own)],
+      ],
+    ]
+  }
+
+  /** Mounts of the manifest, /etc with the pod's resolv.conf, everything else read-only. */
+  #mounts(): string {
+    const etc = join(this.#folder, 'etc')
+    return [
+      'set -e',
+      'mount --make-rprivate /',
+      // Libraries are found by it.
+      `[ -f '${etc}/ld.so.cache' ] || cp /etc/ld.so.cache '${etc}'`,
+      'mount -t tmpfs tmpfs /run',
+      'mkdir /run/namegate',
+      `mount --bind '${this.#folder}/run' /run/namegate`,
+      `mount --bind '${etc}' /etc`,
+      'mount -o remount,bind,ro /etc',
+      'mount -o remount,bind,ro /',
+    ].join('\n')
+  }
+}
+
+/** Names of all capabilities that a process may have here. */
+function boundingSet(host: Host): readonly string[] {
+  const text = outputIn(host, 'capsh', '--print')
+  return (/^Bounding set =(.*)$/m.exec(text)?.[1] ?? '').split(',').filter(Boolean)
+}

@@ -1,0 +1,107 @@
+// Ten clients of one pod, each with one query for the same name outstanding at all times, a true name server that
+// takes its time, and a spoofer beside it that sends forged answers from its address. For the test and the long run.
+
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Output } from './lab-process.ts'
+import { DNS_4, podLab, type PodLab } from './lab-pod.ts'
+import { Namegate } from './lab-namegate.ts'
+import { SteadyDns } from '../peers/steady-dns.ts'
+
+const SOURCE = fileURLToPath(new URL('../programs/spoof.c', import.meta.url))
+const CLIENTS = 10
+const NAME = 'bank.test'
+/** How long a query is outstanding; its next attempt isn't due by then, so there is one true port and id for each. */
+const DELAY_MS = 300
+/** The node's address that the name server sees. */
+const NODE_4 = '192.0.2.1'
+
+const POLICY = `
+apiVersion: cilium.io/v2
+kind: CiliumNetworkPolicy
+metadata: { name: all }
+spec:
+  endpointSelector: {}
+  egress: [{ toFQDNs: [{ matchPattern: '*' }] }]
+`
+
+export interface Asked {
+  readonly asked: number
+  readonly true: number
+  readonly forged: number
+  readonly errors: number
+}
+
+/** Makes the program of spoof.c. */
+export function compileSpoof(program: string): void {
+  execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', program, SOURCE])
+}
+
+export class SpoofLab {
+  readonly lab: PodLab = podLab()
+  readonly namegate: Namegate
+  readonly #servers = new SteadyDns()
+  readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-spoof-'))
+  readonly #program = join(this.#folder, 'spoof')
+  readonly #clients = Array.from({ length: CLIENTS }, (_, i) => `10.20.1.${10 + i}`)
+
+  constructor() {
+    compileSpoof(this.#program)
+    const [pod] = this.lab.pods
+    for (const client of this.#clients) pod?.host.ip('addr', 'add', `${client}/24`, 'dev', 'eth0')
+    this.namegate = new Namegate(this.lab, {
+      policies: { 'all.yaml': POLICY },
+      endpoints: [
+        `{ name: pod, addresses: [${this.#clients.join(', ')}], labels: { app: pod }, interface: lxc1 }`,
+      ],
+    })
+  }
+
+  async start(): Promise<void> {
+    await this.#servers.serve(this.lab.internet, DNS_4, { delayMs: DELAY_MS })
+    await this.namegate.start()
+  }
+
+  /** Asks for `seconds` while forged answers come; how many were sent, and what the clients got. */
+  async attack(
+    how: { readonly kind: 'flood'; readonly rate: number } | { readonly kind: 'know' },
+    seconds: number,
+  ): Promise<Asked & { readonly sent: number }> {
+    const [pod] = this.lab.pods
+    if (pod === undefined) throw new Error('the lab has a pod')
+    const asking = pod.host.start(this.#program, [
+      'ask',
+      pod.gateway4,
+      NAME,
+      `${seconds}`,
+      ...this.#clients,
+    ])
+    await asking.untilOutput(/^ready$/m)
+    // Queries are under way all the time, and answered a little longer than forged ones come.
+    const aim = [DNS_4, NODE_4, NAME]
+    const time = `${seconds - 0.5}`
+    const args =
+      how.kind === 'flood' ? ['flood', ...aim, `${how.rate}`, time] : ['know', ...aim, time]
+    const limitMs = seconds * 1000 + 20_000
+    const { stdout } = await this.lab.internet.run(this.#program, args, { limitMs })
+    await sleep(500)
+    const ended = await asking.ended(limitMs)
+    return { ...readAsked(ended), sent: Number(stdout.trim().split('\n').at(-1)) }
+  }
+
+  async close(): Promise<void> {
+    await this.namegate.close()
+    await this.lab.close()
+    this.#servers.close()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+function readAsked(output: Output | undefined): Asked {
+  const line = output?.stdout.trim().split('\n').at(-1) ?? ''
+  return JSON.parse(line) as Asked
+}

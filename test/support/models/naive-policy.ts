@@ -1,0 +1,171 @@
+// SEMANTICS 2 read straight: from policies, endpoints and what names resolve to, to the verdict on one packet. No
+// labels, identities, entries or order of writing; every question is answered by looking at every rule. The oracle
+// for whatever enforces, in memory or in the kernel.
+
+import { parseName } from '../../../src/core/name.ts'
+import { containsPrefix, type Prefix } from '../../../src/core/ip.ts'
+import { matches } from '../../../src/policy/match/pattern.ts'
+import type { Entity, LabelSelector, PeerSelector, Policy, Rule } from '../../../src/policy/rule.ts'
+
+export interface NaiveWorld {
+  readonly nodeAddresses: readonly Prefix[]
+  /** Addresses of known endpoints. */
+  readonly endpointAddresses: readonly Prefix[]
+  /** What known endpoints and resources carry; their prefixes are among `endpointAddresses`. */
+  readonly labelled?: readonly { readonly prefix: Prefix; readonly labels: readonly string[] }[]
+  /** What is known of names; every (name, address) an answer taught that has not been forgotten. */
+  readonly names: readonly { readonly name: string; readonly address: Prefix }[]
+}
+
+export interface NaiveFlow {
+  /** Labels of the endpoint that sends, `source:key=value`. */
+  readonly labels: readonly string[]
+  readonly peer: Prefix
+  readonly protocol: number
+  readonly port: number
+}
+
+export type NaiveVerdict = 'allow' | 'deny' | 'audit'
+
+/** Deny beats allow; what no rule allows is denied if any policy says so, else the default decides. Audited policies take nothing
+ *  away: what passes only because they do not is `audit`. */
+export function naiveVerdict(
+  world: NaiveWorld,
+  policies: readonly Policy[],
+  defaultEgress: 'allow' | 'audit' | 'deny',
+  flow: NaiveFlow,
+): NaiveVerdict {
+  const labels = withNamespace(flow.labels)
+  const selecting = policies.filter(({ namespace, selector }) => {
+    const inside = namespace === undefined || labels.includes(`${NAMESPACE}=${namespace}`)
+    return inside && fits(selector, labels)
+  })
+  const enforced = judge(world, selecting, defaultEgress, flow)
+  if (enforced !== 'deny') return enforced
+  const lenient = selecting.map((policy) => (policy.audited === true ? harmless(policy) : policy))
+  return judge(world, lenient, defaultEgress, flow) === 'deny' ? 'deny' : 'audit'
+}
+
+function judge(
+  world: NaiveWorld,
+  selecting: readonly Policy[],
+  defaultEgress: NaiveVerdict,
+  flow: NaiveFlow,
+): NaiveVerdict {
+  const covering = selecting
+    .flatMap((policy) => policy.rules)
+    .filter((rule) => peersInclude(rule, world, flow.peer) && portsInclude(rule, flow))
+  if (covering.some((rule) => rule.action === 'deny')) return 'deny'
+  if (covering.length > 0) return 'allow'
+  return selecting.some((policy) => policy.defaultDeny) ? 'deny' : defaultEgress
+}
+
+/** What an audited policy gives, without what it takes. */
+function harmless(policy: Policy): Policy {
+  const rules = policy.rules.filter(({ action }) => action === 'allow')
+  return { ...policy, rules, defaultDeny: false }
+}
+
+function peersInclude(rule: Rule, world: NaiveWorld, peer: Prefix): boolean {
+  // No peer field means any peer, but the rule {} allows nothing.
+  if (rule.peers.kind === 'any') return rule.toPorts !== undefined
+  return rule.peers.selectors.some((selector) => selects(selector, world, peer))
+}
+
+function selects(selector: PeerSelector, world: NaiveWorld, peer: Prefix): boolean {
+  switch (selector.kind) {
+    case 'fqdn':
+      return world.names.some(
+        ({ name, address }) => isSame(address, peer) && matches(selector.pattern, wire(name)),
+      )
+    case 'cidr':
+      return (
+        classOf(world, peer) === 'world' &&
+        containsPrefix(selector.prefix, peer) &&
+        !selector.except.some((except) => containsPrefix(except, peer))
+      )
+    case 'entity':
+      return isIn(selector.entity, classOf(world, peer), peer)
+    case 'endpoints':
+      return classOf(world, peer) === 'endpoint' && fits(selector.selector, labelsAt(world, peer))
+  }
+}
+
+const NAMESPACE = 'k8s:io.kubernetes.pod.namespace'
+
+/** Nothing said about the namespace is `default`. */
+function withNamespace(labels: readonly string[]): readonly string[] {
+  const said = labels.some((label) => label.startsWith(`${NAMESPACE}=`))
+  return said ? labels : [...labels, `${NAMESPACE}=default`]
+}
+
+/** Labels of everything around an address; of one key those of the longest prefix. */
+function labelsAt(world: NaiveWorld, peer: Prefix): readonly string[] {
+  const around = (world.labelled ?? []).filter(({ prefix }) => containsPrefix(prefix, peer))
+  const byKey = new Map<string, string>()
+  for (const { labels } of around.sort((a, b) => a.prefix.length - b.prefix.length)) {
+    for (const label of labels) byKey.set(label.split('=')[0] ?? '', label)
+  }
+  return withNamespace([...byKey.values()])
+}
+
+/** Every condition of a selector, one after the other over all labels. */
+function fits(selector: LabelSelector, labels: readonly string[]): boolean {
+  const values = (key: string): readonly string[] =>
+    labels.flatMap((label) => {
+      const [name = '', value = ''] = label.split('=')
+      return name === key || name.split(':')[1] === key ? [value] : []
+    })
+  const equal = [...selector.matchLabels].every(([key, value]) => values(key).includes(value))
+  const holds = (selector.matchExpressions ?? []).every(({ key, operator, values: given }) => {
+    const isPositive = operator === 'In' || operator === 'Exists'
+    const wants = operator === 'In' || operator === 'NotIn' ? given : values(key)
+    return values(key).some((value) => wants.includes(value)) === isPositive
+  })
+  return equal && holds
+}
+
+function portsInclude(rule: Rule, { protocol, port }: NaiveFlow): boolean {
+  if (rule.toPorts === undefined) return true
+  // A toPorts entry with DNS rules permits asking and opens nothing.
+  const ranges = rule.toPorts.filter(({ dns }) => dns === undefined).flatMap(({ ports }) => ports)
+  return ranges.some((range) => {
+    if (range.protocol === 0) return true
+    return range.protocol === protocol && range.low <= port && port <= range.high
+  })
+}
+
+function classOf(world: NaiveWorld, peer: Prefix): 'host' | 'endpoint' | 'world' {
+  if (world.nodeAddresses.some((address) => isSame(address, peer))) return 'host'
+  const known = world.endpointAddresses.some((prefix) => containsPrefix(prefix, peer))
+  return known ? 'endpoint' : 'world'
+}
+
+function isIn(entity: Entity, of: 'host' | 'endpoint' | 'world', peer: Prefix): boolean {
+  switch (entity) {
+    case 'host':
+      return of === 'host'
+    case 'cluster':
+      return of !== 'world'
+    case 'world':
+      return of === 'world'
+    case 'world-ipv4':
+      return of === 'world' && peer.family === 4
+    case 'world-ipv6':
+      return of === 'world' && peer.family === 6
+    case 'all':
+      return true
+    case 'none':
+      return false
+  }
+}
+
+function isSame(a: Prefix, b: Prefix): boolean {
+  return containsPrefix(a, b) && containsPrefix(b, a)
+}
+
+function wire(name: string): Uint8Array {
+  const parsed = parseName(name)
+  if (parsed.kind !== 'ok') throw new Error(`Cannot read name: ${parsed.reason}: received ${name}`)
+  return parsed.name
+}

@@ -1,0 +1,241 @@
+// A node over the kernel's own maps, without daemon or sockets, and beside it the little that a naive reading of
+// SEMANTICS 2 and 3 needs to know: names are taught and forgotten, policies change slice by slice, and any packet can
+// be judged by both. Two endpoints, fake time.
+
+import { CoreState } from '../../../src/enforcement/core-state.ts'
+import { makeLimits } from '../../../src/core/limits.ts'
+import { EndpointControl } from '../../../src/enforcement/endpoint-control.ts'
+import { PolicyControl } from '../../../src/enforcement/policy-control.ts'
+import { ResourceControl } from '../../../src/enforcement/resource-control.ts'
+import { Transition } from '../../../src/enforcement/transition.ts'
+import { formatPrefix, widthOf, type Prefix } from '../../../src/core/ip.ts'
+import { PORT_PROTOCOLS, SCTP, TCP, UDP } from '../../../src/core/protocol.ts'
+import type { PeerScan } from '../../../src/datapath/datapath.ts'
+import type { Endpoint } from '../../../src/endpoints/registry.ts'
+import type { Policy } from '../../../src/policy/rule.ts'
+import type { Bench } from '../../contract/bench.ts'
+import { DatapathWrapper } from '../models/datapath-wrapper.ts'
+import { FakeClock } from '../fake-clock.ts'
+import { naiveVerdict, type NaiveVerdict } from '../models/naive-policy.ts'
+import { hashedName } from '../hashed-name.ts'
+import { prefixOf } from './node.ts'
+import { frame, icmp, sctp, SYN, tcp, udp, type Segment } from '../packets.ts'
+import type { Random } from '../models/random.ts'
+import { NAMES, randomAddress, randomTargets, type Target } from '../models/random-document.ts'
+import { RESOURCE_LABELS } from '../models/random-selector.ts'
+
+/** A case is so many seconds after the one before; names live for some cases and half a one. */
+export const CASE_S = 100
+
+export type DefaultEgress = 'allow' | 'audit' | 'deny'
+const NODE_ADDRESSES = ['198.18.0.1', '2001:db8::fe'].map(prefixOf)
+const NODE_TEXTS = NODE_ADDRESSES.map(formatPrefix)
+const ENDPOINTS = [
+  { name: 'a', addresses: ['198.18.0.9', '2001:db8::9'].map(prefixOf), labels: ['k8s:app=a'] },
+  { name: 'b', addresses: ['198.18.1.1', '2001:db8::1:1'].map(prefixOf), labels: ['k8s:app=b'] },
+]
+/** One inside the other: what the inner one does not say it has from the outer one. */
+const RESOURCES = [
+  { name: 'r', addresses: ['198.18.0.16/28', '2001:db8::20/123'], labels: RESOURCE_LABELS[0] },
+  { name: 'q', addresses: ['198.18.0.20/30', '2001:db8::24/128'], labels: RESOURCE_LABELS[1] },
+].map(({ addresses, ...rest }) => ({ ...rest, addresses: addresses.map(prefixOf) }))
+const LABELLED = [...ENDPOINTS, ...RESOURCES].flatMap(({ addresses, labels }) =>
+  addresses.map((prefix) => ({ prefix, labels })),
+)
+const ENDPOINT_ADDRESSES = LABELLED.map(({ prefix }) => prefix)
+/** Packets go to single addresses. */
+const KNOWN = ENDPOINT_ADDRESSES.map((prefix) => ({ ...prefix, length: widthOf(prefix.family) }))
+/** Addresses that no prefix around the others has to do with. */
+const ELSEWHERE = ['203.0.113.5', '255.255.255.255', '2001:db9::1', 'ff02::77'].map(prefixOf)
+
+/** A packet of an endpoint, as an Ethernet frame. */
+export interface Probe extends Target {
+  readonly from: Endpoint
+  readonly packet: Uint8Array
+}
+
+interface Taught {
+  readonly name: string
+  readonly address: Prefix
+  /** Second at which it is forgotten. */
+  until: number
+}
+
+/** Nobody is connected: what is probed opens flows, and the naive reading forgets names by their time alone. */
+class Unconnected extends DatapathWrapper {
+  override readonly scanPeers = (): PeerScan => ({ next: () => true })
+}
+
+export class KernelNode {
+  readonly bench: Bench
+  readonly random: Random
+  readonly clock = new FakeClock()
+  readonly core: CoreState
+  readonly policies: PolicyControl
+  readonly endpoints: EndpointControl
+  readonly transition: Transition
+  readonly #default: DefaultEgress
+  readonly #taught = new Map<string, Taught>()
+  #inForce: readonly Policy[] = []
+  #second = 0
+
+  constructor(
+    bench: Bench,
+    random: Random,
+    defaultEgress: DefaultEgress,
+    dynamicIdentities = 4096,
+  ) {
+    const datapath = new Unconnected(bench.datapath)
+    const restored = datapath.dump()
+    const nodeAddresses = NODE_ADDRESSES
+    this.bench = bench
+    this.random = random
+    this.#default = defaultEgress
+    this.core = new CoreState({
+      clock: this.clock,
+      datapath,
+      restored,
+      limits: {
+        names: makeLimits({ pairs: 4096 }),
+        dynamicIdentities,
+        dynamicIdentitiesPerEndpoint: 4096,
+        policyEntries: 16_384,
+        configuredPrefixes: 1024,
+      },
+      graceSeconds: 0,
+      learning: 'node',
+      nodeAddresses,
+      protectedPrefixes: [],
+    })
+    const { core } = this
+    const [staticIdentitiesMax, withoutDnsRules, endpointsMax] = [1000, 'allow', 8] as const
+    this.policies = new PolicyControl({ core, defaultEgress, withoutDnsRules, staticIdentitiesMax })
+    const { policies } = this
+    this.endpoints = new EndpointControl({ core, policies, restored, nodeAddresses, endpointsMax })
+    this.transition = new Transition({ core, policies, rowsPerLook: 16 })
+    policies.setPolicies([], [])
+    new ResourceControl({ core }).apply(RESOURCES)
+    this.endpoints.apply(
+      ENDPOINTS.map(({ name, addresses, labels }, i) => {
+        const hook = bench.interfaceHook(i + 1)
+        return { name, addresses, labels, hook, audit: false }
+      }),
+    )
+    this.settle()
+  }
+
+  settle(): void {
+    this.transition.begin()
+    this.transition.finish()
+  }
+
+  get inForce(): readonly Policy[] {
+    return this.#inForce
+  }
+
+  /** An answer that some endpoint got: a few addresses of one name, shared with other names. */
+  teach(): void {
+    const endpoint = this.random.pick([...this.endpoints.registry])
+    const name = this.random.pick(NAMES)
+    const question = hashedName(name)
+    const seconds = this.random.below(12) * CASE_S + CASE_S / 2
+    for (let i = 1 + this.random.below(3); i > 0; i--) {
+      const address = randomAddress(this.random)
+      const text = formatPrefix(address)
+      if (NODE_TEXTS.includes(text)) continue
+      this.core.names.learn(endpoint.id, question, address.family, address.octets, 0, seconds)
+      const before = this.#taught.get(`${name} ${text}`)?.until ?? 0
+      const until = Math.max(before, this.#second + seconds)
+      this.#taught.set(`${name} ${text}`, { name, address, until })
+    }
+    this.core.committer.commit()
+  }
+
+  /** Lets time pass; names whose time is over are forgotten. */
+  pass(seconds: number): void {
+    this.#second += seconds
+    this.clock.advance(seconds * 1000)
+    for (const [key, { until }] of this.#taught) if (until < this.#second) this.#taught.delete(key)
+    while (!this.core.expiry.step(1000));
+    this.core.committer.commit()
+    this.core.allocator.sweep()
+    if (this.core.ipcache.hasContainersChanged) this.settle()
+  }
+
+  /** Puts policies in force slice by slice; `between` is called after every slice. */
+  change(policies: readonly Policy[], between: () => void): void {
+    this.#inForce = policies
+    this.policies.setPolicies(policies, this.endpoints.registry)
+    this.transition.begin()
+    while (!this.transition.step(0)) between()
+    between()
+  }
+
+  probes(policies: readonly Policy[], count: number): readonly Probe[] {
+    const learned = [...this.#taught.values()].map(({ address }) => address)
+    const others = [...NODE_ADDRESSES, ...KNOWN, ...ELSEWHERE]
+    const known = [...learned, ...others, randomAddress(this.random), randomAddress(this.random)]
+    const endpoints = [...this.endpoints.registry]
+    const targets = randomTargets(this.random, policies, known, count)
+    return targets.map((target) => {
+      const from = this.random.pick(endpoints)
+      return { ...target, from, packet: packetTo(from, target) }
+    })
+  }
+
+  naive({ from, ...flow }: Probe, policies = this.#inForce): NaiveVerdict {
+    const world = {
+      nodeAddresses: NODE_ADDRESSES,
+      endpointAddresses: ENDPOINT_ADDRESSES,
+      labelled: LABELLED,
+      names: [...this.#taught.values()],
+    }
+    return naiveVerdict(world, policies, this.#default, { ...flow, labels: from.labels })
+  }
+
+  kernel({ from, packet }: Probe): 'pass' | 'drop' {
+    return this.bench.judge(from.id, 'from', packet)
+  }
+}
+
+/** Where source, destination and the destination's port stand in a frame. */
+const LAYOUT = {
+  4: { source: 26, target: 30, size: 4, port: 36 },
+  6: { source: 22, target: 38, size: 16, port: 56 },
+} as const
+/** Frames by family and protocol, with addresses and port still to be filled in. */
+const FORMS = new Map<number, Uint8Array>()
+
+/** A first packet of an endpoint, as an Ethernet frame. */
+export function packetTo(from: Endpoint, { peer, protocol, port }: Target): Uint8Array {
+  const { family } = peer
+  const key = family * 256 + protocol
+  const zero = family === 4 ? '0.0.0.0' : '::'
+  const form = FORMS.get(key) ?? frame({ source: zero, target: zero }, segmentOf(protocol))
+  FORMS.set(key, form)
+  const own = from.addresses.find((address) => address.family === family)
+  const octets = form.slice()
+  const { source, target, size, port: portAt } = LAYOUT[family]
+  octets.set(own?.octets.subarray(0, size) ?? [], source)
+  octets.set(peer.octets.subarray(0, size), target)
+  if (PORT_PROTOCOLS.includes(protocol)) octets.set([port >> 8, port & 0xff], portAt)
+  return octets
+}
+
+function segmentOf(protocol: number): Segment {
+  const ports = { from: 40_000, to: 0 }
+  switch (protocol) {
+    case TCP:
+      return tcp(ports, SYN)
+    case UDP:
+      return udp(ports)
+    case SCTP:
+      return sctp(ports)
+    default:
+      return protocol === 1 ? icmp(1, 8) : icmp(58, 128)
+  }
+}
+
+export function formatProbe({ from, peer, protocol, port }: Probe): string {
+  return `${from.name} -> ${formatPrefix(peer)} ${port}/${protocol}`
+}

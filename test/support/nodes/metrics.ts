@@ -1,0 +1,143 @@
+// What metrics read, over a node, with every counter of the proxy at a number of its own; and a reader of the
+// exposition format that takes nothing for granted.
+
+import assert from 'node:assert/strict'
+import type { MetricsSources } from '../../../src/telemetry/metrics/sources.ts'
+import type { Node } from './node.ts'
+
+/** Counters that give 1 for every name. */
+function ones<Name extends string>(...names: readonly Name[]): Record<Name, number> {
+  const counters = Object.fromEntries(names.map((name) => [name, 1]))
+  return counters as Record<Name, number>
+}
+
+export function mkSources(node: Node, given: Partial<MetricsSources> = {}): MetricsSources {
+  const udp = ones(
+    'received',
+    'sent',
+    'ignoredSources',
+    'kernelDrops',
+    'oversized',
+    'socketErrors',
+    'sendsDropped',
+  )
+  const link = {
+    ...ones('open', 'opened', 'portsTaken', 'openFailures'),
+    ...ones('sendsDropped', 'socketErrors', 'kernelDrops'),
+  }
+  return {
+    version: '1.2.3',
+    core: node.core,
+    judge: { counters: ones('serverDenied', 'serverUntrusted') },
+    pipeline: {
+      counters: {
+        ...ones('unmanaged', 'interfaceMismatch', 'passedOver'),
+        ...ones('queries', 'allowed', 'audited', 'unknownClients', 'notReady', 'malformedQueries'),
+        ...ones('overloaded', 'answers', 'malformedAnswers', 'failedTimeout', 'failedSocket'),
+        ...ones('orphaned', 'exact', 'degraded', 'heldOut'),
+        ...ones('heldOutServfail', 'heldOutDropped', 'heldOutReleased'),
+        denied: 42,
+      },
+    },
+    emptyDenies: { texts: ['a', 'b'] },
+    learner: { counters: { addresses: 10, guarded: 2, overBound: 3 } },
+    releases: {
+      count: 1,
+      counters: ones('held', 'overdue', 'overBound'),
+      times: { totalMs: 1500, readings: () => new Map([['1ms', 1]]) },
+    },
+    responder: { counters: ones('truncated') },
+    stripping: {
+      counters: ones('stripped', 'failed'),
+      taken: ones('addresses', 'hints', 'unreadable', 'signatures'),
+    },
+    prewarm: { counters: ones('asked', 'answered', 'unanswered', 'leftOut') },
+    adoption: { counters: ones('flows', 'notTaken') },
+    unknown: {
+      waiting: 1,
+      counters: {
+        ...ones('becameKnown', 'timedOut'),
+        ...ones('refusedFull', 'refusedClientFull', 'refusedLong'),
+      },
+    },
+    upstream: {
+      counters: {
+        ...ones('forwarded', 'refusedFull', 'refusedClientFull', 'answers', 'timeouts'),
+        ...ones('socketFailures', 'unexpected', 'mismatched', 'late', 'coalesced'),
+      },
+      attempts: {
+        counters: ones('retries', 'retriesDenied', 'mismatchRepeats', 'repeatsDenied'),
+      },
+      waiting: { counters: ones('sentUdp', 'sentTcp', 'unsendable') },
+      pool: {
+        servers: [{ address: '192.0.2.53', port: 53 }],
+        failures: Uint32Array.of(7),
+        answers: Float64Array.of(9),
+        failed: Float64Array.of(8),
+        first: 0,
+        rtt: { means: Float64Array.of(250) },
+        isDown: () => true,
+        counters: ones('failovers', 'downs', 'ups'),
+      },
+      probes: { sent: Float64Array.of(3) },
+      links: { asked: { open: 2, counters: ones('opened', 'closed', 'refused') } },
+      inFlight: { count: 5 },
+      udp: [{ counters: link }, { counters: link }],
+      tcp: [{ counters: ones('open', 'opened', 'faults', 'closedIdle', 'sendsDropped') }],
+    },
+    listeners: {
+      udp: [{ counters: udp }],
+      tcp: {
+        counters: {
+          ...ones('accepted', 'open', 'received', 'sent', 'refusedFull', 'refusedClientFull'),
+          ...ones('evicted', 'closedIdle', 'closedIncomplete', 'closedSlowReader', 'readsPaused'),
+          ...ones('answersDropped', 'socketErrors'),
+        },
+      },
+    },
+    policies: node.policies,
+    transition: node.transition,
+    endpoints: node.endpoints,
+    policyFiles: () => [{ state: 'in-force' }, { state: 'last-good' }],
+    recordFiles: () => [{ state: 'rejected' }],
+    mode: () => 'enforce',
+    limits: () => [
+      { limit: 'pairs', use: 1, bound: 2, hits: 3 },
+      { limit: 'queries-in-flight-per-client', use: undefined, bound: 4, hits: 5 },
+    ],
+    ...given,
+  }
+}
+
+export interface Exposed {
+  readonly help: ReadonlyMap<string, string>
+  readonly types: ReadonlyMap<string, string>
+  /** `name{label="value"}` to value. */
+  readonly samples: ReadonlyMap<string, number>
+}
+
+/** Reads Prometheus' text format 0.0.4; any line that is neither comment, sample nor empty is a failure. */
+export function readExposition(text: string): Exposed {
+  const help = new Map<string, string>()
+  const types = new Map<string, string>()
+  const samples = new Map<string, number>()
+  for (const line of text.split('\n')) {
+    if (line === '') continue
+    const comment = /^# (HELP|TYPE) ([a-z_][a-z0-9_]*) (.+)$/.exec(line)
+    const sample =
+      /^([a-z_][a-z0-9_]*(?:\{[a-z_]+="[^"\\\n]*"(?:,[a-z_]+="[^"\\\n]*")*\})?) (-?[0-9.e+-]+|NaN|\+Inf)$/.exec(
+        line,
+      )
+    if (comment !== null) {
+      const [, kind, name = '', rest = ''] = comment
+      const into = kind === 'HELP' ? help : types
+      assert.ok(!into.has(name), `${name} is described once`)
+      into.set(name, rest)
+    } else {
+      assert.ok(sample !== null, `cannot read: ${line}`)
+      assert.ok(!samples.has(sample[1] ?? ''), `${sample[1]} is there once`)
+      samples.set(sample[1] ?? '', Number(sample[2]))
+    }
+  }
+  return { help, types, samples }
+}

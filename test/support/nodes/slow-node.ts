@@ -1,0 +1,42 @@
+// A node whose policy and endpoints are in force and whose commits, from then on, end when the test says so.
+
+import assert from 'node:assert/strict'
+import { mkEndpoint, mkPolicies, Node, type NodeOptions } from './node.ts'
+import { SlowRecorder } from '../models/slow-recorder.ts'
+import { validateCore } from '../models/validate-core.ts'
+
+export const WILD = 'egress: [ { toFQDNs: [ { matchPattern: "*.x" } ] } ]'
+
+/** Policy and endpoints are in force; from here on commits take until `slow.end()`. */
+export function mkSlow(
+  options: NodeOptions = {},
+  policy = WILD,
+  labels: { readonly a: readonly string[]; readonly b: readonly string[] } = { a: [], b: [] },
+): { node: Node; slow: SlowRecorder } {
+  const slow = new SlowRecorder()
+  slow.slow = false
+  const node = new Node({ ...options, recorder: slow })
+  node.setEndpoints([
+    mkEndpoint('a', ['10.0.0.1'], labels.a),
+    mkEndpoint('b', ['10.0.0.2'], labels.b),
+  ])
+  node.setPolicies(mkPolicies(policy))
+  slow.slow = true
+  slow.takeWrites()
+  return { node, slow }
+}
+
+export function learn(node: Node, name: string, address: string, endpoint = 'a'): number {
+  const [row = 0] = node.learn(node.endpoint(endpoint).id, name, [address])
+  return row
+}
+
+/** Ends what is under way; everything must be as wanted and every count right. */
+export function finish(node: Node, slow: SlowRecorder): void {
+  slow.drain()
+  node.core.committer.commit()
+  slow.drain()
+  assert.deepEqual(node.differences(), [])
+  node.core.labelSets.collect()
+  validateCore(node.core)
+}

@@ -1,0 +1,26 @@
+// A successor that takes everything and then does nothing with it: `false-successor FOLDER`, says `given` when it has it.
+// `false-successor FOLDER give-up` gives up then, says whether it was kept from going on, and stays as it is.
+// `false-successor FOLDER go` goes on, too, and says whether the way in of the one before was shut when it was told to.
+
+import { existsSync } from 'node:fs'
+import { loadConfig } from '../../../src/config/load.ts'
+import { systemClock } from '../../../src/core/clock.ts'
+import { doorOf } from '../../../src/handover/door.ts'
+import { Taking } from '../../../src/handover/taking.ts'
+
+const [folder = '', then] = process.argv.slice(2)
+process.chdir(folder)
+const config = loadConfig('namegate.yaml')
+const taking = new Taking(config, systemClock)
+const { listeners, connections } = await taking.given()
+process.stdout.write(`given ${listeners.length} listeners, ${connections.length} connections\n`)
+if (then === 'give-up') {
+  taking.giveUp('a test ended the attempt')
+  await taking.go().catch((error: unknown) => process.stdout.write(`${String(error)}\n`))
+}
+if (then === 'go') {
+  await taking.go()
+  const isOpen = existsSync(doorOf(config.admin.socket))
+  process.stdout.write(`told to go on, the way in is ${isOpen ? 'open' : 'shut'}\n`)
+}
+await new Promise(() => undefined)

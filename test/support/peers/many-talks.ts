@@ -1,0 +1,93 @@
+// Many TCP connections of one client that talk: each sends a line every EVERY_MS and gets it echoed (traffic.ts's
+// `echo`). A process of its own, and the same seen from the test that started it.
+//   node --import tsx many-talks.ts ADDRESS PORT COUNT
+
+import { connect, type Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { Host } from '../labs/lab.ts'
+import type { LabProcess } from '../labs/lab-process.ts'
+
+const EVERY_MS = 500
+const TELL_MS = 100
+
+export class ManyTalks {
+  readonly #process: LabProcess
+
+  /** All open, and each has had its first line echoed. */
+  static async open(host: Host, address: string, port: number, count: number): Promise<ManyTalks> {
+    const path = fileURLToPath(import.meta.url)
+    const args = [
+      '--import',
+      import.meta.resolve('tsx'),
+      path,
+      address,
+      String(port),
+      String(count),
+    ]
+    const talks = new ManyTalks(host.start(process.execPath, args))
+    const all = () => (talks.open === count && talks.least > 0 ? true : undefined)
+    await talks.#process.until(all, `expected ${count} connections`, 15_000)
+    return talks
+  }
+
+  constructor(process: LabProcess) {
+    this.#process = process
+  }
+
+  /** Connections that are open. */
+  get open(): number {
+    return this.#last()[0]
+  }
+
+  /** Lines that came back on the connection that has had the fewest. */
+  get least(): number {
+    return this.#last()[1]
+  }
+
+  /** Lines that came back in all. */
+  get all(): number {
+    return this.#last()[2]
+  }
+
+  /** Until each connection has had so many more lines back. */
+  async moves(lines: number, limitMs = 10_000): Promise<void> {
+    const goal = this.least + lines
+    const what = `expected ${lines} more lines on each`
+    await this.#process.until(() => (this.least >= goal ? true : undefined), what, limitMs)
+  }
+
+  async stop(): Promise<void> {
+    await this.#process.stop()
+  }
+
+  #last(): readonly [open: number, least: number, all: number] {
+    const line = this.#process.stdout.trimEnd().split('\n').at(-1) ?? ''
+    const [open = 0, least = 0, all = 0] = line.split(' ').map(Number)
+    return [open, least, all]
+  }
+}
+
+function talk(address: string, port: number, count: number): void {
+  const sockets = new Map<Socket, number>()
+  for (let i = 0; i < count; i++) {
+    const socket = connect({ host: address, port, noDelay: true })
+    socket.on('connect', () => {
+      sockets.set(socket, 0)
+      setInterval(() => socket.write('line\n'), EVERY_MS)
+      socket.write('line\n')
+    })
+    socket.on('data', (chunk) => sockets.set(socket, (sockets.get(socket) ?? 0) + chunk.length / 5))
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => sockets.delete(socket))
+  }
+  setInterval(() => {
+    const echoed = [...sockets.values()].map(Math.floor)
+    const sum = echoed.reduce((total, each) => total + each, 0)
+    console.log(`${sockets.size} ${echoed.length === 0 ? 0 : Math.min(...echoed)} ${sum}`)
+  }, TELL_MS)
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [address = '', port = '', count = ''] = process.argv.slice(2)
+  talk(address, Number(port), Number(count))
+}

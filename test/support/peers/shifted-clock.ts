@@ -1,0 +1,65 @@
+// A wall clock that a test can set, for the processes that it starts with `env` and those that they start: shifted-clock.c
+// shifts what libc says. The machine's clock is left alone, and so are the times that the kernel gives files.
+
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const SOURCE = fileURLToPath(new URL('../programs/shifted-clock.c', import.meta.url))
+
+export const DAY_MS = 86_400_000
+
+export class ShiftedClock {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-clock-'))
+  readonly #library = join(this.#folder, 'shifted-clock.so')
+  readonly #file = join(this.#folder, 'shift')
+  readonly #fd = openSync(this.#file, 'w')
+  readonly #shift = new BigInt64Array(1)
+
+  constructor() {
+    this.set(0)
+    const options = ['-O2', '-Wall', '-Wextra', '-shared', '-fPIC']
+    execFileSync('gcc', [...options, '-o', this.#library, SOURCE, '-ldl'])
+  }
+
+  /** What a process is started with. */
+  get env(): Readonly<Record<string, string>> {
+    return { LD_PRELOAD: this.#library, SHIFTED_CLOCK: this.#file }
+  }
+
+  /** A program that is another one under this clock. */
+  program(path: string): string {
+    const wrapper = join(this.#folder, 'program')
+    const variables = Object.entries(this.env).map(([name, value]) => `${name}='${value}'`)
+    writeFileSync(wrapper, `#!/bin/sh\nexport ${variables.join(' ')}\nexec '${path}' "$@"\n`)
+    chmodSync(wrapper, 0o755)
+    return wrapper
+  }
+
+  /** From now on it is so much later than it is, or earlier. Running processes see it at once. */
+  set(milliseconds: number): void {
+    this.#shift[0] = BigInt(milliseconds)
+    // In place: the file is mapped.
+    writeSync(this.#fd, this.#shift, 0, 8, 0)
+  }
+
+  /** What it shows now. */
+  now(): number {
+    return Date.now() + Number(this.#shift[0])
+  }
+
+  close(): void {
+    closeSync(this.#fd)
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}

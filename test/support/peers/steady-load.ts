@@ -1,0 +1,120 @@
+// Clients that ask at a steady rate until they are told to stop, each from one UDP port and each query once, beside TCP
+// connections that stay open or that carry one query each; and the name server that they ask in the end.
+
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { objectIn } from '../nodes/command.ts'
+import type { Host } from '../labs/lab.ts'
+import type { LabProcess } from '../labs/lab-process.ts'
+
+const PROGRAMS = ['steady-dns', 'steady-tcp', 'steady-connections'] as const
+const CLIENTS = 8
+const CONNECTIONS = 8
+/** Clients that nobody stops end by themselves. */
+const SECONDS_MAX = '900'
+/** One query in so many is for a name that was never asked for. */
+const NEW_EVERY = '50'
+/** Clients wait 7 s for what is outstanding. */
+const END_MS = 30_000
+
+export interface LoadOptions {
+  readonly host: Host
+  readonly server: string
+  readonly udpRate: number
+  readonly tcpRate: number
+  /** Whether connections stay open, or carry one query each. */
+  readonly keepsConnections: boolean
+  /** UDP clients ask again after so long without an answer; default: never. */
+  readonly retryMs?: number
+}
+
+export interface LoadCount {
+  readonly sent: number
+  /** With an answer that is no refusal. */
+  readonly answered: number
+  /** With a refusal. */
+  readonly refused: number
+  /** Connections that were closed with something owed. */
+  readonly closed: number
+  readonly slowestMs: number
+  /** Queries that were asked again, and how often the one that was asked most often. */
+  readonly retried: number
+  readonly mostRetries: number
+}
+
+export class SteadyLoad {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'namegate-load-'))
+  #udp: readonly LabProcess[] = []
+  #tcp: readonly LabProcess[] = []
+
+  constructor() {
+    for (const name of PROGRAMS) {
+      const source = fileURLToPath(new URL(`../programs/${name}.c`, import.meta.url))
+      execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', this.#program(name), source])
+    }
+  }
+
+  /** A server of both transports that answers every name with one address. */
+  async serve(host: Host, address: string): Promise<void> {
+    const udp = host.start(this.#program('steady-dns'), ['serve', address, '53', '0', '0'])
+    const tcp = host.start(this.#program('steady-tcp'), ['serve', address, '53'])
+    for (const server of [udp, tcp]) await server.untilOutput(/^ready$/m)
+  }
+
+  begin(options: LoadOptions): void {
+    const { host, server, udpRate, tcpRate, keepsConnections, retryMs } = options
+    const share = String(Math.max(1, Math.round(udpRate / CLIENTS)))
+    const retry = retryMs === undefined ? [] : [String(retryMs)]
+    this.#udp = Array.from({ length: CLIENTS }, (_, i) => {
+      const args = ['load', server, '53', share, SECONDS_MAX, `u${i}`, NEW_EVERY, ...retry]
+      return host.start(this.#program('steady-dns'), args)
+    })
+    const args = [server, '53', String(tcpRate), SECONDS_MAX, 't']
+    const kept = ['load', ...args, String(CONNECTIONS)]
+    this.#tcp = [
+      keepsConnections
+        ? host.start(this.#program('steady-tcp'), kept)
+        : host.start(this.#program('steady-connections'), args),
+    ]
+  }
+
+  /** No new queries; what became of all, over UDP and over TCP. */
+  async stop(): Promise<readonly [udp: LoadCount, tcp: LoadCount]> {
+    for (const client of [...this.#udp, ...this.#tcp]) client.kill('SIGTERM')
+    return [await count(this.#udp), await count(this.#tcp)]
+  }
+
+  close(): void {
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  #program(name: (typeof PROGRAMS)[number]): string {
+    return join(this.#folder, name)
+  }
+}
+
+async function count(clients: readonly LabProcess[]): Promise<LoadCount> {
+  const results = await Promise.all(
+    clients.map(async (client) => {
+      const ended = await client.ended(END_MS)
+      if (ended === undefined || ended.stdout === '') {
+        throw new Error(`${client.title}: no result: ${ended?.stderr ?? 'it still runs'}`)
+      }
+      return objectIn(ended.stdout)
+    }),
+  )
+  const all = (field: string): readonly number[] => results.map((each) => Number(each[field] ?? 0))
+  const sum = (field: string): number => all(field).reduce((total, each) => total + each, 0)
+  return {
+    sent: sum('sent'),
+    answered: sum('noerror'),
+    refused: sum('other') + sum('servfail'),
+    closed: sum('closed'),
+    slowestMs: Math.max(...all('max')) / 1000,
+    retried: sum('retried'),
+    mostRetries: Math.max(...all('mostRetries')),
+  }
+}

@@ -1,0 +1,49 @@
+// A supervisor for tests (supervise.c): a notify socket of our own, and an activator that keeps listening sockets while
+// the daemon behind them is started again and again.
+
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { PROGRAM, type DaemonFolder } from '../nodes/daemon-process.ts'
+import { LabProcess } from '../labs/lab-process.ts'
+
+const SOURCE = fileURLToPath(new URL('../programs/supervise.c', import.meta.url))
+
+export class Supervise {
+  readonly folder = mkdtempSync(join(tmpdir(), 'namegate-supervise-'))
+  readonly program = join(this.folder, 'supervise')
+
+  constructor() {
+    execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', this.program, SOURCE])
+  }
+
+  /** A notify socket at a path or `@name`; what comes there is its output, a line a notice. */
+  async notify(name: string): Promise<LabProcess> {
+    const heard = new LabProcess(this.program, ['notify', name], {})
+    await heard.untilOutput(/^ready$/m)
+    return heard
+  }
+
+  /** `namegate run` behind sockets such as `udp:127.0.0.1:5300`, started again when it has ended. */
+  activate(
+    folder: DaemonFolder,
+    sockets: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+  ): LabProcess {
+    const run = [PROGRAM, 'run', '--config', 'namegate.yaml']
+    const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`)
+    const args = ['activate', sockets.join(','), 'env', ...variables, ...run]
+    return new LabProcess(this.program, args, { cwd: folder.path })
+  }
+
+  /** `namegate run` with more environment. */
+  run(folder: DaemonFolder, env: Readonly<Record<string, string>>): LabProcess {
+    return new LabProcess(PROGRAM, ['run', '--config', 'namegate.yaml'], { cwd: folder.path, env })
+  }
+
+  close(): void {
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,24 @@
+// A process for kernel tests: the transport on the addon's sockets, forwarding to one server; see forwarder.ts. Real time.
+// Prints `ready PORT`, then once a second `faults COUNT` when that has changed.
+//   udp-forwarder.ts ADDRESS PORT
+
+import { systemClock } from '../../../src/core/clock.ts'
+import { parseAddress } from '../../../src/core/ip.ts'
+import { Forwarder } from './forwarder.ts'
+import { makeDatagrams, makeStreams } from '../sockets.ts'
+
+const [address = '', port] = process.argv.slice(2)
+const family = parseAddress(address)?.family ?? 4
+const forwarder = await Forwarder.start({
+  servers: [{ family, address, port: Number(port) }],
+  clock: systemClock,
+  makeStreams: (clock) => makeStreams('native', clock),
+  makeDatagrams: (clock) => makeDatagrams('native', clock),
+})
+process.stdout.write(`ready ${forwarder.udpPort}\n`)
+let told = 0
+setInterval(() => {
+  const faults = forwarder.upstream.udp[0]?.counters.socketErrors ?? 0
+  if (faults !== told) process.stdout.write(`faults ${faults}\n`)
+  told = faults
+}, 1000)

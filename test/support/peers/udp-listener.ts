@@ -1,0 +1,69 @@
+// A process for kernel tests: the addon's UDP listeners in one mode, both families, on one port. Prints `ready PORT`, then for
+// each query a line `CLIENT asks SERVER PORT on INTERFACE`, and answers REFUSED. Names decide more:
+//   quiet.*      no line
+//   sizeN.*      an answer of N octets, the last of them behind the question
+//   counters.*   a line `replies opened N raw N failed N`
+//   udp-listener.ts MODE PORT [ADDRESS]
+
+import { systemClock } from '../../../src/core/clock.ts'
+import { formatAddress, parseAddress, type Family } from '../../../src/core/ip.ts'
+import { LOCAL } from '../../../src/dns/codes.ts'
+import { QueryView } from '../../../src/dns/query.ts'
+import { LOCAL_ANSWER_MAX, writeLocalAnswer } from '../../../src/dns/reply.ts'
+import { loadUdp } from '../../../src/native/native.ts'
+import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
+import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
+import type { UdpListener } from '../../../src/proxy/sockets/datagrams.ts'
+import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
+
+const MODES = ['explicit', 'tproxy', 'redirect'] as const
+
+const view = new QueryView()
+const scratch = new Uint8Array(LOCAL_ANSWER_MAX + 8192)
+const listeners: UdpListener[] = []
+const collector = new BatchCollector({
+  clock: systemClock,
+  onBatch: (batch) => {
+    for (let row = 0; row < batch.count; row++) answer(batch, row)
+  },
+})
+const datagrams = new NativeDatagrams({ addon: loadUdp(), clock: systemClock, mark: 0x4e47 })
+datagrams.fill(collector)
+
+const mode = MODES.find((each) => each === process.argv[2]) ?? 'explicit'
+const address = parseAddress(process.argv[4] ?? '')
+let port = Number(process.argv[3])
+for (const family of address === undefined ? ([4, 6] as const) : [address.family]) {
+  const octets = address?.octets ?? new Uint8Array(16)
+  const channel = listeners.length
+  const listener = datagrams.listen({ channel, family, octets, port, mode })
+  listeners.push(listener)
+  port = listener.port
+}
+process.stdout.write(`ready ${port}\n`)
+
+function answer(batch: MessageBatch, row: number): void {
+  const query = batch.octets(row)
+  const offset = batch.offset(row)
+  view.read(query, offset, batch.length(row))
+  const label = Buffer.from(query.subarray(offset + 13, offset + 13 + query[offset + 12]!))
+  const name = label.toString('latin1')
+  let length = writeLocalAnswer(scratch, 0, query, offset, view, LOCAL.deniedRefused)
+  if (name.startsWith('size')) length = Number(name.slice(4))
+  if (name === 'counters') tellReplies()
+  else if (name !== 'quiet') tell(batch, row)
+  listeners[batch.channels[row]!]?.send(batch, row, scratch, 0, length, view.id)
+}
+
+function tell(batch: MessageBatch, row: number): void {
+  const family: Family = batch.families[row] === 4 ? 4 : 6
+  const client = formatAddress(family, batch.addresses, row * 16)
+  const asked = formatAddress(family, batch.askedAddresses, row * 16)
+  const where = `${batch.askedPorts[row]} on ${batch.interfaces[row]}`
+  process.stdout.write(`${client} asks ${asked} ${where}\n`)
+}
+
+function tellReplies(): void {
+  const { opened, raw, openFailures } = datagrams.replies.counters
+  process.stdout.write(`replies opened ${opened} raw ${raw} failed ${openFailures}\n`)
+}

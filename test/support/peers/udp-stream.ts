@@ -1,0 +1,98 @@
+// test/support/programs/udp-stream.c, compiled and run: a steady stream of datagrams between two hosts of a lab, of which some have
+// to arrive and the others must not.
+
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { objectIn } from '../nodes/command.ts'
+import type { Host } from '../labs/lab.ts'
+import type { LabProcess } from '../labs/lab-process.ts'
+
+const SOURCE = fileURLToPath(new URL('../programs/udp-stream.c', import.meta.url))
+/** For what is still on its way. */
+const PATIENCE_MS = 300
+
+export interface StreamTarget {
+  readonly address: string
+  readonly port: number
+  readonly isAllowed: boolean
+}
+
+export interface StreamCount {
+  readonly seconds: number
+  readonly sent: number
+  /** Of those that had to arrive: how many did not. */
+  readonly lost: number
+  /** Those that must not arrive: sent, and arrived. */
+  readonly forbidden: number
+  readonly passed: number
+}
+
+export interface StreamOptions {
+  readonly from: Host
+  readonly to: Host
+  readonly targets: readonly StreamTarget[]
+  /** Datagrams a second that have to arrive; a tenth of that must not. */
+  readonly rate: number
+  /** Source ports for each target. */
+  readonly sockets: number
+}
+
+export class UdpStream {
+  readonly #folder: string
+  readonly #sender: LabProcess
+  readonly #receiver: LabProcess
+  readonly #began = performance.now()
+
+  private constructor(folder: string, sender: LabProcess, receiver: LabProcess) {
+    this.#folder = folder
+    this.#sender = sender
+    this.#receiver = receiver
+  }
+
+  static async start({ from, to, targets, rate, sockets }: StreamOptions): Promise<UdpStream> {
+    const folder = mkdtempSync(join(tmpdir(), 'namegate-stream-'))
+    const program = join(folder, 'udp-stream')
+    execFileSync('gcc', ['-O2', '-Wall', '-Wextra', '-o', program, SOURCE])
+    const ports = [...new Set(targets.map(({ port }) => String(port)))]
+    const receiver = to.start(program, ['receive', ...ports])
+    await receiver.untilOutput(/^ready$/m)
+    const words = targets.flatMap(({ address, port, isAllowed }) => {
+      return [address, String(port), isAllowed ? 'a' : 'f']
+    })
+    const sender = from.start(program, ['send', String(rate), String(sockets), ...words])
+    await sender.untilOutput(/^ready$/m)
+    return new UdpStream(folder, sender, receiver)
+  }
+
+  /** Ends the stream and counts. */
+  async stop(): Promise<StreamCount> {
+    const seconds = (performance.now() - this.#began) / 1000
+    await this.#sender.stop()
+    await sleep(PATIENCE_MS)
+    await this.#receiver.stop()
+    rmSync(this.#folder, { recursive: true, force: true })
+    const [out, back] = [this.#sender, this.#receiver].map(({ stdout }) => resultIn(stdout))
+    const sent = numberOf(out, 'sent')
+    return {
+      seconds,
+      sent,
+      lost: sent - numberOf(back, 'received'),
+      forbidden: numberOf(out, 'forbidden'),
+      passed: numberOf(back, 'passed'),
+    }
+  }
+}
+
+function resultIn(stdout: string): Readonly<Record<string, unknown>> {
+  return objectIn(stdout.trim().split('\n').at(-1) ?? '')
+}
+
+function numberOf(fields: Readonly<Record<string, unknown>> | undefined, key: string): number {
+  const value = fields?.[key]
+  if (typeof value !== 'number') throw new Error(`no number ${key}`)
+  return value
+}
