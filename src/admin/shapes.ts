@@ -1,4 +1,4 @@
-// The JSON that the admin API gives and `namegate get` prints (DESIGN "Outside contracts"): fixed, other
+// The JSON that the admin API gives and `namegate get` prints (docs/spec/promises "Outside contracts"): fixed, other
 // programs read it. Times are RFC 3339 UTC, addresses RFC 5952, prefixes have a length, names and
 // selector texts are lower-case without final dot.
 

@@ -164,7 +164,7 @@ export interface DnsConfig {
   readonly graceAfterTtlMs: number
   readonly tcpIdleMs: number
   readonly udpIdleMs: number
-  /** Addresses that never get labels from answers, besides those of SEMANTICS 4; the private ranges among them with `guard-private`. */
+  /** Addresses that never get labels from answers, besides those of docs/spec/semantics 4; the private ranges among them with `guard-private`. */
   readonly protectedPrefixes: readonly Prefix[]
   /** Ask the exact names of policies before the first query. */
   readonly prewarm: boolean

@@ -18,7 +18,7 @@ export interface ExecConfigOptions {
   readonly allowedPrefixes: readonly Prefix[]
 }
 
-/** One command's: smaller tables are made sooner. What happens at a bound is the same (SEMANTICS 6). */
+/** One command's: smaller tables are made sooner. What happens at a bound is the same (docs/spec/semantics 6). */
 export const EXEC_LIMITS: Partial<Limits> = {
   pairs: 20_000,
   'wildcard-names': 40_000,

@@ -1,4 +1,4 @@
-// Every bound of SEMANTICS 6 in one table: what it bounds, its default and unit, and what happens at it.
+// Every bound of docs/spec/semantics 6 in one table: what it bounds, its default and unit, and what happens at it.
 // `limits.<key>` of the config sets the first group; the second group has keys of its own or none.
 // `built: false`: the bound isn't enforced yet, so only its default is accepted.
 
@@ -207,7 +207,7 @@ export function isLimitKey(text: string): text is LimitKey {
   return Object.hasOwn(LIMITS, text)
 }
 
-/** The defaults of SEMANTICS 6, with some of them replaced. */
+/** The defaults of docs/spec/semantics 6, with some of them replaced. */
 export function makeLimits(overrides: Partial<Limits> = {}): Limits {
   const value = (key: LimitKey): number => overrides[key] ?? LIMITS[key].default
   return {

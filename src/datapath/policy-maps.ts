@@ -26,7 +26,7 @@ export interface PolicyMapOptions {
   readonly ruleOf: (origins: readonly number[]) => number
 }
 
-/** Share of a map's entries that identities made by answers may have (SEMANTICS 3). */
+/** Share of a map's entries that identities made by answers may have (docs/spec/semantics 3). */
 const DYNAMIC_SHARE = 0.25
 
 const NO_ENTRIES: readonly FlatEntry[] = []

@@ -1,9 +1,9 @@
 // Takes addresses out of a message before it goes on (`dns.svcb: strip`, `dns.guard: strip`, `dns.on-degraded:
-// strip-addresses`; SEMANTICS 4): A and AAAA records whole, of SVCB and HTTPS records the hints, in whatever section they
+// strip-addresses`; docs/spec/semantics 4): A and AAAA records whole, of SVCB and HTTPS records the hints, in whatever section they
 // stand. Everything else stays octet for octet but for counts, RDLENGTHs, pointers to what moved, and AD, which nobody
 // can vouch for any more.
 //
-// A record set that lost something is no longer what its zone signed: RRSIG records over its type go too (CORRECTNESS
+// A record set that lost something is no longer what its zone signed: RRSIG records over its type go too (docs/spec/correctness
 // S6), so that a client that validates finds it unsigned, which it refuses where the zone is signed; DO or not. An SVCB or
 // HTTPS record that cannot be read goes whole, since no one can say what a client would read in it.
 // Cost: a pass over the message; a second one that copies it when something is to go. Nothing is allocated.

@@ -1,11 +1,11 @@
-// An upstream's answer, read strictly from its octets, and what it teaches (SEMANTICS 4): the addresses of the
+// An upstream's answer, read strictly from its octets, and what it teaches (docs/spec/semantics 4): the addresses of the
 // question name and of the names that CNAMEs of the same answer section reach from it, the address hints of SVCB and
 // HTTPS records among them. Written by `read` alone; the fields hold until the next `read`, and no reference to the
 // message is kept.
 //
 // Always: 'malformed' teaches nothing; 'ok' means that every octet belongs to a question or a record. RDATA is
 // looked at only in A, AAAA, CNAME, SVCB and HTTPS of class IN in the answer section, and in nothing else. A malformed
-// SVCB or HTTPS record teaches nothing and spoils nothing (CORRECTNESS S5).
+// SVCB or HTTPS record teaches nothing and spoils nothing (docs/spec/correctness S5).
 // Cost: one pass over the message, one over the kept records for each link (at most 16), no allocation. One
 // view holds about 600 KiB, enough for the largest message; a worker needs one.
 
@@ -213,7 +213,7 @@ export class AnswerView {
     return hash
   }
 
-  /** 'class IN' of SEMANTICS 4 is read as both: that of the question and that of the record. */
+  /** 'class IN' of docs/spec/semantics 4 is read as both: that of the question and that of the record. */
   #mayTeach(question: Question): boolean {
     return (
       this.questionMatches &&

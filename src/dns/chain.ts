@@ -15,7 +15,7 @@ import { TYPE_CNAME } from './codes.ts'
 import type { Question } from './query.ts'
 import { HEADER_OCTETS, readName, sameOctets } from './wire.ts'
 
-/** SEMANTICS 4. */
+/** docs/spec/semantics 4. */
 export const CHAIN_LINKS_MAX = 16
 /** The smallest record kept, a CNAME from root to root, has 12 octets: (65,535 - 12 - 5) / 12. */
 const RECORDS_MAX = 5459

@@ -1,4 +1,4 @@
-// Numbers of the protocol that namegate reads or writes, and the local answers of SEMANTICS 4 as ready
+// Numbers of the protocol that namegate reads or writes, and the local answers of docs/spec/semantics 4 as ready
 // values, so that the packet path only copies octets. Texts are short and say nothing of the rules (RFC 8914 4).
 
 /** RFC 1035 4.1.1, RFC 6895 2.3. */
@@ -51,7 +51,7 @@ export const EDE_INVALID_DATA = 24
 /** Longest EDE text: header, longest question, OPT and text stay within 512 octets. */
 export const EDE_TEXT_MAX = 200
 
-/** What a local answer says. `ede` is undefined where SEMANTICS 4 has none. */
+/** What a local answer says. `ede` is undefined where docs/spec/semantics 4 has none. */
 export interface LocalAnswer {
   readonly rcode: number
   readonly ede: number | undefined
@@ -65,7 +65,7 @@ function mkLocalAnswer(rcode: number, ede?: number, text = ''): LocalAnswer {
 
 const SOURCES_SILENT_TEXT = 'where policies come from is silent for too long'
 
-/** SEMANTICS 4's table, one value a row; a denied name has one for each `deny-response` that answers. */
+/** docs/spec/semantics 4's table, one value a row; a denied name has one for each `deny-response` that answers. */
 export const LOCAL = {
   deniedRefused: mkLocalAnswer(RCODE_REFUSED, EDE_BLOCKED),
   deniedNxdomain: mkLocalAnswer(RCODE_NXDOMAIN, EDE_BLOCKED),

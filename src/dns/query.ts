@@ -28,7 +28,7 @@ import {
   u32,
 } from './wire.ts'
 
-/** What to do with a query (SEMANTICS 4): forward by policy, say nothing, or answer with that RCODE. */
+/** What to do with a query (docs/spec/semantics 4): forward by policy, say nothing, or answer with that RCODE. */
 export type QueryStatus = 'ok' | 'silent' | 'formerr' | 'notimp' | 'badvers'
 
 /** One question; the name in wire octets, lower case, no compression. */
@@ -52,7 +52,7 @@ export const UDP_SIZE_MIN = 512
 /** From here on a length octet is none: two bits of a pointer, or reserved ones (RFC 1035 4.1.4). */
 const POINTER = 64
 
-/** Octets that patterns can match, after lowering: a-z 0-9 - _ (SEMANTICS 1). */
+/** Octets that patterns can match, after lowering: a-z 0-9 - _ (docs/spec/semantics 1). */
 const FITS = Uint8Array.from({ length: 256 }, (_, octet) => {
   const letter = octet >= 0x61 && octet <= 0x7a
   const digit = octet >= 0x30 && octet <= 0x39

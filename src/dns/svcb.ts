@@ -2,7 +2,7 @@
 // the list of mandatory keys lie. Written by `read` alone, holds until the next `read`; the message is not kept.
 //
 // Strict: keys rise, every length ends inside RDATA, a hint is a whole number of addresses and not empty, the target is
-// a name without compression. What fails that has no hints, whatever stands in it (CORRECTNESS S5).
+// a name without compression. What fails that has no hints, whatever stands in it (docs/spec/correctness S5).
 // Cost: one pass over RDATA, no allocation.
 
 import { LABEL_OCTETS_MAX, NAME_OCTETS_MAX } from '../core/name.ts'

@@ -1,4 +1,4 @@
-// Who is audited and why (SEMANTICS 2 "Audit"): the whole node, the endpoints that a selector of the config
+// Who is audited and why (docs/spec/semantics 2 "Audit"): the whole node, the endpoints that a selector of the config
 // matches, endpoints by their file, and what was said at run time, which wins until it is taken back and
 // survives restarts. Holds settings only; who applies them asks `decide`.
 

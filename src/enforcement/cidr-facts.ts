@@ -6,7 +6,7 @@ import type { Policy } from '../policy/rule.ts'
 import type { WantedFact } from './config-facts.ts'
 import { qualifiedName } from './rule-origins.ts'
 
-/** Every prefix that a rule names, exceptions included (SEMANTICS 3 "CIDR fact"). */
+/** Every prefix that a rule names, exceptions included (docs/spec/semantics 3 "CIDR fact"). */
 export function cidrFacts(policy: Policy): readonly WantedFact[] {
   const facts: WantedFact[] = []
   for (const { peers } of policy.rules) {

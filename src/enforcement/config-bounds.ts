@@ -1,4 +1,4 @@
-// Bounds that configuration may not pass (SEMANTICS 6): a configuration that needs more is refused whole and
+// Bounds that configuration may not pass (docs/spec/semantics 6): a configuration that needs more is refused whole and
 // the one in force stays. Looked at before anything is applied.
 
 import type { Fault, Position } from '../core/errors.ts'

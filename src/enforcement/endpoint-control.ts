@@ -1,7 +1,7 @@
 // Endpoints as their source lists them, applied as the difference to what is known: a new one gets a
 // number, facts for its addresses, rules, and then its hook; one that went is detached first, and its
 // connections and pairs go with it, many pairs in slices. A changed hook or address is another endpoint:
-// number and generation are new, so nothing of the old one's applies to it (SEMANTICS 5).
+// number and generation are new, so nothing of the old one's applies to it (docs/spec/semantics 5).
 
 import { endpointId, generation, type EndpointId } from '../core/ids.ts'
 import { formatPrefix, type Prefix } from '../core/ip.ts'
@@ -111,7 +111,7 @@ export class EndpointControl {
   /**
    * Its hook came, went or was made again. A hook that went ends the workload behind it: who comes after it
    * under the same name is another endpoint, with nothing of what the first one learned or had open
-   * (SEMANTICS 5). True: it was begun anew, and the caller runs the transition.
+   * (docs/spec/semantics 5). True: it was begun anew, and the caller runs the transition.
    */
   followHook(endpoint: Endpoint): boolean {
     const before = this.#hookKeys.get(endpoint.id)

@@ -1,4 +1,4 @@
-// Numbers in advance for the label sets that names will really get (SEMANTICS 3, CFP-28427 "FQDN identity
+// Numbers in advance for the label sets that names will really get (docs/spec/semantics 3, CFP-28427 "FQDN identity
 // pre-allocation"), so that the first answer for a name needs no allocation and no policy-map write: for a
 // `matchName` the union of all selectors that match it, for a pattern its own set, each per family in
 // use and with what selected prefixes of length 0-8 pass down; all of it once more with `reserved:named`

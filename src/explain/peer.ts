@@ -21,7 +21,7 @@ export interface Peer {
   readonly addressClass: Identity
   readonly labels: readonly string[]
   readonly selectedBy: readonly Selector[]
-  /** Names get no labels there (SEMANTICS 4 "guarded"). */
+  /** Names get no labels there (docs/spec/semantics 4 "guarded"). */
   readonly isGuarded: boolean
 }
 

@@ -3,7 +3,7 @@
 // only after the delay, and in practice only after all 2^24 numbers went round; which one, numbers.ts says.
 //
 // A set with a `fqdn:` label that configuration did not pre-allocate is dynamic: answers make it, so its
-// count is bounded apart, and at the bound the set falls back to one with fewer fqdn labels (SEMANTICS 3).
+// count is bounded apart, and at the bound the set falls back to one with fewer fqdn labels (docs/spec/semantics 3).
 
 import type { Clock } from '../core/clock.ts'
 import type { Identity } from '../core/ids.ts'

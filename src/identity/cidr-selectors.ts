@@ -42,7 +42,7 @@ export class CidrSelectors<Kept extends Holder> {
   }
 }
 
-/** Whether a CIDR selector selects what carries `cidr:<label>` (SEMANTICS 3). */
+/** Whether a CIDR selector selects what carries `cidr:<label>` (docs/spec/semantics 3). */
 export function selectsCidr({ prefix, except }: Holder, label: Prefix): boolean {
   return containsPrefix(prefix, label) && !except.some((each) => containsPrefix(each, label))
 }

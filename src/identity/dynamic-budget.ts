@@ -1,4 +1,4 @@
-// How many identities answers may make (SEMANTICS 3, "Static and dynamic"): in all, and for each endpoint whose query taught
+// How many identities answers may make (docs/spec/semantics 3, "Static and dynamic"): in all, and for each endpoint whose query taught
 // them, so that one endpoint's names cannot use up the numbers of all others. 0 is nobody: what changed without a query.
 
 export class DynamicBudget {

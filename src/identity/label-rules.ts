@@ -1,5 +1,5 @@
 // Which rules make label sets from facts, and what became of the labels that earlier ones made: numbers that a version before gave
-// are given again to the sets of now (DESIGN "State and restart"). Whoever changes how labels are written, or which a set has,
+// are given again to the sets of now (docs/spec/promises "State and restart"). Whoever changes how labels are written, or which a set has,
 // adds a step here.
 
 /** The labels of a set as the next rules make them, of those that the rules before made. */

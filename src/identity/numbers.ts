@@ -1,6 +1,6 @@
 // Which number a label set gets. Numbers that the kernel's maps carried at the start are never handed out; the first
 // one given is above the highest of them. Numbers that the daemon before gave wait for their own label sets, and for no
-// other, until `forgetWithheld` (DESIGN "State and restart").
+// other, until `forgetWithheld` (docs/spec/promises "State and restart").
 
 import { identity, type Identity } from '../core/ids.ts'
 import { FIRST_LOCAL, LAST_LOCAL } from './reserved.ts'

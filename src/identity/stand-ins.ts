@@ -1,5 +1,5 @@
 // Which identity stands in for a label set that can get none of its own: of those in use, the largest that differs only by
-// missing `fqdn:` labels, ties by lowest number (SEMANTICS 3, "At the bound"). Never one without a label of another kind: a
+// missing `fqdn:` labels, ties by lowest number (docs/spec/semantics 3, "At the bound"). Never one without a label of another kind: a
 // `cidr:` that is missing could turn a deny, an exception or a negative selector into access. Never one with a label more.
 //
 // An identity is filed under the first of its fqdn labels, so that a search sees each candidate once and no others.

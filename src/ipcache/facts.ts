@@ -4,7 +4,7 @@
 
 import { put, Slots } from '../core/tables/slots.ts'
 
-/** Order is precedence: for the same key the earlier kind wins (SEMANTICS 3). */
+/** Order is precedence: for the same key the earlier kind wins (docs/spec/semantics 3). */
 export const OWNER_KINDS = ['node', 'endpoint', 'resource', 'name', 'policy', 'restored'] as const
 export type OwnerKind = (typeof OWNER_KINDS)[number]
 

@@ -1,4 +1,4 @@
-// What is doubtful about single names and patterns. Meanings of other engines: FIELD_NOTES P19.
+// What is doubtful about single names and patterns. In other engines `*.` can mean several labels; here it means one.
 
 import { parseAddress } from '../core/ip.ts'
 import { LABEL_OCTETS_MAX, NAME_OCTETS_MAX } from '../core/name.ts'

@@ -1,4 +1,4 @@
-// Addresses that never get FQDN labels, whatever a name server says (SEMANTICS 4, A16): loopback,
+// Addresses that never get FQDN labels, whatever a name server says (docs/spec/semantics 4, A16): loopback,
 // link-local, unspecified, multicast, broadcast, the node's own, and prefixes from the configuration; also
 // when an IPv6 address embeds such an IPv4 address. A policy document can open the configured prefixes and link-local addresses
 // to its names (`namegate.io/allow-guarded`), as they are written, but neither the machine's own addresses nor embedded ones.

@@ -1,4 +1,4 @@
-// In whose scope a learned address gets which labels (DESIGN "scope"):
+// In whose scope a learned address gets which labels (docs/spec/promises "scope"):
 //   learning: node       the labels of the name for everyone;
 //   learning: endpoint   the labels of the name for the endpoint that asked, none for the node;
 //   a named endpoint     (`default-egress: allow-named` is in force for it) besides, in its own scope,

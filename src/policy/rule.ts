@@ -84,7 +84,7 @@ export interface Policy {
   readonly kind: PolicyKind
   readonly selector: LabelSelector
   readonly rules: readonly Rule[]
-  /** Whether it turns default deny on for the endpoints it selects (SEMANTICS 2). */
+  /** Whether it turns default deny on for the endpoints it selects (docs/spec/semantics 2). */
   readonly defaultDeny: boolean
   /** It takes nothing away, neither by default deny nor by deny rules: what it would deny passes and is reported. Absent: no. */
   readonly audited?: true

@@ -1,6 +1,6 @@
 // Randomness as a port, and a pool of 16-bit numbers drawn from it. Query ids, source ports and the
 // choice of a socket come from here, so an attacker off the path has nothing to predict
-// (RFC 5452 9.2; CORRECTNESS F2, P10). One system call fills the pool for 4,096 draws.
+// (RFC 5452 9.2; docs/spec/correctness F2, P10). One system call fills the pool for 4,096 draws.
 
 import { randomFillSync } from 'node:crypto'
 

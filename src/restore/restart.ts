@@ -1,4 +1,4 @@
-// The way back to what an earlier daemon knew and enforced, after the configuration is in force (DESIGN "State and
+// The way back to what an earlier daemon knew and enforced, after the configuration is in force (docs/spec/promises "State and
 // restart"). Additions only, in slices beside the packet path:
 //   pairs    what was learned comes back, with the numbers that its label sets had
 //   claims   addresses that the kernel has and no pair names, learned too late to be written down: those whose labels are

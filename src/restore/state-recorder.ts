@@ -1,4 +1,4 @@
-// Writes down what must outlive the process (DESIGN "State and restart"): numbers before any entry of the kernel carries
+// Writes down what must outlive the process (docs/spec/promises "State and restart"): numbers before any entry of the kernel carries
 // them, pairs and documents soon after they change, and now and then an image of everything. In slices, and never
 // on the packet path. No image is taken while what the daemon before knew is on its way back: until then the files of that
 // one are what is known. An image is complete when the walk over all pairs is, and every change that was known by then has

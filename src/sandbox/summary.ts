@@ -28,7 +28,7 @@ export interface RefusedConnection {
   readonly packets: number
   readonly verdict: 'refused' | 'audited'
   readonly names: readonly string[]
-  /** No answer opens it, whatever name it is for (SEMANTICS 4). */
+  /** No answer opens it, whatever name it is for (docs/spec/semantics 4). */
   readonly guarded: boolean
   /** Options, each of which would allow it; none for an address that no name was answered with. */
   readonly allow: readonly string[]

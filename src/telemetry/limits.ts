@@ -1,4 +1,4 @@
-// The bounds of SEMANTICS 6 as they stand now: use, bound, and how often each was hit. One list, read by
+// The bounds of docs/spec/semantics 6 as they stand now: use, bound, and how often each was hit. One list, read by
 // metrics at a scrape and by `status`, so that both say the same. Costs a few reads; nothing is counted here.
 
 import type { CoreState } from '../enforcement/core-state.ts'
@@ -75,7 +75,7 @@ const NAME_BOUNDS = [
   'pairs',
 ] as const
 
-/** Every bound that is enforced, in the order of SEMANTICS 6. */
+/** Every bound that is enforced, in the order of docs/spec/semantics 6. */
 export function limitUses(sources: LimitSources): readonly LimitUse[] {
   const { bounds, core, endpoints, upstream, tcp, responder, resources, flowFiles } = sources
   const { names, allocator, selectors, policyMaps, datapath } = core

@@ -8,7 +8,7 @@ import { isLoopback } from '../../src/config/upstreams.ts'
 import { listWords } from '../../src/documents/source-document.ts'
 import { keysOf } from '../support/config-keys.ts'
 
-test('parseConfig of an empty file gives the defaults of DESIGN', () => {
+test('parseConfig of an empty file gives the built-in defaults', () => {
   const { file, listeners, upstreams, policies, endpoints, ...rest } = defaultConfig()
   assert.equal(file, 'built-in')
   assert.deepEqual(

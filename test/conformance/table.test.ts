@@ -1,4 +1,4 @@
-// The table itself: it has every id that CORRECTNESS has in its sections 1.1 to 1.11 and 2. Whether the tests that it
+// The table itself: it has every id that docs/spec/correctness has in its sections 1.1 to 1.11 and 2. Whether the tests that it
 // names ran and passed is in ran.test.ts.
 
 import assert from 'node:assert/strict'

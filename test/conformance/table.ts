@@ -1,4 +1,4 @@
-// All rows, in the order of CORRECTNESS: 1.1 to 1.11, and the attacks of 2.
+// All rows, in the order of docs/spec/correctness: 1.1 to 1.11, and the attacks of 2.
 
 import { ATTACKS } from './rows/attacks.ts'
 import { RFC_7873 } from './rows/cookies.ts'

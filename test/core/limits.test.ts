@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isLimitKey, LIMITS, makeLimits, OTHER_BOUNDS, type Limit } from '../../src/core/limits.ts'
 
-test('LIMITS has every bound of SEMANTICS 6 with its default', () => {
+test('LIMITS has every bound of docs/spec/semantics 6 with its default', () => {
   const expected = {
     'addresses-per-name': 10_000,
     'names-per-wildcard': 10_000,

@@ -1,6 +1,6 @@
 // A folder with policies that vanishes or can't be read any more while the daemon runs says nothing about what
 // its files would say: what is in force stays, and everybody is told. Only a file that is gone from a folder that
-// can be looked into was removed (SEMANTICS 2).
+// can be looked into was removed (docs/spec/semantics 2).
 
 import assert from 'node:assert/strict'
 import { renameSync, rmSync, symlinkSync } from 'node:fs'

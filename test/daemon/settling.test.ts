@@ -1,4 +1,4 @@
-// When a change of a file counts (SEMANTICS 2), seen through the daemon: what clients are told, with real
+// When a change of a file counts (docs/spec/semantics 2), seen through the daemon: what clients are told, with real
 // files and time that passes only when a test says so.
 
 import assert from 'node:assert/strict'

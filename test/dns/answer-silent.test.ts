@@ -1,4 +1,4 @@
-// What must not teach: CORRECTNESS A7 and its neighbours, each row alone.
+// What must not teach: docs/spec/correctness A7 and its neighbours, each row alone.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

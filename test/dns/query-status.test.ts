@@ -1,4 +1,4 @@
-// The status of a query, row by row of SEMANTICS 4 and CORRECTNESS 1 and 2.
+// The status of a query, row by row of docs/spec/semantics 4 and docs/spec/correctness 1 and 2.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -153,7 +153,7 @@ const statuses: readonly (readonly [reason: string, message: Uint8Array, status:
   ],
 ]
 
-test('QueryView.read gives the status of SEMANTICS 4', () => {
+test('QueryView.read gives the status of docs/spec/semantics 4', () => {
   for (const [reason, message, status] of statuses)
     assert.equal(readQuery(message).status, status, reason)
 })

@@ -174,7 +174,7 @@ const rows: readonly (readonly [
   ],
 ]
 
-test('writeLocalAnswer writes the local answers of SEMANTICS 4', () => {
+test('writeLocalAnswer writes the local answers of docs/spec/semantics 4', () => {
   for (const [reason, asked, answer, want] of rows) {
     assert.deepEqual(reply(asked, answer), mkMessage({ id: 0xabcd, ...want }), reason)
   }

@@ -1,4 +1,4 @@
-// Which hints go out of SVCB and HTTPS records, and that everything else of them stays (CORRECTNESS S5, S6; RFC 9460 8).
+// Which hints go out of SVCB and HTTPS records, and that everything else of them stays (docs/spec/correctness S5, S6; RFC 9460 8).
 
 import { test } from 'node:test'
 import { a, https, service } from '../support/messages.ts'

@@ -1,4 +1,4 @@
-// SVCB and HTTPS records (CORRECTNESS 1.7): which hints teach, and which records are malformed.
+// SVCB and HTTPS records (docs/spec/correctness 1.7): which hints teach, and which records are malformed.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -113,7 +113,7 @@ test('The label stands before the node’s default, and a default that applies t
   assert.equal(node.core.ipcache.prefixes.scoped.count, 0)
 })
 
-test('The first answer under allow-named needs no number and no policy entry (SEMANTICS 3)', () => {
+test('The first answer under allow-named needs no number and no policy entry (docs/spec/semantics 3)', () => {
   for (const learning of ['node', 'endpoint'] as const) {
     const node = new Node({ learning, defaultEgress: 'allow-named' })
     node.setEndpoints(records(undefined))

@@ -45,7 +45,7 @@ test('EndpointControl keeps number and generation when only labels change, and a
   assert.equal(node.core.names.pairs.slots.used, 1, 'what it learned stays')
 })
 
-test('EndpointControl makes a moved endpoint another one: its pairs, verdicts and entries go (SEMANTICS 5)', () => {
+test('EndpointControl makes a moved endpoint another one: its pairs, verdicts and entries go (docs/spec/semantics 5)', () => {
   const rows = [
     ['another address', mkEndpoint('a', ['10.0.0.7'], ['k8s:app=a'])],
     [

@@ -1,5 +1,5 @@
 // 1,000,000 mutated packets through the whole daemon, in and out, over real sockets: it does not crash, every query gets
-// the one answer that SEMANTICS 4 says, and what was taught is exactly what the oracle says.
+// the one answer that docs/spec/semantics 4 says, and what was taught is exactly what the oracle says.
 //
 //   npm run fuzz [-- packets --count N --seed S --only CASE]
 //

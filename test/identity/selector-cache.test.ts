@@ -1,4 +1,4 @@
-// What each selector selects, against a naive reading of SEMANTICS 3: by labels alone.
+// What each selector selects, against a naive reading of docs/spec/semantics 3: by labels alone.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

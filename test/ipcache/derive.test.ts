@@ -1,4 +1,4 @@
-// The pure step: own labels and those around -> labels. Rows for each rule of SEMANTICS 3, and laws.
+// The pure step: own labels and those around -> labels. Rows for each rule of docs/spec/semantics 3, and laws.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

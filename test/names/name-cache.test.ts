@@ -61,7 +61,7 @@ test('NameCache labels an address with every selector that matches the name', ()
   assert.deepEqual(node.differences(), [])
 })
 
-test('NameCache keeps a fact until the last pair behind it is forgotten (SEMANTICS 5)', () => {
+test('NameCache keeps a fact until the last pair behind it is forgotten (docs/spec/semantics 5)', () => {
   const node = mkNode()
   node.learn(E1, 'a.x', ['192.0.2.1'])
   node.learn(E2, 'a.x', ['192.0.2.1'])

@@ -1,4 +1,4 @@
-// Audit per policy (SEMANTICS 2 "Audit"): of questions and packets, what an audited policy takes away and gives, alone and
+// Audit per policy (docs/spec/semantics 2 "Audit"): of questions and packets, what an audited policy takes away and gives, alone and
 // beside others that are in force.
 
 import assert from 'node:assert/strict'

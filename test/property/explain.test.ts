@@ -1,5 +1,5 @@
 // What `explain` says is what becomes of the packet: random policies, names and addresses; before an answer teaches an
-// address as after it, by the recorder's entries and by a naive reading of SEMANTICS 2. NAMEGATE_SEED=n replays one run.
+// address as after it, by the recorder's entries and by a naive reading of docs/spec/semantics 2. NAMEGATE_SEED=n replays one run.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

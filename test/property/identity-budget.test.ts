@@ -1,6 +1,6 @@
 // What stands in for label sets that get no number admits no packet that the sets themselves would not: random policies with
 // denies, exceptions and selectors that say what must not be there, names whose addresses lie in prefixes that policy names, and
-// fewer numbers than the answers want. Against a naive reading of SEMANTICS 2, which knows of no numbers.
+// fewer numbers than the answers want. Against a naive reading of docs/spec/semantics 2, which knows of no numbers.
 // NAMEGATE_SEED=n replays one run.
 
 import assert from 'node:assert/strict'

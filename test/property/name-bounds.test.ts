@@ -1,5 +1,5 @@
 // The bounds of what names teach against a naive evaluator that looks at every pair: random answers, connections and time, one
-// small bound at a time. After every answer the bound holds, and what went is what SEMANTICS 6 names: never what is connected
+// small bound at a time. After every answer the bound holds, and what went is what docs/spec/semantics 6 names: never what is connected
 // while something idle could go, never what the answer itself taught, never another endpoint's within its share.
 
 import assert from 'node:assert/strict'

@@ -1,5 +1,5 @@
 // From any policy to any other while names are known: on every single write of every commit, a flow that is allowed
-// before and after is allowed; and afterwards every verdict is what a naive reading of SEMANTICS 2 says.
+// before and after is allowed; and afterwards every verdict is what a naive reading of docs/spec/semantics 2 says.
 // NAMEGATE_SEED=n replays one run.
 
 import assert from 'node:assert/strict'

@@ -85,7 +85,7 @@ for (const { family, ip, wide, half, inHalf, inWide } of FAMILIES) {
       fact(inWide, ['external:kube-apiserver', 'k8s:over=host']),
     ])
     node.settle()
-    // A resource neither carries nor inherits cidr: labels (SEMANTICS 3); everything else flows down.
+    // A resource neither carries nor inherits cidr: labels (docs/spec/semantics 3); everything else flows down.
     assert.deepEqual(own(node, inWide), ['external:kube-apiserver', 'k8s:foo=bar', 'k8s:over=host'])
     facts.apply([])
     node.settle()

@@ -1,4 +1,4 @@
-// SEMANTICS 3, "Static and dynamic" and "At the bound", under attack: an endpoint that makes as many label sets as it can leaves
+// docs/spec/semantics 3, "Static and dynamic" and "At the bound", under attack: an endpoint that makes as many label sets as it can leaves
 // everyone else's names and policies alone.
 
 import assert from 'node:assert/strict'

@@ -1,4 +1,4 @@
-// SEMANTICS 1, names and patterns: every row of its table, through the index that decides in production, through the
+// docs/spec/semantics 1, names and patterns: every row of its table, through the index that decides in production, through the
 // selector that labels answers, and through DNS rules.
 
 import assert from 'node:assert/strict'

@@ -1,4 +1,4 @@
-// SEMANTICS 2: every row of the table of fields, by what the datapath says about packets.
+// docs/spec/semantics 2: every row of the table of fields, by what the datapath says about packets.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// SEMANTICS 2 and 3: what labels of endpoints and resources mean in policies, and the keys of the config about that.
+// docs/spec/semantics 2 and 3: what labels of endpoints and resources mean in policies, and the keys of the config about that.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

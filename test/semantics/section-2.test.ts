@@ -1,4 +1,4 @@
-// SEMANTICS 2, policy: every bullet that is built, by what the datapath says about packets and the proxy about
+// docs/spec/semantics 2, policy: every bullet that is built, by what the datapath says about packets and the proxy about
 // questions.
 
 import assert from 'node:assert/strict'

@@ -1,4 +1,4 @@
-// SEMANTICS 3, what is said about numbers: pre-allocation, static and dynamic identities, what happens at the bound,
+// docs/spec/semantics 3, what is said about numbers: pre-allocation, static and dynamic identities, what happens at the bound,
 // and the write counts that follow (invariants 3 and 8).
 
 import assert from 'node:assert/strict'

@@ -1,4 +1,4 @@
-// SEMANTICS 3, labels, prefixes, identities: every row of its table and every rule around it, for IPv4 and IPv6.
+// docs/spec/semantics 3, labels, prefixes, identities: every row of its table and every rule around it, for IPv4 and IPv6.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

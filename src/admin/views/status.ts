@@ -136,7 +136,7 @@ function keptOf({ kept }: AdminState): StatusShape['kept'] {
   return { generation, image: imageOctets, journal: journalOctets, age, faults: count }
 }
 
-/** Whose names make do with fewer labels, because identities for them are used up (SEMANTICS 3). */
+/** Whose names make do with fewer labels, because identities for them are used up (docs/spec/semantics 3). */
 function budgetWarnings({ core, endpoints }: AdminState): readonly string[] {
   return [...core.ipcache.degraded.byEndpoint()].map(([id, count]) => {
     const name = endpoints.registry.byNumber(id)?.name

@@ -19,7 +19,7 @@ export interface EbpfOptions {
   readonly pinPath: string
   /** Map sizes other than the object's own; pinned maps keep theirs. */
   readonly sizes?: MapSizes
-  /** SEMANTICS 6, `connections-per-endpoint`. */
+  /** docs/spec/semantics 6, `connections-per-endpoint`. */
   readonly connectionsPerEndpoint: number
   /** `limits.connections`. Maps that are pinned keep their size: it counts where it is less. */
   readonly connections: number

@@ -14,7 +14,7 @@ export const FLOW_KINDS = [
   'upstream-failed',
   'drop',
   'audit',
-  /** An endpoint lost its last policy (SEMANTICS 2). */
+  /** An endpoint lost its last policy (docs/spec/semantics 2). */
   'policy-lost',
   /** An endpoint connected to an address of a name whose TTL was over: it keeps answers for longer than they hold. */
   'expired-use',

@@ -1,4 +1,4 @@
-// Who goes first at a bound, of the pairs of one endpoint, of one use (endpoint, name) and of one address (SEMANTICS 6):
+// Who goes first at a bound, of the pairs of one endpoint, of one use (endpoint, name) and of one address (docs/spec/semantics 6):
 //   of an endpoint or a use   the least recently connected, not connected, soonest to expire;
 //   of an address             from the endpoint with the most names there, the name asked longest ago.
 // Either way pairs of exact names go behind those of others.

@@ -1,4 +1,4 @@
-// Makes room before an endpoint learns an address that it does not know by that name yet: at each bound of SEMANTICS 6 one
+// Makes room before an endpoint learns an address that it does not know by that name yet: at each bound of docs/spec/semantics 6 one
 // pair or name goes in the stated order, an endpoint's own before anybody else's; of `pairs` one of the endpoint that has
 // most. What the batch at hand taught stays, so it can happen that nothing may go: then the new one is refused.
 

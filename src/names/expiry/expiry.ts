@@ -1,5 +1,5 @@
 // Forgetting: pairs whose TTL and grace are over go, unless the datapath still sees an open connection of
-// that endpoint to that address (SEMANTICS 5). Works in bounded steps: first due pairs are set aside, then
+// that endpoint to that address (docs/spec/semantics 5). Works in bounded steps: first due pairs are set aside, then
 // one pass over the connection table finds what is in use (connection-looks.ts), then those not in use are forgotten. A pair
 // that an answer revived meanwhile is left alone: the answer always wins. A pair that a connection keeps waits
 // nowhere and costs nothing until a later look finds that the connection ended.

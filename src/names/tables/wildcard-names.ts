@@ -2,7 +2,7 @@
 // (wildcard of an endpoint, use), in a heap by when the name was asked last, those under an open connection behind the others.
 // The rows have bounds too, `wildcard-names` in all and one per endpoint: what lacks rows takes them from its own endpoint, by a
 // heap of the endpoint's wildcards. A name that a selector without a star matches too is not counted and needs no row
-// (SEMANTICS 6). Typed arrays, about 24 octets a row.
+// (docs/spec/semantics 6). Typed arrays, about 24 octets a row.
 
 import { invariant } from '../../core/invariant.ts'
 import { KeyHeap } from '../../core/tables/key-heap.ts'

@@ -75,7 +75,7 @@ static int receive_run(struct engine *engine, struct udp_socket *socket, uint8_t
 	return 0;
 }
 
-/* Whether a query from there gets an answer: a single host, and a port (SEMANTICS 4). */
+/* Whether a query from there gets an answer: a single host, and a port (docs/spec/semantics 4). */
 static bool is_answerable(const struct sockaddr_in6 *name)
 {
 	if (name->sin6_port == 0)

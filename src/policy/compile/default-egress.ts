@@ -1,4 +1,4 @@
-// What an endpoint may do that no policy puts into default deny (SEMANTICS 2): the node's `default-egress`, or
+// What an endpoint may do that no policy puts into default deny (docs/spec/semantics 2): the node's `default-egress`, or
 // what the endpoint's own label says. A label that says nothing known gives no access: sources refuse it with
 // file, line and column, and one that comes another way must not open what was never meant.
 

@@ -1,5 +1,5 @@
 // May this endpoint ask this name? In explicit mode the asked server is the proxy's, so peers are not
-// compared; which rules count then is SEMANTICS 2 "DNS":
+// compared; which rules count then is docs/spec/semantics 2 "DNS":
 //   - a `toPorts` entry with `rules.dns` that covers port 53 permits the names that its patterns match, over the protocols
 //     that it is for;
 //   - a rule without `rules.dns` permits every name if it covers port 53 and either names that port, has no

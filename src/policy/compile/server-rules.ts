@@ -1,5 +1,5 @@
 // May this endpoint ask this name of this server, where the client chooses the server (`upstreams.original-destination`;
-// SEMANTICS 2 "DNS"). Two questions:
+// docs/spec/semantics 2 "DNS"). Two questions:
 //   - is the server admitted at that port: a rule whose peers include it and whose ports include the port, with
 //     or without `rules.dns`, or a default that is open; no deny rule that covers it. Deny beats allow.
 //   - may the name be asked: yes where such a rule has no `rules.dns`, or patterns that match; yes when no rule of the

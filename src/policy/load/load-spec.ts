@@ -1,4 +1,4 @@
-// One `spec` of a policy: whom it selects, its rules, and whether it turns default deny on (SEMANTICS 2).
+// One `spec` of a policy: whom it selects, its rules, and whether it turns default deny on (docs/spec/semantics 2).
 
 import {
   isMapping,

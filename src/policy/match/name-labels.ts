@@ -1,5 +1,5 @@
 // A wire name split for matching: where its labels are, and a hash of each, found in one pass that also
-// checks every octet against the class of patterns, [a-z0-9_-] (SEMANTICS 1). The arrays are written by
+// checks every octet against the class of patterns, [a-z0-9_-] (docs/spec/semantics 1). The arrays are written by
 // `read` and reused: one object serves any number of names, one at a time.
 //
 // Names are in wire form, length-prefixed labels and a final zero octet (RFC 1035 3.1), in lower case.

@@ -1,4 +1,4 @@
-// Many patterns against one name (SEMANTICS 1), by a tree of labels read from the right. Written by whoever
+// Many patterns against one name (docs/spec/semantics 1), by a tree of labels read from the right. Written by whoever
 // owns the ids (selectors, DNS rules); `match` only reads and allocates nothing.
 //
 // Always: `match` gives each (pattern, id) pair that was added, not removed, and matches, exactly once.

@@ -1,4 +1,4 @@
-// A pattern for names: Cilium's grammar (SEMANTICS 1), parsed once from policy text. Matching many
+// A pattern for names: Cilium's grammar (docs/spec/semantics 1), parsed once from policy text. Matching many
 // patterns against a name is names/selector-index.ts; the naive meaning, one pattern against one name,
 // is `matches` here, used off the packet path and as the second opinion in tests. Patterns are decided on
 // labels, never on a dotted string, and no regular expression is ever built from one.
@@ -46,7 +46,7 @@ export function parseMatchPattern(text: string): PatternResult {
   return parsePattern(text, { allowStar: true })
 }
 
-/** Parses policy text by SEMANTICS 1; the reason says what was found and what may stand there. */
+/** Parses policy text by docs/spec/semantics 1; the reason says what was found and what may stand there. */
 export function parsePattern(
   text: string,
   options: { readonly allowStar: boolean },

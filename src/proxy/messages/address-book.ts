@@ -16,7 +16,7 @@ export interface PeerAddress {
   readonly octets: Uint8Array
   /** As the socket wrote it, zone included. */
   readonly text: string
-  /** Broadcast, multicast and the unspecified address send no query that we answer (SEMANTICS 4). */
+  /** Broadcast, multicast and the unspecified address send no query that we answer (docs/spec/semantics 4). */
   readonly unicast: boolean
 }
 
@@ -64,7 +64,7 @@ export class AddressBook {
   }
 }
 
-/** Whether a query from there gets an answer: not from port 0, nor from what is no single host (SEMANTICS 4). */
+/** Whether a query from there gets an answer: not from port 0, nor from what is no single host (docs/spec/semantics 4). */
 export function isAnswerable(peer: PeerAddress, port: number): boolean {
   return port !== 0 && peer.unicast
 }

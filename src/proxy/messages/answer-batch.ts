@@ -67,7 +67,7 @@ export class AnswerBatch {
   }
 }
 
-/** No server answered in time / no server could be reached (EDE 22 / 23, SEMANTICS 4). */
+/** No server answered in time / no server could be reached (EDE 22 / 23, docs/spec/semantics 4). */
 export const FAILED_TIMEOUT = 0
 export const FAILED_SOCKET = 1
 

@@ -28,7 +28,7 @@ export class MessageBatch implements ClientColumns {
   readonly askedAddresses: Uint8Array
   readonly askedWords: Uint32Array
   readonly askedPorts: Uint16Array
-  /** 1 where a UDP message was longer than a cell and is cut: its answer is FORMERR (SEMANTICS 6). */
+  /** 1 where a UDP message was longer than a cell and is cut: its answer is FORMERR (docs/spec/semantics 6). */
   readonly oversized: Uint8Array
   #count = 0
 

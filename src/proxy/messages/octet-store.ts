@@ -9,7 +9,7 @@
  */
 const GAP = 64
 
-/** Cell size that holds every UDP message of SEMANTICS 6 (`limits.udp-message`). */
+/** Cell size that holds every UDP message of docs/spec/semantics 6 (`limits.udp-message`). */
 export const DEFAULT_STRIDE = 4096
 
 export class OctetStore {

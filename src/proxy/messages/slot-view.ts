@@ -23,7 +23,7 @@ export class SlotView implements HashedQuestion, AnsweredQuery {
   hasOpt = false
   dnssecOk = false
 
-  /** Whether a message is the reply to the query of a taken slot (SEMANTICS 4); reads the slot if it must. */
+  /** Whether a message is the reply to the query of a taken slot (docs/spec/semantics 4); reads the slot if it must. */
   isReply(
     table: InFlightTable,
     slot: number,

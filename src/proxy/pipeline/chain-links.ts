@@ -1,4 +1,4 @@
-// What an answer teaches about the names inside its chain (`dns.cname-match: chain`; SEMANTICS 4): each address belongs to
+// What an answer teaches about the names inside its chain (`dns.cname-match: chain`; docs/spec/semantics 4): each address belongs to
 // every name from the question to the record's owner, so that selectors of any of them select it. A name of the chain is
 // learned as if the endpoint had asked it, with the TTL of the whole chain: what holds for names that were asked (bounds,
 // lifetimes, selectors added later) holds for it. Used by the learner alone; `read` before the others, for each answer.

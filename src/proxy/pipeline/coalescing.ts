@@ -1,6 +1,6 @@
 // Queries in flight that a client asks again, in the same octets but for the id: one of them, the leader, is asked
 // upstream, the others follow it and get copies of its answer or its failure, each under its own id, to its own
-// port, over its own transport (FIELD_NOTES P2). Only within one client address and endpoint [F3], and one asked server
+// port, over its own transport. Only within one client address and endpoint [F3], and one asked server
 // where that is who is asked. A leader over UDP serves no follower over TCP, whose answer may not be cut.
 // Typed arrays over the slots in flight: join is one hash lookup of at most LOOKS_MAX steps, nothing allocated.
 

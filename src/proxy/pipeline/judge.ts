@@ -1,5 +1,5 @@
 // May this query be forwarded, and may its answer teach: policy on the name and the transport, and where the client chose the server
-// (`upstreams.original-destination`) policy on the server and trust in it (SEMANTICS 2). No state of its own.
+// (`upstreams.original-destination`) policy on the server and trust in it (docs/spec/semantics 2). No state of its own.
 
 import type { EndpointId } from '../../core/ids.ts'
 import { TCP, UDP, type DnsProtocol } from '../../core/protocol.ts'

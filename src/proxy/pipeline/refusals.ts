@@ -1,4 +1,4 @@
-// Which local answer a query gets that isn't forwarded (SEMANTICS 4, table), and what its flow calls the reason.
+// Which local answer a query gets that isn't forwarded (docs/spec/semantics 4, table), and what its flow calls the reason.
 
 import { LOCAL, type LocalAnswer } from '../../dns/codes.ts'
 import type { QueryStatus } from '../../dns/query.ts'

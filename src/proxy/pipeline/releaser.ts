@@ -1,5 +1,5 @@
 // An answer leaves by what became of it: as it came, without some addresses (stripping.ts), as a local answer, or not at
-// all (`dns.hold.on-limit`, `dns.on-degraded`; SEMANTICS 4). One flow and one counter an answer.
+// all (`dns.hold.on-limit`, `dns.on-degraded`; docs/spec/semantics 4). One flow and one counter an answer.
 
 import { LOCAL } from '../../dns/codes.ts'
 import { OUTCOME_DEGRADED, OUTCOME_EXACT, OUTCOME_HELD_OUT, type Learner } from './learner.ts'

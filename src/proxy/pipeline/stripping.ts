@@ -1,5 +1,5 @@
 // What is taken out of an answer before it leaves (`dns.svcb: strip`, `dns.guard: strip`, `dns.on-degraded:
-// strip-addresses`; SEMANTICS 4). Called by the releaser, after the commit: an address stays in a degraded answer only if
+// strip-addresses`; docs/spec/semantics 4). Called by the releaser, after the commit: an address stays in a degraded answer only if
 // the datapath has it with all its labels. Where none of them is asked for, answers are not looked at.
 // Cost: else a pass over every answer; see dns/answer-strip.ts for those that lose something.
 

@@ -1,7 +1,7 @@
 // The open TCP connections of clients by number, and the bounds on them: in all and per client address. A number
 // is generation << 16 | slot, and slots are used again in the order they were freed, so a late answer can't
 // reach a connection that came later: a number repeats after 65,536 uses of one slot.
-// At a bound the oldest idle connection gives way; without an idle one the newcomer is refused (SEMANTICS 6).
+// At a bound the oldest idle connection gives way; without an idle one the newcomer is refused (docs/spec/semantics 6).
 
 import type { TcpConnection } from './tcp-connection.ts'
 

@@ -1,4 +1,4 @@
-// TCP listeners of clients: frames in, frames out, with the bounds of SEMANTICS 6 and RFC 7766.
+// TCP listeners of clients: frames in, frames out, with the bounds of docs/spec/semantics 6 and RFC 7766.
 // Whole messages go into the shared batch with their connection's number; answers come back by that number in any
 // order. Reading from a connection stops at 256 unanswered queries or when its client doesn't read answers.
 //

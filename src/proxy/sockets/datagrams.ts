@@ -27,7 +27,7 @@ export interface UdpListen {
 export interface UdpCounters {
   readonly received: number
   readonly sent: number
-  /** Source port 0, or a source or destination that is no single host (SEMANTICS 4: nothing). */
+  /** Source port 0, or a source or destination that is no single host (docs/spec/semantics 4: nothing). */
   readonly ignoredSources: number
   /** Longer than `limits.udp-message`. */
   readonly oversized: number

@@ -1,5 +1,5 @@
 // UDP towards one server: many sockets at once, each bound to a random port and connected, so that the kernel
-// drops what comes from another address or port and reports "port unreachable" (RFC 5452 9.2; CORRECTNESS
+// drops what comes from another address or port and reports "port unreachable" (RFC 5452 9.2; docs/spec/correctness
 // A1-A3, P10). Each query takes one of them at random, or those that leave together take the same: each still hides
 // behind a port and an id. A socket is renewed after 10,000 queries or 60 s; the old one stays open until its
 // queries have ended.

@@ -1,6 +1,6 @@
 // Forwards queries to the configured servers and hands back what they answer, in batches. A query that came
 // over TCP goes over TCP (RFC 5625 4.4.1). A message is an answer only if its socket, id and question match
-// (SEMANTICS 4; a connected socket vouches for the addresses); anything else is dropped and counted, the wait goes on, and
+// (docs/spec/semantics 4; a connected socket vouches for the addresses); anything else is dropped and counted, the wait goes on, and
 // the query is asked once more over TCP [F1, A4, A5]. What comes after a query has ended is dropped [A14].
 //
 // The composition of in-flight table (who asked what), coalescing (who asked the same), wait table (which socket waits
@@ -73,7 +73,7 @@ export interface UpstreamOptions {
   readonly udp?: UdpSocketOptions
 }
 
-/** `full` and `client-full`: a bound forbids it, and the client gets SERVFAIL (SEMANTICS 6). */
+/** `full` and `client-full`: a bound forbids it, and the client gets SERVFAIL (docs/spec/semantics 6). */
 export type ForwardResult = 'forwarded' | 'full' | 'client-full'
 
 /** `. NS IN`, recursion desired (RFC 1035 4.1); the id is the sender's. */

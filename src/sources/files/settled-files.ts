@@ -1,4 +1,4 @@
-// When a change of a file counts (SEMANTICS 2): a changed file once it has been quiet for 100 ms, one that
+// When a change of a file counts (docs/spec/semantics 2): a changed file once it has been quiet for 100 ms, one that
 // became empty (a fault) or vanished only after 1 s unchanged, because editors leave files empty or gone for a moment.
 // Where a whole folder was swapped, as a mounted ConfigMap is, all its files count together, removed ones
 // too, once none of them moves any more. A file whose folder can't be looked into is as it was. Pure: it is shown what the file system looks like and says what has

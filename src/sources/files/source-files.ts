@@ -1,6 +1,6 @@
 // What the files of one kind (policies, endpoints, resources) ask for, and which part of that is in force. A
 // file with a fault keeps its last good version; files that contradict each other keep theirs until they
-// agree. What is proposed comes into force when `accept` says so, all files at once (SEMANTICS 2).
+// agree. What is proposed comes into force when `accept` says so, all files at once (docs/spec/semantics 2).
 
 import { hash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'

@@ -1,4 +1,4 @@
-// What namegate answers by itself, octet by octet, from the query as it was built: the expectation of SEMANTICS 4, made
+// What namegate answers by itself, octet by octet, from the query as it was built: the expectation of docs/spec/semantics 4, made
 // without anything of src.
 
 import assert from 'node:assert/strict'

@@ -1,4 +1,4 @@
-// CORRECTNESS 2: the attacks that take a script of their own, those that other tests prove, and the one that nothing here
+// docs/spec/correctness 2: the attacks that take a script of their own, those that other tests prove, and the one that nothing here
 // can have. Rows in the order of their ids.
 
 import { A7 } from './teaching.ts'

@@ -1,4 +1,4 @@
-// CORRECTNESS 1.10: RFC 7873, cookies.
+// docs/spec/correctness 1.10: RFC 7873, cookies.
 
 import assert from 'node:assert/strict'
 import { FORMERR } from '../lab/replies.ts'

@@ -1,4 +1,4 @@
-// CORRECTNESS 2: many queries at a time, of one client and of several (A10, A11, A14, A23, A32).
+// docs/spec/correctness 2: many queries at a time, of one client and of several (A10, A11, A14, A23, A32).
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'

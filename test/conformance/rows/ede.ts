@@ -1,4 +1,4 @@
-// CORRECTNESS 1.11: RFC 8914, Extended DNS Errors, by the table of SEMANTICS 4.
+// docs/spec/correctness 1.11: RFC 8914, Extended DNS Errors, by the table of docs/spec/semantics 4.
 
 import assert from 'node:assert/strict'
 import { assertSame, localAnswer, QR, RA, RD, SERVFAIL } from '../lab/replies.ts'

@@ -1,4 +1,4 @@
-// CORRECTNESS 2, A1-A6: forged answers, and messages that end the wait where they may not.
+// docs/spec/correctness 2, A1-A6: forged answers, and messages that end the wait where they may not.
 
 import assert from 'node:assert/strict'
 import { assertSame, rcodeOf, SERVFAIL, withId } from '../lab/replies.ts'

@@ -1,4 +1,4 @@
-// CORRECTNESS 2: hostile names (A9, A31), guarded addresses (A16), cut messages (A19), forged sources (A24).
+// docs/spec/correctness 2: hostile names (A9, A31), guarded addresses (A16), cut messages (A19), forged sources (A24).
 
 import assert from 'node:assert/strict'
 import { Agent } from '../lab/agent-client.ts'

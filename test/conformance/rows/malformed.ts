@@ -1,4 +1,4 @@
-// CORRECTNESS 1.1, P11: what cannot be read as DNS, from a client and from the server.
+// docs/spec/correctness 1.1, P11: what cannot be read as DNS, from a client and from the server.
 
 import { FORMERR, SERVFAIL } from '../lab/replies.ts'
 import { ask, askOpt, bytes, own } from './build.ts'

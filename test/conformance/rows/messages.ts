@@ -1,4 +1,4 @@
-// CORRECTNESS 2, A12, A13, A15, A17-A20, A23, A30, A33: odd, large, cut and hostile messages, one exchange each.
+// docs/spec/correctness 2, A12, A13, A15, A17-A20, A23, A30, A33: odd, large, cut and hostile messages, one exchange each.
 
 import { FORMERR, QR, SERVFAIL, TC } from '../lab/replies.ts'
 import { answerTo, labelsOfQuestion } from '../lab/upstream.ts'
@@ -26,7 +26,7 @@ export const MESSAGES: readonly Row[] = [
     kind: 'exchange',
     id: 'A12',
     what: 'an answer of 4 KB comes by TC and TCP; the client’s UDP size passes as it is',
-    note: 'SEMANTICS 4: messages pass byte for byte, so the client’s own UDP size is what the server sees',
+    note: 'docs/spec/semantics 4: messages pass byte for byte, so the client’s own UDP size is what the server sees',
     query: (name) => askOpt(name, { udpSize: 1232 }),
     answer: (asking) =>
       asking.transport === 'udp'

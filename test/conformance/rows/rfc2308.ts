@@ -1,4 +1,4 @@
-// CORRECTNESS 1.8: negative answers. They pass as they came, and no address beside them teaches.
+// docs/spec/correctness 1.8: negative answers. They pass as they came, and no address beside them teaches.
 
 import { NXDOMAIN, QR, RA, RD } from '../lab/replies.ts'
 import { answerTo } from '../lab/upstream.ts'

@@ -1,4 +1,4 @@
-// CORRECTNESS 1.4: RFC 5452, resilience against forged answers.
+// docs/spec/correctness 1.4: RFC 5452, resilience against forged answers.
 
 import assert from 'node:assert/strict'
 import { assertSame, withId } from '../lab/replies.ts'

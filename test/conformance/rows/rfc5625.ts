@@ -1,4 +1,4 @@
-// CORRECTNESS 1.1: RFC 5625, guidelines for DNS proxies.
+// docs/spec/correctness 1.1: RFC 5625, guidelines for DNS proxies.
 
 import assert from 'node:assert/strict'
 import { askedFromOutside } from '../lab/outside.ts'
@@ -185,7 +185,7 @@ export const RFC_5625: readonly Row[] = [
     kind: 'script',
     id: 'P12',
     what: 'a host that is no endpoint is not served, whatever it sends where',
-    note: 'SEMANTICS 4: an unknown client gets REFUSED, EDE 18; an address that is not intercepted answers nobody',
+    note: 'docs/spec/semantics 4: an unknown client gets REFUSED, EDE 18; an address that is not intercepted answers nobody',
     run: askedFromOutside,
   },
   {

@@ -1,4 +1,4 @@
-// CORRECTNESS 1.3: RFC 6891, EDNS(0).
+// docs/spec/correctness 1.3: RFC 6891, EDNS(0).
 
 import assert from 'node:assert/strict'
 import { AD, assertSame, BADVERS, CD, DO, FORMERR, QR, RA, RD, TC, withId } from '../lab/replies.ts'

@@ -1,4 +1,4 @@
-// CORRECTNESS 1.2: RFC 7766, 7828 and 9210, DNS over TCP.
+// docs/spec/correctness 1.2: RFC 7766, 7828 and 9210, DNS over TCP.
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'

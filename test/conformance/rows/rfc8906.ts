@@ -1,4 +1,4 @@
-// CORRECTNESS 1.5: RFC 8906, never fail to answer: its matrix, for a name that policy lets through and for one that it
+// docs/spec/correctness 1.5: RFC 8906, never fail to answer: its matrix, for a name that policy lets through and for one that it
 // does not. The lines over TCP are every line's, since each is asked over both transports.
 
 import { AD, BADVERS, CD, DO, NOTIMP, QR, RA, RD, TC, Z, assertSame } from '../lab/replies.ts'

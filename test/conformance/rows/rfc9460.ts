@@ -1,4 +1,4 @@
-// CORRECTNESS 1.7: SVCB and HTTPS. Each answer passes byte for byte; its hint is the exchange's own address, so that a
+// docs/spec/correctness 1.7: SVCB and HTTPS. Each answer passes byte for byte; its hint is the exchange's own address, so that a
 // label on it can come from this answer only.
 
 import { answerTo } from '../lab/upstream.ts'

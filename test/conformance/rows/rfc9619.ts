@@ -1,4 +1,4 @@
-// CORRECTNESS 1.6: RFC 9619, the number of questions.
+// docs/spec/correctness 1.6: RFC 9619, the number of questions.
 
 import assert from 'node:assert/strict'
 import { assertSame, FORMERR, NOTIMP, NXDOMAIN, QR, RA, RD, withId } from '../lab/replies.ts'

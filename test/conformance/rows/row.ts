@@ -7,10 +7,10 @@ import type { AskedQuery, Transport } from '../lab/upstream.ts'
 import type { Mode, OwnClient, World } from '../lab/world.ts'
 
 interface Common {
-  /** As in CORRECTNESS; where that has none, the section and a word. */
+  /** As in docs/spec/correctness; where that has none, the section and a word. */
   readonly id: string
   readonly what: string
-  /** Where SEMANTICS or the repository decides otherwise than CORRECTNESS says. */
+  /** Where docs/spec/semantics or the repository decides otherwise than docs/spec/correctness says. */
   readonly note?: string
 }
 

@@ -1,4 +1,4 @@
-// CORRECTNESS 2, A21 and A22: TCP clients that are slow on purpose, and one that is far too fast.
+// docs/spec/correctness 2, A21 and A22: TCP clients that are slow on purpose, and one that is far too fast.
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'

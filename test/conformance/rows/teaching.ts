@@ -1,4 +1,4 @@
-// CORRECTNESS 2, A7: which answers teach. Each answer passes byte for byte, whatever it teaches; what it carries is the
+// docs/spec/correctness 2, A7: which answers teach. Each answer passes byte for byte, whatever it teaches; what it carries is the
 // exchange's own address, so that a label on it can come from this answer only.
 
 import { QR, RA, RD, TC } from '../lab/replies.ts'

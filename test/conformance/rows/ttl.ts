@@ -1,4 +1,4 @@
-// CORRECTNESS 1.9: RFC 2181 section 8 and RFC 8767, lifetimes.
+// docs/spec/correctness 1.9: RFC 2181 section 8 and RFC 8767, lifetimes.
 
 import assert from 'node:assert/strict'
 import { answerTo } from '../lab/upstream.ts'
@@ -31,7 +31,7 @@ const LIFETIMES: readonly Lifetime[] = [
   ...[0x8000_0000, 0xffff_ffff].map((ttl) => ({
     id: 'L2',
     what: `TTL ${ttl} counts as 0`,
-    note: 'SEMANTICS 4: a TTL with the top bit set counts as 0',
+    note: 'docs/spec/semantics 4: a TTL with the top bit set counts as 0',
     records: (name: readonly string[], address: string) => [a(name, address, ttl)],
     seconds: 0,
   })),

@@ -1,4 +1,4 @@
-// What a client gets and what the node learns, by a naive reading of SEMANTICS 4: the octets of local answers, whether a
+// What a client gets and what the node learns, by a naive reading of docs/spec/semantics 4: the octets of local answers, whether a
 // message is the answer at all, and the addresses that it teaches with their times.
 
 import { oracle, readLabels } from '../../support/models/oracle.ts'
@@ -89,7 +89,7 @@ export function udpLimit(read: ReadQuery, cameOverTcp: boolean): number {
   return Math.min(Math.max(512, read.opt?.udpSize ?? 512), UDP_MESSAGE_MAX)
 }
 
-/** Whether a message with the right id on the right socket is the answer: SEMANTICS 4, first paragraph. */
+/** Whether a message with the right id on the right socket is the answer: docs/spec/semantics 4, first paragraph. */
 export function isAnswer(message: Uint8Array, read: ReadQuery): boolean {
   if (!hasAnswerHeader(message)) return false
   const view = new DataView(message.buffer, message.byteOffset, message.length)

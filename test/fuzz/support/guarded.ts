@@ -1,4 +1,4 @@
-// Addresses that SEMANTICS 4 keeps from being taught, as Node's own lists of networks: the second opinion on
+// Addresses that docs/spec/semantics 4 keeps from being taught, as Node's own lists of networks: the second opinion on
 // names/guard.ts. IPv4 addresses inside IPv6 ones are taken out by the forms of RFC 6052 2.2, RFC 3056, RFC 4380 4 and RFC 2765 2.1.
 
 import { BlockList } from 'node:net'

@@ -1,7 +1,7 @@
 // Failover on real sockets and processes: one of two name servers is killed, stopped, flaps, is slow, says only
 // SERVFAIL, or can't be reached any more, while pods ask at a steady rate and never ask twice. No query may end without
 // an answer. How long it takes is printed, not judged: test/bench/failover.bench.ts measures it on a quiet machine.
-// [CORRECTNESS 4.2; docs/decisions/0008]
+// [docs/spec/correctness 4.2; docs/decisions/0008]
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'

@@ -1,5 +1,5 @@
 // One client asks far more than its share of a slow upstream: it gets its share, the rest is told so at once, and
-// nobody else notices [SEMANTICS 6; A22, A32]. What is counted is asserted; times are printed, and asserted only
+// nobody else notices [docs/spec/semantics 6; A22, A32]. What is counted is asserted; times are printed, and asserted only
 // when the machine is left alone for it: NAMEGATE_OVERLOAD=full runs the sizes of the target.
 
 import assert from 'node:assert/strict'

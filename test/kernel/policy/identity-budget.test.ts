@@ -1,4 +1,4 @@
-// SEMANTICS 3, "At the bound", on the kernel: an attacker that chooses its names uses up its identities. What it may not reach it
+// docs/spec/semantics 3, "At the bound", on the kernel: an attacker that chooses its names uses up its identities. What it may not reach it
 // does not reach by a name that it is allowed, with or without a number for it, and its neighbour loses nothing.
 
 import assert from 'node:assert/strict'

@@ -1,4 +1,4 @@
-// What goes at each bound (SEMANTICS 6), and what never does.
+// What goes at each bound (docs/spec/semantics 6), and what never does.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// Live, grace, connected, gone (SEMANTICS 5), on a clock that stands still unless told.
+// Live, grace, connected, gone (docs/spec/semantics 5), on a clock that stands still unless told.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// May this endpoint ask this name (SEMANTICS 2 "DNS"), in explicit mode: one row for each sentence.
+// May this endpoint ask this name (docs/spec/semantics 2 "DNS"), in explicit mode: one row for each sentence.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

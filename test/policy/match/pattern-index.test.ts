@@ -8,7 +8,7 @@ import { mkWord } from '../../bench/support/selectors.ts'
 import { idsOf, mkIndex, mkName, mkPattern, naiveIds } from '../../support/models/pattern-index.ts'
 import { Random } from '../../support/models/random.ts'
 
-// SEMANTICS 1, the table, and what the grammar above it says.
+// docs/spec/semantics 1, the table, and what the grammar above it says.
 const rows: readonly (readonly [pattern: string, name: string, expected: boolean, why: string])[] =
   [
     ['cilium.io', 'cilium.io', true, 'exact'],
@@ -48,14 +48,14 @@ const rows: readonly (readonly [pattern: string, name: string, expected: boolean
     ['*aa*.io', 'aaaa.io', true, 'the piece stands there three times and counts once'],
   ]
 
-test('PatternIndex.match decides each row of SEMANTICS 1 alone', () => {
+test('PatternIndex.match decides each row of docs/spec/semantics 1 alone', () => {
   for (const [pattern, name, expected, why] of rows) {
     const index = mkIndex([mkPattern(pattern)])
     assert.deepEqual(idsOf(index, mkName(name)), expected ? [0] : [], `${pattern} ${name}: ${why}`)
   }
 })
 
-test('PatternIndex.match decides all rows of SEMANTICS 1 with every pattern in one index', () => {
+test('PatternIndex.match decides all rows of docs/spec/semantics 1 with every pattern in one index', () => {
   const patterns = new Map(rows.map(([pattern], id) => [id, mkPattern(pattern)]))
   const index = mkIndex([...patterns.values()])
   assert.equal(index.size, rows.length)

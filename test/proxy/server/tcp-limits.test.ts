@@ -1,4 +1,4 @@
-// Clients over TCP that ask too much, read too little or stay too long: the bounds and timeouts of SEMANTICS 6.
+// Clients over TCP that ask too much, read too little or stay too long: the bounds and timeouts of docs/spec/semantics 6.
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-// What is taken for an answer and what is not, on UDP (SEMANTICS 4).
+// What is taken for an answer and what is not, on UDP (docs/spec/semantics 4).
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'

@@ -1,4 +1,4 @@
-// SEMANTICS 3 read straight: the labels of a prefix, and what a selector selects, from a list of facts as texts, by
+// docs/spec/semantics 3 read straight: the labels of a prefix, and what a selector selects, from a list of facts as texts, by
 // looking at all of them each time. Shares nothing with the IPCache but the parsing of prefixes.
 
 import { containsPrefix } from '../../../src/core/ip.ts'

@@ -1,4 +1,4 @@
-// SEMANTICS 2 read straight: from policies, endpoints and what names resolve to, to the verdict on one packet. No
+// docs/spec/semantics 2 read straight: from policies, endpoints and what names resolve to, to the verdict on one packet. No
 // labels, identities, entries or order of writing; every question is answered by looking at every rule. The oracle
 // for whatever enforces, in memory or in the kernel.
 

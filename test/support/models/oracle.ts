@@ -1,10 +1,10 @@
-// What an answer teaches, by a slow and plain reading of SEMANTICS 4 (hints by oracle-svcb.ts): the second opinion
+// What an answer teaches, by a slow and plain reading of docs/spec/semantics 4 (hints by oracle-svcb.ts): the second opinion
 // on dns/answer.ts. It looks at a message three times: `dissect` is the strictness that dns-packet lacks
-// (CORRECTNESS 0.1) and cuts the message into records; dns-packet then reads type, class, TTL and address of each
+// (docs/spec/correctness 0.1) and cuts the message into records; dns-packet then reads type, class, TTL and address of each
 // record that could matter, laid out again alone and without compression; `teach` reads the rules.
 // Names are arrays of Latin-1 labels, never dotted text.
 //
-// Readings that SEMANTICS leaves open, decided here as in the product: 'class IN' holds for the question and the
+// Readings that docs/spec/semantics leaves open, decided here as in the product: 'class IN' holds for the question and the
 // record; the RCODE counts the upper bits of every OPT record; a loop, a fork or a 17th link of the chain from the
 // question name spoils the whole answer; a record's TTL is lowered by the links that lead to its owner.
 

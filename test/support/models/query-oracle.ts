@@ -1,7 +1,7 @@
-// What becomes of a client's query by its octets alone, by a slow and plain reading of SEMANTICS 4's table: the second
+// What becomes of a client's query by its octets alone, by a slow and plain reading of docs/spec/semantics 4's table: the second
 // opinion on dns/query.ts. Names are arrays of Latin-1 labels in lower case, never dotted text.
 //
-// Readings that SEMANTICS leaves open, decided here as in the product: of several faults the row that needs least of the
+// Readings that docs/spec/semantics leaves open, decided here as in the product: of several faults the row that needs least of the
 // message decides (silence, opcode, form, EDNS version, no question); options of a later EDNS version are not looked at.
 
 import { readLabels } from './oracle.ts'

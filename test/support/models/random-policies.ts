@@ -1,5 +1,5 @@
 // Random policies over one datapath, put in force one after the other while names come and go, and packets judged by the
-// kernel: every verdict is what a naive reading of SEMANTICS 2 and 3 says, and what is allowed before and after a change passes
+// kernel: every verdict is what a naive reading of docs/spec/semantics 2 and 3 says, and what is allowed before and after a change passes
 // all the way through it. NAMEGATE_SEED=n begins with that seed, NAMEGATE_POLICIES=n tries so many policies.
 
 import assert from 'node:assert/strict'

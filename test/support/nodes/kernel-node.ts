@@ -1,5 +1,5 @@
 // A node over the kernel's own maps, without daemon or sockets, and beside it the little that a naive reading of
-// SEMANTICS 2 and 3 needs to know: names are taught and forgotten, policies change slice by slice, and any packet can
+// docs/spec/semantics 2 and 3 needs to know: names are taught and forgotten, policies change slice by slice, and any packet can
 // be judged by both. Two endpoints, fake time.
 
 import { CoreState } from '../../../src/enforcement/core-state.ts'

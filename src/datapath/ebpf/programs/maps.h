@@ -1,4 +1,4 @@
-/* The maps of the kernel side; DESIGN's table. Each is pinned under its own name by the loader, which may
+/* The maps of the kernel side, as ARCHITECTURE lists them. Each is pinned under its own name by the loader, which may
  * lower or raise `max_entries` before it loads. Tries are not preallocated: an update can fail, and the
  * writer reports it. */
 #ifndef NAMEGATE_MAPS_H
