@@ -4,18 +4,16 @@
 
 import { widthOf, type Family } from '../../core/ip.ts'
 import { hashOctets } from '../../core/tables/keyed-hash.ts'
-
-const NONE = -1
+import { LinkedRows, NO_ROW } from '../../core/tables/linked-rows.ts'
 
 export class ClientCounts {
   readonly #octets: Uint8Array
   readonly #families: Uint8Array
   readonly #counts: Int32Array
-  /** Next entry of the same bucket, or of the free list. */
-  readonly #next: Int32Array
-  readonly #heads: Int32Array
+  /** Entries by hash bucket; the list behind the buckets has the free ones. */
+  readonly #entries: LinkedRows
   readonly #mask: number
-  #free = NONE
+  readonly #free: number
   /** Entries from here on were never used. */
   #fresh = 0
 
@@ -23,45 +21,44 @@ export class ClientCounts {
     this.#octets = new Uint8Array(capacity * 16)
     this.#families = new Uint8Array(capacity)
     this.#counts = new Int32Array(capacity)
-    this.#next = new Int32Array(capacity)
     const buckets = 2 ** Math.ceil(Math.log2(Math.max(capacity, 2)))
-    this.#heads = new Int32Array(buckets).fill(NONE)
+    this.#entries = new LinkedRows(capacity, buckets + 1)
     this.#mask = buckets - 1
+    this.#free = buckets
   }
 
   /** Counts one more for the client; its entry, or -1 (nothing counted) when it's at `limit`. */
   add(family: Family, octets: Uint8Array, offset: number, limit: number): number {
     const bucket = this.#bucket(family, octets, offset)
-    let entry = this.#heads[bucket]!
-    while (entry !== NONE && !this.#is(entry, family, octets, offset)) entry = this.#next[entry]!
-    if (entry === NONE && limit <= 0) return NONE
-    if (entry === NONE) entry = this.#insert(bucket, family, octets, offset)
-    if (this.#counts[entry]! >= limit) return NONE
+    let entry = this.#find(bucket, family, octets, offset)
+    if (entry === NO_ROW && limit <= 0) return NO_ROW
+    if (entry === NO_ROW) entry = this.#insert(bucket, family, octets, offset)
+    if (this.#counts[entry]! >= limit) return NO_ROW
     this.#counts[entry]!++
     return entry
   }
 
   /** How many the client has in flight. */
   countOf(family: Family, octets: Uint8Array, offset: number): number {
-    let entry = this.#heads[this.#bucket(family, octets, offset)]!
-    while (entry !== NONE && !this.#is(entry, family, octets, offset)) entry = this.#next[entry]!
-    return entry === NONE ? 0 : this.#counts[entry]!
+    const bucket = this.#bucket(family, octets, offset)
+    const entry = this.#find(bucket, family, octets, offset)
+    return entry === NO_ROW ? 0 : this.#counts[entry]!
   }
 
   /** Counts one less for the client of an entry that `add` gave. */
   remove(entry: number): void {
     if (--this.#counts[entry]! > 0) return
     const family: Family = this.#families[entry] === 4 ? 4 : 6
-    const bucket = this.#bucket(family, this.#octets, entry * 16)
-    let at = this.#heads[bucket]!
-    if (at === entry) {
-      this.#heads[bucket] = this.#next[entry]!
-    } else {
-      while (this.#next[at] !== entry) at = this.#next[at]!
-      this.#next[at] = this.#next[entry]!
+    this.#entries.remove(this.#bucket(family, this.#octets, entry * 16), entry)
+    this.#entries.addFirst(this.#free, entry)
+  }
+
+  #find(bucket: number, family: Family, octets: Uint8Array, offset: number): number {
+    let entry = this.#entries.first(bucket)
+    while (entry !== NO_ROW && !this.#is(entry, family, octets, offset)) {
+      entry = this.#entries.after(entry)
     }
-    this.#next[entry] = this.#free
-    this.#free = entry
+    return entry
   }
 
   #bucket(family: Family, octets: Uint8Array, offset: number): number {
@@ -77,13 +74,13 @@ export class ClientCounts {
   }
 
   #insert(bucket: number, family: Family, octets: Uint8Array, offset: number): number {
-    const entry = this.#free === NONE ? this.#fresh++ : this.#free
-    if (entry === this.#free) this.#free = this.#next[entry]!
+    let entry = this.#entries.first(this.#free)
+    if (entry === NO_ROW) entry = this.#fresh++
+    else this.#entries.remove(this.#free, entry)
     this.#families[entry] = family
     for (let i = 0; i < 16; i++) this.#octets[entry * 16 + i] = octets[offset + i]!
     this.#counts[entry] = 0
-    this.#next[entry] = this.#heads[bucket]!
-    this.#heads[bucket] = entry
+    this.#entries.addFirst(bucket, entry)
     return entry
   }
 }

@@ -5,10 +5,10 @@
 // Typed arrays over the slots in flight: join is one hash lookup of at most LOOKS_MAX steps, nothing allocated.
 
 import { hashPair } from '../../core/tables/keyed-hash.ts'
+import { LinkedRows, NO_ROW } from '../../core/tables/linked-rows.ts'
 import { OVER_TCP, OVER_UDP } from '../messages/client-columns.ts'
 import type { InFlightTable } from '../messages/in-flight.ts'
 
-const NONE = -1
 /** Followers of one leader: what its answer releases in one go. The next such query leads anew. */
 export const FOLLOWERS_MAX = 64
 /** Leaders looked at: a client that varies options under one question pays with packets, not with our time. */
@@ -18,12 +18,10 @@ export class Coalescing {
   readonly #inFlight: InFlightTable
   /** Whether the asked server must be the same. */
   readonly #byAsked: boolean
-  readonly #buckets: Int32Array
+  /** Leaders in the same hash bucket. */
+  readonly #buckets: LinkedRows
   readonly #mask: number
   readonly #hashes: Uint32Array
-  /** Leaders in the same bucket. */
-  readonly #next: Int32Array
-  readonly #previous: Int32Array
   readonly #isLeader: Uint8Array
   /** A leader's first follower; a follower's next one. */
   readonly #followers: Int32Array
@@ -34,11 +32,9 @@ export class Coalescing {
     this.#inFlight = inFlight
     this.#byAsked = byAsked
     const buckets = 2 ** Math.ceil(Math.log2(Math.max(capacity, 2)))
-    this.#buckets = new Int32Array(buckets).fill(NONE)
+    this.#buckets = new LinkedRows(capacity, buckets)
     this.#mask = buckets - 1
     this.#hashes = new Uint32Array(capacity)
-    this.#next = new Int32Array(capacity)
-    this.#previous = new Int32Array(capacity)
     this.#isLeader = new Uint8Array(capacity)
     this.#followers = new Int32Array(capacity)
     this.#counts = new Uint8Array(capacity)
@@ -48,8 +44,8 @@ export class Coalescing {
   join(slot: number): boolean {
     const inFlight = this.#inFlight
     const hash = hashPair(inFlight.questionHashes[slot]!, inFlight.clientOf(slot))
-    let leader = this.#buckets[hash & this.#mask]!
-    for (let i = 0; i < LOOKS_MAX && leader !== NONE; i++, leader = this.#next[leader]!) {
+    let leader = this.#buckets.first(hash & this.#mask)
+    for (let i = 0; i < LOOKS_MAX && leader !== NO_ROW; i++, leader = this.#buckets.after(leader)) {
       if (this.#hashes[leader] !== hash || !this.#serves(leader, slot)) continue
       if (this.#counts[leader] === FOLLOWERS_MAX) break
       this.#counts[leader]!++
@@ -70,23 +66,14 @@ export class Coalescing {
   end(slot: number): void {
     if (this.#isLeader[slot] === 0) return
     this.#isLeader[slot] = 0
-    const next = this.#next[slot]!
-    const previous = this.#previous[slot]!
-    if (previous === NONE) this.#buckets[this.#hashes[slot]! & this.#mask] = next
-    else this.#next[previous] = next
-    if (next !== NONE) this.#previous[next] = previous
+    this.#buckets.remove(this.#hashes[slot]! & this.#mask, slot)
   }
 
   #lead(slot: number, hash: number): void {
-    const bucket = hash & this.#mask
-    const first = this.#buckets[bucket]!
     this.#hashes[slot] = hash
-    this.#next[slot] = first
-    this.#previous[slot] = NONE
-    if (first !== NONE) this.#previous[first] = slot
-    this.#buckets[bucket] = slot
+    this.#buckets.addFirst(hash & this.#mask, slot)
     this.#isLeader[slot] = 1
-    this.#followers[slot] = NONE
+    this.#followers[slot] = NO_ROW
     this.#counts[slot] = 0
   }
 

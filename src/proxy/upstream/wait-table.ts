@@ -4,8 +4,9 @@
 // Typed arrays and linked lists: add, find and remove are O(1); nothing is allocated per query.
 
 import { invariant } from '../../core/invariant.ts'
+import { LinkedRows, NO_ROW } from '../../core/tables/linked-rows.ts'
+import { UPSTREAM_SOCKETS_MAX } from './upstream-socket.ts'
 
-const NONE = -1
 const MIX = 0x9e3779b1
 
 export class WaitTable {
@@ -17,14 +18,10 @@ export class WaitTable {
   /** When each began, in the clock's milliseconds. */
   readonly #since: Float64Array
   /** Waits in the same hash bucket. */
-  readonly #next: Int32Array
-  readonly #previous: Int32Array
-  /** Waits on the same socket, newest first. */
-  readonly #socketNext: Int32Array
-  readonly #socketPrevious: Int32Array
-  readonly #buckets: Int32Array
+  readonly #buckets: LinkedRows
   readonly #mask: number
-  readonly #socketHeads: number[] = []
+  /** Waits on the same socket, newest first. */
+  readonly #bySocket: LinkedRows
   readonly #socketCounts: number[] = []
 
   constructor(slots: number, width: number) {
@@ -34,13 +31,10 @@ export class WaitTable {
     this.#sockets = new Uint16Array(waits)
     this.#ids = new Uint16Array(waits)
     this.#since = new Float64Array(waits)
-    this.#next = new Int32Array(waits)
-    this.#previous = new Int32Array(waits)
-    this.#socketNext = new Int32Array(waits)
-    this.#socketPrevious = new Int32Array(waits)
     const buckets = 2 ** Math.ceil(Math.log2(Math.max(slots * 2, 2)))
-    this.#buckets = new Int32Array(buckets).fill(NONE)
+    this.#buckets = new LinkedRows(waits, buckets)
     this.#mask = buckets - 1
+    this.#bySocket = new LinkedRows(waits, UPSTREAM_SOCKETS_MAX)
   }
 
   /** The wait of a slot's attempt 0..width-1. */
@@ -70,9 +64,9 @@ export class WaitTable {
 
   /** The active wait of that socket and id, or -1. */
   find(socket: number, id: number): number {
-    let wait = this.#buckets[this.#bucket(socket, id)]!
-    while (wait !== NONE && (this.#ids[wait] !== id || this.#sockets[wait] !== socket)) {
-      wait = this.#next[wait]!
+    let wait = this.#buckets.first(this.#bucket(socket, id))
+    while (wait !== NO_ROW && (this.#ids[wait] !== id || this.#sockets[wait] !== socket)) {
+      wait = this.#buckets.after(wait)
     }
     return wait
   }
@@ -84,17 +78,8 @@ export class WaitTable {
     this.#sockets[wait] = socket
     this.#ids[wait] = id
     this.#since[wait] = now
-    const bucket = this.#bucket(socket, id)
-    const first = this.#buckets[bucket]!
-    this.#next[wait] = first
-    this.#previous[wait] = NONE
-    if (first !== NONE) this.#previous[first] = wait
-    this.#buckets[bucket] = wait
-    const newest = this.#socketHeads[socket] ?? NONE
-    this.#socketNext[wait] = newest
-    this.#socketPrevious[wait] = NONE
-    if (newest !== NONE) this.#socketPrevious[newest] = wait
-    this.#socketHeads[socket] = wait
+    this.#buckets.addFirst(this.#bucket(socket, id), wait)
+    this.#bySocket.addFirst(socket, wait)
     this.#socketCounts[socket] = (this.#socketCounts[socket] ?? 0) + 1
   }
 
@@ -103,27 +88,19 @@ export class WaitTable {
     invariant(this.isActive(wait), 'only an active wait ends')
     this.#active[wait] = 0
     const socket = this.#sockets[wait]!
-    const next = this.#next[wait]!
-    const previous = this.#previous[wait]!
-    if (next !== NONE) this.#previous[next] = previous
-    if (previous !== NONE) this.#next[previous] = next
-    else this.#buckets[this.#bucket(socket, this.#ids[wait]!)] = next
-    const older = this.#socketNext[wait]!
-    const newer = this.#socketPrevious[wait]!
-    if (older !== NONE) this.#socketPrevious[older] = newer
-    if (newer !== NONE) this.#socketNext[newer] = older
-    else this.#socketHeads[socket] = older
+    this.#buckets.remove(this.#bucket(socket, this.#ids[wait]!), wait)
+    this.#bySocket.remove(socket, wait)
     this.#socketCounts[socket] = (this.#socketCounts[socket] ?? 1) - 1
   }
 
   /** The newest wait on a socket, or -1. */
   newestOf(socket: number): number {
-    return this.#socketHeads[socket] ?? NONE
+    return this.#bySocket.first(socket)
   }
 
   /** The wait on the same socket that began before this one, or -1. */
   olderThan(wait: number): number {
-    return this.#socketNext[wait]!
+    return this.#bySocket.after(wait)
   }
 
   /** How many waits a socket has. */
