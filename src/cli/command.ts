@@ -3,7 +3,7 @@
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { messageOf } from '../core/errors.ts'
-import { nearest } from '../core/nearest.ts'
+import { nearest } from '../core/did-you-mean.ts'
 
 export interface CommandOutput {
   stdout(text: string): void

@@ -2,7 +2,7 @@
 // there at once.
 
 import { UsageError } from '../core/errors.ts'
-import { nearest } from '../core/nearest.ts'
+import { nearest } from '../core/did-you-mean.ts'
 import { COMMANDS, type CommandName } from './command-list.ts'
 import type { Command } from './command.ts'
 

@@ -15,7 +15,7 @@ import { EmptyDenies } from '../enforcement/empty-denies.ts'
 import { Housekeeping } from '../reconcile/housekeeping.ts'
 import { packetFlowOf } from '../flows/record/packet-flow.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
-import { Keeping, fileDocuments, type KeptState } from '../restore/keeping.ts'
+import { Persistence, fileDocuments, type StateFolder } from '../restore/persistence.ts'
 
 import { ResourceControl } from '../enforcement/resource-control.ts'
 import { Restart } from '../restore/restart.ts'
@@ -60,7 +60,7 @@ export interface DaemonOptions {
   /** Resources of the admin API over restarts. */
   readonly resourceKeeper?: ResourceKeeper
   /** What outlives the process. Absent: nothing does but what the kernel has. */
-  readonly kept?: KeptState | undefined
+  readonly kept?: StateFolder | undefined
   /** In the place of those of the config. */
   readonly servers?: readonly ServerAddress[]
   /** Listening sockets of another network namespace. */
@@ -96,7 +96,7 @@ export class Daemon {
   readonly #log: Log
   readonly #isOutside: boolean
   readonly #restored: DatapathDump
-  readonly #keeping: Keeping
+  readonly #persistence: Persistence
   readonly #told: Told
   #bound = false
   #stopped = false
@@ -112,10 +112,10 @@ export class Daemon {
     this.servers = options.servers ?? serversOf(config)
     // What needs no word of the kernel comes first: many entries may still be on their way from it.
     const node = nodeAddresses()
-    const keeping = new Keeping(options.kept, config.limits.pairs)
-    this.#keeping = keeping
+    const persistence = new Persistence(options.kept, config.limits.pairs)
+    this.#persistence = persistence
     this.#restored = datapath.start()
-    const core = makeCore(config, clock, datapath, this.#restored, node, keeping)
+    const core = makeCore(config, clock, datapath, this.#restored, node, persistence)
     this.core = core
     this.policies = makePolicies(config, core)
     this.adoption = makeAdoption(config, datapath, node)
@@ -126,21 +126,21 @@ export class Daemon {
       nodeAddresses: node,
       endpointsMax: config.limits.endpoints,
       onPresent: (endpoint) => this.adoption.adopt(endpoint),
-      saved: keeping.endpoints,
-      onDocument: keeping.onDocument,
+      saved: persistence.endpoints,
+      onDocument: persistence.onDocument,
     })
-    keeping.begin(core, () => [
+    persistence.begin(core, () => [
       ...this.endpoints.documents(),
       ...fileDocuments(this.sources.fileTexts?.kept),
     ])
     this.restart = new Restart({
       core,
       restored: this.#restored,
-      parked: keeping.park(core, this.endpoints.registry),
+      pending: persistence.pendingEntries(core, this.endpoints.registry),
       graceMs: config.state.restoreGraceMs,
       endpoints: () => this.#endpointIds(),
     })
-    core.expiry.onExpiredUse = (pair) => tellExpiredUse(this, log, pair)
+    core.expiry.onExpiredUse = (entry) => tellExpiredUse(this, log, entry)
     this.resources = new ResourceControl({ core })
     this.transition = new Transition(this)
     this.housekeeping = this.#makeHousekeeping()
@@ -179,7 +179,7 @@ export class Daemon {
       endpoints,
       resources,
       resourceKeeper,
-      fileKeeper: this.#keeping.fileKeeper,
+      fileKeeper: this.#persistence.fileKeeper,
       audit,
       flows,
       onApplied: () => {
@@ -268,7 +268,7 @@ export class Daemon {
       void this.interception.stop()
       this.proxy.stop()
     }
-    this.#keeping.finish()
+    this.#persistence.finish()
     this.datapath.stop({ leaveEnforcing: true })
   }
 

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import type { AdminState } from '../admin/state.ts'
 import type { Config } from '../config/config.ts'
-import type { KeptState } from '../restore/keeping.ts'
+import type { StateFolder } from '../restore/persistence.ts'
 import { systemBootClock, systemClock, type Timer } from '../core/clock.ts'
 import { messageOf, systemCodeOf } from '../core/errors.ts'
 import type { DaemonOptions } from './daemon.ts'
@@ -163,7 +163,7 @@ export class KeptThings {
     }
   }
 
-  get #kept(): KeptState {
+  get #kept(): StateFolder {
     const { read, store } = this.#opened
     const bootAtZero = systemBootClock.seconds() - systemClock.now() / SECOND_MS
     return { saved: read.state, sink: store, bootAtZero }

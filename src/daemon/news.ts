@@ -90,21 +90,21 @@ interface ExpiredUseTold {
   readonly clock: Clock
 }
 
-/** Records that a client connected to an address when the TTL of the pair's name was over, and logs one in a minute. */
+/** Records that a client connected to an address when the TTL of the entry's name was over, and logs one in a minute. */
 export function tellExpiredUse(
   { core, endpoints, flows, clock }: ExpiredUseTold,
   log: Log,
-  pair: number,
+  entry: number,
 ): void {
   const { names, ipcache } = core
-  const { mappings, pairs } = names
-  const mapping = pairs.mapping[pair]!
+  const { mappings, entries } = names
+  const mapping = entries.mapping[entry]!
   const name = mappings.name[mapping]!
   const row = mappings.prefix[mapping]!
-  const endpoint = pairs.endpoint[pair]!
+  const endpoint = entries.endpoint[entry]!
   const { prefixes } = ipcache
   const [family, octets, addressAt] = [prefixes.family(row), prefixes.octets, row * 16]
-  const expired = names.tick() - pairs.liveUntil[pair]!
+  const expired = names.tick() - entries.liveUntil[entry]!
   const table = names.names
   const [wire, nameAt, nameLength] = [
     table.octetsOf(name),

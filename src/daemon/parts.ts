@@ -8,7 +8,7 @@ import { AdoptionControl, type TrackedFlow } from '../enforcement/adoption-contr
 import { AuditControl, NO_AUDIT_SETTINGS } from '../enforcement/audit-control.ts'
 import { configuredPrefixesMax } from '../enforcement/config-bounds.ts'
 import { CoreState } from '../enforcement/core-state.ts'
-import type { Keeping } from '../restore/keeping.ts'
+import type { Persistence } from '../restore/persistence.ts'
 import { PolicyControl } from '../enforcement/policy-control.ts'
 import type { Config } from '../config/config.ts'
 import { ownAddresses } from '../config/own-addresses.ts'
@@ -30,11 +30,11 @@ export function makeCore(
   datapath: Datapath,
   restored: DatapathDump,
   node: readonly Prefix[],
-  keeping?: Keeping,
+  persistence?: Persistence,
 ): CoreState {
   const { limits, dns, learning } = config
   return new CoreState({
-    ...keeping?.ofCore,
+    ...persistence?.ofCore,
     clock,
     datapath,
     restored,

@@ -3,7 +3,7 @@
 // walks one document and collects a fault for everything that isn't as expected; it never throws on input.
 
 import type { Fault, Position } from '../core/errors.ts'
-import { nearest } from '../core/nearest.ts'
+import { nearest } from '../core/did-you-mean.ts'
 
 /** Steps from the top of a document: keys of mappings and indexes of lists. */
 export type SourcePath = readonly (string | number)[]

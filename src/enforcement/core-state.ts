@@ -16,12 +16,12 @@ import { SelectorCache } from '../identity/selector-cache.ts'
 import { OWNER_NAME } from '../ipcache/facts.ts'
 import { IpCache } from '../ipcache/ipcache.ts'
 import { Rederive } from '../ipcache/rederive.ts'
-import { Departures } from '../names/expiry/departures.ts'
+import { EndpointRemoval } from '../names/expiry/endpoint-removal.ts'
 import { Expiry } from '../names/expiry/expiry.ts'
 import { Guard } from '../names/guard.ts'
 import { NameCache, type NameCacheOptions } from '../names/name-cache.ts'
 import { NameScopes, type Learning } from '../names/name-scopes.ts'
-import type { PairLedger } from '../names/tables/pair-ledger.ts'
+import type { EntryLedger } from '../names/tables/entry-ledger.ts'
 import { Relabel } from '../names/labels/relabel.ts'
 import { RestoredLabels } from '../names/labels/restored-labels.ts'
 import { SelectorLabels } from '../names/labels/selector-labels.ts'
@@ -45,7 +45,7 @@ export interface CoreOptions {
   /** Numbers that the daemon before gave. Default: none. */
   readonly withheld?: readonly WithheldNumber[] | undefined
   /** Notes which pairs' records are to be written. Absent: none is. */
-  readonly ledger?: PairLedger | undefined
+  readonly ledger?: EntryLedger | undefined
   /** Told of identities that got their number, before any entry of the datapath carries it. */
   readonly onNumbers?: ((allocated: readonly Identity[]) => void) | undefined
   readonly limits: CoreLimits
@@ -73,7 +73,7 @@ export class CoreState {
   readonly relabel: Relabel
   /** Of addresses whose names are not known. */
   readonly restoredLabels: RestoredLabels
-  readonly departures: Departures
+  readonly endpointRemoval: EndpointRemoval
   readonly expiry: Expiry
   readonly guard: Guard
   readonly policyMaps: PolicyMaps
@@ -124,7 +124,7 @@ export class CoreState {
       scopes: this.scopes,
       restored: this.restoredLabels,
     })
-    this.departures = new Departures({ names: this.names })
+    this.endpointRemoval = new EndpointRemoval({ names: this.names })
     this.expiry = new Expiry({ names: this.names, ipcache: this.ipcache, datapath, clock })
     this.policyMaps = this.#makePolicyMaps(limits.policyEntries)
     this.inherited = new InheritedEntries(options.restored.prefixes)

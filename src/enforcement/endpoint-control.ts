@@ -40,7 +40,7 @@ export interface EndpointControlOptions {
 /** Addresses per endpoint that the table has room for, on average. */
 const ADDRESSES_PER_ENDPOINT = 4
 /** Pairs forgotten in the commit with which an endpoint goes, about 2 ms; the transition does the rest. */
-const DEPARTURE_SLICE = 2048
+const REMOVAL_SLICE = 2048
 
 export class EndpointControl {
   readonly registry: EndpointRegistry
@@ -92,7 +92,7 @@ export class EndpointControl {
       const record = wanted.get(endpoint.name)
       if (record === undefined || !samePlace(endpoint, record)) this.#remove(endpoint)
     }
-    this.#core.departures.step(DEPARTURE_SLICE)
+    this.#core.endpointRemoval.step(REMOVAL_SLICE)
     const added: Endpoint[] = []
     for (const record of records) {
       const known = this.registry.byName(record.name)
@@ -121,7 +121,7 @@ export class EndpointControl {
     const isRemade = hook.kind === 'waiting' && hook.remade === true
     if (!isRemade && (before === undefined || before === key)) return false
     this.#remove(endpoint)
-    this.#core.departures.step(DEPARTURE_SLICE)
+    this.#core.endpointRemoval.step(REMOVAL_SLICE)
     const id = endpointId(this.#nextId++)
     const successor = { ...endpoint, id, generation: generation(id) }
     this.registry.add(successor)
@@ -191,7 +191,7 @@ export class EndpointControl {
     this.#hookKeys.delete(endpoint.id)
     this.#core.committer.removeEndpoint(endpoint.id)
     this.#policies.removeEndpoint(endpoint.id)
-    this.#core.departures.add(endpoint.id)
+    this.#core.endpointRemoval.add(endpoint.id)
     this.#onDocument(endpointGone(endpoint.id))
   }
 

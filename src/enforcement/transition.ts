@@ -114,13 +114,13 @@ export class Transition {
 
   /** Brings labels up to date until the time is over and commits; true when they are. */
   #label(until: number): boolean {
-    const { clock, rederive, relabel, departures, committer } = this.#core
+    const { clock, rederive, relabel, endpointRemoval, committer } = this.#core
     const rows = this.#rowsPerLook
     let done = false
     do {
       done = rederive.step(rows) && relabel.step(rows) && !rederive.pending
     } while (!done && clock.now() < until)
-    this.#forgotten = departures.step(rows)
+    this.#forgotten = endpointRemoval.step(rows)
     committer.commit()
     if (done) this.#waitFor('advance')
     return done

@@ -4,7 +4,7 @@ import type { EndpointId } from '../core/ids.ts'
 import { nameLength } from '../core/name.ts'
 import { hashOctets } from '../core/tables/keyed-hash.ts'
 import type { Prefix } from '../core/ip.ts'
-import type { PairTable } from '../names/tables/pair-table.ts'
+import type { EntryTable } from '../names/tables/entry-table.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 
 /** The first of them, whoever asked; none for a name that nobody asked or that expired. */
@@ -28,8 +28,8 @@ export function knownAddresses(
 /** Names of one address that are looked at for those that an endpoint asked itself. */
 const OWN_LOOKED_AT_MAX = 256
 
-/** Pairs of one name and address that are looked at for one that is old enough. */
-const PAIRS_LOOKED_AT_MAX = 16
+/** Entries of one name and address that are looked at for one that is old enough. */
+const ENTRIES_LOOKED_AT_MAX = 16
 
 /**
  * The first names that are known to have led to an address, as text: those that `asker` was answered, or others where there is none.
@@ -43,7 +43,7 @@ export function namesOf(
   asOf = Number.POSITIVE_INFINITY,
 ): readonly string[] {
   const row = ipcache.prefixes.find(address.family, address.octets, 0, address.length)
-  const { mappings, pairs } = names
+  const { mappings, entries } = names
   const own: number[] = []
   const others: number[] = []
   if (row === 0) return []
@@ -51,24 +51,24 @@ export function namesOf(
   let lookedAt = 0
   for (let at = mappings.firstOfPrefix[row]!; at !== 0; at = mappings.nextOfPrefix[at]!) {
     if (own.length === max || lookedAt++ === lookedAtMax) break
-    const asked = asker === undefined ? 0 : pairs.find(at, asker)
+    const asked = asker === undefined ? 0 : entries.find(at, asker)
     const name = mappings.name[at]!
     if (asked !== 0) {
-      if (pairs.learnedAt[asked]! <= asOf) own.push(name)
-    } else if (others.length < max && isOlder(pairs, mappings.firstPair[at]!, asOf)) {
+      if (entries.learnedAt[asked]! <= asOf) own.push(name)
+    } else if (others.length < max && isOlder(entries, mappings.firstEntry[at]!, asOf)) {
       others.push(name)
     }
   }
   return (own.length > 0 ? own : others).map((name) => names.names.format(name))
 }
 
-/** Whether one of a name's pairs was learned by then. */
-function isOlder(pairs: PairTable, first: number, asOf: number): boolean {
+/** Whether one of a name's entries was learned by then. */
+function isOlder(entries: EntryTable, first: number, asOf: number): boolean {
   if (asOf === Number.POSITIVE_INFINITY) return true
   let at = first
-  for (let i = 0; i < PAIRS_LOOKED_AT_MAX && at !== 0; i++) {
-    if (pairs.learnedAt[at]! <= asOf) return true
-    at = pairs.nextOfMapping[at]!
+  for (let i = 0; i < ENTRIES_LOOKED_AT_MAX && at !== 0; i++) {
+    if (entries.learnedAt[at]! <= asOf) return true
+    at = entries.nextOfMapping[at]!
   }
   return false
 }

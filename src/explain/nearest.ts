@@ -4,7 +4,7 @@
 // hundred thousand answers as quickly as one with ten.
 
 import { formatName } from '../core/name.ts'
-import { nearest } from '../core/nearest.ts'
+import { nearest } from '../core/did-you-mean.ts'
 import { commonBits, formatAddress, type Prefix } from '../core/ip.ts'
 import { formatPortRange, formatProtocol, type DnsProtocol } from '../core/protocol.ts'
 import { indexLabels, namespaceOf } from '../policy/match/labels.ts'

@@ -11,7 +11,7 @@ import { invariant } from '../core/invariant.ts'
 import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
 import { DynamicBudget } from './dynamic-budget.ts'
 import { Numbers, type NumbersOptions } from './numbers.ts'
-import { StandIns } from './stand-ins.ts'
+import { FallbackIdentities } from './fallback-identities.ts'
 
 /** How long a number that nobody uses stays with its label set, in milliseconds. */
 const REUSE_DELAY_MS = 600_000
@@ -51,14 +51,14 @@ export class Allocator {
   readonly #hasEntries: (set: number) => boolean
   readonly #bySet = new Map<number, Entry>()
   readonly #byNumber = new Map<Identity, Entry>()
-  readonly #standIns: StandIns<Entry>
+  readonly #fallbacks: FallbackIdentities<Entry>
   readonly #cooling = new Set<Entry>()
   readonly numbers: Numbers
   #allocated: Identity[] = []
   #fresh: Identity[] = []
   #unused = new Set<Identity>()
   #allocations = 0
-  #fallbacks = 0
+  #fallbackCount = 0
 
   constructor(
     options: NumbersOptions & {
@@ -78,7 +78,7 @@ export class Allocator {
       perEndpointMax: options.dynamicPerEndpointMax,
     })
     this.#hasEntries = options.hasEntries ?? (() => true)
-    this.#standIns = new StandIns(options)
+    this.#fallbacks = new FallbackIdentities(options)
     this.numbers = new Numbers(options)
   }
 
@@ -98,7 +98,7 @@ export class Allocator {
 
   /** How often the bound made an identity with fewer labels stand in. */
   get fallbacks(): number {
-    return this.#fallbacks
+    return this.#fallbackCount
   }
 
   /** Whether a label set has an identity in use or, asked for by an endpoint, could get one. */
@@ -118,7 +118,7 @@ export class Allocator {
       const entry = known ?? this.#allocate(set, dynamic)
       return { identity: this.#refer(entry, asker), degraded: false }
     }
-    this.#fallbacks++
+    this.#fallbackCount++
     return { identity: this.#refer(this.#fallback(set)), degraded: true }
   }
 
@@ -269,7 +269,7 @@ export class Allocator {
     }
     this.#bySet.set(set, entry)
     this.#byNumber.set(entry.identity, entry)
-    this.#standIns.add(entry)
+    this.#fallbacks.add(entry)
     this.#allocations++
     this.#allocated.push(entry.identity)
     return entry
@@ -284,14 +284,14 @@ export class Allocator {
   /** What stands in for a set; the one without fqdn labels is made when it must. */
   #fallback(set: number): Entry {
     const base = this.#baseOf(set)
-    return this.#standIns.find(set, base) ?? this.#bySet.get(base) ?? this.#allocate(base, false)
+    return this.#fallbacks.find(set, base) ?? this.#bySet.get(base) ?? this.#allocate(base, false)
   }
 
   #forget(entry: Entry): void {
     this.#cooling.delete(entry)
     this.#bySet.delete(entry.set)
     this.#byNumber.delete(entry.identity)
-    this.#standIns.remove(entry)
+    this.#fallbacks.remove(entry)
     this.#sets.release(entry.set)
     this.#sets.release(entry.baseSet)
   }

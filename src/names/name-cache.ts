@@ -4,7 +4,7 @@
 // when no selector matches yet, so that a selector added later applies to it.
 //
 // Written by the pipeline (`renew`, `learn`), by expiry (`forget`) and by relabelling; all in one thread. Cost of
-// an answer known already: one table probe, for the name; from there to address and pair by their lists. At a bound
+// an answer known already: one table probe, for the name; from there to address and entry by their lists. At a bound
 // something else goes first (room.ts), never what the same batch of answers taught.
 
 import type { Clock } from '../core/clock.ts'
@@ -16,17 +16,17 @@ import type { IpCache } from '../ipcache/ipcache.ts'
 import { ExpiryWheel } from './expiry/expiry-wheel.ts'
 import type { FactLabels, NameLabeller } from './labels/fact-labels.ts'
 import type { Guard } from './guard.ts'
-import { KnownPairs, type HashedName } from './known-pairs.ts'
+import { KnownEntries, type HashedName } from './tables/known-entries.ts'
 import type { MappingTable } from './tables/mapping-table.ts'
 import type { NameScopes } from './name-scopes.ts'
 import type { NameTable } from './tables/name-table.ts'
-import type { PairLedger } from './tables/pair-ledger.ts'
-import { PairRows } from './tables/pair-rows.ts'
-import type { PairTable } from './tables/pair-table.ts'
-import { Room, type NameBounds } from './eviction/room.ts'
+import type { EntryLedger } from './tables/entry-ledger.ts'
+import { EntryRows } from './tables/entry-rows.ts'
+import type { EntryTable } from './tables/entry-table.ts'
+import { Eviction, type NameBounds } from './eviction/eviction.ts'
 
-/** A pair is one (endpoint, name, address). */
-export type PairState = 'live' | 'grace' | 'connected'
+/** An entry is one (endpoint, name, address). */
+export type EntryState = 'live' | 'grace' | 'connected'
 
 export interface NameCacheOptions {
   readonly ipcache: IpCache
@@ -39,8 +39,8 @@ export interface NameCacheOptions {
   readonly scopes: NameScopes
   /** Which addresses get no labels from names, or only from some. Absent: none is guarded. */
   readonly guard?: Pick<Guard, 'levelOf'> | undefined
-  /** Notes which pairs' records are to be written. Absent: none is. */
-  readonly ledger?: PairLedger | undefined
+  /** Notes which entries' records are to be written. Absent: none is. */
+  readonly ledger?: EntryLedger | undefined
 }
 
 /** What a restart found and what is not back yet. */
@@ -49,7 +49,7 @@ export interface ToRestore {
   claim(family: Family, octets: Uint8Array, offset: number): void
 }
 
-/** Leaves a pair the grace that it has; at first that is `graceSeconds`. */
+/** Leaves an entry the grace that it has; at first that is `graceSeconds`. */
 export const GRACE_AS_IT_IS = -1
 /** Of what an earlier process learned. */
 export const LEARNED_BEFORE = Number.NEGATIVE_INFINITY
@@ -59,20 +59,20 @@ const TICK_MS = 1000
 const CONNECTED_ENDPOINTS = 8
 
 export class NameCache {
-  readonly rows: PairRows
+  readonly rows: EntryRows
   readonly names: NameTable
   readonly mappings: MappingTable
-  readonly pairs: PairTable
+  readonly entries: EntryTable
   readonly wheel: ExpiryWheel
   readonly graceSeconds: number
   readonly scopes: NameScopes
   readonly labels: FactLabels
-  readonly room: Room
-  readonly #known: KnownPairs
+  readonly eviction: Eviction
+  readonly #known: KnownEntries
   readonly #ipcache: IpCache
   readonly #labeller: NameLabeller
   readonly #clock: Clock
-  readonly #ledger: PairLedger | undefined
+  readonly #ledger: EntryLedger | undefined
   /** Claimed before anything else is learned of an address: it has all its labels at once. Undefined: none is left. */
   toRestore: ToRestore | undefined
   #boundHits = 0
@@ -86,23 +86,23 @@ export class NameCache {
     this.#ledger = options.ledger
     this.scopes = options.scopes
     this.graceSeconds = options.graceSeconds
-    const contacts = Math.max(capacity, CONNECTED_ENDPOINTS * bounds['connections-per-endpoint'])
-    const rows = new PairRows({ ...options, capacity, wildcards: bounds, contacts })
+    const openPeers = Math.max(capacity, CONNECTED_ENDPOINTS * bounds['connections-per-endpoint'])
+    const rows = new EntryRows({ ...options, capacity, wildcards: bounds, openPeers })
     this.rows = rows
     this.names = rows.names
     this.mappings = rows.mappings
-    this.pairs = rows.pairs
+    this.entries = rows.entries
     this.labels = rows.labels
     this.wheel = new ExpiryWheel({ capacity, tick: this.tick() })
-    this.room = new Room({
+    this.eviction = new Eviction({
       rows,
       prefixes: ipcache.prefixes,
       labeller: options.labeller,
       bounds,
-      forget: (pair) => this.forget(pair),
+      forget: (entry) => this.forget(entry),
     })
-    const { names, mappings, pairs } = rows
-    this.#known = new KnownPairs({ names, mappings, pairs, prefixes: ipcache.prefixes })
+    const { names, mappings, entries } = rows
+    this.#known = new KnownEntries({ names, mappings, entries, prefixes: ipcache.prefixes })
   }
 
   /** The next batch of answers. What was learned since the last call is not evicted before the next one. */
@@ -151,7 +151,7 @@ export class NameCache {
       learnedAt,
     )
     this.#ipcache.asker = before
-    this.room.trim()
+    this.eviction.trim()
     if (row === 0) this.#boundHits++
     return row
   }
@@ -168,7 +168,7 @@ export class NameCache {
     learnedAt: number,
   ): number {
     const known = this.#known.lookUp(endpoint, name, family, octets, offset)
-    if (known === 0 && !this.room.make(endpoint, name, family, octets, offset)) return 0
+    if (known === 0 && !this.eviction.make(endpoint, name, family, octets, offset)) return 0
     const nameRow = this.rows.holdName(name.wire, name.length, name.hash)
     if (nameRow === 0) return 0
     const mapping = this.rows.holdMapping(nameRow, family, octets, offset)
@@ -176,13 +176,13 @@ export class NameCache {
       this.rows.dropIdleName(nameRow)
       return 0
     }
-    const pair = this.#holdPair(mapping, endpoint, known, now, learnedAt)
-    if (pair === 0) {
+    const entry = this.#holdEntry(mapping, endpoint, known, now, learnedAt)
+    if (entry === 0) {
       this.rows.dropIdleMapping(mapping)
       return 0
     }
-    this.#prolong(pair, liveUntil, grace, now)
-    return this.#rowOf(pair, mapping)
+    this.#prolong(entry, liveUntil, grace, now)
+    return this.#rowOf(entry, mapping)
   }
 
   /**
@@ -195,9 +195,9 @@ export class NameCache {
   }
 
   /**
-   * `learn` for a pair that is known, which nearly every answer brings: returns its row, or 0 with nothing changed when
+   * `learn` for an entry that is known, which nearly every answer brings: returns its row, or 0 with nothing changed when
    * that has to be left to `learn`. Going from the name along its lists touches a third of the memory that looking up
-   * address, mapping and pair in their tables does (20,000 names: 1.0 us less an answer).
+   * address, mapping and entry in their tables does (20,000 names: 1.0 us less an answer).
    */
   renew(
     endpoint: EndpointId,
@@ -209,20 +209,20 @@ export class NameCache {
     now: number,
     grace = GRACE_AS_IT_IS,
   ): number {
-    const pair = this.#known.find(name, endpoint, family, octets, offset)
-    if (pair === 0) return 0
-    const mapping = this.pairs.mapping[pair]!
-    if (!this.labels.relabelMapping(mapping) || !this.labels.relabelPair(pair)) return 0
-    this.#prolong(pair, liveUntil, grace, now)
-    return this.#rowOf(pair, mapping)
+    const entry = this.#known.find(name, endpoint, family, octets, offset)
+    if (entry === 0) return 0
+    const mapping = this.entries.mapping[entry]!
+    if (!this.labels.relabelMapping(mapping) || !this.labels.relabelEntry(entry)) return 0
+    this.#prolong(entry, liveUntil, grace, now)
+    return this.#rowOf(entry, mapping)
   }
 
-  /** Forgets one pair, and with the last one its mapping, fact and name. */
-  forget(pair: number): void {
-    const mapping = this.pairs.mapping[pair]!
-    this.wheel.remove(pair)
-    this.#ledger?.removed(pair)
-    this.rows.removePair(pair)
+  /** Forgets one entry, and with the last one its mapping, fact and name. */
+  forget(entry: number): void {
+    const mapping = this.entries.mapping[entry]!
+    this.wheel.remove(entry)
+    this.#ledger?.removed(entry)
+    this.rows.removeEntry(entry)
     this.rows.dropIdleMapping(mapping)
   }
 
@@ -233,11 +233,11 @@ export class NameCache {
     }
   }
 
-  stateOf(pair: number): PairState {
+  stateOf(entry: number): EntryState {
     const now = this.tick()
-    if (now <= this.pairs.liveUntil[pair]!) return 'live'
-    const past = now > this.pairs.liveUntil[pair]! + this.pairs.grace[pair]!
-    return past && this.pairs.connected[pair] !== 0 ? 'connected' : 'grace'
+    if (now <= this.entries.liveUntil[entry]!) return 'live'
+    const past = now > this.entries.liveUntil[entry]! + this.entries.grace[entry]!
+    return past && this.entries.connected[entry] !== 0 ? 'connected' : 'grace'
   }
 
   /** A name's address stays without its labels, for want of room. */
@@ -245,43 +245,43 @@ export class NameCache {
     this.#boundHits++
   }
 
-  /** A pair that lives longer stays where it waits: `Expiry` looks at it there, and puts it where it belongs then. */
-  #prolong(pair: number, liveUntil: number, grace: number, now: number): void {
-    this.rows.touch(pair, now)
-    if (liveUntil > this.pairs.liveUntil[pair]!) this.pairs.liveUntil[pair] = liveUntil
+  /** An entry that lives longer stays where it waits: `Expiry` looks at it there, and puts it where it belongs then. */
+  #prolong(entry: number, liveUntil: number, grace: number, now: number): void {
+    this.rows.touch(entry, now)
+    if (liveUntil > this.entries.liveUntil[entry]!) this.entries.liveUntil[entry] = liveUntil
     if (grace !== GRACE_AS_IT_IS) {
-      const before = this.pairs.grace[pair]!
-      this.pairs.grace[pair] = grace
-      if (grace !== before) this.#ledger?.changed(pair)
+      const before = this.entries.grace[entry]!
+      this.entries.grace[entry] = grace
+      if (grace !== before) this.#ledger?.changed(entry)
       // Shorter than before: it must not wait where it does.
       if (grace < before) {
-        this.wheel.remove(pair)
-        this.rows.orders.changed(pair)
+        this.wheel.remove(entry)
+        this.rows.orders.changed(entry)
       }
     }
-    this.#ledger?.prolonged(pair, liveUntil)
-    if (this.wheel.has(pair)) return
-    this.wheel.place(pair, this.pairs.liveUntil[pair]! + this.pairs.grace[pair]! + 1)
+    this.#ledger?.prolonged(entry, liveUntil)
+    if (this.wheel.has(entry)) return
+    this.wheel.place(entry, this.entries.liveUntil[entry]! + this.entries.grace[entry]! + 1)
   }
 
-  #holdPair(
+  #holdEntry(
     mapping: number,
     endpoint: EndpointId,
     known: number,
     now: number,
     learnedAt: number,
   ): number {
-    if (known !== 0) return this.labels.relabelPair(known) ? known : 0
-    const row = this.rows.addPair(mapping, endpoint, now, this.graceSeconds)
+    if (known !== 0) return this.labels.relabelEntry(known) ? known : 0
+    const row = this.rows.addEntry(mapping, endpoint, now, this.graceSeconds)
     if (row === 0) return 0
-    this.pairs.learnedAt[row] = learnedAt
+    this.entries.learnedAt[row] = learnedAt
     this.#ledger?.changed(row)
     return row
   }
 
   /** The endpoint's own view of the address when it has one, else the node's. */
-  #rowOf(pair: number, mapping: number): number {
+  #rowOf(entry: number, mapping: number): number {
     const { scoped } = this.#ipcache.prefixes
-    return scoped.viewOf(this.pairs.endpoint[pair]!, this.mappings.prefix[mapping]!)
+    return scoped.viewOf(this.entries.endpoint[entry]!, this.mappings.prefix[mapping]!)
   }
 }

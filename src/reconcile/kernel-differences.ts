@@ -14,7 +14,7 @@ import type {
 } from '../datapath/datapath.ts'
 import type { PrefixBatch } from '../datapath/prefix-batch.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
-import { policyKeyText } from './leftovers.ts'
+import { policyKeyText } from './stale-entries.ts'
 
 interface Texts {
   readonly key: string

@@ -18,7 +18,7 @@ import {
   type KernelPrefix,
   type Walk,
 } from './kernel-differences.ts'
-import { policyKeyText } from './leftovers.ts'
+import { policyKeyText } from './stale-entries.ts'
 
 export interface RepairOptions extends DifferencesOptions {
   /** `datapath.verify` */

@@ -15,8 +15,8 @@ import { NODE_SCOPE } from '../datapath/prefix-batch.ts'
 import { NAMED_LABEL, WORLD_IPV4, WORLD_IPV6 } from '../identity/reserved.ts'
 import type { ToRestore } from '../names/name-cache.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
-import { prefixRemovals, stalePolicies } from '../reconcile/leftovers.ts'
-import type { ParkedPairs } from './parked-pairs.ts'
+import { prefixRemovals, stalePolicies } from '../reconcile/stale-entries.ts'
+import type { PendingEntries } from './pending-entries.ts'
 
 export type RestartPhase = 'pairs' | 'claims' | 'grace' | 'leaving' | 'done'
 
@@ -24,7 +24,7 @@ export interface RestartOptions {
   readonly core: CoreState
   readonly restored: DatapathDump
   /** Absent: nothing was written down. */
-  readonly parked: ParkedPairs | undefined
+  readonly pending: PendingEntries | undefined
   /** `state.restore-grace`. */
   readonly graceMs: number
   readonly endpoints: () => ReadonlySet<EndpointId>
@@ -79,18 +79,18 @@ export class Restart implements ToRestore {
   }
 
   get progress(): RestartProgress {
-    const { parked } = this.#to
+    const { pending } = this.#to
     const { claimed, kept } = this.counters
     const isBack = this.#phase !== 'pairs'
-    const left = isBack ? 0 : (parked?.left ?? 0)
-    return { phase: this.#phase, restored: parked?.counters.restored ?? 0, left, claimed, kept }
+    const left = isBack ? 0 : (pending?.left ?? 0)
+    return { phase: this.#phase, restored: pending?.counters.restored ?? 0, left, claimed, kept }
   }
 
   /** An answer is about to teach an address: what was known of it comes first, from the state folder, else from the kernel. */
   claim(family: Family, octets: Uint8Array, offset: number): void {
-    const { core, parked } = this.#to
-    if (parked?.isClaiming === true) return
-    parked?.claim(family, octets, offset)
+    const { core, pending } = this.#to
+    if (pending?.isClaiming === true) return
+    pending?.claim(family, octets, offset)
     const { inherited, ipcache } = core
     const width = widthOf(family)
     const entry = inherited.find(NODE_SCOPE, family, octets, offset, width)
@@ -159,8 +159,8 @@ export class Restart implements ToRestore {
   }
 
   #bringBack(): void {
-    const { core, parked } = this.#to
-    if (parked?.step(PAIRS_PER_LOOK) === false) return
+    const { core, pending } = this.#to
+    if (pending?.step(PAIRS_PER_LOOK) === false) return
     // Entries that what came back wants are taken by then.
     core.committer.commit()
     this.#phase = 'claims'

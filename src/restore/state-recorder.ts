@@ -1,19 +1,19 @@
 // Writes down what must outlive the process (docs/spec/promises "State and restart"): numbers before any entry of the kernel carries
-// them, pairs and documents soon after they change, and now and then an image of everything. In slices, and never
+// them, entries and documents soon after they change, and now and then an image of everything. In slices, and never
 // on the packet path. No image is taken while what the daemon before knew is on its way back: until then the files of that
-// one are what is known. An image is complete when the walk over all pairs is, and every change that was known by then has
-// its record: whoever reads image and records in their order has the last word about each pair.
+// one are what is known. An image is complete when the walk over all entries is, and every change that was known by then has
+// its record: whoever reads image and records in their order has the last word about each entry.
 
 import type { Identity } from '../core/ids.ts'
 import type { Timer } from '../core/clock.ts'
-import type { PairLedger } from '../names/tables/pair-ledger.ts'
+import type { EntryLedger } from '../names/tables/entry-ledger.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { ImageSink, PairRecord, RecordSink, SavedDocument, StateSink } from './state-sink.ts'
 
 /** From a change to its record, in milliseconds. */
 const WRITE_MS = 250
 const SLICE_MS = 1
-const PAIRS_PER_LOOK = 64
+const ENTRIES_PER_LOOK = 64
 /** While the disk is slow. */
 const FULL_MS = 20
 /** How often a running daemon looks whether an image is due while things change, or the disk refuses something. */
@@ -21,7 +21,7 @@ const IMAGE_LOOK_MS = 10_000
 
 export interface StateRecorderOptions {
   readonly core: CoreState
-  readonly ledger: PairLedger
+  readonly ledger: EntryLedger
   readonly sink: StateSink
   /** Seconds since boot when the clock showed 0. */
   readonly bootAtZero: number
@@ -38,7 +38,7 @@ export class StateRecorder {
   /** Runs for a while after the last record, whose fate the disk tells late, and as long as the disk is behind. */
   #lookTimer: Timer | undefined
   #image: ImageSink | undefined
-  /** The next pair that the image wants. */
+  /** The next entry that the image wants. */
   #imageRow = 0
   /** Changes known when the walk was over that have no record yet. */
   #imageNeeds = 0
@@ -131,7 +131,7 @@ export class StateRecorder {
   /** A small piece of work; false when there is none. */
   #advance(): boolean {
     const { ledger } = this.#to
-    for (let i = 0; i < PAIRS_PER_LOOK && ledger.waiting > 0; i++) this.#writeNext()
+    for (let i = 0; i < ENTRIES_PER_LOOK && ledger.waiting > 0; i++) this.#writeNext()
     const image = this.#image
     if (image === undefined) return ledger.waiting > 0
     if (this.#imageRow !== 0) this.#walk(image)
@@ -141,28 +141,28 @@ export class StateRecorder {
 
   #writeNext(): void {
     const { core, ledger, sink, bootAtZero } = this.#to
-    const pair = ledger.take()
+    const entry = ledger.take()
     this.#imageNeeds--
-    const { pairs } = core.names
-    const due = ledger.due(pair, pairs.isUsed(pair))
-    if (due === 'gone') sink.gone(pair)
+    const { entries } = core.names
+    const due = ledger.due(entry, entries.isUsed(entry))
+    if (due === 'gone') sink.gone(entry)
     if (due === 'gone' || due === 'none') return
-    const until = ledger.cover(pair, pairs.liveUntil[pair]!, core.names.tick())
-    if (due === 'until') sink.until(pair, Math.ceil(until + bootAtZero))
-    else this.#writePair(sink, pair, until)
+    const until = ledger.cover(entry, entries.liveUntil[entry]!, core.names.tick())
+    if (due === 'until') sink.until(entry, Math.ceil(until + bootAtZero))
+    else this.#writeEntry(sink, entry, until)
   }
 
-  #writePair(sink: RecordSink, pair: number, until: number): void {
-    const { names, mappings, pairs } = this.#to.core.names
+  #writeEntry(sink: RecordSink, entry: number, until: number): void {
+    const { names, mappings, entries } = this.#to.core.names
     const { prefixes } = this.#to.core.ipcache
-    const mapping = pairs.mapping[pair]!
+    const mapping = entries.mapping[entry]!
     const name = mappings.name[mapping]!
     const prefix = mappings.prefix[mapping]!
     const record = this.#record
-    record.row = pair
-    record.endpoint = pairs.endpoint[pair]!
+    record.row = entry
+    record.endpoint = entries.endpoint[entry]!
     record.until = Math.ceil(until + this.#to.bootAtZero)
-    record.grace = pairs.grace[pair]!
+    record.grace = entries.grace[entry]!
     record.family = prefixes.family(prefix)
     record.addressAt = prefix * 16
     record.wire = names.octetsOf(name)
@@ -191,17 +191,17 @@ export class StateRecorder {
 
   #walk(image: ImageSink): void {
     const { core, ledger } = this.#to
-    const { pairs } = core.names
-    for (let i = 0; i < PAIRS_PER_LOOK; i++) {
-      const pair = this.#imageRow
-      if (pair > pairs.slots.high) {
+    const { entries } = core.names
+    for (let i = 0; i < ENTRIES_PER_LOOK; i++) {
+      const entry = this.#imageRow
+      if (entry > entries.slots.high) {
         this.#imageRow = 0
         this.#imageNeeds = ledger.waiting
         return
       }
       this.#imageRow++
-      if (pairs.isUsed(pair)) {
-        this.#writePair(image, pair, ledger.imaged(pair, pairs.liveUntil[pair]!))
+      if (entries.isUsed(entry)) {
+        this.#writeEntry(image, entry, ledger.imaged(entry, entries.liveUntil[entry]!))
       }
     }
   }

@@ -83,7 +83,7 @@ export function limitUses(sources: LimitSources): readonly LimitUse[] {
   const row = (limit: LimitKey, use: number | undefined, hits: number): LimitUse => {
     return { limit, use, bound: bounds[limit], hits }
   }
-  const inUse = names.room.uses()
+  const inUse = names.eviction.uses()
   const open = datapath.connectionUse?.()
   const counters = datapath.counters()
   const hits = (...names: readonly string[]): number => {
@@ -92,7 +92,7 @@ export function limitUses(sources: LimitSources): readonly LimitUse[] {
   let entries = 0
   for (const { id } of registry) entries = Math.max(entries, policyMaps.sizeOf(id))
   return [
-    ...NAME_BOUNDS.map((bound) => row(bound, inUse[bound], names.room.hits[bound])),
+    ...NAME_BOUNDS.map((bound) => row(bound, inUse[bound], names.eviction.hits[bound])),
     row('dynamic-identities', allocator.dynamicInUse, allocator.fallbacks),
     row('dynamic-identities-per-endpoint', allocator.budget.most, allocator.fallbacks),
     row('static-identities', allocator.inUse - allocator.dynamicInUse, 0),

@@ -54,8 +54,8 @@ async function run(): Promise<readonly Figure[]> {
   const empty = await residentOctets()
   const feeder = new Feeder(world)
   feeder.feed(KEPT, 86_400)
-  const { pairs } = world.core.names
-  const held = pairs.slots.used
+  const { entries } = world.core.names
+  const held = entries.slots.used
   const grown = ((await residentOctets()) - empty) * (PAIRS / held)
   const housekeeping = new Housekeeping({
     core: world.core,

@@ -42,7 +42,7 @@ test('Prewarm asks the exact names of each endpoint’s policy, in its name, bef
       names,
       'one of each for each endpoint, by the family of its address',
     )
-    assert.equal(lab.daemon.core.names.pairs.slots.used, 4)
+    assert.equal(lab.daemon.core.names.entries.slots.used, 4)
     assert.equal(lab.daemon.proxy.upstream.inFlight.count, 0)
   })
 })

@@ -139,7 +139,7 @@ test('Daemon passes the answers of unknown clients with allow-unmanaged, and the
     await until('it waits', () => unknown.waiting === 1)
     await lab.pass(WAIT_MS)
     assert.deepEqual((await asked).addresses, ['192.0.2.1'], 'no policy applies to nobody')
-    assert.equal(lab.daemon.core.names.pairs.slots.used, 0)
+    assert.equal(lab.daemon.core.names.entries.slots.used, 0)
     assert.equal(pipeline.counters.unmanaged, 1)
   })
 })

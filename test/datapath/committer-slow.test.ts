@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Committer } from '../../src/datapath/committer.ts'
-import { stalePolicies } from '../../src/reconcile/leftovers.ts'
+import { stalePolicies } from '../../src/reconcile/stale-entries.ts'
 import { mkPolicies } from '../support/nodes/node.ts'
 import { finish, learn, mkSlow, WILD } from '../support/nodes/slow-node.ts'
 

@@ -42,7 +42,7 @@ test('EndpointControl keeps number and generation when only labels change, and a
     [node.verdict('b', '192.0.2.1'), node.verdict('b', '192.0.2.2')],
     ['allow', 'deny'],
   )
-  assert.equal(node.core.names.pairs.slots.used, 1, 'what it learned stays')
+  assert.equal(node.core.names.entries.slots.used, 1, 'what it learned stays')
 })
 
 test('EndpointControl makes a moved endpoint another one: its pairs, verdicts and entries go (docs/spec/semantics 5)', () => {
@@ -63,7 +63,7 @@ test('EndpointControl makes a moved endpoint another one: its pairs, verdicts an
     node.setEndpoints([record, mkEndpoint('b', ['10.0.0.2'])])
     const now = node.endpoint('a')
     assert.ok(now.id > id && now.generation > node.endpoint('b').generation, reason)
-    assert.equal(node.core.names.pairs.slots.used, 0, reason)
+    assert.equal(node.core.names.entries.slots.used, 0, reason)
     assert.equal(node.verdict('a', '192.0.2.1'), 'deny', reason)
     assert.ok(![...node.recorder.policies.values()].some(({ endpoint }) => endpoint === id), reason)
     assert.equal(node.recorder.endpoints.has(id), false, reason)
@@ -88,7 +88,7 @@ test('EndpointControl removes everything about an endpoint that is no more', () 
   node.setEndpoints([mkEndpoint('b', ['10.0.0.2'])])
   assert.equal(node.policies.compiledOf(id), undefined)
   assert.equal(node.policies.dnsVerdicts.judge(id, UDP, Uint8Array.of(0), 0), NAME_DENIED)
-  assert.equal(node.core.names.pairs.slots.used, 1, "the other endpoint's pair stays")
+  assert.equal(node.core.names.entries.slots.used, 1, "the other endpoint's pair stays")
   assert.ok(node.labelsOf('192.0.2.1').includes('fqdn:*.x'), 'and with it the fact')
   node.setEndpoints([])
   assert.deepEqual(
@@ -117,15 +117,15 @@ test('EndpointControl forgets what a departed endpoint learned in slices, whatev
   const addresses = Array.from({ length: 6_000 }, (_, i) => addressNumber(4, i))
   node.learn(node.endpoint('a').id, 'n.x', addresses)
   node.learn(node.endpoint('b').id, 'n.x', addresses)
-  const { pairs } = node.core.names
+  const { entries } = node.core.names
   node.endpoints.apply([mkEndpoint('b', ['10.0.0.2'])])
-  const left = pairs.slots.used
+  const left = entries.slots.used
   assert.ok(left > 6_000, `not all in one turn: ${left} left`)
   assert.ok(left < 12_000, 'the first slice goes at once')
   node.settle()
-  assert.equal(pairs.slots.used, 6_000, "the other endpoint's stay")
-  for (let pair = 1; pair <= pairs.slots.high; pair++) {
-    if (pairs.mapping[pair] !== 0) assert.equal(pairs.endpoint[pair], node.endpoint('b').id)
+  assert.equal(entries.slots.used, 6_000, "the other endpoint's stay")
+  for (let entry = 1; entry <= entries.slots.high; entry++) {
+    if (entries.mapping[entry] !== 0) assert.equal(entries.endpoint[entry], node.endpoint('b').id)
   }
 })
 

@@ -19,18 +19,18 @@ function mkNode(options: NodeOptions = {}): Node {
 }
 
 function counts(node: Node): readonly number[] {
-  const { names, mappings, pairs } = node.core.names
-  return [names.slots.used, mappings.slots.used, pairs.slots.used]
+  const { names, mappings, entries } = node.core.names
+  return [names.slots.used, mappings.slots.used, entries.slots.used]
 }
 
-function pairOf(node: Node, endpoint: typeof E1, address: string): number {
-  const { mappings, pairs } = node.core.names
+function entryOf(node: Node, endpoint: typeof E1, address: string): number {
+  const { mappings, entries } = node.core.names
   const mapping = mappings.firstOfPrefix[node.rowOf(address)] ?? 0
-  return pairs.find(mapping, endpoint)
+  return entries.find(mapping, endpoint)
 }
 
 function forget(node: Node, endpoint: typeof E1, address: string): void {
-  node.core.names.forget(pairOf(node, endpoint, address))
+  node.core.names.forget(entryOf(node, endpoint, address))
   node.core.committer.commit()
 }
 
@@ -61,7 +61,7 @@ test('NameCache labels an address with every selector that matches the name', ()
   assert.deepEqual(node.differences(), [])
 })
 
-test('NameCache keeps a fact until the last pair behind it is forgotten (docs/spec/semantics 5)', () => {
+test('NameCache keeps a fact until the last entry behind it is forgotten (docs/spec/semantics 5)', () => {
   const node = mkNode()
   node.learn(E1, 'a.x', ['192.0.2.1'])
   node.learn(E2, 'a.x', ['192.0.2.1'])
@@ -97,12 +97,12 @@ test('NameCache takes an equal answer in without a write (invariant 8)', () => {
 test('NameCache keeps the later end of life when a later answer has a smaller TTL', () => {
   const node = mkNode()
   node.learn(E1, 'a.x', ['192.0.2.1'], 300)
-  const end = node.core.names.pairs.liveUntil[pairOf(node, E1, '192.0.2.1')]
+  const end = node.core.names.entries.liveUntil[entryOf(node, E1, '192.0.2.1')]
   node.learn(E1, 'a.x', ['192.0.2.1'], 5)
-  assert.equal(node.core.names.pairs.liveUntil[pairOf(node, E1, '192.0.2.1')], end)
+  assert.equal(node.core.names.entries.liveUntil[entryOf(node, E1, '192.0.2.1')], end)
   node.clock.advance(100_000)
   node.learn(E1, 'a.x', ['192.0.2.1'], 300)
-  assert.equal(node.core.names.pairs.liveUntil[pairOf(node, E1, '192.0.2.1')], (end ?? 0) + 100)
+  assert.equal(node.core.names.entries.liveUntil[entryOf(node, E1, '192.0.2.1')], (end ?? 0) + 100)
 })
 
 test('NameCache leaves an address out at a bound, says so and keeps what was there', () => {

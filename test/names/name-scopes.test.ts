@@ -24,7 +24,7 @@ function mkNode(options: NodeOptions = {}, ...specs: readonly string[]): Node {
 
 function forgetAll(node: Node, endpoint: typeof E1): void {
   const { names } = node.core
-  for (let pair = 0; (pair = names.rows.orders.firstOf(endpoint)) !== 0;) names.forget(pair)
+  for (let entry = 0; (entry = names.rows.orders.firstOf(endpoint)) !== 0;) names.forget(entry)
   node.core.committer.commit()
 }
 
@@ -127,7 +127,7 @@ test('Relabel brings the facts of every scope up to date, in bounded steps', () 
   )
   let steps = 0
   while (!node.core.relabel.step(8)) steps++
-  assert.ok(steps >= 10, `${steps} steps for 80 pairs, eight a step`)
+  assert.ok(steps >= 10, `${steps} steps for 80 entries, eight a step`)
   node.settle()
   const own = ['fqdn:n.y', ...WORLD]
   assert.deepEqual(labels(node, '192.0.2.7'), [[], own, own])
@@ -159,7 +159,7 @@ test('NameCache.setNamed shows the node’s labels and its own for what the endp
   validateCore(node.core)
 })
 
-test('NameCache.setNamed looks at no pair for an endpoint that has none', () => {
+test('NameCache.setNamed looks at no entry for an endpoint that has none', () => {
   const node = mkNode({ learning: 'node' })
   node.learn(E2, 'a.x', ['192.0.2.1'])
   node.core.names.setNamed(E1, true)
@@ -174,12 +174,12 @@ test('NameCache undoes everything when an address finds no room for its fact in 
   while (ipcache.addPrefixFact(prefixOf('203.0.113.0/24'), OWNER_POLICY, owner, set) !== 0) owner++
   assert.deepEqual(node.learn(E1, 'a.x', ['192.0.2.1']), [0])
   assert.equal(names.boundHits, 1)
-  const used = [names.names, names.mappings, names.pairs].map(({ slots }) => slots.used)
+  const used = [names.names, names.mappings, names.entries].map(({ slots }) => slots.used)
   assert.deepEqual(used, [0, 0, 0])
   assert.deepEqual([node.rowOf('192.0.2.1'), ipcache.prefixes.scoped.count], [0, 0])
 })
 
-test('NameCache holds as many scoped addresses as there are pairs, beside what configuration names', () => {
+test('NameCache holds as many scoped addresses as there are entries, beside what configuration names', () => {
   const node = mkNode({ pairs: 8, configuredPrefixes: 4 })
   const addresses = Array.from({ length: 9 }, (_, i) => `192.0.2.${i}`)
   const rows = node.learn(E1, 'a.x', addresses)

@@ -32,7 +32,7 @@ function runOnce(seed: number, steps: number, slow?: SlowRecorder): void {
     ipcache.facts.slots,
     names.names.slots,
     names.mappings.slots,
-    names.pairs.slots,
+    names.entries.slots,
   ]
   assert.deepEqual(
     left.map(({ used }) => used),

@@ -1,4 +1,4 @@
-// The bounds of what names teach against a naive evaluator that looks at every pair: random answers, connections and time, one
+// The bounds of what names teach against a naive evaluator that looks at every entry: random answers, connections and time, one
 // small bound at a time. After every answer the bound holds, and what went is what docs/spec/semantics 6 names: never what is connected
 // while something idle could go, never what the answer itself taught, never another endpoint's within its share.
 
@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { formatAddress } from '../../src/core/ip.ts'
-import type { NameBound } from '../../src/names/eviction/room.ts'
+import type { NameBound } from '../../src/names/eviction/eviction.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
 
 const ENDPOINTS = ['a', 'b', 'c'] as const
@@ -48,7 +48,7 @@ const answer = fc.record({
   addresses: fc.array(index(ADDRESSES), { minLength: 1, maxLength: 3 }),
   ttl: fc.integer({ min: 0, max: 40 }),
 })
-const contact = fc.record({
+const connection = fc.record({
   kind: fc.constantFrom('open' as const, 'close' as const),
   endpoint: index(ENDPOINTS.length),
   address: index(ADDRESSES),
@@ -58,7 +58,7 @@ const wait = fc.record({
   seconds: fc.integer({ min: 1, max: 12 }),
 })
 const steps = fc.array(
-  fc.oneof({ weight: 6, arbitrary: answer }, { weight: 2, arbitrary: contact }, wait),
+  fc.oneof({ weight: 6, arbitrary: answer }, { weight: 2, arbitrary: connection }, wait),
   { minLength: 20, maxLength: 80 },
 )
 
@@ -76,23 +76,23 @@ class World {
     )
   }
 
-  /** Every pair, read from the tables one by one. */
-  pairs(): ReadonlyMap<string, Seen> {
-    const { names, mappings, pairs, rows } = this.node.core.names
+  /** Every entry, read from the tables one by one. */
+  entries(): ReadonlyMap<string, Seen> {
+    const { names, mappings, entries, rows } = this.node.core.names
     const { prefixes } = this.node.core.ipcache
     const all = new Map<string, Seen>()
-    for (let pair = 1; pair <= pairs.slots.high; pair++) {
-      if (!pairs.isUsed(pair)) continue
-      const mapping = pairs.mapping[pair] ?? 0
+    for (let entry = 1; entry <= entries.slots.high; entry++) {
+      if (!entries.isUsed(entry)) continue
+      const mapping = entries.mapping[entry] ?? 0
       const prefix = mappings.prefix[mapping] ?? 0
       const seen = {
-        endpoint: pairs.endpoint[pair] ?? 0,
+        endpoint: entries.endpoint[entry] ?? 0,
         name: names.format(mappings.name[mapping] ?? 0),
         address: formatAddress(prefixes.family(prefix), prefixes.octets, prefix * 16),
-        due: (pairs.liveUntil[pair] ?? 0) + (pairs.grace[pair] ?? 0),
-        connected: pairs.connected[pair] === 1,
-        ended: pairs.lastConnected[pair] ?? 0,
-        asked: rows.uses.asked[pairs.use[pair] ?? 0] ?? 0,
+        due: (entries.liveUntil[entry] ?? 0) + (entries.grace[entry] ?? 0),
+        connected: entries.connected[entry] === 1,
+        ended: entries.lastConnected[entry] ?? 0,
+        asked: rows.uses.asked[entries.use[entry] ?? 0] ?? 0,
       }
       all.set(`${seen.endpoint} ${seen.name} ${seen.address}`, seen)
     }
@@ -113,21 +113,22 @@ class World {
     const endpoint = this.#id(step.endpoint)
     const name = `n${step.name}.x`
     const taught = [...new Set(step.addresses.map(addressOf))]
-    const before = this.pairs()
+    const before = this.entries()
     const rows = node.learn(
       node.endpoint(ENDPOINTS[step.endpoint] ?? 'a').id,
       name,
       taught,
       step.ttl,
     )
-    const after = this.pairs()
+    const after = this.entries()
     taught.forEach((address, i) => {
       const known = after.has(`${endpoint} ${name} ${address}`)
       assert.equal(known, rows[i] !== 0, 'what was taken in is there when the answer goes out')
     })
     this.#checkBound([...after.values()])
     const gone = [...before].filter(([key]) => !after.has(key)).map(([, seen]) => seen)
-    for (const victim of gone) this.#checkVictim(victim, [...before.values()], gone, endpoint, name)
+    for (const evicted of gone)
+      this.#checkEvicted(evicted, [...before.values()], gone, endpoint, name)
   }
 
   #checkBound(all: readonly Seen[]): void {
@@ -150,8 +151,8 @@ class World {
     for (const [scope, items] of counted) assert.ok(items.size <= most, `${this.bound} of ${scope}`)
   }
 
-  #checkVictim(
-    victim: Seen,
+  #checkEvicted(
+    evicted: Seen,
     before: readonly Seen[],
     gone: readonly Seen[],
     endpoint: number,
@@ -159,7 +160,7 @@ class World {
   ): void {
     const { bound } = this
     const shared = bound === 'pairs' || bound === 'names-per-address'
-    if (!shared) assert.equal(victim.endpoint, endpoint, 'nobody else pays')
+    if (!shared) assert.equal(evicted.endpoint, endpoint, 'nobody else pays')
     // An answer's own addresses were renewed before something went: compare with what the answer left alone.
     const others = before.filter(
       (seen) => !gone.includes(seen) && !(seen.endpoint === endpoint && seen.name === name),
@@ -167,27 +168,27 @@ class World {
     if (bound === 'pairs') {
       const countOf = (id: number): number => before.filter((seen) => seen.endpoint === id).length
       const most = Math.max(...before.map((seen) => countOf(seen.endpoint)))
-      assert.ok(countOf(victim.endpoint) + 3 >= most, 'an endpoint with most, or nearly')
+      assert.ok(countOf(evicted.endpoint) + 3 >= most, 'an endpoint with most, or nearly')
       assert.ok(
-        victim.endpoint === endpoint || countOf(victim.endpoint) >= TOTAL / ENDPOINTS.length,
+        evicted.endpoint === endpoint || countOf(evicted.endpoint) >= TOTAL / ENDPOINTS.length,
         'not within its share',
       )
     }
     if (bound === 'names-per-wildcard') {
-      assert.notEqual(victim.name, EXACT, 'exact names are exempt')
+      assert.notEqual(evicted.name, EXACT, 'exact names are exempt')
       const isBusy = (each: string): boolean =>
         before.some((seen) => seen.endpoint === endpoint && seen.name === each && seen.connected)
       for (const seen of others) {
         if (seen.endpoint !== endpoint || seen.name === EXACT) continue
-        const [mine, its] = [isBusy(victim.name), isBusy(seen.name)]
-        assert.ok(mine === its ? victim.asked <= seen.asked : !mine, 'idle and asked longest ago')
+        const [mine, its] = [isBusy(evicted.name), isBusy(seen.name)]
+        assert.ok(mine === its ? evicted.asked <= seen.asked : !mine, 'idle and asked longest ago')
       }
     } else if (bound !== 'names-per-address') {
       for (const seen of others) {
         const sameScope =
-          seen.endpoint === victim.endpoint &&
-          (bound !== 'addresses-per-name' || seen.name === victim.name)
-        if (sameScope) assert.ok(compare(victim, seen) <= 0, `${bound}: the first to go`)
+          seen.endpoint === evicted.endpoint &&
+          (bound !== 'addresses-per-name' || seen.name === evicted.name)
+        if (sameScope) assert.ok(compare(evicted, seen) <= 0, `${bound}: the first to go`)
       }
     }
   }
@@ -211,7 +212,7 @@ class World {
     while (!node.core.expiry.step(1)) node.clock.advance(0)
     node.core.committer.commit()
     const now = node.core.names.tick()
-    for (const seen of this.pairs().values())
+    for (const seen of this.entries().values())
       assert.ok(seen.due >= now || seen.connected, 'in its time')
   }
 

@@ -1,12 +1,12 @@
 // What one endpoint learns costs no other endpoint an entry: random answers, connections and changes of policy with random small
-// bounds, of pairs, of names and of rows for wildcards. Whatever goes is the asking endpoint's own, and its exact names go last;
-// `pairs` alone is shared, and takes from an endpoint that has most.
+// bounds, of entries, of names and of rows for wildcards. Whatever goes is the asking endpoint's own, and its exact names go last;
+// `entries` alone is shared, and takes from an endpoint that has most.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { formatAddress } from '../../src/core/ip.ts'
-import type { NameBounds } from '../../src/names/eviction/room.ts'
+import type { NameBounds } from '../../src/names/eviction/eviction.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
 
 const ENDPOINTS = ['a', 'b', 'c'] as const
@@ -33,7 +33,7 @@ const answer = fc.record({
   addresses: fc.uniqueArray(index(ADDRESSES), { minLength: 1, maxLength: 3 }),
   ttl: fc.integer({ min: 1000, max: 9000 }),
 })
-const contact = fc.record({
+const connection = fc.record({
   kind: fc.constantFrom('open' as const, 'close' as const),
   endpoint: fc.constantFrom(...ENDPOINTS),
   address: index(ADDRESSES),
@@ -41,7 +41,7 @@ const contact = fc.record({
 const policy = fc.record({ kind: fc.constant('policy' as const), number: index(WILDCARDS.length) })
 const step = fc.oneof(
   { weight: 12, arbitrary: answer },
-  { weight: 3, arbitrary: contact },
+  { weight: 3, arbitrary: connection },
   { weight: 1, arbitrary: policy },
 )
 const steps = fc.array(step, { minLength: 20, maxLength: 80 })
@@ -89,36 +89,36 @@ class World {
   }
 
   #answer({ endpoint, name, addresses, ttl }: Extract<Step, { kind: 'answer' }>): void {
-    const before = this.#pairs()
+    const before = this.#entries()
     this.#node.learn(this.#node.endpoint(endpoint).id, `${name}.x`, addresses.map(addressOf), ttl)
-    const after = this.#pairs()
+    const after = this.#entries()
     const gone = [...before].filter(([key]) => !after.has(key)).map(([, seen]) => seen)
     const countOf = (each: string): number =>
       [...before.values()].filter((seen) => seen.endpoint === each).length
     const most = Math.max(...ENDPOINTS.map(countOf))
-    for (const victim of gone) {
-      if (victim.endpoint !== endpoint) {
+    for (const evicted of gone) {
+      if (evicted.endpoint !== endpoint) {
         assert.equal(
           before.size + addresses.length > (this.#bounds.pairs ?? 0),
           true,
           'pairs in all',
         )
-        assert.ok(countOf(victim.endpoint) + addresses.length >= most, 'of one that has most')
+        assert.ok(countOf(evicted.endpoint) + addresses.length >= most, 'of one that has most')
       }
       // An address of the asked name goes for another one of it.
-      if (!EXACT.includes(victim.name) || victim.name === name || victim.connected) continue
+      if (!EXACT.includes(evicted.name) || evicted.name === name || evicted.connected) continue
       const others = [...before].filter(
-        ([key, seen]) => after.has(key) && seen.endpoint === victim.endpoint && seen.name !== name,
+        ([key, seen]) => after.has(key) && seen.endpoint === evicted.endpoint && seen.name !== name,
       )
       for (const [, seen] of others)
         assert.ok(EXACT.includes(seen.name) || seen.connected, 'exact names go last')
     }
   }
 
-  /** Rows for wildcards, counted pair by pair, are within their bounds, and are what the gauges say. */
+  /** Rows for wildcards, counted entry by entry, are within their bounds, and are what the gauges say. */
   #checkRows(): void {
     const names = new Map<string, Set<string>>(ENDPOINTS.map((each) => [each, new Set()]))
-    for (const { endpoint, name } of this.#pairs().values()) names.get(endpoint)?.add(name)
+    for (const { endpoint, name } of this.#entries().values()) names.get(endpoint)?.add(name)
     const rowsOf = (name: string): number =>
       EXACT.includes(name)
         ? 0
@@ -126,7 +126,7 @@ class World {
     const rows = ENDPOINTS.map((each) =>
       [...(names.get(each) ?? [])].reduce((sum, name) => sum + rowsOf(name), 0),
     )
-    const uses = this.#node.core.names.room.uses()
+    const uses = this.#node.core.names.eviction.uses()
     const all = rows.reduce((sum, each) => sum + each, 0)
     assert.deepEqual(
       [uses['wildcard-names'], uses['wildcard-names-per-endpoint']],
@@ -136,20 +136,20 @@ class World {
       assert.ok(uses[bound] <= (this.#bounds[bound] ?? 0), bound)
   }
 
-  /** Every pair, read from the tables one by one. */
-  #pairs(): ReadonlyMap<string, Seen> {
-    const { names, mappings, pairs } = this.#node.core.names
+  /** Every entry, read from the tables one by one. */
+  #entries(): ReadonlyMap<string, Seen> {
+    const { names, mappings, entries } = this.#node.core.names
     const { prefixes } = this.#node.core.ipcache
     const all = new Map<string, Seen>()
-    for (let pair = 1; pair <= pairs.slots.high; pair++) {
-      if (!pairs.isUsed(pair)) continue
-      const mapping = pairs.mapping[pair] ?? 0
+    for (let entry = 1; entry <= entries.slots.high; entry++) {
+      if (!entries.isUsed(entry)) continue
+      const mapping = entries.mapping[entry] ?? 0
       const prefix = mappings.prefix[mapping] ?? 0
-      const id = pairs.endpoint[pair] ?? 0
+      const id = entries.endpoint[entry] ?? 0
       const endpoint = ENDPOINTS.find((name) => Number(this.#node.endpoint(name).id) === id) ?? ''
       const name = names.format(mappings.name[mapping] ?? 0).replace(/\.x$/, '')
       const address = formatAddress(4, prefixes.octets, prefix * 16)
-      const connected = pairs.connected[pair] === 1
+      const connected = entries.connected[entry] === 1
       all.set(`${endpoint} ${name} ${address}`, { endpoint, name, connected })
     }
     return all

@@ -57,8 +57,8 @@ async function learned(clock: FakeClock, jumpMs = 0): Promise<MemoryDisk> {
 
 /** Seconds of TTL left, undefined when nothing is known. */
 function left({ core: { names } }: Node): number | undefined {
-  for (let pair = 1; pair <= names.pairs.slots.high; pair++) {
-    if (names.pairs.isUsed(pair)) return names.pairs.liveUntil[pair]! - names.tick()
+  for (let pair = 1; pair <= names.entries.slots.high; pair++) {
+    if (names.entries.isUsed(pair)) return names.entries.liveUntil[pair]! - names.tick()
   }
   return undefined
 }

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EndpointRecord } from '../../src/enforcement/endpoint-control.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { knownPairs } from '../support/known-pairs.ts'
+import { knownEntries } from '../support/known-entries.ts'
 import { MemoryState } from '../support/models/memory-state.ts'
 import {
   addressNumber,
@@ -54,13 +54,13 @@ test('A node that starts again knows what it knew, under the same numbers, and w
   old.learn(old.endpoint('a').id, 'unselected.y', ['192.0.2.3'])
   old.takeOver()
   clock.advance(1000)
-  const before = knownPairs(old)
+  const before = knownEntries(old)
   assert.equal(before.length, 5)
   const next = start([WILD, ONE], disk, { clock, old })
   let writes = 0
   next.recorder.onWrite = () => writes++
   next.takeOver('grace')
-  assert.deepEqual(knownPairs(next), before)
+  assert.deepEqual(knownEntries(next), before)
   assert.equal(writes, 0, 'the kernel says the same already')
   next.takeOver('done')
   assert.equal(writes, 0)
@@ -95,7 +95,7 @@ test('An answer to one name of an address brings back all that was known of the 
   assert.equal(next.rowOf('192.0.2.1'), 0, 'not brought back yet')
   next.learn(next.endpoint('a').id, 'two.x', ['192.0.2.1'])
   assert.equal(number(next), before, 'with the label of the other name')
-  assert.equal(knownPairs(next).length, 2)
+  assert.equal(knownEntries(next).length, 2)
 })
 
 test('An address that was learned too late to be written down keeps its number and its labels for the grace', () => {
@@ -110,7 +110,7 @@ test('An address that was learned too late to be written down keeps its number a
   const next = start([WILD, CIDR], disk, { clock, old })
   next.recorder.onWrite = () => seen.add(next.verdict('a', '198.51.100.1'))
   next.takeOver('grace')
-  assert.deepEqual(knownPairs(next), [])
+  assert.deepEqual(knownEntries(next), [])
   assert.equal(next.restart.counters.claimed, 2)
   assert.deepEqual(
     ['192.0.2.1', '198.51.100.1'].map((text) => next.identityOf(text)),
@@ -203,18 +203,18 @@ test('A node that is killed while it brings back what was known has lost nothing
     old.learn(old.endpoint('a').id, `n${i}.x`, [address], 3000)
   }
   clock.advance(1000)
-  const before = knownPairs(old)
+  const before = knownEntries(old)
   disk.wantsImage = true
   const killed = start([WILD], disk, { clock, old })
   killed.restart.step(0)
   killed.learn(killed.endpoint('a').id, 'new.x', ['198.51.100.1'], 3000)
   for (let i = 0; i < 50; i++) clock.advance(300)
-  assert.ok(knownPairs(killed).length < before.length, 'killed in the middle')
+  assert.ok(knownEntries(killed).length < before.length, 'killed in the middle')
   const next = start([WILD], disk, { clock, old: killed })
   next.takeOver('grace')
-  const others = knownPairs(next).filter((line) => !line.includes(' new.x '))
+  const others = knownEntries(next).filter((line) => !line.includes(' new.x '))
   assert.deepEqual(others, before)
-  assert.equal(knownPairs(next).length, before.length + 1)
+  assert.equal(knownEntries(next).length, before.length + 1)
 })
 
 test('What policy forbids by now is forbidden from the start, whatever was learned', () => {
@@ -244,13 +244,13 @@ test('Pairs of endpoints that are gone do not come back, and time that passed me
   const next = start([WILD], disk, { clock, old, records: RECORDS.slice(0, 1) })
   next.takeOver('grace')
   assert.deepEqual(
-    knownPairs(next).map((line) => line.split(' ').slice(0, 3).join(' ')),
+    knownEntries(next).map((line) => line.split(' ').slice(0, 3).join(' ')),
     ['a long.x 192.0.2.2/32', 'a short.x 192.0.2.1/32'],
   )
   while (!next.core.expiry.step(Infinity)) continue
   next.core.committer.commit()
   assert.deepEqual(
-    knownPairs(next).map((line) => line.split(' ').slice(0, 3).join(' ')),
+    knownEntries(next).map((line) => line.split(' ').slice(0, 3).join(' ')),
     ['a long.x 192.0.2.2/32'],
     'TTL and grace of the other are over',
   )
@@ -280,11 +280,11 @@ test('Whatever happened and whenever it ends, a start brings back what was writt
     }
     clock.advance(1000)
     const next = start([WILD, ONE], disk, { clock, old })
-    const before = knownPairs(old)
+    const before = knownEntries(old)
     let writes = 0
     next.recorder.onWrite = () => writes++
     next.takeOver()
-    assert.deepEqual(knownPairs(next), before)
+    assert.deepEqual(knownEntries(next), before)
     assert.equal(writes, 0)
     assert.deepEqual(next.differences(), [])
   }

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { policyKeyText } from '../../src/reconcile/leftovers.ts'
+import { policyKeyText } from '../../src/reconcile/stale-entries.ts'
 import { endpointId, identity } from '../../src/core/ids.ts'
 import { addressNumber, mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 

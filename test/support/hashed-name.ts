@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { hashOctets } from '../../src/core/tables/keyed-hash.ts'
 import { parseName } from '../../src/core/name.ts'
-import type { HashedName } from '../../src/names/known-pairs.ts'
+import type { HashedName } from '../../src/names/tables/known-entries.ts'
 
 export function hashedName(text: string): HashedName {
   const parsed = parseName(text)

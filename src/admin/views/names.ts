@@ -39,20 +39,24 @@ function* rowsOfName(state: AdminState, row: number): Rows<NameShape> {
 
 function addMapping(state: AdminState, mapping: number, byEndpoint: Map<number, Addresses>): void {
   const { core, clock } = state
-  const { mappings, pairs } = core.names
+  const { mappings, entries } = core.names
   const { prefixes } = core.ipcache
   const prefix = mappings.prefix[mapping]!
   const address = formatAddress(prefixes.family(prefix), prefixes.octets, prefix * 16)
   const wallAtZero = clock.wall() - clock.now()
-  for (let pair = mappings.firstPair[mapping]!; pair !== 0; pair = pairs.nextOfMapping[pair]!) {
-    const entry = {
+  for (
+    let entry = mappings.firstEntry[mapping]!;
+    entry !== 0;
+    entry = entries.nextOfMapping[entry]!
+  ) {
+    const shown = {
       address,
-      expires: formatTime(wallAtZero + pairs.liveUntil[pair]! * SECOND_MS),
-      state: core.names.stateOf(pair),
+      expires: formatTime(wallAtZero + entries.liveUntil[entry]! * SECOND_MS),
+      state: core.names.stateOf(entry),
     }
-    const known = byEndpoint.get(pairs.endpoint[pair]!)
-    if (known === undefined) byEndpoint.set(pairs.endpoint[pair]!, [entry])
-    else known.push(entry)
+    const known = byEndpoint.get(entries.endpoint[entry]!)
+    if (known === undefined) byEndpoint.set(entries.endpoint[entry]!, [shown])
+    else known.push(shown)
   }
 }
 

@@ -1,6 +1,6 @@
 // `namegate get RESOURCE`: what a running daemon knows, as a table or as the JSON that it answers.
 
-import { nearest } from '../../core/nearest.ts'
+import { nearest } from '../../core/did-you-mean.ts'
 import { openClient } from '../client.ts'
 import { EXIT_OK, readArguments, usageError, type CommandOutput } from '../command.ts'
 import { fieldsOf, listOf, rowsIn, textOf, type Fields } from '../fields.ts'

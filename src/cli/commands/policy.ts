@@ -1,6 +1,6 @@
 // `namegate policy VERB`: finds the verb's command.
 
-import { nearest } from '../../core/nearest.ts'
+import { nearest } from '../../core/did-you-mean.ts'
 import { EXIT_OK, readArguments, usageError, type Command, type CommandOutput } from '../command.ts'
 
 const HELP = `Usage: namegate policy check|explain|lint|suggest|test|wait ...

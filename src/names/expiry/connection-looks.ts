@@ -1,19 +1,19 @@
 // Looks at the datapath's connection table: which endpoint has an open connection to which address. What is new or over since
-// the look before is passed on to the pairs of that endpoint and address, in bounded steps too: hundreds of thousands of names
+// the look before is passed on to the entries of that endpoint and address, in bounded steps too: hundreds of thousands of names
 // can lead to one address, and what opens or ends is told to each once, not at every look.
 
 import type { Datapath, PeerScan } from '../../datapath/datapath.ts'
 import type { IpCache } from '../../ipcache/ipcache.ts'
 import type { NameCache } from '../name-cache.ts'
 
-/** Connections, contacts or names looked at in one go. */
+/** Connections, openPeers or names looked at in one go. */
 const CONNECTIONS_PER_STEP = 256
-const CONTACTS_PER_STEP = 1024
+const PEERS_PER_STEP = 1024
 const NAMES_PER_STEP = 64
 /** Looks are numbered 1..LOOKS. */
 const LOOKS = 255
 
-/** A contact whose pairs are being told. */
+/** A contact whose entries are being told. */
 interface Telling {
   readonly endpoint: number
   readonly connected: boolean
@@ -25,10 +25,10 @@ export interface ConnectionLooksOptions {
   readonly names: NameCache
   readonly ipcache: IpCache
   readonly datapath: Pick<Datapath, 'scanPeers'>
-  /** A pair's connection is found to have ended. */
-  readonly onEnd: (pair: number) => void
-  /** A connection to a pair's address began when its TTL was over for certain: the look before was later and saw none. */
-  readonly onExpired: (pair: number) => void
+  /** An entry's connection is found to have ended. */
+  readonly onEnd: (entry: number) => void
+  /** A connection to an entry's address began when its TTL was over for certain: the look before was later and saw none. */
+  readonly onExpired: (entry: number) => void
 }
 
 export class ConnectionLooks {
@@ -39,7 +39,7 @@ export class ConnectionLooks {
   #telling: Telling | undefined
   #number = 0
   /** The next contact to be looked at when the scan is at its end; 0 before. */
-  #nextContact = 0
+  #nextPeer = 0
   /** Ticks at which this look and the one before began. */
   #began = Number.NEGATIVE_INFINITY
   #beganBefore = Number.NEGATIVE_INFINITY
@@ -74,7 +74,7 @@ export class ConnectionLooks {
     this.#beganBefore = this.#began
     this.#began = this.#in.names.tick()
     this.#blind = false
-    this.#nextContact = 0
+    this.#nextPeer = 0
     this.#underWay = true
     this.#scan = this.#in.datapath.scanPeers()
   }
@@ -84,36 +84,36 @@ export class ConnectionLooks {
     if (this.#telling !== undefined) this.#tell(this.#telling)
     else if (this.#begun.length > 0) this.#tellNext()
     else if (this.#scan !== undefined) this.#read(this.#scan)
-    else if (this.#endContacts()) this.#underWay = false
+    else if (this.#endPeers()) this.#underWay = false
     return !this.#underWay
   }
 
   #read(scan: PeerScan): void {
     const { ipcache, names } = this.#in
-    const { contacts } = names.rows
+    const { openPeers } = names.rows
     const done = scan.next(CONNECTIONS_PER_STEP, (endpoint, family, peer) => {
       const row = ipcache.prefixes.find(family, peer, 0, family === 4 ? 32 : 128)
       if (row === 0 || names.mappings.firstOfPrefix[row] === 0) return
-      const news = contacts.note(endpoint, row, this.#number)
+      const news = openPeers.note(endpoint, row, this.#number)
       if (news === 'new') this.#begun.push(endpoint, row)
       else if (news === 'full') this.#blind = true
     })
     if (!done) return
     this.#scan = undefined
-    this.#nextContact = 1
+    this.#nextPeer = 1
   }
 
-  /** Contacts that the look did not find are over; true when all were looked at. */
-  #endContacts(): boolean {
-    const { contacts } = this.#in.names.rows
-    for (let i = 0; i < CONTACTS_PER_STEP; i++) {
-      const row = this.#nextContact
-      if (row > contacts.slots.high) return true
-      this.#nextContact++
-      if (!contacts.isOver(row, this.#number)) continue
-      const endpoint = contacts.endpoint[row]!
-      const prefix = contacts.prefix[row]!
-      contacts.end(row)
+  /** OpenPeers that the look did not find are over; true when all were looked at. */
+  #endPeers(): boolean {
+    const { openPeers } = this.#in.names.rows
+    for (let i = 0; i < PEERS_PER_STEP; i++) {
+      const row = this.#nextPeer
+      if (row > openPeers.slots.high) return true
+      this.#nextPeer++
+      if (!openPeers.isOver(row, this.#number)) continue
+      const endpoint = openPeers.endpoint[row]!
+      const prefix = openPeers.prefix[row]!
+      openPeers.end(row)
       this.#begin(endpoint, prefix, false)
       return false
     }
@@ -132,14 +132,14 @@ export class ConnectionLooks {
 
   #tell(telling: Telling): void {
     const { names, onEnd, onExpired } = this.#in
-    const { mappings, pairs } = names
+    const { mappings, entries } = names
     const now = names.tick()
     for (let i = 0; i < NAMES_PER_STEP && telling.mapping !== 0; i++) {
-      const pair = pairs.find(telling.mapping, telling.endpoint)
+      const entry = entries.find(telling.mapping, telling.endpoint)
       telling.mapping = mappings.nextOfPrefix[telling.mapping]!
-      if (pair === 0 || !names.rows.setConnected(pair, telling.connected, now)) continue
-      if (!telling.connected) onEnd(pair)
-      else if (pairs.liveUntil[pair]! < this.#beganBefore) onExpired(pair)
+      if (entry === 0 || !names.rows.setConnected(entry, telling.connected, now)) continue
+      if (!telling.connected) onEnd(entry)
+      else if (entries.liveUntil[entry]! < this.#beganBefore) onExpired(entry)
     }
     if (telling.mapping === 0) this.#telling = undefined
   }

@@ -1,7 +1,7 @@
-// Forgetting: pairs whose TTL and grace are over go, unless the datapath still sees an open connection of
-// that endpoint to that address (docs/spec/semantics 5). Works in bounded steps: first due pairs are set aside, then
-// one pass over the connection table finds what is in use (connection-looks.ts), then those not in use are forgotten. A pair
-// that an answer revived meanwhile is left alone: the answer always wins. A pair that a connection keeps waits
+// Forgetting: entries whose TTL and grace are over go, unless the datapath still sees an open connection of
+// that endpoint to that address (docs/spec/semantics 5). Works in bounded steps: first due entries are set aside, then
+// one pass over the connection table finds what is in use (connection-looks.ts), then those not in use are forgotten. An entry
+// that an answer revived meanwhile is left alone: the answer always wins. An entry that a connection keeps waits
 // nowhere and costs nothing until a later look finds that the connection ended.
 
 import type { Clock } from '../../core/clock.ts'
@@ -12,10 +12,10 @@ import type { NameCache } from '../name-cache.ts'
 
 /** How often connections are looked at while anything depends on it, in seconds. */
 const LOOK_SECONDS = 5
-/** Due pairs set aside for one pass over the connection table. */
+/** Due entries set aside for one pass over the connection table. */
 const ASIDE_MAX = 65_536
-/** Pairs looked at between two looks at the clock. */
-const PAIRS_PER_LOOK = 32
+/** Entries looked at between two looks at the clock. */
+const ENTRIES_PER_LOOK = 32
 
 export interface ExpiryOptions {
   readonly names: NameCache
@@ -28,7 +28,7 @@ export class Expiry {
   readonly #names: NameCache
   readonly #clock: Clock
   readonly #looks: ConnectionLooks
-  /** Rows of pairs whose time is over. */
+  /** Rows of entries whose time is over. */
   readonly #aside = new Int32Array(ASIDE_MAX)
   #asideCount = 0
   /** Second of the last look. */
@@ -36,8 +36,8 @@ export class Expiry {
   #sweeping = false
   /** Whether a look has come to its end. */
   #hasLooked = false
-  /** Told of a pair whose endpoint connected to its address when the TTL was over: a client that ignores TTLs. */
-  onExpiredUse: (pair: number) => void = () => undefined
+  /** Told of an entry whose endpoint connected to its address when the TTL was over: a client that ignores TTLs. */
+  onExpiredUse: (entry: number) => void = () => undefined
   #expiredUses = 0
   #forgotten = 0
   #kept = 0
@@ -47,10 +47,10 @@ export class Expiry {
     this.#clock = options.clock
     this.#looks = new ConnectionLooks({
       ...options,
-      onEnd: (pair) => this.#connectionEnded(pair),
-      onExpired: (pair) => this.#expiredUse(pair),
+      onEnd: (entry) => this.#connectionEnded(entry),
+      onExpired: (entry) => this.#expiredUse(entry),
     })
-    options.names.room.beforeEviction = () => this.#lookOnce()
+    options.names.eviction.beforeEviction = () => this.#lookOnce()
   }
 
   /** Looks at the connection table since the start. */
@@ -67,7 +67,7 @@ export class Expiry {
     return this.#forgotten
   }
 
-  /** How often an open connection kept a pair whose time was over. */
+  /** How often an open connection kept an entry whose time was over. */
   get kept(): number {
     return this.#kept
   }
@@ -112,62 +112,62 @@ export class Expiry {
     this.#sweeping = true
   }
 
-  /** Whether connections that are known may have ended, or a bound may soon ask which pairs are in use. */
+  /** Whether connections that are known may have ended, or a bound may soon ask which entries are in use. */
   #wantsLook(): boolean {
     if (this.#names.tick() < this.#lookedAt + LOOK_SECONDS) return false
-    return this.#names.rows.contacts.slots.used > 0 || this.#names.room.isNear
+    return this.#names.rows.openPeers.slots.used > 0 || this.#names.eviction.isNear
   }
 
-  /** Takes due pairs out of the wheel; false when there were none. */
+  /** Takes due entries out of the wheel; false when there were none. */
   #setAside(): boolean {
-    const { pairs, wheel } = this.#names
+    const { entries, wheel } = this.#names
     const now = this.#names.tick()
-    for (let i = 0; i < PAIRS_PER_LOOK && this.#asideCount < ASIDE_MAX; i++) {
-      const pair = wheel.takeDue(now)
-      if (pair === 0) return i > 0
-      const due = pairs.liveUntil[pair]! + pairs.grace[pair]! + 1
-      // Answers that prolong a pair leave it where it waits.
-      if (due > now) wheel.place(pair, due)
-      else this.#aside[this.#asideCount++] = pair
+    for (let i = 0; i < ENTRIES_PER_LOOK && this.#asideCount < ASIDE_MAX; i++) {
+      const entry = wheel.takeDue(now)
+      if (entry === 0) return i > 0
+      const due = entries.liveUntil[entry]! + entries.grace[entry]! + 1
+      // Answers that prolong an entry leave it where it waits.
+      if (due > now) wheel.place(entry, due)
+      else this.#aside[this.#asideCount++] = entry
     }
     return true
   }
 
   #sweep(): boolean {
     const now = this.#names.tick()
-    for (let i = 0; i < PAIRS_PER_LOOK && this.#asideCount > 0; i++) {
+    for (let i = 0; i < ENTRIES_PER_LOOK && this.#asideCount > 0; i++) {
       this.#decide(this.#aside[--this.#asideCount]!, now)
     }
     if (this.#asideCount === 0) this.#sweeping = false
     return true
   }
 
-  #decide(pair: number, now: number): void {
-    const { pairs, wheel } = this.#names
-    if (pairs.mapping[pair] === 0 || wheel.has(pair)) return
-    const due = pairs.liveUntil[pair]! + pairs.grace[pair]! + 1
+  #decide(entry: number, now: number): void {
+    const { entries, wheel } = this.#names
+    if (entries.mapping[entry] === 0 || wheel.has(entry)) return
+    const due = entries.liveUntil[entry]! + entries.grace[entry]! + 1
     if (due > now) {
-      wheel.place(pair, due)
-    } else if (pairs.connected[pair] !== 0) {
+      wheel.place(entry, due)
+    } else if (entries.connected[entry] !== 0) {
       this.#kept++
     } else if (this.#looks.isBlind) {
-      wheel.place(pair, now + LOOK_SECONDS)
+      wheel.place(entry, now + LOOK_SECONDS)
     } else {
       this.#forgotten++
-      this.#names.forget(pair)
+      this.#names.forget(entry)
     }
   }
 
-  #expiredUse(pair: number): void {
+  #expiredUse(entry: number): void {
     this.#expiredUses++
-    this.onExpiredUse(pair)
+    this.onExpiredUse(entry)
   }
 
   /** What the connection kept is due again. */
-  #connectionEnded(pair: number): void {
-    const { pairs, wheel } = this.#names
-    if (wheel.has(pair)) return
-    const due = pairs.liveUntil[pair]! + pairs.grace[pair]! + 1
-    wheel.place(pair, Math.max(due, this.#names.tick()))
+  #connectionEnded(entry: number): void {
+    const { entries, wheel } = this.#names
+    if (wheel.has(entry)) return
+    const due = entries.liveUntil[entry]! + entries.grace[entry]! + 1
+    wheel.place(entry, Math.max(due, this.#names.tick()))
   }
 }

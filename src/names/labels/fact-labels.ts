@@ -1,5 +1,5 @@
 // Keeps what names teach in agreement with the selectors in force: the labels of a name, the fact of a mapping for the
-// node, and the fact of a pair in its endpoint's own scope. Called when something is learned and by relabelling.
+// node, and the fact of an entry in its endpoint's own scope. Called when something is learned and by relabelling.
 
 import { endpointId } from '../../core/ids.ts'
 import { EMPTY_SET, type LabelSets } from '../../core/labels.ts'
@@ -9,9 +9,9 @@ import { GUARDED_UNLESS_SAID, UNGUARDED } from '../guard.ts'
 import type { MappingTable } from '../tables/mapping-table.ts'
 import type { NameScopes } from '../name-scopes.ts'
 import type { NameTable } from '../tables/name-table.ts'
-import type { PairTable } from '../tables/pair-table.ts'
+import type { EntryTable } from '../tables/entry-table.ts'
 import type { UseTable } from '../tables/use-table.ts'
-import type { WildcardNames } from '../tables/wildcard-names.ts'
+import type { WildcardNames } from '../eviction/wildcard-names.ts'
 
 /** Which labels a name carries: all FQDN selectors that match it. */
 export interface NameLabeller {
@@ -31,7 +31,7 @@ export interface FactLabelsOptions {
   readonly scopes: NameScopes
   readonly names: NameTable
   readonly mappings: MappingTable
-  readonly pairs: PairTable
+  readonly entries: EntryTable
   readonly uses: UseTable
   readonly wildcards: WildcardNames
 }
@@ -81,26 +81,26 @@ export class FactLabels {
     return true
   }
 
-  /** Makes a pair's fact in its endpoint's own scope what it should be; false when a table is full. */
-  relabelPair(pair: number): boolean {
-    const { pairs, mappings, names, scopes, ipcache } = this.#in
-    const fact = pairs.fact[pair]!
+  /** Makes an entry's fact in its endpoint's own scope what it should be; false when a table is full. */
+  relabelEntry(entry: number): boolean {
+    const { entries, mappings, names, scopes, ipcache } = this.#in
+    const fact = entries.fact[entry]!
     if (fact === 0 && !scopes.inUse) return true
-    const mapping = pairs.mapping[pair]!
+    const mapping = entries.mapping[entry]!
     const name = mappings.name[mapping]!
-    const endpoint = endpointId(pairs.endpoint[pair]!)
+    const endpoint = endpointId(entries.endpoint[entry]!)
     const isPlain = mappings.guarded[mapping] === UNGUARDED
     const labels = isPlain
       ? scopes.ownLabels(endpoint, names.labels[name]!)
       : scopes.ownGuardedLabels(this.#guardedLabels(mapping))
     if (labels === EMPTY_SET) {
-      if (fact !== 0) this.dropFact(pair, fact)
+      if (fact !== 0) this.dropFact(entry, fact)
     } else if (fact !== 0) {
       ipcache.changeFact(fact, labels)
     } else {
       const added = ipcache.addScopedFact(endpoint, mappings.prefix[mapping]!, name, labels)
       if (added === 0) return false
-      pairs.fact[pair] = added
+      entries.fact[entry] = added
     }
     return true
   }
@@ -113,10 +113,10 @@ export class FactLabels {
     return labeller.guardedLabelsOf(names.octetsOf(name), names.offsetOf(name))
   }
 
-  /** Takes a pair's own fact away. */
-  dropFact(pair: number, fact: number): void {
-    const { ipcache, pairs } = this.#in
+  /** Takes an entry's own fact away. */
+  dropFact(entry: number, fact: number): void {
+    const { ipcache, entries } = this.#in
     ipcache.removeFact(fact)
-    pairs.fact[pair] = 0
+    entries.fact[entry] = 0
   }
 }

@@ -1,5 +1,5 @@
 // After the FQDN selectors changed, known names get their labels anew: one pass over the names, then one
-// over the mappings whose facts follow, then one over the pairs for the facts in endpoints' own scopes; that
+// over the mappings whose facts follow, then one over the entries for the facts in endpoints' own scopes; that
 // last one also when an endpoint began or ceased to have such a scope. Addresses whose names are not known, from before
 // a restart, are passed over first. Bounded steps; names that an answer
 // touches meanwhile are brought up to date by the answer itself, so a new answer always carries the new
@@ -20,7 +20,7 @@ export class Relabel {
   #nextRestored = 0
   #nextName = 0
   #nextMapping = 0
-  #nextPair = 0
+  #nextEntry = 0
   #active = false
 
   constructor(options: {
@@ -45,11 +45,11 @@ export class Relabel {
     return this.#epoch !== this.#labeller.epoch || this.#scopesEpoch !== this.#scopes.epoch
   }
 
-  /** Looks at no more than `rows` names, mappings or pairs; true when all labels are up to date. */
+  /** Looks at no more than `rows` names, mappings or entries; true when all labels are up to date. */
   step(rows: number): boolean {
     if (this.#isStale) this.#begin()
     if (!this.#active) return true
-    const { names, mappings, pairs } = this.#names
+    const { names, mappings, entries } = this.#names
     let left = rows
     for (; left > 0 && this.#nextRestored < this.#restored.count; left--) {
       this.#restored.relabel(this.#nextRestored++)
@@ -57,21 +57,21 @@ export class Relabel {
     for (; left > 0 && this.#nextName <= names.slots.high; left--) {
       const name = this.#nextName++
       if (names.isUsed(name)) this.#names.labels.relabelName(name)
-      this.#names.room.trim()
+      this.#names.eviction.trim()
     }
     for (; left > 0 && this.#nextMapping <= mappings.slots.high; left--) {
       const mapping = this.#nextMapping++
       const done = !mappings.isUsed(mapping) || this.#names.labels.relabelMapping(mapping)
       if (!done) this.#names.countUnlabelled()
     }
-    for (; left > 0 && this.#nextPair <= pairs.slots.high; left--) {
-      const pair = this.#nextPair++
-      const done = !pairs.isUsed(pair) || this.#names.labels.relabelPair(pair)
+    for (; left > 0 && this.#nextEntry <= entries.slots.high; left--) {
+      const entry = this.#nextEntry++
+      const done = !entries.isUsed(entry) || this.#names.labels.relabelEntry(entry)
       if (!done) this.#names.countUnlabelled()
     }
     this.#active =
       this.#nextRestored < this.#restored.count ||
-      this.#nextPair <= pairs.slots.high ||
+      this.#nextEntry <= entries.slots.high ||
       this.#nextMapping <= mappings.slots.high ||
       this.#nextName <= names.slots.high
     return !this.#active
@@ -79,16 +79,16 @@ export class Relabel {
 
   /** Selectors ask for all three passes, scopes for the last; a pass that is under way begins again. */
   #begin(): void {
-    const { names, mappings, pairs } = this.#names
+    const { names, mappings, entries } = this.#names
     const selectors = this.#epoch !== this.#labeller.epoch
     const scopes = this.#scopesEpoch !== this.#scopes.epoch || this.#scopes.inUse
-    const underWay = this.#active && this.#nextPair <= pairs.slots.high
+    const underWay = this.#active && this.#nextEntry <= entries.slots.high
     if (selectors || !this.#active) {
       this.#nextRestored = selectors ? 0 : this.#restored.count
       this.#nextName = selectors ? 1 : names.slots.high + 1
       this.#nextMapping = selectors ? 1 : mappings.slots.high + 1
     }
-    this.#nextPair = scopes || underWay ? 1 : pairs.slots.high + 1
+    this.#nextEntry = scopes || underWay ? 1 : entries.slots.high + 1
     this.#epoch = this.#labeller.epoch
     this.#scopesEpoch = this.#scopes.epoch
     this.#active = true

@@ -1,5 +1,5 @@
 // Mappings: name -> address. A mapping holds the row of its address in the IPCache and, when a selector
-// matches its name, the fact there; who learned it, and for how long, is in its pairs (pair-table.ts).
+// matches its name, the fact there; who learned it, and for how long, is in its entries (entry-table.ts).
 // The first mapping of a name is found from the name and stands in no index: most names have no other.
 // Typed arrays, about 45 octets a mapping.
 
@@ -16,7 +16,7 @@ export class MappingTable implements RowHasher {
   readonly fact: Int32Array
   /** How far the address is guarded (guard.ts). */
   readonly guarded: Uint8Array
-  readonly firstPair: Int32Array
+  readonly firstEntry: Int32Array
   /** First mapping of each name. */
   readonly #firstOfName: Int32Array
   readonly nextOfName: Int32Array
@@ -41,7 +41,7 @@ export class MappingTable implements RowHasher {
     this.prefix = new Int32Array(rows)
     this.fact = new Int32Array(rows)
     this.guarded = new Uint8Array(rows)
-    this.firstPair = new Int32Array(rows)
+    this.firstEntry = new Int32Array(rows)
     this.#firstOfName = options.firstOfName
     this.nextOfName = new Int32Array(rows)
     this.previousOfName = new Int32Array(rows)
@@ -71,7 +71,7 @@ export class MappingTable implements RowHasher {
     this.prefix[row] = prefix
     put(this.fact, row, 0)
     this.guarded[row] = 0
-    put(this.firstPair, row, 0)
+    put(this.firstEntry, row, 0)
     this.#linkToName(row, name)
     const firstOfPrefix = this.firstOfPrefix[prefix]!
     put(this.nextOfPrefix, row, firstOfPrefix)

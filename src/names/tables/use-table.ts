@@ -1,5 +1,5 @@
-// Uses: (endpoint, name), which endpoint asked which name, when last, and the pairs that it has by that name. What the bounds
-// count: addresses of a use, uses of an endpoint under a wildcard. A use lives while it has a pair. The first use of a name is
+// Uses: (endpoint, name), which endpoint asked which name, when last, and the entries that it has by that name. What the bounds
+// count: addresses of a use, uses of an endpoint under a wildcard. A use lives while it has an entry. The first use of a name is
 // found from the name and stands in no index. Typed arrays, about 45 octets a use.
 
 import { HashIndex, type RowHasher } from '../../core/tables/hash-index.ts'
@@ -12,9 +12,9 @@ export class UseTable implements RowHasher {
   readonly name: Int32Array
   /** Clock tick of the last answer. */
   readonly asked: Int32Array
-  readonly firstPair: Int32Array
-  /** How many pairs it has, and how many of them stand under an open connection. */
-  readonly pairs: Int32Array
+  readonly firstEntry: Int32Array
+  /** How many entries it has, and how many of them stand under an open connection. */
+  readonly entries: Int32Array
   readonly connected: Int32Array
   /** First use of each name. */
   readonly #firstOfName: Int32Array
@@ -31,8 +31,8 @@ export class UseTable implements RowHasher {
     this.endpoint = new Int32Array(rows)
     this.name = new Int32Array(rows)
     this.asked = new Int32Array(rows)
-    this.firstPair = new Int32Array(rows)
-    this.pairs = new Int32Array(rows)
+    this.firstEntry = new Int32Array(rows)
+    this.entries = new Int32Array(rows)
     this.connected = new Int32Array(rows)
     this.#firstOfName = options.firstOfName
     this.nextOfName = new Int32Array(rows)
@@ -68,7 +68,7 @@ export class UseTable implements RowHasher {
     return row
   }
 
-  /** Removes a use without pairs. */
+  /** Removes a use without entries. */
   remove(row: number): void {
     const name = this.name[row]!
     const next = this.nextOfName[row]!

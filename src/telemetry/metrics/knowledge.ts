@@ -24,7 +24,7 @@ function addNameMetrics(registry: Registry, { names, expiry }: MetricsSources['c
   addGauge(registry, {
     name: 'name_pairs',
     help: '(endpoint, name, address) pairs known',
-    read: () => names.pairs.slots.used,
+    read: () => names.entries.slots.used,
   })
   addCounter(registry, {
     name: 'name_pairs_expired_total',

@@ -208,7 +208,7 @@ export const ATTACKS: readonly Row[] = [
     kind: 'tests',
     id: 'A28',
     what: 'at a bound the least useful address goes: first of the endpoint that reached its own, in all of the one that has most',
-    tests: [['test/names/eviction/room.test.ts', '']],
+    tests: [['test/names/eviction/eviction.test.ts', '']],
   },
   {
     kind: 'tests',

@@ -23,13 +23,13 @@ export function readLearned(daemon: Daemon, name: readonly string[]): readonly L
   const learned: Learned[] = []
   for (const mapping of mappingsOf(daemon, name)) {
     const row = names.mappings.prefix[mapping] ?? 0
-    const pairs = pairsOf(daemon, mapping)
+    const entries = learnedEntriesOf(daemon, mapping)
     const applied = ipcache.prefixes.applied[row]
     learned.push({
       address: formatAddress(ipcache.prefixes.family(row), ipcache.prefixes.octets, row * 16),
-      liveUntil: Math.max(...pairs.map((pair) => names.pairs.liveUntil[pair] ?? 0)),
-      endpoints: pairs.map((pair) => {
-        const id = endpointId(names.pairs.endpoint[pair] ?? 0)
+      liveUntil: Math.max(...entries.map((entry) => names.entries.liveUntil[entry] ?? 0)),
+      endpoints: entries.map((entry) => {
+        const id = endpointId(names.entries.endpoint[entry] ?? 0)
         return daemon.endpoints.registry.get(id)?.name ?? 'unknown'
       }),
       labels:
@@ -44,7 +44,7 @@ export function readLearned(daemon: Daemon, name: readonly string[]): readonly L
 /** Forgets the name as expiry does; the caller commits. */
 export function forget(daemon: Daemon, name: readonly string[]): void {
   for (const mapping of mappingsOf(daemon, name)) {
-    for (const pair of pairsOf(daemon, mapping)) daemon.core.names.forget(pair)
+    for (const entry of learnedEntriesOf(daemon, mapping)) daemon.core.names.forget(entry)
   }
 }
 
@@ -57,22 +57,22 @@ function mappingsOf({ core: { names } }: Daemon, name: readonly string[]): reado
   return found
 }
 
-function pairsOf({ core: { names } }: Daemon, mapping: number): readonly number[] {
+function learnedEntriesOf({ core: { names } }: Daemon, mapping: number): readonly number[] {
   const found: number[] = []
-  let pair = names.mappings.firstPair[mapping] ?? 0
-  for (; pair !== 0; pair = names.pairs.nextOfMapping[pair] ?? 0) found.push(pair)
+  let entry = names.mappings.firstEntry[mapping] ?? 0
+  for (; entry !== 0; entry = names.entries.nextOfMapping[entry] ?? 0) found.push(entry)
   return found
 }
 
 /** What is not as it was before the first query; call when no query is under way and every name was forgotten. */
 export function leftovers(daemon: Daemon, before: readonly string[]): readonly string[] {
   const { core, proxy } = daemon
-  const { names, mappings, pairs } = core.names
+  const { names, mappings, entries } = core.names
   const faults: string[] = []
   const counts = {
     names: names.slots.used,
     mappings: mappings.slots.used,
-    pairs: pairs.slots.used,
+    pairs: entries.slots.used,
     'queries in flight': proxy.upstream.inFlight.count,
   }
   for (const [what, count] of Object.entries(counts)) {

@@ -14,7 +14,7 @@ const RESTART = [
   'test/restore/restart-known.test.ts',
   'test/restore/restart-bounds.test.ts',
 ]
-const ROOM = ['test/names/eviction/room.test.ts', 'test/property/name-bounds.test.ts']
+const EVICTION = ['test/names/eviction/eviction.test.ts', 'test/property/name-bounds.test.ts']
 
 export const KNOWLEDGE: readonly Mutation[] = [
   ...inFile(
@@ -55,18 +55,18 @@ export const KNOWLEDGE: readonly Mutation[] = [
   ),
   ...inFile('src/names/expiry/expiry.ts', EXPIRY, [
     [
-      '    } else if (pairs.connected[pair] !== 0) {',
-      '    } else if (pairs.connected[pair] !== 2) {',
+      '    } else if (entries.connected[entry] !== 0) {',
+      '    } else if (entries.connected[entry] !== 2) {',
     ],
     ['    } else if (this.#looks.isBlind) {', '    } else if (!this.#looks.isBlind) {'],
     [
-      'if (pairs.mapping[pair] === 0 || wheel.has(pair)) return',
-      'if (pairs.mapping[pair] === 0) return',
-      'a pair that waits in the wheel was revived, and is put where it waits, or its connection ended, and it goes one pass sooner',
+      'if (entries.mapping[entry] === 0 || wheel.has(entry)) return',
+      'if (entries.mapping[entry] === 0) return',
+      'an entry that waits in the wheel was revived, and is put where it waits, or its connection ended, and it goes one pass sooner',
     ],
     [
-      'wheel.place(pair, Math.max(due, this.#names.tick()))',
-      'wheel.place(pair, due + LOOK_SECONDS * 1000)',
+      'wheel.place(entry, Math.max(due, this.#names.tick()))',
+      'wheel.place(entry, due + LOOK_SECONDS * 1000)',
     ],
   ]),
   ...inFile('src/names/expiry/expiry-wheel.ts', WHEEL, [
@@ -114,10 +114,10 @@ export const KNOWLEDGE: readonly Mutation[] = [
     ['if (!this.#withheld.has(candidate)) return candidate', 'return candidate'],
     ['this.#next = highest >= LAST_LOCAL ? FIRST_LOCAL : highest + 1', 'this.#next = FIRST_LOCAL'],
   ]),
-  ...inFile('src/names/eviction/room.ts', ROOM, [
+  ...inFile('src/names/eviction/eviction.ts', EVICTION, [
     [
-      "uses.pairs[use]! < bounds['addresses-per-name']",
-      "uses.pairs[use]! <= bounds['addresses-per-name']",
+      "uses.entries[use]! < bounds['addresses-per-name']",
+      "uses.entries[use]! <= bounds['addresses-per-name']",
     ],
     [
       "countOfPrefix[prefix]! >= bounds['names-per-address']",
@@ -127,7 +127,7 @@ export const KNOWLEDGE: readonly Mutation[] = [
       "if (orders.count(endpoint) >= bounds['pairs-per-endpoint']) {",
       "if (orders.count(endpoint) > bounds['pairs-per-endpoint']) {",
     ],
-    ['    if (pair === 0) return false\n', '    if (pair === 0) return true\n'],
+    ['    if (entry === 0) return false\n', '    if (entry === 0) return true\n'],
   ]),
   ...inFile(
     'src/names/labels/restored-labels.ts',

@@ -20,11 +20,11 @@ function idOf(node: Node, name: string): EndpointId {
 }
 
 function stateOf(node: Node, name: string, address: string): string {
-  const { mappings, pairs } = node.core.names
+  const { mappings, entries } = node.core.names
   const row = node.rowOf(address)
   if (row === 0) return 'gone'
-  const pair = pairs.find(mappings.firstOfPrefix[row] ?? 0, idOf(node, name))
-  return pair === 0 ? 'gone' : node.core.names.stateOf(pair)
+  const entry = entries.find(mappings.firstOfPrefix[row] ?? 0, idOf(node, name))
+  return entry === 0 ? 'gone' : node.core.names.stateOf(entry)
 }
 
 function wait(node: Node, seconds: number): void {
@@ -33,7 +33,7 @@ function wait(node: Node, seconds: number): void {
   node.core.committer.commit()
 }
 
-test('Expiry lets a pair be live to the end of its TTL, then in grace, then gone', () => {
+test('Expiry lets an entry be live to the end of its TTL, then in grace, then gone', () => {
   const node = mkNode()
   node.learn(idOf(node, 'a'), 'x.y', ['192.0.2.1'], TTL)
   const states: string[] = []
@@ -78,8 +78,8 @@ test('Expiry tells who connects to an address when the TTL of its name is over, 
   const a = idOf(node, 'a')
   const told: string[] = []
   const { expiry, names } = node.core
-  expiry.onExpiredUse = (pair) => {
-    told.push(names.names.format(names.mappings.name[names.pairs.mapping[pair] ?? 0] ?? 0))
+  expiry.onExpiredUse = (entry) => {
+    told.push(names.names.format(names.mappings.name[names.entries.mapping[entry] ?? 0] ?? 0))
   }
   const open = (address: string): void => {
     node.recorder.connections.push({ endpoint: a, peer: prefixOf(address) })
@@ -110,10 +110,10 @@ test('Expiry lets what has no connection go in its time, however small limits.pa
   node.recorder.connections.push(...connections.slice(2), ...connections.slice(0, 1))
   wait(node, TTL + GRACE + 1)
   assert.equal(stateOf(node, 'a', '192.0.2.1'), 'connected')
-  assert.equal(stateOf(node, 'a', '192.0.2.2'), 'gone', 'three connections, two pairs')
+  assert.equal(stateOf(node, 'a', '192.0.2.2'), 'gone', 'three connections, two entries')
 })
 
-test('Expiry lets the answer win: a pair revived at any moment of a pass stays', () => {
+test('Expiry lets the answer win: an entry revived at any moment of a pass stays', () => {
   for (let moment = 0; moment < 12; moment++) {
     const node = mkNode()
     node.learn(idOf(node, 'a'), 'x.y', ['192.0.2.1', '192.0.2.2'], TTL)
@@ -148,12 +148,12 @@ test('Expiry works in bounded steps and leaves the event loop in between', () =>
   node.clock.advance((TTL + GRACE + 1) * 1000)
   let steps = 0
   let most = 0
-  for (let before = 0; node.core.names.pairs.slots.used > 0; steps++) {
+  for (let before = 0; node.core.names.entries.slots.used > 0; steps++) {
     node.core.expiry.step(0)
     most = Math.max(most, node.core.expiry.forgotten - before)
     before = node.core.expiry.forgotten
     assert.ok(steps < 1000)
   }
-  assert.ok(most <= 32, `at most 32 pairs a step, found ${most}`)
+  assert.ok(most <= 32, `at most 32 entries a step, found ${most}`)
   assert.ok(steps >= 2000 / 32)
 })

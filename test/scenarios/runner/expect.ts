@@ -70,7 +70,7 @@ function stateOf(world: World, endpoint: string, name: string, address: string):
   const prefix = ipcache.prefixes.find(family, octets, 0, widthOf(family))
   if (nameRow === 0 || prefix === 0) return 'gone'
   const mapping = names.mappings.find(nameRow, prefix)
-  const pair = mapping === 0 ? 0 : names.pairs.find(mapping, world.endpoint(endpoint).id)
+  const pair = mapping === 0 ? 0 : names.entries.find(mapping, world.endpoint(endpoint).id)
   return pair === 0 ? 'gone' : names.stateOf(pair)
 }
 

@@ -88,7 +88,7 @@ async function run(subject: Subject, seconds: number): Promise<Samples> {
     const { delays, ownMs } = await oneSecond(subject)
     samples.seconds.push(second)
     samples.residentMb.push(process.memoryUsage.rss() / 1e6)
-    samples.pairs.push(core.names.pairs.slots.used)
+    samples.pairs.push(core.names.entries.slots.used)
     samples.p99Ms.push(quantile(delays, 0.99))
     samples.worstMs.push(Math.max(...delays))
     samples.ownMs.push(ownMs)

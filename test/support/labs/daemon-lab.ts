@@ -13,7 +13,7 @@ import { dirname, join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { AdminState } from '../../../src/admin/state.ts'
 import { loadConfig } from '../../../src/config/load.ts'
-import type { KeptState } from '../../../src/restore/keeping.ts'
+import type { StateFolder } from '../../../src/restore/persistence.ts'
 import type { Clock } from '../../../src/core/clock.ts'
 import { Daemon } from '../../../src/daemon/daemon.ts'
 import { makeDaemonAdmin } from '../../../src/daemon/admin.ts'
@@ -38,7 +38,7 @@ export interface DaemonLabOptions {
   /** More lines of the config. */
   readonly config?: string
   /** What outlives the process, for a daemon whose files are in this folder. Absent: nothing does. */
-  readonly kept?: (folder: string) => KeptState
+  readonly kept?: (folder: string) => StateFolder
   /** Called before anything is read. */
   readonly prepare?: (folder: string) => void
 }
@@ -73,7 +73,7 @@ export class DaemonLab {
     upstream: FakeUpstream,
     logged: string[],
     log: Log,
-    kept: KeptState | undefined,
+    kept: StateFolder | undefined,
   ) {
     this.folder = folder
     this.upstream = upstream

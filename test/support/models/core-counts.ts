@@ -22,7 +22,7 @@ export function checkNameCounts(
   { core }: Node,
   pairs: readonly { readonly name: string; readonly address: string }[],
 ): void {
-  const { names, mappings, pairs: table } = core.names
+  const { names, mappings, entries: table } = core.names
   const mapped = new Set(pairs.map(({ name, address }) => `${name} ${address}`))
   assert.equal(table.slots.used, pairs.length)
   assert.equal(mappings.slots.used, mapped.size)

@@ -84,11 +84,11 @@ export class IpCacheModel {
   #forget(key: string | undefined): void {
     const pair = key === undefined ? undefined : this.#pairs.get(key)
     if (pair === undefined || key === undefined) return
-    const { names, mappings, pairs } = this.node.core.names
+    const { names, mappings, entries } = this.node.core.names
     let mapping = mappings.firstOfPrefix[this.node.rowOf(pair.address)] ?? 0
     while (names.format(mappings.name[mapping] ?? 0) !== pair.name)
       mapping = mappings.nextOfPrefix[mapping] ?? 0
-    this.node.core.names.forget(pairs.find(mapping, pair.endpoint))
+    this.node.core.names.forget(entries.find(mapping, pair.endpoint))
     this.#pairs.delete(key)
   }
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { EndpointControl, type EndpointRecord } from '../../../src/enforcement/endpoint-control.ts'
 import { CoreState } from '../../../src/enforcement/core-state.ts'
-import { Keeping, type KeptState } from '../../../src/restore/keeping.ts'
+import { Persistence, type StateFolder } from '../../../src/restore/persistence.ts'
 import { PolicyControl } from '../../../src/enforcement/policy-control.ts'
 import { Restart } from '../../../src/restore/restart.ts'
 import { Transition } from '../../../src/enforcement/transition.ts'
@@ -16,7 +16,7 @@ import { parseName } from '../../../src/core/name.ts'
 import { UDP, type DnsProtocol } from '../../../src/core/protocol.ts'
 import { MAY_ASK } from '../../../src/enforcement/dns-verdicts.ts'
 import type { DatapathDump } from '../../../src/datapath/datapath.ts'
-import type { NameBounds } from '../../../src/names/eviction/room.ts'
+import type { NameBounds } from '../../../src/names/eviction/eviction.ts'
 import type { Endpoint } from '../../../src/endpoints/registry.ts'
 import type { DefaultEgress } from '../../../src/policy/compile/default-egress.ts'
 import { IdentityLabels } from '../../../src/policy/identity-labels.ts'
@@ -50,7 +50,7 @@ export interface NodeOptions {
   readonly clock?: FakeClock
   readonly recorder?: Recorder | undefined
   /** What an earlier node wrote down, besides what it left in the datapath, and where this one writes. */
-  readonly kept?: KeptState
+  readonly kept?: StateFolder
 }
 
 export class Node {
@@ -69,12 +69,12 @@ export class Node {
     this.restored = this.recorder.start()
     const nodeAddresses = (options.nodeAddresses ?? []).map(prefixOf)
     const pairs = options.pairs ?? 4096
-    const keeping = new Keeping(options.kept, pairs)
+    const persistence = new Persistence(options.kept, pairs)
     this.core = new CoreState({
       clock: this.clock,
       datapath: this.recorder,
       restored: this.restored,
-      ...keeping.ofCore,
+      ...persistence.ofCore,
       limits: {
         // Tables of the size that is needed: tests make thousands of nodes.
         names: makeLimits({
@@ -108,16 +108,16 @@ export class Node {
       restored: this.restored,
       nodeAddresses,
       endpointsMax: 1024,
-      saved: keeping.endpoints,
-      onDocument: keeping.onDocument,
+      saved: persistence.endpoints,
+      onDocument: persistence.onDocument,
     })
     const rowsPerLook = options.rowsPerLook ?? 64
     this.transition = new Transition({ core, policies: this.policies, rowsPerLook })
-    keeping.begin(core, () => this.endpoints.documents())
+    persistence.begin(core, () => this.endpoints.documents())
     this.restart = new Restart({
       core,
       restored: this.restored,
-      parked: keeping.park(core, this.endpoints.registry),
+      pending: persistence.pendingEntries(core, this.endpoints.registry),
       graceMs: 600_000,
       endpoints: () => new Set([...this.endpoints.registry].map(({ id }) => id)),
     })

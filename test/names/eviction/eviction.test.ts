@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { NameBounds } from '../../../src/names/eviction/room.ts'
+import type { NameBounds } from '../../../src/names/eviction/eviction.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../../support/nodes/node.ts'
 
 const TTL = 300
@@ -35,7 +35,7 @@ function connect(node: Node, endpoint: string, address: string): void {
   look(node)
 }
 
-/** Some pair is always due after this. */
+/** Some entry is always due after this. */
 function look(node: Node): void {
   learn(node, 'b', 'due.y', ['203.0.113.255'], 0)
   node.clock.advance(11_000)
@@ -47,7 +47,7 @@ function known(node: Node, ...addresses: readonly string[]): string {
   return addresses.filter((address) => node.rowOf(address) !== 0).join(' ')
 }
 
-test('Room lets the address go that expires first, of those without a connection', () => {
+test('Eviction lets the address go that expires first, of those without a connection', () => {
   const node = mkNode({ 'addresses-per-name': 2 })
   learn(node, 'a', 'n.x', ['192.0.2.1'], 500)
   learn(node, 'a', 'n.x', ['192.0.2.2'], 100)
@@ -60,11 +60,11 @@ test('Room lets the address go that expires first, of those without a connection
   learn(node, 'a', 'n.x', ['192.0.2.5'], 50)
   const left = known(node, '192.0.2.3', '192.0.2.4', '192.0.2.5')
   assert.equal(left, '192.0.2.3 192.0.2.5', 'all connected: the one that expires first')
-  assert.equal(node.core.names.room.hits['addresses-per-name'], 3)
+  assert.equal(node.core.names.eviction.hits['addresses-per-name'], 3)
   assert.deepEqual(node.differences(), [])
 })
 
-test('Room lets a pair go that was never connected before one whose connection ended', () => {
+test('Eviction lets an entry go that was never connected before one whose connection ended', () => {
   const node = mkNode({ 'pairs-per-endpoint': 2 })
   learn(node, 'a', 'n.x', ['192.0.2.1'], 100)
   connect(node, 'a', '192.0.2.1')
@@ -73,10 +73,10 @@ test('Room lets a pair go that was never connected before one whose connection e
   learn(node, 'a', 'm.x', ['192.0.2.2'], 5000)
   learn(node, 'a', 'o.x', ['192.0.2.3'], 100)
   assert.equal(known(node, '192.0.2.1', '192.0.2.2', '192.0.2.3'), '192.0.2.1 192.0.2.3')
-  assert.equal(node.core.names.room.hits['pairs-per-endpoint'], 1)
+  assert.equal(node.core.names.eviction.hits['pairs-per-endpoint'], 1)
 })
 
-test('Room counts the addresses of a name for each endpoint apart', () => {
+test('Eviction counts the addresses of a name for each endpoint apart', () => {
   const node = mkNode({ 'addresses-per-name': 2 })
   learn(node, 'b', 'n.x', ['192.0.2.8', '192.0.2.9'])
   learn(node, 'a', 'n.x', ['192.0.2.1', '192.0.2.2'])
@@ -85,18 +85,18 @@ test('Room counts the addresses of a name for each endpoint apart', () => {
   assert.equal(known(node, '192.0.2.1', '192.0.2.2', '192.0.2.3'), '192.0.2.3')
 })
 
-test('Room takes from the endpoint that has most when there are too many pairs in all', () => {
+test('Eviction takes from the endpoint that has most when there are too many entries in all', () => {
   const node = mkNode({ pairs: 6 })
   learn(node, 'b', 'first.x', ['198.51.100.1'], 1)
   for (let i = 1; i <= 9; i++) learn(node, 'a', `n${i}.x`, [`192.0.2.${i}`])
   assert.notEqual(node.rowOf('198.51.100.1'), 0, "within b's share, though it expires first")
-  assert.equal(node.core.names.pairs.slots.used, 6)
-  assert.equal(node.core.names.room.hits.pairs, 4)
+  assert.equal(node.core.names.entries.slots.used, 6)
+  assert.equal(node.core.names.eviction.hits.pairs, 4)
   learn(node, 'b', 'second.x', ['198.51.100.2'])
   assert.equal(node.core.names.rows.orders.count(node.endpoint('b').id), 2, "a's go for b's")
 })
 
-test('Room lets the name go that was asked longest ago under a wildcard, and never an exact one', () => {
+test('Eviction lets the name go that was asked longest ago under a wildcard, and never an exact one', () => {
   const node = mkNode({ 'names-per-wildcard': 2 })
   learn(node, 'a', 'exact.x', ['192.0.2.9'])
   learn(node, 'a', 'one.x', ['192.0.2.1', '192.0.2.11'])
@@ -117,7 +117,7 @@ test('Room lets the name go that was asked longest ago under a wildcard, and nev
   assert.deepEqual(node.differences(), [])
 })
 
-test('Room holds the bound of a wildcard that comes later, for names that were known', () => {
+test('Eviction holds the bound of a wildcard that comes later, for names that were known', () => {
   const node = mkNode({ 'names-per-wildcard': 3 })
   for (let i = 1; i <= 8; i++) learn(node, 'a', `n${i}.z`, [`192.0.2.${i}`])
   node.core.names.begin()
@@ -142,7 +142,7 @@ function countOf(node: Node, endpoint: string): number {
   return node.core.names.rows.orders.count(node.endpoint(endpoint).id)
 }
 
-test('Room takes rows for names under wildcards from the endpoint that asks, and exact names last', () => {
+test('Eviction takes rows for names under wildcards from the endpoint that asks, and exact names last', () => {
   const node = mkWildcards({ pairs: 200, 'wildcard-names': 400 })
   node.setPolicies(
     mkPolicies(
@@ -162,21 +162,24 @@ test('Room takes rows for names under wildcards from the endpoint that asks, and
     [false, false, true, true, true],
     'those that were asked longest ago, and not the exact name',
   )
-  const { hits, uses } = { hits: node.core.names.room.hits, uses: node.core.names.room.uses() }
+  const { hits, uses } = {
+    hits: node.core.names.eviction.hits,
+    uses: node.core.names.eviction.uses(),
+  }
   assert.deepEqual([hits['wildcard-names'], hits.pairs, uses['wildcard-names']], [5, 0, 400])
   assert.deepEqual(node.differences(), [])
 })
 
-test('Room leaves a name out that needs a row of another endpoint', () => {
+test('Eviction leaves a name out that needs a row of another endpoint', () => {
   const node = mkWildcards({ 'wildcard-names': 20 })
   for (const i of [1, 2]) learn(node, 'a', `${LETTERS}${i}.x`, [`192.0.2.${i}`])
   assert.deepEqual(learn(node, 'b', `${LETTERS}3.x`, ['192.0.2.3']), [0])
   assert.notEqual(learn(node, 'b', 'kept.x', ['192.0.2.4'])[0], 0, 'an exact name needs none')
   assert.deepEqual([countOf(node, 'a'), countOf(node, 'b')], [2, 1])
-  assert.deepEqual(node.core.names.room.hits['wildcard-names'], 1)
+  assert.deepEqual(node.core.names.eviction.hits['wildcard-names'], 1)
 })
 
-test('Room holds an endpoint to its rows for names under wildcards, and spares what is connected', () => {
+test('Eviction holds an endpoint to its rows for names under wildcards, and spares what is connected', () => {
   const node = mkWildcards({ 'wildcard-names-per-endpoint': 20 })
   for (const i of [1, 2]) learn(node, 'a', `${LETTERS}${i}.x`, [`192.0.2.${i}`])
   connect(node, 'a', '192.0.2.1')
@@ -184,9 +187,9 @@ test('Room holds an endpoint to its rows for names under wildcards, and spares w
   assert.equal(known(node, '192.0.2.1', '192.0.2.2', '192.0.2.3'), '192.0.2.1 192.0.2.3')
   learn(node, 'b', `${LETTERS}4.x`, ['192.0.2.4'])
   assert.equal(countOf(node, 'a'), 2, 'b has rows of its own')
-  const { room } = node.core.names
+  const { eviction } = node.core.names
   assert.deepEqual(
-    [room.hits['wildcard-names-per-endpoint'], room.uses()['wildcard-names-per-endpoint']],
+    [eviction.hits['wildcard-names-per-endpoint'], eviction.uses()['wildcard-names-per-endpoint']],
     [1, 20],
   )
   node.setPolicies(mkPolicies(MANY_WILDCARDS, 'egress: [ { toFQDNs: [ { matchPattern: "*" } ] } ]'))
@@ -194,14 +197,14 @@ test('Room holds an endpoint to its rows for names under wildcards, and spares w
   assert.deepEqual(node.differences(), [])
 })
 
-test('Room leaves a name out that needs more rows than its endpoint may have, and nothing goes for it', () => {
+test('Eviction leaves a name out that needs more rows than its endpoint may have, and nothing goes for it', () => {
   const node = mkWildcards({ 'wildcard-names-per-endpoint': 9 })
   learn(node, 'a', 'a.x', ['192.0.2.1'])
   assert.deepEqual(learn(node, 'a', `${LETTERS}.x`, ['192.0.2.2']), [0])
   assert.equal(known(node, '192.0.2.1', '192.0.2.2'), '192.0.2.1')
 })
 
-test('Room lets exact names go last at the bounds of pairs', () => {
+test('Eviction lets exact names go last at the bounds of entries', () => {
   for (const bounds of [{ 'pairs-per-endpoint': 3 }, { pairs: 3 }]) {
     const node = mkNode(bounds)
     learn(node, 'a', 'exact.x', ['192.0.2.1'], 1)
@@ -211,7 +214,7 @@ test('Room lets exact names go last at the bounds of pairs', () => {
   }
 })
 
-test('Room lets the name go that was asked longest ago on an address, of the endpoint with most there', () => {
+test('Eviction lets the name go that was asked longest ago on an address, of the endpoint with most there', () => {
   const node = mkNode({ 'names-per-address': 3 })
   learn(node, 'b', 'own.x', ['192.0.2.1'])
   for (const name of ['one.x', 'two.x', 'three.x', 'four.x']) learn(node, 'a', name, ['192.0.2.1'])
@@ -221,7 +224,7 @@ test('Room lets the name go that was asked longest ago on an address, of the end
   assert.deepEqual(node.differences(), [])
 })
 
-test('Room never lets go what the same batch of answers taught: the new one is left out then', () => {
+test('Eviction never lets go what the same batch of answers taught: the new one is left out then', () => {
   const rows: readonly Partial<NameBounds>[] = [
     { 'addresses-per-name': 2 },
     { 'pairs-per-endpoint': 2 },

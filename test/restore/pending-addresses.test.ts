@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { NONE, ParkedAddresses } from '../../src/restore/parked-addresses.ts'
+import { NONE, PendingAddresses } from '../../src/restore/pending-addresses.ts'
 import type { SavedPairs } from '../../src/restore/saved-state.ts'
 
 const SIZE = 16
@@ -23,14 +23,14 @@ function savedOf(rows: readonly { readonly family: 4 | 6; readonly last: number 
   }
 }
 
-function chainOf(parked: ParkedAddresses, saved: SavedPairs, row: number): readonly number[] {
+function chainOf(pending: PendingAddresses, saved: SavedPairs, row: number): readonly number[] {
   const rows: number[] = []
-  const chain = parked.chain(saved.family(row), saved.octets(row), saved.addressAt(row))
-  for (let each = parked.first(chain); each !== NONE; each = parked.next(each)) rows.push(each)
+  const chain = pending.chain(saved.family(row), saved.octets(row), saved.addressAt(row))
+  for (let each = pending.first(chain); each !== NONE; each = pending.next(each)) rows.push(each)
   return rows
 }
 
-test('ParkedAddresses has all rows of an address in its chain, and tells those that have it alone', () => {
+test('PendingAddresses has all rows of an address in its chain, and tells those that have it alone', () => {
   const address = fc.record({
     family: fc.constantFrom<4 | 6>(4, 6),
     last: fc.integer({ min: 0, max: 30 }),
@@ -38,14 +38,14 @@ test('ParkedAddresses has all rows of an address in its chain, and tells those t
   fc.assert(
     fc.property(fc.array(address, { maxLength: 40 }), (rows) => {
       const saved = savedOf(rows)
-      const parked = new ParkedAddresses(saved)
+      const pending = new PendingAddresses(saved)
       for (const [row, { family, last }] of rows.entries()) {
-        const chain = chainOf(parked, saved, row)
+        const chain = chainOf(pending, saved, row)
         const same = [...rows.keys()].filter((other) => {
           return rows[other]?.family === family && rows[other]?.last === last
         })
         for (const other of same) assert.ok(chain.includes(other))
-        assert.equal(parked.shares(row), chain.length > 1)
+        assert.equal(pending.shares(row), chain.length > 1)
       }
     }),
   )

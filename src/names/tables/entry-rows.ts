@@ -1,4 +1,4 @@
-// Rows of names, mappings, uses and pairs brought into being and away again, with what hangs on them: facts in the IPCache,
+// Rows of names, mappings, uses and entries brought into being and away again, with what hangs on them: facts in the IPCache,
 // references to label sets, places in the orders that the bounds go by. What is added is linked everywhere or nowhere.
 // Written by the name cache alone.
 
@@ -7,20 +7,20 @@ import type { Family } from '../../core/ip.ts'
 import type { LabelSets } from '../../core/labels.ts'
 import type { IpCache } from '../../ipcache/ipcache.ts'
 import { BatchMarks } from '../batch-marks.ts'
-import { Contacts } from '../expiry/contacts.ts'
+import { OpenPeers } from '../expiry/open-peers.ts'
 import { FactLabels, type NameLabeller } from '../labels/fact-labels.ts'
 import { UNGUARDED, type Guard } from '../guard.ts'
-import { LabelKinds } from '../labels/label-kinds.ts'
+import { LabelKinds } from '../eviction/label-kinds.ts'
 import { MappingTable } from './mapping-table.ts'
 import type { NameScopes } from '../name-scopes.ts'
 import { NameTable } from './name-table.ts'
-import { PairOrders } from '../eviction/pair-orders.ts'
-import { PairTable } from './pair-table.ts'
+import { EntryOrders } from '../eviction/entry-orders.ts'
+import { EntryTable } from './entry-table.ts'
 import { UseTable } from './use-table.ts'
-import { Victims } from '../eviction/victims.ts'
-import { WildcardNames, type WildcardBounds } from './wildcard-names.ts'
+import { Candidates } from '../eviction/candidates.ts'
+import { WildcardNames, type WildcardBounds } from '../eviction/wildcard-names.ts'
 
-export interface PairRowsOptions {
+export interface EntryRowsOptions {
   readonly ipcache: IpCache
   readonly labelSets: LabelSets
   readonly labeller: NameLabeller
@@ -31,31 +31,31 @@ export interface PairRowsOptions {
   readonly capacity: number
   readonly wildcards: WildcardBounds
   /** (endpoint, address) with an open connection that can be known at once. */
-  readonly contacts: number
+  readonly openPeers: number
 }
 
-/** Before any time: of a pair that has none yet. */
+/** Before any time: of an entry that has none yet. */
 const NEVER = -0x8000_0000
 
-export class PairRows {
+export class EntryRows {
   readonly names: NameTable
   readonly mappings: MappingTable
   readonly uses: UseTable
-  readonly pairs: PairTable
-  readonly contacts: Contacts
+  readonly entries: EntryTable
+  readonly openPeers: OpenPeers
   readonly labels: FactLabels
-  readonly orders: PairOrders
+  readonly orders: EntryOrders
   readonly wildcards: WildcardNames
   /** Told of a mapping that goes, with the next one of its address; for who walks along them in steps. */
   onMappingGone: (mapping: number, nextOfAddress: number) => void = () => undefined
-  readonly #heldPairs: BatchMarks
+  readonly #heldEntries: BatchMarks
   readonly #heldUses: BatchMarks
-  readonly #victims = new Victims()
+  readonly #candidates = new Candidates()
   readonly #ipcache: IpCache
   readonly #sets: LabelSets
-  readonly #guard: PairRowsOptions['guard']
+  readonly #guard: EntryRowsOptions['guard']
 
-  constructor(options: PairRowsOptions) {
+  constructor(options: EntryRowsOptions) {
     const { capacity, ipcache, labelSets } = options
     this.#guard = options.guard
     this.#ipcache = ipcache
@@ -65,46 +65,46 @@ export class PairRows {
     const { firstMapping, firstUse } = this.names
     this.mappings = new MappingTable({ capacity, prefixCapacity, firstOfName: firstMapping })
     this.uses = new UseTable({ capacity, firstOfName: firstUse })
-    this.pairs = new PairTable({ capacity, firstOfMapping: this.mappings.firstPair })
-    this.contacts = new Contacts({ capacity: options.contacts })
-    this.#heldPairs = new BatchMarks({ capacity })
+    this.entries = new EntryTable({ capacity, firstOfMapping: this.mappings.firstEntry })
+    this.openPeers = new OpenPeers({ capacity: options.openPeers })
+    this.#heldEntries = new BatchMarks({ capacity })
     this.#heldUses = new BatchMarks({ capacity })
-    const { names, mappings, uses, pairs } = this
-    const victims = this.#victims
+    const { names, mappings, uses, entries } = this
+    const candidates = this.#candidates
     const kinds = new LabelKinds(labelSets)
-    this.orders = new PairOrders({
-      pairs,
+    this.orders = new EntryOrders({
+      entries,
       uses,
       mappings,
-      victims,
-      isHeld: (pair) => this.#heldPairs.has(pair),
-      isExact: (pair) => kinds.isExact(names.labels[uses.name[pairs.use[pair]!]!]!),
+      candidates,
+      isHeld: (entry) => this.#heldEntries.has(entry),
+      isExact: (entry) => kinds.isExact(names.labels[uses.name[entries.use[entry]!]!]!),
       capacity,
     })
     this.wildcards = new WildcardNames({
       uses,
       labelSets,
       kinds,
-      victims,
+      candidates,
       bounds: options.wildcards,
       isHeld: (use) => this.#heldUses.has(use),
     })
     const { wildcards } = this
-    this.labels = new FactLabels({ ...options, names, mappings, uses, pairs, wildcards })
+    this.labels = new FactLabels({ ...options, names, mappings, uses, entries, wildcards })
   }
 
   /** The next batch of answers: what the one before taught may go when there is no room. */
   begin(): void {
-    this.#heldPairs.begin()
+    this.#heldEntries.begin()
     this.#heldUses.begin()
-    this.#victims.release()
+    this.#candidates.release()
   }
 
-  /** An answer of the batch at hand is about the pair. */
-  touch(pair: number, now: number): void {
-    const use = this.pairs.use[pair]!
+  /** An answer of the batch at hand is about the entry. */
+  touch(entry: number, now: number): void {
+    const use = this.entries.use[entry]!
     this.uses.asked[use] = now
-    this.#heldPairs.mark(pair)
+    this.#heldEntries.mark(entry)
     this.#heldUses.mark(use)
   }
 
@@ -139,57 +139,57 @@ export class PairRows {
     return 0
   }
 
-  /** A pair that is not known yet, with a grace of so many seconds and no time to live; 0 when a table is full. */
-  addPair(mapping: number, endpoint: EndpointId, now: number, grace: number): number {
-    const { mappings, pairs } = this
-    const row = pairs.add(mapping, endpoint)
+  /** An entry that is not known yet, with a grace of so many seconds and no time to live; 0 when a table is full. */
+  addEntry(mapping: number, endpoint: EndpointId, now: number, grace: number): number {
+    const { mappings, entries } = this
+    const row = entries.add(mapping, endpoint)
     if (row === 0) return 0
-    pairs.liveUntil[row] = NEVER
-    pairs.grace[row] = grace
+    entries.liveUntil[row] = NEVER
+    entries.grace[row] = grace
     const use = this.#holdUse(endpoint, mappings.name[mapping]!, now)
-    this.uses.firstPair[use] = pairs.linkToUse(row, use, this.uses.firstPair[use]!)
-    this.uses.pairs[use]!++
+    this.uses.firstEntry[use] = entries.linkToUse(row, use, this.uses.firstEntry[use]!)
+    this.uses.entries[use]!++
     this.orders.add(row)
-    if (this.contacts.has(endpoint, mappings.prefix[mapping]!)) this.setConnected(row, true, now)
-    if (this.labels.relabelPair(row)) return row
-    this.removePair(row)
+    if (this.openPeers.has(endpoint, mappings.prefix[mapping]!)) this.setConnected(row, true, now)
+    if (this.labels.relabelEntry(row)) return row
+    this.removeEntry(row)
     return 0
   }
 
-  /** A connection to the pair's address opened, or the last one ended; true when that is news. */
-  setConnected(pair: number, connected: boolean, now: number): boolean {
-    const { pairs, uses, wildcards } = this
-    if ((pairs.connected[pair] !== 0) === connected) return false
-    pairs.connected[pair] = connected ? 1 : 0
-    if (!connected) pairs.lastConnected[pair] = now
-    const use = pairs.use[pair]!
+  /** A connection to the entry's address opened, or the last one ended; true when that is news. */
+  setConnected(entry: number, connected: boolean, now: number): boolean {
+    const { entries, uses, wildcards } = this
+    if ((entries.connected[entry] !== 0) === connected) return false
+    entries.connected[entry] = connected ? 1 : 0
+    if (!connected) entries.lastConnected[entry] = now
+    const use = entries.use[entry]!
     uses.connected[use]! += connected ? 1 : -1
     if (uses.connected[use] === (connected ? 1 : 0)) wildcards.connectedChanged(use)
-    this.orders.changed(pair)
+    this.orders.changed(entry)
     return true
   }
 
-  /** Takes a pair away; its mapping stays. */
-  removePair(pair: number): void {
-    const { pairs, uses } = this
-    const fact = pairs.fact[pair]!
-    if (fact !== 0) this.labels.dropFact(pair, fact)
-    if (pairs.connected[pair] !== 0) this.setConnected(pair, false, 0)
-    this.orders.remove(pair)
-    const use = pairs.use[pair]!
-    uses.firstPair[use] = pairs.unlinkFromUse(pair, uses.firstPair[use]!)
-    this.#heldPairs.clear(pair)
-    if (--uses.pairs[use]! === 0) {
+  /** Takes an entry away; its mapping stays. */
+  removeEntry(entry: number): void {
+    const { entries, uses } = this
+    const fact = entries.fact[entry]!
+    if (fact !== 0) this.labels.dropFact(entry, fact)
+    if (entries.connected[entry] !== 0) this.setConnected(entry, false, 0)
+    this.orders.remove(entry)
+    const use = entries.use[entry]!
+    uses.firstEntry[use] = entries.unlinkFromUse(entry, uses.firstEntry[use]!)
+    this.#heldEntries.clear(entry)
+    if (--uses.entries[use]! === 0) {
       this.wildcards.leave(use)
       this.#heldUses.clear(use)
       uses.remove(use)
     }
-    pairs.remove(pair)
+    entries.remove(entry)
   }
 
-  /** Takes a mapping away that has no pairs, and then its name. */
+  /** Takes a mapping away that has no entries, and then its name. */
   dropIdleMapping(mapping: number): void {
-    if (this.mappings.firstPair[mapping] !== 0) return
+    if (this.mappings.firstEntry[mapping] !== 0) return
     const name = this.mappings.name[mapping]!
     const fact = this.mappings.fact[mapping]!
     const prefix = this.mappings.prefix[mapping]!

@@ -1,5 +1,5 @@
 // Makes room before an endpoint learns an address that it does not know by that name yet: at each bound of docs/spec/semantics 6 one
-// pair or name goes in the stated order, an endpoint's own before anybody else's; of `pairs` one of the endpoint that has
+// entry or name goes in the stated order, an endpoint's own before anybody else's; of `entries` one of the endpoint that has
 // most. What the batch at hand taught stays, so it can happen that nothing may go: then the new one is refused.
 
 import type { EndpointId } from '../../core/ids.ts'
@@ -7,9 +7,9 @@ import { widthOf, type Family } from '../../core/ip.ts'
 import type { LimitKey } from '../../core/limits.ts'
 import type { PrefixTable } from '../../ipcache/prefix-table.ts'
 import type { NameLabeller } from '../labels/fact-labels.ts'
-import type { HashedName } from '../known-pairs.ts'
-import { LARGE } from './pair-orders.ts'
-import type { PairRows } from '../tables/pair-rows.ts'
+import type { HashedName } from '../tables/known-entries.ts'
+import { LARGE } from './entry-orders.ts'
+import type { EntryRows } from '../tables/entry-rows.ts'
 
 export type NameBound = Extract<
   LimitKey,
@@ -24,20 +24,20 @@ export type NameBound = Extract<
 
 export type NameBounds = Readonly<Record<NameBound, number>>
 
-export interface RoomOptions {
+export interface EvictionOptions {
   readonly bounds: NameBounds
-  readonly rows: PairRows
+  readonly rows: EntryRows
   readonly prefixes: PrefixTable
   readonly labeller: NameLabeller
-  readonly forget: (pair: number) => void
+  readonly forget: (entry: number) => void
 }
 
 const NEAR = 0.8
-/** Pairs evicted for one name on an address; more share the address with others who keep the name there. */
+/** Entries evicted for one name on an address; more share the address with others who keep the name there. */
 const TRIES_MAX = 16
 
-export class Room {
-  readonly #in: RoomOptions
+export class Eviction {
+  readonly #in: EvictionOptions
   /** Evictions and refusals at each bound. */
   readonly hits: Record<NameBound, number> = {
     'addresses-per-name': 0,
@@ -52,13 +52,13 @@ export class Room {
   /** Called before something is chosen to go, often. */
   beforeEviction: () => void = () => undefined
 
-  constructor(options: RoomOptions) {
+  constructor(options: EvictionOptions) {
     this.#in = options
   }
 
   /** How much of each bound is used, where it is used most. */
   uses(): Readonly<Record<NameBound, number>> {
-    const { orders, pairs, wildcards } = this.#in.rows
+    const { orders, entries, wildcards } = this.#in.rows
     return {
       'addresses-per-name': orders.largestUse,
       'names-per-wildcard': wildcards.largest,
@@ -66,22 +66,22 @@ export class Room {
       'wildcard-names-per-endpoint': wildcards.largestEndpoint,
       'names-per-address': orders.largestAddress,
       'pairs-per-endpoint': orders.count(orders.largestEndpoint),
-      pairs: pairs.slots.used,
+      pairs: entries.slots.used,
     }
   }
 
-  /** Whether a bound of pairs is so near that it matters which ones are in use. */
+  /** Whether a bound of entries is so near that it matters which ones are in use. */
   get isNear(): boolean {
     const { bounds, rows } = this.#in
-    const { orders, pairs, wildcards } = rows
-    if (pairs.slots.used > pairs.slots.capacity * NEAR || wildcards.isNear || orders.hasLarge)
+    const { orders, entries, wildcards } = rows
+    if (entries.slots.used > entries.slots.capacity * NEAR || wildcards.isNear || orders.hasLarge)
       return true
     const largest = orders.count(orders.largestEndpoint)
     return largest > bounds['pairs-per-endpoint'] * NEAR
   }
 
   /**
-   * For a pair that is not known. What goes may be the last of a name or an address, so each row is looked up anew. False:
+   * For an entry that is not known. What goes may be the last of a name or an address, so each row is looked up anew. False:
    * something would have to go that may not.
    */
   make(
@@ -101,7 +101,7 @@ export class Room {
     const prefix = prefixes.find(family, octets, offset, widthOf(family))
     const isKnown = nameRow !== 0 && prefix !== 0 && rows.mappings.find(nameRow, prefix) !== 0
     if (!isKnown && prefix !== 0 && !this.#onAddress(prefix)) return false
-    return this.#forPair(endpoint)
+    return this.#forEntry(endpoint)
   }
 
   /** Selectors changed: a wildcard or an endpoint that has too many names under wildcards now loses what goes first. */
@@ -115,11 +115,11 @@ export class Room {
     }
   }
 
-  /** Whether no bound can be reached by one more pair, by what is known of all: most have a few addresses or names only. */
+  /** Whether no bound can be reached by one more entry, by what is known of all: most have a few addresses or names only. */
   #isWide(endpoint: EndpointId): boolean {
     const { bounds, rows } = this.#in
-    const { orders, pairs, wildcards } = rows
-    if (orders.hasLarge || wildcards.isNear || pairs.slots.used === pairs.slots.capacity)
+    const { orders, entries, wildcards } = rows
+    if (orders.hasLarge || wildcards.isNear || entries.slots.used === entries.slots.capacity)
       return false
     if (bounds['addresses-per-name'] < LARGE || bounds['names-per-address'] < LARGE) return false
     return orders.count(endpoint) < bounds['pairs-per-endpoint']
@@ -131,16 +131,16 @@ export class Room {
     const row = names.find(wire, 0, length, hash)
     if (row !== 0 && uses.find(endpoint, row) !== 0) return true
     const labels = this.#in.labeller.labelsOf(wire, 0)
-    while (wildcards.victimFor(endpoint, labels) !== 0) {
+    while (wildcards.candidateFor(endpoint, labels) !== 0) {
       this.beforeEviction()
-      const use = wildcards.victimFor(endpoint, labels)
+      const use = wildcards.candidateFor(endpoint, labels)
       this.hits['names-per-wildcard']++
       if (use === undefined) return false
       this.#forgetUse(use)
     }
     for (let bound = wildcards.lacks(endpoint, labels); bound !== undefined;) {
       this.beforeEviction()
-      const use = wildcards.victimOfEndpoint(endpoint, labels)
+      const use = wildcards.candidateOfEndpoint(endpoint, labels)
       this.hits[bound]++
       if (use === 0) return false
       this.#forgetUse(use)
@@ -153,9 +153,9 @@ export class Room {
   #forAddress(use: number): boolean {
     const { bounds, rows } = this.#in
     const { uses, orders } = rows
-    if (use === 0 || uses.pairs[use]! < bounds['addresses-per-name']) return true
+    if (use === 0 || uses.entries[use]! < bounds['addresses-per-name']) return true
     this.beforeEviction()
-    return this.#evict(orders.victimOfUse(use), 'addresses-per-name')
+    return this.#evict(orders.candidateOfUse(use), 'addresses-per-name')
   }
 
   /** For one more name on an address. */
@@ -164,39 +164,39 @@ export class Room {
     const { orders } = rows
     const { countOfPrefix } = rows.mappings
     for (let tries = 0; countOfPrefix[prefix]! >= bounds['names-per-address']; tries++) {
-      const pair = tries < TRIES_MAX ? orders.victimOfAddress(prefix) : 0
-      if (!this.#evict(pair, 'names-per-address')) return false
+      const entry = tries < TRIES_MAX ? orders.candidateOfAddress(prefix) : 0
+      if (!this.#evict(entry, 'names-per-address')) return false
     }
     return true
   }
 
-  /** For one more pair of an endpoint. */
-  #forPair(endpoint: number): boolean {
+  /** For one more entry of an endpoint. */
+  #forEntry(endpoint: number): boolean {
     const { bounds, rows } = this.#in
-    const { orders, pairs } = rows
+    const { orders, entries } = rows
     if (orders.count(endpoint) >= bounds['pairs-per-endpoint']) {
       this.beforeEviction()
-      return this.#evict(orders.victimOfEndpoint(endpoint), 'pairs-per-endpoint')
+      return this.#evict(orders.candidateOfEndpoint(endpoint), 'pairs-per-endpoint')
     }
-    if (pairs.slots.used < pairs.slots.capacity) return true
+    if (entries.slots.used < entries.slots.capacity) return true
     this.beforeEviction()
-    return this.#evict(orders.victimOfEndpoint(orders.largestEndpoint), 'pairs')
+    return this.#evict(orders.candidateOfEndpoint(orders.largestEndpoint), 'pairs')
   }
 
   #forgetUse(use: number): void {
     const { rows, forget } = this.#in
-    const { uses, pairs } = rows
-    for (let pair = uses.firstPair[use]!; pair !== 0;) {
-      const next = pairs.nextOfUse[pair]!
-      forget(pair)
-      pair = next
+    const { uses, entries } = rows
+    for (let entry = uses.firstEntry[use]!; entry !== 0;) {
+      const next = entries.nextOfUse[entry]!
+      forget(entry)
+      entry = next
     }
   }
 
-  #evict(pair: number, bound: NameBound): boolean {
+  #evict(entry: number, bound: NameBound): boolean {
     this.hits[bound]++
-    if (pair === 0) return false
-    this.#in.forget(pair)
+    if (entry === 0) return false
+    this.#in.forget(entry)
     return true
   }
 }

@@ -5,17 +5,17 @@ import type { Identity } from '../core/ids.ts'
 import { endpointId, identity } from '../core/ids.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
 import type { WithheldNumber } from '../identity/numbers.ts'
-import { PairLedger } from '../names/tables/pair-ledger.ts'
+import { EntryLedger } from '../names/tables/entry-ledger.ts'
 import type { CoreOptions, CoreState } from '../enforcement/core-state.ts'
-import { ParkedAddresses } from './parked-addresses.ts'
-import { ParkedPairs } from './parked-pairs.ts'
+import { PendingAddresses } from './pending-addresses.ts'
+import { PendingEntries } from './pending-entries.ts'
 import { SavedEndpoints } from './saved-endpoints.ts'
 import type { SavedState } from './saved-state.ts'
 import { StateRecorder } from './state-recorder.ts'
 import type { SavedDocument, StateSink } from './state-sink.ts'
 
 /** What a daemon is given to outlive itself by. */
-export interface KeptState {
+export interface StateFolder {
   /** What the one before knew. Undefined: nothing that could be read. */
   readonly saved: SavedState | undefined
   readonly sink: StateSink
@@ -37,22 +37,22 @@ export function fileDocuments(
   return [...(texts ?? [])].map(([key, text]) => ({ kind: 'source-file', key, text }))
 }
 
-export class Keeping {
+export class Persistence {
   /** For the core: which pairs change, which numbers wait, and who is told of new ones. */
-  readonly ledger: PairLedger | undefined
+  readonly ledger: EntryLedger | undefined
   readonly withheld: readonly WithheldNumber[] | undefined
   readonly endpoints: SavedEndpoints | undefined
-  readonly #kept: KeptState | undefined
-  readonly #addresses: ParkedAddresses | undefined
+  readonly #kept: StateFolder | undefined
+  readonly #addresses: PendingAddresses | undefined
   #recorder: StateRecorder | undefined
 
   /** `pairs`: as many as the name cache holds. */
-  constructor(kept: KeptState | undefined, pairs: number) {
+  constructor(kept: StateFolder | undefined, pairs: number) {
     this.#kept = kept
-    this.ledger = kept && new PairLedger({ capacity: pairs })
+    this.ledger = kept && new EntryLedger({ capacity: pairs })
     this.withheld = kept?.saved?.numbers.map(({ id, labels }) => ({ id: identity(id), labels }))
     this.endpoints = kept?.saved && new SavedEndpoints(kept.saved)
-    this.#addresses = kept?.saved && new ParkedAddresses(kept.saved.pairs)
+    this.#addresses = kept?.saved && new PendingAddresses(kept.saved.pairs)
   }
 
   /** Where texts of files in force are kept, with those that were; undefined where nothing is. */
@@ -85,7 +85,7 @@ export class Keeping {
   }
 
   /** What was learned before, on its way back. */
-  park({ names }: CoreState, registry: EndpointRegistry): ParkedPairs | undefined {
+  pendingEntries({ names }: CoreState, registry: EndpointRegistry): PendingEntries | undefined {
     const { ledger } = this
     const addresses = this.#addresses
     const { saved, bootAtZero = 0 } = this.#kept ?? {}
@@ -93,7 +93,7 @@ export class Keeping {
     const isKnown = (endpoint: number): boolean => {
       return this.#isSame(endpoint) && registry.byNumber(endpoint) !== undefined
     }
-    return new ParkedPairs({ saved: saved.pairs, addresses, names, ledger, bootAtZero, isKnown })
+    return new PendingEntries({ saved: saved.pairs, addresses, names, ledger, bootAtZero, isKnown })
   }
 
   #isSame(endpoint: number): boolean {

@@ -7,40 +7,40 @@ import { widthOf, type Family } from '../core/ip.ts'
 import { hashOctets } from '../core/tables/keyed-hash.ts'
 import { NAME_OCTETS_MAX } from '../core/name.ts'
 import { LEARNED_BEFORE, type NameCache } from '../names/name-cache.ts'
-import type { PairLedger } from '../names/tables/pair-ledger.ts'
-import { NONE, type ParkedAddresses } from './parked-addresses.ts'
+import type { EntryLedger } from '../names/tables/entry-ledger.ts'
+import { NONE, type PendingAddresses } from './pending-addresses.ts'
 import type { SavedPairs } from './saved-state.ts'
 
-export interface ParkedPairsOptions {
+export interface PendingEntriesOptions {
   readonly saved: SavedPairs
   /** Of the same pairs. */
-  readonly addresses: ParkedAddresses
+  readonly addresses: PendingAddresses
   readonly names: NameCache
   /** Told that what comes has records already. */
-  readonly ledger: PairLedger | undefined
+  readonly ledger: EntryLedger | undefined
   /** Seconds since boot when the clock showed 0. */
   readonly bootAtZero: number
   /** Whether an endpoint of the daemon before is still there. */
   readonly isKnown: (endpoint: number) => boolean
 }
 
-export class ParkedPairs {
+export class PendingEntries {
   readonly counters = { restored: 0, withoutEndpoint: 0, overBound: 0 }
-  readonly #to: ParkedPairsOptions
-  readonly #addresses: ParkedAddresses
+  readonly #to: PendingEntriesOptions
+  readonly #addresses: PendingAddresses
   #isTaken: Uint8Array
   readonly #address = new Uint8Array(16)
   readonly #name = { wire: new Uint8Array(NAME_OCTETS_MAX), length: 0, hash: 0 }
   #at = 0
   #isClaiming = false
 
-  constructor(options: ParkedPairsOptions) {
+  constructor(options: PendingEntriesOptions) {
     this.#to = options
     this.#addresses = options.addresses
     this.#isTaken = new Uint8Array(options.saved.count)
   }
 
-  /** Whether what is learned now is what was parked. */
+  /** Whether what is learned now is what was pending. */
   get isClaiming(): boolean {
     return this.#isClaiming
   }
@@ -50,7 +50,7 @@ export class ParkedPairs {
     return this.#to.saved.count - this.#at
   }
 
-  /** Brings back all that is parked of an address. */
+  /** Brings back all that is pending of an address. */
   claim(family: Family, octets: Uint8Array, offset: number): void {
     if (this.#isClaiming) return
     this.#setClaiming(true)

@@ -1,4 +1,4 @@
-// Contacts: (endpoint, address) with an open connection, as the last look at the datapath's connections found them. Written by
+// OpenPeers: (endpoint, address) with an open connection, as the last look at the datapath's connections found them. Written by
 // expiry, look by look: `note` what is seen, `end` what was not. One row a contact however many names lead to the address,
 // typed arrays, 24 octets. An endpoint can have connections to addresses that others learned, so `limits.pairs` doesn't bound them.
 
@@ -6,7 +6,7 @@ import { HashIndex, type RowHasher } from '../../core/tables/hash-index.ts'
 import { hashPair } from '../../core/tables/keyed-hash.ts'
 import { Slots } from '../../core/tables/slots.ts'
 
-export class Contacts implements RowHasher {
+export class OpenPeers implements RowHasher {
   readonly slots: Slots
   readonly endpoint: Int32Array
   /** Row of the address in the IPCache. A row that was given to another address meanwhile is put right by the next look. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nearest } from '../../src/core/nearest.ts'
+import { nearest } from '../../src/core/did-you-mean.ts'
 
 test('nearest finds the word that was meant, or none', () => {
   const keys = ['listeners', 'upstreams', 'min-ttl', 'max-ttl', 'toFQDNs', 'to']

@@ -16,7 +16,7 @@ export interface Candidate {
   readonly references: number
 }
 
-export class StandIns<Entry extends Candidate> {
+export class FallbackIdentities<Entry extends Candidate> {
   readonly #sets: LabelSets
   readonly #byFirst = new Map<number, FewSet<Entry>>()
 

@@ -2,15 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PairLedger } from '../../../src/names/tables/pair-ledger.ts'
+import { EntryLedger } from '../../../src/names/tables/entry-ledger.ts'
 import { runsOf } from '../../support/properties.ts'
 import { Random } from '../../support/models/random.ts'
 
 const ROWS = 12
 
-/** A table of pairs, its ledger, and the records written. */
+/** A table of entries, its ledger, and the records written. */
 class Book {
-  readonly ledger = new PairLedger({ capacity: ROWS })
+  readonly ledger = new EntryLedger({ capacity: ROWS })
   readonly live = new Map<number, { version: number; until: number }>()
   readonly records = new Map<number, { version: number; until: number }>()
   now = 1000
@@ -18,15 +18,15 @@ class Book {
 
   write(): void {
     for (let row = this.ledger.take(); row !== 0; row = this.ledger.take()) {
-      const pair = this.live.get(row)
-      const due = this.ledger.due(row, pair !== undefined)
+      const entry = this.live.get(row)
+      const due = this.ledger.due(row, entry !== undefined)
       if (due !== 'none') this.written++
       if (due === 'gone') this.records.delete(row)
-      if (pair === undefined || due === 'gone' || due === 'none') continue
-      const until = this.ledger.cover(row, pair.until, this.now)
+      if (entry === undefined || due === 'gone' || due === 'none') continue
+      const until = this.ledger.cover(row, entry.until, this.now)
       const known = this.records.get(row)
-      assert.ok(due === 'whole' || known !== undefined, 'only a recorded pair gets a short record')
-      const version = due === 'whole' ? pair.version : (known?.version ?? -1)
+      assert.ok(due === 'whole' || known !== undefined, 'only a recorded entry gets a short record')
+      const version = due === 'whole' ? entry.version : (known?.version ?? -1)
       this.records.set(row, { version, until })
     }
   }
@@ -35,30 +35,30 @@ class Book {
     assert.deepEqual(new Set(this.records.keys()), new Set(this.live.keys()))
     for (const [row, { version, until }] of this.live) {
       const record = this.records.get(row)
-      assert.equal(record?.version, version, 'the record is of this pair')
+      assert.equal(record?.version, version, 'the record is of this entry')
       const length = Math.max(0, until - this.now)
-      assert.ok(record.until >= until, 'never shorter than the pair lives')
+      assert.ok(record.until >= until, 'never shorter than the entry lives')
       assert.ok(record.until <= until + length / 16 + 60, 'and not much longer')
     }
   }
 }
 
-test('PairLedger leaves records that cover every pair there is, and none that is gone', () => {
+test('EntryLedger leaves records that cover every entry there is, and none that is gone', () => {
   const random = new Random(11)
   const book = new Book()
   for (let step = 0; step < runsOf(30_000); step++) {
     const row = 1 + random.below(ROWS)
-    const pair = book.live.get(row)
+    const entry = book.live.get(row)
     const choice = random.below(8)
-    if (choice < 3 && pair === undefined) {
+    if (choice < 3 && entry === undefined) {
       const until = book.now + random.below(600)
       book.live.set(row, { version: step, until })
       book.ledger.changed(row)
       book.ledger.prolonged(row, until)
-    } else if (choice < 5 && pair !== undefined) {
-      pair.until = Math.max(pair.until, book.now + random.below(600))
-      book.ledger.prolonged(row, pair.until)
-    } else if (choice === 5 && pair !== undefined) {
+    } else if (choice < 5 && entry !== undefined) {
+      entry.until = Math.max(entry.until, book.now + random.below(600))
+      book.ledger.prolonged(row, entry.until)
+    } else if (choice === 5 && entry !== undefined) {
       book.live.delete(row)
       book.ledger.removed(row)
     } else if (choice === 6) {
@@ -70,7 +70,7 @@ test('PairLedger leaves records that cover every pair there is, and none that is
   }
 })
 
-test('PairLedger asks for no record as long as the one before covers the pair', () => {
+test('EntryLedger asks for no record as long as the one before covers the entry', () => {
   const book = new Book()
   book.live.set(1, { version: 1, until: book.now + 320 })
   book.ledger.changed(1)
@@ -87,8 +87,8 @@ test('PairLedger asks for no record as long as the one before covers the pair', 
   assert.equal(book.ledger.waiting, 1)
 })
 
-test('PairLedger knows of pairs that an image recorded before the journal did', () => {
-  const ledger = new PairLedger({ capacity: 2 })
+test('EntryLedger knows of entries that an image recorded before the journal did', () => {
+  const ledger = new EntryLedger({ capacity: 2 })
   ledger.changed(1)
   ledger.prolonged(1, 50)
   assert.equal(ledger.imaged(1, 50), 50)
@@ -101,8 +101,8 @@ test('PairLedger knows of pairs that an image recorded before the journal did', 
   assert.equal(ledger.due(2, false), 'none', 'nobody has it')
 })
 
-test('PairLedger gives an image the time that records promised', () => {
-  const ledger = new PairLedger({ capacity: 1 })
+test('EntryLedger gives an image the time that records promised', () => {
+  const ledger = new EntryLedger({ capacity: 1 })
   ledger.changed(1)
   assert.equal(ledger.take(), 1)
   assert.equal(ledger.due(1, true), 'whole')

@@ -12,7 +12,7 @@ export const CONNECTED = 2 ** 30
 /** Rows put right for one eviction, at most. */
 const LOOKS_MAX = 64
 
-export class Victims {
+export class Candidates {
   readonly #held: { readonly heap: KeyHeap; readonly row: number }[] = []
 
   /** The row to evict, 0 when none may go. `keyOf`: the right key of a row, HELD for one that must stay. */

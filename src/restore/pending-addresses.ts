@@ -12,7 +12,7 @@ export const NONE = -1
 const CHAINS_PER_PAIR = 4
 const CHAINS_MIN = 8
 
-export class ParkedAddresses {
+export class PendingAddresses {
   /** Row + 1 with which each chain begins. */
   #firsts: Int32Array
   /** Row + 1 behind each row, 0 behind the last. */

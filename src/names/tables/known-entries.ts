@@ -1,18 +1,18 @@
-// Finds a pair that is known by going from the name along its lists, which nearly every answer needs. It touches a third
-// of the memory that looking up address, mapping and pair in their tables does. It looks at a few rows only and says
+// Finds an entry that is known by going from the name along its lists, which nearly every answer needs. It touches a third
+// of the memory that looking up address, mapping and entry in their tables does. It looks at a few rows only and says
 // 0 for what stands further back: whoever asks then goes by the tables.
 
-import type { EndpointId } from '../core/ids.ts'
-import { widthOf, type Family } from '../core/ip.ts'
-import type { PrefixTable } from '../ipcache/prefix-table.ts'
-import type { MappingTable } from './tables/mapping-table.ts'
-import type { NameTable } from './tables/name-table.ts'
-import type { PairTable } from './tables/pair-table.ts'
+import type { EndpointId } from '../../core/ids.ts'
+import { widthOf, type Family } from '../../core/ip.ts'
+import type { PrefixTable } from '../../ipcache/prefix-table.ts'
+import type { MappingTable } from './mapping-table.ts'
+import type { NameTable } from './name-table.ts'
+import type { EntryTable } from './entry-table.ts'
 
-export interface KnownPairsOptions {
+export interface KnownEntriesOptions {
   readonly names: NameTable
   readonly mappings: MappingTable
-  readonly pairs: PairTable
+  readonly entries: EntryTable
   readonly prefixes: PrefixTable
 }
 
@@ -26,14 +26,14 @@ export interface HashedName {
 /** Addresses of a name, and endpoints of an address, that are looked at. */
 const LOOKS_MAX = 8
 
-export class KnownPairs {
-  readonly #in: KnownPairsOptions
+export class KnownEntries {
+  readonly #in: KnownEntriesOptions
 
-  constructor(options: KnownPairsOptions) {
+  constructor(options: KnownEntriesOptions) {
     this.#in = options
   }
 
-  /** The pair of a name's row, an endpoint and an address of 4 or 16 octets at `offset`; 0 when it is not among the first. */
+  /** The entry of a name's row, an endpoint and an address of 4 or 16 octets at `offset`; 0 when it is not among the first. */
   find(
     name: number,
     endpoint: EndpointId,
@@ -42,10 +42,10 @@ export class KnownPairs {
     offset: number,
   ): number {
     const mapping = this.#mappingOf(name, family, octets, offset)
-    return mapping === 0 ? 0 : this.#pairOf(mapping, endpoint)
+    return mapping === 0 ? 0 : this.#entryOf(mapping, endpoint)
   }
 
-  /** The pair by the tables, however far back it stands in the lists; 0 when it is not known. */
+  /** The entry by the tables, however far back it stands in the lists; 0 when it is not known. */
   lookUp(
     endpoint: EndpointId,
     { wire, length, hash }: HashedName,
@@ -53,12 +53,12 @@ export class KnownPairs {
     octets: Uint8Array,
     offset: number,
   ): number {
-    const { names, mappings, pairs, prefixes } = this.#in
+    const { names, mappings, entries, prefixes } = this.#in
     const name = names.find(wire, 0, length, hash)
     if (name === 0) return 0
     const prefix = prefixes.find(family, octets, offset, widthOf(family))
     const mapping = prefix === 0 ? 0 : mappings.find(name, prefix)
-    return mapping === 0 ? 0 : pairs.find(mapping, endpoint)
+    return mapping === 0 ? 0 : entries.find(mapping, endpoint)
   }
 
   #mappingOf(name: number, family: Family, octets: Uint8Array, offset: number): number {
@@ -82,11 +82,11 @@ export class KnownPairs {
     return true
   }
 
-  #pairOf(mapping: number, endpoint: EndpointId): number {
-    const { pairs, mappings } = this.#in
-    let row = mappings.firstPair[mapping]!
-    for (let i = 0; i < LOOKS_MAX && row !== 0; i++, row = pairs.nextOfMapping[row]!) {
-      if (pairs.endpoint[row] === endpoint) return row
+  #entryOf(mapping: number, endpoint: EndpointId): number {
+    const { entries, mappings } = this.#in
+    let row = mappings.firstEntry[mapping]!
+    for (let i = 0; i < LOOKS_MAX && row !== 0; i++, row = entries.nextOfMapping[row]!) {
+      if (entries.endpoint[row] === endpoint) return row
     }
     return 0
   }

@@ -8,9 +8,9 @@ import { invariant } from '../../core/invariant.ts'
 import { KeyHeap } from '../../core/tables/key-heap.ts'
 import type { LabelSets } from '../../core/labels.ts'
 import { put, Slots } from '../../core/tables/slots.ts'
-import type { LabelKinds } from '../labels/label-kinds.ts'
-import type { UseTable } from './use-table.ts'
-import { CONNECTED, HELD, type Victims } from '../eviction/victims.ts'
+import type { LabelKinds } from '../eviction/label-kinds.ts'
+import type { UseTable } from '../tables/use-table.ts'
+import { CONNECTED, HELD, type Candidates } from '../eviction/candidates.ts'
 
 /** With fewer rows left it is looked how many a name needs. */
 const ROWS_NEAR = 4096
@@ -40,7 +40,7 @@ export interface WildcardNamesOptions {
   readonly uses: UseTable
   readonly labelSets: LabelSets
   readonly kinds: LabelKinds
-  readonly victims: Victims
+  readonly candidates: Candidates
   readonly bounds: WildcardBounds
   /** Whether the batch at hand needs a use. */
   readonly isHeld: (use: number) => boolean
@@ -158,14 +158,14 @@ export class WildcardNames {
    * The use of an endpoint that goes first for one more name of its own with these labels; 0 when none may, or when all that it
    * has would not do.
    */
-  victimOfEndpoint(endpoint: number, labels: number): number {
+  candidateOfEndpoint(endpoint: number, labels: number): number {
     const owner = this.#byEndpoint.get(endpoint)
     const rows = this.#in.kinds.wildcardsOf(labels)
     if (owner === undefined || rows > this.#in.bounds['wildcard-names-per-endpoint']) return 0
     if (rows > this.#left + owner.rows) return 0
-    const number = this.#in.victims.find(owner.order, (each) => this.#keyOfGroup(each))
+    const number = this.#in.candidates.find(owner.order, (each) => this.#keyOfGroup(each))
     const group = this.#groups[number]
-    return group === undefined ? 0 : this.#victimOf(group)
+    return group === undefined ? 0 : this.#candidateOf(group)
   }
 
   /** A use came under an open connection, or is no longer. */
@@ -183,13 +183,13 @@ export class WildcardNames {
    * The use that must go before the endpoint may know one more name with these labels; 0: none, `undefined`: something
    * must and nothing may.
    */
-  victimFor(endpoint: number, labels: number): number | undefined {
+  candidateFor(endpoint: number, labels: number): number | undefined {
     const groups = this.#byEndpoint.get(endpoint)?.groups
     if (groups === undefined || this.#in.kinds.wildcardsOf(labels) === 0) return 0
     for (const label of this.#in.labelSets.get(labels).labels) {
       const group = this.#groups[groups.get(label.id) ?? 0]
       if (group === undefined || group.members.count < this.#max) continue
-      const use = this.#victimOf(group)
+      const use = this.#candidateOf(group)
       return use === 0 ? undefined : use
     }
     return 0
@@ -205,7 +205,7 @@ export class WildcardNames {
         this.join(use, labels)
         continue
       }
-      const other = this.victimOfEndpoint(endpoint, labels)
+      const other = this.candidateOfEndpoint(endpoint, labels)
       const isFirst = other === 0 || this.#askedKey(use) < this.#askedKey(other)
       if (!isFirst) return { use: other, bound }
       if (!this.#in.isHeld(use)) return { use, bound }
@@ -213,7 +213,7 @@ export class WildcardNames {
     for (const number of this.#over) {
       const group = this.#groups[number]
       if (group !== undefined && group.members.count > this.#max) {
-        const use = this.#victimOf(group)
+        const use = this.#candidateOf(group)
         if (use !== 0) return { use, bound: 'names-per-wildcard' }
       } else {
         this.#over.delete(number)
@@ -228,12 +228,12 @@ export class WildcardNames {
 
   #keyOfGroup(number: number): number {
     const group = this.#groups[number]
-    const use = group === undefined ? 0 : this.#victimOf(group)
+    const use = group === undefined ? 0 : this.#candidateOf(group)
     return use === 0 ? HELD : this.#askedKey(use)
   }
 
-  #victimOf(group: Group): number {
-    return this.#use[this.#in.victims.find(group.members, (row) => this.#keyOf(row))]!
+  #candidateOf(group: Group): number {
+    return this.#use[this.#in.candidates.find(group.members, (row) => this.#keyOf(row))]!
   }
 
   #keyOf(row: number): number {

@@ -1,14 +1,14 @@
-// Pairs (mapping, endpoint): which endpoint learned which address by which name, and until when. Linked
+// Entries (mapping, endpoint): which endpoint learned which address by which name, and until when. Linked
 // twice: by mapping, to see whether anyone still has it, and by use (endpoint, name), so that a name that an endpoint
-// forgets costs its own pairs and nobody else's. A pair whose endpoint has a view of its own holds the fact there. The first pair
+// forgets costs its own entries and nobody else's. An entry whose endpoint has a view of its own holds the fact there. The first entry
 // of a mapping is found from the mapping and stands in no index: most have no other.
-// Typed arrays, about 60 octets a pair.
+// Typed arrays, about 60 octets an entry.
 
 import { HashIndex, type RowHasher } from '../../core/tables/hash-index.ts'
 import { hashPair } from '../../core/tables/keyed-hash.ts'
 import { put, Slots } from '../../core/tables/slots.ts'
 
-export class PairTable implements RowHasher {
+export class EntryTable implements RowHasher {
   readonly slots: Slots
   readonly mapping: Int32Array
   readonly endpoint: Int32Array
@@ -18,7 +18,7 @@ export class PairTable implements RowHasher {
   readonly learnedAt: Float64Array
   /** Ticks from then until it may go. */
   readonly grace: Int32Array
-  /** First pair of each mapping. */
+  /** First entry of each mapping. */
   readonly #firstOfMapping: Int32Array
   readonly nextOfMapping: Int32Array
   /** Fact in the endpoint's own scope, 0 when there is none. */
@@ -27,7 +27,7 @@ export class PairTable implements RowHasher {
   readonly connected: Uint8Array
   /** Tick at which the last connection was found to have ended, 0 when none was open. */
   readonly lastConnected: Int32Array
-  /** (endpoint, name) of the pair. */
+  /** (endpoint, name) of the entry. */
   readonly use: Int32Array
   readonly nextOfUse: Int32Array
   readonly #previousOfUse: Int32Array
@@ -65,7 +65,7 @@ export class PairTable implements RowHasher {
     }
   }
 
-  /** Adds an unknown pair; 0 when full. */
+  /** Adds an unknown entry; 0 when full. */
   add(mapping: number, endpoint: number): number {
     const row = this.slots.take()
     if (row === 0) return 0
@@ -105,7 +105,7 @@ export class PairTable implements RowHasher {
     return this.mapping[row] !== 0
   }
 
-  /** Puts a pair in front of its use's list; returns the first of the list. */
+  /** Puts an entry in front of its use's list; returns the first of the list. */
   linkToUse(row: number, use: number, firstOfUse: number): number {
     this.use[row] = use
     put(this.nextOfUse, row, firstOfUse)
@@ -114,7 +114,7 @@ export class PairTable implements RowHasher {
     return row
   }
 
-  /** Takes a pair out of its use's list; returns the first of the list afterwards. */
+  /** Takes an entry out of its use's list; returns the first of the list afterwards. */
   unlinkFromUse(row: number, firstOfUse: number): number {
     const next = this.nextOfUse[row]!
     const previous = this.#previousOfUse[row]!

@@ -1,0 +1,267 @@
+// Who goes first at a bound, of the entries of one endpoint, of one use (endpoint, name) and of one address (docs/spec/semantics 6):
+//   of an endpoint or a use   the least recently connected, not connected, soonest to expire;
+//   of an address             from the endpoint with the most names there, the name asked longest ago.
+// Either way entries of exact names go behind those of others.
+// Heaps over the rows of the entry table. Most uses and addresses have a few entries; they get a heap when they grow large.
+// Written by the name cache with every entry that comes, goes, or whose connection opens or ends; answers don't come here.
+
+import { KeyHeap } from '../../core/tables/key-heap.ts'
+import { Slots } from '../../core/tables/slots.ts'
+import type { MappingTable } from '../tables/mapping-table.ts'
+import type { EntryTable } from '../tables/entry-table.ts'
+import type { UseTable } from '../tables/use-table.ts'
+import { CONNECTED, HELD, type Candidates } from './candidates.ts'
+
+/** Keys from here on: entries that were under a connection once, by when it ended. Below: by when they expire. */
+const WAS_CONNECTED = 2 ** 28
+/** Added to the keys of entries that stand under no connection, and of those that do, when their names are exact. */
+const EXACT = 2 ** 29
+/** Entries of a use, names of an address, from which on they have a heap. */
+export const LARGE = 64
+
+export interface EntryOrdersOptions {
+  readonly entries: EntryTable
+  readonly uses: UseTable
+  readonly mappings: MappingTable
+  readonly candidates: Candidates
+  /** Whether the batch at hand needs an entry. */
+  readonly isHeld: (entry: number) => boolean
+  /** Whether a selector without a star matches an entry's name. */
+  readonly isExact: (entry: number) => boolean
+  readonly capacity: number
+}
+
+interface EndpointEntries {
+  readonly entries: KeyHeap
+  /** Its row in the order of how many entries endpoints have. */
+  readonly rank: number
+}
+
+export class EntryOrders {
+  readonly #in: EntryOrdersOptions
+  readonly #ofEndpoint = new Map<number, EndpointEntries>()
+  readonly #places: {
+    readonly endpoint: Int32Array
+    readonly use: Int32Array
+    readonly address: Int32Array
+  }
+  /** Endpoints, the one with the most entries on top. */
+  readonly #ranks: KeyHeap
+  readonly #rankSlots: Slots
+  readonly #endpointOfRank: number[] = [0]
+  readonly #ofUse = new Map<number, KeyHeap>()
+  /** Row of the address -> endpoint -> its entries there. */
+  readonly #ofAddress = new Map<number, Map<number, KeyHeap>>()
+  readonly #byLife = (entry: number): number => this.#lifeKey(entry)
+  readonly #byAsked = (entry: number): number => this.#askedKey(entry)
+
+  constructor(options: EntryOrdersOptions) {
+    const rows = options.capacity + 1
+    this.#in = options
+    this.#places = {
+      endpoint: new Int32Array(rows),
+      use: new Int32Array(rows),
+      address: new Int32Array(rows),
+    }
+    this.#ranks = new KeyHeap(new Int32Array(rows))
+    this.#rankSlots = new Slots(options.capacity)
+  }
+
+  /** Entries of an endpoint. */
+  count(endpoint: number): number {
+    return this.#ofEndpoint.get(endpoint)?.entries.count ?? 0
+  }
+
+  /** Some entry of an endpoint, 0 when it has none. */
+  firstOf(endpoint: number): number {
+    return this.#ofEndpoint.get(endpoint)?.entries.top ?? 0
+  }
+
+  /** The endpoint with the most entries, 0 when there are none. */
+  get largestEndpoint(): number {
+    return this.#endpointOfRank[this.#ranks.top] ?? 0
+  }
+
+  /** Whether any use or address has so many that it has a heap. */
+  get hasLarge(): boolean {
+    return this.#ofUse.size + this.#ofAddress.size > 0
+  }
+
+  /** Addresses of the use that has most, when it is a large one. */
+  get largestUse(): number {
+    let most = 0
+    for (const heap of this.#ofUse.values()) most = Math.max(most, heap.count)
+    return most
+  }
+
+  /** Names of the address that has most, when it is a large one. */
+  get largestAddress(): number {
+    let most = 0
+    for (const prefix of this.#ofAddress.keys())
+      most = Math.max(most, this.#in.mappings.countOfPrefix[prefix]!)
+    return most
+  }
+
+  /** The entry is linked everywhere. */
+  add(entry: number): void {
+    const { entries, uses } = this.#in
+    const key = this.#realLifeKey(entry)
+    const endpoint = this.#endpoint(entries.endpoint[entry]!)
+    endpoint.entries.add(entry, key)
+    this.#ranks.set(endpoint.rank, -endpoint.entries.count)
+    const use = entries.use[entry]!
+    if (uses.entries[use]! >= LARGE) this.#addToUse(use, entry, key)
+    this.#addToAddress(entry)
+  }
+
+  /** Before the entry is unlinked anywhere. */
+  remove(entry: number): void {
+    const { entries, mappings } = this.#in
+    const id = entries.endpoint[entry]!
+    const endpoint = this.#endpoint(id)
+    endpoint.entries.remove(entry)
+    if (endpoint.entries.count > 0) this.#ranks.set(endpoint.rank, -endpoint.entries.count)
+    else this.#forgetEndpoint(id, endpoint.rank)
+    if (this.#places.use[entry] !== 0) this.#removeFromUse(entries.use[entry]!, entry)
+    if (this.#places.address[entry] !== 0) {
+      this.#removeFromAddress(mappings.prefix[entries.mapping[entry]!]!, id, entry)
+    }
+  }
+
+  /** A connection opened or ended, or the entry has less time than before. */
+  changed(entry: number): void {
+    const { entries } = this.#in
+    const key = this.#realLifeKey(entry)
+    this.#ofEndpoint.get(entries.endpoint[entry]!)?.entries.set(entry, key)
+    if (this.#places.use[entry] !== 0) this.#ofUse.get(entries.use[entry]!)?.set(entry, key)
+  }
+
+  /** The entry of an endpoint that goes first, 0 when none may. */
+  candidateOfEndpoint(endpoint: number): number {
+    const known = this.#ofEndpoint.get(endpoint)
+    return known === undefined ? 0 : this.#in.candidates.find(known.entries, this.#byLife)
+  }
+
+  /** The entry of a use that goes first, 0 when none may. */
+  candidateOfUse(use: number): number {
+    const heap = this.#ofUse.get(use)
+    if (heap !== undefined) return this.#in.candidates.find(heap, this.#byLife)
+    const { firstEntry } = this.#in.uses
+    let [candidate, least] = [0, HELD]
+    for (let entry = firstEntry[use]!; entry !== 0; entry = this.#in.entries.nextOfUse[entry]!) {
+      const key = this.#lifeKey(entry)
+      if (key < least) [candidate, least] = [entry, key]
+    }
+    return candidate
+  }
+
+  /** The entry on an address that goes first, 0 when none may. */
+  candidateOfAddress(prefix: number): number {
+    let largest: KeyHeap | undefined
+    for (const heap of this.#crowdOf(prefix).values()) {
+      if (largest === undefined || heap.count > largest.count) largest = heap
+    }
+    return largest === undefined ? 0 : this.#in.candidates.find(largest, this.#byAsked)
+  }
+
+  #lifeKey(entry: number): number {
+    return this.#in.isHeld(entry) ? HELD : this.#realLifeKey(entry)
+  }
+
+  #realLifeKey(entry: number): number {
+    const { entries, isExact } = this.#in
+    const due = Math.min(entries.liveUntil[entry]! + entries.grace[entry]!, WAS_CONNECTED - 1)
+    const exact = isExact(entry) ? EXACT : 0
+    if (entries.connected[entry] !== 0) return CONNECTED + exact + due
+    const ended = entries.lastConnected[entry]!
+    return exact + (ended === 0 ? due : WAS_CONNECTED + ended)
+  }
+
+  #askedKey(entry: number): number {
+    return this.#in.isHeld(entry) ? HELD : this.#realAskedKey(entry)
+  }
+
+  #realAskedKey(entry: number): number {
+    const { entries, uses, isExact } = this.#in
+    return uses.asked[entries.use[entry]!]! + (isExact(entry) ? EXACT : 0)
+  }
+
+  #endpoint(id: number): EndpointEntries {
+    const known = this.#ofEndpoint.get(id)
+    if (known !== undefined) return known
+    const rank = this.#rankSlots.take()
+    const made = { entries: new KeyHeap(this.#places.endpoint), rank }
+    this.#endpointOfRank[rank] = id
+    this.#ranks.add(rank, 0)
+    this.#ofEndpoint.set(id, made)
+    return made
+  }
+
+  #forgetEndpoint(id: number, rank: number): void {
+    this.#ofEndpoint.delete(id)
+    this.#ranks.remove(rank)
+    this.#rankSlots.free(rank)
+  }
+
+  #addToUse(use: number, entry: number, key: number): void {
+    const known = this.#ofUse.get(use)
+    if (known !== undefined) {
+      known.add(entry, key)
+      return
+    }
+    const heap = new KeyHeap(this.#places.use)
+    this.#ofUse.set(use, heap)
+    const { uses, entries } = this.#in
+    for (let each = uses.firstEntry[use]!; each !== 0; each = entries.nextOfUse[each]!) {
+      heap.add(each, this.#realLifeKey(each))
+    }
+  }
+
+  #removeFromUse(use: number, entry: number): void {
+    const heap = this.#ofUse.get(use)
+    heap?.remove(entry)
+    if (heap?.count === 0) this.#ofUse.delete(use)
+  }
+
+  #addToAddress(entry: number): void {
+    const { entries, mappings } = this.#in
+    const prefix = mappings.prefix[entries.mapping[entry]!]!
+    const crowd = this.#ofAddress.get(prefix)
+    if (crowd !== undefined) this.#addToCrowd(crowd, entry)
+    else if (mappings.countOfPrefix[prefix]! >= LARGE) this.#crowdOf(prefix)
+  }
+
+  /** Everyone's entries on an address, put in order when they are asked for the first time. */
+  #crowdOf(prefix: number): Map<number, KeyHeap> {
+    const known = this.#ofAddress.get(prefix)
+    if (known !== undefined) return known
+    const crowd = new Map<number, KeyHeap>()
+    const { mappings, entries } = this.#in
+    for (let m = mappings.firstOfPrefix[prefix]!; m !== 0; m = mappings.nextOfPrefix[m]!) {
+      for (
+        let entry = mappings.firstEntry[m]!;
+        entry !== 0;
+        entry = entries.nextOfMapping[entry]!
+      ) {
+        this.#addToCrowd(crowd, entry)
+      }
+    }
+    this.#ofAddress.set(prefix, crowd)
+    return crowd
+  }
+
+  #addToCrowd(crowd: Map<number, KeyHeap>, entry: number): void {
+    const endpoint = this.#in.entries.endpoint[entry]!
+    let heap = crowd.get(endpoint)
+    if (heap === undefined) crowd.set(endpoint, (heap = new KeyHeap(this.#places.address)))
+    heap.add(entry, this.#realAskedKey(entry))
+  }
+
+  #removeFromAddress(prefix: number, endpoint: number, entry: number): void {
+    const crowd = this.#ofAddress.get(prefix)
+    const heap = crowd?.get(endpoint)
+    heap?.remove(entry)
+    if (heap?.count === 0) crowd?.delete(endpoint)
+    if (crowd?.size === 0) this.#ofAddress.delete(prefix)
+  }
+}
