@@ -46,7 +46,7 @@ import { Readiness } from '../proxy/readiness.ts'
 import type { ServerAddress } from '../proxy/upstream/server-pool.ts'
 import type { ResourceKeeper } from '../sources/api-resources.ts'
 import { ConfigSources } from '../sources/config-sources.ts'
-import { nodeAddresses } from '../sources/node-addresses.ts'
+import { nodeAddresses } from '../config/own-addresses.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface DaemonOptions {

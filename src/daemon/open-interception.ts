@@ -20,7 +20,7 @@ import { Rules, type InterceptFlags } from '../intercept/rules.ts'
 import { runTool } from '../intercept/tools.ts'
 import { openConntrack } from '../native/netfilter/conntrack.ts'
 import { loadBpf, loadPosix } from '../native/native.ts'
-import { readEndpointFiles } from '../sources/files/read-endpoint-files.ts'
+import { readEndpointFiles } from '../sources/files/endpoint-files.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface DaemonInterception {

@@ -15,7 +15,7 @@ export interface EndpointRecord {
   readonly name: string
   /**
    * An address is its own /32 or /128. Empty for a cgroup, whose processes share the host's addresses, and, until
-   * its source has filled them in (sources/interface-addresses.ts), for an interface of side `egress`.
+   * its source has filled them in (sources/files/endpoint-files.ts), for an interface of side `egress`.
    */
   readonly addresses: readonly Prefix[]
   /** Where each of `addresses` stands. */

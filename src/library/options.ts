@@ -9,7 +9,7 @@ import {
   listWords,
   suggestion,
 } from '../documents/source-document.ts'
-import type { SourceEdit } from '../sources/given.ts'
+import type { SourceEdit } from '../sources/source-edit.ts'
 import type { EndpointSpec, FlowOptions, GateChange, GateOptions } from './gate.ts'
 
 const OPTIONS = ['config', 'policies', 'endpoints', 'log'] as const

@@ -1,7 +1,6 @@
-// One resource of the admin API, as it is in force, as it is kept, and as it was kept. What is kept is the body that
-// would make it again, with its end: in seconds since boot, which no one sets and which counts until the machine goes down,
-// and on the wall clock, which counts after that. It is read by the same reader as a body is, so that a file that somebody
-// changed can say no more than the API could.
+// One resource of the admin API, and its stored form: the body that would make it again, with its end in seconds since boot,
+// which no one can set, and by the wall clock, which counts after a reboot. The reader of request bodies reads the stored form,
+// so that an edited file can say no more than a request.
 
 import type { BootClock } from '../core/clock.ts'
 import { formatPrefix } from '../core/ip.ts'
@@ -12,16 +11,16 @@ import { parseResourceObject, type ResourceRecord } from '../endpoints/resources
 import { splitLabel } from '../policy/match/labels.ts'
 
 const SECOND_MS = 1000
-/** Stands for the file of what came by the API. */
+/** In the place of a file's name in faults of the API. */
 export const API_PLACE = 'admin API'
 
 export interface ApiResource {
   readonly record: ResourceRecord
   /** The record as text: equal for equal ones. */
   readonly text: string
-  /** Milliseconds that it was given; undefined: no end. */
+  /** Its TTL in milliseconds; undefined: no end. */
   readonly ttl: number | undefined
-  /** When it ends on the daemon's clock; Infinity: never. */
+  /** Its end by the daemon's clock; Infinity: never. */
   readonly due: number
 }
 
@@ -30,9 +29,9 @@ export interface Clocks {
   wall(): number
 }
 
-/** One boot of the machine, and its clock. */
+/** The current boot of the machine, and its clock. */
 export interface Boot extends BootClock {
-  /** Hexadecimal; zeros: the kernel does not say. */
+  /** Hexadecimal; zeros when the kernel does not report it. */
   readonly id: string
 }
 
@@ -49,12 +48,12 @@ export function toApiResource(
   return { record, text, ttl, due: clock.now() + left }
 }
 
-/** When it ends, milliseconds of the wall clock as it is now; undefined: never. */
+/** Its end in milliseconds of the current wall clock; undefined: never. */
 export function expiryOf({ due }: ApiResource, clock: Clocks): number | undefined {
   return Number.isFinite(due) ? Math.round(clock.wall() + due - clock.now()) : undefined
 }
 
-/** What is kept of it: one line of JSON. */
+/** The stored form: one line of JSON. */
 export function formatKept(resource: ApiResource, clock: Clocks, boot: Boot): string {
   const { record, ttl, due } = resource
   const body = { name: record.name, ...bodyOf(record) }
@@ -68,10 +67,10 @@ export function formatKept(resource: ApiResource, clock: Clocks, boot: Boot): st
 export type KeptResource =
   | { readonly kind: 'ok'; readonly resource: ApiResource }
   | { readonly kind: 'over'; readonly name: string }
-  /** `name`: where it is known. */
+  /** `name`: where the stored form has one. */
   | { readonly kind: 'bad'; readonly name?: string; readonly reason: string }
 
-/** Reads what was kept. It lives no longer than its TTL from now, whatever became of the wall clock meanwhile. */
+/** Reads the stored form. The resource ends at the latest one TTL from now, even after a change of the wall clock. */
 export function parseKept(kept: unknown, clock: Clocks, now: Boot): KeptResource {
   if (!isMapping(kept)) return { kind: 'bad', reason: 'found no resource, expected one' }
   const { name, expires, boot, until, ...body } = kept

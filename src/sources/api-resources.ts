@@ -1,6 +1,6 @@
-// Resources that the admin API or the program gave, by name: put in force at once, one by one, and kept. Beside those of
-// files, whose names they cannot have; together they keep the bounds. One with a TTL goes when the daemon's clock says
-// so. Written by ConfigSources alone. A change costs the one resource, however many there are.
+// Resources that the admin API or the program sets by name: each is in force at once and stored over restarts. They share
+// names and bounds with the resources of files. A resource with a TTL ends by the daemon's clock. A change costs the one
+// resource, however many there are.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { formatPlace } from '../core/errors.ts'
@@ -18,13 +18,13 @@ import {
   type Boot,
 } from './api-resource.ts'
 
-/** Where they are kept over restarts. */
+/** Stores resources over restarts. */
 export interface ResourceKeeper {
-  /** By whose clock ends are kept. */
+  /** The clock by which ends are stored. */
   readonly boot: Boot
-  /** What was kept, as JSON values. */
+  /** What was stored, as JSON values. */
   read(): readonly unknown[]
-  /** Keeps the line of a name, or nothing; resolves when the disk has it. */
+  /** Stores the line of a name, or removes it; resolves once that is on the disk. */
   keep(name: string, line: string | undefined): Promise<void>
 }
 
@@ -32,39 +32,41 @@ export interface ApiResourcesOptions {
   readonly clock: Clock
   readonly log: Log
   readonly control: ResourceControl
-  /** Without it they go with the process. */
+  /** Without it, resources end with the process. */
   readonly keeper: ResourceKeeper | undefined
-  /** Those of files, in force or to be. */
+  /** Resources of files, in force or proposed. */
   readonly files: {
     readonly count: number
     find(name: string): ResourceRecord | undefined
   }
   /** `limits.resources`, files included. */
   readonly countMax: number
-  /** How many addresses there may be beside what files have. */
+  /** How many addresses the API may add to those of the files. */
   readonly addressesMax: () => number
-  /** What is in force is another: ports that have names are, or a name is free again, when the flags say so. */
-  readonly onChanged: (change: ResourceNews) => void
+  readonly onChanged: (change: ResourceChange) => void
 }
 
-export interface ResourceNews {
+/** A change of what is in force. */
+export interface ResourceChange {
+  /** Named ports changed. */
   readonly ports: boolean
+  /** A name is free again. */
   readonly freed: boolean
 }
 
-/** Longest wait of a timer; then it looks again. */
+/** The longest wait of one timer, in milliseconds. */
 const WAIT_MAX = 86_400_000
-/** Between two looks at what has ended, when much ends one after the other. */
+/** The shortest time between two removals of resources that have ended. */
 const LOOK_MS = 100
-/** Ended ones that go in one turn. */
+/** Resources that are removed in one turn. */
 const SLICE = 512
 
 export class ApiResources {
-  readonly #to: ApiResourcesOptions
+  readonly #options: ApiResourcesOptions
   readonly #byName = new Map<string, ApiResource>()
-  /** Those that have an end. */
+  /** Resources with an end. */
   readonly #mortal = new Map<string, ApiResource>()
-  /** Why kept ones are not in force, by name. */
+  /** Why stored resources are not in force, by name. */
   readonly #leftOut = new Map<string, string>()
   #timer: { readonly at: number; readonly timer: Timer } | undefined
   #addresses = 0
@@ -72,24 +74,24 @@ export class ApiResources {
   #stopped = false
 
   constructor(options: ApiResourcesOptions) {
-    this.#to = options
+    this.#options = options
   }
 
   get records(): readonly ResourceRecord[] {
     return [...this.#byName.values()].map(({ record }) => record)
   }
 
-  /** Of all of them together. */
+  /** Of all resources together. */
   get addressCount(): number {
     return this.#addresses
   }
 
-  /** How often a bound refused one. */
+  /** How often a bound refused a resource. */
   get refusals(): number {
     return this.#refusals
   }
 
-  /** Kept ones that were left out at the start, each until it is given again. */
+  /** Stored resources that the start left out, each until it is set again. */
   get leftOut(): readonly string[] {
     return [...this.#leftOut.values()]
   }
@@ -98,19 +100,19 @@ export class ApiResources {
     return this.#byName.has(name)
   }
 
-  /** Every resource in force, with where it is from. */
+  /** Every resource in force, with its origin. */
   *list(): Iterable<ListedResource> {
-    for (const resource of this.#to.control.resources) {
+    for (const resource of this.#options.control.resources) {
       const own = this.#byName.get(resource.name)
       const origin = own === undefined ? 'file' : 'api'
-      const expires = own === undefined ? undefined : expiryOf(own, this.#to.clock)
+      const expires = own === undefined ? undefined : expiryOf(own, this.#options.clock)
       yield { ...resource, origin, expires }
     }
   }
 
-  /** Puts what was kept back; what is no more good is said and left out. Before the files' own are in force. */
+  /** Restores what was stored, before the resources of files are in force. An invalid one is left out and logged. */
   restore(): void {
-    const { keeper, clock } = this.#to
+    const { keeper, clock } = this.#options
     if (keeper === undefined) return
     for (const kept of keeper.read()) {
       const read = parseKept(kept, clock, keeper.boot)
@@ -127,12 +129,12 @@ export class ApiResources {
 
   #leaveOut(name: string, fault: string): void {
     this.#leftOut.set(name, `kept resource left out: ${fault}`)
-    this.#to.log.warn({ fault }, 'kept resource left out')
+    this.#options.log.warn({ fault }, 'kept resource left out')
   }
 
   /** Adds a resource or changes it; nothing has changed unless it is `ok`. */
   set(name: string, body: unknown): ResourceOutcome {
-    const { clock, onChanged } = this.#to
+    const { clock, onChanged } = this.#options
     const { resource: record, ttl, faults } = parseResourceObject(name, body, API_PLACE)
     if (record === undefined) {
       return { kind: 'invalid', reasons: faults.map(({ message }) => message) }
@@ -142,7 +144,7 @@ export class ApiResources {
     const before = this.#byName.get(name)
     const resource = toApiResource(record, ttl, clock)
     const changed = before?.text !== resource.text
-    // Its end alone is no change of what is in force, and without one there is nothing to keep anew.
+    // Another end changes nothing that is in force. Without an end there is nothing to store again.
     const isSame = !changed && before.ttl === undefined && ttl === undefined
     if (!isSame && !this.#put(changed ? resource : { ...resource, record: before.record })) {
       return { kind: 'conflict', reason: `${name}: found no room for its addresses` }
@@ -154,17 +156,17 @@ export class ApiResources {
     return { kind: 'ok', changed, expires: expiryOf(resource, clock), kept }
   }
 
-  /** Takes a resource away. */
+  /** Removes a resource. */
   remove(name: string): ResourceOutcome {
     const known = this.#byName.get(name)
     if (known === undefined) {
-      const place = this.#to.files.find(name)?.position
+      const place = this.#options.files.find(name)?.position
       return place === undefined
         ? { kind: 'unknown', reason: `no resource is named ${JSON.stringify(name)}` }
         : { kind: 'conflict', reason: ofFile(name, formatPlace(place)) }
     }
     this.#drop(name)
-    this.#to.onChanged({ ports: hasPorts(known.record), freed: true })
+    this.#options.onChanged({ ports: hasPorts(known.record), freed: true })
     return { kind: 'ok', changed: true, expires: undefined, kept: this.#keep(name) }
   }
 
@@ -173,9 +175,9 @@ export class ApiResources {
     this.#timer?.timer.cancel()
   }
 
-  /** Why a resource cannot be taken; undefined: it can. */
+  /** Why a resource is refused; undefined: it is accepted. */
   #conflict({ name, addresses }: ResourceRecord): string | undefined {
-    const { files, countMax, addressesMax } = this.#to
+    const { files, countMax, addressesMax } = this.#options
     const place = files.find(name)?.position
     if (place !== undefined) return ofFile(name, formatPlace(place))
     const before = this.#byName.get(name)
@@ -191,9 +193,9 @@ export class ApiResources {
     return `found ${addresses.length} addresses, limits.selectors and limits.resources leave room for ${Math.max(0, room)}`
   }
 
-  /** Puts it in force; false, and as before, when there is no room. */
+  /** Puts a resource in force; false, without a change, when there is no room. */
   #put(resource: ApiResource): boolean {
-    const { control } = this.#to
+    const { control } = this.#options
     const { name } = resource.record
     const before = this.#byName.get(name)
     if (before?.record !== resource.record && !control.set(resource.record)) {
@@ -212,28 +214,28 @@ export class ApiResources {
     this.#addresses -= this.#byName.get(name)?.record.addresses.length ?? 0
     this.#byName.delete(name)
     this.#mortal.delete(name)
-    this.#to.control.remove(name)
+    this.#options.control.remove(name)
   }
 
   async #keep(name: string): Promise<void> {
     this.#leftOut.delete(name)
     const resource = this.#byName.get(name)
-    const { keeper, clock } = this.#to
+    const { keeper, clock } = this.#options
     const line = keeper && resource && formatKept(resource, clock, keeper.boot)
     await keeper?.keep(name, line)
   }
 
-  /** Keeps no longer what nobody waits for. */
+  /** Removes a resource from the store; no caller waits for that. */
   #forget(name: string): void {
     this.#keep(name).catch((error: unknown) => {
       const fields = { name, error: String(error) }
-      this.#to.log.warn(fields, 'resource that ended is still kept')
+      this.#options.log.warn(fields, 'resource that ended is still kept')
     })
   }
 
-  /** Takes what has ended, a slice a turn. */
+  /** Removes what has ended, a slice in each turn. */
   #expire(): void {
-    const { clock, onChanged, log } = this.#to
+    const { clock, onChanged, log } = this.#options
     this.#timer = undefined
     const now = clock.now()
     let [count, ports] = [0, false]
@@ -259,9 +261,9 @@ export class ApiResources {
     this.#arm(at, LOOK_MS)
   }
 
-  /** Looks for what has ended at that moment or before, after `pause` at the soonest. */
+  /** Sets the timer for `at`, at the earliest after `pause`. */
   #arm(at: number, pause = 0): void {
-    const { clock } = this.#to
+    const { clock } = this.#options
     if (this.#stopped || at === Number.POSITIVE_INFINITY) return
     if (this.#timer !== undefined && this.#timer.at <= at) return
     this.#timer?.timer.cancel()

@@ -1,5 +1,5 @@
-// What a change of configuration takes from endpoints: one that had policies and has none afterwards is open by its
-// default, which is told as a flow and in the log.
+// Endpoints that lose their last policy by a change of the configuration. Such an endpoint has its default from then on, so a
+// flow and the log report it.
 
 import type { Clock } from '../core/clock.ts'
 import type { EndpointControl } from '../enforcement/endpoint-control.ts'
@@ -9,7 +9,7 @@ import { qualifiedName } from '../enforcement/rule-origins.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { Log } from '../telemetry/log.ts'
 
-export interface LostPoliciesOptions {
+export interface LostPoliciesParts {
   readonly clock: Clock
   readonly log: Log
   readonly policies: PolicyControl
@@ -17,26 +17,26 @@ export interface LostPoliciesOptions {
   readonly flows: FlowRing
 }
 
-/** Makes the change and tells of endpoints that lost their last policy by it; returns what `change` does. */
-export function tellLostPolicies(to: LostPoliciesOptions, change: () => boolean): boolean {
-  const before = selected(to)
+/** Makes the change, reports endpoints that lost their last policy by it, and returns the result of `change`. */
+export function reportLostPolicies(parts: LostPoliciesParts, change: () => boolean): boolean {
+  const before = selected(parts)
   const changed = change()
-  const after = changed ? selected(to) : before
+  const after = changed ? selected(parts) : before
   for (const [id, policies] of before) {
-    const endpoint = to.endpoints.registry.byNumber(id)
+    const endpoint = parts.endpoints.registry.byNumber(id)
     if (after.has(id) || endpoint === undefined) continue
     const names = policies.map(qualifiedName).join(', ')
-    to.flows.addPolicyLost(to.clock.wall(), id, names)
-    to.log.warn({ endpoint: endpoint.name, policies: names }, 'endpoint lost its last policy')
+    parts.flows.addPolicyLost(parts.clock.wall(), id, names)
+    parts.log.warn({ endpoint: endpoint.name, policies: names }, 'endpoint lost its last policy')
   }
   return changed
 }
 
-/** Endpoints that policies select, with those policies. */
+/** Endpoints with the policies that select them, without endpoints that no policy selects. */
 function selected({
   endpoints,
   policies,
-}: LostPoliciesOptions): ReadonlyMap<number, readonly Policy[]> {
+}: LostPoliciesParts): ReadonlyMap<number, readonly Policy[]> {
   const all = new Map<number, readonly Policy[]>()
   for (const { id } of endpoints.registry) {
     const selecting = policies.policiesOf(id)

@@ -1,5 +1,5 @@
-// Policies with numbers for the names of ports, as the lists of endpoints and resources have them. A list is looked through
-// once: the same one comes several times in one change, and may be very long. In most there are none at all.
+// Replaces the names of ports in policies by the numbers that endpoints and resources give them. A list is read once, because the
+// same long list comes several times in one change. Most lists name no port.
 
 import { RunningSum } from '../core/tables/list-difference.ts'
 import {

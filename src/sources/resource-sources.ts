@@ -1,17 +1,16 @@
-// Everything that gives external resources: files, the admin API and the program, under one set of names. What it is asked
-// for as a list has those of the API first, so that where a bound is passed the one too many is a file's.
+// External resources from files, the admin API and the program, under one set of names. Lists have the resources of the API
+// first, so that past a bound the one too many is a file's.
 
 import type { Clock } from '../core/clock.ts'
-import { joined } from '../core/tables/list-difference.ts'
+import type { Fault, Position } from '../core/errors.ts'
+import { difference, joined } from '../core/tables/list-difference.ts'
 import type { PlacedPath } from '../config/config.ts'
 import type { ResourceControl } from '../enforcement/resource-control.ts'
 import { ResourceItems } from '../endpoints/resource-items.ts'
-import type { ResourceRecord } from '../endpoints/resources.ts'
+import { repeatedNames, type ResourceRecord } from '../endpoints/resources.ts'
 import type { Log } from '../telemetry/log.ts'
-import { ApiResources, type ResourceKeeper, type ResourceNews } from './api-resources.ts'
-import type { GoodTexts } from './files/good-texts.ts'
-import { keptReading } from './files/kept-reading.ts'
-import { ResourceNames } from './resource-names.ts'
+import { ApiResources, type ResourceKeeper, type ResourceChange } from './api-resources.ts'
+import type { LastGoodTexts } from './files/last-good-texts.ts'
 import { SourceFiles } from './files/source-files.ts'
 
 export interface ResourceSourcesOptions {
@@ -20,13 +19,13 @@ export interface ResourceSourcesOptions {
   readonly log: Log
   readonly control: ResourceControl
   readonly keeper: ResourceKeeper | undefined
-  /** Texts of files that outlive the process. */
-  readonly texts: GoodTexts | undefined
+  /** Texts of files, kept over restarts. */
+  readonly texts: LastGoodTexts | undefined
   /** `limits.resources`. */
   readonly countMax: number
-  /** How many addresses there may be beside what files have. */
+  /** How many addresses the API may add to those of the files. */
   readonly addressesMax: () => number
-  readonly onChanged: (news: ResourceNews) => void
+  readonly onChanged: (change: ResourceChange) => void
 }
 
 export class ResourceSources {
@@ -37,34 +36,95 @@ export class ResourceSources {
   constructor(options: ResourceSourcesOptions) {
     const { paths, clock, control, texts } = options
     this.#control = control
-    const names: ResourceNames = new ResourceNames({ isTaken: (name) => this.api.has(name) })
+    const names: ResourceNames = new ResourceNames((name) => this.api.has(name))
     const readers = new Map<string, ResourceItems>()
     this.files = new SourceFiles({
       paths,
       clock,
-      ...keptReading(texts, (text, file) => {
+      texts,
+      parse: (text, file) => {
         const reader = readers.get(file) ?? new ResourceItems(file)
         readers.set(file, reader)
         const { resources: items, faults } = reader.parse(text)
         return { items, faults }
-      }),
+      },
       together: (records) => names.check(records),
     })
     this.api = new ApiResources({ ...options, files: names })
   }
 
-  /** In force. */
+  /** Resources in force. */
   get items(): readonly ResourceRecord[] {
     return joined([this.api.records, this.files.items])
   }
 
-  /** To be in force next. */
+  /** Resources to be in force next. */
   get proposed(): readonly ResourceRecord[] {
     return joined([this.api.records, this.files.proposed])
   }
 
-  /** Puts those of files in force; those of the API are. */
+  /** Puts the resources of files in force. Those of the API are in force at once. */
   apply(): void {
     this.#control.apply(this.files.items)
   }
+}
+
+/** One name, one resource. Remembers the last list of the files, so that a new version costs its difference alone. */
+class ResourceNames {
+  readonly #isTaken: (name: string) => boolean
+  #listed: readonly ResourceRecord[] = []
+  /** Whether the last list had no fault: only then is the difference to it enough. */
+  #isSound = true
+  readonly #byName = new Map<string, ResourceRecord>()
+
+  /** `isTaken`: whether the admin API or the program has the name. */
+  constructor(isTaken: (name: string) => boolean) {
+    this.#isTaken = isTaken
+  }
+
+  /** Length of the last list. */
+  get count(): number {
+    return this.#listed.length
+  }
+
+  /** The resource of the last list with this name. */
+  find(name: string): ResourceRecord | undefined {
+    return this.#byName.get(name)
+  }
+
+  /** Names that are there twice: the later resource is the fault, or that of a file beside one of the API. */
+  check(listed: readonly ResourceRecord[]): readonly Fault[] {
+    const { before, after } = difference(this.#listed, listed)
+    if (!this.#isSound) return this.#checkAll(listed)
+    for (const { name } of before) this.#byName.delete(name)
+    this.#listed = listed
+    for (const record of after) {
+      if (this.#byName.has(record.name) || this.#isTaken(record.name)) return this.#checkAll(listed)
+      this.#byName.set(record.name, record)
+    }
+    return []
+  }
+
+  #checkAll(listed: readonly ResourceRecord[]): readonly Fault[] {
+    this.#listed = listed
+    this.#byName.clear()
+    for (const record of listed) {
+      if (!this.#byName.has(record.name)) this.#byName.set(record.name, record)
+    }
+    const taken = listed.filter(({ name }) => this.#isTaken(name)).map(takenFault)
+    const faults = [...taken, ...repeatedNames(listed)]
+    this.#isSound = faults.length === 0
+    return faults
+  }
+}
+
+function takenFault({
+  name,
+  position,
+}: {
+  readonly name: string
+  readonly position: Position
+}): Fault {
+  const message = `found the name ${name}, which is that of a resource of the admin API: remove it there first`
+  return { position, message }
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { InvalidInputError } from '../../src/core/errors.ts'
 import type { SavedDocument } from '../../src/restore/state-sink.ts'
-import { KEPT_TEXT_MAX } from '../../src/sources/files/good-texts.ts'
+import { KEPT_TEXT_MAX } from '../../src/sources/files/last-good-texts.ts'
 import { DaemonLab, withLab, type DaemonLabOptions } from '../support/labs/daemon-lab.ts'
 import { MemoryState } from '../support/models/memory-state.ts'
 

@@ -1,5 +1,5 @@
-// Files of policies, endpoints and resources, with what the program gives besides them: what they ask for, what is wrong with
-// them, and which of them are other than they were in force. `ConfigSources` says when that comes into force.
+// All source files: policies, endpoints and resources, with what the program and the admin API set beside them. `ConfigSources`
+// decides when a change comes into force.
 
 import type { Clock } from '../../core/clock.ts'
 import type { Fault } from '../../core/errors.ts'
@@ -13,9 +13,8 @@ import {
 import type { Policy } from '../../policy/rule.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { ResourceKeeper } from '../api-resources.ts'
-import { GoodTexts, type Standing, type TextKeeper } from './good-texts.ts'
-import { withInterfaceAddresses } from '../interface-addresses.ts'
-import { keptReading } from './kept-reading.ts'
+import { withInterfaceAddresses } from './endpoint-files.ts'
+import { LastGoodTexts, type FileStanding, type TextKeeper } from './last-good-texts.ts'
 import { hasNoOther, policyReader, repeatedPolicies } from './policy-files.ts'
 import { ResourceSources, type ResourceSourcesOptions } from '../resource-sources.ts'
 import { SourceFiles, type SourceFile } from './source-files.ts'
@@ -25,12 +24,12 @@ export interface ConfigFilesOptions {
   readonly clock: Clock
   readonly log: Log
   readonly resources: ResourceControl
-  /** Keeps what the admin API gives over restarts. */
+  /** Stores the resources of the admin API over restarts. */
   readonly resourceKeeper?: ResourceKeeper | undefined
-  /** Keeps texts of files over restarts. */
+  /** Stores texts of files over restarts. */
   readonly fileKeeper?: TextKeeper | undefined
   readonly addressesMax: ResourceSourcesOptions['addressesMax']
-  /** A resource of the API came, changed or went. */
+  /** A resource of the API was added, changed or removed. */
   readonly onResource: ResourceSourcesOptions['onChanged']
 }
 
@@ -38,24 +37,30 @@ export class ConfigFiles {
   readonly policies: SourceFiles<Policy>
   readonly endpoints: SourceFiles<FileRecord>
   readonly resources: ResourceSources
-  /** Texts of files in force that outlive the process. */
-  readonly texts: GoodTexts | undefined
+  /** Texts of the files in force, kept over restarts. */
+  readonly texts: LastGoodTexts | undefined
+  readonly #log: Log
+  /** Missing files that the log has already. */
+  #reported: ReadonlySet<string> = new Set()
 
   constructor(options: ConfigFilesOptions) {
     const { config, clock, log, fileKeeper } = options
-    const texts = fileKeeper && new GoodTexts(fileKeeper)
+    const texts = fileKeeper && new LastGoodTexts(fileKeeper)
     this.texts = texts
+    this.#log = log
     this.policies = new SourceFiles({
       paths: config.policies.paths,
       clock,
-      ...keptReading(texts, policyReader(config, log)),
+      parse: policyReader(config, log),
+      texts,
       together: repeatedPolicies,
       isWithin: hasNoOther,
     })
     this.endpoints = new SourceFiles({
       paths: config.endpoints.files,
       clock,
-      ...keptReading(texts, (text, file) => withInterfaceAddresses(parseEndpoints(text, file))),
+      parse: (text, file) => withInterfaceAddresses(parseEndpoints(text, file)),
+      texts,
       together: overlapFaults,
     })
     this.resources = new ResourceSources({
@@ -75,48 +80,60 @@ export class ConfigFiles {
     return [this.policies, this.endpoints, this.resources.files] as const
   }
 
-  /** States of files of endpoints and resources. */
+  /** States of the files of endpoints and resources. */
   get recordStates(): readonly Pick<SourceFile<unknown>, 'state'>[] {
     return [...this.endpoints.files, ...this.resources.files.files]
   }
 
-  /** Of folders, endpoints and resources, as they are now. */
+  /** Faults of folders, endpoints and resources, as they are now. */
   get recordFaults(): readonly Fault[] {
     const folders = this.all.flatMap(({ folderFaults }) => folderFaults)
     return [...folders, ...this.endpoints.faults, ...this.resources.files.faults]
   }
 
-  /** Configured files that are not there, and resources of the API that are left out. */
+  /** Missing configured files, and resources of the API that are left out. */
   get warnings(): readonly string[] {
-    const gone = this.gone.map((path) => `${path} is not there: nothing of it is in force`)
-    return [...gone, ...this.resources.api.leftOut]
+    const missing = this.missing.map((path) => `${path} is not there: nothing of it is in force`)
+    return [...missing, ...this.resources.api.leftOut]
   }
 
-  /** Paths of configured files that are not there. */
-  get gone(): readonly string[] {
-    return this.all.flatMap(({ goneFiles }) => goneFiles)
+  /** Configured files that do not exist. */
+  get missing(): readonly string[] {
+    return this.all.flatMap(({ missingFiles }) => missingFiles)
   }
 
-  /** Reads everything; what is wrong and nothing stands in for. */
+  /** Reads every file; returns the faults that no last good text makes up for. */
   load(): readonly Fault[] {
     return this.all.flatMap((files) => files.loadAll())
   }
 
-  /** What is proposed is in force now; which kinds have anything else than before. */
+  /** Puts what is proposed in force; returns which kinds differ from before. */
   accept(): Readonly<Record<'policies' | 'endpoints' | 'resources', boolean>> {
     const policies = this.policies.accept()
     const endpoints = this.endpoints.accept()
     const resources = this.resources.files.accept()
-    this.texts?.inForce((path) => this.#standingOf(path))
+    this.texts?.accept((path) => this.#standingOf(path))
     return { policies, endpoints, resources }
   }
 
-  /** Whether a file is another than in force, or, at the start, than was in force last. */
+  /** Whether a file differs from its version in force or, at the start, from the version that was in force last. */
   isNew(path: string): boolean {
     return this.all.some((files) => files.isAhead(path)) && this.texts?.isNew(path) !== false
   }
 
-  #standingOf(path: string): Standing {
+  /** Logs each missing file once until it exists again, with its endpoints: no policy holds for them any more. */
+  reportMissing(): void {
+    const missing = new Set(this.missing)
+    for (const path of missing) {
+      if (this.#reported.has(path)) continue
+      const lost = this.endpoints.items.filter(({ position }) => position.file === path)
+      const names = lost.length === 0 ? undefined : lost.map(({ name }) => name)
+      this.#log.warn({ path, endpoints: names }, 'file is not there: nothing of it is in force')
+    }
+    this.#reported = missing
+  }
+
+  #standingOf(path: string): FileStanding {
     for (const files of this.all) {
       const standing = files.standingOf(path)
       if (standing !== 'gone') return standing

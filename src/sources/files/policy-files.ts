@@ -1,4 +1,4 @@
-// Policies from files: a file is read by itself, and a policy that two files have is a fault of both together.
+// Reads policy files as the configuration wants it. A policy that two files have is a fault of the later one.
 
 import { formatFault, formatPlace, type Fault, type Position } from '../../core/errors.ts'
 import type { Config, PoliciesConfig } from '../../config/config.ts'
@@ -7,19 +7,19 @@ import type { Policy } from '../../policy/rule.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Parsed, SourceFile } from './source-files.ts'
 
-/** A policy file for those who show it. */
+/** A policy file as views show it. */
 export interface PolicyFile extends Pick<SourceFile<Policy>, 'path' | 'state' | 'faults'> {
-  /** In force: of the file as it is, or of its last good version. */
+  /** Policies in force: of the file as it is, or of its last good version. */
   readonly policies: readonly Policy[]
 }
 
-/** How the config wants policies read. */
+/** The options of the policy loader that the configuration sets. */
 export function readingOf(config: PoliciesConfig): LoadOptions {
   const { ingress, unsupportedFields, allowListEndpoints } = config
   return { ingress, unsupportedFields, allowListEndpoints }
 }
 
-/** Reads one file; `onWarning` is told of what is left out of it (`policies.unsupported-fields: warn`). */
+/** Reads one file; `onWarning` gets each field that is left out of it (`policies.unsupported-fields: warn`). */
 export function parsePolicyFile(
   text: string,
   file: string,
@@ -31,7 +31,7 @@ export function parsePolicyFile(
   return { items: policies, faults }
 }
 
-/** Reads files as the config wants it; what is left out of one is told. */
+/** Returns a reader that logs each field that it leaves out. */
 export function policyReader(
   config: Config,
   log: Log,
@@ -42,7 +42,7 @@ export function policyReader(
   return (text, file) => parsePolicyFile(text, file, reading, onWarning)
 }
 
-/** Policies that several files have: the later one is the fault. */
+/** Policies that several files have. */
 export function repeatedPolicies(policies: readonly Policy[]): readonly Fault[] {
   const first = new Map<string, Position>()
   const faults: Fault[] = []
@@ -52,7 +52,7 @@ export function repeatedPolicies(policies: readonly Policy[]): readonly Fault[] 
     if (key === undefined) continue
     const before = first.get(key)
     if (before === undefined) first.set(key, position)
-    // Several specs of one document share its name; twice in one file was found when it was read.
+    // Several specs of one document share its name. The loader finds a policy that is twice in one file.
     if (before === undefined || before.file === position.file) continue
     const message = `found the ${key} again, first at ${formatPlace(before)}`
     faults.push({ position, message })
@@ -60,13 +60,13 @@ export function repeatedPolicies(policies: readonly Policy[]): readonly Fault[] 
   return faults
 }
 
-/** Whether a file has no policy that it had not before, so that no other file can have a new one of its too. */
+/** Whether every policy of a file was in it before, so that no new conflict with another file is possible. */
 export function hasNoOther(after: readonly Policy[], before: readonly Policy[]): boolean {
   const keys = new Set(before.map(keyOf))
   return after.every((policy) => keys.has(keyOf(policy)) || keyOf(policy) === undefined)
 }
 
-/** Undefined: the name of an allow-list is its file's, and files in two folders may share it. */
+/** Undefined for an allow-list: its name is that of its file, and files in two folders may share it. */
 function keyOf({ kind, namespace, name }: Policy): string | undefined {
   if (kind === 'AllowList') return undefined
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`

@@ -1,23 +1,21 @@
-// What is to be in force of files that were read: of each its last good version, but files that contradict others keep what
-// they have until they agree. Written by `SourceFiles`.
-//
-// Always: while every file agrees with the others, `proposed` has the good version of each draft. Cost: `propose` looks at the
-// drafts that were set if those can't contradict others, else at all files; `accept` at those that are proposed anew.
+// Which version of each file is proposed: its last good one, or the one in force while it contradicts other files. `SourceFiles`
+// owns it. While all files agree, `proposed` has the good version of each draft. Cost: `propose` looks at the drafts that were
+// set if those can not contradict others, else at all files; `accept` looks at the files whose proposal changed.
 
 import type { Fault } from '../../core/errors.ts'
 import { JoinedLists } from '../../core/tables/joined-lists.ts'
 
 export interface ProposalOptions<Item> {
-  /** What is wrong with the items of all files together. */
+  /** Faults of the items of all files together. */
   readonly together: (items: readonly Item[]) => readonly Fault[]
-  /** Whether a file whose items become others can't contradict other files if it did not before. Default: no. */
+  /** Whether a file with new items can not contradict other files, given that it did not before. Default: false. */
   readonly isWithin?: (after: readonly Item[], before: readonly Item[]) => boolean
 }
 
-/** A file as it was read last. */
+/** The last version of a file that was read. */
 export interface Draft<Item> {
   readonly digest: string
-  /** Of the last version without faults. */
+  /** Items of the last version without faults. */
   readonly good: readonly Item[]
   readonly faults: readonly Fault[]
 }
@@ -27,15 +25,15 @@ type ByFile<Value> = ReadonlyMap<string, Value>
 export class Proposal<Item> {
   readonly #options: ProposalOptions<Item>
   readonly #drafts = new Map<string, Draft<Item>>()
-  /** Files that contradict others, with what is wrong. */
+  /** Files that contradict others, with the faults. */
   #held: ByFile<readonly Fault[]> = new Map()
   #proposed = new JoinedLists<Item>()
   readonly #inForce = new JoinedLists<Item>()
-  /** Files whose draft is another one since the last proposal. */
+  /** Files whose draft changed since the last proposal. */
   readonly #touched = new Set<string>()
-  /** Files that are proposed otherwise than in force; undefined when that has to be found out. */
+  /** Files whose proposal differs from what is in force; undefined: not known yet. */
   #ahead: Set<string> | undefined = new Set()
-  /** Whether no file contradicts another one in the last proposal. */
+  /** Whether all files agreed in the last proposal. */
   #agrees = false
   /** Files whose draft has faults. */
   readonly #faulty = new Set<string>()
@@ -44,12 +42,12 @@ export class Proposal<Item> {
     this.#options = options
   }
 
-  /** As they were read last, by path. */
+  /** By path. */
   get drafts(): ByFile<Draft<Item>> {
     return this.#drafts
   }
 
-  /** Files that contradict others, with what is wrong. */
+  /** Files that contradict others, with the faults. */
   get held(): ByFile<readonly Fault[]> {
     return this.#held
   }
@@ -62,7 +60,7 @@ export class Proposal<Item> {
     return this.#proposed
   }
 
-  /** What is wrong with the files as they are now. */
+  /** Faults of the files as they are now. */
   get faults(): readonly Fault[] {
     if (this.#faulty.size === 0 && this.#held.size === 0) return []
     return [...this.#drafts.keys()].flatMap((path) => this.faultsOf(path))
@@ -72,7 +70,7 @@ export class Proposal<Item> {
     return [...(this.#drafts.get(path)?.faults ?? []), ...(this.#held.get(path) ?? [])]
   }
 
-  /** Undefined: the file is gone. Whether there was, or is, one. */
+  /** Sets the draft of a file; undefined: the file is gone. Returns whether the file has, or had, a draft. */
   set(path: string, draft: Draft<Item> | undefined): boolean {
     const had = this.#drafts.has(path)
     if (draft === undefined) this.#drafts.delete(path)
@@ -83,7 +81,7 @@ export class Proposal<Item> {
     return had || draft !== undefined
   }
 
-  /** Makes the proposal: every file's last good version, but for files that contradict others. */
+  /** Proposes the last good version of every file that does not contradict others. */
   propose(): void {
     const touched = [...this.#touched]
     this.#touched.clear()
@@ -94,7 +92,7 @@ export class Proposal<Item> {
     this.proposeAll()
   }
 
-  /** What is proposed is in force now; whether that is anything else than before. */
+  /** Puts what is proposed in force; returns whether anything differs. */
   accept(): boolean {
     const ahead = this.#ahead ?? this.#findAhead()
     if (this.#ahead === undefined) this.#inForce.copy(this.#proposed)
@@ -103,7 +101,7 @@ export class Proposal<Item> {
     return ahead.size > 0
   }
 
-  /** Whether the file agrees with all others as it is now, if it did before. */
+  /** Whether the file still agrees with all others, given that it did before. */
   #isUncontested(path: string): boolean {
     const { isWithin } = this.#options
     const draft = this.#drafts.get(path)
@@ -112,7 +110,7 @@ export class Proposal<Item> {
     return isWithin?.(draft?.good ?? [], before ?? []) ?? false
   }
 
-  /** Proposes one file as it is now. */
+  /** Proposes the current version of one file. */
   #advance(path: string): void {
     const items = this.#drafts.get(path)?.good
     this.#proposed.set(path, items)
@@ -130,7 +128,7 @@ export class Proposal<Item> {
         (path) => !held.has(path) && proposal.get(path) !== this.#inForce.get(path),
       )
       const blamed = free.filter((path) => faults.some(({ position }) => position.file === path))
-      // What was in force without them agreed, so this ends at the latest when nothing new is left.
+      // What was in force agreed, so the loop ends at the latest when no new version is left.
       if (faults.length === 0 || free.length === 0) {
         this.#agrees = faults.length === 0 && held.size === 0
         this.#held = held

@@ -1,29 +1,91 @@
-// When a change of a file counts (docs/spec/semantics 2): a changed file once it has been quiet for 100 ms, one that
-// became empty (a fault) or vanished only after 1 s unchanged, because editors leave files empty or gone for a moment.
-// Where a whole folder was swapped, as a mounted ConfigMap is, all its files count together, removed ones
-// too, once none of them moves any more. A file whose folder can't be looked into is as it was. Pure: it is shown what the file system looks like and says what has
-// settled.
+// Which configured files there are, and when a change of one counts (docs/spec/semantics 2): a changed file after 100 ms without a
+// further change, an empty or missing file after 1 s, because editors leave files empty or missing for a moment. Files of a
+// folder that was swapped as a whole, such as a mounted ConfigMap, count together. A file in an unreadable folder is unchanged.
 
-import { dirname } from 'node:path'
+import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { dirname, join, sep } from 'node:path'
+import type { PlacedPath } from '../../config/config.ts'
+import { findPolicyFiles } from '../../config/files.ts'
+import type { Clock } from '../../core/clock.ts'
+import type { Fault } from '../../core/errors.ts'
 
 export const QUIET_MS = 100
 export const GONE_QUIET_MS = 1000
 
-/** What a look at a file shows; equal signatures mean an unchanged file. */
-export interface FileSighting {
+/** The link that a mounted ConfigMap or Secret swaps. */
+const MOUNTED_DATA = '..data'
+
+/** Files between two looks at the clock. */
+const PER_LOOK = 64
+
+interface FileSighting {
+  /** Equal signatures mean an unchanged file. */
   readonly signature: string
   readonly empty: boolean
 }
 
-/** What a look at all files shows. */
-export interface Scan {
-  readonly files: ReadonlyMap<string, FileSighting>
-  /** What a folder really is: another text when it was swapped for another one. */
-  placeOf(folder: string): string
-  /** A link that leads nowhere, as one does in the middle of a swap. */
-  isDangling(path: string): boolean
-  /** The folder above a file that could not be looked into, so that nothing is known of the file. */
-  lostFolderOf(path: string): string | undefined
+/** One look at all files: the constructor finds them, `step` looks at each. Links are followed, so a swapped link is a change. */
+export class FileScan {
+  readonly files = new Map<string, FileSighting>()
+  /** Configured paths that do not exist. */
+  readonly missing: readonly string[]
+  /** What is wrong with the configured paths: at the start an error, never an empty policy. */
+  readonly faults: readonly Fault[]
+  /** Folders that can not be read now. */
+  readonly #unreadable: readonly string[]
+  readonly #found: readonly string[]
+  /** How many files `step` has looked at. */
+  #looked = 0
+  readonly #places = new Map<string, string>()
+
+  /** `wasFile`: whether a path was a file before. A folder that takes the place of a file is a change of the file, not its removal. */
+  constructor(paths: readonly PlacedPath[], wasFile: (path: string) => boolean = () => false) {
+    const all = paths.map((placed) => ({ placed, ...findPolicyFiles(placed.path) }))
+    const isMissing = ({ placed: { path }, unread }: (typeof all)[number]): boolean =>
+      unread.includes(path) && !existsSync(path)
+    this.#unreadable = all.flatMap(({ unread }) => unread)
+    this.#found = all.flatMap(({ placed: { path }, files }) =>
+      wasFile(path) && !files.includes(path) ? [path, ...files] : files,
+    )
+    this.missing = all.filter(isMissing).map(({ placed }) => placed.path)
+    this.faults = all.flatMap(({ placed, faults }) =>
+      this.missing.includes(placed.path) ? [missingFault(placed)] : faults,
+    )
+  }
+
+  /** Whether every configured path could be read. */
+  get isWhole(): boolean {
+    return this.#unreadable.length === 0
+  }
+
+  /** Looks at files until the time is over; true once all are looked at. */
+  step(clock: Pick<Clock, 'now'>, until: number): boolean {
+    while (this.#looked < this.#found.length) {
+      const path = this.#found[this.#looked++] ?? ''
+      const sighting = sightingOf(path)
+      if (sighting !== undefined) this.files.set(path, sighting)
+      if (this.#looked % PER_LOOK === 0 && clock.now() >= until) return false
+    }
+    return true
+  }
+
+  /** What a folder resolves to: another text after the folder was swapped. */
+  placeOf(folder: string): string {
+    const place = this.#places.get(folder) ?? placeOf(folder)
+    this.#places.set(folder, place)
+    return place
+  }
+
+  /** Whether the path is a link without a target, as in the middle of a swap. */
+  isDangling(path: string): boolean {
+    return !this.files.has(path) && isEntry(path)
+  }
+
+  /** The folder above a file that can not be read, so that the state of the file is unknown. */
+  unreadableFolderOf(path: string): string | undefined {
+    if (this.isWhole) return undefined
+    return this.#unreadable.find((folder) => path.startsWith(`${folder}${sep}`))
+  }
 }
 
 export type Settled =
@@ -35,15 +97,16 @@ interface Tracked {
   accepted: string
   candidate: string
   since: number
-  /** What the folder was when the file was accepted. */
+  /** What the folder resolved to when the file was accepted. */
   place: string
 }
 
-/** Signature of a file that is not there. */
+/** Signature of a missing file. */
 const GONE = ''
-/** No file has this one. */
+/** A signature that no file has. */
 const FORGOTTEN = 'forgotten'
 
+/** Compares each scan with what was accepted before. Pure: it reads the scan and the time that it is given. */
 export class SettledFiles {
   readonly #files = new Map<string, Tracked>()
   /** When a file of the folder changed last. */
@@ -55,35 +118,35 @@ export class SettledFiles {
     return false
   }
 
-  /** Folders of known files that could not be looked into. */
-  lostFolders(scan: Scan): readonly string[] {
-    const lost = new Set<string>()
+  /** Folders of known files that can not be read. */
+  unreadableFolders(scan: FileScan): readonly string[] {
+    const folders = new Set<string>()
     for (const path of this.#files.keys()) {
-      const folder = scan.lostFolderOf(path)
-      if (folder !== undefined) lost.add(folder)
+      const folder = scan.unreadableFolderOf(path)
+      if (folder !== undefined) folders.add(folder)
     }
-    return [...lost]
+    return [...folders]
   }
 
   /** Takes the files as they are now for settled, as at the start. */
-  accept(scan: Scan): void {
+  accept(scan: FileScan): void {
     this.#files.clear()
     for (const [path, { signature }] of scan.files) this.#track(scan, path, signature, 0)
   }
 
-  /** Every file, changed or not, is to settle again. */
+  /** Every file has to settle again, changed or not. */
   forget(): void {
     for (const file of this.#files.values()) file.accepted = FORGOTTEN
   }
 
-  /** Looks at the files at time `now` (milliseconds); returns the changes that have settled by now. */
-  look(scan: Scan, now: number): readonly Settled[] {
+  /** Returns the changes that have settled at time `now` (milliseconds). */
+  look(scan: FileScan, now: number): readonly Settled[] {
     for (const path of scan.files.keys()) {
       if (!this.#files.has(path)) this.#track(scan, path, GONE, now)
     }
     const changed: [path: string, file: Tracked][] = []
     for (const [path, file] of this.#files) {
-      if (scan.lostFolderOf(path) !== undefined) continue
+      if (scan.unreadableFolderOf(path) !== undefined) continue
       const signature = scan.files.get(path)?.signature ?? GONE
       if (signature !== file.candidate) {
         file.candidate = signature
@@ -105,18 +168,57 @@ export class SettledFiles {
     return settled
   }
 
-  #track(scan: Scan, path: string, signature: string, since: number): void {
+  #track(scan: FileScan, path: string, signature: string, since: number): void {
     const folder = dirname(path)
     const place = scan.placeOf(folder)
     this.#files.set(path, { folder, accepted: signature, candidate: signature, since, place })
   }
 
-  #quietAt(scan: Scan, path: string, file: Tracked): number {
+  #quietAt(scan: FileScan, path: string, file: Tracked): number {
     const sighting = scan.files.get(path)
     if (scan.placeOf(file.folder) !== file.place && !scan.isDangling(path)) {
       return (this.#folders.get(file.folder) ?? file.since) + QUIET_MS
     }
-    const isLost = sighting === undefined || sighting.empty
-    return file.since + (isLost ? GONE_QUIET_MS : QUIET_MS)
+    const isEmptyOrGone = sighting === undefined || sighting.empty
+    return file.since + (isEmptyOrGone ? GONE_QUIET_MS : QUIET_MS)
   }
+}
+
+function isEntry(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
+  }
+}
+
+function missingFault({ path, position }: PlacedPath): Fault {
+  const where = `paths are relative to the folder of ${position.file}`
+  return { position, message: `found no file or folder ${path}, expected one (${where})` }
+}
+
+/** Another text after every change of the file; undefined when the file does not exist. */
+export function signatureOf(path: string): string | undefined {
+  return sightingOf(path)?.signature
+}
+
+function sightingOf(file: string): FileSighting | undefined {
+  try {
+    const { dev, ino, size, mtimeMs, ctimeMs } = statSync(file)
+    return { signature: `${dev}:${ino}:${size}:${mtimeMs}:${ctimeMs}`, empty: size === 0 }
+  } catch {
+    return undefined
+  }
+}
+
+function placeOf(folder: string): string {
+  return [() => realpathSync(folder), () => readlinkSync(join(folder, MOUNTED_DATA))]
+    .map((read) => {
+      try {
+        return read()
+      } catch {
+        return ''
+      }
+    })
+    .join('\n')
 }

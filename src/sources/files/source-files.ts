@@ -1,6 +1,6 @@
-// What the files of one kind (policies, endpoints, resources) ask for, and which part of that is in force. A
-// file with a fault keeps its last good version; files that contradict each other keep theirs until they
-// agree. What is proposed comes into force when `accept` says so, all files at once (docs/spec/semantics 2).
+// The files of one kind (policies, endpoints, resources): reads those that changed, and knows which version of each is in
+// force. A file with a fault keeps its last good version; files that contradict each other keep theirs until they agree.
+// `accept` puts all proposed versions in force at once (docs/spec/semantics 2).
 
 import { hash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
@@ -8,10 +8,9 @@ import type { Fault } from '../../core/errors.ts'
 import type { PlacedPath } from '../../config/config.ts'
 import { readTextFile } from '../../config/files.ts'
 import { letYoungGrow } from '../../native/young-generation.ts'
-import type { Standing } from './good-texts.ts'
+import type { FileStanding, LastGoodTexts } from './last-good-texts.ts'
 import { Proposal, type ProposalOptions } from './proposal.ts'
-import { FileScan, signatureOf } from './scan-files.ts'
-import { SettledFiles } from './settled-files.ts'
+import { FileScan, SettledFiles, signatureOf } from './settled-files.ts'
 
 export interface Parsed<Item> {
   readonly items: readonly Item[]
@@ -30,55 +29,55 @@ export interface SourceFilesOptions<Item> extends ProposalOptions<Item> {
   readonly paths: readonly PlacedPath[]
   readonly clock: Clock
   readonly parse: (text: string, file: string) => Parsed<Item>
-  /** Items of a file that is broken at the start: of the text that was in force last. Absent: there are none. */
-  readonly standIn?: (path: string) => readonly Item[] | undefined
+  /** A file that is broken at the start takes its text from here. Without it, such a file has no items. */
+  readonly texts?: LastGoodTexts | undefined
 }
 
-/** Items that the program gives under a name, as a file that is always whole. */
-export interface GivenItems<Item> {
-  /** Equal for equal items: giving them again changes nothing. */
+/** Items that the program sets under a name, as a file without faults. */
+export interface ProgramItems<Item> {
+  /** Equal for equal items: setting them again changes nothing. */
   readonly digest: string
   readonly items: readonly Item[]
 }
 
-/** What was given and is proposed now. */
-export interface Giving {
-  /** What speaks against it: it contradicts what else is in force. */
+/** What the program set and is proposed now. */
+export interface ProgramProposal {
+  /** How it contradicts what else is in force. */
   readonly faults: readonly Fault[]
   /** Proposes what was proposed before. */
   readonly undo: () => void
 }
 
-/** Characters read in one look, of which what is made takes some ten times as much. */
-const MUCH = 2 ** 20
+/** Characters read in one look from which on the heap should grow: their items take some ten times as much. */
+const MANY_CHARACTERS = 2 ** 20
 
 export class SourceFiles<Item> {
   readonly #options: SourceFilesOptions<Item>
   readonly #settled = new SettledFiles()
   readonly #proposal: Proposal<Item>
-  /** Files that were broken at the start. */
-  readonly #stoodIn = new Set<string>()
+  /** Files that were broken at the start and took their last good text. */
+  readonly #fellBack = new Set<string>()
   #isStarting = false
-  /** The look that is under way. */
+  /** The look in progress. */
   #scan: FileScan | undefined
   /** Characters read in this look. */
   #length = 0
-  #isHeard = true
+  #isReachable = true
   #missing: readonly string[] = []
-  /** Folders whose files stay as they were, because nobody can look into them. */
-  #lost: readonly string[] = []
+  /** Folders that can not be read, so that their files stay as they were. */
+  #unreadable: readonly string[] = []
 
   constructor(options: SourceFilesOptions<Item>) {
     this.#options = options
     this.#proposal = new Proposal(options)
   }
 
-  /** In force. */
+  /** Items in force. */
   get items(): readonly Item[] {
     return this.#proposal.inForce.all
   }
 
-  /** What is to be in force next. */
+  /** Items to be in force next. */
   get proposed(): readonly Item[] {
     return this.#proposal.proposed.all
   }
@@ -88,9 +87,9 @@ export class SourceFiles<Item> {
     return this.#proposal.faults
   }
 
-  /** Folders that nobody can look into any more; what their files said stays in force. */
+  /** Folders that can no longer be read; the last versions of their files stay in force. */
   get folderFaults(): readonly Fault[] {
-    return this.#lost.map(lostFault)
+    return this.#unreadable.map(unreadableFault)
   }
 
   get files(): readonly SourceFile<Item>[] {
@@ -105,27 +104,27 @@ export class SourceFiles<Item> {
     })
   }
 
-  /** Configured files that went away: what they said is in force no more. */
-  get goneFiles(): readonly string[] {
+  /** Configured files that do not exist: nothing of them is in force. */
+  get missingFiles(): readonly string[] {
     return this.#missing
   }
 
-  /** Whether every configured path could be looked at last time. */
-  get isHeard(): boolean {
-    return this.#isHeard
+  /** Whether the last look could read every configured path. */
+  get isReachable(): boolean {
+    return this.#isReachable
   }
 
-  /** Whether a change waits until it has been quiet for long enough. */
+  /** Whether a change waits to settle. */
   get unsettled(): boolean {
     return this.#settled.unsettled
   }
 
-  /** Reads everything; returns all that is wrong, configured paths included, but what another text stands in for. */
+  /** Reads every file; returns all faults, configured paths included, but those of files that fell back to their last good text. */
   loadAll(): readonly Fault[] {
     const { paths, clock } = this.#options
     const scan = new FileScan(paths)
     scan.step(clock, Number.POSITIVE_INFINITY)
-    this.#isHeard = scan.isWhole
+    this.#isReachable = scan.isWhole
     this.#settled.accept(scan)
     this.#isStarting = true
     this.#length = 0
@@ -133,61 +132,61 @@ export class SourceFiles<Item> {
     this.#isStarting = false
     this.#proposal.propose()
     const found = [...this.#proposal.drafts.keys()].flatMap((path) => {
-      return this.#stoodIn.has(path)
+      return this.#fellBack.has(path)
         ? (this.#proposal.held.get(path) ?? [])
         : this.#proposal.faultsOf(path)
     })
     return [...scan.faults, ...found]
   }
 
-  /** What is in force of a file once that is accepted. */
-  standingOf(path: string): Standing {
+  /** What is in force of a file after `accept`. */
+  standingOf(path: string): FileStanding {
     if (!this.#proposal.drafts.has(path)) return 'gone'
     return this.#proposal.held.has(path) ? 'held' : 'in-force'
   }
 
-  /** Whether a file is to be another than in force. */
+  /** Whether the proposed version of a file differs from the one in force. */
   isAhead(path: string): boolean {
     const { proposed, inForce } = this.#proposal
     return proposed.get(path) !== inForce.get(path)
   }
 
-  /** Looks at the files until the time is over; true when it has looked at all: then `poll` goes by what was seen. */
+  /** Looks at the files until the time is over; true once it has looked at all, so that `poll` can follow. */
   scan(until: number): boolean {
     const { clock } = this.#options
     this.#scan ??= this.#newScan()
     return this.#scan.step(clock, until)
   }
 
-  /** Looks at the files and reads those whose change has settled; whether what they ask for may be another. */
+  /** Ends the look and reads the files whose change has settled; returns whether the proposal may differ. */
   poll(): boolean {
     const { clock } = this.#options
     const scan = this.#scan ?? this.#newScan()
     scan.step(clock, Number.POSITIVE_INFINITY)
     this.#scan = undefined
     this.#length = 0
-    this.#isHeard = scan.isWhole
+    this.#isReachable = scan.isWhole
     const settled = this.#settled.look(scan, clock.now())
-    const lost = this.#settled.lostFolders(scan)
-    let changed = lost.join('\n') !== this.#lost.join('\n')
-    this.#lost = lost
+    const unreadable = this.#settled.unreadableFolders(scan)
+    let changed = unreadable.join('\n') !== this.#unreadable.join('\n')
+    this.#unreadable = unreadable
     for (const { kind, path } of settled) {
       if (kind === 'removed') changed = this.#proposal.set(path, undefined) || changed
       else changed = this.#read(path, scan.files.get(path)?.signature) || changed
     }
-    // One that has just gone may come back within the time that an edit takes.
+    // A file that has just gone may come back within the time that an edit takes.
     this.#missing = scan.missing.filter(
-      (path) => !this.#proposal.drafts.has(path) && !lost.includes(path),
+      (path) => !this.#proposal.drafts.has(path) && !unreadable.includes(path),
     )
     if (changed) this.#proposal.propose()
     return changed
   }
 
-  /** Takes what the program gives, or takes back (undefined), by name. */
-  give(given: ReadonlyMap<string, GivenItems<Item> | undefined>): Giving {
-    const names = [...given.keys()]
+  /** Proposes what the program sets, or removes (undefined), by name. */
+  propose(edits: ReadonlyMap<string, ProgramItems<Item> | undefined>): ProgramProposal {
+    const names = [...edits.keys()]
     const before = names.map((name) => [name, this.#proposal.drafts.get(name)] as const)
-    for (const [name, each] of given) {
+    for (const [name, each] of edits) {
       if (each === undefined) this.#proposal.set(name, undefined)
       else if (this.#proposal.drafts.get(name)?.digest !== each.digest) {
         this.#proposal.set(name, { digest: each.digest, good: each.items, faults: [] })
@@ -201,22 +200,22 @@ export class SourceFiles<Item> {
     return { faults: names.flatMap((name) => this.#proposal.held.get(name) ?? []), undo }
   }
 
-  /** Whether files contradict others, or what `together` knows besides. */
+  /** Whether a file is held because it contradicts others. */
   get hasHeld(): boolean {
     return this.#proposal.held.size > 0
   }
 
-  /** Looks again at what contradicts what. */
+  /** Checks again which files contradict each other. */
   proposeAgain(): void {
     this.#proposal.proposeAll()
   }
 
-  /** From the next `poll` on all files are read again, whether they look changed or not. */
+  /** The next `poll` reads all files again, changed or not. */
   forget(): void {
     this.#settled.forget()
   }
 
-  /** What is proposed is in force now; whether that is anything else than before. */
+  /** Puts what is proposed in force; returns whether anything differs. */
   accept(): boolean {
     return this.#proposal.accept()
   }
@@ -225,19 +224,29 @@ export class SourceFiles<Item> {
     return new FileScan(this.#options.paths, (path) => this.#proposal.drafts.has(path))
   }
 
-  #standIn(path: string): readonly Item[] {
-    const items = this.#isStarting ? this.#options.standIn?.(path) : undefined
-    if (items !== undefined) this.#stoodIn.add(path)
-    return items ?? []
+  /** Items of the text that was in force before the start; none without one. */
+  #lastGood(path: string): readonly Item[] {
+    const text = this.#isStarting ? this.#options.texts?.kept.get(path) : undefined
+    if (text === undefined) return []
+    const { items, faults } = this.#parse(text, path)
+    if (faults.length > 0) return []
+    this.#fellBack.add(path)
+    return items
+  }
+
+  #parse(text: string, path: string): Parsed<Item> {
+    const parsed = this.#options.parse(text, path)
+    if (parsed.faults.length === 0) this.#options.texts?.note(path, text)
+    return parsed
   }
 
   #noteLength({ length }: string): void {
-    const wasMuch = this.#length > MUCH
+    const wereMany = this.#length > MANY_CHARACTERS
     this.#length += length
-    if (!wasMuch && this.#length > MUCH) letYoungGrow()
+    if (!wereMany && this.#length > MANY_CHARACTERS) letYoungGrow()
   }
 
-  /** Reads a file; false when it is as before or was changed again while it was read: that settles later. */
+  /** Reads a file; false when it is unchanged, or changed again during the read: that change settles later. */
   #read(path: string, signature?: string): boolean {
     const read = readTextFile(path)
     if (signature !== undefined && signatureOf(path) !== signature) return false
@@ -246,24 +255,22 @@ export class SourceFiles<Item> {
     if (before?.digest === digest && digest !== 'unreadable') return false
     if (read.kind === 'ok') this.#noteLength(read.text)
     const { items, faults } =
-      read.kind === 'ok'
-        ? this.#options.parse(read.text, path)
-        : { items: [], faults: [read.fault] }
-    const good = faults.length === 0 ? items : (before?.good ?? this.#standIn(path))
+      read.kind === 'ok' ? this.#parse(read.text, path) : { items: [], faults: [read.fault] }
+    const good = faults.length === 0 ? items : (before?.good ?? this.#lastGood(path))
     this.#proposal.set(path, { digest, good, faults })
     return true
   }
 }
 
-function lostFault(folder: string): Fault {
-  const message = 'cannot look into this folder any more: what its files said stays in force'
+function unreadableFault(folder: string): Fault {
+  const message = 'cannot read this folder any more: the last versions of its files stay in force'
   return { position: { file: folder, line: 1, column: 1 }, message }
 }
 
-/** Texts up to this length are known again by a hash. */
+/** Up to this length a text is recognized by its hash. */
 const HASHED_MAX = 65_536
 
-/** Equal for equal texts. A long one stands for itself: comparing it costs a tenth of hashing it. */
+/** Equal for equal texts. A long text is its own digest: comparing it costs a tenth of hashing it. */
 function digestOf(text: string): string {
   return text.length > HASHED_MAX ? text : hash('sha256', text, 'base64')
 }

@@ -117,7 +117,7 @@ test('SourceFiles takes back what was given, and proposes what is in force again
   const [policy] = files.items
   assert.ok(policy)
   const given = { ...policy, name: 'given' }
-  const giving = files.give(new Map([['given', { digest: '1', items: [given] }]]))
+  const giving = files.propose(new Map([['given', { digest: '1', items: [given] }]]))
   assert.deepEqual(giving.faults, [])
   assert.equal(files.proposed.length, 4)
   giving.undo()

@@ -3,18 +3,19 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { after, test } from 'node:test'
-import { heardPlaces, type Heard } from '../../../src/sources/files/heard-places.ts'
+import { watchedPaths, type WatchedEntries } from '../../../src/sources/files/folder-watcher.ts'
 
-const top = realpathSync(mkdtempSync(join(tmpdir(), 'namegate-heard-')))
+const top = realpathSync(mkdtempSync(join(tmpdir(), 'namegate-watched-')))
 after(() => rmSync(top, { recursive: true }))
 
-/** Places below the folder of this test, as `place: what`. */
-function placesOf(...paths: readonly string[]): readonly string[] {
-  const places = heardPlaces(paths.map((path) => join(top, path))) ?? new Map<string, Heard>()
-  return [...places]
+/** Folders below the folder of this test, as `place: what`. */
+function foldersOf(...paths: readonly string[]): readonly string[] {
+  const folders =
+    watchedPaths(paths.map((path) => join(top, path))) ?? new Map<string, WatchedEntries>()
+  return [...folders]
     .filter(([folder]) => folder.startsWith(top))
-    .map(([folder, heard]) => {
-      return `${relative(top, folder) || '.'}: ${heard === 'all' ? 'all' : [...heard].sort().join(' ')}`
+    .map(([folder, entries]) => {
+      return `${relative(top, folder) || '.'}: ${entries === 'all' ? 'all' : [...entries].sort().join(' ')}`
     })
     .sort()
 }
@@ -32,7 +33,7 @@ symlinkSync('..2024', join(top, 'mounted/..data'))
 symlinkSync('..data/c.yaml', join(top, 'mounted/c.yaml'))
 symlinkSync('circle', join(top, 'circle'))
 
-const ROWS: readonly (readonly [path: string, places: readonly string[], reason: string])[] = [
+const ROWS: readonly (readonly [path: string, folders: readonly string[], reason: string])[] = [
   ['policies/a.yaml', ['policies: a.yaml'], 'a file by its name'],
   [
     'policies',
@@ -49,7 +50,7 @@ const ROWS: readonly (readonly [path: string, places: readonly string[], reason:
   [
     'current/policies',
     ['.: current', 'v1/policies: all', 'v1: policies'],
-    'a link on the way, and what it leads to',
+    'a link on the way, and its target',
   ],
   [
     'mounted/c.yaml',
@@ -59,13 +60,13 @@ const ROWS: readonly (readonly [path: string, places: readonly string[], reason:
   ['circle', ['.: circle'], 'links that lead in circles end'],
 ]
 
-for (const [path, places, reason] of ROWS) {
-  test(`heardPlaces of ${path}: ${reason}`, () => {
-    assert.deepEqual(placesOf(path), [...places].sort())
+for (const [path, folders, reason] of ROWS) {
+  test(`watchedPaths of ${path}: ${reason}`, () => {
+    assert.deepEqual(foldersOf(path), [...folders].sort())
   })
 }
 
-test('heardPlaces gives up on more folders than anybody has for policies', () => {
+test('watchedPaths returns nothing for more folders than it watches', () => {
   for (let i = 0; i < 300; i++) mkdirSync(join(top, 'many', String(i)), { recursive: true })
-  assert.equal(heardPlaces([join(top, 'many')]), undefined)
+  assert.equal(watchedPaths([join(top, 'many')]), undefined)
 })

@@ -1,25 +1,25 @@
-// Texts of files that are in force, kept so that a daemon that starts over a broken file goes on with what was in force
-// last. Long ones are not kept: each is written down whole whenever it changes. Cost: the texts themselves.
+// Texts of the files in force, kept over restarts: a daemon that starts with a broken file continues with the text that was
+// in force last. Longer texts than `KEPT_TEXT_MAX` are not kept, because every change writes the whole text.
 
 /** Octets of a text that is kept, as UTF-8. */
 export const KEPT_TEXT_MAX = 1 << 20
 
-/** Where texts are kept over restarts. */
+/** Stores texts over restarts. */
 export interface TextKeeper {
-  /** By path, as the last daemon kept them. */
+  /** By path, as the previous daemon stored them. */
   readonly saved: ReadonlyMap<string, string>
-  /** `text` undefined: nothing of that path is in force any more, or it is too long. */
+  /** `text` undefined: removes the path, because its file is no longer in force or is too long. */
   readonly keep: (path: string, text: string | undefined) => void
 }
 
-/** What is in force of a file: its last good text, what it was before that, because it contradicts others, or nothing. */
-export type Standing = 'in-force' | 'held' | 'gone'
+/** What is in force of a file: its last good text, its text before that (`held`, because it contradicts others), or nothing. */
+export type FileStanding = 'in-force' | 'held' | 'gone'
 
-export class GoodTexts {
+export class LastGoodTexts {
   readonly #keeper: TextKeeper
   readonly #kept: Map<string, string>
   /** Read without a fault, and not in force yet. */
-  readonly #good = new Map<string, string>()
+  readonly #pending = new Map<string, string>()
   readonly #tooLong = new Set<string>()
 
   constructor(keeper: TextKeeper) {
@@ -32,31 +32,31 @@ export class GoodTexts {
     return this.#kept
   }
 
-  /** Files in force that are not kept for their length. */
+  /** How many files in force are too long to be kept. */
   get tooLong(): number {
     return this.#tooLong.size
   }
 
-  /** A file was read and has no fault. */
-  read(path: string, text: string): void {
-    this.#good.set(path, text)
+  /** A file was read without a fault. */
+  note(path: string, text: string): void {
+    this.#pending.set(path, text)
   }
 
-  /** Whether a file was read that is another than was in force last. */
+  /** Whether the file was read and differs from what was in force last. */
   isNew(path: string): boolean {
-    const text = this.#good.get(path)
+    const text = this.#pending.get(path)
     return text !== undefined && text !== this.#kept.get(path)
   }
 
-  /** What was read is in force now, as far as `standingOf` says so, and nothing is of files that are gone. */
-  inForce(standingOf: (path: string) => Standing): void {
-    for (const [path, text] of this.#good) {
+  /** Keeps the texts that came into force, and removes those of files that are gone. */
+  accept(standingOf: (path: string) => FileStanding): void {
+    for (const [path, text] of this.#pending) {
       if (standingOf(path) === 'held') continue
       const isLong = text.length > KEPT_TEXT_MAX || Buffer.byteLength(text) > KEPT_TEXT_MAX
       if (isLong) this.#tooLong.add(path)
       else this.#tooLong.delete(path)
       this.#set(path, isLong ? undefined : text)
-      this.#good.delete(path)
+      this.#pending.delete(path)
     }
     for (const path of this.#kept.keys())
       if (standingOf(path) === 'gone') this.#set(path, undefined)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatFault } from '../../src/core/errors.ts'
-import { formatPrefix } from '../../src/core/ip.ts'
-import { overlapFaults, parseEndpoints } from '../../src/endpoints/file.ts'
-import { withInterfaceAddresses } from '../../src/sources/interface-addresses.ts'
+import { formatFault } from '../../../src/core/errors.ts'
+import { formatPrefix } from '../../../src/core/ip.ts'
+import { overlapFaults, parseEndpoints } from '../../../src/endpoints/file.ts'
+import { withInterfaceAddresses } from '../../../src/sources/files/endpoint-files.ts'
 
 const OF: Readonly<Record<string, readonly string[]>> = {
   eth0: ['fd00::5', '10.0.0.5', 'fe80::1', '10.0.0.5'],

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { parse } from 'yaml'
 import { policyRows } from '../../src/admin/views/policies.ts'
 import { formatFault, InvalidInputError } from '../../src/core/errors.ts'
-import { readGiven, type SourceEdit } from '../../src/sources/given.ts'
+import { readEdit, type SourceEdit } from '../../src/sources/source-edit.ts'
 import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
 import { withLab, type DaemonLab } from '../support/labs/daemon-lab.ts'
 
@@ -168,8 +168,8 @@ test('ConfigSources.edit refuses what passes a bound, and what was in force stay
   })
 })
 
-test('readGiven tells every fault of an edit at once', () => {
-  const { faults } = readGiven({ ...policies({ p: 7 }), ...endpoints({ e: {} }) })
+test('readEdit tells every fault of an edit at once', () => {
+  const { faults } = readEdit({ ...policies({ p: 7 }), ...endpoints({ e: {} }) })
   assert.deepEqual(faults.map(formatFault), [
     'policy p: found 7, expected a policy: a mapping with apiVersion, kind, metadata and spec',
     'endpoint e: found no name, expected one',

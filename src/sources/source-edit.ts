@@ -1,44 +1,41 @@
-// Policies and endpoints that the program itself gives, by name: a policy as YAML text or as the object of its
-// document (or a list of them), an endpoint as an object with the fields of the endpoints file. Each is taken
-// whole or not at all, as a file is; its name stands where a file's would, so faults and views read alike.
+// Policies and endpoints that the program sets by name: a policy as YAML text, as the object of its document or as a list of
+// such objects, an endpoint as an object with the fields of the endpoints file. Each is accepted or refused as a whole, as a
+// file is. Faults and views show its name in the place of a file's.
 
 import { createHash } from 'node:crypto'
 import type { Fault } from '../core/errors.ts'
 import { parseEndpointObject, type EndpointRecord } from '../endpoints/file.ts'
 import { loadPolicies, loadPolicyObjects, type LoadOptions } from '../policy/load/load.ts'
 import type { Policy } from '../policy/rule.ts'
-import { withInterfaceAddresses } from './interface-addresses.ts'
-import type { GivenItems } from './files/source-files.ts'
+import { withInterfaceAddresses } from './files/endpoint-files.ts'
+import type { ProgramItems } from './files/source-files.ts'
 
-/** What is to change; undefined takes back what was given under that name. */
+/** What to set; undefined removes what was set under that name. */
 export interface SourceEdit {
-  /** Policies by any name of the giver's. */
+  /** Policies by any name that the program chooses. */
   readonly policies?: ReadonlyMap<string, unknown>
   /** Endpoints by their own name. */
   readonly endpoints?: ReadonlyMap<string, unknown>
 }
 
-type Given<Item> = ReadonlyMap<string, GivenItems<Item> | undefined>
+type EditOf<Item> = ReadonlyMap<string, ProgramItems<Item> | undefined>
 
 export interface ReadEdit {
-  readonly policies: Given<Policy>
-  readonly endpoints: Given<EndpointRecord>
+  readonly policies: EditOf<Policy>
+  readonly endpoints: EditOf<EndpointRecord>
   readonly faults: readonly Fault[]
 }
 
-/** Reads everything that an edit gives, with all that is wrong in it. */
-export function readGiven(
-  { policies, endpoints }: SourceEdit,
-  reading: LoadOptions = {},
-): ReadEdit {
+/** Reads everything that an edit sets, with all faults. */
+export function readEdit({ policies, endpoints }: SourceEdit, reading: LoadOptions = {}): ReadEdit {
   const faults: Fault[] = []
   const readAll = <Item>(
-    given: ReadonlyMap<string, unknown> | undefined,
+    edits: ReadonlyMap<string, unknown> | undefined,
     what: string,
     read: (value: unknown, file: string) => { items: readonly Item[]; faults: readonly Fault[] },
-  ): Given<Item> => {
-    const all = new Map<string, GivenItems<Item> | undefined>()
-    for (const [name, value] of given ?? []) {
+  ): EditOf<Item> => {
+    const all = new Map<string, ProgramItems<Item> | undefined>()
+    for (const [name, value] of edits ?? []) {
       const file = `${what} ${name}`
       if (value === undefined) {
         all.set(file, undefined)
@@ -69,7 +66,7 @@ function readEndpoint(value: unknown, file: string) {
   return withInterfaceAddresses(parseEndpointObject(value, file))
 }
 
-/** Of a value that was read without faults, so it is plain. */
+/** `value` was read without faults, so it has plain values only. */
 function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64')
 }
