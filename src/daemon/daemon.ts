@@ -16,7 +16,6 @@ import { Housekeeping } from '../reconcile/housekeeping.ts'
 import { packetFlowOf } from '../flows/record/packet-flow.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
 import { Persistence, fileDocuments, type StateFolder } from '../restore/persistence.ts'
-
 import { ResourceControl } from '../enforcement/resource-control.ts'
 import { Restart } from '../restore/restart.ts'
 import { Transition } from '../enforcement/transition.ts'
@@ -28,11 +27,18 @@ import {
   makeAudit,
   makeCore,
   makePolicies,
+  makeReadiness,
   ownTraffic,
   serversOf,
 } from './parts.ts'
-import { Told } from './told.ts'
-import { tellAdopted, tellEmptyDenies, tellExpiredUse, tellFallbacks, tellHooks } from './news.ts'
+import {
+  ConditionReports,
+  reportAdopted,
+  reportEmptyDenies,
+  reportExpiredUse,
+  reportFallbacks,
+  reportHooks,
+} from './log-reports.ts'
 import type { Datapath, DatapathDump } from '../datapath/datapath.ts'
 import { reasonsNotReady } from './not-ready.ts'
 import { isBuilt, loadPosix } from '../native/native.ts'
@@ -42,7 +48,7 @@ import { openRepair, type Repairs } from './open-repair.ts'
 import { DnsProxy } from '../proxy/dns-proxy.ts'
 import type { GivenSockets } from '../proxy/server/listeners.ts'
 import { systemRandom } from '../proxy/random.ts'
-import { Readiness } from '../proxy/readiness.ts'
+import type { Readiness } from '../proxy/readiness.ts'
 import type { ServerAddress } from '../proxy/upstream/server-pool.ts'
 import type { ResourceKeeper } from '../sources/api-resources.ts'
 import { ConfigSources } from '../sources/config-sources.ts'
@@ -83,7 +89,7 @@ export class Daemon {
   readonly resources: ResourceControl
   readonly transition: Transition
   readonly housekeeping: Housekeeping
-  readonly emptyDenies = new EmptyDenies(this, (texts) => tellEmptyDenies(this.#log, texts))
+  readonly emptyDenies = new EmptyDenies(this, (texts) => reportEmptyDenies(this.#log, texts))
   readonly restart: Restart
   /** Absent where the datapath sees to it by itself. */
   readonly repair: Repairs | undefined
@@ -97,7 +103,7 @@ export class Daemon {
   readonly #isOutside: boolean
   readonly #restored: DatapathDump
   readonly #persistence: Persistence
-  readonly #told: Told
+  readonly #conditions: ConditionReports
   #bound = false
   #stopped = false
 
@@ -140,7 +146,7 @@ export class Daemon {
       graceMs: config.state.restoreGraceMs,
       endpoints: () => this.#endpointIds(),
     })
-    core.expiry.onExpiredUse = (entry) => tellExpiredUse(this, log, entry)
+    core.expiry.onExpiredUse = (entry) => reportExpiredUse(this, log, entry)
     this.resources = new ResourceControl({ core })
     this.transition = new Transition(this)
     this.housekeeping = this.#makeHousekeeping()
@@ -150,10 +156,16 @@ export class Daemon {
     this.sources = this.#makeSources(options.resourceKeeper)
     this.proxy = this.#makeProxy(node, options)
     this.interception = openInterception({ config, clock, log, datapath, servers: this.servers })
-    this.readiness = this.#makeReadiness()
+    this.readiness = makeReadiness(config, clock, this.proxy)
     const { pool } = this.proxy.upstream
     const { committer } = core
-    this.#told = new Told({ log, clock, committer, pool, emptyDenies: this.emptyDenies })
+    this.#conditions = new ConditionReports({
+      log,
+      clock,
+      committer,
+      pool,
+      emptyDenies: this.emptyDenies,
+    })
   }
 
   #makeHousekeeping(): Housekeeping {
@@ -162,8 +174,8 @@ export class Daemon {
       transition: this.transition,
       onEvent: (event, time) => this.flows.addPacket(time, packetFlowOf(this, event)),
       onHooks: (changed) => this.#onHooks(changed),
-      onFallbacks: (count) => tellFallbacks(this.#log, count),
-      onBeat: () => this.#told.look(),
+      onFallbacks: (count) => reportFallbacks(this.#log, count),
+      onBeat: () => this.#conditions.look(),
       hasSilentHooks: () => this.endpoints.registry.sharedCount > 0,
     })
   }
@@ -184,7 +196,7 @@ export class Daemon {
       flows,
       onApplied: () => {
         this.housekeeping.beginTransition()
-        this.#tellOfEndpoints()
+        this.#endpointsChanged()
       },
       onResources: () => this.housekeeping.beginTransition(),
       onSilence: this.mode.onSilence,
@@ -211,15 +223,6 @@ export class Daemon {
     })
   }
 
-  #makeReadiness(): Readiness {
-    return new Readiness({
-      clock: this.clock,
-      pool: this.proxy.upstream.pool,
-      probes: this.proxy.upstream.probes,
-      timeoutMs: this.config.upstreams.timeoutMs,
-    })
-  }
-
   /** What keeps the daemon from being ready; empty when it is. */
   get notReady(): readonly string[] {
     const bound = this.#bound ? [] : ['listeners are not bound']
@@ -238,9 +241,9 @@ export class Daemon {
     this.sources.apply()
     // Whoever comes from now on is judged from its first packet.
     this.adoption.end()
-    tellAdopted(this.#log, this.adoption, this.config.datapath)
+    reportAdopted(this.#log, this.adoption, this.config.datapath)
     await this.transition.finished()
-    this.#tellHooks(this.#endpointIds())
+    reportHooks(this.#log, this, this.#endpointIds())
     this.datapath.fence(fencedPatterns(this.config))
     await this.interception.start(interfacesOf(this.endpoints.registry))
     this.housekeeping.start()
@@ -278,23 +281,19 @@ export class Daemon {
 
   /** Hooks came or went: whoever comes after another workload begins anew. */
   #onHooks(changed: readonly number[]): void {
-    this.#tellHooks(changed)
+    reportHooks(this.#log, this, changed)
     let begunAnew = false
     for (const id of changed) {
       const endpoint = this.endpoints.registry.byNumber(id)
       if (endpoint !== undefined) begunAnew = this.endpoints.followHook(endpoint) || begunAnew
     }
     if (begunAnew) this.housekeeping.beginTransition()
-    this.#tellOfEndpoints()
+    this.#endpointsChanged()
   }
 
   /** Endpoints or their hooks changed. */
-  #tellOfEndpoints(): void {
+  #endpointsChanged(): void {
     this.proxy.endpointsChanged()
     this.interception.interfacesChanged(interfacesOf(this.endpoints.registry))
-  }
-
-  #tellHooks(endpoints: Iterable<number>): void {
-    tellHooks(this.#log, this.datapath, this.endpoints.registry, endpoints)
   }
 }

@@ -2,7 +2,7 @@
 
 import type { Config } from '../config/config.ts'
 import type { AuditControl } from '../enforcement/audit-control.ts'
-import { tellMode, tellSilence } from './news.ts'
+import { reportMode, reportSilence } from './log-reports.ts'
 import type { Datapath, Mode } from '../datapath/datapath.ts'
 import type { SourceKind } from '../sources/source-ages.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -45,7 +45,7 @@ export class DaemonMode {
     const before = this.#mode
     if (mode !== 'pinned') datapath.setMode(mode)
     this.#mode = datapath.readMode()
-    if (this.#mode !== before) tellMode(this.#log, this.#mode)
+    if (this.#mode !== before) reportMode(this.#log, this.#mode)
   }
 
   /** Whether sources are silent for so long that this is to happen. */
@@ -57,7 +57,7 @@ export class DaemonMode {
   /** Sources fell silent, or were heard again. */
   readonly onSilence = (silent: readonly SourceKind[]): void => {
     const { onMaxAge } = this.#of.config.sources
-    tellSilence(this.#log, silent, onMaxAge)
+    reportSilence(this.#log, silent, onMaxAge)
     if (onMaxAge === 'audit' && this.#mode !== 'bypass') this.set(this.configured)
   }
 }

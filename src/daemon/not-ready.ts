@@ -1,7 +1,7 @@
 // What keeps the daemon from being ready, in words that say what to do where there is something to do.
 
 import type { Daemon } from './daemon.ts'
-import { describeInterception } from '../intercept/describe.ts'
+import { describeInterception } from '../intercept/interception.ts'
 import { PAST_BOUND } from '../sources/source-bounds.ts'
 
 export type ReadinessSources = Pick<

@@ -14,7 +14,7 @@ import {
 import type { EndpointHook } from '../endpoints/registry.ts'
 import { Interception } from '../intercept/interception.ts'
 import { withInterceptLock } from '../intercept/lock.ts'
-import { NO_NEWS, openNews } from '../intercept/news.ts'
+import { NO_CHANGES, openChanges } from '../intercept/changes.ts'
 import { DNS_PORT, makePlan, type InterceptPlan, type PlanOptions } from '../intercept/plan.ts'
 import { Rules, type InterceptFlags } from '../intercept/rules.ts'
 import { runTool } from '../intercept/tools.ts'
@@ -47,7 +47,7 @@ export function openInterception(options: DaemonInterception): Interception {
     onExit: config.intercept.onExit,
     rules: makeRules(flags),
     alone: async (work) => await withInterceptLock(loadPosix(), pause, work),
-    news: plan === undefined ? NO_NEWS : openNews(plan),
+    changes: plan === undefined ? NO_CHANGES : openChanges(plan),
     clock,
     log,
   })

@@ -3,7 +3,7 @@
 import { Repair } from '../reconcile/repair.ts'
 import type { Datapath } from '../datapath/datapath.ts'
 import type { Daemon } from './daemon.ts'
-import { tellRepaired } from './news.ts'
+import { reportRepaired } from './log-reports.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** Repairs of every kind, by the daemon or by the datapath itself. */
@@ -22,7 +22,7 @@ export function openRepair(
     endpoints: () => daemon.endpoints.entries(),
     leftPolicies: () => daemon.restart.leftPolicies,
     everyMs: datapath.verifyMs,
-    onRepaired: (first, count) => tellRepaired(log, first, count),
+    onRepaired: (first, count) => reportRepaired(log, first, count),
     onFault: (reason) => log.limited('verify', { reason }, 'the kernel cannot be compared'),
   })
 }
@@ -32,7 +32,7 @@ function repairsOf(datapath: Datapath, log: Log): Repairs {
   let repaired = 0
   datapath.onRepaired?.((first, count) => {
     repaired += count
-    tellRepaired(log, first, count)
+    reportRepaired(log, first, count)
   })
   return {
     get counters() {

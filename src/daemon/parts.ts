@@ -19,6 +19,8 @@ import type { OwnTraffic } from '../datapath/own-traffic.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
 import { openConntrack } from '../native/netfilter/conntrack.ts'
 import { isBuilt } from '../native/native.ts'
+import type { DnsProxy } from '../proxy/dns-proxy.ts'
+import { Readiness } from '../proxy/readiness.ts'
 import type { ServerAddress } from '../proxy/upstream/server-pool.ts'
 import { systemResolvers } from '../sources/system-resolvers.ts'
 
@@ -75,6 +77,11 @@ export function makePolicies(
     staticIdentitiesMax: config.limits['static-identities'],
     identityLabels: new IdentityLabels(config.endpoints.identityLabels, config.clusterName),
   })
+}
+
+export function makeReadiness(config: Config, clock: Clock, { upstream }: DnsProxy): Readiness {
+  const { pool, probes } = upstream
+  return new Readiness({ clock, pool, probes, timeoutMs: config.upstreams.timeoutMs })
 }
 
 /** Spares what was open before; where nothing enforces nothing is listed. */

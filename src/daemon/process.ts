@@ -6,14 +6,13 @@ import { systemClock } from '../core/clock.ts'
 import { Daemon } from './daemon.ts'
 import { DaemonServices, type ServicesOptions } from './services.ts'
 import { Supervised } from './supervised.ts'
-import { Ending } from './ending.ts'
-import { Giving } from '../handover/giving.ts'
-import { Door, doorOf } from '../handover/door.ts'
+import { HandoverSource } from '../handover/source.ts'
+import { ConnectSocket, connectPathOf } from '../handover/connect.ts'
 import type { HandedOver } from '../handover/handing-over.ts'
 import { openDatapath } from './open-datapath.ts'
 import type { HandedQuery } from '../proxy/handed.ts'
-import { tellRemoved } from './removed-socket.ts'
-import { Taking } from '../handover/taking.ts'
+import { reportRemovedSocket } from './log-reports.ts'
+import { Successor } from '../handover/successor.ts'
 import { openNotifier, type Notifier, type Supervisor } from '../systemd/notify.ts'
 import type { Log } from '../telemetry/log.ts'
 import { SILENT } from '../telemetry/silent.ts'
@@ -38,8 +37,8 @@ export class DaemonProcess {
   #notifier: Notifier | undefined
   #services: DaemonServices | undefined
   #supervised: Supervised | undefined
-  #door: Door | undefined
-  #isGiving = false
+  #connectSocket: ConnectSocket | undefined
+  #isHandingOver = false
 
   constructor(options: DaemonProcessOptions) {
     this.#to = options
@@ -55,22 +54,22 @@ export class DaemonProcess {
   async start(): Promise<void> {
     const { passed } = this.#to
     await this.#serve({ passed, outlives: passed !== undefined })
-    this.#openUp()
+    this.#openConnectSocket()
   }
 
   /** Starts with what the running daemon has; rejects with UnavailableError when that one goes on, as after a signal. */
   async takeOver(): Promise<void> {
     const { config } = this.#to
     checkSources(config)
-    const taking = new Taking(config, systemClock)
+    const successor = new Successor(config, systemClock)
     void this.ending.asked.then((end) => {
-      if (end === 'stop') taking.giveUp('a signal ended the attempt')
+      if (end === 'stop') successor.giveUp('a signal ended the attempt')
     })
-    const given = await taking.given()
+    const given = await successor.given()
     this.#notifier ??= openNotifier(given.supervisor)
     await this.#resume(given, async () => {
-      await taking.go()
-      return (onQuery) => taking.hear(onQuery)
+      await successor.go()
+      return (onQuery) => successor.hear(onQuery)
     })
   }
 
@@ -81,7 +80,7 @@ export class DaemonProcess {
 
   /** Answers what is in flight, as far as that is wanted, and ends everything. */
   async stop(drains: boolean): Promise<void> {
-    this.#door?.close()
+    this.#connectSocket?.close()
     if (drains) {
       this.#supervised?.stopping()
       await this.#services?.drain(this.ending.hurried)
@@ -109,10 +108,10 @@ export class DaemonProcess {
     const taken = services.takeOn(handed)
     services.read()
     hear((query) => taken.query(query))
-    this.#openUp()
+    this.#openConnectSocket()
   }
 
-  #openUp(): void {
+  #openConnectSocket(): void {
     const { log, config } = this.#to
     if (this.#services === undefined) return
     const { daemon, putBack } = this.#services
@@ -121,12 +120,12 @@ export class DaemonProcess {
       this.#supervised.start()
     }
     try {
-      const path = doorOf(config.admin.socket)
-      this.#door = new Door({
+      const path = connectPathOf(config.admin.socket)
+      this.#connectSocket = new ConnectSocket({
         path,
         clock: systemClock,
-        onKnock: (descriptor) => void this.#give(descriptor),
-        onRemoved: tellRemoved(log, putBack, 'take-over', path),
+        onConnect: (descriptor) => void this.#give(descriptor),
+        onRemoved: reportRemovedSocket(log, putBack, 'take-over', path),
       })
     } catch (error) {
       log.warn({ reason: String(error) }, 'nobody can take over from this daemon')
@@ -136,17 +135,17 @@ export class DaemonProcess {
   async #give(descriptor: number): Promise<void> {
     const { log, config } = this.#to
     const services = this.#services
-    const giving = new Giving({
+    const source = new HandoverSource({
       clock: systemClock,
       descriptor,
       supervisor: this.#notifier?.supervisor,
       inFlightMs: Math.min(config.upstreams.timeoutMs, IN_FLIGHT_MAX_MS),
       onGone: (pid) => this.#gone(pid),
     })
-    if (services === undefined || this.#isGiving) return await giving.turnAway()
-    this.#isGiving = true
+    if (services === undefined || this.#isHandingOver) return await source.turnAway()
+    this.#isHandingOver = true
     try {
-      const end = await giving.run(services)
+      const end = await source.run(services)
       if (end.kind === 'gone') {
         services.finish()
         this.#services = undefined
@@ -161,14 +160,14 @@ export class DaemonProcess {
       log.error({ error: String(error) }, 'a take-over failed, this daemon ends')
       this.ending.end('detached')
     } finally {
-      this.#isGiving = false
+      this.#isHandingOver = false
     }
   }
 
   /** What was `services` waits for servers until nothing of it is in flight; a new one serves. */
   async #comeBack(before: DaemonServices, handed: HandedOver, hear: Hear): Promise<void> {
     this.#supervised?.stop()
-    this.#door?.close()
+    this.#connectSocket?.close()
     await this.#resume(handed, async () => await Promise.resolve(hear))
     const { inFlight } = before.daemon.proxy.upstream
     const timer = systemClock.every(100, () => {
@@ -181,8 +180,35 @@ export class DaemonProcess {
   #gone(pid: number): void {
     this.#to.log.info({ pid }, 'another process goes on as the daemon')
     this.#supervised?.stop()
-    this.#door?.close()
+    this.#connectSocket?.close()
     this.#notifier?.tell({ MAINPID: pid, STATUS: `pid ${pid} took over` })
+  }
+}
+
+/** `stop`: answers what is in flight first. `detached`: nothing is enforced any more. `handed-over`: another process goes on. */
+export type End = 'stop' | 'detached' | 'handed-over'
+
+export class Ending {
+  /** Resolves when the end is asked for. */
+  readonly asked: Promise<End>
+  /** Resolves when it is asked for once more. */
+  readonly hurried: Promise<void>
+  #ask: (end: End) => void = () => undefined
+  #hurry: () => void = () => undefined
+  #isAsked = false
+
+  constructor() {
+    this.asked = new Promise((done) => (this.#ask = done))
+    this.hurried = new Promise((done) => (this.#hurry = done))
+  }
+
+  /** Whether that is the first time. */
+  end(how: End): boolean {
+    const isFirst = !this.#isAsked
+    this.#isAsked = true
+    if (isFirst) this.#ask(how)
+    else this.#hurry()
+    return isFirst
   }
 }
 

@@ -5,12 +5,11 @@
 import type { Config } from '../config/config.ts'
 import { stayAlive, systemClock } from '../core/clock.ts'
 import type { Daemon } from './daemon.ts'
-import { DaemonProcess } from './process.ts'
+import { DaemonProcess, type End } from './process.ts'
 import { pinDirectory } from '../datapath/ebpf/maps/bpffs.ts'
 import { detachAll } from '../datapath/ebpf/maps/pins.ts'
 import { removeTable } from '../datapath/nftables/rules/remove.ts'
-import type { End } from './ending.ts'
-import { refuseLeft } from './left-datapaths.ts'
+import { refuseStale } from './stale-datapaths.ts'
 import { loadBpf, loadNetlink } from '../native/native.ts'
 import type { PassedSocket } from '../native/passed-socket.ts'
 import { matchSockets } from '../proxy/server/passed-sockets.ts'
@@ -40,7 +39,7 @@ export interface RunOptions {
  */
 export async function runDaemon(options: RunOptions): Promise<number> {
   const { config, log, passed = [], supervisor, takesOver = false } = options
-  refuseLeft(config, takesOver)
+  refuseStale(config, takesOver)
   const service = new DaemonProcess({
     config,
     log,

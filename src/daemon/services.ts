@@ -11,13 +11,13 @@ import { systemClock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
 import { Daemon } from './daemon.ts'
 import { makeDaemonAdmin } from './admin.ts'
-import { KeptThings } from './kept-things.ts'
+import { DaemonStateFolder } from './state-folder.ts'
 import { loadPosix } from '../native/native.ts'
 import { KeptFlows } from './open-flows.ts'
 import { openDatapath } from './open-datapath.ts'
 import { quiet, TakenOn, type HandedOver } from '../handover/handing-over.ts'
 import { Locks } from './locks.ts'
-import { tellRemoved } from './removed-socket.ts'
+import { reportRemovedSocket } from './log-reports.ts'
 import type { HandedQuery, HandedSockets } from '../proxy/handed.ts'
 import type { GivenSockets } from '../proxy/server/listeners.ts'
 import { LimitHits } from '../telemetry/limit-hits.ts'
@@ -55,7 +55,7 @@ export class DaemonServices {
   readonly #admin: AdminServer | undefined
   readonly #scrape: MetricsServer | undefined
   readonly #flows: KeptFlows | undefined
-  readonly #kept: KeptThings | undefined
+  readonly #kept: DaemonStateFolder | undefined
   readonly #locks: Locks
   readonly #isQuiet: boolean
   /** Whether our listening sockets live on without us. */
@@ -75,7 +75,7 @@ export class DaemonServices {
       datapath.readAhead?.()
       const { putBack } = this
       const files = { config, log, locks: this.#locks, putBack }
-      this.#kept = outside.state ? new KeptThings(files) : undefined
+      this.#kept = outside.state ? new DaemonStateFolder(files) : undefined
       this.daemon = new Daemon({ config, log, passed, datapath, ...this.#kept?.forDaemon })
     } catch (error) {
       this.#locks.release()
@@ -100,7 +100,7 @@ export class DaemonServices {
       state,
       socket,
       onError,
-      onRemoved: tellRemoved(log, this.putBack, 'admin', socket),
+      onRemoved: reportRemovedSocket(log, this.putBack, 'admin', socket),
     }
     this.#admin = outside.admin ? new AdminServer(api) : undefined
     const scrape = { ...config.metrics, state, onError }

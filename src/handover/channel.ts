@@ -1,6 +1,6 @@
-// Messages between the daemon that ends and the one that goes on, over one local socket: each has a kind, octets and
-// descriptors. Nothing waits: what the kernel does not take is kept and tried again; what comes is read as it comes.
-// A message is one or more packets, so it may be of any length; its descriptors come with the first ones.
+// Messages between the source and the successor over one local socket: kind, octets and descriptors. Sending never blocks:
+// what the kernel does not take is queued and tried again. A message is one or more packets, so it may have any length up to
+// LENGTH_MAX; its descriptors come with the first packets.
 
 import type { Clock } from '../core/clock.ts'
 import { errnoName, MESSAGE_FDS_MAX, type Posix } from '../native/native.ts'
@@ -8,21 +8,21 @@ import { errnoName, MESSAGE_FDS_MAX, type Posix } from '../native/native.ts'
 export interface Message {
   readonly kind: number
   readonly octets: Uint8Array
-  /** Ours from now on. */
+  /** The receiver closes them. */
   readonly descriptors: readonly number[]
 }
 
 export interface ChannelOptions {
   readonly posix: Posix
   readonly clock: Clock
-  /** Its own from now on. */
+  /** Channel closes it. */
   readonly descriptor: number
   readonly onMessage: (message: Message) => void
-  /** The other end is gone, or says what nobody understands. Called once, not after `close`. */
+  /** The other end is gone, or sent an unknown message. Called once, never after `close`. */
   readonly onEnd: (reason: string) => void
 }
 
-/** Octets of a packet: kind, descriptors and length of the message in the first one, then what it says. */
+/** Octets of a packet. The first packet of a message begins with its kind, its length and its number of descriptors. */
 const PACKET_OCTETS = 64 * 1024
 const HEAD_OCTETS = 12
 const LENGTH_MAX = 16 * 1024 * 1024
@@ -30,7 +30,7 @@ const AGAIN_MS = 1
 const EAGAIN = -11
 const EPIPE = -32
 const ECONNRESET = -104
-/** Nobody has the other end any more. */
+/** The other end is closed. */
 export const ENDED = 'it ended'
 
 interface Packet {
@@ -61,7 +61,7 @@ export class Channel {
     this.#watch = options.posix.linkWatch(options.descriptor, () => this.#receive(), 1)
   }
 
-  /** Whether everything that was sent is with the kernel. */
+  /** Whether the kernel has taken everything that was sent. */
   get isSent(): boolean {
     return this.#waiting.length === 0
   }
@@ -72,7 +72,7 @@ export class Channel {
     return typeof found === 'number' ? 0 : found[0]
   }
 
-  /** Octets are copied; the descriptors must stay open until it is sent. */
+  /** Copies the octets; the descriptors must stay open until the message is sent. */
   send(kind: number, octets: Uint8Array, descriptors: readonly number[] = []): void {
     let sent = 0
     let given = 0
@@ -135,7 +135,7 @@ export class Channel {
     }
   }
 
-  /** The message that a packet completes; undefined when there is more to come. */
+  /** The message that a packet completes; undefined when more packets follow. */
   #take(got: number): Message | 'unknown' | undefined {
     const packet = this.#packet
     const isFirst = this.#incoming === undefined
@@ -166,7 +166,7 @@ export class Channel {
   }
 }
 
-/** Of a number that is no count of octets. */
+/** The reason for a result that is no count of octets. */
 function reasonOf(result: number): string {
   const isOver = result === 0 || result === EPIPE || result === ECONNRESET
   return isOver ? ENDED : errnoName(result)

@@ -1,5 +1,5 @@
-// What a daemon does of a take-over, whoever is at the other end: coming to rest before it gives everything away, and
-// going on with what it is given. How that travels is the business of giving.ts and taking.ts.
+// What a daemon does in a take-over, apart from the messages (source.ts, successor.ts): it comes to rest before it hands
+// everything over, and resumes the connections and queries of the daemon before it.
 
 import { UnavailableError } from '../core/errors.ts'
 import type { Daemon } from '../daemon/daemon.ts'
@@ -9,14 +9,14 @@ import type { HandedQuery, HandedSockets } from '../proxy/handed.ts'
 
 export interface HandedOver extends HandedSockets {
   readonly locks: readonly number[]
-  /** Whether somebody else keeps the listening sockets, too. */
+  /** Whether systemd keeps the listening sockets open, too. */
   readonly outlives: boolean
 }
 
 const LOOK_MS = 2
 const REST_MAX_MS = 2000
 
-/** Until the datapath has confirmed what was asked of it and no answer is held; rejects when that takes too long. */
+/** Waits until the datapath has confirmed every commit and no answer is held; rejects after two seconds. */
 export async function quiet({ clock, core, proxy }: Daemon): Promise<void> {
   const until = clock.now() + REST_MAX_MS
   await new Promise<void>((resolve, reject) => {
@@ -29,10 +29,10 @@ export async function quiet({ clock, core, proxy }: Daemon): Promise<void> {
   })
 }
 
-/** Connections of another daemon's clients that are ours now, and the queries that come after them. */
+/** Connections taken on from the daemon before, and its queries, which follow one by one. */
 export class TakenOn {
   readonly #proxy: DnsProxy
-  /** Our listener by the number that the other one has for it. */
+  /** Our listeners by the numbers of the daemon before. */
   readonly #listeners: readonly number[]
   readonly #connections = new Map<number, number>()
 
@@ -51,7 +51,7 @@ export class TakenOn {
     }
   }
 
-  /** Admits a query, or settles what became of it. Of a client that is gone nothing becomes. */
+  /** Admits a query, or settles its answer. A query of a client that is gone is dropped. */
   query(handed: HandedQuery): void {
     const { answersAtHand, pipeline } = this.#proxy
     const isTcp = handed.transport === OVER_TCP

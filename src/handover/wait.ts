@@ -1,5 +1,5 @@
-// Waits in a take-over: for something that is looked at whenever there is news, and every few milliseconds besides, as some of it
-// comes without any.
+// Waiting in a take-over: a condition is checked whenever `wake` is called, and every few milliseconds, because some
+// conditions change without a call.
 
 import type { Clock } from '../core/clock.ts'
 
@@ -13,12 +13,12 @@ export class Wait {
     this.#clock = clock
   }
 
-  /** There is news. */
+  /** Checks the condition now. */
   wake(): void {
     this.#wake()
   }
 
-  /** Until it is so, for `ms` at most; whether it is. */
+  /** Waits for `isSo`, `ms` milliseconds at most; returns whether it holds. */
   async until(isSo: () => boolean, ms: number): Promise<boolean> {
     const clock = this.#clock
     const end = clock.now() + ms

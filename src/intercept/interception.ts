@@ -1,13 +1,13 @@
-// Interception as the daemon runs it: rules put in at the start if the config says so, kept true to the interfaces
-// that there are, looked at again when anyone changes nftables or the routing of TPROXY, and taken out at an orderly stop if
-// the config says so. Also rules that `namegate intercept up` made are kept true. What somebody took away and was put back is
-// counted and told. One thing at a time, off the packet path; what fails is in the state and in the log, is
-// tried again, and leaves DNS of intercepted clients closed.
+// Interception as the daemon runs it. The daemon puts the rules in at its start and takes them out at an orderly stop, where
+// the config says so. In between it follows interfaces, and looks again when nftables or the routing of TPROXY changes. Rules
+// of `namegate intercept up` are kept the same way. A part that another program removed is put back, counted and logged.
+// One task runs at a time, off the packet path. A failure is kept in the state, logged and tried again; DNS of intercepted
+// clients stays closed meanwhile.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { InterceptNews } from './news.ts'
+import type { InterceptChanges } from './changes.ts'
 import { TABLE } from './nft-script.ts'
 import type { InterceptPlan } from './plan.ts'
 import { aboutOf, type Rules } from './rules.ts'
@@ -29,33 +29,33 @@ export interface InterceptionOptions {
   readonly rules: Rules
   /** Runs alone among all that change interception on this host. */
   readonly alone: (work: () => Promise<void>) => Promise<void>
-  readonly news: InterceptNews
+  readonly changes: InterceptChanges
   readonly clock: Clock
   readonly log: Log
 }
 
-/** From news to the look that it causes, since it seldom comes alone: where rules follow interfaces, */
+/** From a change to the look that follows, because changes seldom come alone: where rules follow interfaces. */
 const WATCH_MS = 50
-/** and where only somebody's hand changes what is in force. */
+/** The same, where the rules follow no interface. */
 const SLOW_WATCH_MS = 1000
 /** From one reading of the routing to the next. */
 const ROUTING_MS = 1000
-/** From a failure to the next try, where no news comes before. */
+/** From a failure to the next try, where no change comes before. */
 const RETRY_MS = 5000
 
 export class Interception {
-  /** How often something was put back that somebody else took away. */
+  /** How often a part was put back that another program removed. */
   readonly counters = { repairs: 0 }
   readonly #options: InterceptionOptions
   #state: InterceptionState
   #endpoints: readonly string[] = []
   #isDue = false
   #work: Promise<void> | undefined
-  /** A look that is to come. */
+  /** The next look. */
   #timer: Timer | undefined
   #retry: Timer | undefined
   #routing: Timer | undefined
-  /** The routing changed, and was not yet seen to be whole since. */
+  /** The routing changed, and has not been seen complete since. */
   #isRoutingDue = false
   #isStarted = false
 
@@ -78,7 +78,7 @@ export class Interception {
    * ingress), whether there or not. Throws UnavailableError when `on-start` cannot be had.
    */
   async start(endpoints: readonly string[]): Promise<void> {
-    const { plan, onStart, alone, clock, news } = this.#options
+    const { plan, onStart, alone, clock, changes } = this.#options
     if (plan === undefined) return
     this.#endpoints = endpoints
     await alone(async () => await (onStart ? this.#up(plan) : this.#look(plan)))
@@ -86,16 +86,16 @@ export class Interception {
     this.#isStarted = true
     const watchMs = plan.tproxy.length > 0 ? WATCH_MS : SLOW_WATCH_MS
     const hear = (): void => {
-      if (news.hasNews()) this.#beginIn(watchMs)
+      if (changes.hasChanged()) this.#beginIn(watchMs)
     }
-    if (!news.listen(hear))
-      this.#timer = clock.every(watchMs, () => news.hasNews() && this.#begin())
+    if (!changes.listen(hear))
+      this.#timer = clock.every(watchMs, () => changes.hasChanged() && this.#begin())
     if (plan.tproxy.length > 0)
       this.#routing = clock.every(ROUTING_MS, () => {
-        const isNews = news.hasRoutingNews()
-        if (isNews) this.#isRoutingDue = true
-        // What failed is tried again in its own time.
-        if (isNews || (this.#isRoutingDue && this.#state.kind !== 'failed')) this.#begin()
+        const isRoutingChanged = changes.hasRoutingChanged()
+        if (isRoutingChanged) this.#isRoutingDue = true
+        // A failure is tried again after RETRY_MS.
+        if (isRoutingChanged || (this.#isRoutingDue && this.#state.kind !== 'failed')) this.#begin()
       })
   }
 
@@ -105,11 +105,11 @@ export class Interception {
     if (this.#isStarted) this.#begin()
   }
 
-  /** Another process goes on: whatever is in force stays so. */
+  /** Another process takes over: the rules stay in force. */
   release(): void {
     if (!this.#isStarted) return
     this.#isStarted = false
-    this.#options.news.stop()
+    this.#options.changes.stop()
     for (const timer of [this.#timer, this.#retry, this.#routing]) timer?.cancel()
     this.#isDue = false
   }
@@ -137,7 +137,7 @@ export class Interception {
     })
   }
 
-  /** Looks again, once more after this when asked meanwhile. */
+  /** Looks again; a call during a look causes one more look after it. */
   #begin(): void {
     this.#isDue = true
     this.#work ??= this.#workOff().finally(() => (this.#work = undefined))
@@ -174,7 +174,7 @@ export class Interception {
     this.#state = { kind: 'in-force', notes }
   }
 
-  /** What is in force is made true; what somebody took out comes back if the config asks for it. */
+  /** Repairs our rules; puts back what another program removed where the config asks for it. */
   async #look(plan: InterceptPlan): Promise<void> {
     const { rules, onStart } = this.#options
     const found = await rules.inForce()
@@ -198,17 +198,17 @@ export class Interception {
     }
   }
 
-  /** Rules without their routing hand no query to anybody. */
+  /** Rules without their routing deliver no query. */
   async #mendRouting(plan: InterceptPlan): Promise<void> {
-    const { rules, news } = this.#options
+    const { rules, changes } = this.#options
     const missing = await rules.mendRouting(plan)
     if (missing.length > 0) this.#tellRepaired(missing)
-    // News is what differs from the last reading. That may be of the damage, and the same damage again would be no news:
-    // so it is whole only when nothing was missing in what was read.
-    this.#isRoutingDue = missing.length > 0 || news.hasRoutingNews()
+    // A change is a difference from the last reading. That reading may show the damage, and the same damage again would be no
+    // change: so the routing is complete only when nothing was missing in the reading.
+    this.#isRoutingDue = missing.length > 0 || changes.hasRoutingChanged()
   }
 
-  /** What others have is theirs: told, never removed. Throws UnavailableError, which is tried again until it is gone. */
+  /** Reports routing of others by throwing UnavailableError, again and again until it is gone; never removes it. */
   async #lookForForeignRouting(plan: InterceptPlan): Promise<void> {
     const { rules } = this.#options
     try {
@@ -247,4 +247,27 @@ export class Interception {
         log.error({ error: state.reason }, 'interception could not be kept up')
     }
   }
+}
+
+/** The state in one line, for `status`; undefined when no listener has a transparent mode. */
+export function describeInterception({
+  state,
+  counters,
+}: Pick<Interception, 'state' | 'counters'>): string | undefined {
+  switch (state.kind) {
+    case 'off':
+      return undefined
+    case 'absent':
+      return 'no rules: nothing is redirected here; namegate intercept up'
+    case 'in-force':
+      return ['in force', ...repairsText(counters.repairs), ...state.notes].join('; ')
+    case 'other':
+      return `rules of another configuration: ${state.about}; namegate intercept up`
+    case 'failed':
+      return `not in force: ${state.reason}`
+  }
+}
+
+function repairsText(repairs: number): readonly string[] {
+  return repairs === 0 ? [] : [`put back ${repairs === 1 ? 'once' : `${repairs} times`}`]
 }

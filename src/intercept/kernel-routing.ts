@@ -1,5 +1,5 @@
-// The routing of TPROXY in the kernel, by ip(8): what of ours is there, what is missing, and what of somebody else's is in
-// the way. What it should be is in routing.ts. Whoever changes something here holds the lock (lock.ts).
+// The routing of TPROXY in the kernel, by ip(8): which of our steps are there, which are missing, and which foreign rules are
+// in the way. routing.ts defines the steps. The caller holds the lock (lock.ts).
 
 import { UnavailableError } from '../core/errors.ts'
 import type { Family } from '../core/ip.ts'
@@ -24,13 +24,13 @@ export class KernelRouting {
     this.#run = run
   }
 
-  /** What of the plan's is not there, in the order in which it is made. */
+  /** Steps of the plan that are missing, in the order in which they are made. */
   async missing(plan: InterceptPlan): Promise<readonly RoutingStep[]> {
     const found = await this.#foundAll()
     return routingSteps(plan).filter((step) => !has(found, step))
   }
 
-  /** Makes what is missing, which it gives, and removes what is left of another plan. `undo` gets how to take each step back. */
+  /** Makes and returns the missing steps, and removes those of another plan. `undo` receives the reverse of each step. */
   async make(
     plan: InterceptPlan,
     undo: (() => Promise<unknown>)[],
@@ -49,7 +49,7 @@ export class KernelRouting {
     return missing
   }
 
-  /** Takes away all of ours, whatever config it was made by; whether there was anything. */
+  /** Removes all our routing, of any config; returns whether there was any. */
   async remove(): Promise<boolean> {
     let removed = false
     for (const family of BOTH) {
@@ -61,7 +61,7 @@ export class KernelRouting {
     return removed
   }
 
-  /** Throws UnavailableError when a rule or route of somebody else's is in the way. */
+  /** Throws UnavailableError when a foreign rule or route is in the way. */
   async lookAround(plan: InterceptPlan): Promise<void> {
     if (plan.tproxy.length === 0) return
     for (const family of plan.families) {
@@ -74,7 +74,7 @@ export class KernelRouting {
     const rules = parseRules(await mustRun(this.#run, 'ip', [`-${family}`, '-j', 'rule']))
     const reason = ruleInTheWay(rules, plan)
     if (reason !== undefined) return reason
-    // A table that nobody has used yet is an error to ip.
+    // ip(8) fails for a table that was never used.
     const table = ['route', 'show', 'table', String(plan.table)]
     const { code, stdout } = await this.#run('ip', [`-${family}`, '-j', ...table])
     const route = code === 0 ? foreignRoute(stdout) : undefined
@@ -102,7 +102,7 @@ export function routingText({ add: [family, object, , ...words] }: RoutingStep):
   return ['ip', family, object, ...words].join(' ')
 }
 
-/** Somebody else's is where ours must be. */
+/** A foreign rule or route is where ours must be. */
 export function inTheWay(reason: string): UnavailableError {
   return new UnavailableError(`Cannot intercept: ${reason}`)
 }

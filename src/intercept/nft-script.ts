@@ -22,8 +22,8 @@ import type { PartNames } from './targets.ts'
 export const TABLE = 'namegate_intercept'
 /** Where what is in force is said; no packet comes there. */
 export const ABOUT_CHAIN = 'about'
-/** Where it is said how the other chains were when they were put in (seals.ts). */
-export const SEALS_CHAIN = 'seals'
+/** The chain whose comments hold the digests of the others (rule-digests.ts). Its name stays: rules outlive the program. */
+export const DIGESTS_CHAIN = 'seals'
 export const COUNTERS = ['taken', 'forged', 'unheard', 'own', 'guarded', 'bridged'] as const
 export type Counter = (typeof COUNTERS)[number]
 

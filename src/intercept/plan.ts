@@ -1,11 +1,10 @@
-// What is intercepted, as a value: made once from the config by makePlan, read by the renderers (nft-script.ts,
-// iptables-text.ts, routing.ts) and by whoever puts it into force. Pure. What a listener's family does not cover is
-// dropped by the rules, never let past: a plan takes all DNS of its interfaces or of this namespace.
+// The plan of interception, made once from the config by makePlan and read by the renderers (nft-script.ts, iptables-text.ts,
+// routing.ts) and by rules.ts. Pure. A plan takes all DNS of its interfaces or of this namespace: the rules drop what no
+// listener's family covers.
 
 import type { Config, ListenerConfig } from '../config/config.ts'
 import { InvalidInputError, UnavailableError, type Fault } from '../core/errors.ts'
 import { formatAddress, formatPrefix, type Family, type Prefix } from '../core/ip.ts'
-import { isInterfaceName } from './interface-name.ts'
 
 export const DNS_PORT = 53
 
@@ -13,17 +12,17 @@ export interface InterceptPlan {
   /** In the order of the config; where an interface is in two, the first takes it. */
   readonly tproxy: readonly TproxyPart[]
   readonly redirect: RedirectPart | undefined
-  /** On our own packets, and on those that TPROXY hands to a listener. */
+  /** The mark of our own packets, and of packets that TPROXY delivers to a listener. */
   readonly mark: number
   /** Routing table of TPROXY. */
   readonly table: number
-  /** Families in which something is handed to a listener. */
+  /** Families that some listener covers. */
   readonly families: readonly Family[]
-  /** What is left out, for people. */
+  /** What the plan leaves out, for people. */
   readonly notes: readonly string[]
 }
 
-/** Where a listener is: its own address, or undefined when it has all of the family. */
+/** The address of a listener; undefined: all addresses of the family. */
 export interface Target {
   readonly address: string | undefined
   readonly port: number
@@ -38,14 +37,14 @@ export interface TproxyPart {
   readonly names: readonly string[]
   /** Beginnings of names, written `lxc*` in the config, here without the star; '' is every interface but lo. */
   readonly beginnings: readonly string[]
-  /** Those of the endpoints as well; they come and go. */
+  /** Whether interfaces of endpoints belong to it, too; these come and go. */
   readonly ofEndpoints: boolean
 }
 
 /** DNS that processes of this network namespace send. */
 export interface RedirectPart {
   readonly targets: Targets
-  /** Who we are: with the mark, and towards `exempt` only, what this user sends is not redirected. */
+  /** Our user: its packets with the mark, to `exempt` only, are not redirected. */
   readonly uid: number
   /** Prefixes as text; undefined: any server. */
   readonly exempt: { readonly [F in Family]: readonly string[] } | undefined
@@ -169,4 +168,12 @@ function targetsOf({ address, port }: ListenerConfig, hasIpv6: boolean): Targets
 function addressText(address: Prefix | undefined): string | undefined {
   if (address === undefined || address.octets.every((octet) => octet === 0)) return undefined
   return formatAddress(address.family, address.octets)
+}
+
+/**
+ * Whether a name can stand in a rule: a name that the kernel takes, without characters that nft and iptables read as
+ * something else (quotes, backslashes, `*`, `+`, `!`).
+ */
+export function isInterfaceName(name: string): boolean {
+  return /^[\w.@=%~^,-]{1,15}$/.test(name) && name !== '.' && name !== '..'
 }

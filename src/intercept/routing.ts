@@ -1,19 +1,19 @@
-// The routing that TPROXY needs: what carries the mark and comes in from outside is delivered here, whatever its
-// address. Three rules and one route a family, marked as ours by their protocol number, so that `down` finds them
-// without knowing the config they were made by. Pure: commands as arguments of ip(8), and what `ip -j` says.
+// The routing that TPROXY needs: a packet with the mark that comes in from outside is delivered here, whatever its address.
+// Each family has three rules and one route, marked as ours by their protocol number, so that `down` finds them without
+// the config that made them. Pure: commands are arguments of ip(8), and answers are texts of `ip -j`.
 //
 //   53  from what this host sends (`iif lo`, reverse path lookups too) with the mark: on at 55
 //   54  with the mark: table T, whose only route delivers to this host
 //   55  nothing
 //
-// Without the first our own marked packets would come back to us instead of going to their server.
+// Without rule 53 our own marked packets would come back to us instead of going to their server.
 
 import type { Family } from '../core/ip.ts'
 import { hex } from './nft-script.ts'
 import type { InterceptPlan } from './plan.ts'
 import { fieldOf } from './targets.ts'
 
-/** Right after `local`, before anything that others put in. */
+/** Right after `local`, before the rules of others. */
 const FIRST = 53
 export const LAST = FIRST + 2
 /** Of rules and routes (rtnetlink(7) `rtm_protocol`), from the range left to administrators. */
@@ -121,7 +121,7 @@ function toRule(item: unknown): FoundRule {
   }
 }
 
-/** What of ours is there, whatever config it was made by, from `ip -j rule` and `ip -j route show table all proto 78`. */
+/** Our steps that are in the kernel, of any config, from `ip -j rule` and `ip -j route show table all proto 78`. */
 export function foundSteps(
   family: Family,
   rules: readonly FoundRule[],
@@ -140,7 +140,7 @@ function byOrderOfMaking(a: FoundRule, b: FoundRule): number {
   return order(a) - order(b)
 }
 
-/** The listing is of our protocol only, and then ip leaves the protocol out. */
+/** Tables with our route; `routes` lists our protocol only, so ip leaves the protocol out. */
 function tablesOf(routes: string): readonly string[] {
   const parsed: unknown = JSON.parse(routes.trim() === '' ? '[]' : routes)
   const list: readonly unknown[] = Array.isArray(parsed) ? parsed : []
@@ -149,7 +149,7 @@ function tablesOf(routes: string): readonly string[] {
     .map((item) => String(fieldOf(item, 'table')))
 }
 
-/** A route of somebody else that `ip -j route show table T` shows. */
+/** A foreign route in the output of `ip -j route show table T`; undefined when there is none. */
 export function foreignRoute(routes: string): string | undefined {
   const parsed: unknown = JSON.parse(routes.trim() === '' ? '[]' : routes)
   const list: readonly unknown[] = Array.isArray(parsed) ? parsed : []
@@ -158,7 +158,7 @@ export function foreignRoute(routes: string): string | undefined {
   return `${String(fieldOf(found, 'dst'))} dev ${String(fieldOf(found, 'dev'))}`
 }
 
-/** Why a rule of somebody else is in the way; undefined when it is not. */
+/** Why a foreign rule is in the way; undefined when none is. */
 export function ruleInTheWay(
   rules: readonly FoundRule[],
   { mark, table }: Pick<InterceptPlan, 'mark' | 'table'>,

@@ -1,4 +1,4 @@
-// Puts a plan into force and takes it out again, all or nothing. Whoever calls holds the lock (lock.ts).
+// Puts a plan into force and takes it out again, all or nothing. The caller holds the lock (lock.ts).
 //
 // up:    look for what is in the way; routing; flags of the datapath that will not be true any more go; the rules in
 //        one transaction; flows of port 53 are forgotten; flags. What was done is undone in reverse when a step fails.
@@ -13,7 +13,7 @@ import { inTheWay, KernelRouting, routingText } from './kernel-routing.ts'
 import type { InterceptPlan } from './plan.ts'
 import { bridgesChanged, installScript, removeScript, TABLE, updateScript } from './nft-script.ts'
 import { foreignRule, parseChains, parseInForce, type InForce } from './ruleset.ts'
-import { sealScript } from './seals.ts'
+import { digestScript } from './rule-digests.ts'
 import { findTargets, parseLinks, type Targeted } from './targets.ts'
 import { mustRun, toolError, type RunTool } from './tools.ts'
 
@@ -55,7 +55,7 @@ export class Rules {
     return found.length === 0 ? undefined : parseInForce(...found)
   }
 
-  /** Puts the plan in the place of whatever of ours is in force. Gives notes for people. */
+  /** Replaces our rules that are in force with the plan's. Returns notes for people. */
   async up(plan: InterceptPlan, endpoints: readonly string[]): Promise<readonly string[]> {
     const notes = [...plan.notes, ...(await this.#lookAround(plan))]
     const targets = await this.#targets(plan, endpoints)
@@ -69,7 +69,7 @@ export class Rules {
       this.#keepFlags(flags, targets)
       await this.#install(plan, targets, withBridge)
       undo.push(async () => await this.#restore(before))
-      await this.#seal()
+      await this.#noteDigests()
       notes.push(...this.#forget())
       this.#flags.set(targets.interfaces)
     } catch (error) {
@@ -80,8 +80,8 @@ export class Rules {
   }
 
   /**
-   * The plan in force already, as an earlier process left it: only routing and interfaces are made true. Flows go on as they
-   * are, those that are translated among them. Gives notes, undefined when something else or nothing is in force.
+   * Keeps the rules of an earlier process when they are of the same plan: only routing and interfaces are brought up to date,
+   * and flows continue, translated ones too. Returns notes; undefined when other rules or none are in force.
    */
   async keep(
     plan: InterceptPlan,
@@ -100,19 +100,19 @@ export class Rules {
     return (await this.#routing.missing(plan)).map(routingText)
   }
 
-  /** Puts that back; gives what was. */
+  /** Puts the missing routing back; returns it as texts. */
   async mendRouting(plan: InterceptPlan): Promise<readonly string[]> {
     return (await this.#routing.make(plan, [])).map(routingText)
   }
 
-  /** Throws UnavailableError when a rule or route of somebody else's takes queries elsewhere. */
+  /** Throws UnavailableError when a foreign rule or route takes queries elsewhere. */
   async lookForForeignRouting(plan: InterceptPlan): Promise<void> {
     await this.#routing.lookAround(plan)
   }
 
   /**
-   * Other interfaces for a plan that is in force as `found`, and all of it anew where that is damaged. Writes nothing that
-   * is true already.
+   * Updates the interfaces of a plan that is in force as `found`, and writes all of it anew where it is damaged. Writes
+   * nothing that is up to date already.
    */
   async update(plan: InterceptPlan, endpoints: readonly string[], found: InForce): Promise<void> {
     const targets = await this.#targets(plan, endpoints)
@@ -122,14 +122,14 @@ export class Rules {
     const script = updateScript(parts, found.sets)
     if (found.damage.length > 0 || bridgesChanged(parts, found.sets)) {
       await this.#install(plan, targets, await this.#canBridge(plan, targets))
-      await this.#seal()
+      await this.#noteDigests()
     } else if (script !== '') await mustRun(this.#run, 'nft', ['-f', '-'], script)
     const isSame =
       flags.length === interfaces.length && interfaces.every((each) => isIn(each, flags))
     if (!isSame) this.#flags.set(interfaces)
   }
 
-  /** In the place of whatever of ours is there, in one transaction. */
+  /** Replaces all our rules in one transaction. */
   async #install(plan: InterceptPlan, { parts }: Targeted, withBridge: boolean): Promise<void> {
     const script = installScript({ plan, names: parts, about: aboutOf(plan), withBridge })
     const isStale = !withBridge && (await this.#list('bridge', [])) !== undefined
@@ -137,18 +137,18 @@ export class Rules {
     await mustRun(this.#run, 'nft', ['-f', '-'], `${stale}${script}`)
   }
 
-  /** What was just put in is how it is to be. */
-  async #seal(): Promise<void> {
+  /** Writes the digests of the rules that were just put in. */
+  async #noteDigests(): Promise<void> {
     const found = await this.inForce()
-    if (found !== undefined) await mustRun(this.#run, 'nft', ['-f', '-'], sealScript(found.parts))
+    if (found !== undefined) await mustRun(this.#run, 'nft', ['-f', '-'], digestScript(found.parts))
   }
 
-  /** The datapath lets no DNS pass any more: nothing redirects it. */
+  /** The datapath lets no DNS pass from now on, because nothing redirects it. */
   clearFlags(): void {
     this.#flags.set([])
   }
 
-  /** Takes away all of ours; whether there was anything. */
+  /** Removes all our rules and routing; `removed`: whether there were any. */
   async down(): Promise<{ readonly removed: boolean; readonly notes: readonly string[] }> {
     this.clearFlags()
     const there: ('inet' | 'bridge')[] = []

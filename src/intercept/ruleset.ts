@@ -3,7 +3,7 @@
 
 import { ABOUT_CHAIN, COUNTERS, TABLE, type Counter } from './nft-script.ts'
 import { DNS_PORT, type InterceptPlan } from './plan.ts'
-import { damageOf, partsOf, sealsOf, type Parts } from './seals.ts'
+import { damageOf, partsOf, digestsOf, type Parts } from './rule-digests.ts'
 import { fieldOf } from './targets.ts'
 
 /** Ours is the first decision about a flow's target; a chain at or before this comes first. */
@@ -41,7 +41,7 @@ export function parseInForce(...tables: readonly string[]): InForce {
     if (fieldOf(rule, 'chain') === ABOUT_CHAIN && typeof comment === 'string') about = comment
   }
   const parts = partsOf(items)
-  return { about, sets, packets, parts, damage: damageOf(parts, sealsOf(items)) }
+  return { about, sets, packets, parts, damage: damageOf(parts, digestsOf(items)) }
 }
 
 export interface ForeignChains {

@@ -1,10 +1,9 @@
-// From names of interfaces to what the rules and the datapath need: a packet of a bridge port comes to the rules as
-// one of the bridge, so there the bridge's name stands; the datapath judges at the port and must know the
-// bridge's address. Pure: the interfaces that there are come in as a list (`ip -j -d link`).
+// Translates names of interfaces into what the rules and the datapath need. A packet of a bridge port comes to the rules as a
+// packet of the bridge, so the rules name the bridge; the datapath judges at the port and needs the bridge's address. Pure:
+// the existing interfaces come in as a list (`ip -j -d link`).
 
 import type { InterceptedInterface } from '../datapath/interception.ts'
-import { isInterfaceName } from './interface-name.ts'
-import type { InterceptPlan, TproxyPart } from './plan.ts'
+import { isInterfaceName, type InterceptPlan, type TproxyPart } from './plan.ts'
 
 export interface Link {
   readonly index: number
@@ -18,13 +17,13 @@ export interface Link {
   readonly isTaken: boolean
 }
 
-/** What stands in the sets of one part. */
+/** Elements of the sets of one part. */
 export interface PartNames {
-  /** For packets that are routed here, bridges in place of their ports. */
+  /** For packets that are routed here; bridges in place of their ports. */
   readonly routed: readonly string[]
-  /** Those of them that are bridges and there. */
+  /** Those among them that are bridges and exist. */
   readonly bridges: readonly string[]
-  /** Ports of bridges: what they send to other ports never comes to the rules above. */
+  /** Ports of bridges, whose packets to other ports never come to the rules above. */
   readonly ports: readonly string[]
 }
 
@@ -80,7 +79,7 @@ function sorted(names: readonly string[]): readonly string[] {
   return [...new Set(names)].toSorted()
 }
 
-/** Reads `ip -j -d link`. Fields that are not there or of another form are passed over. */
+/** Reads `ip -j -d link`; ignores fields that are missing or have another type. */
 export function parseLinks(json: string): readonly Link[] {
   const parsed: unknown = JSON.parse(json === '' ? '[]' : json)
   if (!Array.isArray(parsed)) return []
@@ -104,7 +103,7 @@ function parseMac(value: unknown): Uint8Array {
   return Uint8Array.from(value.split(':'), (octet) => Number.parseInt(octet, 16))
 }
 
-/** A field of a value of unknown form. */
+/** A field of an unknown value. */
 export function fieldOf(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
 }

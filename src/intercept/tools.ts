@@ -1,5 +1,5 @@
-// nft(8) and ip(8) as a port: how the rules come into the kernel. Off the packet path, and asynchronous, so that
-// answers go on while a tool works. What it says when it fails becomes one line with the remedy.
+// nft(8) and ip(8) as a port. Off the packet path and asynchronous, so that answers continue while a tool works. An error of a
+// tool becomes one line with the remedy.
 
 import { spawn } from 'node:child_process'
 import { UnavailableError } from '../core/errors.ts'
@@ -16,7 +16,7 @@ export interface ToolResult {
 export type RunTool = (tool: Tool, args: readonly string[], input?: string) => Promise<ToolResult>
 
 const NOT_FOUND = 'ENOENT'
-/** Tools of the administrator are not on every user's path. */
+/** Folders of administrators' tools, which are not in every user's path. */
 const MORE_PATHS = '/usr/local/sbin:/usr/sbin:/sbin'
 const PACKAGES: Readonly<Record<Tool, string>> = {
   nft: 'nftables',
@@ -40,7 +40,7 @@ export const runTool: RunTool = async (tool, args, input = '') =>
     child.stdin.end(input)
   })
 
-/** Runs a tool that must succeed; gives its stdout. */
+/** Runs a tool that must succeed; returns its stdout. */
 export async function mustRun(
   run: RunTool,
   tool: Tool,
@@ -52,7 +52,7 @@ export async function mustRun(
   return result.stdout
 }
 
-/** One line that says what failed and what helps. */
+/** One line with the failure and the remedy. */
 export function toolError(
   tool: Tool,
   args: readonly string[],

@@ -12,7 +12,7 @@ import type { ResourceOutcome } from '../enforcement/resource-outcome.ts'
 import { systemClock } from '../core/clock.ts'
 import { InvalidInputError, UnavailableError } from '../core/errors.ts'
 import { isMapping } from '../documents/source-document.ts'
-import { refuseLeft } from '../daemon/left-datapaths.ts'
+import { refuseStale } from '../daemon/stale-datapaths.ts'
 import { DaemonServices } from '../daemon/services.ts'
 import { openLog } from '../telemetry/log.ts'
 import { SILENT } from '../telemetry/silent.ts'
@@ -40,7 +40,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   checkOptions(options)
   const given: unknown = options.config ?? {}
   const config = configFromObject(withDefaults(given))
-  refuseLeft(config, false, 'FILE (with the same datapath in it)')
+  refuseStale(config, false, 'FILE (with the same datapath in it)')
   const { policies = {}, endpoints = [] } = options
   const edit = toEdit({ policies, endpoints })
   const write = options.log

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { loadConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { Taking } from '../../src/handover/taking.ts'
+import { Successor } from '../../src/handover/successor.ts'
 import { isBuilt } from '../../src/native/native.ts'
 import { withTakeOverSite, type TakeOverSite } from '../support/labs/take-over-site.ts'
 import { FakeUpstream } from '../support/peers/upstream.ts'
@@ -15,9 +15,9 @@ before(async () => (upstream = await FakeUpstream.start()))
 after(async () => await upstream.stop())
 
 /** Knocks at once: a process of its own takes its time. */
-function knock({ folder }: TakeOverSite): Taking {
+function knock({ folder }: TakeOverSite): Successor {
   const config = loadConfig(folder.in('namegate.yaml'))
-  return new Taking({ ...config, admin: { socket: folder.in('admin.sock') } }, systemClock)
+  return new Successor({ ...config, admin: { socket: folder.in('admin.sock') } }, systemClock)
 }
 
 describe('run --take-over', { skip }, () => {

@@ -133,7 +133,7 @@ async function tellMode(read: ParsedArguments, body: object, pinned: boolean): P
 async function detach(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const [{ readConfig }, { enforcing, takeAway }] = await Promise.all([
     import('../read-config.ts'),
-    import('../../daemon/left-datapaths.ts'),
+    import('../../daemon/stale-datapaths.ts'),
   ])
   const config = readConfig(read.texts.get('config'))
   const client = await openClient(read)
@@ -184,7 +184,7 @@ async function isIntercepted(isEnding: boolean): Promise<boolean> {
 async function close(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const [{ readConfig }, { closeEndpoints }] = await Promise.all([
     import('../read-config.ts'),
-    import('../closing/close-endpoints.ts'),
+    import('../datapath/close-endpoints.ts'),
   ])
   const result = await closeEndpoints(readConfig(read.texts.get('config')))
   const { closed, waiting, kept, faults } = result

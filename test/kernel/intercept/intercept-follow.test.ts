@@ -19,8 +19,8 @@ const OTHER = { ...PLAN, mark: 7 }
 describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
   let lab: PodLab
   let flags: readonly InterceptedInterface[] = []
-  let news = false
-  let routingNews = false
+  let changes = false
+  let routingChanged = false
   const open: Interception[] = []
 
   before(() => {
@@ -48,13 +48,13 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
       onExit: 'closed',
       rules: mkRules(),
       alone: async (work) => await work(),
-      news: {
-        hasNews: () => {
-          const [was] = [news, (news = false)]
+      changes: {
+        hasChanged: () => {
+          const [was] = [changes, (changes = false)]
           return was
         },
-        hasRoutingNews: () => {
-          const [was] = [routingNews, (routingNews = false)]
+        hasRoutingChanged: () => {
+          const [was] = [routingChanged, (routingChanged = false)]
           return was
         },
         listen: () => false,
@@ -95,7 +95,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     for (const command of ['flush ruleset', 'flush table inet namegate_intercept']) {
       assert.equal(runIn(lab.node, ['nft', ...command.split(' ')]).code, 0)
       flags = [{ ifindex: 4711, families: { 4: true, 6: true } }]
-      news = true
+      changes = true
       await until('rules are back', () => indexes()[0] === indexOf('lxc1'))
       assert.match(outputIn(lab.node, 'nft', 'list', 'ruleset'), /tproxy ip to :10053/)
     }
@@ -113,7 +113,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     assert.equal(interception.state.kind, 'in-force', 'those of the test before')
     assert.deepEqual(indexes(), [indexOf('lxc1')])
     assert.equal(runIn(lab.node, ['nft', 'flush', 'ruleset']).code, 0)
-    news = true
+    changes = true
     await until('the datapath is closed', () => flags.length === 0)
     await until('it is said', () => interception.state.kind === 'absent')
     assert.match(said.at(-1) ?? '', /not intercepted: namegate intercept up/)
@@ -132,7 +132,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     await interception.start(['lxc1'])
     outputIn(lab.node, 'ip', 'rule', 'del', 'pref', '54')
     outputIn(lab.node, 'ip', '-6', 'route', 'flush', 'table', '20039')
-    routingNews = true
+    routingChanged = true
     await until('it is told', () => said.length === 2)
     assert.match(said[1] ?? '', /took away what brings queries to namegate: put back$/)
     assert.deepEqual(snapshot(lab.node), before)
@@ -159,11 +159,11 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     const seen: number[] = []
     for (let round = 0; round < 2; round++) {
       lab.node.ip('link', 'add', 'made0', 'type', 'veth', 'peer', 'name', 'made1')
-      news = true
+      changes = true
       await until('it is there', () => indexes()[0] === indexOf('made0'))
       seen.push(...indexes())
       lab.node.ip('link', 'del', 'made0')
-      news = true
+      changes = true
       await until('it is gone', () => flags.length === 0)
     }
     assert.notEqual(seen[0], seen[1])
@@ -176,12 +176,12 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
     await interception.start(['lxc1'])
     outputIn(lab.node, 'ip', 'rule', 'add', 'pref', '9', 'lookup', '200')
     assert.equal(runIn(lab.node, ['nft', 'flush', 'ruleset']).code, 0)
-    news = true
+    changes = true
     await until('it fails', () => interception.state.kind === 'failed')
     assert.match(JSON.stringify(interception.state), /comes before ours/)
     assert.deepEqual(flags, [])
     outputIn(lab.node, 'ip', 'rule', 'del', 'pref', '9')
-    news = true
+    changes = true
     await until('it is in force again', () => interception.state.kind === 'in-force')
     await interception.stop()
     await mkRules().down()

@@ -5,22 +5,22 @@
 import { existsSync } from 'node:fs'
 import { loadConfig } from '../../../src/config/load.ts'
 import { systemClock } from '../../../src/core/clock.ts'
-import { doorOf } from '../../../src/handover/door.ts'
-import { Taking } from '../../../src/handover/taking.ts'
+import { connectPathOf } from '../../../src/handover/connect.ts'
+import { Successor } from '../../../src/handover/successor.ts'
 
 const [folder = '', then] = process.argv.slice(2)
 process.chdir(folder)
 const config = loadConfig('namegate.yaml')
-const taking = new Taking(config, systemClock)
-const { listeners, connections } = await taking.given()
+const successor = new Successor(config, systemClock)
+const { listeners, connections } = await successor.given()
 process.stdout.write(`given ${listeners.length} listeners, ${connections.length} connections\n`)
 if (then === 'give-up') {
-  taking.giveUp('a test ended the attempt')
-  await taking.go().catch((error: unknown) => process.stdout.write(`${String(error)}\n`))
+  successor.giveUp('a test ended the attempt')
+  await successor.go().catch((error: unknown) => process.stdout.write(`${String(error)}\n`))
 }
 if (then === 'go') {
-  await taking.go()
-  const isOpen = existsSync(doorOf(config.admin.socket))
+  await successor.go()
+  const isOpen = existsSync(connectPathOf(config.admin.socket))
   process.stdout.write(`told to go on, the way in is ${isOpen ? 'open' : 'shut'}\n`)
 }
 await new Promise(() => undefined)

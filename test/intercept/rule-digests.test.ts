@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { damageOf, partsOf, sealScript, sealsOf, type Parts } from '../../src/intercept/seals.ts'
+import {
+  damageOf,
+  partsOf,
+  digestScript,
+  digestsOf,
+  type Parts,
+} from '../../src/intercept/rule-digests.ts'
 
 const T = 'namegate_intercept'
 type Item = Readonly<Record<string, object>>
@@ -28,13 +34,13 @@ function rule(chain: string, handle: number, expression: object): Item {
 /** The seals as nft lists them after `script`. */
 function sealsIn(script: string): Parts {
   const comments = [...script.matchAll(/^add rule inet \S+ seals return comment "(.*)"$/gm)]
-  return sealsOf(
+  return digestsOf(
     comments.map(([, comment]) => ({ rule: { family: 'inet', chain: 'seals', comment } })),
   )
 }
 
 test('damageOf is empty as long as nothing but handles, counters and interfaces changes', () => {
-  const seals = sealsIn(sealScript(partsOf(listing())))
+  const seals = sealsIn(digestScript(partsOf(listing())))
   assert.deepEqual(damageOf(partsOf(listing()), seals), [])
   const later: Item[] = listing().map((item) => {
     const { rule, set, counter } = item as Record<string, object | undefined>
@@ -48,7 +54,7 @@ test('damageOf is empty as long as nothing but handles, counters and interfaces 
 })
 
 test('damageOf names what is gone, less, changed or added', () => {
-  const seals = sealsIn(sealScript(partsOf(listing())))
+  const seals = sealsIn(digestScript(partsOf(listing())))
   const without = (...at: readonly number[]): Item[] => listing().filter((_, i) => !at.includes(i))
   const rows: readonly (readonly [items: Item[], damage: readonly string[], reason: string])[] = [
     [without(6, 7), [`nft chain inet ${T} queries (0 of 2 rules)`], 'flushed'],
@@ -94,17 +100,17 @@ test('damageOf names what is gone, less, changed or added', () => {
 })
 
 test('damageOf counts rules alone where another version of nft lists them', () => {
-  const seals = sealsIn(sealScript(partsOf(listing())))
+  const seals = sealsIn(digestScript(partsOf(listing())))
   const items = listing('1.1.3').filter((_, i) => i !== 7)
   const worded = [...items, rule('queries', 9, { 'drop now': null })]
   assert.deepEqual(damageOf(partsOf(worded), seals), [])
   assert.deepEqual(damageOf(partsOf(items), seals), [`nft chain inet ${T} queries (1 of 2 rules)`])
 })
 
-test('sealScript writes comments that nft takes', () => {
+test('digestScript writes comments that nft takes', () => {
   const name = `chain bridge ${'q'.repeat(31)}`
   const part = { rules: 4_294_967_295, digest: 'f'.repeat(16), version: '10.10.10-rc1' }
-  const [, comment = ''] = /comment "(.*)"/.exec(sealScript(new Map([[name, part]]))) ?? []
+  const [, comment = ''] = /comment "(.*)"/.exec(digestScript(new Map([[name, part]]))) ?? []
   assert.ok(comment.length < 128, `${comment.length} octets`)
-  assert.deepEqual(sealsIn(sealScript(new Map([[name, part]]))), new Map([[name, part]]))
+  assert.deepEqual(sealsIn(digestScript(new Map([[name, part]]))), new Map([[name, part]]))
 })

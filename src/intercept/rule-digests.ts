@@ -1,16 +1,14 @@
-// What the rules were when they were put in, part by part: a table, a chain with its rules, a set that never changes. Kept in the
-// kernel beside the rules, as comments in a chain of its own that no packet comes to, so that any process that looks later (the
-// daemon, its successor, `intercept show`) sees which part somebody changed. Made from what nft(8) lists right after
-// the rules were put in, and compared with what it lists then: no second notion of how a rule is written. Another version of
-// nft may list the same rule in other words, so then the number of rules alone counts.
-//
-// Sets of interfaces are left out: they follow what there is.
+// Digests of the rules as they were put in, part by part: a table, a chain with its rules, a set that never changes. The
+// digests are kept in the kernel beside the rules, as comments in a chain that no packet comes to, so that any later process
+// (the daemon, its successor, `intercept show`) sees which part was changed. A digest is made from what nft(8) lists right
+// after the rules were put in, and compared with what it lists later. Another version of nft may list the same rule in other
+// words; then only the number of rules counts. Sets of interfaces are left out, because they follow the interfaces.
 
 import { createHash } from 'node:crypto'
-import { SEALS_CHAIN, TABLE } from './nft-script.ts'
+import { DIGESTS_CHAIN, TABLE } from './nft-script.ts'
 import { fieldOf } from './targets.ts'
 
-/** A part as it stands, or as a seal says it was. */
+/** A part as it is now, or as its digest says it was. */
 export interface Part {
   /** Of a chain; 0 otherwise. */
   readonly rules: number
@@ -23,9 +21,9 @@ export interface Part {
 export type Parts = ReadonlyMap<string, Part>
 
 const DIGEST_DIGITS = 16
-const SEAL = /^((?:table|chain|set) \S+(?: \S+)?) (\d+) ([0-9a-f]+) (\S+)$/
+const DIGEST = /^((?:table|chain|set) \S+(?: \S+)?) (\d+) ([0-9a-f]+) (\S+)$/
 
-/** Of the items that `nft -j list table` gives of our tables. */
+/** The parts among the items of `nft -j list table` for our tables. */
 export function partsOf(items: readonly unknown[]): Parts {
   const texts = new Map<string, string[]>()
   const rules = new Map<string, number>()
@@ -47,22 +45,22 @@ export function partsOf(items: readonly unknown[]): Parts {
   )
 }
 
-/** What the seals among these items say. */
-export function sealsOf(items: readonly unknown[]): Parts {
-  const seals = new Map<string, Part>()
+/** The digests among these items. */
+export function digestsOf(items: readonly unknown[]): Parts {
+  const digests = new Map<string, Part>()
   for (const item of items) {
     const rule = fieldOf(item, 'rule')
-    if (fieldOf(rule, 'chain') !== SEALS_CHAIN) continue
-    const [, name, rules, digest, version] = SEAL.exec(String(fieldOf(rule, 'comment'))) ?? []
+    if (fieldOf(rule, 'chain') !== DIGESTS_CHAIN) continue
+    const [, name, rules, digest, version] = DIGEST.exec(String(fieldOf(rule, 'comment'))) ?? []
     if (name === undefined || digest === undefined || version === undefined) continue
-    seals.set(name, { rules: Number(rules), digest, version })
+    digests.set(name, { rules: Number(rules), digest, version })
   }
-  return seals
+  return digests
 }
 
-/** The script that seals what stands. */
-export function sealScript(parts: Parts): string {
-  const chain = `inet ${TABLE} ${SEALS_CHAIN}`
+/** The nft script that writes the digests of `parts`. */
+export function digestScript(parts: Parts): string {
+  const chain = `inet ${TABLE} ${DIGESTS_CHAIN}`
   const rules = [...parts].map(
     ([name, { rules, digest, version }]) =>
       `add rule ${chain} return comment "${name} ${rules} ${digest} ${version}"\n`,
@@ -70,25 +68,25 @@ export function sealScript(parts: Parts): string {
   return `add chain ${chain}\nflush chain ${chain}\n${rules.join('')}`
 }
 
-/** What is not as it was sealed, for people; empty when all is. */
-export function damageOf(parts: Parts, seals: Parts): readonly string[] {
-  if (seals.size === 0) return [textOf(`chain inet ${SEALS_CHAIN}`)]
-  const added = [...parts.keys()].filter((name) => !seals.has(name))
+/** Parts that differ from their digests, for people; empty when all agree. */
+export function damageOf(parts: Parts, digests: Parts): readonly string[] {
+  if (digests.size === 0) return [textOf(`chain inet ${DIGESTS_CHAIN}`)]
+  const added = [...parts.keys()].filter((name) => !digests.has(name))
   return [
-    ...[...seals].flatMap(([name, seal]) => differenceOf(name, seal, parts)),
+    ...[...digests].flatMap(([name, was]) => differenceOf(name, was, parts)),
     ...added.map((name) => `${textOf(name)} (not sealed)`),
   ]
 }
 
-function differenceOf(name: string, seal: Part, parts: Parts): readonly string[] {
+function differenceOf(name: string, was: Part, parts: Parts): readonly string[] {
   const part = parts.get(name)
   if (part === undefined) {
     // With a table everything in it is gone: said once.
     const table = `table ${name.split(' ')[1]}`
     return name === table || parts.has(table) ? [textOf(name)] : []
   }
-  if (part.rules !== seal.rules) return [`${textOf(name)} (${part.rules} of ${seal.rules} rules)`]
-  const isSame = part.digest === seal.digest || part.version !== seal.version
+  if (part.rules !== was.rules) return [`${textOf(name)} (${part.rules} of ${was.rules} rules)`]
+  const isSame = part.digest === was.digest || part.version !== was.version
   return isSame ? [] : [`${textOf(name)} (changed)`]
 }
 
@@ -110,10 +108,10 @@ function partOf(item: unknown): readonly [name: string, text: string] | undefine
   if (set !== undefined && fieldOf(set, 'type') !== 'ifname') {
     return [name('set', set, 'name'), fieldsOf(set, 'type', 'flags', 'elem')]
   }
-  if (chain !== undefined && fieldOf(chain, 'name') !== SEALS_CHAIN) {
+  if (chain !== undefined && fieldOf(chain, 'name') !== DIGESTS_CHAIN) {
     return [name('chain', chain, 'name'), fieldsOf(chain, 'type', 'hook', 'prio', 'policy')]
   }
-  if (rule !== undefined && fieldOf(rule, 'chain') !== SEALS_CHAIN) {
+  if (rule !== undefined && fieldOf(rule, 'chain') !== DIGESTS_CHAIN) {
     return [name('chain', rule, 'chain'), fieldsOf(rule, 'expr', 'comment')]
   }
   return undefined

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, rmSync } from 'node:fs'
 import { test } from 'node:test'
-import { doorOf } from '../../src/handover/door.ts'
+import { connectPathOf } from '../../src/handover/connect.ts'
 import { isBuilt } from '../../src/native/native.ts'
 import { until } from '../support/peers/client.ts'
 import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
@@ -26,7 +26,7 @@ test(
     const args = ['run', '--config', 'namegate.yaml', '--take-over']
     let second: LabProcess | undefined
     try {
-      const door = doorOf(folder.in('admin.sock'))
+      const door = connectPathOf(folder.in('admin.sock'))
       await until('the way in is open', () => existsSync(door))
       rmSync(door)
       await first.process.untilOutput(/take-over socket was removed: made anew/)

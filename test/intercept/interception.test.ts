@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeInterception } from '../../src/intercept/describe.ts'
+import { describeInterception } from '../../src/intercept/interception.ts'
 import type { InterceptionState } from '../../src/intercept/interception.ts'
 
 const rows: readonly (readonly [state: InterceptionState, text: RegExp | undefined])[] = [

@@ -1,13 +1,13 @@
-// The successor's side of a take-over (docs/decisions/0019): asks the running daemon for everything it has of its
-// clients, starts over the same state and the same kernel while nobody else writes, and goes on at its word. Until then
-// nothing is read, so a start that fails costs time and loses nothing: the other one goes on.
+// The successor's side of a take-over (docs/decisions/0019). The successor asks the running daemon for its sockets, connections
+// and locks, starts on the same state and kernel objects, and serves when the running daemon says so. Until then the
+// successor reads no query, so a start that fails loses nothing: the running daemon serves again.
 
 import type { Clock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
 import { formatAddress } from '../core/ip.ts'
 import type { Config } from '../config/config.ts'
 import { Channel, ENDED, type Message } from './channel.ts'
-import { knock } from './door.ts'
+import { connectToDaemon } from './connect.ts'
 import { Wait } from './wait.ts'
 import {
   decodeGiven,
@@ -33,10 +33,10 @@ import { VERSION } from '../version.ts'
 const NOTHING = Uint8Array.of(0)
 const NOBODY =
   'the running daemon has ended, or another successor goes on in its place: try again with --take-over if one serves, without if none does'
-/** The rest of a turn of the event loop, which has looked for news already, and a whole one. */
+/** Turns of the event loop: the rest of the current one, whose events are already polled, and one whole turn. */
 const TURNS = 2
 
-export class Taking {
+export class Successor {
   readonly #clock: Clock
   readonly #channel: Channel
   readonly #wait: Wait
@@ -46,12 +46,12 @@ export class Taking {
   #fault = ''
   #isDone = false
   #onQuery: ((handed: HandedQuery) => void) | undefined
-  /** Queries that came before there was anybody for them. */
+  /** Queries that came before `hear` was called. */
   #early: HandedQuery[] = []
 
-  /** Throws UnavailableError when there is nobody to take over from. */
+  /** Connects and says hello; throws UnavailableError when no daemon answers. */
   constructor(config: Config, clock: Clock) {
-    const descriptor = knock(config.admin.socket)
+    const descriptor = connectToDaemon(config.admin.socket)
     this.#clock = clock
     this.#wait = new Wait(clock)
     this.#channel = new Channel({
@@ -65,7 +65,7 @@ export class Taking {
     this.#channel.send(HELLO, encodeText(hello))
   }
 
-  /** What the other one had; rejects with UnavailableError when it keeps it. */
+  /** What the running daemon sends; rejects with UnavailableError when it refuses. */
   async given(): Promise<Given> {
     await this.#until(() => this.#given !== undefined)
     const given = this.#given
@@ -73,9 +73,9 @@ export class Taking {
     return given
   }
 
-  /** All is ready; resolves when it is ours, and rejects with UnavailableError when the other one goes on. */
+  /** Reports that this process is ready; resolves when it may serve, rejects with UnavailableError when it may not. */
   async go(): Promise<void> {
-    // What came while the start kept the event loop busy, as a signal, is heard first.
+    // Events that came while the start kept the event loop busy, such as a signal, are handled first.
     for (let i = 0; i < TURNS; i++) await new Promise<void>((turn) => this.#clock.soon(turn))
     if (this.#fault !== '') throw this.#failure()
     this.#isReady = true
@@ -85,20 +85,20 @@ export class Taking {
   }
 
   /**
-   * Ends the attempt: whoever waits for it here is rejected. The other one goes on when this process has ended, not
-   * before, as two must not write. Once it was told that all is ready it is up to the other one, and this does nothing.
+   * Ends the attempt: `given` and `go` reject. The running daemon serves again when this process has ended, not before,
+   * because two processes must not write. After READY was sent the running daemon decides, and this does nothing.
    */
   giveUp(reason: string): void {
     if (!this.#isReady) this.#fail(`${reason}; the running daemon goes on`)
   }
 
-  /** Queries that the other one still waits for, each as it ends. */
+  /** Calls `onQuery` for each query that the running daemon had in flight, when it ends. */
   hear(onQuery: (handed: HandedQuery) => void): void {
     this.#onQuery = onQuery
     for (const handed of this.#early.splice(0)) onQuery(handed)
   }
 
-  /** The other one answers within its own bounds; a dead one is noticed at once. */
+  /** The running daemon answers within READY_MAX_MS; its end is noticed at once. */
   async #until(isSo: () => boolean): Promise<void> {
     const isOver = await this.#wait.until(() => isSo() || this.#fault !== '', READY_MAX_MS)
     if (!isOver) this.#fail(this.#silence())
@@ -142,7 +142,7 @@ function reasonIn(octets: Uint8Array): string {
   return isText ? String(value.reason) : 'it says no'
 }
 
-/** `4 127.0.0.1 53 explicit`; port 0: whichever. */
+/** Listeners as `4 127.0.0.1 53 explicit`; port 0: any port. */
 export function placesOf({ listeners }: Config): readonly string[] {
   return listeners.flatMap(({ address, port, mode }) =>
     address === undefined

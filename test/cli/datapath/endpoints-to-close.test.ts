@@ -11,7 +11,7 @@ import { endpointDocument } from '../../../src/restore/saved-endpoints.ts'
 import { systemBootClock, systemClock } from '../../../src/core/clock.ts'
 import { InvalidInputError } from '../../../src/core/errors.ts'
 import { endpointId, generation } from '../../../src/core/ids.ts'
-import { endpointsToClose } from '../../../src/cli/closing/endpoints-to-close.ts'
+import { endpointsToClose } from '../../../src/cli/datapath/endpoints-to-close.ts'
 import { openState } from '../../../src/state/open-state.ts'
 import { mkEndpoint } from '../../support/nodes/node.ts'
 

@@ -1,5 +1,5 @@
-// Where a successor knocks: a socket beside the admin socket, its owner's alone. One is let in at a time. A socket file that
-// somebody removed is made anew.
+// The socket where a successor connects: beside the admin socket, for the same user and root only. A socket file that
+// is removed is made anew.
 
 import { mkdirSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -8,42 +8,42 @@ import type { Clock } from '../core/clock.ts'
 import { UnavailableError } from '../core/errors.ts'
 import { errnoName, isBuilt, loadPosix, type Posix } from '../native/native.ts'
 
-const ENDING = '.take-over'
+const SUFFIX = '.take-over'
 const ECONNREFUSED = -111
 const ENOENT = -2
 
-export function doorOf(adminSocket: string): string {
-  return `${adminSocket}${ENDING}`
+export function connectPathOf(adminSocket: string): string {
+  return `${adminSocket}${SUFFIX}`
 }
 
-export interface DoorOptions {
+export interface ConnectSocketOptions {
   readonly path: string
   readonly clock: Clock
-  /** Gets a connection, its own from then on. */
-  readonly onKnock: (descriptor: number) => void
+  /** Receives a connection and closes it. */
+  readonly onConnect: (descriptor: number) => void
   readonly onRemoved?: OnRemoved
 }
 
-/** What listens. */
+/** The listening descriptor and its watch. */
 interface Listening {
   readonly fd: number
   readonly watch: object | number
 }
 
-export class Door {
+export class ConnectSocket {
   readonly #posix: Posix
-  readonly #to: DoorOptions
+  readonly #to: ConnectSocketOptions
   readonly #standing: StandingSocket
   #listening: Listening
   #isOpen = true
 
-  /** Throws UnavailableError when nobody could knock. */
-  constructor(options: DoorOptions) {
+  /** Throws UnavailableError when it cannot listen. */
+  constructor(options: ConnectSocketOptions) {
     if (!isBuilt('posix')) throw new UnavailableError('the native part is not built')
     const { path, clock, onRemoved } = options
     this.#posix = loadPosix()
     this.#to = options
-    // Whoever had it before us is dead or has shut it, or we would not have our locks.
+    // The daemon that made this file has ended or closed it: we hold its locks.
     rmSync(path, { force: true })
     this.#listening = this.#listen()
     this.#standing = new StandingSocket({ path, clock, renew: () => this.#renew(), onRemoved })
@@ -59,12 +59,12 @@ export class Door {
 
   #listen(): Listening {
     const posix = this.#posix
-    const { path, onKnock } = this.#to
+    const { path, onConnect } = this.#to
     const fd = posix.localListen(path)
     if (fd < 0) throw new UnavailableError(`${path}: ${errnoName(fd)}`)
     const watch = posix.linkWatch(fd, () => {
       for (let peer = posix.localAccept(fd); peer >= 0; peer = posix.localAccept(fd)) {
-        if (mayEnter(posix, peer)) onKnock(peer)
+        if (mayConnect(posix, peer)) onConnect(peer)
         else posix.closeFd(peer)
       }
     })
@@ -85,19 +85,19 @@ export class Door {
   }
 }
 
-/** The same user, or root. */
-function mayEnter(posix: Posix, fd: number): boolean {
+/** Whether the peer is the same user or root. */
+function mayConnect(posix: Posix, fd: number): boolean {
   const peer = posix.localPeer(fd)
   return typeof peer !== 'number' && (peer[1] === 0 || peer[1] === process.geteuid?.())
 }
 
 /** A connection to the daemon that is to be taken over; throws UnavailableError when there is none. */
-export function knock(adminSocket: string): number {
+export function connectToDaemon(adminSocket: string): number {
   const posix = loadPosix()
-  const path = doorOf(adminSocket)
+  const path = connectPathOf(adminSocket)
   const fd = posix.localConnect(path)
   if (fd >= 0) return fd
-  const isNobody = fd === ENOENT || fd === ECONNREFUSED
-  const reason = isNobody ? 'no daemon answers there: start without --take-over' : errnoName(fd)
+  const isAbsent = fd === ENOENT || fd === ECONNREFUSED
+  const reason = isAbsent ? 'no daemon answers there: start without --take-over' : errnoName(fd)
   throw new UnavailableError(`Cannot take over by ${path}: ${reason}`)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { flowView, keptText } from '../../src/admin/views/flows.ts'
 import { formatFlow } from '../../src/cli/commands/flows.ts'
-import { tellExpiredUse } from '../../src/daemon/news.ts'
+import { reportExpiredUse } from '../../src/daemon/log-reports.ts'
 import { FlowTally } from '../../src/flows/flow-tally.ts'
 import { SILENT } from '../../src/telemetry/silent.ts'
 import { mkAdmin } from '../support/nodes/admin.ts'
@@ -10,13 +10,13 @@ import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts
 
 const GRACE = 60
 
-test('tellExpiredUse records who connected to which address of which name, and how long it was over', () => {
+test('reportExpiredUse records who connected to which address of which name, and how long it was over', () => {
   const node = new Node({ graceSeconds: GRACE })
   node.setEndpoints([mkEndpoint('shop', ['10.0.0.1', 'fd00::1'], ['k8s:app=shop'])])
   node.setPolicies(mkPolicies('egress: [ { toFQDNs: [ { matchPattern: "*" } ] } ]'))
   const { state } = mkAdmin(node)
   const { core, clock } = node
-  core.expiry.onExpiredUse = (pair) => tellExpiredUse(state, SILENT, pair)
+  core.expiry.onExpiredUse = (pair) => reportExpiredUse(state, SILENT, pair)
   const { id } = node.endpoint('shop')
   const wait = (seconds: number): void => {
     clock.advance(seconds * 1000)

@@ -22,14 +22,14 @@ const SECOND_MS = 1000
 const LOOK_MS = 2 * SECOND_MS
 const NOT_WRITTEN = 'in force until a restart: not written yet'
 
-export interface KeptThingsOptions {
+export interface StateFolderOptions {
   readonly config: Config
   readonly log: Log
   readonly locks: Locks
   readonly putBack: PutBack
 }
 
-export class KeptThings {
+export class DaemonStateFolder {
   readonly #opened: OpenedState
   readonly #settings: SettingsKeeper
   readonly #resources: ResourceShards
@@ -44,7 +44,7 @@ export class KeptThings {
   #isLost = false
 
   /** Throws nothing: a folder that cannot be read or written is told, and the daemon goes on with what the kernel has. */
-  constructor({ config: { state, limits }, log, locks, putBack }: KeptThingsOptions) {
+  constructor({ config: { state, limits }, log, locks, putBack }: StateFolderOptions) {
     const shared = { clock: systemClock, mayWrite: () => locks.folder?.need() }
     this.#lock = locks.folder
     this.#log = log

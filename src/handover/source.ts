@@ -1,7 +1,7 @@
-// The running daemon's side of a take-over (docs/decisions/0019). It comes to rest, gives everything away but the wait for
-// servers, and waits for the successor to be ready. From its word on it only passes on what servers answer, until
-// nothing is in flight. When the successor is not ready in time it is ended, and a new daemon in this process starts over
-// the same state with the same sockets: at no time do two write.
+// The running daemon's side of a take-over (docs/decisions/0019). The source comes to rest, sends its sockets, connections and
+// locks to the successor, and waits until the successor is ready. From then on the source only passes on what servers still
+// answer. A successor that is not ready in time is ended, and a new daemon in this process resumes with the same sockets and
+// state. The two processes never write at the same time.
 
 import type { Clock } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
@@ -29,38 +29,38 @@ import {
 import { loadPosix } from '../native/native.ts'
 import type { HandedQuery } from '../proxy/handed.ts'
 
-export type GivingEnd =
-  /** The successor goes on; nothing is left to do here. */
+export type HandoverEnd =
+  /** The successor serves; nothing is left to do here. */
   | { readonly kind: 'gone' }
-  /** It was not told anything, or refused before anything was given. */
+  /** The successor was refused before anything was sent. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** It is no more; what was given is here again. */
+  /** The successor failed; this process has everything again. */
   | {
       readonly kind: 'back'
       readonly reason: string
       readonly handed: HandedOver
-      /** What ended meanwhile and from now on, called for each. */
+      /** Calls `onQuery` for each query that ended meanwhile, and for each that ends from now on. */
       readonly hear: (onQuery: (handed: HandedQuery) => void) => void
     }
 
 const NOTHING = Uint8Array.of(0)
 const HELLO_MAX_MS = 2000
-/** For a successor that was told to end. */
+/** Milliseconds for a successor to end after it was refused. */
 const END_MAX_MS = 1000
 
-export interface GivingOptions {
+export interface HandoverSourceOptions {
   readonly clock: Clock
-  /** Its own from now on. */
+  /** The connection; HandoverSource closes it. */
   readonly descriptor: number
   readonly supervisor: Given['supervisor']
-  /** Milliseconds for what is in flight. */
+  /** Milliseconds to wait for queries in flight. */
   readonly inFlightMs: number
-  /** The successor with this process id goes on from now. */
+  /** The successor with this process id serves from now on. */
   readonly onGone: (pid: number) => void
 }
 
-export class Giving {
-  readonly #to: GivingOptions
+export class HandoverSource {
+  readonly #to: HandoverSourceOptions
   readonly #channel: Channel
   readonly #wait: Wait
   readonly #kept: HandedQuery[] = []
@@ -70,7 +70,7 @@ export class Giving {
   #ended = ''
   #onQuery: ((handed: HandedQuery) => void) | undefined
 
-  constructor(options: GivingOptions) {
+  constructor(options: HandoverSourceOptions) {
     const { clock, descriptor } = options
     this.#to = options
     this.#wait = new Wait(clock)
@@ -83,7 +83,7 @@ export class Giving {
     })
   }
 
-  async run(services: DaemonServices): Promise<GivingEnd> {
+  async run(services: DaemonServices): Promise<HandoverEnd> {
     await this.#until(() => this.#hello !== undefined, HELLO_MAX_MS)
     const fault = this.#ended === '' ? this.#faultOf(services) : this.#ended
     if (fault !== undefined) return this.#refuse(fault)
@@ -97,10 +97,10 @@ export class Giving {
     const { octets, descriptors } = encodeGiven({ ...handed, supervisor: this.#to.supervisor })
     this.#channel.send(GIVEN, octets, descriptors)
     await this.#until(() => this.#isReady, began + READY_MAX_MS - this.#to.clock.now())
-    // One that gave us up meanwhile must not be told to go on.
+    // GO is never sent to a successor that has given up.
     if (!this.#isReady || this.#ended !== '') return await this.#takeBack(handed)
     this.#isGone = true
-    // Before the word: from then on the way in is the successor's.
+    // Before GO is sent: from then on the connect socket is the successor's.
     this.#to.onGone(this.#channel.peer)
     this.#channel.send(GO, NOTHING)
     closeAll(handed)
@@ -109,7 +109,7 @@ export class Giving {
     return { kind: 'gone' }
   }
 
-  /** Passes on what servers still answer, until they have or may not any more. */
+  /** Passes on what servers still answer, until nothing is in flight or time is up. */
   async #passOn({ daemon }: DaemonServices): Promise<void> {
     const { inFlight } = daemon.proxy.upstream
     await this.#until(() => inFlight.count === 0, this.#to.inFlightMs)
@@ -119,7 +119,7 @@ export class Giving {
     this.#channel.close()
   }
 
-  async #takeBack(handed: HandedOver): Promise<GivingEnd> {
+  async #takeBack(handed: HandedOver): Promise<HandoverEnd> {
     const { peer } = this.#channel
     const reason =
       this.#ended === '' ? 'it was not ready in time' : `before it was ready ${this.#ended}`
@@ -135,15 +135,15 @@ export class Giving {
     return { kind: 'back', reason, handed, hear }
   }
 
-  /** Nothing is given. */
-  #refuse(reason: string): GivingEnd {
+  /** Sends the reason; nothing else is sent. */
+  #refuse(reason: string): HandoverEnd {
     this.#sayNo(reason)
     return { kind: 'refused', reason }
   }
 
-  /** Another successor has everything. */
+  /** Refuses a second successor while the first one takes over. */
   async turnAway(): Promise<void> {
-    // A socket that is closed with something unread throws away what it has sent.
+    // A socket that is closed with unread data discards what was sent on it.
     await this.#until(() => this.#hello !== undefined, HELLO_MAX_MS)
     this.#sayNo(
       'the running daemon is busy with another successor: try again when that one serves or has failed',
@@ -155,7 +155,7 @@ export class Giving {
     this.#channel.close()
   }
 
-  /** Why this successor gets nothing. */
+  /** Why this successor is refused; undefined: it is not. */
   #faultOf({ daemon }: DaemonServices): string | undefined {
     const hello = this.#hello === undefined ? undefined : readHello(this.#hello)
     if (hello?.protocol !== PROTOCOL)
@@ -191,7 +191,7 @@ export class Giving {
     this.#wait.wake()
   }
 
-  /** Until it is so, or the other end is gone, or time is up. */
+  /** Waits until `isSo`, the end of the successor, or the limit of `ms`. */
   async #until(isSo: () => boolean, ms: number): Promise<void> {
     await this.#wait.until(() => isSo() || (this.#ended !== '' && !this.#isGone), ms)
   }
@@ -208,7 +208,7 @@ function readHello({
   return { protocol, listeners: listeners.map(String) }
 }
 
-/** Our copies: the other one has its own. */
+/** Closes our descriptors; the successor has its own. */
 function closeAll({ listeners, connections, locks }: HandedOver): void {
   const posix = loadPosix()
   for (const { udp, tcp } of listeners) for (const fd of [udp, tcp]) posix.closeFd(fd)

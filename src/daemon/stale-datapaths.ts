@@ -14,15 +14,15 @@ import { isBuilt, loadBpf, loadNetlink, loadPosix } from '../native/native.ts'
 import { hasPins, notedPinPath } from './noted-pins.ts'
 import { pinLockFile, tableLockFile } from '../state/lock.ts'
 
-export type LeftDatapath =
+export type StaleDatapath =
   { readonly kind: 'ebpf'; readonly pinPath: string } | { readonly kind: 'nftables' }
 
 /** `takesOver`: the daemon that has the lock of the table is the one before. */
-export function leftDatapaths(
+export function staleDatapaths(
   { file, datapath }: Pick<Config, 'file' | 'datapath'>,
   takesOver = false,
-): readonly LeftDatapath[] {
-  const left: LeftDatapath[] = []
+): readonly StaleDatapath[] {
+  const left: StaleDatapath[] = []
   const { kind, pinPath: own = DEFAULT_PIN_PATH } = datapath
   const noted = notedPinPath(file)
   if (noted !== undefined && (kind !== 'ebpf' || noted !== own)) {
@@ -40,12 +40,12 @@ export function leftDatapaths(
 }
 
 /** Throws UnavailableError with the way out when something is left; `file`: the config that `detach` is to be given. */
-export function refuseLeft(
+export function refuseStale(
   config: Pick<Config, 'file' | 'datapath'>,
   takesOver: boolean,
   file = config.file,
 ): void {
-  const [left] = leftDatapaths(config, takesOver)
+  const [left] = staleDatapaths(config, takesOver)
   if (left === undefined) return
   const { datapath } = config
   const where = left.kind === 'ebpf' ? ` in ${left.pinPath}` : ' in this network namespace'
@@ -57,16 +57,16 @@ export function refuseLeft(
 }
 
 /** What is there to take away: that of the configured kind, and what another one left. */
-export function enforcing(config: Pick<Config, 'file' | 'datapath'>): readonly LeftDatapath[] {
+export function enforcing(config: Pick<Config, 'file' | 'datapath'>): readonly StaleDatapath[] {
   const { datapath } = config
-  const left = leftDatapaths(config)
+  const left = staleDatapaths(config)
   if (datapath.kind === 'nftables') return isTableThere() ? [{ kind: 'nftables' }, ...left] : left
   const hasOwn = datapath.kind === 'ebpf' && existsSync(pinDirectory(datapath.pinPath))
   return hasOwn ? [datapath, ...left] : left
 }
 
 /** Takes one away that is there, if its daemon did not; what it was, in words. */
-export function takeAway(left: LeftDatapath): string {
+export function takeAway(left: StaleDatapath): string {
   if (left.kind === 'nftables') {
     removeTable(loadNetlink())
     return 'the nftables table'
