@@ -16,7 +16,7 @@ const LAYERS: readonly (readonly [path: RegExp, layer: number])[] = [
   [/^src\/(lint|suggest)\//, 1.5], // tools over policies
   [/^src\/(ipcache|names)\//, 2],
   [/^src\/datapath\/[^/]+\.ts$/, 2],
-  [/^src\/restore\/(state-sink|saved-endpoints|saved-state)\.ts$/, 2.3], // the port that enforcement writes to
+  [/^src\/restore\/(state-port|saved-endpoints)\.ts$/, 2.3], // the port that enforcement writes to
   [/^src\/enforcement\//, 2.4], // puts L0 to L2 together, still without I/O, as do the next two
   [/^src\/(explain|reconcile)\//, 2.5],
   [/^src\/(restore|flows\/record)\//, 2.6],

@@ -20,7 +20,7 @@ export function openRepair(
   return new Repair({
     core: daemon.core,
     endpoints: () => daemon.endpoints.entries(),
-    leftPolicies: () => daemon.restart.leftPolicies,
+    inheritedPolicies: () => daemon.restart.inheritedPolicies,
     everyMs: datapath.verifyMs,
     onRepaired: (first, count) => reportRepaired(log, first, count),
     onFault: (reason) => log.limited('verify', { reason }, 'the kernel cannot be compared'),

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import type { AdminState } from '../admin/state.ts'
 import type { Config } from '../config/config.ts'
-import type { StateFolder } from '../restore/persistence.ts'
+import type { StateFolder } from '../restore/state-port.ts'
 import { systemBootClock, systemClock, type Timer } from '../core/clock.ts'
 import { messageOf, systemCodeOf } from '../core/errors.ts'
 import type { DaemonOptions } from './daemon.ts'

@@ -23,7 +23,6 @@ import { NameCache, type NameCacheOptions } from '../names/name-cache.ts'
 import { NameScopes, type Learning } from '../names/name-scopes.ts'
 import type { EntryLedger } from '../names/tables/entry-ledger.ts'
 import { Relabel } from '../names/labels/relabel.ts'
-import { RestoredLabels } from '../names/labels/restored-labels.ts'
 import { SelectorLabels } from '../names/labels/selector-labels.ts'
 import { OwnerNames } from './owner-names.ts'
 import { RuleOrigins } from './rule-origins.ts'
@@ -71,8 +70,6 @@ export class CoreState {
   readonly scopes: NameScopes
   readonly names: NameCache
   readonly relabel: Relabel
-  /** Of addresses whose names are not known. */
-  readonly restoredLabels: RestoredLabels
   readonly endpointRemoval: EndpointRemoval
   readonly expiry: Expiry
   readonly guard: Guard
@@ -113,16 +110,10 @@ export class CoreState {
       guard: this.guard,
       ledger: options.ledger,
     })
-    this.restoredLabels = new RestoredLabels({
-      ipcache: this.ipcache,
-      labelSets,
-      isGiven: (label) => this.#isGiven(label),
-    })
     this.relabel = new Relabel({
       names: this.names,
       labeller: this.selectorLabels,
       scopes: this.scopes,
-      restored: this.restoredLabels,
     })
     this.endpointRemoval = new EndpointRemoval({ names: this.names })
     this.expiry = new Expiry({ names: this.names, ipcache: this.ipcache, datapath, clock })
@@ -139,11 +130,6 @@ export class CoreState {
       policyMaps: this.policyMaps,
       labelSets,
     })
-  }
-
-  #isGiven(label: string): boolean {
-    const selector = this.selectors.byLabel(label)
-    return selector?.kind === 'fqdn' ? this.selectorLabels.has(selector) : selector !== undefined
   }
 
   #makeAllocator({ clock, restored, withheld, limits }: CoreOptions): Allocator {

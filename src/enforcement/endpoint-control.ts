@@ -12,7 +12,7 @@ import { ConfigFacts, type WantedFact } from './config-facts.ts'
 import type { CoreState } from './core-state.ts'
 import type { PolicyControl } from './policy-control.ts'
 import { endpointDocument, endpointGone, type SavedEndpoints } from '../restore/saved-endpoints.ts'
-import type { SavedDocument } from '../restore/state-sink.ts'
+import type { SavedDocument } from '../restore/state-port.ts'
 
 /** An endpoint as a source knows it. */
 export interface EndpointRecord {

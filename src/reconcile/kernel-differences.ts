@@ -47,7 +47,7 @@ export interface DifferencesOptions {
   readonly core: CoreState
   readonly endpoints: () => Iterable<EndpointEntry>
   /** Policy entries that an earlier daemon left and that may stay: the restart sees to them. */
-  readonly leftPolicies: () => readonly PolicyEntry[]
+  readonly inheritedPolicies: () => readonly PolicyEntry[]
 }
 
 /** Differences found by one walk; undefined between two steps. */
@@ -139,7 +139,7 @@ function prefixValue(id: number, addressClass: number): string {
 }
 
 function* policyDifferences(
-  { core, leftPolicies }: DifferencesOptions,
+  { core, inheritedPolicies }: DifferencesOptions,
   held: readonly PolicyEntry[],
 ): Walk {
   const left = new Map<string, PolicyEntry>()
@@ -157,7 +157,7 @@ function* policyDifferences(
     const isRefused = have === null && core.committer.refused > 0
     if (want !== have && !isRefused) yield { map: 'ng_policy', key, want, have, entry }
   }
-  const spared = left.size === 0 ? NONE : new Set(leftPolicies().map(policyText))
+  const spared = left.size === 0 ? NONE : new Set(inheritedPolicies().map(policyText))
   for (const [key, entry] of left) {
     if (spared.has(policyText(entry))) continue
     if (++looked % ROWS_PER_STEP === 0) yield undefined

@@ -1,19 +1,19 @@
-// What the datapath has from an earlier daemon and the desired state does not ask for: found again and again as the state
-// grows, taken away when nobody will ask for it any more.
+// Stale entries: the datapath has them from an earlier daemon, and the desired state does not want them. A restart and a
+// repair remove them.
 
 import type { EndpointId, Identity } from '../core/ids.ts'
 import { PrefixBatch } from '../datapath/prefix-batch.ts'
 import type { Changes, DatapathDump, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 
-/** `endpoint identity protocol port/bits`, the same for equal keys. */
+/** `endpoint identity protocol port/bits`; equal keys have equal texts. */
 export function policyKeyText(key: PolicyKey): string {
   return `${key.endpoint} ${key.identity} ${key.protocol} ${key.port}/${key.portBits}`
 }
 
 /**
- * Removals of endpoints that are no more and of policy entries that are not wanted. `spared`: identities whose entries
- * stay where the endpoint does, because an earlier daemon's addresses still carry them.
+ * Removals of endpoints that are gone and of policy entries that are not wanted. `spared`: identities that kept addresses
+ * still carry. Their policy entries stay while the endpoint exists.
  */
 export function stalePolicies(
   core: CoreState,

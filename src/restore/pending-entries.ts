@@ -1,6 +1,6 @@
-// Pairs that the daemon before knew, on their way back into the name cache: in slices beside the answers that are served
-// meanwhile. Before an answer teaches anything of an address, all that was known of that address is brought back, so that
-// it never has fewer labels than before: the kernel's entry for it stays as it is, or gains labels.
+// Saved entries on their way back into the name cache. They come in slices, beside the answers that are served meanwhile.
+// Before an answer teaches an address, all saved entries of that address come back. So the address never has fewer labels
+// than before, and the kernel's entry for it stays as it is or gains labels.
 
 import { endpointId } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
@@ -8,15 +8,14 @@ import { hashOctets } from '../core/tables/keyed-hash.ts'
 import { NAME_OCTETS_MAX } from '../core/name.ts'
 import { LEARNED_BEFORE, type NameCache } from '../names/name-cache.ts'
 import type { EntryLedger } from '../names/tables/entry-ledger.ts'
-import { NONE, type PendingAddresses } from './pending-addresses.ts'
-import type { SavedPairs } from './saved-state.ts'
+import type { SavedPairs } from './state-port.ts'
 
 export interface PendingEntriesOptions {
   readonly saved: SavedPairs
-  /** Of the same pairs. */
+  /** Of the same entries. */
   readonly addresses: PendingAddresses
   readonly names: NameCache
-  /** Told that what comes has records already. */
+  /** Learns that restored entries have records already. */
   readonly ledger: EntryLedger | undefined
   /** Seconds since boot when the clock showed 0. */
   readonly bootAtZero: number
@@ -26,69 +25,68 @@ export interface PendingEntriesOptions {
 
 export class PendingEntries {
   readonly counters = { restored: 0, withoutEndpoint: 0, overBound: 0 }
-  readonly #to: PendingEntriesOptions
+  readonly #in: PendingEntriesOptions
   readonly #addresses: PendingAddresses
   #isTaken: Uint8Array
   readonly #address = new Uint8Array(16)
   readonly #name = { wire: new Uint8Array(NAME_OCTETS_MAX), length: 0, hash: 0 }
-  #at = 0
+  #next = 0
   #isClaiming = false
 
   constructor(options: PendingEntriesOptions) {
-    this.#to = options
+    this.#in = options
     this.#addresses = options.addresses
     this.#isTaken = new Uint8Array(options.saved.count)
   }
 
-  /** Whether what is learned now is what was pending. */
+  /** Whether the name cache is learning a pending entry right now. */
   get isClaiming(): boolean {
     return this.#isClaiming
   }
 
-  /** Pairs that are not back yet, at most. */
+  /** Upper bound of the entries still pending. */
   get left(): number {
-    return this.#to.saved.count - this.#at
+    return this.#in.saved.count - this.#next
   }
 
-  /** Brings back all that is pending of an address. */
+  /** Brings back all pending entries of an address. */
   claim(family: Family, octets: Uint8Array, offset: number): void {
     if (this.#isClaiming) return
     this.#setClaiming(true)
-    this.#bringBack(this.#addresses.chain(family, octets, offset), this.#to.names.tick())
+    this.#bringBack(this.#addresses.chain(family, octets, offset), this.#in.names.tick())
     this.#setClaiming(false)
   }
 
-  /** Brings back the next ones, `rows` at most but for what else is known of their addresses; true when none is left. */
+  /** Brings back the next `rows` entries, with all entries of their addresses; true when none is left. */
   step(rows: number): boolean {
-    const { saved, names } = this.#to
-    const end = Math.min(saved.count, this.#at + rows)
+    const { saved, names } = this.#in
+    const end = Math.min(saved.count, this.#next + rows)
     const now = names.tick()
     this.#setClaiming(true)
-    for (; this.#at < end; this.#at++) {
-      if (this.#isTaken[this.#at] === 0) this.#bringBackWith(this.#at, now)
+    for (; this.#next < end; this.#next++) {
+      if (this.#isTaken[this.#next] === 0) this.#bringBackAddress(this.#next, now)
     }
     this.#setClaiming(false)
-    if (this.#at < saved.count) return false
+    if (this.#next < saved.count) return false
     this.#free()
     return true
   }
 
-  /** All are back. */
   #free(): void {
-    this.#to.saved.free()
+    this.#in.saved.free()
     this.#addresses.free()
     this.#isTaken = new Uint8Array(0)
   }
 
   #setClaiming(isClaiming: boolean): void {
-    const { ledger } = this.#to
+    const { ledger } = this.#in
     this.#isClaiming = isClaiming
     if (ledger !== undefined) ledger.isRestoring = isClaiming
   }
 
-  /** Brings back a row and what else is known of its address. */
-  #bringBackWith(row: number, now: number): void {
-    const { saved } = this.#to
+  /** Brings back a row and the other rows of its address. */
+  #bringBackAddress(row: number, now: number): void {
+    const { saved } = this.#in
     const addresses = this.#addresses
     if (addresses.shares(row)) {
       const octets = saved.octets(row)
@@ -99,7 +97,7 @@ export class PendingEntries {
     }
   }
 
-  /** Brings back what is left of a chain. */
+  /** Brings back the pending rows of a chain. */
   #bringBack(chain: number, now: number): void {
     for (let row = this.#addresses.first(chain); row !== NONE; row = this.#addresses.next(row)) {
       if (this.#isTaken[row] === 0) this.#restore(row, now)
@@ -108,7 +106,7 @@ export class PendingEntries {
 
   #restore(row: number, now: number): void {
     this.#isTaken[row] = 1
-    const { saved, names, bootAtZero, isKnown } = this.#to
+    const { saved, names, bootAtZero, isKnown } = this.#in
     const endpoint = saved.endpoint(row)
     if (!isKnown(endpoint)) {
       this.counters.withoutEndpoint++
@@ -118,7 +116,7 @@ export class PendingEntries {
     const family = saved.family(row)
     this.#readAddress(octets, saved.addressAt(row), widthOf(family) >> 3)
     this.#readName(octets, saved.nameAt(row), saved.nameLength(row))
-    // Downwards, as it was written upwards: so the next record says the same, however often a daemon starts.
+    // Rounded down, because the record was rounded up: the next record is equal, however often a daemon starts.
     const ttl = Math.floor(saved.until(row) - bootAtZero) - now
     const taught = names.learn(
       endpointId(endpoint),
@@ -146,5 +144,66 @@ export class PendingEntries {
     for (let i = 0; i < length; i++) wire[i] = octets[at + i]!
     this.#name.length = length
     this.#name.hash = hashOctets(wire, 0, length)
+  }
+}
+
+/** No row. */
+export const NONE = -1
+/** Chains for each entry. With 4, few chains have more than one address; rows of one chain are rarely in the same cache line. */
+const CHAINS_PER_ENTRY = 4
+const CHAINS_MIN = 8
+
+/**
+ * The saved entries of each address: chains of rows by the hash of the address. A chain has all entries of an address, and
+ * rarely those of another one too, which then come back a little early. Made once at the start, because that compares no
+ * addresses; about 25 octets an entry.
+ */
+export class PendingAddresses {
+  /** First row of each chain, plus 1. */
+  #firsts: Int32Array
+  /** Next row of the same chain, plus 1; 0 at the end. */
+  #next: Int32Array
+  /** 1 for rows whose chain has other rows. */
+  #shares: Uint8Array
+
+  constructor(saved: SavedPairs) {
+    const chains = 2 ** Math.ceil(Math.log2(Math.max(CHAINS_MIN, CHAINS_PER_ENTRY * saved.count)))
+    this.#firsts = new Int32Array(chains)
+    this.#next = new Int32Array(saved.count)
+    this.#shares = new Uint8Array(saved.count)
+    for (let row = 0; row < saved.count; row++) {
+      const chain = this.chain(saved.family(row), saved.octets(row), saved.addressAt(row))
+      const next = this.#firsts[chain]!
+      this.#next[row] = next
+      this.#firsts[chain] = row + 1
+      if (next !== 0) this.#shares[row] = this.#shares[next - 1] = 1
+    }
+  }
+
+  /** The chain of an address, empty or not. */
+  chain(family: Family, octets: Uint8Array, offset: number): number {
+    return hashOctets(octets, offset, widthOf(family) >> 3) & (this.#firsts.length - 1)
+  }
+
+  /** Whether the chain of a row has other rows. Most have none. */
+  shares(row: number): boolean {
+    return this.#shares[row] === 1
+  }
+
+  /** The first row of a chain, or NONE. */
+  first(chain: number): number {
+    return this.#firsts[chain]! - 1
+  }
+
+  /** The next row of the same chain, or NONE. */
+  next(row: number): number {
+    return this.#next[row]! - 1
+  }
+
+  /** Empties every chain and gives the memory back. */
+  free(): void {
+    this.#firsts = new Int32Array(CHAINS_MIN)
+    this.#next = new Int32Array(0)
+    this.#shares = new Uint8Array(0)
   }
 }

@@ -1,20 +1,20 @@
-// Endpoints as they are written down, so that after a restart the same workload at the same place is the same endpoint,
-// with everything it learned: also where no kernel's maps say so. Who stands behind an interface or a cgroup is the same one
-// as long as the kernel knows the hook by the same number, and never across a reboot.
+// Saved endpoints. After a restart the same workload at the same place keeps its endpoint number, and so everything that it
+// learned, even when the kernel's maps say nothing about it. The workload behind an interface or a cgroup counts as the same
+// while the kernel gives the hook the same number. After a reboot it never does.
 
 import { endpointId, generation, type EndpointId, type Generation } from '../core/ids.ts'
 import { formatPrefix, parsePrefix, type Prefix } from '../core/ip.ts'
 import type { Endpoint, EndpointHook } from '../endpoints/registry.ts'
-import type { SavedState } from './saved-state.ts'
-import type { SavedDocument } from './state-sink.ts'
+import type { SavedState } from './state-port.ts'
+import type { SavedDocument } from './state-port.ts'
 
-/** What decides who an endpoint is. */
+/** The place that identifies an endpoint. */
 export interface EndpointPlace {
   readonly addresses: readonly Prefix[]
   readonly hook: EndpointHook
 }
 
-/** An endpoint as it was written down. */
+/** An endpoint as it was saved. */
 export interface SavedEndpoint extends EndpointPlace {
   readonly name: string
 }
@@ -22,7 +22,7 @@ export interface SavedEndpoint extends EndpointPlace {
 interface Written {
   readonly name: string
   readonly place: string
-  /** What the kernel knew the hook by; empty where there is none or it was not there. */
+  /** The kernel's number of the hook; empty without a hook, or when the hook did not exist. */
   readonly hookKey: string
 }
 
@@ -45,13 +45,13 @@ export function endpointGone(id: EndpointId): SavedDocument {
 export class SavedEndpoints {
   /** By place and hook. */
   readonly #byPlace = new Map<string, EndpointId>()
-  /** Those that are there again: what they learned is theirs. */
+  /** Endpoints that came back. They own the entries under their numbers. */
   readonly #same = new Set<EndpointId>()
   readonly #all: SavedEndpoint[] = []
   readonly #isThisBoot: boolean
   #highest = 0
 
-  /** What cannot be understood is as if it were not there: its workload begins anew. */
+  /** Skips records that it cannot parse. Their workloads begin anew. */
   constructor(saved: Pick<SavedState, 'endpoints' | 'isThisBoot'>) {
     this.#isThisBoot = saved.isThisBoot
     for (const [key, text] of saved.endpoints) {
@@ -65,22 +65,22 @@ export class SavedEndpoints {
     }
   }
 
-  /** All that were there, whoever they were. */
+  /** All saved endpoints, whether they came back or not. */
   get all(): readonly SavedEndpoint[] {
     return this.#all
   }
 
-  /** The highest number that was given. */
+  /** The highest number in use before. */
   get highest(): number {
     return this.#highest
   }
 
-  /** Whether an endpoint of before is there again, as the very same. */
+  /** Whether a saved endpoint came back. */
   isSame(id: EndpointId): boolean {
     return this.#same.has(id)
   }
 
-  /** The number of the endpoint at this place, given once; undefined when it is another one or none. */
+  /** The number of the saved endpoint at this place. Undefined when there is none, or when it was taken already. */
   take(place: EndpointPlace, hookKey: string | undefined): NumberedEndpoint | undefined {
     const id = this.#find(place, hookKey)
     if (id === undefined || this.#same.has(id)) return undefined
@@ -88,7 +88,7 @@ export class SavedEndpoints {
     return { id, generation: generation(id) }
   }
 
-  /** The kernel has an endpoint at this place under this number; what was written down of another one is not its own. */
+  /** The kernel has an endpoint at this place under this number. It owns the saved entries only if the numbers agree. */
   adopt(id: EndpointId, place: EndpointPlace, hookKey: string): void {
     if (this.#find(place, hookKey) === id) this.#same.add(id)
   }
@@ -134,7 +134,7 @@ function parseWritten(text: string): Written | undefined {
     : undefined
 }
 
-/** The inverse of `placeText`. A cgroup's path may have blanks; addresses have none. */
+/** The inverse of `placeText`. A cgroup's path may contain blanks; addresses contain none. */
 function parsePlace(text: string): EndpointPlace | undefined {
   const words = text.split(' ')
   const addresses: Prefix[] = []

@@ -1,22 +1,22 @@
-// Writes down what must outlive the process (docs/spec/promises "State and restart"): numbers before any entry of the kernel carries
-// them, entries and documents soon after they change, and now and then an image of everything. In slices, and never
-// on the packet path. No image is taken while what the daemon before knew is on its way back: until then the files of that
-// one are what is known. An image is complete when the walk over all entries is, and every change that was known by then has
-// its record: whoever reads image and records in their order has the last word about each entry.
+// Writes the records of what must outlive the process (docs/spec/promises "State and restart"). Numbers are written before
+// any kernel entry carries them, entries and documents soon after they change, and an image of everything now and then.
+// The recorder works in slices and never on the packet path. It takes no image while a restart brings entries back: until
+// then the files of the daemon before are the whole truth. An image is complete after the walk over all entries, once
+// every change that was known by then has a record. Read in order, image and records then hold the last state of each entry.
 
 import type { Identity } from '../core/ids.ts'
 import type { Timer } from '../core/clock.ts'
 import type { EntryLedger } from '../names/tables/entry-ledger.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
-import type { ImageSink, PairRecord, RecordSink, SavedDocument, StateSink } from './state-sink.ts'
+import type { ImageSink, PairRecord, RecordSink, SavedDocument, StateSink } from './state-port.ts'
 
 /** From a change to its record, in milliseconds. */
 const WRITE_MS = 250
 const SLICE_MS = 1
 const ENTRIES_PER_LOOK = 64
-/** While the disk is slow. */
+/** Pause while the disk is slow. */
 const FULL_MS = 20
-/** How often a running daemon looks whether an image is due while things change, or the disk refuses something. */
+/** How often the recorder checks whether an image is due, while things change or the disk refuses something. */
 const IMAGE_LOOK_MS = 10_000
 
 export interface StateRecorderOptions {
@@ -25,28 +25,28 @@ export interface StateRecorderOptions {
   readonly sink: StateSink
   /** Seconds since boot when the clock showed 0. */
   readonly bootAtZero: number
-  /** Every document as it is now, for an image. */
+  /** All documents as they are now, for an image. */
   readonly documents: () => Iterable<SavedDocument>
 }
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] }
 
 export class StateRecorder {
-  readonly #to: StateRecorderOptions
+  readonly #in: StateRecorderOptions
   readonly #record: Writable<PairRecord>
   #timer: Timer | undefined
-  /** Runs for a while after the last record, whose fate the disk tells late, and as long as the disk is behind. */
+  /** Runs once more after the last record, because the disk reports failures late, and while the disk is behind. */
   #lookTimer: Timer | undefined
   #image: ImageSink | undefined
   /** The next entry that the image wants. */
   #imageRow = 0
-  /** Changes known when the walk was over that have no record yet. */
+  /** Changes known at the end of the walk that have no record yet. */
   #imageNeeds = 0
   #lookedAt = Number.NEGATIVE_INFINITY
   #stopped = false
 
   constructor(options: StateRecorderOptions) {
-    this.#to = options
+    this.#in = options
     this.#record = {
       row: 0,
       endpoint: 0,
@@ -66,36 +66,36 @@ export class StateRecorder {
     }
   }
 
-  /** Identities got their numbers: written before this returns. */
+  /** Writes the numbers of new identities before it returns. */
   numbers(allocated: readonly Identity[]): void {
-    const { allocator, labelSets } = this.#to.core
+    const { allocator, labelSets } = this.#in.core
     const numbers = allocated.flatMap((id) => {
       const set = allocator.setOf(id)
       return set === undefined ? [] : [{ id, labels: labelSets.format(set) }]
     })
-    this.#to.sink.numbers(numbers)
+    this.#in.sink.numbers(numbers)
     this.#soon(WRITE_MS)
   }
 
   document(document: SavedDocument): void {
-    this.#to.sink.document(document)
+    this.#in.sink.document(document)
     this.#soon(WRITE_MS)
   }
 
-  /** Writes everything that has no record yet; what is read after it is what is known now. */
+  /** Writes everything that has no record yet, so that the files hold the present state. */
   finish(): void {
     this.#stopped = true
     this.#timer?.cancel()
     this.#lookTimer?.cancel()
     this.#image?.abandon()
     this.#image = undefined
-    while (this.#to.ledger.waiting > 0) this.#writeNext()
-    this.#to.sink.flush()
+    while (this.#in.ledger.waiting > 0) this.#writeNext()
+    this.#in.sink.flush()
   }
 
   #soon(milliseconds: number): void {
     if (this.#timer !== undefined || this.#stopped) return
-    this.#timer = this.#to.core.clock.after(milliseconds, () => {
+    this.#timer = this.#in.core.clock.after(milliseconds, () => {
       this.#timer = undefined
       this.#work()
       this.#lookLater()
@@ -104,15 +104,15 @@ export class StateRecorder {
 
   #lookLater(): void {
     if (this.#stopped) return
-    this.#lookTimer ??= this.#to.core.clock.after(IMAGE_LOOK_MS, () => {
+    this.#lookTimer ??= this.#in.core.clock.after(IMAGE_LOOK_MS, () => {
       this.#lookTimer = undefined
       this.#work()
-      if (this.#to.sink.isBehind) this.#lookLater()
+      if (this.#in.sink.isBehind) this.#lookLater()
     })
   }
 
   #work(): void {
-    const { core, ledger, sink } = this.#to
+    const { core, ledger, sink } = this.#in
     if (sink.isFull || this.#image?.isFull === true) {
       this.#soon(FULL_MS)
       return
@@ -130,7 +130,7 @@ export class StateRecorder {
 
   /** A small piece of work; false when there is none. */
   #advance(): boolean {
-    const { ledger } = this.#to
+    const { ledger } = this.#in
     for (let i = 0; i < ENTRIES_PER_LOOK && ledger.waiting > 0; i++) this.#writeNext()
     const image = this.#image
     if (image === undefined) return ledger.waiting > 0
@@ -140,7 +140,7 @@ export class StateRecorder {
   }
 
   #writeNext(): void {
-    const { core, ledger, sink, bootAtZero } = this.#to
+    const { core, ledger, sink, bootAtZero } = this.#in
     const entry = ledger.take()
     this.#imageNeeds--
     const { entries } = core.names
@@ -153,15 +153,15 @@ export class StateRecorder {
   }
 
   #writeEntry(sink: RecordSink, entry: number, until: number): void {
-    const { names, mappings, entries } = this.#to.core.names
-    const { prefixes } = this.#to.core.ipcache
+    const { names, mappings, entries } = this.#in.core.names
+    const { prefixes } = this.#in.core.ipcache
     const mapping = entries.mapping[entry]!
     const name = mappings.name[mapping]!
     const prefix = mappings.prefix[mapping]!
     const record = this.#record
     record.row = entry
     record.endpoint = entries.endpoint[entry]!
-    record.until = Math.ceil(until + this.#to.bootAtZero)
+    record.until = Math.ceil(until + this.#in.bootAtZero)
     record.grace = entries.grace[entry]!
     record.family = prefixes.family(prefix)
     record.addressAt = prefix * 16
@@ -172,7 +172,7 @@ export class StateRecorder {
   }
 
   #beginImage(): void {
-    const { core, sink, documents } = this.#to
+    const { core, sink, documents } = this.#in
     if (this.#image !== undefined || core.names.toRestore !== undefined) return
     if (core.clock.now() < this.#lookedAt + IMAGE_LOOK_MS) return
     this.#lookedAt = core.clock.now()
@@ -190,7 +190,7 @@ export class StateRecorder {
   }
 
   #walk(image: ImageSink): void {
-    const { core, ledger } = this.#to
+    const { core, ledger } = this.#in
     const { entries } = core.names
     for (let i = 0; i < ENTRIES_PER_LOOK; i++) {
       const entry = this.#imageRow
@@ -207,7 +207,7 @@ export class StateRecorder {
   }
 
   #endImage(image: ImageSink): void {
-    this.#to.sink.flush()
+    this.#in.sink.flush()
     image.end()
     this.#image = undefined
   }

@@ -1,7 +1,7 @@
 // One file of the state by itself, for people: what it is, how far it is good, and what it holds. A journal alone tells
 // only what changed: records about pairs whose whole record stands in an earlier file are counted, nothing more.
 
-import type { SavedState } from '../restore/saved-state.ts'
+import type { SavedState } from '../restore/state-port.ts'
 import { readFile } from './files/disk.ts'
 import type { FileHeader } from './files/file-header.ts'
 import { scanFile, type FileFault } from './files/file-reader.ts'

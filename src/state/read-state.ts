@@ -3,7 +3,7 @@
 // if they reach back to a start that knew nothing. Whatever is passed over is said, with file, offset and reason;
 // nothing that a file may hold makes it throw.
 
-import type { SavedState } from '../restore/saved-state.ts'
+import type { SavedState } from '../restore/state-port.ts'
 import type { Disk } from './files/disk.ts'
 import type { FileHeader } from './files/file-header.ts'
 import { scanFile, type ScannedFile } from './files/file-reader.ts'

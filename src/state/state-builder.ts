@@ -2,8 +2,7 @@
 // file-header.ts): where the sequence is broken, or another process goes on, pairs known until then stay as they were,
 // and a record about a row counts only behind a whole record of its pair. So nothing is shown that was never written.
 
-import type { SavedPairs, SavedState } from '../restore/saved-state.ts'
-import type { SavedDocument, SavedNumber } from '../restore/state-sink.ts'
+import type { SavedDocument, SavedNumber, SavedPairs, SavedState } from '../restore/state-port.ts'
 import { LABEL_RULES, labelsOfNow } from '../identity/label-rules.ts'
 import { readRecords, type ScannedFile } from './files/file-reader.ts'
 import { PairColumns } from './files/pair-columns.ts'

@@ -9,7 +9,7 @@ import type {
   SavedDocument,
   SavedNumber,
   StateSink,
-} from '../restore/state-sink.ts'
+} from '../restore/state-port.ts'
 import type { Disk } from './files/disk.ts'
 import { StateFaults, type FaultCause, type StateFault } from './faults.ts'
 import type { FrameFile } from './files/frame-file.ts'

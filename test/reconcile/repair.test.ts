@@ -35,7 +35,7 @@ function watch(node: Node): Watched {
   const repair = new Repair({
     core: node.core,
     endpoints: () => [],
-    leftPolicies: () => node.restart.leftPolicies,
+    inheritedPolicies: () => node.restart.inheritedPolicies,
     everyMs: EVERY_MS,
     onRepaired: tell,
     onFault: (reason) => assert.fail(reason),

@@ -8,13 +8,20 @@
 import type { NameLabeller } from './fact-labels.ts'
 import type { NameCache } from '../name-cache.ts'
 import type { NameScopes } from '../name-scopes.ts'
-import type { RestoredLabels } from './restored-labels.ts'
+
+/** Rows of addresses whose names are unknown. */
+export interface RestoredRows {
+  readonly count: number
+  /** Brings the labels of one row, counted from 0, in line with the selectors in force. */
+  relabel(index: number): void
+}
 
 export class Relabel {
+  /** Set by a restart while addresses whose names are unknown have labels. */
+  restored: RestoredRows | undefined
   readonly #names: NameCache
   readonly #labeller: NameLabeller
   readonly #scopes: NameScopes
-  readonly #restored: RestoredLabels
   #epoch: number
   #scopesEpoch: number
   #nextRestored = 0
@@ -27,14 +34,16 @@ export class Relabel {
     readonly names: NameCache
     readonly labeller: NameLabeller
     readonly scopes: NameScopes
-    readonly restored: RestoredLabels
   }) {
     this.#names = options.names
     this.#labeller = options.labeller
     this.#scopes = options.scopes
-    this.#restored = options.restored
     this.#epoch = options.labeller.epoch
     this.#scopesEpoch = options.scopes.epoch
+  }
+
+  get #restoredCount(): number {
+    return this.restored?.count ?? 0
   }
 
   get pending(): boolean {
@@ -51,8 +60,8 @@ export class Relabel {
     if (!this.#active) return true
     const { names, mappings, entries } = this.#names
     let left = rows
-    for (; left > 0 && this.#nextRestored < this.#restored.count; left--) {
-      this.#restored.relabel(this.#nextRestored++)
+    for (; left > 0 && this.#nextRestored < this.#restoredCount; left--) {
+      this.restored?.relabel(this.#nextRestored++)
     }
     for (; left > 0 && this.#nextName <= names.slots.high; left--) {
       const name = this.#nextName++
@@ -70,7 +79,7 @@ export class Relabel {
       if (!done) this.#names.countUnlabelled()
     }
     this.#active =
-      this.#nextRestored < this.#restored.count ||
+      this.#nextRestored < this.#restoredCount ||
       this.#nextEntry <= entries.slots.high ||
       this.#nextMapping <= mappings.slots.high ||
       this.#nextName <= names.slots.high
@@ -84,7 +93,7 @@ export class Relabel {
     const scopes = this.#scopesEpoch !== this.#scopes.epoch || this.#scopes.inUse
     const underWay = this.#active && this.#nextEntry <= entries.slots.high
     if (selectors || !this.#active) {
-      this.#nextRestored = selectors ? 0 : this.#restored.count
+      this.#nextRestored = selectors ? 0 : this.#restoredCount
       this.#nextName = selectors ? 1 : names.slots.high + 1
       this.#nextMapping = selectors ? 1 : mappings.slots.high + 1
     }

@@ -2,7 +2,7 @@
 // to its end, because it was taken while records went on and is only whole together with those. Then it is synced,
 // renamed, and the folder synced.
 
-import type { ImageSink, PairRecord, SavedDocument, SavedNumber } from '../../restore/state-sink.ts'
+import type { ImageSink, PairRecord, SavedDocument, SavedNumber } from '../../restore/state-port.ts'
 import type { Disk } from './disk.ts'
 import type { StateFaults } from '../faults.ts'
 import type { FrameFile } from './frame-file.ts'

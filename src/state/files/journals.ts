@@ -3,7 +3,7 @@
 // to write and the pause after the failure is over. `openImage` begins an image's file beside the journal. Before each run
 // the folder is looked into: whoever had it meanwhile has generations of his own, and nothing is written behind those.
 
-import type { PairRecord, SavedDocument, SavedNumber } from '../../restore/state-sink.ts'
+import type { PairRecord, SavedDocument, SavedNumber } from '../../restore/state-port.ts'
 import type { Timer } from '../../core/clock.ts'
 import type { FileKind } from './file-header.ts'
 import type { FrameFile } from './frame-file.ts'

@@ -3,7 +3,7 @@
 // run before stay as they are. The words of a pair stand side by side: most are read together, and not always in order.
 // 28 octets a pair beside the files themselves, given back by `free`.
 
-import type { SavedPairs } from '../../restore/saved-state.ts'
+import type { SavedPairs } from '../../restore/state-port.ts'
 import type { PairPlace } from './record-visitor.ts'
 
 /** A pair with a short name: an estimate, so that tables of many pairs need not be copied as they grow. */

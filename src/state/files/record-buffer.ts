@@ -8,7 +8,7 @@
 //   document  5, kind (1 endpoint, 2 source file), 1 when there is a text, 0, octets of key u32 and of text u32, key, text
 //   end       6, 0, 0, 0, octets of its own journal that an image needs u32
 
-import type { PairRecord, SavedDocument, SavedNumber } from '../../restore/state-sink.ts'
+import type { PairRecord, SavedDocument, SavedNumber } from '../../restore/state-port.ts'
 import { FRAME_HEAD_OCTETS, FRAME_RECORDS_MAX, sealFrame } from './frames.ts'
 import type { Stamp } from '../stamp.ts'
 

@@ -1,6 +1,6 @@
 // What reading a file gives, record by record, whatever the format version. Octets are those of the file.
 
-import type { SavedDocument } from '../../restore/state-sink.ts'
+import type { SavedDocument } from '../../restore/state-port.ts'
 
 export interface RecordVisitor {
   pair(pair: PairPlace): void

@@ -2,7 +2,7 @@
 // checksums are right: lengths, rows and names are looked at, and the first record that is not as it should be ends
 // the frame. Pairs, of which there may be a million, are read in a loop of their own.
 
-import type { SavedDocument } from '../../restore/state-sink.ts'
+import type { SavedDocument } from '../../restore/state-port.ts'
 import { LIMITS } from '../../core/limits.ts'
 import { LABEL_OCTETS_MAX, NAME_OCTETS_MAX } from '../../core/name.ts'
 import { DOCUMENT_KIND, RECORD } from './record-buffer.ts'

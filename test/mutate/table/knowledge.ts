@@ -130,10 +130,13 @@ export const KNOWLEDGE: readonly Mutation[] = [
     ['    if (entry === 0) return false\n', '    if (entry === 0) return true\n'],
   ]),
   ...inFile(
-    'src/names/labels/restored-labels.ts',
+    'src/restore/restored-labels.ts',
     ['test/restore/restart-labels.test.ts', 'test/restore/restart-known.test.ts'],
     [
-      ['labelSets.intern(row.labels.filter(isGiven))', 'labelSets.intern(row.labels)'],
+      [
+        'labelSets.intern(row.labels.filter((label) => this.#isGiven(label)))',
+        'labelSets.intern(row.labels)',
+      ],
       ['if (fact !== 0) ipcache.removeFact(fact)\n    } else', '} else'],
       ['      ipcache.changeFact(fact, set)', '      ipcache.changeFact(fact, EMPTY_SET)'],
     ],

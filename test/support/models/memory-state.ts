@@ -1,15 +1,16 @@
 // A state folder in memory: the plainest reading of what the port promises. The last record about a key holds; an image
 // takes the place of everything written before it began. What a row means, only the process knows that wrote it.
 
-import type { SavedPairs, SavedState } from '../../../src/restore/saved-state.ts'
 import type {
   ImageSink,
   PairRecord,
   RecordSink,
   SavedDocument,
   SavedNumber,
+  SavedPairs,
+  SavedState,
   StateSink,
-} from '../../../src/restore/state-sink.ts'
+} from '../../../src/restore/state-port.ts'
 
 interface KeptPair {
   readonly endpoint: number

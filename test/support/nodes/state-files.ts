@@ -1,7 +1,7 @@
 // Records and state folders for tests: what is written and read back, as plain values that can be compared.
 
 import assert from 'node:assert/strict'
-import type { ImageSink, PairRecord, RecordSink } from '../../../src/restore/state-sink.ts'
+import type { ImageSink, PairRecord, RecordSink } from '../../../src/restore/state-port.ts'
 import { formatAddress, type Family } from '../../../src/core/ip.ts'
 import { formatName, parseName } from '../../../src/core/name.ts'
 import { readState, type PassedOver, type ReadState } from '../../../src/state/read-state.ts'

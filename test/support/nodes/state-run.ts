@@ -1,7 +1,7 @@
 // A process that keeps state, as the recorder does: pairs in rows that come and go, changes in a journal, images taken
 // bit by bit while changes go on. Beside it stands what a naive reader would hold it to: the state after every record.
 
-import type { ImageSink } from '../../../src/restore/state-sink.ts'
+import type { ImageSink } from '../../../src/restore/state-port.ts'
 import type { StateStore } from '../../../src/state/state-store.ts'
 import type { MemoryDisk } from '../models/memory-disk.ts'
 import { mkPair, textOfPair, type StateNode } from './state-files.ts'

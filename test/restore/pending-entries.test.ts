@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { NONE, PendingAddresses } from '../../src/restore/pending-addresses.ts'
-import type { SavedPairs } from '../../src/restore/saved-state.ts'
+import { NONE, PendingAddresses } from '../../src/restore/pending-entries.ts'
+import type { SavedPairs } from '../../src/restore/state-port.ts'
 
 const SIZE = 16
 
