@@ -11,6 +11,7 @@ import { ownDig } from './own-dig.ts'
 import type { Story } from './story.ts'
 import { Workspace } from './workspace.ts'
 import { DENIED_NAME, SHOP, ZONES } from './world.ts'
+import { programArgs } from '../test/support/labs/program.ts'
 
 export async function tellMemoryStory(story: Story, reason: string): Promise<void> {
   story.title('namegate: DNS names in, kernel identities out')
@@ -68,14 +69,7 @@ async function tellDenied(story: Story, dig: Dig): Promise<void> {
 
 async function startNameServer(port: number): Promise<LabProcess> {
   const path = fileURLToPath(new URL('../test/support/peers/nameserver.ts', import.meta.url))
-  const args = [
-    '--import',
-    import.meta.resolve('tsx'),
-    path,
-    '127.0.0.1',
-    String(port),
-    JSON.stringify(ZONES),
-  ]
+  const args = programArgs(path, '127.0.0.1', String(port), JSON.stringify(ZONES))
   const server = new LabProcess(process.execPath, args)
   process.on('exit', () => server.kill('SIGKILL'))
   await server.untilOutput(/^ready$/m)

@@ -1,7 +1,7 @@
-// Runs the tests and counts them by kind. Every test file is a process of its own (`node --import tsx FILE`), two at
+// Runs the tests and counts them by kind. Every test file is compiled once (scripts/test-modules.mjs) and a process of its own, two at
 // a time, format, lint and types first; kernel and conformance tests one by one afterwards, and behind them whether the
 // conformance table agrees with what ran. Ends with a table by kind and, as the very last line, `N passed, N failed,
-// N skipped`. Exit 1 on any failure. Plain Node, no packages.
+// N skipped`. Exit 1 on any failure.
 //   node scripts/test.mjs [--list] [--kind KIND] [--results FILE] [PART-OF-PATH ...]
 //   node scripts/test.mjs --property [--runs Nx] [--seed SEED [--path PATH]] [--list] [PART-OF-PATH ...]
 // `--results` also writes every test with its outcome as JSON. `--property`: the files that hold properties, however long they
@@ -10,12 +10,15 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { compileModules, moduleOf } from './test-modules.mjs'
 import { KINDS, kindOfFile, readResults } from './test-results.mjs'
 
 /** Longest run of one file before it is ended, in milliseconds; NAMEGATE_TEST_LIMIT (seconds) for slow machines. */
 const limitMs = Number(process.env.NAMEGATE_TEST_LIMIT ?? 300) * 1000
+
+/** Of every test file. */
+const ENV = { VALIDATE: '1', NAMEGATE_TEST: '1' }
 
 /** Shown first, because a fault there is the quickest to repair. */
 const FIRST = 'test/style.test.ts'
@@ -39,9 +42,6 @@ function propertyEnv({ runs = '1x', seed, path }) {
   const times = Number(/^(\d+)x$/.exec(runs)?.[1])
   if (!(times > 0)) throw new Error(`--runs takes a number and x, as 100x: received ${runs}`)
   return {
-    TSX_TSCONFIG_PATH: fileURLToPath(
-      new URL('../test/support/tsconfig.property.json', import.meta.url),
-    ),
     NAMEGATE_RUNS: String(times),
     ...(seed === undefined ? {} : { NAMEGATE_SEED: seed }),
     ...(path === undefined ? {} : { NAMEGATE_PATH: path }),
@@ -59,20 +59,20 @@ function endGroup(child, signal) {
 }
 
 /**
- * One file -> exit code, output and results. Killed with everything it started when it outlives the limit. `property`: the
- * environment of a run of properties, which has no limit and says how far it is. `more`: further environment of this file.
+ * One file -> exit code, output and results. Killed with everything it started when it outlives the limit. `folder`: for events.
+ * `modules`: the compiled files. `property`: the environment of a run of properties, which has no limit and says how far it is.
+ * `more`: further environment of this file.
  */
-function runFile(file, folder, property, more) {
+function runFile(file, { folder, modules, property }, more) {
   const events = join(folder, `${file.replaceAll('/', '_')}.jsonl`)
   const reporter = new URL('./test-reporter.mjs', import.meta.url).href
   const args = [
-    '--import',
-    'tsx',
+    '--enable-source-maps',
     `--test-reporter=${reporter}`,
     `--test-reporter-destination=${events}`,
-    file,
+    join(modules, moduleOf(file)),
   ]
-  const env = { ...process.env, VALIDATE: '1', NAMEGATE_TEST: '1', ...property, ...more }
+  const env = { ...process.env, ...ENV, NAMEGATE_TEST_MODULES: modules, ...property, ...more }
   const started = performance.now()
   return new Promise((resolve) => {
     const child = spawn(process.execPath, args, {
@@ -137,10 +137,11 @@ function show({ file, seconds, output, tests, notes }, isLong) {
     console.log(`   output:\n${indent(output.slice(-8000))}`)
 }
 
-async function runAll(files, folder, property) {
+async function runAll(files, place) {
+  const { folder, property } = place
   const results = []
   const runOne = async (file, more) => {
-    const result = await runFile(file, folder, property, more)
+    const result = await runFile(file, place, more)
     show(result, property !== undefined)
     results.push(result)
   }
@@ -219,7 +220,8 @@ async function main() {
   const folder = mkdtempSync(join(tmpdir(), 'namegate-test-'))
   const started = performance.now()
   try {
-    const results = await runAll(files, folder, property)
+    const modules = await compileModules({ isProperty: property !== undefined })
+    const results = await runAll(files, { folder, modules, property })
     if (values.results !== undefined) writeResults(values.results, results)
     return summarize(results, (performance.now() - started) / 1000) ? 0 : 1
   } finally {

@@ -72,6 +72,7 @@ test('scripts/test.mjs counts by kind, ends hung files and exits 1', async () =>
   ])
   assert.equal(lines.at(-1), '9 passed, 7 failed, 2 skipped')
   assert.match(lines.join('\n'), /hung: ended after 3 s/)
+  assert.match(lines.join('\n'), /test\/fails\.test\.ts:3:\d+/, 'a line of the source')
   assert.match(lines.join('\n'), /exit 3/)
   assert.match(lines.join('\n'), /has no test/)
 })

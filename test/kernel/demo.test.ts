@@ -7,11 +7,12 @@ import { tmpdir } from 'node:os'
 import { test } from 'node:test'
 import { canUseLab } from '../support/labs/lab.ts'
 import { LabProcess } from '../support/labs/lab-process.ts'
+import { programArgs } from '../support/labs/program.ts'
 
 const skip = canUseLab() ?? false
 
 function startDemo(...args: readonly string[]): LabProcess {
-  return new LabProcess(process.execPath, ['--import', 'tsx', 'demo/main.ts', ...args])
+  return new LabProcess(process.execPath, programArgs('demo/main.ts', ...args))
 }
 
 /** What a demo with this process id would have left: namespaces, folders, mounts. */

@@ -1,5 +1,5 @@
 // How often properties run: NAMEGATE_RUNS times the number that each asks for. NAMEGATE_SEED and NAMEGATE_PATH replay one failure.
-// `npm run property` sets all three, and makes tests that import fast-check get this module instead (tsconfig.property.json).
+// `npm run property` sets all three, and makes tests that import fast-check get this module instead (scripts/test-modules.mjs).
 
 import * as fc from '../../node_modules/fast-check/lib/fast-check.js'
 import type {

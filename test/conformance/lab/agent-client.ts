@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Host } from '../../support/labs/lab.ts'
 import type { AgentCommand, AgentEvent } from './agent.ts'
+import { programArgs } from '../../support/labs/program.ts'
 
 const AGENT = fileURLToPath(new URL('agent.ts', import.meta.url))
 
@@ -17,7 +18,7 @@ export class Agent {
 
   private constructor(host: Host) {
     const net = `--net=/run/netns/${host.namespace}`
-    const args = [net, '--', process.execPath, '--import', import.meta.resolve('tsx'), AGENT]
+    const args = [net, '--', process.execPath, ...programArgs(AGENT)]
     this.#child = spawn('nsenter', args, { stdio: ['pipe', 'pipe', 'inherit'] })
     const { stdout } = this.#child
     if (stdout === null) throw new Error('the agent has no stdout')

@@ -10,6 +10,7 @@ import { canUseLab } from '../../support/labs/lab.ts'
 import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 import type { LabProcess } from '../../support/labs/lab-process.ts'
 import { UdpStream } from '../../support/peers/udp-stream.ts'
+import { programArgs } from '../../support/labs/program.ts'
 
 const skip = canUseLab() ?? nftablesMaker.unavailable ?? false
 const HELPER = fileURLToPath(new URL('../../support/labs/port-edits.ts', import.meta.url))
@@ -23,7 +24,7 @@ describe('edits of the ports of an identity', { skip, timeout: 120_000 }, () => 
   before(async () => {
     lab = podLab()
     const words = ['lxc1', '10.20.1.2/32', ADDRESS, String(ALLOWED), String(EDITS)]
-    editor = lab.node.start(process.execPath, ['--import', 'tsx', HELPER, ...words])
+    editor = lab.node.start(process.execPath, programArgs(HELPER, ...words))
     await editor.untilOutput(/^ready$/m)
   })
   after(async () => await lab.close())

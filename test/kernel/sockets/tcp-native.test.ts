@@ -9,6 +9,7 @@ import { canUseLab, type Host } from '../../support/labs/lab.ts'
 import { podLab, type Pod, type PodLab } from '../../support/labs/lab-pod.ts'
 import type { LabProcess } from '../../support/labs/lab-process.ts'
 import { nativeIsLacking } from '../../support/sockets.ts'
+import { programArgs } from '../../support/labs/program.ts'
 
 const skip = canUseLab() ?? nativeIsLacking()
 
@@ -52,7 +53,7 @@ interface Seen {
 }
 
 const HELPER = fileURLToPath(new URL('../../support/peers/tcp-listener.ts', import.meta.url))
-const NODE = [process.execPath, '--import', import.meta.resolve('tsx'), HELPER]
+const NODE = [process.execPath, ...programArgs(HELPER)]
 
 async function startListener(host: Host, mode: string): Promise<LabProcess> {
   const listener = host.start('env', [...NODE, mode, String(PORT)])

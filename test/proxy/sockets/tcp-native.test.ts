@@ -15,6 +15,7 @@ import { LabProcess } from '../../support/labs/lab-process.ts'
 import { makeStreams, nativeIsLacking, testSockets } from '../../support/sockets.ts'
 import { rcodeOf } from '../../support/transport.ts'
 import { FakeUpstream, queryFor } from '../../support/peers/upstream.ts'
+import { programArgs } from '../../support/labs/program.ts'
 
 const skip = nativeIsLacking()
 const SERVFAIL = 2
@@ -73,7 +74,7 @@ test(
   { skip },
   async () => {
     const file = fileURLToPath(new URL('../../support/peers/tcp-listener.ts', import.meta.url))
-    const node = [process.execPath, '--import', import.meta.resolve('tsx'), file]
+    const node = [process.execPath, ...programArgs(file)]
     const limited = ['-c', 'ulimit -n 300 && exec "$@"', 'sh', ...node, 'explicit', '0', '40']
     const listener = new LabProcess('sh', limited)
     const clients: TcpClient[] = []

@@ -20,6 +20,7 @@ import { readFile } from '../../../src/state/files/disk.ts'
 import type { StateFault } from '../../../src/state/faults.ts'
 import { openState, readBootId, type OpenedState } from '../../../src/state/open-state.ts'
 import { mkPair, pairsOf } from '../../support/nodes/state-files.ts'
+import { programArgs } from '../../support/labs/program.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-disk-'))
 after(() => rmSync(root, { recursive: true, force: true }))
@@ -70,13 +71,9 @@ test('openState reads, after kill -9 in the middle of writing, all that was said
 
 /** The last number that the process said it had written when it was killed. */
 async function runUntilKilled(folder: string, atLeast: number): Promise<number> {
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', 'test/support/nodes/state-writer.ts', folder],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  )
+  const child = spawn(process.execPath, programArgs('test/support/nodes/state-writer.ts', folder), {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   let said = 0
   child.stdout.setEncoding('utf8')
   let rest = ''

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { canUseLab, Lab, type Host } from './lab.ts'
 import type { LabProcess, Output } from './lab-process.ts'
+import { programArgs } from './program.ts'
 
 export const CALLER_4 = '198.18.1.2'
 export const DNS_4 = '198.18.53.1'
@@ -131,7 +132,8 @@ export class ExecLab {
   }
 
   #start(host: Host, program: string, ...args: readonly string[]): LabProcess {
-    return host.start(process.execPath, ['--import', 'tsx', `test/support/peers/${program}`, ...args])
+    const path = `test/support/peers/${program}`
+    return host.start(process.execPath, programArgs(path, ...args))
   }
 
   /** A C program of test/support, compiled where everybody may run it. */

@@ -20,6 +20,7 @@ import { pinNoteFile } from '../../../src/state/pin-note.ts'
 import { canUseLab } from './lab.ts'
 import { configText, type NamegateHosts, type NamegateOptions } from './lab-namegate-config.ts'
 import { run, type LabProcess, type Output } from './lab-process.ts'
+import { programArgs } from './program.ts'
 
 const COMMAND = fileURLToPath(new URL('../../../bin/namegate', import.meta.url))
 const HELD = fileURLToPath(new URL('../nodes/held-daemon.ts', import.meta.url))
@@ -104,7 +105,7 @@ export class Namegate {
       await this.#untilReady()
     } else {
       const how = [writer.isHeld ? 'held' : 'unheld', writer.stalledMs.join(',')]
-      const args = ['--import', import.meta.resolve('tsx'), HELD, this.configFile, ...how]
+      const args = programArgs(HELD, this.configFile, ...how)
       this.#daemon = this.#lab.node.start(process.execPath, args)
       await this.#daemon.untilOutput(/^ready$/m)
     }

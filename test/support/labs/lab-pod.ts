@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { Lab, type Host } from './lab.ts'
 import type { LabProcess } from './lab-process.ts'
 import type { Zones } from '../peers/zones.ts'
+import { programArgs } from './program.ts'
 
 export const DNS_4 = '192.0.2.53'
 export const DNS_6 = '2001:db8:53::53'
@@ -117,5 +118,5 @@ export async function startHelper(
 /** The same without waiting. */
 export function startHelperNow(host: Host, file: string, args: readonly string[]): LabProcess {
   const path = fileURLToPath(new URL(`../peers/${file}`, import.meta.url))
-  return host.start(process.execPath, ['--import', import.meta.resolve('tsx'), path, ...args])
+  return host.start(process.execPath, programArgs(path, ...args))
 }

@@ -8,6 +8,7 @@ import { DaemonFolder, PROGRAM, RunningDaemon } from '../nodes/daemon-process.ts
 import type { DnsClient } from '../peers/dns-client.ts'
 import { LabProcess } from './lab-process.ts'
 import { answering, type FakeUpstream } from '../peers/upstream.ts'
+import { programArgs } from './program.ts'
 
 /** As docs/operations.md has it, with the configuration of the working directory. */
 export const TAKE_OVER =
@@ -53,8 +54,7 @@ export class TakeOverSite {
 
   falseSuccessor(...then: readonly string[]): LabProcess {
     const script = fileURLToPath(new URL('../peers/false-successor.ts', import.meta.url))
-    const args = ['--import', 'tsx', script, this.folder.path, ...then]
-    const child = new LabProcess(process.execPath, args)
+    const child = new LabProcess(process.execPath, programArgs(script, this.folder.path, ...then))
     this.later(async () => await child.stop())
     return child
   }

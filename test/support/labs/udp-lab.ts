@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { Host } from './lab.ts'
 import { podLab, type PodLab } from './lab-pod.ts'
 import type { LabProcess } from './lab-process.ts'
+import { programArgs } from './program.ts'
 
 export const PORT = 10_053
 export const SERVERS = ['10.96.0.10', '198.51.100.7', 'fd00:96::10', '2001:db8:ff::7'] as const
@@ -26,7 +27,7 @@ socket.bind(53, () => console.log('ready'))`
 
 export function helper(name: string): readonly string[] {
   const path = fileURLToPath(new URL(`../peers/${name}.ts`, import.meta.url))
-  return [process.execPath, '--import', import.meta.resolve('tsx'), path]
+  return [process.execPath, ...programArgs(path)]
 }
 
 export async function startListener(host: Host, ...args: readonly string[]): Promise<LabProcess> {

@@ -3,11 +3,11 @@
 import { fileURLToPath } from 'node:url'
 import type { Host } from '../labs/lab.ts'
 import type { LabProcess } from '../labs/lab-process.ts'
+import { programArgs } from '../labs/program.ts'
 
 const ASKER = fileURLToPath(new URL('burst-asker.ts', import.meta.url))
 
 /** Asks `server` for `n0.SUFFIX` and on; says `answered COUNT` when all have their answers. */
 export function startBurst(host: Host, server: string, suffix: string, count: number): LabProcess {
-  const args = ['--import', import.meta.resolve('tsx'), ASKER, server, suffix, String(count)]
-  return host.start(process.execPath, args)
+  return host.start(process.execPath, programArgs(ASKER, server, suffix, String(count)))
 }

@@ -2,16 +2,15 @@
 //   node --import tsx idle.ts ADDRESS PORT       SIGUSR2: sends a line; SIGTERM: closes
 
 import { connect } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import type { Host } from '../labs/lab.ts'
 import type { LabProcess } from '../labs/lab-process.ts'
+import { programArgs } from '../labs/program.ts'
 
 export class IdleConnection {
   readonly #process: LabProcess
 
   static async open(host: Host, address: string, port: number): Promise<IdleConnection> {
-    const path = fileURLToPath(import.meta.url)
-    const args = ['--import', import.meta.resolve('tsx'), path, address, String(port)]
+    const args = programArgs(import.meta.filename, address, String(port))
     const process_ = host.start(process.execPath, args)
     await process_.untilOutput(/^ready$/m)
     return new IdleConnection(process_)

@@ -3,9 +3,9 @@
 //   node --import tsx many-talks.ts ADDRESS PORT COUNT
 
 import { connect, type Socket } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import type { Host } from '../labs/lab.ts'
 import type { LabProcess } from '../labs/lab-process.ts'
+import { programArgs } from '../labs/program.ts'
 
 const EVERY_MS = 500
 const TELL_MS = 100
@@ -15,15 +15,7 @@ export class ManyTalks {
 
   /** All open, and each has had its first line echoed. */
   static async open(host: Host, address: string, port: number, count: number): Promise<ManyTalks> {
-    const path = fileURLToPath(import.meta.url)
-    const args = [
-      '--import',
-      import.meta.resolve('tsx'),
-      path,
-      address,
-      String(port),
-      String(count),
-    ]
+    const args = programArgs(import.meta.filename, address, String(port), String(count))
     const talks = new ManyTalks(host.start(process.execPath, args))
     const all = () => (talks.open === count && talks.least > 0 ? true : undefined)
     await talks.#process.until(all, `expected ${count} connections`, 15_000)

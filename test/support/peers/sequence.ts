@@ -6,10 +6,10 @@
 
 import { createSocket } from 'node:dgram'
 import { connect, createServer, type Socket } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import type { Host } from '../labs/lab.ts'
 import type { LabProcess } from '../labs/lab-process.ts'
 import { unixNow } from './traffic.ts'
+import { programArgs } from '../labs/program.ts'
 
 export type SequenceProtocol = 'udp' | 'tcp'
 
@@ -96,9 +96,7 @@ function arrivals({ stdout }: LabProcess): readonly Arrival[] {
 }
 
 async function startSide(host: Host, side: string, args: readonly string[]): Promise<LabProcess> {
-  const path = fileURLToPath(import.meta.url)
-  const loader = import.meta.resolve('tsx')
-  const started = host.start(process.execPath, ['--import', loader, path, side, ...args])
+  const started = host.start(process.execPath, programArgs(import.meta.filename, side, ...args))
   await started.untilOutput(/^ready$/m)
   return started
 }

@@ -9,9 +9,9 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import type { Host } from '../labs/lab.ts'
 import type { LabProcess } from '../labs/lab-process.ts'
+import { programArgs } from '../labs/program.ts'
 
 const TALK_MS = 20
 const FLOW_MS = 200
@@ -132,13 +132,7 @@ export function unixNow(): number {
 }
 
 async function start(host: Host, ...args: readonly string[]): Promise<LabProcess> {
-  const path = fileURLToPath(import.meta.url)
-  const started = host.start(process.execPath, [
-    '--import',
-    import.meta.resolve('tsx'),
-    path,
-    ...args,
-  ])
+  const started = host.start(process.execPath, programArgs(import.meta.filename, ...args))
   await started.untilOutput(/^ready$/m)
   return started
 }
