@@ -58,9 +58,14 @@ describe('the sanitizer build', { skip }, () => {
   })
 
   it('the sanitizer build passes the suites of native sockets without a report', () => {
-    const suites = ['native/udp', 'native/tcp', 'proxy/udp', 'proxy/upstream-replies']
+    const suites = [
+      'native/udp/udp',
+      'native/tcp/tcp',
+      'proxy/sockets/udp',
+      'proxy/upstream/upstream-replies',
+    ]
     // Without root all of it would be skipped.
-    if (process.getuid?.() === 0) suites.push('native/nftables')
+    if (process.getuid?.() === 0) suites.push('native/netfilter/nftables')
     const files = suites.map((name) => `test/${name}.test.ts`)
     const { status, text } = run(['--import', 'tsx', '--test', ...files])
     assert.doesNotMatch(text, /Sanitizer|runtime error/, text.slice(0, 4000))
