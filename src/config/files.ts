@@ -32,6 +32,11 @@ export interface PolicyFiles {
 
 const POLICY_FILE = /\.(ya?ml|json|allow)$/
 
+/** Whether a folder of policies counts a file of this name. */
+export function isPolicyFile(path: string): boolean {
+  return POLICY_FILE.test(path)
+}
+
 /** The files of one path; a path that can't be read is a fault. */
 export function findPolicyFiles(path: string): PolicyFiles {
   const files: string[] = []
@@ -60,7 +65,7 @@ export function findPolicyFiles(path: string): PolicyFiles {
     const { name } = entry
     if (seen++ > FOLDER_ENTRIES_MAX) return
     if (name.startsWith('.')) return
-    const isPolicy = POLICY_FILE.test(name)
+    const isPolicy = isPolicyFile(name)
     // What a link leads to, or nothing says of itself, is looked at.
     if (entry.isFile() && isPolicy) files.push(at)
     else if (isPolicy || (!entry.isFile() && isFolder(at))) visit(at, depth + 1)

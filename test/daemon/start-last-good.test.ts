@@ -2,6 +2,7 @@
 // folder has its text; it is told as at run time, and comes into force when it is repaired. Without that text nothing starts.
 
 import assert from 'node:assert/strict'
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { InvalidInputError } from '../../src/core/errors.ts'
@@ -76,6 +77,37 @@ for (const [what, now] of [
     await assert.rejects(refused, InvalidInputError)
   })
 }
+
+for (const [place, put] of [
+  ['a link without a target', (path: string) => symlinkSync('/nowhere/at/all', path)],
+  ['a folder', (path: string) => mkdirSync(path)],
+] as const) {
+  const prepare = (folder: string): void => {
+    rmSync(join(folder, 'policy.yaml'))
+    put(join(folder, 'policy.yaml'))
+  }
+
+  test(`Daemon starts with what was in force last where ${place} is in the place of a policy file`, async () => {
+    const given = options(new MemoryState(), { text: GOOD, now: GOOD })
+    await withLab({ ...given, prepare }, async (lab) => {
+      assert.equal(await lab.verdict('a.good.test'), 'NOERROR')
+      assert.equal(await lab.verdict('a.bad.test'), 'REFUSED 15')
+      assert.equal(lab.daemon.sources.policyFiles[0]?.state, 'last-good')
+    })
+  })
+}
+
+test('Daemon does not start over a link without a target, without what was in force last', async () => {
+  const prepare = (folder: string): void => {
+    rmSync(join(folder, 'policy.yaml'))
+    symlinkSync('/nowhere/at/all', join(folder, 'policy.yaml'))
+  }
+  const refused = withLab(
+    { ...options(new MemoryState(), { now: GOOD }), prepare },
+    async () => undefined,
+  )
+  await assert.rejects(refused, InvalidInputError)
+})
 
 test('Daemon starts over an emptied policy file with what was in force last, and tells', async () => {
   const state = new MemoryState()

@@ -2,10 +2,10 @@
 // further change, an empty or missing file after 1 s, because editors leave files empty or missing for a moment. Files of a
 // folder that was swapped as a whole, such as a mounted ConfigMap, count together. A file in an unreadable folder is unchanged.
 
-import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, readlinkSync, realpathSync, statSync, type Stats } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
 import type { PlacedPath } from '../../config/config.ts'
-import { findPolicyFiles } from '../../config/files.ts'
+import { findPolicyFiles, isPolicyFile } from '../../config/files.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Fault } from '../../core/errors.ts'
 
@@ -21,10 +21,14 @@ const PER_LOOK = 64
 interface FileSighting {
   /** Equal signatures mean an unchanged file. */
   readonly signature: string
-  readonly empty: boolean
+  /** An empty file, or a link without a target: an editor or a swap may be at work. */
+  readonly isUnfinished: boolean
 }
 
-/** One look at all files: the constructor finds them, `step` looks at each. Links are followed, so a swapped link is a change. */
+/**
+ * One look at all files: the constructor finds them, `step` looks at each. Links are followed, so a swapped link is a change.
+ * A known file in whose place something else stands (a folder, a link that leads nowhere) is still found: reading it is a fault.
+ */
 export class FileScan {
   readonly files = new Map<string, FileSighting>()
   /** Configured paths that do not exist. */
@@ -38,18 +42,23 @@ export class FileScan {
   #looked = 0
   readonly #places = new Map<string, string>()
 
-  /** `wasFile`: whether a path was a file before. A folder that takes the place of a file is a change of the file, not its removal. */
-  constructor(paths: readonly PlacedPath[], wasFile: (path: string) => boolean = () => false) {
+  /** `known`: paths that were files before. Those outside of the configured paths do not count. */
+  constructor(paths: readonly PlacedPath[], known: Iterable<string> = []) {
     const all = paths.map((placed) => ({ placed, ...findPolicyFiles(placed.path) }))
-    const isMissing = ({ placed: { path }, unread }: (typeof all)[number]): boolean =>
-      unread.includes(path) && !existsSync(path)
-    this.#unreadable = all.flatMap(({ unread }) => unread)
-    this.#found = all.flatMap(({ placed: { path }, files }) =>
-      wasFile(path) && !files.includes(path) ? [path, ...files] : files,
+    const found = new Set(all.flatMap(({ files }) => files))
+    const isOurs = (file: string): boolean => paths.some(({ path }) => mayHold(path, file))
+    const replaced = new Set(
+      [...known].filter((path) => !found.has(path) && isOurs(path) && isEntry(path)),
     )
-    this.missing = all.filter(isMissing).map(({ placed }) => placed.path)
+    this.#unreadable = all.flatMap(({ unread }) => unread.filter((path) => !replaced.has(path)))
+    this.#found = [...found, ...replaced]
+    this.missing = all
+      .filter(({ placed: { path }, unread }) => unread.includes(path) && !isEntry(path))
+      .map(({ placed }) => placed.path)
     this.faults = all.flatMap(({ placed, faults }) =>
-      this.missing.includes(placed.path) ? [missingFault(placed)] : faults,
+      this.missing.includes(placed.path)
+        ? [missingFault(placed)]
+        : faults.filter(({ position }) => !replaced.has(position.file)),
     )
   }
 
@@ -78,7 +87,7 @@ export class FileScan {
 
   /** Whether the path is a link without a target, as in the middle of a swap. */
   isDangling(path: string): boolean {
-    return !this.files.has(path) && isEntry(path)
+    return isEntry(path) && !existsSync(path)
   }
 
   /** The folder above a file that can not be read, so that the state of the file is unknown. */
@@ -116,6 +125,11 @@ export class SettledFiles {
   get unsettled(): boolean {
     for (const file of this.#files.values()) if (file.candidate !== file.accepted) return true
     return false
+  }
+
+  /** The known files. */
+  paths(): Iterable<string> {
+    return this.#files.keys()
   }
 
   /** Folders of known files that can not be read. */
@@ -179,17 +193,19 @@ export class SettledFiles {
     if (scan.placeOf(file.folder) !== file.place && !scan.isDangling(path)) {
       return (this.#folders.get(file.folder) ?? file.since) + QUIET_MS
     }
-    const isEmptyOrGone = sighting === undefined || sighting.empty
-    return file.since + (isEmptyOrGone ? GONE_QUIET_MS : QUIET_MS)
+    const isUnfinished = sighting === undefined || sighting.isUnfinished
+    return file.since + (isUnfinished ? GONE_QUIET_MS : QUIET_MS)
   }
 }
 
+/** Whether a file may come from a configured path: the file itself, or a policy file somewhere in a folder. */
+function mayHold(path: string, file: string): boolean {
+  return file === path || (file.startsWith(`${path}${sep}`) && isPolicyFile(file))
+}
+
+/** Whether anything has this path, a link without a target included. */
 function isEntry(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
-  } catch {
-    return false
-  }
+  return statOf(() => lstatSync(path)) !== undefined
 }
 
 function missingFault({ path, position }: PlacedPath): Fault {
@@ -197,18 +213,28 @@ function missingFault({ path, position }: PlacedPath): Fault {
   return { position, message: `found no file or folder ${path}, expected one (${where})` }
 }
 
-/** Another text after every change of the file; undefined when the file does not exist. */
+/** Another text after every change of the file; undefined when nothing has its path. */
 export function signatureOf(path: string): string | undefined {
   return sightingOf(path)?.signature
 }
 
 function sightingOf(file: string): FileSighting | undefined {
+  const target = statOf(() => statSync(file))
+  if (target !== undefined) return { signature: signature(target), isUnfinished: target.size === 0 }
+  const link = statOf(() => lstatSync(file))
+  return link && { signature: `link:${signature(link)}`, isUnfinished: true }
+}
+
+function statOf(look: () => Stats): Stats | undefined {
   try {
-    const { dev, ino, size, mtimeMs, ctimeMs } = statSync(file)
-    return { signature: `${dev}:${ino}:${size}:${mtimeMs}:${ctimeMs}`, empty: size === 0 }
+    return look()
   } catch {
     return undefined
   }
+}
+
+function signature({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string {
+  return `${dev}:${ino}:${size}:${mtimeMs}:${ctimeMs}`
 }
 
 function placeOf(folder: string): string {

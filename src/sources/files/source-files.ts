@@ -122,7 +122,7 @@ export class SourceFiles<Item> {
   /** Reads every file; returns all faults, configured paths included, but those of files that fell back to their last good text. */
   loadAll(): readonly Fault[] {
     const { paths, clock } = this.#options
-    const scan = new FileScan(paths)
+    const scan = new FileScan(paths, this.#options.texts?.kept.keys())
     scan.step(clock, Number.POSITIVE_INFINITY)
     this.#isReachable = scan.isWhole
     this.#settled.accept(scan)
@@ -221,7 +221,7 @@ export class SourceFiles<Item> {
   }
 
   #newScan(): FileScan {
-    return new FileScan(this.#options.paths, (path) => this.#proposal.drafts.has(path))
+    return new FileScan(this.#options.paths, this.#settled.paths())
   }
 
   /** Items of the text that was in force before the start; none without one. */
