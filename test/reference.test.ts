@@ -1,0 +1,14 @@
+// The pages of docs/reference/ are what the program itself says now.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { makeReference } from './support/reference.ts'
+
+test('docs/reference is up to date (npm run reference writes it)', async () => {
+  const pages = await makeReference()
+  assert.equal(pages.size, 4)
+  for (const [path, text] of pages) {
+    assert.equal(readFileSync(path, 'utf8'), text, `${path}: run npm run reference`)
+  }
+})

@@ -1,0 +1,238 @@
+// The pages of docs/reference/, made from what the program itself knows: the schema of the configuration, the registry of metrics,
+// the help of the commands, and the OpenAPI document. programs/write-reference.ts writes them, test/reference.test.ts compares them.
+
+import { openApi } from '../../src/admin/openapi.ts'
+import { COMMANDS } from '../../src/cli/command-list.ts'
+import { findCommand } from '../../src/cli/commands.ts'
+import { configJsonSchema } from '../../src/config/load.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { mkSources, readExposition } from './nodes/metrics.ts'
+import { Node } from './nodes/node.ts'
+
+const MADE = '<!-- Made by `npm run reference`; edit its sources instead. -->'
+
+/** Path -> text of every page. */
+export async function makeReference(): Promise<ReadonlyMap<string, string>> {
+  return new Map([
+    ['docs/reference/configuration.md', configurationPage()],
+    ['docs/reference/metrics.md', await metricsPage()],
+    ['docs/reference/commands.md', await commandsPage()],
+    ['docs/reference/api.md', apiPage()],
+  ])
+}
+
+function page(title: string, intro: string, body: string): string {
+  return `# ${title}\n\n${MADE}\n\n${intro}\n\n${body.trim()}\n`
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n')
+}
+
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+}
+
+function code(text: string): string {
+  return `\`${text}\``
+}
+
+/** The member of an object of unknown shape; undefined where there is none. */
+function member(of: unknown, key: string): unknown {
+  return typeof of === 'object' && of !== null ? new Map(Object.entries(of)).get(key) : undefined
+}
+
+function members(of: unknown, key: string): readonly (readonly [string, unknown])[] {
+  const object = member(of, key)
+  return typeof object === 'object' && object !== null ? Object.entries(object) : []
+}
+
+function text(of: unknown, key: string): string {
+  const value = member(of, key)
+  return typeof value === 'string' ? value : ''
+}
+
+interface ConfigRow {
+  readonly key: string
+  readonly standard: string
+  readonly meaning: string
+}
+
+function configurationPage(): string {
+  const top = members(configJsonSchema(), 'properties')
+  const sections = top.map(([key, schema]) => {
+    const about =
+      members(schema, 'properties').length > 0 ? `${sentence(text(schema, 'description'))}.` : ''
+    const rows = rowsOf(key, schema).map((row) => [code(row.key), row.standard, row.meaning])
+    return [
+      `## ${key}`,
+      ...(about === '' ? [] : [about]),
+      table(['key', 'default', 'meaning'], rows),
+    ].join('\n\n')
+  })
+  const intro =
+    'Every key of the configuration file. A key with a dot stands inside its group: `dns.min-ttl` is `min-ttl` under `dns`.\n' +
+    '`[]` after a key means each item of a list. Unknown keys are errors. `namegate config schema` prints the same as JSON Schema.'
+  return page('Configuration', intro, sections.join('\n\n'))
+}
+
+/** A row for the key itself, unless it is a group; and one for everything in it. */
+function rowsOf(key: string, schema: unknown): readonly ConfigRow[] {
+  const inner = members(schema, 'properties').flatMap(([name, of]) => rowsOf(`${key}.${name}`, of))
+  if (inner.length > 0) return inner
+  const items = members(member(schema, 'items'), 'properties')
+  const below = items.flatMap(([name, of]) => rowsOf(`${key}[].${name}`, of))
+  const standard = member(schema, 'default')
+  const words =
+    standard === undefined
+      ? ''
+      : code(typeof standard === 'string' ? standard : JSON.stringify(standard))
+  return [{ key, standard: words, meaning: meaningOf(text(schema, 'description')) }, ...below]
+}
+
+/** Without the default, which has a column of its own. */
+function meaningOf(description: string): string {
+  return sentence(
+    description.replace(/[;(] ?default .*\)\.$/s, (tail) => (tail.startsWith(';') ? ')' : '')),
+  )
+}
+
+function sentence(words: string): string {
+  return words.trim().replace(/\.$/, '')
+}
+
+async function metricsPage(): Promise<string> {
+  const use = {
+    generation: 0,
+    imageOctets: 0,
+    journalOctets: 0,
+    age: 0,
+    isFailing: false,
+    damage: [],
+    faults: { other: 0 },
+  }
+  const sources = mkSources(new Node(), {
+    state: { use },
+    fileTexts: () => ({ tooLong: 0 }),
+    putBack: { counts: { socket: 0 } },
+    repair: { counters: { walks: 0, repaired: 0 } },
+    interception: { counters: { repairs: 0 }, isInForce: true },
+    sourceAges: { ages: () => [['policies', 0]] },
+    keptFlows: {
+      lost: 0,
+      remembered: 0,
+      failed: 0,
+      lines: () => [['file', 0]],
+      refused: () => [['file', 0]],
+    },
+  })
+  const metrics = new Metrics(sources)
+  const { help, types, samples } = readExposition(await metrics.expose())
+  metrics.stop()
+  const labels = new Map<string, string>()
+  for (const key of samples.keys()) {
+    const [, name = '', label = ''] = /^([^{]+)\{([a-z_]+)=/.exec(key) ?? []
+    if (name !== '') labels.set(name, label)
+  }
+  const rows = [...types]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, type]) => [
+      code(name),
+      type,
+      labels.has(name) ? code(labels.get(name) ?? '') : '',
+      help.get(name) ?? '',
+    ])
+  const intro =
+    'Every metric of `/metrics`. Some appear only where their part runs, such as those of the state folder. Labels have closed lists of\n' +
+    'values: no name, address or text of a client is ever one. `deploy/prometheus/` has alerts.'
+  return page('Metrics', intro, table(['metric', 'type', 'label', 'meaning'], rows))
+}
+
+async function commandsPage(): Promise<string> {
+  const parts: string[] = []
+  for (const { name, summary } of COMMANDS) {
+    let help = ''
+    const { command } = await findCommand([name])
+    await command(['--help'], { stdout: (words) => (help += words), stderr: () => {} })
+    parts.push(
+      `## ${name}\n\n${summary[0]?.toUpperCase()}${summary.slice(1)}.\n\n\`\`\`text\n${help.trim()}\n\`\`\``,
+    )
+  }
+  return page(
+    'Commands',
+    'The help of every command. `namegate COMMAND --help` prints it.',
+    parts.join('\n\n'),
+  )
+}
+
+function apiPage(): string {
+  const document = openApi('')
+  const rows = members(document, 'paths').flatMap(([path, methods]) =>
+    ['get', 'post', 'put', 'delete'].flatMap((method) => {
+      const operation = member(methods, method)
+      if (operation === undefined) return []
+      const answer = member(member(member(operation, 'responses'), '200'), 'content')
+      const schema = member(member(answer, 'application/json'), 'schema')
+      const body = member(member(member(operation, 'requestBody'), 'content'), 'application/json')
+      return [
+        [
+          code(`${method.toUpperCase()} ${path}`),
+          text(operation, 'summary'),
+          nameOf(member(body, 'schema')),
+          nameOf(schema),
+        ],
+      ]
+    }),
+  )
+  const schemas = members(member(document, 'components'), 'schemas').map(([name, schema]) => {
+    const fields = fieldsOf('', schema).map(([field, type]) => [code(field), type])
+    return `### ${name}\n\n${table(['field', 'type'], fields)}`
+  })
+  const intro =
+    'The admin API is HTTP over the UNIX socket `admin.socket`. `GET /v1/openapi.json` serves the OpenAPI document from which this page is\n' +
+    'made. A field with `?` can be missing.'
+  return page(
+    'Admin API',
+    intro,
+    `${table(['request', 'does', 'body', 'answer'], rows)}\n\n## Objects\n\n${schemas.join('\n\n')}`,
+  )
+}
+
+/** What a body is, for people: `Endpoint`, `list of Endpoint`. */
+function nameOf(schema: unknown): string {
+  const named = text(schema, '$ref').split('/').at(-1) ?? ''
+  if (named !== '') return named
+  const item = text(member(schema, 'items'), '$ref').split('/').at(-1) ?? ''
+  return item === '' ? '' : `list of ${item}`
+}
+
+/** Every field, with those of objects inside: `addresses[].address`. */
+function fieldsOf(
+  prefix: string,
+  schema: unknown,
+): readonly (readonly [field: string, type: string])[] {
+  const required = member(schema, 'required')
+  const needed: readonly unknown[] = Array.isArray(required) ? required : []
+  return members(schema, 'properties').flatMap(([name, of]) => {
+    const field = `${prefix}${name}${needed.includes(name) ? '' : '?'}`
+    const items = member(of, 'items')
+    const inner = [...fieldsOf(`${field}.`, of), ...fieldsOf(`${field}[].`, items)]
+    return inner.length > 0 ? inner : [[field, typeOf(of)] as const]
+  })
+}
+
+function typeOf(schema: unknown): string {
+  const values = member(schema, 'enum')
+  if (Array.isArray(values)) return values.map((value) => code(String(value))).join(', ')
+  const type = member(schema, 'type')
+  const items = member(schema, 'items')
+  if (items !== undefined) return `list of ${typeOf(items)}`
+  const format = text(schema, 'format')
+  const words = Array.isArray(type)
+    ? type.join(' or ')
+    : typeof type === 'string'
+      ? type
+      : 'object or null'
+  return format === 'date-time' ? words.replace('string', 'time') : words
+}
