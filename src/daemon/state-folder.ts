@@ -14,7 +14,7 @@ import type { Locks } from './locks.ts'
 import type { StateFault } from '../state/faults.ts'
 import { openState, readBootId, type OpenedState } from '../state/open-state.ts'
 import { ResourceShards } from '../state/resource-shards.ts'
-import { SettingsKeeper } from '../state/settings-keeper.ts'
+import { SettingsKeeper } from '../state/settings.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { PutBack } from '../telemetry/put-back.ts'
 

@@ -1,6 +1,7 @@
-// What the disk refused or lost, counted by cause. Each cause is told once, and again when it comes back after an image was
-// finished in between: a full disk must not fill the log as well.
+// What the disk refused or lost, counted by cause, and when it is tried again. Each cause is reported once, and again when it
+// comes back after a finished image: a full disk must not fill the log as well.
 
+import type { Clock, Timer } from '../core/clock.ts'
 import { messageOf, systemCodeOf } from '../core/errors.ts'
 
 export const FAULT_CAUSES = [
@@ -10,13 +11,13 @@ export const FAULT_CAUSES = [
   'read-only',
   /** EIO */
   'io-error',
-  /** Fewer octets were written than given, and no reason. */
+  /** Fewer octets were written than given, without an error. */
   'short-write',
-  /** More was given than waits for a disk that is too slow, or a file grew past its bound. */
+  /** More records wait for the disk than the buffer holds, or a file grew past its bound. */
   'overflow',
   /** A record that does not fit into any frame. */
   'too-large',
-  /** What was written is not at its place any more. */
+  /** A file that was written is gone or replaced. */
   'lost',
   'other',
 ] as const
@@ -38,7 +39,7 @@ const CAUSE_OF: ReadonlyMap<string, FaultCause> = new Map([
   ['EIO', 'io-error'],
 ])
 
-/** Whether a disk that is full, read-only for us or broken refused it. */
+/** Whether the error comes from a full, read-only or broken disk. */
 export function isRefusal(error: unknown): boolean {
   return CAUSE_OF.has(systemCodeOf(error) ?? '')
 }
@@ -54,18 +55,18 @@ export class StateFaults {
     lost: 0,
     other: 0,
   }
-  readonly #tell: (fault: StateFault) => void
-  readonly #told = new Set<FaultCause>()
+  readonly #report: (fault: StateFault) => void
+  readonly #reported = new Set<FaultCause>()
 
-  constructor(tell: (fault: StateFault) => void) {
-    this.#tell = tell
+  constructor(report: (fault: StateFault) => void) {
+    this.#report = report
   }
 
   add(cause: FaultCause, message: string): void {
     this.counts[cause]++
-    if (this.#told.has(cause)) return
-    this.#told.add(cause)
-    this.#tell({ cause, message })
+    if (this.#reported.has(cause)) return
+    this.#reported.add(cause)
+    this.#report({ cause, message })
   }
 
   addError(error: unknown): void {
@@ -73,8 +74,65 @@ export class StateFaults {
     this.add(CAUSE_OF.get(code) ?? 'other', messageOf(error))
   }
 
-  /** The disk takes everything again. */
+  /** After a finished image: faults are reported anew. */
   healed(): void {
-    this.#told.clear()
+    this.#reported.clear()
+  }
+}
+
+const FIRST_MS = 1000
+const LONGEST_MS = 60_000
+
+/** The pause after the disk refused something: one second at first, then twice as long each time, at most one minute. */
+export class RetryPause {
+  readonly #clock: Clock
+  #next = FIRST_MS
+  #until = -Infinity
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get isOver(): boolean {
+    return this.#clock.now() >= this.#until
+  }
+
+  /** Begins a pause, unless one is in progress. */
+  failed(): void {
+    if (!this.isOver) return
+    this.#until = this.#clock.now() + this.#next
+    this.#next = Math.min(LONGEST_MS, 2 * this.#next)
+  }
+
+  succeeded(): void {
+    this.#until = -Infinity
+    this.#next = FIRST_MS
+  }
+}
+
+const AGAIN_MS = 5000
+
+/** Repeats a refused write every five seconds. At most one timer runs, however many writes were refused. */
+export class RetryTimer {
+  readonly #clock: Clock
+  readonly #write: () => void
+  #timer: Timer | undefined
+
+  /** `write` calls `later` when the disk refuses it again. */
+  constructor(clock: Clock, write: () => void) {
+    this.#clock = clock
+    this.#write = write
+  }
+
+  later(): void {
+    this.#timer ??= this.#clock.after(AGAIN_MS, () => {
+      this.#timer = undefined
+      this.#write()
+    })
+  }
+
+  cancel(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
   }
 }

@@ -1,13 +1,12 @@
-// One file of the state by itself, for people: what it is, how far it is good, and what it holds. A journal alone tells
-// only what changed: records about pairs whose whole record stands in an earlier file are counted, nothing more.
+// Inspects one file of the state: its kind, how many octets are good, and its content. A journal alone shows changes; a change
+// of a pair whose whole record is in an earlier file is counted only.
 
 import type { SavedState } from '../restore/state-port.ts'
 import { readFile } from './files/disk.ts'
-import type { FileHeader } from './files/file-header.ts'
+import type { FileHeader } from './files/file-format.ts'
 import { scanFile, type FileFault } from './files/file-reader.ts'
 import { FILE_OCTETS_MAX } from './files/generations.ts'
-import { READERS, type Readers } from './files/readers.ts'
-import { ROW_MAX } from './files/records-v1.ts'
+import { READERS, type Readers, ROW_MAX } from './files/record-reader.ts'
 import { StateBuilder } from './state-builder.ts'
 import type { Stamp } from './stamp.ts'
 
@@ -20,20 +19,20 @@ export type Inspection =
       readonly goodOctets: number
       readonly frames: number
       readonly lastWrite: Stamp
-      /** `cut` is how a journal ends whose process did not. */
+      /** `cut`: the journal of a process that was killed. */
       readonly fault: FileFault | undefined
       readonly state: SavedState
       readonly records: StateBuilder['counts']
-      /** Records about pairs that are not in the file. */
+      /** Changes of pairs that are not in the file. */
       readonly strays: number
     }
 
-/** Throws when the file can't be read at all. */
+/** Throws when the file can not be read. */
 export function inspectFile(path: string, readers: Readers = READERS): Inspection {
   const scanned = scanFile(readFile(path, FILE_OCTETS_MAX), readers)
   if (scanned.kind === 'bad') return { kind: 'unreadable', fault: scanned.fault }
   const { file } = scanned
-  // As if read in the boot that wrote it, so that times stay as they are written.
+  // The boot id of the header is replaced, so that times stay as written.
   const bootId = new Uint8Array(16).fill(1)
   const now = { ...file.last, bootId }
   const builder = new StateBuilder({ pairsMax: ROW_MAX, now })

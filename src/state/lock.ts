@@ -1,5 +1,5 @@
-// One daemon per state folder and pin path: a flock that the kernel drops with the process, so a stale file
-// never blocks. A second start is told who has it.
+// One daemon per state folder and pin path: a flock that the kernel releases with the process, so that a stale file never
+// blocks. A second start fails with the pid of the owner.
 
 import { createHash } from 'node:crypto'
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs'
@@ -8,15 +8,15 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { messageOf, systemCodeOf, UnavailableError } from '../core/errors.ts'
 import { takeLock, type HeldLock, type LockResult } from '../native/lock.ts'
 import type { Posix } from '../native/native.ts'
-import { makeFolder } from './files/make-folder.ts'
+import { makeFolder } from './files/disk.ts'
 
 const FOLDER = '/run/namegate'
-/** What the system says where there is a file in the place of a folder. */
+/** Codes of the system for a file in the place of a folder. */
 const FILE_IN_THE_WAY: ReadonlySet<string> = new Set(['EEXIST', 'ENOTDIR'])
 
 /**
- * The lock of a pin path whose bpffs is mounted; not beside the pins, because bpffs takes no files. It goes by the device of the
- * bpffs and the path inside of it: another path to the same bpffs has the same lock, another bpffs at the same path another one.
+ * The lock of a pin path whose bpffs is mounted. It is not beside the pins, because bpffs takes no files. Its name comes from the
+ * device of the bpffs and the path inside it, so that every path to the same bpffs has the same lock.
  */
 export function pinLockFile(pinPath: string): string {
   const below: string[] = []
@@ -33,8 +33,8 @@ export function pinLockFile(pinPath: string): string {
 }
 
 /**
- * The lock of this network namespace's nftables rules; of an ordinary user, whose namespaces are his own, in his folder. Of a
- * service the folder in /run may be all that it can write to, and its /tmp one that nobody else sees.
+ * The lock of this network namespace's nftables rules. An ordinary user has his own namespaces, and his lock is in his folder
+ * below /tmp. A service may be able to write to its folder in /run alone, and its /tmp may be private.
  */
 export function tableLockFile(): string {
   const name = `nftables-${statSync('/proc/self/ns/net').ino}.lock`
@@ -47,8 +47,7 @@ export function tableLockFile(): string {
 }
 
 /**
- * Takes the lock until it is released or the process ends; throws UnavailableError that names the owner, and what cannot be
- * done for that reason.
+ * Takes the lock until it is released or the process ends. Throws UnavailableError with the owner and the act that it prevents.
  */
 export function lockOrFail(posix: Posix, file: string, what: string, act = 'start'): HeldLock {
   const result = tryLock(posix, file, what)

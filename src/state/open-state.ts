@@ -1,8 +1,8 @@
-// A state folder as composition uses it: read once at the start, then written.
+// Opens a state folder: reads it once at the start and returns the store that writes it.
 
 import { readFileSync } from 'node:fs'
 import type { BootClock, Clock } from '../core/clock.ts'
-import { guardedDisk, openDisk, type Disk } from './files/disk.ts'
+import { type Disk, guardedDisk, openDisk } from './files/disk.ts'
 import type { StateFault } from './faults.ts'
 import { readState, type ReadState } from './read-state.ts'
 import { stampOf } from './stamp.ts'
@@ -14,7 +14,7 @@ export interface OpenStateOptions {
   readonly boot: BootClock
   /** `limits.pairs` */
   readonly pairsMax: number
-  /** Throws as long as the folder is not ours to write. */
+  /** Throws while another process owns the folder. */
   readonly mayWrite?: () => void
   readonly onFault: (fault: StateFault) => void
   readonly disk?: Disk
@@ -33,7 +33,7 @@ export function openState(options: OpenStateOptions): OpenedState {
   return { read, store: new StateStore({ disk, clock, boot, bootId, read, onFault }) }
 }
 
-/** Which boot of which machine this is, 16 octets; zeros, which are no boot, where the kernel does not say. */
+/** The id of the current boot, 16 octets; zeros where the kernel reports none. */
 export function readBootId(): Uint8Array {
   try {
     const text = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').replace(/[^0-9a-f]/g, '')

@@ -1,31 +1,30 @@
-// Reads the state folder: the newest good image, its journal and all later ones in order; when the newest image is
-// damaged, or a newer version wrote it, the one before with all journals since. Without any image the journals alone,
-// if they reach back to a start that knew nothing. Whatever is passed over is said, with file, offset and reason;
-// nothing that a file may hold makes it throw.
+// Reads the state folder: the newest good image, its journal and all later journals in order. When the newest image is damaged,
+// or a newer version wrote it, the image before with all journals since. Without an image the journals alone count, if they reach
+// back to a start without state. Everything that is passed over is reported with file, offset and reason. No content throws.
 
 import type { SavedState } from '../restore/state-port.ts'
 import type { Disk } from './files/disk.ts'
-import type { FileHeader } from './files/file-header.ts'
+import type { FileHeader } from './files/file-format.ts'
 import { scanFile, type ScannedFile } from './files/file-reader.ts'
 import {
   FILE_OCTETS_MAX,
   findGenerations,
+  type Generations,
   imageName,
   journalName,
   JOURNALS_MAX,
-  type Generations,
 } from './files/generations.ts'
-import { READERS, type Readers } from './files/readers.ts'
+import { READERS, type Readers } from './files/record-reader.ts'
 import { StateBuilder } from './state-builder.ts'
 import type { Moment } from './stamp.ts'
 
-/** What was not read, and why. */
+/** A part of the folder that was not read, and the reason. */
 export interface PassedOver {
   readonly file: string
-  /** Octets in front of it are good. */
+  /** The octets before it are good. */
   readonly offset: number
   readonly reason: string
-  /** The end of a journal that a process did not finish: nothing is wrong. */
+  /** The unfinished end of a journal whose process was killed: no damage. */
   readonly isNormal: boolean
 }
 
@@ -39,7 +38,7 @@ export interface ReadState {
 
 export interface ReadStateOptions {
   readonly disk: Disk
-  /** Most pairs that are given. */
+  /** The most pairs that are returned. */
   readonly pairsMax: number
   readonly now: Moment
   readonly readers?: Readers
@@ -49,11 +48,11 @@ export function readState(options: ReadStateOptions): ReadState {
   return new FolderReader(options).read()
 }
 
-/** The journal that goes on without a hole, or an image before which its own goes. */
+/** The journal that follows without a gap. */
 interface Expected {
   readonly run: number
   readonly generation: number
-  /** Octets of the journal in front of it; undefined for an image's own. */
+  /** Octets of the journal before it; undefined for the journal of the image. */
   readonly octetsBefore: number | undefined
 }
 
@@ -93,7 +92,7 @@ class FolderReader {
     return { state, passedOver: this.#passedOver, image, generations }
   }
 
-  /** An image with all that follows; undefined when it is not good. */
+  /** Reads an image and all journals since; undefined when the image is not good. */
   #readFrom(image: number, { journals }: Generations): SavedState | undefined {
     const name = imageName(image)
     const file = this.#scan(name, 'image', image)
@@ -123,19 +122,19 @@ class FolderReader {
     const said = this.#passedOver.length
     const start = journals.findLastIndex(isStart)
     if (start < 0) {
-      // A process that ended before its first record leaves nothing to miss.
+      // A process that ended before its first record lost nothing.
       const isMissed = readable > 0 || this.#passedOver.some(({ isNormal }) => !isNormal)
       if (isMissed && journals.length + images.length > 0) {
         this.#pass('.', 0, 'no good image, and the journals do not reach back to the beginning')
       }
       return undefined
     }
-    // What was wrong with these is said when they are read.
+    // The read below reports the faults of these journals.
     this.#passedOver.length = said
     return this.#readJournals(new StateBuilder(this.#options), journals.slice(start), undefined, 0)
   }
 
-  /** `needs`: octets of the first journal without which its rows can't be trusted. */
+  /** `needs`: how many octets of the first journal must be good, so that its rows count. */
   #readJournals(
     builder: StateBuilder,
     journals: readonly number[],
@@ -172,7 +171,7 @@ class FolderReader {
     return state
   }
 
-  /** A file that can be read at least in part; what stands in the way is said. */
+  /** Returns a file that can be read at least in part, else reports why not. */
   #scan(name: string, kind: FileHeader['kind'], generation: number): ScannedFile | undefined {
     let octets: Uint8Array
     try {
@@ -199,7 +198,7 @@ class FolderReader {
   }
 }
 
-/** Whether a journal's rows mean what they meant before. */
+/** Whether the journal continues the run, so that its rows stay valid. */
 function follows(header: FileHeader, expected: Expected | undefined): boolean {
   if (expected === undefined) return false
   const { run, generation, octetsBefore } = expected
@@ -216,7 +215,7 @@ function faultAt(
   return fault === undefined ? undefined : { offset: fault.at, reason: fault.reason }
 }
 
-/** The system's own words without the path, which is said already. */
+/** The message of the system without the path, which is reported beside it. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.message.replace(/, \w+( '.*')?$/, '')

@@ -1,16 +1,17 @@
-// External resources that the admin API gave, kept in the state folder: resources/00.json to ff.json, each with the
-// resources whose names have its hash, so that keeping one costs the writing of a few hundred at most, and a broken file
-// loses no more (`resource-files.ts` has their form). Changes that come while a file is being written go together with the
-// next writing, and what the disk refused is written again until it takes it; so is what is not in its place any more. A
-// folder that cannot be read is told and stops nothing. One process at a time (the lock of the state folder).
+// External resources of the admin API in the state folder: resources/00.json to ff.json, chosen by the hash of the name, so that
+// a change writes a few hundred resources at most and a broken file loses no more. Changes during a write wait for the next
+// one. What the disk refused, and files that are gone, are written again. One process at a time (the lock of the folder).
+//
+//   { "version": 1, "resources": [ one a line ] }
 
-import { join } from 'node:path'
+import { type Dirent, readdirSync, readFileSync } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
-import { messageOf } from '../core/errors.ts'
+import { messageOf, systemCodeOf } from '../core/errors.ts'
 import { isMapping } from '../documents/source-document.ts'
-import { makeFolder } from './files/make-folder.ts'
-import { entriesIn, readResources, writeResources } from './resource-files.ts'
-import { WriteAgain } from './write-again.ts'
+import { makeFolder } from './files/disk.ts'
+import { RetryTimer } from './faults.ts'
 
 const SHARDS = 256
 const FILE = /^[0-9a-f]{2}\.json$/
@@ -20,7 +21,7 @@ interface Shard {
   readonly lines: Map<string, string>
   /** Grows with every change. */
   version: number
-  /** The version that the disk has. */
+  /** The version on the disk. */
   saved: number
   saving: Promise<void> | undefined
 }
@@ -28,28 +29,28 @@ interface Shard {
 export interface ResourceShardsOptions {
   readonly folder: string
   readonly clock: Clock
-  /** Throws as long as the folder is not ours to write. */
+  /** Throws while another process owns the folder. */
   readonly mayWrite?: () => void
-  /** Told of files that nobody can read: what they had is not known any more. */
+  /** For each file that can not be read, so that its resources are lost. */
   readonly onDamage: (fault: string) => void
-  /** The disk refused some: the reason. Told at every try. */
+  /** After every write that the disk refused, with the reason. */
   readonly onFault: (reason: string) => void
 }
 
 export class ResourceShards {
-  readonly #to: ResourceShardsOptions
+  readonly #options: ResourceShardsOptions
   readonly #shards = new Map<number, Shard>()
-  readonly #again: WriteAgain
+  readonly #again: RetryTimer
   /** Shards that the disk refused. */
   readonly #refused = new Set<number>()
-  /** What is wrong with a file, by number of the shard. */
+  /** The fault of a file, by number of the shard. */
   readonly #damage = new Map<number, string>()
-  /** What was wrong with the folder at the start. */
+  /** The fault of the folder at the start. */
   #folderDamage: string | undefined
 
   constructor(options: ResourceShardsOptions) {
-    this.#to = options
-    this.#again = new WriteAgain(options.clock, () => this.#writeAgain())
+    this.#options = options
+    this.#again = new RetryTimer(options.clock, () => this.#writeAgain())
   }
 
   /** Whether a restart would bring back other resources than those in force. */
@@ -63,9 +64,9 @@ export class ResourceShards {
     return [...ofFolder, ...this.#damage.values()]
   }
 
-  /** Everything that was kept, as JSON values; call once, before `keep`. */
+  /** Reads everything, as JSON values; call once, before `keep`. */
   read(): readonly unknown[] {
-    const { folder, onDamage } = this.#to
+    const { folder, onDamage } = this.#options
     let names: readonly string[] = []
     try {
       names = entriesIn(folder).map(({ name }) => name)
@@ -77,7 +78,7 @@ export class ResourceShards {
     return files.flatMap((name) => this.#readFile(name))
   }
 
-  /** Keeps the line of a name, or nothing; resolves when the disk has it, rejects when it does not take it at once. */
+  /** Stores the line of a name, or removes it. Resolves once that is on the disk; rejects when the disk refuses the first write. */
   async keep(name: string, line: string | undefined): Promise<void> {
     const number = shardOf(name)
     const shard = this.#shard(number)
@@ -89,14 +90,14 @@ export class ResourceShards {
     await this.#saved(number, shard)
   }
 
-  /** Writes all of them anew: the files are gone. */
+  /** Writes all shards again after the files were lost. */
   keepAgain(): void {
     for (const [number, shard] of this.#shards) this.#writeAnew(number, shard)
   }
 
-  /** Writes files anew that are gone, or that nobody can look for; those files. One look into the folder. */
+  /** Writes files again that are gone or can not be checked; returns them. Reads the folder once. */
   look(): readonly string[] {
-    const { folder } = this.#to
+    const { folder } = this.#options
     const resting = [...this.#shards].filter(([, shard]) => isOnDisk(shard))
     if (resting.length === 0 && this.#folderDamage === undefined) return []
     const there = this.#filesThere()
@@ -105,7 +106,7 @@ export class ResourceShards {
     return gone.map(([number]) => join(folder, fileOf(number)))
   }
 
-  /** The last try; when what is under way has ended. */
+  /** Writes what is left once more, after the writes in progress. */
   async close(): Promise<void> {
     const last = [...this.#shards].map(async ([number, shard]) => {
       await shard.saving?.catch(() => undefined)
@@ -115,12 +116,12 @@ export class ResourceShards {
     this.#again.cancel()
   }
 
-  /** Names of files in the folder; none when the disk does not say: then it is asked to take them anew. */
+  /** Names of files in the folder; none when it can not be read, so that every file is written again. */
   #filesThere(): ReadonlySet<string> {
     try {
-      const entries = entriesIn(this.#to.folder)
+      const entries = entriesIn(this.#options.folder)
       const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
-      // Nothing is passed over any more.
+      // No unread file is left.
       if (!names.some((name) => FILE.test(name))) this.#folderDamage = undefined
       return new Set(names)
     } catch {
@@ -129,12 +130,12 @@ export class ResourceShards {
   }
 
   #readFile(file: string): readonly unknown[] {
-    const path = join(this.#to.folder, file)
+    const path = join(this.#options.folder, file)
     const values = readResources(path)
     if (values === undefined) {
       const fault = `${path}: found no resources that this version understands`
       this.#damage.set(Number.parseInt(file, 16), fault)
-      this.#to.onDamage(fault)
+      this.#options.onDamage(fault)
       return []
     }
     for (const value of values) {
@@ -146,7 +147,7 @@ export class ResourceShards {
   }
 
   #writeAgain(): void {
-    // One that is refused again says so itself.
+    // A write that is refused again reports that itself.
     for (const number of this.#refused) {
       this.#saving(number, this.#shard(number)).catch(() => undefined)
     }
@@ -155,7 +156,7 @@ export class ResourceShards {
   #writeAnew(number: number, shard: Shard): void {
     if (shard.lines.size === 0) return
     shard.version++
-    // One that is refused says so itself, and is written again.
+    // A refused write reports that itself and is repeated.
     this.#saved(number, shard).catch(() => undefined)
   }
 
@@ -167,27 +168,27 @@ export class ResourceShards {
     return shard
   }
 
-  /** When the disk has the shard as it is now. */
+  /** Resolves once the current version of the shard is on the disk. */
   async #saved(number: number, shard: Shard): Promise<void> {
     const wanted = shard.version
     while (shard.saved < wanted) await this.#saving(number, shard)
   }
 
-  /** One writing of a shard at a time. */
+  /** At most one write of a shard at a time. */
   async #saving(number: number, shard: Shard): Promise<void> {
     shard.saving ??= this.#save(number, shard).finally(() => (shard.saving = undefined))
     try {
       await shard.saving
     } catch (error) {
       this.#refused.add(number)
-      this.#to.onFault(messageOf(error))
+      this.#options.onFault(messageOf(error))
       this.#again.later()
       throw error
     }
   }
 
   async #save(number: number, shard: Shard): Promise<void> {
-    const { folder, mayWrite } = this.#to
+    const { folder, mayWrite } = this.#options
     const { version, lines } = shard
     const path = join(folder, fileOf(number))
     mayWrite?.()
@@ -200,7 +201,7 @@ export class ResourceShards {
   }
 }
 
-/** Whether the disk has a file for it, and none is under way. */
+/** Whether the shard has a file on the disk and no write in progress. */
 function isOnDisk({ lines, version, saved, saving }: Shard): boolean {
   return lines.size > 0 && saved === version && saving === undefined
 }
@@ -214,4 +215,58 @@ function shardOf(name: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)
   return ((hash >>> 16) ^ hash) & (SHARDS - 1)
+}
+
+const VERSION = 1
+
+/** Entries of a folder; none when it does not exist. Throws when it can not be read. */
+function entriesIn(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch (error) {
+    if (systemCodeOf(error) === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** The resources of a file of this version; undefined for any other file. */
+function readResources(path: string): readonly unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    if (!isMapping(value) || value['version'] !== VERSION) return undefined
+    const { resources } = value
+    return Array.isArray(resources) ? resources : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Writes a file beside, syncs and renames it, and resolves once it is on the disk. Without resources the file is removed. */
+async function writeResources(path: string, lines: readonly string[]): Promise<void> {
+  if (lines.length === 0) await rm(path, { force: true })
+  else {
+    const text = `{"version":${VERSION},"resources":[\n${lines.join(',\n')}\n]}\n`
+    await writeSynced(`${path}.new`, text)
+    await rename(`${path}.new`, path)
+  }
+  await syncFolder(dirname(path))
+}
+
+async function writeSynced(path: string, text: string): Promise<void> {
+  const file = await open(path, 'w', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
 }

@@ -1,7 +1,6 @@
-// When something was written, by two clocks: seconds since boot, which nobody sets and which mean nothing after a
-// reboot, and the wall clock, which goes on and may be wrong. Times in records are seconds since boot; within one boot
-// they are right whatever the wall clock does. After a reboot they are translated through the wall clock, and what was
-// left of them never grows: a clock that was set back prolongs nothing, one that was set forward ends everything.
+// The time of a write by two clocks: seconds since boot, which no one can set and which end with the boot, and the wall clock,
+// which continues and may be wrong. Times in records are seconds since boot. After a reboot they are translated through the wall
+// clock, and the remaining time never grows: a clock that was set back extends no time, one that was set forward ends all.
 
 import type { BootClock, Clock } from '../core/clock.ts'
 
@@ -14,7 +13,7 @@ export interface Stamp {
 
 /** A moment in one boot of one machine. */
 export interface Moment extends Stamp {
-  /** 16 octets; all zero when it is not known, which is no boot at all. */
+  /** 16 octets; all zero when unknown, which equals no other boot. */
   readonly bootId: Uint8Array
 }
 
@@ -26,7 +25,7 @@ export function isSameBoot(one: Uint8Array, other: Uint8Array): boolean {
   return one.some((octet) => octet !== 0) && one.every((octet, i) => octet === other[i])
 }
 
-/** What is added to a time written at `written` to have it in seconds since the boot of `now`. */
+/** The seconds to add to a time written at `written`, so that it counts from the boot of `now`. */
 export function shiftOf(written: Stamp, isThisBoot: boolean, now: Stamp): number {
   if (isThisBoot) return 0
   return now.bootSeconds - written.bootSeconds - elapsedSeconds(written, isThisBoot, now)

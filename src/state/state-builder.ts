@@ -1,27 +1,27 @@
-// Puts together what records say, the last about each key. A row is a key within one run of records only (see
-// file-header.ts): where the sequence is broken, or another process goes on, pairs known until then stay as they were,
-// and a record about a row counts only behind a whole record of its pair. So nothing is shown that was never written.
+// Builds the state from records; the last record of each key counts. A row is a key within one run of records (file-format.ts):
+// behind a gap, or in the journal of another process, earlier pairs stay as they were, and a change of a row counts only after
+// a whole record of its pair. So every pair that is shown was written.
 
 import type { SavedDocument, SavedNumber, SavedPairs, SavedState } from '../restore/state-port.ts'
 import { LABEL_RULES, labelsOfNow } from '../identity/label-rules.ts'
 import { readRecords, type ScannedFile } from './files/file-reader.ts'
 import { PairColumns } from './files/pair-columns.ts'
-import type { PairPlace, RecordFault, RecordVisitor } from './files/record-visitor.ts'
+import type { PairPlace, RecordFault, RecordVisitor } from './files/record-reader.ts'
 import { elapsedSeconds, isSameBoot, shiftOf, type Moment } from './stamp.ts'
 
-/** Pairs that are read, in bounds of those that are given: some may be told twice, by two runs. */
+/** Pairs that are read for each pair that is returned: two runs may both have a pair. */
 const READ_PER_GIVEN = 2
 const INT32_MIN = -(2 ** 31)
 const INT32_MAX = 2 ** 31 - 1
 
 export class StateBuilder implements RecordVisitor {
-  /** Pairs that had no room. */
+  /** Pairs without room. */
   leftOut = 0
-  /** Records about rows whose pair is not known here. */
+  /** Changes of rows whose pair is unknown. */
   strays = 0
   /** Records of pairs and of changes to them. */
   readonly counts = { pair: 0, until: 0, gone: 0, number: 0, document: 0 }
-  /** What the last image needs of its own journal; undefined before its last record. */
+  /** Octets of its own journal that complete the last image; undefined before its last record. */
   imageNeeds: number | undefined
   readonly #pairsMax: number
   readonly #now: Moment
@@ -32,7 +32,7 @@ export class StateBuilder implements RecordVisitor {
     'source-file': new Map(),
   }
   #shift = 0
-  /** By which the labels of the file at hand were made. */
+  /** The version of the label rules that the current file was written with. */
   #labelRules = LABEL_RULES
   #age = Infinity
   #isThisBoot = false
@@ -42,7 +42,7 @@ export class StateBuilder implements RecordVisitor {
     this.#now = options.now
   }
 
-  /** Reads a file; `isNewRun`: its rows are not those of the files before. */
+  /** Reads a file; `isNewRun`: its rows are unrelated to the files before. */
   add(file: ScannedFile, isNewRun: boolean): RecordFault | undefined {
     const { header, octets, last } = file
     const isThisBoot = isSameBoot(header.bootId, this.#now.bootId)

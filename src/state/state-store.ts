@@ -1,6 +1,6 @@
-// What must outlive the process, on disk: an image of everything, and a journal of what changed since it was begun. A
-// new image begins a new journal; records are never written into a file of a process before. What the disk refuses is
-// counted and told, and an image is wanted after a while; meanwhile nothing waits and nothing stops.
+// The state on disk: an image of everything, and a journal of the changes since the image began. A new image begins a new
+// journal, and no process appends to a file of another one. What the disk refuses is counted and reported, and a new image is
+// wanted after a pause. No caller waits for the disk.
 
 import type { BootClock, Clock } from '../core/clock.ts'
 import type {
@@ -10,16 +10,13 @@ import type {
   SavedNumber,
   StateSink,
 } from '../restore/state-port.ts'
-import type { Disk } from './files/disk.ts'
-import { StateFaults, type FaultCause, type StateFault } from './faults.ts'
+import { type Disk, InPlace } from './files/disk.ts'
+import { type FaultCause, RetryPause, type StateFault, StateFaults } from './faults.ts'
 import type { FrameFile } from './files/frame-file.ts'
-import { imageName } from './files/generations.ts'
+import { imageName, removeBefore, removeUnfinished } from './files/generations.ts'
 import { ImageWriter, type ImageEnd } from './files/image-writer.ts'
-import { InPlace } from './files/in-place.ts'
 import { Journals } from './files/journals.ts'
 import type { ReadState } from './read-state.ts'
-import { removeBefore, removeUnfinished } from './files/remove-old.ts'
-import { RetryPause } from './retry-pause.ts'
 import { elapsedSeconds, stampOf } from './stamp.ts'
 
 export interface StateStoreOptions {
@@ -27,26 +24,26 @@ export interface StateStoreOptions {
   readonly clock: Clock
   readonly boot: BootClock
   readonly bootId: Uint8Array
-  /** What was in the folder. */
+  /** The content of the folder at the start. */
   readonly read: Pick<ReadState, 'state' | 'image' | 'generations'>
-  /** Each cause once, until all is well again. */
+  /** Once for each cause, and again after a finished image. */
   readonly onFault: (fault: StateFault) => void
 }
 
-/** What there is to say of it, for metrics and `status`. */
+/** Figures for metrics and `status`. */
 export interface StateUse {
-  /** Of the newest file. */
+  /** The generation of the newest file. */
   readonly generation: number
   readonly imageOctets: number
   readonly journalOctets: number
-  /** Seconds since the disk took something, or since the start. */
+  /** Seconds since the last successful write, or since the start. */
   readonly age: number
-  /** Whether the disk refused or lost something since the last image. */
+  /** Whether the disk refused or lost something since the last good image. */
   readonly isFailing: boolean
   readonly faults: Readonly<Record<FaultCause, number>>
 }
 
-/** A journal may grow to this, or to the size of the last image. */
+/** A journal that is longer than this, and than the last image, calls for a new image. */
 const JOURNAL_OCTETS_MIN = 4 * 2 ** 20
 
 export class StateStore implements StateSink {
@@ -56,7 +53,7 @@ export class StateStore implements StateSink {
   readonly #pause: RetryPause
   readonly #journals: Journals
   #image: ImageWriter | undefined
-  /** The newest image that is known to be good. */
+  /** The newest good image. */
   #goodImage: number | undefined
   #place: InPlace | undefined
   #imageOctets = 0
@@ -147,12 +144,12 @@ export class StateStore implements StateSink {
       onEnd: (end, place) => this.#endImage(image, end, place),
     })
     this.#image = image
-    // A fault from here on wants another one.
+    // A fault from here on calls for another image.
     this.#needsImage = false
     return image
   }
 
-  /** Looks whether what was written last is still at its place: a stat of two files. */
+  /** Checks with a stat of two files whether the last journal and image are still in the folder. */
   look(): void {
     if (this.#isClosed) return
     try {
@@ -163,7 +160,7 @@ export class StateStore implements StateSink {
     }
   }
 
-  /** What was written is gone for the reason given: all is written anew, with an image of everything first. */
+  /** After files were lost: everything is written again, with an image first. */
   lose(reason: string): void {
     this.#faults.add('lost', reason)
     this.#journals.giveUp()
@@ -174,18 +171,18 @@ export class StateStore implements StateSink {
     this.onLost()
   }
 
-  /** Something in the folder that is not the store's own is gone; whoever wrote it writes it anew, and tells of it. */
+  /** Counts the loss of a file of another owner, which writes and reports it itself. */
   missed(): void {
     this.#faults.counts.lost++
   }
 
-  /** The folder can be written in now, whatever it refused before. */
+  /** The folder is writable again, so that no pause is needed. */
   hurry(): void {
     this.#pause.succeeded()
     this.onLost()
   }
 
-  /** Until what was given is on the disk, or the disk has refused it. An image that was not ended is abandoned. */
+  /** Resolves once every record is on the disk or refused. An unfinished image is abandoned. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#image?.close()
@@ -228,7 +225,7 @@ export class StateStore implements StateSink {
   }
 }
 
-/** Has everything that was given written and synced; octets that the journal has then. */
+/** Writes and syncs everything; resolves to the octets of the journal, or to undefined when it is broken. */
 async function syncWhole(journal: FrameFile): Promise<number | undefined> {
   await journal.drained()
   const { octets } = journal

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
-import { encodeHeader, decodeHeader, HEADER_OCTETS } from '../../src/state/files/file-header.ts'
-import { sealFrame, FRAME_HEAD_OCTETS } from '../../src/state/files/frames.ts'
+import {
+  decodeHeader,
+  encodeHeader,
+  FRAME_HEAD_OCTETS,
+  HEADER_OCTETS,
+  sealFrame,
+} from '../../src/state/files/file-format.ts'
 import { MemoryDisk } from '../support/models/memory-disk.ts'
 import {
   mkPair,

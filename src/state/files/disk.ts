@@ -1,57 +1,57 @@
-// The state folder as a port: only what is needed to append, to sync and to rename. Tests make one that fails or ends
-// at any call, or that forgets what was not synced. Calls that may take long give promises; the two that do not,
-// `create` and `appendNow`, reach the page cache and come back.
+// The state folder as a port: append, sync, rename, remove. Tests have a disk that fails or ends at any call, or forgets what was
+// not synced. Slow calls return promises; `create` and `appendNow` only reach the page cache.
 
 import {
   close,
   closeSync,
   constants,
+  existsSync,
   fdatasync,
   fstatSync,
   fsync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
-  write,
   statSync,
+  write,
   writeSync,
 } from 'node:fs'
 import { open, rename, unlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { systemCodeOf } from '../../core/errors.ts'
-import { makeFolder } from './make-folder.ts'
 
 export interface Disk {
-  /** Names of all files; throws when the folder can't be read, none when it isn't there. */
+  /** Names of all files; none when the folder does not exist. Throws when the folder can not be read. */
   names(): readonly string[]
-  /** What is at a name now; undefined when nothing is. Throws when the folder can't be looked into. */
+  /** The file with this name now, undefined for none. Throws when the folder can not be read. */
   mark(name: string): FileMark | undefined
-  /** Octets of a file; throws, also when it is longer than `octetsMax`. */
+  /** Octets of a file. Throws when it can not be read or is longer than `octetsMax`. */
   read(name: string, octetsMax: number): Uint8Array
-  /** A new file; throws when there is one, or it can't be made. The folder is made when it is missing. */
+  /** Creates a file, and the folder when it is missing. Throws when the file exists or can not be created. */
   create(name: string): DiskFile
   rename(from: string, to: string): Promise<void>
   remove(name: string): Promise<void>
-  /** Names of files reach the disk. */
+  /** Syncs the names of files to the disk. */
   sync(): Promise<void>
 }
 
-/** What tells a file from any other one at its place. */
+/** Tells a file from another one of the same name. */
 export interface FileMark {
-  /** The same as long as it is the same file. */
+  /** Equal as long as it is the same file. */
   readonly id: string
   readonly octets: number
-  /** Another one after every write. */
+  /** Differs after every write. */
   readonly written: number
 }
 
 export interface DiskFile {
-  /** Octets that were written, which may be fewer. Throws. */
+  /** Returns the octets written, which may be fewer than given. Throws when the disk refuses. */
   appendNow(octets: Uint8Array): number
-  /** The same, later; `octets` must stay as they are until then. */
+  /** As `appendNow`, without blocking; `octets` must not change until then. */
   append(octets: Uint8Array): Promise<number>
-  /** What was appended reaches the disk. */
+  /** Syncs what was appended to the disk. */
   sync(): Promise<void>
   close(): Promise<void>
 }
@@ -84,7 +84,7 @@ export function openDisk(folder: string): Disk {
   }
 }
 
-/** The same where names in the folder may change only when `mayWrite` does not throw. */
+/** The same disk, but names in the folder change only while `mayWrite` does not throw. */
 export function guardedDisk(disk: Disk, mayWrite: () => void): Disk {
   return {
     ...disk,
@@ -103,9 +103,9 @@ export function guardedDisk(disk: Disk, mayWrite: () => void): Disk {
   }
 }
 
-/** Octets of a file of the state, without a descriptor left open; throws when it is longer than `octetsMax`. */
+/** Octets of a file of the state. Throws when it is longer than `octetsMax`; closes its descriptor in any case. */
 export function readFile(path: string, octetsMax: number): Uint8Array {
-  // A pipe would wait for a writer.
+  // Without O_NONBLOCK, a pipe would wait for a writer.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const status = fstatSync(fd)
@@ -140,5 +140,67 @@ function appender(fd: number): DiskFile {
     append: async (octets) => (await writeLater(fd, octets)).bytesWritten,
     sync: async () => await dataSyncLater(fd),
     close: async () => await closeLater(fd),
+  }
+}
+
+/**
+ * Whether a file that was written is still the one with its name. A removed file continues to take writes that no start would
+ * find. A check costs one stat.
+ */
+export class InPlace {
+  readonly name: string
+  readonly #disk: Disk
+  readonly #mark: FileMark | undefined
+
+  /** The file has the name `now`, and will have `name`. */
+  constructor(disk: Disk, name: string, now = name) {
+    this.#disk = disk
+    this.name = name
+    this.#mark = lookAt(disk, now)
+  }
+
+  /** Whether it is the same file, with at least `octets`. */
+  grows(octets: number): boolean {
+    const now = this.#disk.mark(this.name)
+    return now !== undefined && now.id === this.#mark?.id && now.octets >= octets
+  }
+
+  /** Whether it is the same file without a further write. */
+  get rests(): boolean {
+    const [before, now] = [this.#mark, this.#disk.mark(this.name)]
+    return now !== undefined && now.id === before?.id && now.written === before.written
+  }
+}
+
+function lookAt(disk: Disk, name: string): FileMark | undefined {
+  try {
+    return disk.mark(name)
+  } catch {
+    // Without a mark, the file counts as moved.
+    return undefined
+  }
+}
+
+/**
+ * Makes a folder and the missing ones above it. Throws the kernel's reason: on a read-only disk, Node's `recursive` reports ENOENT
+ * instead.
+ */
+export function makeFolder(path: string, mode?: number): void {
+  try {
+    mkdirSync(path, { recursive: true, mode })
+  } catch (error) {
+    throw systemCodeOf(error) === 'ENOENT' ? (reasonOf(path) ?? error) : error
+  }
+}
+
+/** Why the topmost missing folder can not be made; undefined: it was made just now. */
+function reasonOf(path: string): unknown {
+  let missing = path
+  while (!existsSync(dirname(missing))) missing = dirname(missing)
+  try {
+    mkdirSync(missing)
+    return undefined
+  } catch (error) {
+    return error
   }
 }

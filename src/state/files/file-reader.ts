@@ -1,17 +1,20 @@
-// Reads one file of the state in two passes: `scanFile` looks at header and checksums and says how far it is good, then
-// `readRecords` gives its records. An image is good as a whole or not at all; of a journal counts what stands before
-// the first fault.
+// Reads one file of the state in two passes: `scanFile` checks the header and the checksums and returns how many octets are good,
+// `readRecords` visits the records. An image is good as a whole or not at all; a journal counts up to its first fault.
 
-import { decodeHeader, HEADER_OCTETS, type FileHeader } from './file-header.ts'
-import { checkFrame, frameAt } from './frames.ts'
-import { newestOf, type Readers } from './readers.ts'
-import type { RecordFault, RecordReader, RecordVisitor } from './record-visitor.ts'
+import { checkFrame, decodeHeader, type FileHeader, frameAt, HEADER_OCTETS } from './file-format.ts'
+import {
+  newestOf,
+  type Readers,
+  type RecordFault,
+  type RecordReader,
+  type RecordVisitor,
+} from './record-reader.ts'
 import type { Stamp } from '../stamp.ts'
 
 export interface FileFault {
   readonly offset: number
   readonly reason: string
-  /** `cut`: it ends in the middle of a frame, as after the end of the process that wrote it. `newer`: by a later version. */
+  /** `cut`: the file ends inside a frame, as when its process was killed. `newer`: a later version wrote it. */
   readonly kind: 'damaged' | 'cut' | 'newer'
 }
 
@@ -19,10 +22,10 @@ export interface ScannedFile {
   readonly octets: Uint8Array
   readonly header: FileHeader
   readonly reader: RecordReader
-  /** Octets from the start that are good. */
+  /** Good octets from the start. */
   readonly goodOctets: number
   readonly frames: number
-  /** When the last frame was written, else the file. */
+  /** The time of the last frame, or of the header without a frame. */
   readonly last: Stamp
   readonly fault: FileFault | undefined
 }
@@ -59,7 +62,7 @@ export function scanFile(octets: Uint8Array, readers: Readers): ScanResult {
   }
 }
 
-/** Gives the records of all good frames to the first fault in one of them. */
+/** Visits the records of all good frames, up to the first fault in one of them. */
 export function readRecords(
   file: ScannedFile,
   visitor: RecordVisitor,

@@ -1,23 +1,24 @@
-// One file that is being written: records go into one buffer while the other one is on its way to the disk, so that at
-// most one write is under way and nobody waits for it. `writeNow` puts a frame of its own in between, at once: the file
-// is open for appending, so frames stand one behind the other whoever writes them. After the first failure the file is
-// broken: nothing more is written to it, because a frame that was cut would hide what comes behind it.
+// A file that is being written. Records go into one buffer while the disk takes the other, so that at most one write is in
+// progress and no caller waits for it. `writeNow` appends a frame of its own at once. After the first failure the file is
+// broken and takes no more records, because a cut frame would hide the frames behind it.
 
-import type { DiskFile } from './disk.ts'
-import { encodeHeader, HEADER_OCTETS, type FileHeader } from './file-header.ts'
+import type { BootClock, Clock } from '../../core/clock.ts'
+import { LABEL_RULES } from '../../identity/label-rules.ts'
 import type { StateFaults } from '../faults.ts'
-import { FILE_OCTETS_MAX } from './generations.ts'
+import { type Stamp, stampOf } from '../stamp.ts'
+import type { Disk, DiskFile } from './disk.ts'
+import { encodeHeader, type FileHeader, FORMAT_VERSION, HEADER_OCTETS } from './file-format.ts'
+import { FILE_OCTETS_MAX, journalName, unfinishedName } from './generations.ts'
 import { RecordBuffer } from './record-buffer.ts'
-import type { Stamp } from '../stamp.ts'
 
 export interface FrameFileOptions {
   readonly file: DiskFile
   readonly header: FileHeader
   readonly faults: StateFaults
   readonly now: () => Stamp
-  /** When the disk took something. */
+  /** After each write that succeeded. */
   readonly onWritten: (stamp: Stamp) => void
-  /** Told once, not before the constructor is done. */
+  /** Once, after the constructor at the earliest. */
   readonly onBroken: () => void
 }
 
@@ -33,7 +34,7 @@ export class FrameFile {
   readonly #seed: number
   #filling = new RecordBuffer()
   #sealed = new RecordBuffer()
-  /** Octets that a write under way will add. */
+  /** Octets of the write in progress. */
   #coming = 0
   #writing: Promise<void> | undefined
   #again = false
@@ -51,7 +52,7 @@ export class FrameFile {
     this.#onBroken = options.onBroken
   }
 
-  /** Where records go that may wait; `add` gives whether there was room for one. */
+  /** Adds records that may wait; `add` returns whether the buffer had room. */
   add(add: (buffer: RecordBuffer) => boolean): void {
     if (this.isBroken || add(this.#filling)) return
     this.refuse()
@@ -61,13 +62,13 @@ export class FrameFile {
     return this.#filling
   }
 
-  /** Whether what was added waits for the disk; begins to write when much does. */
+  /** Whether the buffer is full and waits for the disk; starts a write when it is full. */
   mustWait(): boolean {
     if (this.#filling.isFull) this.flush()
     return this.#filling.isFull && !this.isBroken
   }
 
-  /** Octets that it will have when the write under way has ended. */
+  /** Octets after the write in progress. */
   get octetsComing(): number {
     return this.octets + this.#coming
   }
@@ -78,7 +79,7 @@ export class FrameFile {
     else this.#faults.add('too-large', 'a record is larger than a frame may be')
   }
 
-  /** Has what was added written as soon as the write under way has ended. */
+  /** Writes what was added, after the write in progress. */
   flush(): void {
     if (this.isBroken || this.#filling.length === 0) return
     if (this.#writing !== undefined) {
@@ -97,7 +98,7 @@ export class FrameFile {
     records.clear()
   }
 
-  /** Gives the records that wait to a file that was opened just now, and what a flush asked for with them. */
+  /** Moves the waiting records, and a requested flush, to a file that was opened just now. */
   handOver(to: FrameFile): void {
     const empty = to.#filling
     to.#filling = this.#filling
@@ -106,14 +107,14 @@ export class FrameFile {
     this.#again = false
   }
 
-  /** Until all that was added so far is written, or the file is broken. */
+  /** Resolves once everything added so far is written, or the file is broken. */
   async drained(): Promise<void> {
     this.flush()
-    // A write that was under way did not have it; the one that follows has.
+    // The write in progress may not include it; the write after that does.
     for (let rounds = 0; rounds < 2 && this.#writing !== undefined; rounds++) await this.#writing
   }
 
-  /** Until the disk has what was written. */
+  /** Resolves once what was written is on the disk. */
   async sync(): Promise<void> {
     if (this.isBroken) return
     try {
@@ -124,7 +125,7 @@ export class FrameFile {
     }
   }
 
-  /** Waits for the write under way. */
+  /** Closes the file after the write in progress. */
   async close(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing
     this.isBroken = true
@@ -178,5 +179,46 @@ export class FrameFile {
     if (this.isBroken) return
     this.isBroken = true
     this.#onBroken()
+  }
+}
+
+export interface FrameFilePlace extends Pick<
+  FileHeader,
+  'kind' | 'generation' | 'run' | 'startsEmpty' | 'octetsBefore'
+> {
+  readonly onWritten: (stamp: Stamp) => void
+  readonly onBroken: (file: FrameFile) => void
+}
+
+/** What all files share. */
+export interface FrameFileShared {
+  readonly disk: Disk
+  readonly clock: Clock
+  readonly boot: BootClock
+  readonly bootId: Uint8Array
+  readonly faults: StateFaults
+}
+
+/** Creates a file of the state with its header. The file is broken when its header can not be written; undefined when it can not be created. */
+export function openFrameFile(
+  { disk, clock, boot, bootId, faults }: FrameFileShared,
+  { onWritten, onBroken, ...place }: FrameFilePlace,
+): FrameFile | undefined {
+  const name = place.kind === 'image' ? unfinishedName : journalName
+  const now = (): Stamp => stampOf(clock, boot)
+  const begun = now()
+  try {
+    const file: FrameFile = new FrameFile({
+      file: disk.create(name(place.generation)),
+      header: { ...place, version: FORMAT_VERSION, labelRules: LABEL_RULES, begun, bootId },
+      faults,
+      now,
+      onWritten,
+      onBroken: () => onBroken(file),
+    })
+    return file
+  } catch (error) {
+    faults.addError(error)
+    return undefined
   }
 }

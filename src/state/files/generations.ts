@@ -1,18 +1,21 @@
-// Names of the files in the state folder. A generation is an image and the journal of what changed since it was begun,
-// or a journal alone.
+// The files in the state folder. A generation is an image and the journal of the changes since the image began, or a journal
+// alone. Files that no reader needs are removed; one that can not be removed is counted and stays for the next try.
 
-/** Longest file that is read or written. */
+import type { StateFaults } from '../faults.ts'
+import type { Disk } from './disk.ts'
+
+/** The longest file that is read or written, in octets. */
 export const FILE_OCTETS_MAX = 2 ** 30
-/** Journals that are read behind an image: every start makes one, and every image that failed; a good one ends them. */
+/** The most journals that are read behind an image. Every start and every failed image begins one; a good image ends them. */
 export const JOURNALS_MAX = 60_000
 
 export interface Generations {
   /** Ascending. */
   readonly images: readonly number[]
   readonly journals: readonly number[]
-  /** Images that were not finished. */
+  /** Names of images that were not finished. */
   readonly unfinished: readonly string[]
-  /** Greater than that of any file. */
+  /** Greater than the generation of any file. */
   readonly next: number
 }
 
@@ -24,7 +27,7 @@ export function journalName(generation: number): string {
   return `journal.${generation}`
 }
 
-/** An image that does not count yet. */
+/** The name of an image that is not finished. */
 export function unfinishedName(generation: number): string {
   return `${imageName(generation)}.new`
 }
@@ -47,4 +50,34 @@ export function findGenerations(names: readonly string[]): Generations {
   images.sort((a, b) => a - b)
   journals.sort((a, b) => a - b)
   return { images, journals, unfinished, next: last + 1 }
+}
+
+/** Removes everything older than `generation`, and unfinished images. */
+export async function removeBefore(
+  disk: Disk,
+  generation: number,
+  faults: StateFaults,
+): Promise<void> {
+  await removeAll(disk, faults, (found) => [
+    ...found.images.filter((each) => each < generation).map(imageName),
+    ...found.journals.filter((each) => each < generation).map(journalName),
+    ...found.unfinished,
+  ])
+}
+
+/** Removes the images of processes that ended before the image did. */
+export async function removeUnfinished(disk: Disk, faults: StateFaults): Promise<void> {
+  await removeAll(disk, faults, ({ unfinished }) => unfinished)
+}
+
+async function removeAll(
+  disk: Disk,
+  faults: StateFaults,
+  choose: (found: ReturnType<typeof findGenerations>) => readonly string[],
+): Promise<void> {
+  try {
+    for (const name of choose(findGenerations(disk.names()))) await disk.remove(name)
+  } catch (error) {
+    faults.addError(error)
+  }
 }

@@ -1,26 +1,24 @@
-// Writes one image beside the others and lets it count when all of it is on the disk: its records, and the journal up
-// to its end, because it was taken while records went on and is only whole together with those. Then it is synced,
-// renamed, and the folder synced.
+// Writes one image. The image counts once its records and the journal up to its end are on the disk, because records that came
+// during the image complete it. The file is synced, renamed, and the folder synced.
 
 import type { ImageSink, PairRecord, SavedDocument, SavedNumber } from '../../restore/state-port.ts'
-import type { Disk } from './disk.ts'
+import { type Disk, InPlace } from './disk.ts'
 import type { StateFaults } from '../faults.ts'
 import type { FrameFile } from './frame-file.ts'
 import { imageName, unfinishedName } from './generations.ts'
-import { InPlace } from './in-place.ts'
 
 export interface ImageWriterOptions {
   readonly disk: Disk
   readonly generation: number
   readonly file: FrameFile
   readonly faults: StateFaults
-  /** Has the journal written and synced up to now; octets that it has then, undefined when it is broken. */
+  /** Writes and syncs the journal; resolves to its octets, or to undefined when it is broken. */
   readonly syncJournal: () => Promise<number | undefined>
-  /** Told once, when it counts or never will; `place` of one that counts. */
+  /** Once, at the end; `place` is that of a good image. */
   readonly onEnd: (end: ImageEnd, place?: InPlace) => void
 }
 
-/** `abandoned`: by whom it was begun, or because the journal that it needs was given up. */
+/** `abandoned`: by the caller, or because its journal was abandoned. */
 export type ImageEnd = 'good' | 'failed' | 'abandoned'
 
 export class ImageWriter implements ImageSink {
@@ -45,7 +43,7 @@ export class ImageWriter implements ImageSink {
 
   numbers(numbers: readonly SavedNumber[]): void {
     for (const number of numbers) {
-      // There may be a million, given at once.
+      // One call may have a million.
       if (this.#file.mustWait()) this.#file.writeNow(this.#file.filling)
       this.#file.add((to) => to.number(number))
     }
@@ -75,7 +73,7 @@ export class ImageWriter implements ImageSink {
     this.#ended ??= this.#discard()
   }
 
-  /** Until it has ended; one that was not ended yet is abandoned. */
+  /** Waits for the end; an image in progress is abandoned. */
   async close(): Promise<void> {
     this.abandon()
     await this.#ended

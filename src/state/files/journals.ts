@@ -1,21 +1,19 @@
-// The journals of one process, one behind the other, of which the last is written. One that the disk refuses is given up
-// and its records are lost, so the one behind it begins a new run (file-header.ts); it is opened when there is something
-// to write and the pause after the failure is over. `openImage` begins an image's file beside the journal. Before each run
-// the folder is looked into: whoever had it meanwhile has generations of his own, and nothing is written behind those.
+// The journals of one process; records go to the last one. A journal that the disk refuses is abandoned with its records, and
+// the next one begins a new run (file-format.ts) once there is a record and the pause after the failure is over. `openImage`
+// begins an image beside the journal. Each run begins behind every generation in the folder, also those of other processes.
 
 import type { PairRecord, SavedDocument, SavedNumber } from '../../restore/state-port.ts'
 import type { Timer } from '../../core/clock.ts'
-import type { FileKind } from './file-header.ts'
-import type { FrameFile } from './frame-file.ts'
+import type { FileKind } from './file-format.ts'
+import { type FrameFile, type FrameFileShared, openFrameFile } from './frame-file.ts'
 import { findGenerations, journalName } from './generations.ts'
-import { InPlace } from './in-place.ts'
-import { openFrameFile, type FrameFileShared } from './open-frame-file.ts'
+import { InPlace } from './disk.ts'
 import { RecordBuffer } from './record-buffer.ts'
-import type { RetryPause } from '../retry-pause.ts'
+import type { RetryPause } from '../faults.ts'
 import { stampOf, type Stamp } from '../stamp.ts'
 
 export interface JournalsOptions extends FrameFileShared {
-  /** Generation of the first file. */
+  /** The generation of the first file. */
   readonly next: number
   /** Whether nothing was known before. */
   readonly startsEmpty: boolean
@@ -27,7 +25,7 @@ export interface JournalsOptions extends FrameFileShared {
 const SYNC_EVERY_MS = 1000
 
 export class Journals {
-  /** When the disk took something, an image's file included. */
+  /** The last successful write, images included. */
   lastWritten: Stamp
   readonly #options: JournalsOptions
   /** For frames of their own. */
@@ -35,12 +33,12 @@ export class Journals {
   #journal: FrameFile | undefined
   #place: InPlace | undefined
   #next: number
-  /** Generation that the run of the journal began with. */
+  /** The generation that the run began with. */
   #run = 0
   #startsEmpty: boolean
   #syncTimer: Timer | undefined
   #isClosed = false
-  /** What goes on by itself: files being synced and closed. */
+  /** Files that are being synced and closed. */
   #background: Promise<void> = Promise.resolve()
 
   constructor(options: JournalsOptions) {
@@ -60,7 +58,7 @@ export class Journals {
     return this.#journal?.octets ?? 0
   }
 
-  /** Name of the last journal when what was written to it is not there any more. Throws when nobody can look. */
+  /** The name of the last journal when it is gone or replaced. Throws when the folder can not be read. */
   get stray(): string | undefined {
     const isInPlace = this.#journal === undefined || this.#place?.grows(this.octets) === true
     return isInPlace ? undefined : this.#place?.name
@@ -89,11 +87,11 @@ export class Journals {
     const journal = this.#current()
     if (journal === undefined) return
     if (!journal.filling.document(document)) journal.refuse()
-    // It may be large: what follows has room while it is written.
+    // A document may be large, so its write starts at once and leaves room for what follows.
     journal.mustWait()
   }
 
-  /** Written before this returns. */
+  /** Writes the numbers before it returns. */
   numbers(numbers: readonly SavedNumber[]): void {
     const journal = numbers.length === 0 ? undefined : this.#current()
     if (journal === undefined) return
@@ -113,7 +111,7 @@ export class Journals {
     this.#syncSoon()
   }
 
-  /** A new journal behind the last one, which goes on where there can't be a new one. */
+  /** Begins a new journal. When the disk refuses it, the last one continues. */
   begin(): FrameFile | undefined {
     const before = this.#journal
     if (before === undefined) this.#run = this.#next = this.#behindAll()
@@ -131,17 +129,17 @@ export class Journals {
     return file
   }
 
-  /** What was written is not to be found: a new run begins with what comes next. */
+  /** After the journal was lost: the next record begins a new run. */
   giveUp(): void {
     this.#giveUp(this.#next)
   }
 
-  /** An image's file of the last journal's generation. */
+  /** Opens an image with the generation of the last journal. */
   openImage(): FrameFile | undefined {
     return this.#open('image', this.generation)
   }
 
-  /** Until what was given is on the disk, or the disk has refused it. */
+  /** Resolves once every record is on the disk or refused. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#syncTimer?.cancel()
@@ -168,7 +166,7 @@ export class Journals {
     })
     if (file?.isBroken === false) return file
     if (file !== undefined) this.#later(file.close())
-    // Its name is taken, so no journal can follow the present one without a gap.
+    // Its name is taken, so no journal can follow the current one without a gap.
     if (file !== undefined && isJournal) this.#giveUp(generation + 1)
     this.#options.onFailed()
     return undefined
@@ -178,7 +176,7 @@ export class Journals {
     try {
       return Math.max(this.#next, findGenerations(this.#options.disk.names()).next)
     } catch {
-      // The folder cannot be read; whether it can be written is seen next.
+      // The folder can not be read; the next write shows whether it can be written.
       return this.#next
     }
   }
@@ -194,7 +192,7 @@ export class Journals {
     this.#journal = undefined
   }
 
-  /** Within a second what was written is on the disk itself, not only in the kernel's memory. */
+  /** Syncs what was written within a second. */
   #syncSoon(): void {
     this.#syncTimer ??= this.#options.clock.after(SYNC_EVERY_MS, () => {
       this.#syncTimer = undefined
@@ -208,7 +206,7 @@ export class Journals {
   }
 }
 
-/** Writes what is on its way, and closes. */
+/** Writes what waits, syncs and closes. */
 async function finish(file: FrameFile): Promise<void> {
   await file.drained()
   await file.sync()

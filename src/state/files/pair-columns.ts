@@ -1,10 +1,9 @@
-// Pairs read from files, a few words each, in tables that grow: where each one's latest whole record stands, and what it says. A
-// row of a record means something within one run of records only, so each run begins with an empty `#slotOf`; pairs of the
-// run before stay as they are. The words of a pair stand side by side: most are read together, and not always in order.
-// 28 octets a pair beside the files themselves, given back by `free`.
+// Pairs read from files: the place and the values of the latest whole record of each. Rows are valid within one run of records, so
+// each run begins with an empty `#slotOf`, and pairs of the run before stay as they are. The words of a pair are adjacent, because
+// most are read together. Cost: 28 octets a pair beside the files; `free` releases them.
 
 import type { SavedPairs } from '../../restore/state-port.ts'
-import type { PairPlace } from './record-visitor.ts'
+import type { PairPlace } from './record-reader.ts'
 
 /** A pair with a short name: an estimate, so that tables of many pairs need not be copied as they grow. */
 const PAIR_OCTETS = 40

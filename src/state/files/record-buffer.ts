@@ -1,5 +1,5 @@
-// Records on their way to the disk, in one piece of memory with room for a frame's head in front, so that sealing and
-// writing copies nothing. The layouts are those of format version 1; records-v1.ts reads them. Little-endian:
+// Records that wait for the disk, in one piece of memory with room for the head of a frame, so that a write copies nothing.
+// The layouts are those of format version 1, little-endian; record-reader.ts reads them:
 //
 //   pair      1, family, octets of the name, 0, row u32, endpoint u32, until i32, grace u32, address, name
 //   until     2, 0, 0, 0, row u32, until i32
@@ -9,15 +9,15 @@
 //   end       6, 0, 0, 0, octets of its own journal that an image needs u32
 
 import type { PairRecord, SavedDocument, SavedNumber } from '../../restore/state-port.ts'
-import { FRAME_HEAD_OCTETS, FRAME_RECORDS_MAX, sealFrame } from './frames.ts'
+import { FRAME_HEAD_OCTETS, FRAME_RECORDS_MAX, sealFrame } from './file-format.ts'
 import type { Stamp } from '../stamp.ts'
 
 export const RECORD = { pair: 1, until: 2, gone: 3, number: 4, document: 5, end: 6 } as const
 export const DOCUMENT_KIND = { endpoint: 1, 'source-file': 2 } as const
 
-/** From here on it wants to be written. */
+/** From this length on the buffer is full and should be written. */
 const FULL_OCTETS = 256 * 2 ** 10
-/** Memory that it has at first and returns to: what a turn of the loop may add behind FULL_OCTETS fits. */
+/** The usual size: what one turn of the event loop adds behind FULL_OCTETS fits. */
 const BASE_OCTETS = FULL_OCTETS + 64 * 2 ** 10
 const OCTETS_MAX = FRAME_HEAD_OCTETS + FRAME_RECORDS_MAX
 const UINT16_MAX = 0xffff

@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { LAYOUT_VERSION, MAP_SHAPES } from '../../../src/datapath/ebpf/maps/layout.ts'
-import { FORMAT_VERSION } from '../../../src/state/files/file-header.ts'
+import { FORMAT_VERSION } from '../../../src/state/files/file-format.ts'
 
 const MAPS = [...Object.keys(MAP_SHAPES), 'ng_events', 'ng_rate']
 /** File, what stands there, and what stands in its place. */
@@ -20,14 +20,18 @@ const CHANGES: readonly (readonly [file: string, found: RegExp, text: string])[]
     /(?<=ALIKE: .*) = \{[^}]*\}/,
     ` = { ${LAYOUT_VERSION}: ${JSON.stringify(MAPS)} }`,
   ],
-  ['state/files/file-header.ts', /FORMAT_VERSION = \d+/, `FORMAT_VERSION = ${FORMAT_VERSION + 1}`],
+  ['state/files/file-format.ts', /FORMAT_VERSION = \d+/, `FORMAT_VERSION = ${FORMAT_VERSION + 1}`],
   ['ipcache/derive.ts', /'reserved:world-ipv4'(?=\])/, "'reserved:world-inet'"],
   [
     'identity/label-rules.ts',
     /(?<=STEPS: .*) = \[\]/,
     " = [(labels) => labels.map((label) => label.replace(/world-ipv4$/, 'world-inet'))]",
   ],
-  ['state/files/readers.ts', /(?<=READERS: .*) = \{/, ` = { ${FORMAT_VERSION + 1}: readRecordsV1,`],
+  [
+    'state/files/record-reader.ts',
+    /(?<=READERS: .*) = \{/,
+    ` = { ${FORMAT_VERSION + 1}: readRecordsV1,`,
+  ],
 ]
 
 export class NextVersion {

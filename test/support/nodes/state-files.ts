@@ -5,7 +5,7 @@ import type { ImageSink, PairRecord, RecordSink } from '../../../src/restore/sta
 import { formatAddress, type Family } from '../../../src/core/ip.ts'
 import { formatName, parseName } from '../../../src/core/name.ts'
 import { readState, type PassedOver, type ReadState } from '../../../src/state/read-state.ts'
-import type { Readers } from '../../../src/state/files/readers.ts'
+import type { Readers } from '../../../src/state/files/record-reader.ts'
 import { StateStore } from '../../../src/state/state-store.ts'
 import type { StateFault } from '../../../src/state/faults.ts'
 import { MemoryDisk } from '../models/memory-disk.ts'

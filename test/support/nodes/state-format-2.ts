@@ -1,11 +1,20 @@
 // A format that there is not: pairs are laid out otherwise, all else as in version 1. It proves that a version with a
 // new reader reads what the one before wrote, and that the one before passes over what the new one wrote.
 
-import { decodeHeader, encodeHeader, HEADER_OCTETS } from '../../../src/state/files/file-header.ts'
-import { FRAME_HEAD_OCTETS, frameAt, sealFrame } from '../../../src/state/files/frames.ts'
-import { READERS, type Readers } from '../../../src/state/files/readers.ts'
-import type { RecordReader } from '../../../src/state/files/record-visitor.ts'
-import { readRecordsV1 } from '../../../src/state/files/records-v1.ts'
+import {
+  decodeHeader,
+  encodeHeader,
+  FRAME_HEAD_OCTETS,
+  frameAt,
+  HEADER_OCTETS,
+  sealFrame,
+} from '../../../src/state/files/file-format.ts'
+import {
+  READERS,
+  type Readers,
+  readRecordsV1,
+  type RecordReader,
+} from '../../../src/state/files/record-reader.ts'
 
 /** In version 2 grace stands in front of until. */
 const readRecordsV2: RecordReader = (octets, start, end, visitor) =>

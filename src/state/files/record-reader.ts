@@ -1,14 +1,56 @@
-// Reads the records of format version 1, whose layouts stand in record-buffer.ts. Nothing is taken on trust although
-// checksums are right: lengths, rows and names are looked at, and the first record that is not as it should be ends
-// the frame. Pairs, of which there may be a million, are read in a loop of their own.
+// Reads the records of a file, by format version. A version with another layout adds its reader to `READERS` and keeps those
+// before, so that an upgrade reads what it finds. A file without a reader was written by a newer version and is passed over.
 
-import type { SavedDocument } from '../../restore/state-port.ts'
 import { LIMITS } from '../../core/limits.ts'
 import { LABEL_OCTETS_MAX, NAME_OCTETS_MAX } from '../../core/name.ts'
+import type { SavedDocument } from '../../restore/state-port.ts'
 import { DOCUMENT_KIND, RECORD } from './record-buffer.ts'
-import type { PairPlace, RecordFault, RecordVisitor } from './record-visitor.ts'
 
-/** The largest row that any configuration allows. */
+export interface RecordVisitor {
+  pair(pair: PairPlace): void
+  until(row: number, until: number): void
+  gone(row: number): void
+  number(id: number, labels: readonly string[]): void
+  document(document: SavedDocument): void
+  /** Octets of its own journal that complete the image. */
+  imageEnd(journalOctets: number): void
+}
+
+/** A pair in a file; one object that the next record overwrites. */
+export interface PairPlace {
+  row: number
+  endpoint: number
+  until: number
+  grace: number
+  family: 4 | 6
+  addressAt: number
+  nameAt: number
+  nameLength: number
+}
+
+export interface RecordFault {
+  readonly at: number
+  readonly reason: string
+}
+
+/** Reads the records between `start` and `end` to the first fault. */
+export type RecordReader = (
+  octets: Uint8Array,
+  start: number,
+  end: number,
+  visitor: RecordVisitor,
+) => RecordFault | undefined
+
+export type Readers = Readonly<Record<number, RecordReader>>
+
+export const READERS: Readers = { 1: readRecordsV1 }
+
+/** The newest version with a reader. */
+export function newestOf(readers: Readers): number {
+  return Math.max(...Object.keys(readers).map(Number))
+}
+
+/** The largest row that a configuration allows. */
 export const ROW_MAX = LIMITS.pairs.max
 
 const DOCUMENT_KINDS: ReadonlyMap<number, SavedDocument['kind']> = new Map([
@@ -16,6 +58,10 @@ const DOCUMENT_KINDS: ReadonlyMap<number, SavedDocument['kind']> = new Map([
   [DOCUMENT_KIND['source-file'], 'source-file'],
 ])
 
+/**
+ * Reads format version 1, whose layouts stand in record-buffer.ts. Lengths, rows and names are checked in spite of right
+ * checksums; the first bad record ends the frame. Pairs, of which there may be a million, have their own loop.
+ */
 export function readRecordsV1(
   octets: Uint8Array,
   start: number,
@@ -35,7 +81,7 @@ export function readRecordsV1(
   return undefined
 }
 
-/** What was expected, by the numbers below, which are negative because lengths are not. */
+/** What was expected, by the negative numbers below. */
 const EXPECTED: readonly string[] = [
   'expected a whole record',
   `expected a row of 1 to ${ROW_MAX}`,
@@ -88,7 +134,7 @@ function readRecord(
   }
 }
 
-/** Reads pairs one behind the other, to the first record that is none or not a good one. */
+/** Reads consecutive pairs, to the first record that is no pair or not a good one. */
 function readPairs(
   octets: Uint8Array,
   start: number,
@@ -125,7 +171,7 @@ function int32(octets: Uint8Array, at: number): number {
   return octets[at]! | (octets[at + 1]! << 8) | (octets[at + 2]! << 16) | (octets[at + 3]! << 24)
 }
 
-/** What is wrong with a pair at which `readPairs` stopped. */
+/** The fault of the pair at which `readPairs` stopped. */
 function faultOfPair(octets: Uint8Array, at: number, end: number): number {
   const family = octets[at + 1]!
   if (at + 20 > end) return SHORT
@@ -137,7 +183,7 @@ function faultOfPair(octets: Uint8Array, at: number, end: number): number {
   return nameEnd > end ? SHORT : NO_NAME
 }
 
-/** Whether there is a name in wire form of exactly so many octets (RFC 1035 3.1). */
+/** Whether a name in wire form of exactly `length` octets begins at `start` (RFC 1035 3.1). */
 function isName(octets: Uint8Array, start: number, length: number): boolean {
   if (length === 0 || length > NAME_OCTETS_MAX) return false
   const last = start + length - 1
