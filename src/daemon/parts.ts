@@ -20,7 +20,7 @@ import { IdentityLabels } from '../policy/identity-labels.ts'
 import { openConntrack } from '../native/netfilter/conntrack.ts'
 import { isBuilt } from '../native/native.ts'
 import type { DnsProxy } from '../proxy/dns-proxy.ts'
-import { Readiness } from '../proxy/readiness.ts'
+import { Readiness } from '../proxy/upstream/probes.ts'
 import type { ServerAddress } from '../proxy/upstream/server-pool.ts'
 import { systemResolvers } from '../sources/system-resolvers.ts'
 

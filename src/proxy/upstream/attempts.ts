@@ -1,7 +1,7 @@
 // The attempts of queries in flight: which server, which socket, which id, and when the next one is due. A query
 // gets `attempts` tries round the servers within one deadline; an earlier attempt goes on waiting while the
 // next is made, so a slow server can still answer. An error that the kernel reports brings the next attempt at once,
-// silence when the answer is overdue (retry-timing.ts) and the budget has a retry. At most `attempts` packets
+// silence when the answer is overdue and the budget has a retry (retry-policy.ts). At most `attempts` packets
 // leave per query, and one repetition over TCP, made again once when its connection ends [A13].
 // State per slot is in typed arrays; time is two queues and one timer for all.
 
@@ -11,14 +11,12 @@ import { OVER_TCP } from '../messages/client-columns.ts'
 import { DelayQueue } from './delay-queue.ts'
 import { DueTimer } from './due-timer.ts'
 import type { InFlightTable } from '../messages/in-flight.ts'
-import type { RetryBudget } from './retry-budget.ts'
-import { retryDelay, retryLanes } from './retry-timing.ts'
+import { RetryBudget, retryDelay, retryLanes } from './retry-policy.ts'
 import type { ServerPool } from './server-pool.ts'
 import type { UpstreamSocket } from './upstream-socket.ts'
 import type { UpstreamTcp } from './upstream-tcp.ts'
 import type { UpstreamUdp } from './upstream-udp.ts'
-import type { WaitTable } from './wait-table.ts'
-import type { Waiting } from './waiting.ts'
+import type { Waits } from './waits.ts'
 
 /** Due slots handled in one tick, so that a server's death stops nothing else: some 4 ms of work. */
 const DUE_PER_TICK_MAX = 2048
@@ -34,10 +32,8 @@ export const OF_POOL = -1
 export interface AttemptsOptions {
   readonly clock: Clock
   readonly inFlight: InFlightTable
-  readonly waits: WaitTable
-  readonly waiting: Waiting
+  readonly waits: Waits
   readonly pool: ServerPool
-  readonly budget: RetryBudget
   /** By server; those of the pool come first. */
   readonly udp: readonly (UpstreamUdp | undefined)[]
   readonly tcp: readonly (UpstreamTcp | undefined)[]
@@ -72,6 +68,7 @@ export class Attempts {
   /** How often the query was repeated over TCP. */
   readonly #repeated: Uint8Array
   #repeating = 0
+  readonly #budget = new RetryBudget()
   readonly #timer: DueTimer
 
   constructor(options: AttemptsOptions) {
@@ -102,12 +99,12 @@ export class Attempts {
 
   /** The wait has its answer: tells the pool, and ends all waiting for the query. */
   answered(wait: number, server: number, servfail: boolean): void {
-    const { waits, waiting, pool, budget, clock } = this.#options
+    const { waits, pool, clock } = this.#options
     const slot = waits.slotOf(wait)
-    budget.answered()
+    this.#budget.answered()
     if (server < pool.servers.length) {
       const now = clock.now()
-      const overTcp = waiting.socketOf(wait)?.overTcp === true
+      const overTcp = waits.socketOf(wait)?.overTcp === true
       pool.answeredAt[server] = now
       pool.answered(server, servfail, overTcp ? undefined : now - waits.sinceOf(wait))
       if (this.#firstServers[slot] === pool.first) pool.won(server)
@@ -143,23 +140,23 @@ export class Attempts {
 
   /** Asks the query of a UDP wait once more over TCP, at the same server; false when that was done before. */
   repeatOverTcp(wait: number): boolean {
-    const { waits, waiting, clock } = this.#options
+    const { waits, clock } = this.#options
     const slot = waits.slotOf(wait)
-    const socket = waiting.socketOf(wait)
+    const socket = waits.socketOf(wait)
     if (socket === undefined || socket.overTcp || this.#repeated[slot] !== 0) return false
     this.#repeat(slot, socket.server, clock.now())
     return true
   }
 
   #repeat(slot: number, server: number, now: number): void {
-    const { waits, waiting, tcp, attempts } = this.#options
+    const { waits, tcp, attempts } = this.#options
     this.#repeated[slot]!++
     if (this.#repeating >= REPEATS_MAX) {
       this.counters.repeatsDenied++
       return
     }
     this.counters.mismatchRepeats++
-    if (waiting.begin(slot, waits.at(slot, attempts), tcp[server]?.pick(), now)) this.#repeating++
+    if (waits.begin(slot, waits.at(slot, attempts), tcp[server]?.pick(), now)) this.#repeating++
   }
 
   /** Everything that waits on a failed socket goes on elsewhere. */
@@ -191,7 +188,7 @@ export class Attempts {
 
   /** Makes the next attempt that can be sent; without one the query fails, unless an earlier attempt still waits. */
   #next(slot: number, now: number): void {
-    const { waits, waiting, udp, tcp, attempts, inFlight, onFailed } = this.#options
+    const { waits, udp, tcp, attempts, inFlight, onFailed } = this.#options
     const links = inFlight.transports[slot] === OVER_TCP ? tcp : udp
     while (this.#made[slot]! < attempts) {
       const server = this.#choose(slot)
@@ -200,7 +197,7 @@ export class Attempts {
       else this.counters.retries++
       this.#lastServers[slot] = server
       this.#asked[slot]! |= 1 << (server & 31)
-      if (waiting.begin(slot, waits.at(slot, attempt), links[server]?.pick(), now)) {
+      if (waits.begin(slot, waits.at(slot, attempt), links[server]?.pick(), now)) {
         const lane = this.#attemptTimes.laneFor(this.#delayAfter(slot, server))
         this.#timer.arm(now, this.#attemptTimes.add(slot, now, lane))
         return
@@ -231,10 +228,9 @@ export class Attempts {
   }
 
   #endWait(wait: number, mayAnswer: boolean): void {
-    const { waits, waiting, attempts } = this.#options
+    const { waits, attempts } = this.#options
     if (wait === waits.at(waits.slotOf(wait), attempts)) this.#repeating--
-    if (mayAnswer) waiting.abandon(wait)
-    else waiting.end(wait)
+    waits.end(wait, mayAnswer)
   }
 
   #failedAt(server: number, overTcp: boolean, now: number): void {
@@ -279,18 +275,18 @@ export class Attempts {
     this.#failedLast(slot, now)
     this.#doubtTcp(slot, now)
     if (this.#made[slot]! >= this.#options.attempts) return
-    if (this.#options.budget.take()) this.#next(slot, now)
+    if (this.#budget.take()) this.#next(slot, now)
     else this.counters.retriesDenied++
   }
 
   /** Connections that have been silent for an attempt's share of the time take no more queries. */
   #doubtTcp(slot: number, now: number): void {
-    const { waits, waiting, tcp, timeout, attempts, inFlight } = this.#options
+    const { waits, tcp, timeout, attempts, inFlight } = this.#options
     if (inFlight.transports[slot] !== OVER_TCP) return
     for (let k = 0; k < waits.width; k++) {
       const wait = waits.at(slot, k)
       if (!waits.isActive(wait) || now - waits.sinceOf(wait) < timeout / attempts) continue
-      const socket = waiting.socketOf(wait)
+      const socket = waits.socketOf(wait)
       if (socket !== undefined) tcp[socket.server]?.doubt(socket.number, waits.sinceOf(wait))
     }
   }

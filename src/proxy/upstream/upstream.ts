@@ -3,7 +3,7 @@
 // (docs/spec/semantics 4; a connected socket vouches for the addresses); anything else is dropped and counted, the wait goes on, and
 // the query is asked once more over TCP [F1, A4, A5]. What comes after a query has ended is dropped [A14].
 //
-// The composition of in-flight table (who asked what), coalescing (who asked the same), wait table (which socket waits
+// The composition of in-flight table (who asked what), coalescing (who asked the same), waits (which socket waits
 // for which id), attempts (when to ask whom), the servers' health and sockets. Nothing is allocated per query.
 
 import type { Clock } from '../../core/clock.ts'
@@ -19,14 +19,11 @@ import type { MessageBatch } from '../messages/batch.ts'
 import { Coalescing } from '../pipeline/coalescing.ts'
 import { Delivery } from '../messages/delivery.ts'
 import { CLIENT_FULL, InFlightTable, TABLE_FULL } from '../messages/in-flight.ts'
-import { LateAnswers } from './late-answers.ts'
 import { Probes } from './probes.ts'
 import { RandomPool, type RandomSource } from '../random.ts'
-import { RetryBudget } from './retry-budget.ts'
 import { NO_LINK, ServerLinks, type UdpSocketOptions } from './server-links.ts'
 import { ServerPool, type ServerAddress } from './server-pool.ts'
 import { SlotView } from '../messages/slot-view.ts'
-import { Suspects } from './suspects.ts'
 import type { Datagrams } from '../sockets/datagrams.ts'
 import type { Streams } from '../sockets/streams.ts'
 import { PortableStreams } from '../sockets/tcp-portable.ts'
@@ -34,8 +31,7 @@ import { SocketNumbers, type UpstreamEvents, type UpstreamSocket } from './upstr
 import { PortableDatagrams } from '../sockets/udp-portable.ts'
 import type { UpstreamTcp } from './upstream-tcp.ts'
 import type { UpstreamUdp } from './upstream-udp.ts'
-import { WaitTable } from './wait-table.ts'
-import { Waiting } from './waiting.ts'
+import { Waits } from './waits.ts'
 
 export interface UpstreamLimits {
   /** `upstreams.timeout` in milliseconds, for the whole query. */
@@ -86,7 +82,7 @@ export class Upstream {
   readonly udp: readonly UpstreamUdp[]
   readonly tcp: readonly UpstreamTcp[]
   readonly links: ServerLinks
-  readonly waiting: Waiting
+  readonly waits: Waits
   readonly attempts: Attempts
   readonly probes: Probes
   readonly counters = {
@@ -105,13 +101,10 @@ export class Upstream {
     /** Messages with the id of a wait that are no reply to its question. */
     mismatched: 0,
   }
-  readonly #waits: WaitTable
-  readonly #late = new LateAnswers()
   readonly #coalescing: Coalescing
   readonly #numbers = new SocketNumbers()
   readonly #delivery: Delivery
   readonly #view = new SlotView()
-  readonly #suspects: Suspects
   /** 1 once the slot was handed to the pipeline. */
   readonly #handed: Uint8Array
   readonly #repeat = (wait: number): boolean => this.attempts.repeatOverTcp(wait)
@@ -122,10 +115,7 @@ export class Upstream {
     const random = new RandomPool(options.random)
     const capacity = limits.inFlight
     this.inFlight = new InFlightTable({ capacity, perClient: limits.inFlightPerClient })
-    // One wait more than attempts: the repetition over TCP after a mismatch.
-    this.#waits = new WaitTable(capacity, limits.attempts + 1)
     this.#handed = new Uint8Array(capacity)
-    this.#suspects = new Suspects(this.inFlight, this.#waits)
     this.#coalescing = new Coalescing(this.inFlight, options.asked !== undefined)
     this.pool = new ServerPool(servers)
     const { streams = new PortableStreams(), datagrams = new PortableDatagrams() } = options
@@ -144,21 +134,19 @@ export class Upstream {
     this.tcp = this.links.tcp
     this.#delivery = new Delivery({ clock, capacity, onAnswers, onFailures })
     datagrams.follow(this.#delivery, this.inFlight)
-    this.waiting = new Waiting({
+    this.waits = new Waits({
       clock,
       random,
       inFlight: this.inFlight,
-      waits: this.#waits,
       numbers: this.#numbers,
-      late: this.#late,
+      // One wait more than attempts: the repetition over TCP after a mismatch.
+      width: limits.attempts + 1,
     })
     this.attempts = new Attempts({
       clock,
       inFlight: this.inFlight,
-      waits: this.#waits,
-      waiting: this.waiting,
+      waits: this.waits,
       pool: this.pool,
-      budget: new RetryBudget(),
       udp: this.udp,
       tcp: this.tcp,
       timeout: limits.timeout,
@@ -169,7 +157,7 @@ export class Upstream {
       clock,
       random,
       pool: this.pool,
-      send: (server) => this.waiting.probe(this.links.pick(server), ROOT_NS_QUERY),
+      send: (server) => this.waits.probe(this.links.pick(server), ROOT_NS_QUERY),
     })
   }
 
@@ -229,22 +217,22 @@ export class Upstream {
     return {
       onMessage: (socket, octets, offset, length) => this.#receive(socket, octets, offset, length),
       onFault: (socket) => this.attempts.fault(socket),
-      isWaiting: (number) => this.#waits.countOf(number) > 0,
+      isWaiting: (number) => this.waits.countOf(number) > 0,
     }
   }
 
   #receive(socket: UpstreamSocket, octets: Uint8Array, offset: number, length: number): void {
-    const wait = length < 2 ? -1 : this.#waits.find(socket.number, u16(octets, offset))
+    const wait = length < 2 ? -1 : this.waits.find(socket.number, u16(octets, offset))
     if (wait < 0) {
       if (this.#isLate(socket, octets, offset, length)) this.counters.late++
       else this.counters.unexpected++
       // A guess may hit the id of a late one.
       if (!socket.overTcp) {
-        this.#suspects.find(socket.number, octets, offset, length, this.#repeat)
+        this.waits.repeatGuessed(socket.number, octets, offset, length, this.#repeat)
       }
       return
     }
-    const slot = this.#waits.slotOf(wait)
+    const slot = this.waits.slotOf(wait)
     if (!this.#view.isReply(this.inFlight, slot, octets, offset, length)) {
       this.counters.mismatched++
       this.attempts.repeatOverTcp(wait)
@@ -266,7 +254,7 @@ export class Upstream {
   /** An answer that nobody waits for any more, or a probe's: its server lives. */
   #isLate(socket: UpstreamSocket, octets: Uint8Array, offset: number, length: number): boolean {
     if (length < HEADER_OCTETS || (u16(octets, offset + 2) & FLAG_QR) === 0) return false
-    const sentAt = this.#late.take(socket.number, u16(octets, offset))
+    const sentAt = this.waits.late.take(socket.number, u16(octets, offset))
     if (sentAt < 0) return false
     this.attempts.answeredLate(socket, isServfail(octets, offset), sentAt)
     return true

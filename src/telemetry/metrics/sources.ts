@@ -145,7 +145,7 @@ export interface UpstreamSource {
   readonly attempts: {
     readonly counters: Counters<'retries' | 'retriesDenied' | 'mismatchRepeats' | 'repeatsDenied'>
   }
-  readonly waiting: { readonly counters: Counters<'sentUdp' | 'sentTcp' | 'unsendable'> }
+  readonly waits: { readonly counters: Counters<'sentUdp' | 'sentTcp' | 'unsendable'> }
   readonly pool: {
     readonly servers: readonly { readonly address: string; readonly port: number }[]
     readonly failures: Uint32Array

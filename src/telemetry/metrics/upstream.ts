@@ -5,14 +5,14 @@ import { addCounter, addGauge } from './build.ts'
 import { sumOf, type MetricsSources } from './sources.ts'
 
 export function addUpstreamMetrics(registry: Registry, { upstream }: MetricsSources): void {
-  const { counters, attempts, waiting } = upstream
+  const { counters, attempts, waits } = upstream
   addCounter(registry, {
     name: 'upstream_queries_sent_total',
     help: 'Queries sent to servers, all attempts and repetitions',
     label: 'transport',
     read: () => [
-      ['udp', waiting.counters.sentUdp],
-      ['tcp', waiting.counters.sentTcp],
+      ['udp', waits.counters.sentUdp],
+      ['tcp', waits.counters.sentTcp],
     ],
   })
   addCounter(registry, {
@@ -34,7 +34,7 @@ export function addUpstreamMetrics(registry: Registry, { upstream }: MetricsSour
       ['retry_denied', attempts.counters.retriesDenied],
       ['mismatch', attempts.counters.mismatchRepeats],
       ['mismatch_denied', attempts.counters.repeatsDenied],
-      ['unsendable', waiting.counters.unsendable],
+      ['unsendable', waits.counters.unsendable],
     ],
   })
   addCounter(registry, {

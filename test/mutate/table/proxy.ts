@@ -37,7 +37,7 @@ export const PROXY: readonly Mutation[] = [
       ],
     ],
   ),
-  ...inFile('src/proxy/upstream/suspects.ts', REPLIES, [
+  ...inFile('src/proxy/upstream/waits.ts', REPLIES, [
     [
       'if (this.#inFlight.questionHashes[slot] !== hash) continue',
       'if (this.#inFlight.questionHashes[slot] === hash) continue',

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AskedLinks } from '../../../src/proxy/upstream/asked-links.ts'
+import { AskedLinks } from '../../../src/proxy/upstream/server-links.ts'
 import { AskedServers, type AskedServer } from '../../../src/proxy/upstream/asked-servers.ts'
 import { makeClientColumns } from '../../../src/proxy/messages/client-columns.ts'
 import { formatServer } from '../../../src/proxy/upstream/server-pool.ts'

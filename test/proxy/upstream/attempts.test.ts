@@ -135,7 +135,7 @@ testSockets('Upstream drops answers to queries that have failed (A14)', async (n
   assert.ok(counters.unexpected >= 500)
   await sleep(20)
   assert.equal(client.received.length, 500)
-  assert.equal(forwarder.upstream.waiting.counters.sentTcp, 0, 'late is not spoofed')
+  assert.equal(forwarder.upstream.waits.counters.sentTcp, 0, 'late is not spoofed')
 })
 
 testSockets(

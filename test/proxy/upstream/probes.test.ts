@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Probes } from '../../../src/proxy/upstream/probes.ts'
+import { Probes, Readiness } from '../../../src/proxy/upstream/probes.ts'
 import { RandomPool, systemRandom } from '../../../src/proxy/random.ts'
-import { Readiness } from '../../../src/proxy/readiness.ts'
 import { ServerPool } from '../../../src/proxy/upstream/server-pool.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { RETRY_STOCK, RetryBudget } from '../../../src/proxy/upstream/retry-budget.ts'
+import { RETRY_STOCK, RetryBudget } from '../../../src/proxy/upstream/retry-policy.ts'
 import { until } from '../../support/peers/client.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { socketClock } from '../../support/peers/forwarder.ts'

@@ -68,7 +68,7 @@ export function mkSources(node: Node, given: Partial<MetricsSources> = {}): Metr
       attempts: {
         counters: ones('retries', 'retriesDenied', 'mismatchRepeats', 'repeatsDenied'),
       },
-      waiting: { counters: ones('sentUdp', 'sentTcp', 'unsendable') },
+      waits: { counters: ones('sentUdp', 'sentTcp', 'unsendable') },
       pool: {
         servers: [{ address: '192.0.2.53', port: 53 }],
         failures: Uint32Array.of(7),

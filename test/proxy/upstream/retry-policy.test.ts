@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { OVERDUE_MIN_MS, retryDelay, retryLanes } from '../../../src/proxy/upstream/retry-timing.ts'
+import { OVERDUE_MIN_MS, retryDelay, retryLanes } from '../../../src/proxy/upstream/retry-policy.ts'
 
 const SHARE = 4000 / 3
 

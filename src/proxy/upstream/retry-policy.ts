@@ -1,7 +1,7 @@
-// When the next attempt of a query is due. Another server is asked as soon as the answer is overdue by what is known of
-// the server asked: so a server's death costs its queries some tens of milliseconds, not a share of the timeout. The
-// same server again is given longer, because a name that it must look up first takes longer than most, and asking
-// twice doesn't speed that up. Pure; delays are rounded up to a few lanes.
+// When the next attempt of a query is due, and whether the budget allows it. Another server is asked as soon as the
+// answer is overdue by what is known of the server asked, so a server's death costs its queries some tens of
+// milliseconds. The same server again is given longer: a name that it must look up first takes longer than most, and
+// a second question doesn't speed that up. Delays are rounded up to a few lanes (delay-queue.ts).
 
 /** Overdue is no sooner than this: our own turns and short pauses of a server take some of it. */
 export const OVERDUE_MIN_MS = 50
@@ -31,4 +31,34 @@ export function retryLanes(timeout: number, attempts: number): readonly number[]
   for (let ms = OVERDUE_MIN_MS; ms < timeout; ms *= LANE_GROWTH) lanes.push(ms)
   lanes.push(UNKNOWN_MS, share, timeout)
   return [...new Set(lanes)].sort((a, b) => a - b)
+}
+
+/** Retries in stock: what 5,000 q/s have in flight in 1.6 s, longer than any attempt waits. */
+export const RETRY_STOCK = 8192
+const PER_ANSWER = 0.25
+
+/**
+ * How many attempts after the first may be made because an answer was overdue: a stock for the moment when a server
+ * dies, refilled by answers. In the long run at most one retry leaves for four answers, so a server that
+ * is slow or silent for good isn't asked everything three times [A13]. Attempts after an error that the kernel reported
+ * are not counted: nothing arrived there. O(1).
+ */
+export class RetryBudget {
+  #stock = RETRY_STOCK
+
+  get stock(): number {
+    return this.#stock
+  }
+
+  /** An answer came. */
+  answered(): void {
+    this.#stock = Math.min(RETRY_STOCK, this.#stock + PER_ANSWER)
+  }
+
+  /** Takes one retry; false when there is none. */
+  take(): boolean {
+    if (this.#stock < 1) return false
+    this.#stock--
+    return true
+  }
 }
