@@ -5,6 +5,7 @@ import { UnavailableError } from '../core/errors.ts'
 import type { Daemon } from '../daemon/daemon.ts'
 import type { DnsProxy } from '../proxy/dns-proxy.ts'
 import { OVER_TCP } from '../proxy/messages/client-columns.ts'
+import { HandedQueries } from '../proxy/handed-queries.ts'
 import type { HandedQuery, HandedSockets } from '../proxy/handed.ts'
 
 export interface HandedOver extends HandedSockets {
@@ -31,14 +32,14 @@ export async function quiet({ clock, core, proxy }: Daemon): Promise<void> {
 
 /** Connections taken on from the daemon before, and its queries, which follow one by one. */
 export class TakenOn {
-  readonly #proxy: DnsProxy
+  readonly #queries: HandedQueries
   /** Our listeners by the numbers of the daemon before. */
   readonly #listeners: readonly number[]
   readonly #connections = new Map<number, number>()
 
   constructor(proxy: DnsProxy, { listeners, connections }: HandedSockets) {
     const { bound, tcp } = proxy.listeners
-    this.#proxy = proxy
+    this.#queries = new HandedQueries(proxy.upstream, proxy.pipeline)
     this.#listeners = listeners.map(({ family, octets, port }) =>
       bound.findIndex((own) => {
         const isSame = own.octets.every((octet, i) => octet === octets[i])
@@ -53,10 +54,9 @@ export class TakenOn {
 
   /** Admits a query, or settles its answer. A query of a client that is gone is dropped. */
   query(handed: HandedQuery): void {
-    const { answersAtHand, pipeline } = this.#proxy
     const isTcp = handed.transport === OVER_TCP
     const channel = isTcp ? this.#connections.get(handed.channel) : this.#listeners[handed.channel]
     if (channel === undefined || channel < 0) return
-    answersAtHand.take({ ...handed, channel }, pipeline)
+    this.#queries.take({ ...handed, channel })
   }
 }

@@ -8,7 +8,6 @@ import type { PolicyControl } from '../enforcement/policy-control.ts'
 import { ServerIdentity } from '../enforcement/server-identity.ts'
 import type { Config } from '../config/config.ts'
 import type { EndpointRegistry } from '../endpoints/registry.ts'
-import { AnswersAtHand } from './answers-at-hand.ts'
 import { Arrivals, type Interfaces } from './pipeline/arrivals.ts'
 import { Backlog } from './server/backlog.ts'
 import { ClientEndpoints } from './pipeline/client-endpoints.ts'
@@ -23,7 +22,7 @@ import { OwnQuestions } from './own-questions.ts'
 import { exactNames, Prewarm } from './prewarm.ts'
 import { ProxyFlows } from './pipeline/proxy-flows.ts'
 import type { RandomSource } from './random.ts'
-import { Relay } from './relay.ts'
+import { Relay } from './handed-queries.ts'
 import { Responder, type OwnQueries } from './server/responder.ts'
 import { SelfCheck } from './self-check.ts'
 import { ReleaseQueue } from './pipeline/release-queue.ts'
@@ -74,7 +73,6 @@ export class DnsProxy {
   readonly pipeline: Pipeline
   readonly selfCheck: SelfCheck
   readonly drain: Drain
-  readonly answersAtHand: AnswersAtHand
   /** Where answers go once another daemon has taken over. */
   relay: Relay | undefined
   /** Undefined when nothing is asked of our own accord. */
@@ -102,7 +100,6 @@ export class DnsProxy {
       asked: asked && { servers: asked, identities: new ServerIdentity(core.ipcache) },
     })
     this.upstream = this.#makeUpstream(options, asked)
-    this.answersAtHand = new AnswersAtHand(this.upstream)
     this.listeners = new Listeners({
       clock,
       limits,
@@ -268,7 +265,7 @@ export class DnsProxy {
       judge: this.judge,
       learner,
       committer,
-      upstream: this.answersAtHand,
+      upstream,
       responder,
       releases,
       flows: new ProxyFlows({ ring: options.flows, clock, inFlight: upstream.inFlight }),

@@ -14,10 +14,50 @@ import type { MessageBatch } from '../messages/batch.ts'
 import { OVER_UDP } from '../messages/client-columns.ts'
 import { OUTCOME_HELD_OUT, OUTCOME_PENDING } from './learner.ts'
 import { reasonOf, SERVER_UNTRUSTED, SOURCES_SILENT } from './judge.ts'
-import type { PipelineOptions } from './pipeline-options.ts'
+import type { Committer } from '../../datapath/committer.ts'
+import type { EndpointRegistry } from '../../endpoints/registry.ts'
+import type { Backlog } from '../server/backlog.ts'
+import type { ClientEndpoints } from './client-endpoints.ts'
+import type { Judge } from './judge.ts'
+import type { Learner } from './learner.ts'
+import type { ProxyFlows } from './proxy-flows.ts'
+import type { ReleaseQueue } from './release-queue.ts'
+import type { Responder } from '../server/responder.ts'
+import type { SelfCheck } from '../self-check.ts'
+import type { Stripping } from './stripping.ts'
+import type { UnknownClients } from './unknown-clients.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+import { makePipelineCounters } from './pipeline-counters.ts'
 import { BOUNDS, CLOSED, DENIED, localAnswerTo } from './refusals.ts'
 import { Releaser } from './releaser.ts'
 import { SlotView } from '../messages/slot-view.ts'
+
+/** What a permitted query goes to. */
+export type Forwarder = Pick<Upstream, 'forward'>
+
+export interface PipelineOptions {
+  readonly registry: EndpointRegistry
+  readonly clients: ClientEndpoints
+  readonly judge: Judge
+  readonly learner: Learner
+  readonly committer: Committer
+  readonly upstream: Forwarder & Pick<Upstream, 'release' | 'inFlight'>
+  readonly responder: Responder
+  readonly releases: ReleaseQueue
+  readonly flows: ProxyFlows
+  readonly backlog: Backlog
+  readonly unknown: Pick<UnknownClients, 'hold'>
+  /** What becomes of a query whose client is still unknown: `unknown-clients.then`. */
+  readonly onUnknown: 'refuse' | 'allow-unmanaged'
+  /** Whether policy is loaded. */
+  readonly isReady: () => boolean
+  readonly denyResponse: 'refused' | 'nxdomain' | 'nodata' | 'drop'
+  readonly onLimit: 'servfail' | 'drop' | 'release'
+  readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'
+  readonly stripping: Stripping
+  /** Queries of our own that ask whether all of this works; undefined when nobody asks. */
+  readonly selfCheck?: SelfCheck | undefined
+}
 
 /** Whether answers come from upstream, were held and may be held on, or were held as long as they may be. */
 type Turn = 'first' | 'again' | 'last'
@@ -27,45 +67,20 @@ const UNMANAGED = endpointId(0)
 const NO_GENERATION = generation(0)
 
 export class Pipeline {
-  readonly counters = {
-    queries: 0,
-    allowed: 0,
-    denied: 0,
-    /** Denied by policy, passed because audit says so. */
-    audited: 0,
-    unknownClients: 0,
-    /** Of nobody known, forwarded all the same (`allow-unmanaged`). */
-    unmanaged: 0,
-    /** Came in where its endpoint's packets do not. */
-    interfaceMismatch: 0,
-    notReady: 0,
-    malformedQueries: 0,
-    overloaded: 0,
-    /** Would have been shed, but more came than could be answered. */
-    passedOver: 0,
-    answers: 0,
-    malformedAnswers: 0,
-    failedTimeout: 0,
-    failedSocket: 0,
-    /** Answers to endpoints that went meanwhile. */
-    orphaned: 0,
-    exact: 0,
-    degraded: 0,
-    heldOut: 0,
-    heldOutServfail: 0,
-    heldOutDropped: 0,
-    heldOutReleased: 0,
-  }
+  readonly counters = makePipelineCounters()
   readonly #to: PipelineOptions
   readonly #query = new QueryView()
   readonly #slot = new SlotView()
   readonly #answer = new AnswerView()
   readonly #releaser: Releaser
+  /** The upstream, except while a query of another daemon is admitted. */
+  #forwarder: Forwarder
   readonly #denied: LocalAnswer | undefined
   readonly #closed: LocalAnswer | undefined
 
   constructor(options: PipelineOptions) {
     this.#to = options
+    this.#forwarder = options.upstream
     this.#releaser = new Releaser(options, this.counters)
     this.#denied = DENIED[options.denyResponse]
     this.#closed = CLOSED[options.denyResponse]
@@ -91,6 +106,16 @@ export class Pipeline {
   /** Queries that have waited for their endpoint, and those of our own: each is answered or forwarded. */
   admitWaited(batch: MessageBatch): void {
     for (let i = 0; i < batch.count; i++) this.#admitOne(batch, i, true)
+  }
+
+  /** Queries that the daemon before this one took on: `forwarder` takes those that may go on. */
+  admitHanded(batch: MessageBatch, forwarder: Forwarder): void {
+    this.#forwarder = forwarder
+    try {
+      this.admit(batch)
+    } finally {
+      this.#forwarder = this.#to.upstream
+    }
   }
 
   #admitOne(batch: MessageBatch, i: number, waited: boolean): void {
@@ -124,9 +149,9 @@ export class Pipeline {
   }
 
   #forward(batch: MessageBatch, i: number, endpoint: EndpointId, generation: Generation): void {
-    const { responder, upstream, flows } = this.#to
+    const { responder, flows } = this.#to
     const query = this.#query
-    const result = upstream.forward(batch, i, query, endpoint, generation)
+    const result = this.#forwarder.forward(batch, i, query, endpoint, generation)
     if (result === 'forwarded') {
       this.counters.allowed++
       return

@@ -3,19 +3,10 @@
 
 import { LOCAL } from '../../dns/codes.ts'
 import { OUTCOME_DEGRADED, OUTCOME_EXACT, OUTCOME_HELD_OUT, type Learner } from './learner.ts'
+import type { PipelineCounters } from './pipeline-counters.ts'
 import type { ProxyFlows } from './proxy-flows.ts'
 import type { Responder } from '../server/responder.ts'
 import type { Stripping } from './stripping.ts'
-
-export interface ReleaseCounters {
-  exact: number
-  degraded: number
-  heldOut: number
-  /** Held-out ones: SERVFAIL instead, nothing, or as they came. */
-  heldOutServfail: number
-  heldOutDropped: number
-  heldOutReleased: number
-}
 
 export interface ReleaserOptions {
   readonly responder: Responder
@@ -27,10 +18,10 @@ export interface ReleaserOptions {
 }
 
 export class Releaser {
-  readonly #counters: ReleaseCounters
+  readonly #counters: PipelineCounters
   readonly #to: ReleaserOptions
 
-  constructor(options: ReleaserOptions, counters: ReleaseCounters) {
+  constructor(options: ReleaserOptions, counters: PipelineCounters) {
     this.#to = options
     this.#counters = counters
   }

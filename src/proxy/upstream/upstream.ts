@@ -199,6 +199,22 @@ export class Upstream {
     return 'full'
   }
 
+  /**
+   * Takes a slot for a query whose answer or failure is known already: no server is asked, and the slot is released as
+   * after `forward`. TABLE_FULL or CLIENT_FULL where a bound forbids it.
+   */
+  takeAnswered(
+    batch: MessageBatch,
+    index: number,
+    query: QueryView,
+    endpoint: EndpointId,
+    generation: Generation,
+  ): number {
+    const slot = this.inFlight.take(batch, index, query, endpoint, generation)
+    if (slot >= 0) this.#handed[slot] = 1
+    return slot
+  }
+
   /** Frees a slot that came with an answer or a failure, once its client has been answered. */
   release(slot: number): void {
     invariant(this.#handed[slot] === 1, 'a slot is released after its query has ended', slot)
