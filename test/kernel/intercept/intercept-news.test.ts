@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isBuilt, loadConntrack, loadPosix } from '../../../src/native/native.ts'
 import { canUseLab } from '../../support/labs/lab.ts'
 
@@ -52,4 +53,29 @@ test('rulesNews tells every change of tables of one name, and none of others', {
   nft(`add table ip n; add table inet ${OURS}; add table ip o`)
   assert.equal(news(), 1, 'ours among others')
   conntrack.ctClose(fd)
+})
+
+test('a watch goes on after the kernel had no room for news', { skip }, async () => {
+  assert.equal(loadPosix().unshareNetwork(), 0)
+  const [conntrack, posix] = [loadConntrack(), loadPosix()]
+  const fd = conntrack.rulesWatch()
+  const heard: number[] = []
+  const watch = posix.linkWatch(fd, () => heard.push(conntrack.rulesNews(fd, OURS)))
+  assert.equal(typeof watch, 'object')
+  const nft = (script: string): void => void execFileSync('nft', ['-f', '-'], { input: script })
+  try {
+    const rules = Array.from(
+      { length: 5000 },
+      (_, i) => `add rule ip n c tcp dport ${i + 1} accept`,
+    )
+    nft(`add table ip n\nadd chain ip n c\n${rules.join('\n')}`)
+    await sleep(50)
+    assert.deepEqual(heard.splice(0), [1], 'news was lost, so it may be ours')
+    nft(`add table ip ${OURS}`)
+    await sleep(50)
+    assert.deepEqual(heard, [1])
+  } finally {
+    if (typeof watch === 'object') posix.linkUnwatch(watch)
+    conntrack.ctClose(fd)
+  }
 })
