@@ -23,8 +23,11 @@ static inline void watch_run(uv_poll_t *poll, int status, int events)
 	napi_handle_scope scope;
 	napi_value function, receiver, error;
 	bool thrown = false;
-	(void)status;
 	(void)events;
+	/* libuv ends a watch whose descriptor has an error waiting, as a netlink socket has when news was lost. The function reads
+	 * that error, and then there is more to hear. */
+	if (status < 0 && uv_poll_start(poll, UV_READABLE, watch_run) < 0)
+		return;
 	if (napi_open_handle_scope(env, &scope) != napi_ok)
 		return;
 	napi_get_global(env, &receiver);
