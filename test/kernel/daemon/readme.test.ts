@@ -1,0 +1,75 @@
+// The recipe of README.md that protects a reader's own network namespace, as printed: on a host with an internet of its own, in a mount
+// namespace of its own, so that neither its namespace "box" nor its files meet those of this machine.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { isBuilt } from '../../../src/native/native.ts'
+import { canUseLab } from '../../support/labs/lab.ts'
+import { podLab, startHelper, type PodLab } from '../../support/labs/lab-pod.ts'
+
+/** The server that the recipe names. */
+const SERVER = '9.9.9.9'
+const ZONES = { names: { 'example.com': ['198.18.0.1'], 'example.org': ['198.18.0.2'] } }
+const LIMIT_MS = 120_000
+
+const skip = canUseLab() ?? (isBuilt('nftables') ? false : 'the native part is not built')
+
+/** The one block that makes a network namespace. */
+function recipe(): string {
+  const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```sh\n(.*?)^```$/gms)]
+  const [script, ...more] = blocks
+    .map(([, text = '']) => text)
+    .filter((text) => text.includes('ip netns add'))
+  assert.ok(script !== undefined && more.length === 0, 'README.md has one recipe')
+  return script
+}
+
+describe('the recipe of README.md', { skip }, () => {
+  let lab: PodLab
+  let folder = ''
+
+  before(async () => {
+    lab = podLab({ pods: 0 })
+    lab.internet.ip('route', 'add', 'local', SERVER, 'dev', 'lo')
+    lab.internet.ip('route', 'add', 'local', '1.1.1.1', 'dev', 'lo')
+    await startHelper(lab.internet, 'nameserver.ts', [SERVER, '53', JSON.stringify(ZONES)])
+    await lab.startWebServer([80])
+    folder = mkdtempSync(join(tmpdir(), 'ng-readme-'))
+    symlinkSync(resolve('bin'), join(folder, 'bin'))
+    // A stub resolver of the machine, as many have: inside the box nothing listens there.
+    writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.53\n')
+  })
+  after(async () => {
+    await lab.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('opens the allowed name, refuses all else, and leaves nothing', async () => {
+    const look = async () => [
+      (await lab.node.run('ip', ['-o', 'link'])).stdout,
+      (await lab.node.run('nft', ['list', 'ruleset'])).stdout,
+    ]
+    const untouched = await look()
+    const script = [
+      'set -e -m',
+      'mount --make-rprivate /',
+      'mount -t tmpfs none /run/netns',
+      'mount --bind resolv.conf /etc/resolv.conf',
+      recipe(),
+    ].join('\n')
+    const { code, stdout, stderr } = await lab.node.run(
+      'unshare',
+      ['--mount', 'bash', '-c', script],
+      { cwd: folder, env: { NO_COLOR: '1' }, limitMs: LIMIT_MS },
+    )
+    assert.equal(code, 0, stdout + stderr)
+    assert.match(stdout, /^example\.com: 200$/m)
+    assert.match(stdout, /^example\.org: not allowed$/m)
+    assert.match(stdout, /^1\.1\.1\.1: not allowed$/m)
+    assert.match(stdout, /example\.org.*(deny|denied|REFUSED)/i)
+    assert.deepEqual(await look(), untouched)
+  })
+})
