@@ -16,10 +16,11 @@ import type { IpCache } from '../ipcache/ipcache.ts'
 import { ExpiryWheel } from './expiry/expiry-wheel.ts'
 import type { FactLabels, NameLabeller } from './labels/fact-labels.ts'
 import type { Guard } from './guard.ts'
-import { KnownEntries, type HashedName } from './tables/known-entries.ts'
+import { GRACE_AS_IT_IS, type Lesson } from './lesson.ts'
+import { KnownEntries } from './tables/known-entries.ts'
 import type { MappingTable } from './tables/mapping-table.ts'
 import type { NameScopes } from './name-scopes.ts'
-import type { NameTable } from './tables/name-table.ts'
+import type { NameKey, NameTable } from './tables/name-table.ts'
 import type { EntryLedger } from './tables/entry-ledger.ts'
 import { EntryRows } from './tables/entry-rows.ts'
 import type { EntryTable } from './tables/entry-table.ts'
@@ -49,10 +50,6 @@ export interface ToRestore {
   claim(family: Family, octets: Uint8Array, offset: number): void
 }
 
-/** Leaves an entry the grace that it has; at first that is `graceSeconds`. */
-export const GRACE_AS_IT_IS = -1
-/** Of what an earlier process learned. */
-export const LEARNED_BEFORE = Number.NEGATIVE_INFINITY
 /** Milliseconds of a clock tick of lifetimes. */
 const TICK_MS = 1000
 /** There is room to know so many endpoints' open connections, also when each has as many as it may and few names. */
@@ -121,99 +118,60 @@ export class NameCache {
   }
 
   /**
-   * Takes one address of an answer in: (endpoint, name, address) lives for `ttl` seconds (already clamped).
-   * `grace`: seconds from then until it goes. `learnedAt`: `Clock.now()` of the answer. Returns the row in the IPCache by which the endpoint sees the address, 0 when a bound left it out: then
-   * nothing was changed.
+   * Takes in one address of an answer. Returns the row in the IPCache by which the endpoint sees the address. Returns 0 when a
+   * bound left the address out: then nothing was changed.
    */
-  learn(
-    endpoint: EndpointId,
-    name: HashedName,
-    family: Family,
-    octets: Uint8Array,
-    offset: number,
-    ttl: number,
-    now = this.tick(),
-    grace = GRACE_AS_IT_IS,
-    learnedAt = this.#clock.now(),
-  ): number {
-    this.toRestore?.claim(family, octets, offset)
+  learn(lesson: Lesson): number {
+    this.toRestore?.claim(lesson.family, lesson.octets, lesson.offset)
     const before = this.#ipcache.asker
-    this.#ipcache.asker = endpoint
-    const row = this.#learn(
-      endpoint,
-      name,
-      family,
-      octets,
-      offset,
-      now + Math.ceil(ttl),
-      now,
-      grace,
-      learnedAt,
-    )
+    this.#ipcache.asker = lesson.endpoint
+    const row = this.#learn(lesson)
     this.#ipcache.asker = before
     this.eviction.trim()
     if (row === 0) this.#boundHits++
     return row
   }
 
-  #learn(
-    endpoint: EndpointId,
-    name: HashedName,
-    family: Family,
-    octets: Uint8Array,
-    offset: number,
-    liveUntil: number,
-    now: number,
-    grace: number,
-    learnedAt: number,
-  ): number {
-    const known = this.#known.lookUp(endpoint, name, family, octets, offset)
-    if (known === 0 && !this.eviction.make(endpoint, name, family, octets, offset)) return 0
-    const nameRow = this.rows.holdName(name.wire, name.length, name.hash)
-    if (nameRow === 0) return 0
-    const mapping = this.rows.holdMapping(nameRow, family, octets, offset)
+  #learn(lesson: Lesson): number {
+    const knownName = this.names.rowOf(lesson.name)
+    const known = knownName === 0 ? 0 : this.#known.lookUp(knownName, lesson)
+    if (known === 0 && !this.eviction.make(lesson)) return 0
+    const name = this.rows.holdName(lesson.name)
+    if (name === 0) return 0
+    const mapping = this.rows.holdMapping(name, lesson)
     if (mapping === 0) {
-      this.rows.dropIdleName(nameRow)
+      this.rows.dropIdleName(name)
       return 0
     }
-    const entry = this.#holdEntry(mapping, endpoint, known, now, learnedAt)
+    const entry = this.#holdEntry(mapping, known, lesson)
     if (entry === 0) {
       this.rows.dropIdleMapping(mapping)
       return 0
     }
-    this.#prolong(entry, liveUntil, grace, now)
+    this.#prolong(entry, lesson)
     return this.#rowOf(entry, mapping)
   }
 
   /**
-   * The row of a name that was learned and has its labels, 0 for any other; for `renew`, once an answer. Holds until the
-   * next change of names.
+   * The row of a known name whose labels are up to date, 0 for any other name. The learner calls it once an answer, for
+   * `renew`. The row is valid until names change.
    */
-  findCurrent(name: HashedName): number {
-    const row = this.names.find(name.wire, 0, name.length, name.hash)
+  findCurrent(name: NameKey): number {
+    const row = this.names.rowOf(name)
     return row !== 0 && this.names.epoch[row] === this.#labeller.epoch ? row : 0
   }
 
   /**
-   * `learn` for an entry that is known, which nearly every answer brings: returns its row, or 0 with nothing changed when
-   * that has to be left to `learn`. Going from the name along its lists touches a third of the memory that looking up
-   * address, mapping and entry in their tables does (20,000 names: 1.0 us less an answer).
+   * `learn` for a known entry, which nearly every answer brings. Returns the same row as `learn`, or 0 when `learn` has to do
+   * it; then nothing was changed. Going along the lists of the name touches a third of the memory that looking up address,
+   * mapping and entry in their tables does (20,000 names: 1.0 us less an answer).
    */
-  renew(
-    endpoint: EndpointId,
-    name: number,
-    family: Family,
-    octets: Uint8Array,
-    offset: number,
-    liveUntil: number,
-    now: number,
-    grace = GRACE_AS_IT_IS,
-  ): number {
-    const entry = this.#known.find(name, endpoint, family, octets, offset)
+  renew(name: number, lesson: Lesson): number {
+    const entry = this.#known.find(name, lesson)
     if (entry === 0) return 0
     const mapping = this.entries.mapping[entry]!
     if (!this.labels.relabelMapping(mapping) || !this.labels.relabelEntry(entry)) return 0
-    this.#prolong(entry, liveUntil, grace, now)
+    this.#prolong(entry, lesson)
     return this.#rowOf(entry, mapping)
   }
 
@@ -245,36 +203,33 @@ export class NameCache {
     this.#boundHits++
   }
 
-  /** An entry that lives longer stays where it waits: `Expiry` looks at it there, and puts it where it belongs then. */
-  #prolong(entry: number, liveUntil: number, grace: number, now: number): void {
+  /** An entry that lives longer stays where it is in the wheel. `Expiry` finds it there and moves it then. */
+  #prolong(entry: number, { liveUntil, grace, now }: Lesson): void {
+    const { entries } = this
     this.rows.touch(entry, now)
-    if (liveUntil > this.entries.liveUntil[entry]!) this.entries.liveUntil[entry] = liveUntil
-    if (grace !== GRACE_AS_IT_IS) {
-      const before = this.entries.grace[entry]!
-      this.entries.grace[entry] = grace
-      if (grace !== before) this.#ledger?.changed(entry)
-      // Shorter than before: it must not wait where it does.
-      if (grace < before) {
-        this.wheel.remove(entry)
-        this.rows.orders.changed(entry)
-      }
-    }
+    if (liveUntil > entries.liveUntil[entry]!) entries.liveUntil[entry] = liveUntil
+    if (grace !== GRACE_AS_IT_IS) this.#setGrace(entry, grace)
     this.#ledger?.prolonged(entry, liveUntil)
     if (this.wheel.has(entry)) return
-    this.wheel.place(entry, this.entries.liveUntil[entry]! + this.entries.grace[entry]! + 1)
+    this.wheel.place(entry, entries.liveUntil[entry]! + entries.grace[entry]! + 1)
   }
 
-  #holdEntry(
-    mapping: number,
-    endpoint: EndpointId,
-    known: number,
-    now: number,
-    learnedAt: number,
-  ): number {
+  #setGrace(entry: number, grace: number): void {
+    const before = this.entries.grace[entry]!
+    if (grace === before) return
+    this.entries.grace[entry] = grace
+    this.#ledger?.changed(entry)
+    // With a shorter grace the entry must leave its place in the wheel.
+    if (grace > before) return
+    this.wheel.remove(entry)
+    this.rows.orders.changed(entry)
+  }
+
+  #holdEntry(mapping: number, known: number, lesson: Lesson): number {
     if (known !== 0) return this.labels.relabelEntry(known) ? known : 0
-    const row = this.rows.addEntry(mapping, endpoint, now, this.graceSeconds)
+    const row = this.rows.addEntry(mapping, lesson.endpoint, lesson.now, this.graceSeconds)
     if (row === 0) return 0
-    this.entries.learnedAt[row] = learnedAt
+    this.entries.learnedAt[row] = lesson.learnedAt ?? this.#clock.now()
     this.#ledger?.changed(row)
     return row
   }

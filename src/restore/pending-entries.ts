@@ -6,7 +6,8 @@ import { endpointId } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
 import { hashOctets } from '../core/tables/keyed-hash.ts'
 import { NAME_OCTETS_MAX } from '../core/name.ts'
-import { LEARNED_BEFORE, type NameCache } from '../names/name-cache.ts'
+import { LEARNED_BEFORE, Lesson, NOT_CHECKED } from '../names/lesson.ts'
+import type { NameCache } from '../names/name-cache.ts'
 import type { EntryLedger } from '../names/tables/entry-ledger.ts'
 import type { SavedPairs } from './state-port.ts'
 
@@ -28,8 +29,8 @@ export class PendingEntries {
   readonly #in: PendingEntriesOptions
   readonly #addresses: PendingAddresses
   #isTaken: Uint8Array
-  readonly #address = new Uint8Array(16)
-  readonly #name = { wire: new Uint8Array(NAME_OCTETS_MAX), length: 0, hash: 0 }
+  readonly #lesson = new Lesson()
+  readonly #wire = new Uint8Array(NAME_OCTETS_MAX)
   #next = 0
   #isClaiming = false
 
@@ -37,6 +38,7 @@ export class PendingEntries {
     this.#in = options
     this.#addresses = options.addresses
     this.#isTaken = new Uint8Array(options.saved.count)
+    this.#lesson.learnedAt = LEARNED_BEFORE
   }
 
   /** Whether the name cache is learning a pending entry right now. */
@@ -116,34 +118,29 @@ export class PendingEntries {
     const family = saved.family(row)
     this.#readAddress(octets, saved.addressAt(row), widthOf(family) >> 3)
     this.#readName(octets, saved.nameAt(row), saved.nameLength(row))
+    const lesson = this.#lesson
+    lesson.endpoint = endpointId(endpoint)
+    lesson.family = family
+    lesson.guarded = NOT_CHECKED
     // Rounded down, because the record was rounded up: the next record is equal, however often a daemon starts.
-    const ttl = Math.floor(saved.until(row) - bootAtZero) - now
-    const taught = names.learn(
-      endpointId(endpoint),
-      this.#name,
-      family,
-      this.#address,
-      0,
-      ttl,
-      now,
-      saved.grace(row),
-      LEARNED_BEFORE,
-    )
+    lesson.liveUntil = Math.floor(saved.until(row) - bootAtZero)
+    lesson.now = now
+    lesson.grace = saved.grace(row)
+    const taught = names.learn(lesson)
     if (taught === 0) this.counters.overBound++
     else this.counters.restored++
   }
 
   #readAddress(octets: Uint8Array, at: number, size: number): void {
-    const address = this.#address
+    const address = this.#lesson.octets
     for (let i = 0; i < size; i++) address[i] = octets[at + i]!
     for (let i = size; i < 16; i++) address[i] = 0
   }
 
   #readName(octets: Uint8Array, at: number, length: number): void {
-    const { wire } = this.#name
+    const wire = this.#wire
     for (let i = 0; i < length; i++) wire[i] = octets[at + i]!
-    this.#name.length = length
-    this.#name.hash = hashOctets(wire, 0, length)
+    this.#lesson.name.set(wire, length, hashOctets(wire, 0, length))
   }
 }
 

@@ -2,10 +2,19 @@
 // 10,000 addresses of one name while 50 endpoints select it. `one by one` commits after every address, as
 // one answer alone in its turn would; `batches of 32` as under load.
 
-import { hashedName } from '../support/hashed-name.ts'
+import { hashedName, lessonOf } from '../support/hashed-name.ts'
+import { NOT_CHECKED } from '../../src/names/lesson.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { median } from './support/measure.ts'
-import { mkEbpf, mkMemory, mkPolicy, mkWorld, setAddress, type World } from './support/world.ts'
+import {
+  firstOf,
+  mkEbpf,
+  mkMemory,
+  mkPolicy,
+  mkWorld,
+  setAddress,
+  type World,
+} from './support/world.ts'
 
 const ADDRESSES = 20_000
 const ROUNDS = 5
@@ -15,10 +24,13 @@ function learn(world: World, from: number, count: number, batch: number): number
   const name = hashedName('www.bench.test')
   const [endpoint] = world.ids
   if (endpoint === undefined) throw new Error('Cannot learn: no endpoint')
+  const lesson = lessonOf(world.core.names, { endpoint, name, family: 4, octets, ttl: 3600 })
   const began = performance.now()
   for (let i = 0; i < count; i++) {
-    setAddress(octets, from + i)
-    world.core.names.learn(endpoint, name, 4, octets, 0, 3600)
+    setAddress(lesson.octets, from + i)
+    lesson.now = world.core.names.tick()
+    lesson.guarded = NOT_CHECKED
+    world.core.names.learn(lesson)
     if ((i + 1) % batch === 0) world.core.committer.commit()
   }
   world.core.committer.commit()
@@ -58,10 +70,22 @@ function manyAddresses(): readonly Figure[] {
   const writes = datapath.counters()['map_writes_policy'] ?? 0
   const octets = new Uint8Array(16)
   const name = hashedName('s3.bench.test')
+  const lesson = lessonOf(world.core.names, {
+    endpoint: firstOf(world),
+    name,
+    family: 4,
+    octets,
+    ttl: 5,
+  })
   const used = new Set<number>()
   for (let i = 0; i < 10_000; i++) {
     setAddress(octets, i)
-    for (const endpoint of world.ids) world.core.names.learn(endpoint, name, 4, octets, 0, 5)
+    setAddress(lesson.octets, i)
+    for (const endpoint of world.ids) {
+      lesson.endpoint = endpoint
+      lesson.guarded = NOT_CHECKED
+      world.core.names.learn(lesson)
+    }
     world.core.committer.commit()
     used.add(
       world.core.ipcache.prefixes.wanted[world.core.ipcache.prefixes.find(4, octets, 0, 32)]!,

@@ -5,7 +5,7 @@
 
 import { Housekeeping } from '../../src/reconcile/housekeeping.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { hashedName } from '../support/hashed-name.ts'
+import { hashedName, teach } from '../support/hashed-name.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { quantile } from './support/measure.ts'
 import { LoopDelay, residentOctets, type LoopDelays } from './support/process.ts'
@@ -42,7 +42,8 @@ class Feeder {
       const i = this.#next++
       setAddress(this.#octets, i)
       const name = hashedName(`host-${i}.apps.bench.test`)
-      if (core.names.learn(endpoint, name, 4, this.#octets, 0, ttl) === 0) throw new Error('full')
+      if (teach(core.names, { endpoint, name, family: 4, octets: this.#octets, ttl }) === 0)
+        throw new Error('full')
       if (i % 32 === 0) core.committer.commit()
     }
     core.committer.commit()

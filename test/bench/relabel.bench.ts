@@ -3,7 +3,7 @@
 
 import { Housekeeping } from '../../src/reconcile/housekeeping.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { hashedName } from '../support/hashed-name.ts'
+import { hashedName, teach } from '../support/hashed-name.ts'
 import { runBench, type Figure } from './support/bench.ts'
 import { LoopDelay } from './support/process.ts'
 import { mkMemory, mkPolicy, mkWorld, setAddress } from './support/world.ts'
@@ -18,7 +18,8 @@ async function run(): Promise<readonly Figure[]> {
   const octets = new Uint8Array(16)
   for (let i = 0; i < NAMES; i++) {
     setAddress(octets, i)
-    core.names.learn(endpoint, hashedName(`n${i}.host.bench.test`), 4, octets, 0, 3600)
+    const name = hashedName(`n${i}.host.bench.test`)
+    teach(core.names, { endpoint, name, family: 4, octets, ttl: 3600 })
     if (i % 64 === 0) core.committer.commit()
   }
   core.committer.commit()

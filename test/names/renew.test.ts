@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { FewSet } from '../../src/core/tables/few-set.ts'
 import { endpointId, selectorId, type Identity } from '../../src/core/ids.ts'
 import { parseMatchPattern } from '../../src/policy/match/pattern.ts'
-import { hashedName } from '../support/hashed-name.ts'
+import { hashedName, lessonOf } from '../support/hashed-name.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf } from '../support/nodes/node.ts'
 
 const E1 = endpointId(1)
@@ -29,7 +29,8 @@ function renew(node: Node, endpoint: typeof E1, name: string, address: string, t
   if (row === 0) return 0
   const { names } = node.core
   const { family, octets } = prefixOf(address)
-  return names.renew(endpoint, row, family, octets, 0, names.tick() + ttl, names.tick())
+  const taught = { endpoint, name: hashedName(name), family, octets, ttl }
+  return names.renew(row, lessonOf(names, taught))
 }
 
 function wait(node: Node, seconds: number): void {

@@ -4,7 +4,7 @@
 
 import { firstOf, mkMemory, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
 import { Random } from '../support/models/random.ts'
-import { hashedName } from '../support/hashed-name.ts'
+import { hashedName, teach } from '../support/hashed-name.ts'
 import { runSoak } from './support/soak.ts'
 
 const FASTER = 20
@@ -35,7 +35,8 @@ await runSoak({
     if (isNew) owed--
     const i = isNew ? newest++ : newest - 1 - random.below(NAMES)
     setAddress(octets, i)
-    world.core.names.learn(endpoint, hashedName(`host-${i}.apps.bench.test`), 4, octets, 0, 1)
+    const name = hashedName(`host-${i}.apps.bench.test`)
+    teach(world.core.names, { endpoint, name, family: 4, octets, ttl: 1 })
   },
   figures({ seconds, residentMb, pairs }) {
     const third = Math.floor(seconds.length / 3)

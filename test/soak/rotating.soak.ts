@@ -5,7 +5,7 @@ import type { Identity } from '../../src/core/ids.ts'
 import { firstOf, mkMemory, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
 import { frame, SYN, tcp } from '../support/packets.ts'
 import { Random } from '../support/models/random.ts'
-import { hashedName } from '../support/hashed-name.ts'
+import { hashedName, teach } from '../support/hashed-name.ts'
 import { runSoak } from './support/soak.ts'
 
 const POOL = 5_000
@@ -44,7 +44,7 @@ await runSoak({
     for (let k = 0; k < PER_ANSWER; k++) {
       const i = random.below(POOL)
       setAddress(octets, i)
-      names.learn(endpoint, name, 4, octets, 0, TTL_S)
+      teach(names, { endpoint, name, family: 4, octets, ttl: TTL_S })
       usable[i] = names.tick() + TTL_S + names.graceSeconds
     }
   },

@@ -3,7 +3,7 @@
 // longer than 20 ms for that.
 
 import { firstOf, mkMemory, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
-import { hashedName } from '../support/hashed-name.ts'
+import { hashedName, teach } from '../support/hashed-name.ts'
 import { runSoak } from './support/soak.ts'
 import { ConnectedPeers } from './support/connected-peers.ts'
 
@@ -24,7 +24,8 @@ for (let i = 0; i < SHARED; i++) {
 }
 for (let i = 0; i < NAMES; i++) {
   setAddress(octets, i % SHARED)
-  world.core.names.learn(endpoint, hashedName(`host-${i}.apps.bench.test`), 4, octets, 0, 1)
+  const name = hashedName(`host-${i}.apps.bench.test`)
+  teach(world.core.names, { endpoint, name, family: 4, octets, ttl: 1 })
   if (i % 64 === 0) world.core.committer.commit()
 }
 world.core.committer.commit()
@@ -39,7 +40,8 @@ await runSoak({
   answer() {
     const i = next++ % OTHERS
     setAddress(octets, SHARED + i)
-    world.core.names.learn(endpoint, hashedName(`other-${i}.apps.bench.test`), 4, octets, 0, 2)
+    const name = hashedName(`other-${i}.apps.bench.test`)
+    teach(world.core.names, { endpoint, name, family: 4, octets, ttl: 2 })
   },
   everySecond(second, seconds) {
     if (second === Math.floor((seconds * 2) / 3)) peers.closeAll()

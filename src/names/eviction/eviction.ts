@@ -2,12 +2,11 @@
 // entry or name goes in the stated order, an endpoint's own before anybody else's; of `entries` one of the endpoint that has
 // most. What the batch at hand taught stays, so it can happen that nothing may go: then the new one is refused.
 
-import type { EndpointId } from '../../core/ids.ts'
-import { widthOf, type Family } from '../../core/ip.ts'
+import { widthOf } from '../../core/ip.ts'
 import type { LimitKey } from '../../core/limits.ts'
 import type { PrefixTable } from '../../ipcache/prefix-table.ts'
 import type { NameLabeller } from '../labels/fact-labels.ts'
-import type { HashedName } from '../tables/known-entries.ts'
+import type { Lesson } from '../lesson.ts'
 import { LARGE } from './entry-orders.ts'
 import type { EntryRows } from '../tables/entry-rows.ts'
 
@@ -84,18 +83,12 @@ export class Eviction {
    * For an entry that is not known. What goes may be the last of a name or an address, so each row is looked up anew. False:
    * something would have to go that may not.
    */
-  make(
-    endpoint: EndpointId,
-    name: HashedName,
-    family: Family,
-    octets: Uint8Array,
-    offset: number,
-  ): boolean {
+  make(lesson: Lesson): boolean {
     const { rows, prefixes } = this.#in
-    const { wire, length, hash } = name
+    const { endpoint, name, family, octets, offset } = lesson
     if (this.#isWide(endpoint)) return true
-    if (rows.wildcards.isNear && !this.#forName(endpoint, name)) return false
-    const nameRow = rows.names.find(wire, 0, length, hash)
+    if (rows.wildcards.isNear && !this.#forName(lesson)) return false
+    const nameRow = rows.names.rowOf(name)
     const use = nameRow === 0 ? 0 : rows.uses.find(endpoint, nameRow)
     if (!this.#forAddress(use)) return false
     const prefix = prefixes.find(family, octets, offset, widthOf(family))
@@ -116,7 +109,7 @@ export class Eviction {
   }
 
   /** Whether no bound can be reached by one more entry, by what is known of all: most have a few addresses or names only. */
-  #isWide(endpoint: EndpointId): boolean {
+  #isWide(endpoint: number): boolean {
     const { bounds, rows } = this.#in
     const { orders, entries, wildcards } = rows
     if (orders.hasLarge || wildcards.isNear || entries.slots.used === entries.slots.capacity)
@@ -126,11 +119,11 @@ export class Eviction {
   }
 
   /** For a name that the endpoint does not know. */
-  #forName(endpoint: EndpointId, { wire, length, hash }: HashedName): boolean {
+  #forName({ endpoint, name }: Lesson): boolean {
     const { wildcards, names, uses } = this.#in.rows
-    const row = names.find(wire, 0, length, hash)
+    const row = names.rowOf(name)
     if (row !== 0 && uses.find(endpoint, row) !== 0) return true
-    const labels = this.#in.labeller.labelsOf(wire, 0)
+    const labels = this.#in.labeller.labelsOf(name.wire, 0)
     while (wildcards.candidateFor(endpoint, labels) !== 0) {
       this.beforeEviction()
       const use = wildcards.candidateFor(endpoint, labels)

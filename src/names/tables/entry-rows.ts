@@ -3,7 +3,6 @@
 // Written by the name cache alone.
 
 import type { EndpointId } from '../../core/ids.ts'
-import type { Family } from '../../core/ip.ts'
 import type { LabelSets } from '../../core/labels.ts'
 import type { IpCache } from '../../ipcache/ipcache.ts'
 import { BatchMarks } from '../batch-marks.ts'
@@ -11,9 +10,10 @@ import { OpenPeers } from '../expiry/open-peers.ts'
 import { FactLabels, type NameLabeller } from '../labels/fact-labels.ts'
 import { UNGUARDED, type Guard } from '../guard.ts'
 import { LabelKinds } from '../eviction/label-kinds.ts'
+import { NOT_CHECKED, type Lesson } from '../lesson.ts'
 import { MappingTable } from './mapping-table.ts'
 import type { NameScopes } from '../name-scopes.ts'
-import { NameTable } from './name-table.ts'
+import { NameTable, type NameKey } from './name-table.ts'
 import { EntryOrders } from '../eviction/entry-orders.ts'
 import { EntryTable } from './entry-table.ts'
 import { UseTable } from './use-table.ts'
@@ -109,17 +109,18 @@ export class EntryRows {
   }
 
   /** The row of a name with the labels of the selectors in force, made when missing; 0 when the table is full. */
-  holdName(wire: Uint8Array, length: number, hash: number): number {
-    const known = this.names.find(wire, 0, length, hash)
-    const row = known === 0 ? this.names.add(wire, 0, length, hash) : known
+  holdName(key: NameKey): number {
+    const known = this.names.rowOf(key)
+    const row = known === 0 ? this.names.add(key) : known
     if (row === 0) return 0
     if (known === 0) this.names.epoch[row] = -1
     this.labels.relabelName(row)
     return row
   }
 
-  /** The row of (name, address), with its fact, made when missing; 0 when a table is full. */
-  holdMapping(name: number, family: Family, octets: Uint8Array, offset: number): number {
+  /** The row of (name, address) of a lesson, with its fact, made when missing; 0 when a table is full. */
+  holdMapping(name: number, lesson: Lesson): number {
+    const { family, octets, offset } = lesson
     const prefix = this.#ipcache.holdAddress(family, octets, offset)
     if (prefix === 0) return 0
     const known = this.mappings.find(name, prefix)
@@ -133,7 +134,10 @@ export class EntryRows {
       return 0
     }
     this.names.mappings[name]!++
-    this.mappings.guarded[row] = this.#guard?.levelOf(family, octets, offset) ?? UNGUARDED
+    if (lesson.guarded === NOT_CHECKED) {
+      lesson.guarded = this.#guard?.levelOf(family, octets, offset) ?? UNGUARDED
+    }
+    this.mappings.guarded[row] = lesson.guarded
     if (this.labels.relabelMapping(row)) return row
     this.dropIdleMapping(row)
     return 0

@@ -1,10 +1,10 @@
-// Finds an entry that is known by going from the name along its lists, which nearly every answer needs. It touches a third
-// of the memory that looking up address, mapping and entry in their tables does. It looks at a few rows only and says
-// 0 for what stands further back: whoever asks then goes by the tables.
+// Finds a known entry by going along the lists of its name, which nearly every answer needs. This touches a third of the memory
+// that looking up address, mapping and entry in their tables does. `find` looks at a few rows only; `lookUp` uses the tables
+// and finds every entry.
 
-import type { EndpointId } from '../../core/ids.ts'
-import { widthOf, type Family } from '../../core/ip.ts'
+import { widthOf } from '../../core/ip.ts'
 import type { PrefixTable } from '../../ipcache/prefix-table.ts'
+import type { Lesson } from '../lesson.ts'
 import type { MappingTable } from './mapping-table.ts'
 import type { NameTable } from './name-table.ts'
 import type { EntryTable } from './entry-table.ts'
@@ -16,14 +16,7 @@ export interface KnownEntriesOptions {
   readonly prefixes: PrefixTable
 }
 
-/** A name as `learn` and `renew` want it: wire octets in lower case from 0, their number and `hashOctets` of them. */
-export interface HashedName {
-  readonly wire: Uint8Array
-  readonly length: number
-  readonly hash: number
-}
-
-/** Addresses of a name, and endpoints of an address, that are looked at. */
+/** The most addresses of a name, and endpoints of an address, that `find` looks at. */
 const LOOKS_MAX = 8
 
 export class KnownEntries {
@@ -33,46 +26,32 @@ export class KnownEntries {
     this.#in = options
   }
 
-  /** The entry of a name's row, an endpoint and an address of 4 or 16 octets at `offset`; 0 when it is not among the first. */
-  find(
-    name: number,
-    endpoint: EndpointId,
-    family: Family,
-    octets: Uint8Array,
-    offset: number,
-  ): number {
-    const mapping = this.#mappingOf(name, family, octets, offset)
-    return mapping === 0 ? 0 : this.#entryOf(mapping, endpoint)
+  /** The entry of a lesson under the row of its name; 0 when it is not among the first. */
+  find(name: number, lesson: Lesson): number {
+    const mapping = this.#mappingOf(name, lesson)
+    return mapping === 0 ? 0 : this.#entryOf(mapping, lesson.endpoint)
   }
 
-  /** The entry by the tables, however far back it stands in the lists; 0 when it is not known. */
-  lookUp(
-    endpoint: EndpointId,
-    { wire, length, hash }: HashedName,
-    family: Family,
-    octets: Uint8Array,
-    offset: number,
-  ): number {
-    const { names, mappings, entries, prefixes } = this.#in
-    const name = names.find(wire, 0, length, hash)
-    if (name === 0) return 0
+  /** The entry of a lesson under the row of its name; 0 when it is unknown. */
+  lookUp(name: number, { endpoint, family, octets, offset }: Lesson): number {
+    const { mappings, entries, prefixes } = this.#in
     const prefix = prefixes.find(family, octets, offset, widthOf(family))
     const mapping = prefix === 0 ? 0 : mappings.find(name, prefix)
     return mapping === 0 ? 0 : entries.find(mapping, endpoint)
   }
 
-  #mappingOf(name: number, family: Family, octets: Uint8Array, offset: number): number {
+  #mappingOf(name: number, lesson: Lesson): number {
     const { names, mappings } = this.#in
     const { prefix, nextOfName } = mappings
     let row = names.firstMapping[name]!
     for (let i = 0; i < LOOKS_MAX && row !== 0; i++, row = nextOfName[row]!) {
-      if (this.#isAddress(prefix[row]!, family, octets, offset)) return row
+      if (this.#isAddress(prefix[row]!, lesson)) return row
     }
     return 0
   }
 
-  /** Whether the row of a host is that address; the width tells the family. */
-  #isAddress(row: number, family: Family, octets: Uint8Array, offset: number): boolean {
+  /** Whether the row of a host is the lesson's address. The width tells the family. */
+  #isAddress(row: number, { family, octets, offset }: Lesson): boolean {
     const { prefixes } = this.#in
     const width = widthOf(family)
     if (prefixes.lengths[row] !== width) return false
@@ -82,7 +61,7 @@ export class KnownEntries {
     return true
   }
 
-  #entryOf(mapping: number, endpoint: EndpointId): number {
+  #entryOf(mapping: number, endpoint: number): number {
     const { entries, mappings } = this.#in
     let row = mappings.firstEntry[mapping]!
     for (let i = 0; i < LOOKS_MAX && row !== 0; i++, row = entries.nextOfMapping[row]!) {

@@ -8,6 +8,24 @@ import { hashOctets } from '../../core/tables/keyed-hash.ts'
 import { OctetArena } from '../../core/tables/octet-arena.ts'
 import { Slots } from '../../core/tables/slots.ts'
 
+/** A name to look up: lower-case wire octets from 0, their number and `hashOctets` of them. The table notes where it found it. */
+export class NameKey {
+  wire: Uint8Array = new Uint8Array(0)
+  length = 0
+  hash = 0
+  /** The row that the table found last, and the table's `changes` at that time. */
+  row = 0
+  foundAt = -1
+
+  set(wire: Uint8Array, length: number, hash: number): this {
+    this.wire = wire
+    this.length = length
+    this.hash = hash
+    this.foundAt = -1
+    return this
+  }
+}
+
 export class NameTable {
   readonly slots: Slots
   /** Label set by the selectors that match; right as of `epoch`. */
@@ -18,6 +36,8 @@ export class NameTable {
   readonly mappings: Int32Array
   /** Endpoints that asked it (use-table.ts). */
   readonly firstUse: Int32Array
+  /** Names that came or went since the start. */
+  #changes = 0
   readonly #handles: Int32Array
   readonly #lengths: Uint8Array
   readonly #arena = new OctetArena()
@@ -36,6 +56,15 @@ export class NameTable {
     this.#index = new HashIndex(options.capacity, this)
   }
 
+  /** The row of a name, 0 when unknown. A second call for the same key costs two comparisons while no name comes or goes. */
+  rowOf(key: NameKey): number {
+    if (key.foundAt !== this.#changes) {
+      key.row = this.find(key.wire, 0, key.length, key.hash)
+      key.foundAt = this.#changes
+    }
+    return key.row
+  }
+
   /** The row of a lower-case wire name with its hash (core/name.ts), 0 when unknown. */
   find(wire: Uint8Array, offset: number, length: number, hash: number): number {
     for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
@@ -45,16 +74,20 @@ export class NameTable {
   }
 
   /** Adds an unknown name; 0 when the table is full. */
-  add(wire: Uint8Array, offset: number, length: number, hash: number): number {
+  add(key: NameKey): number {
+    const { wire, length, hash } = key
     const row = this.slots.take()
     if (row === 0) return 0
-    this.#handles[row] = this.#arena.store(wire, offset, length)
+    this.#handles[row] = this.#arena.store(wire, 0, length)
     this.#lengths[row] = length
     this.#index.insert(hash, row)
+    key.row = row
+    key.foundAt = ++this.#changes
     return row
   }
 
   remove(row: number): void {
+    this.#changes++
     this.#index.remove(row)
     this.#arena.free(this.#handles[row]!, this.#lengths[row]!)
     this.#handles[row] = 0

@@ -3,7 +3,7 @@
 // document says anything it costs one look into an empty map.
 
 import type { EndpointId } from '../../core/ids.ts'
-import { GRACE_AS_IT_IS } from '../../names/name-cache.ts'
+import { GRACE_AS_IT_IS } from '../../names/lesson.ts'
 import type { AnswerDefaults, AnswerRules, Mutable } from '../../policy/compile/answer-rules.ts'
 
 export interface AnswerSettingsOptions {

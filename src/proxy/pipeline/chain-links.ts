@@ -4,13 +4,14 @@
 // lifetimes, selectors added later) holds for it. Used by the learner alone; `read` before the others, for each answer.
 // Cost: hashing each name of the chain once an answer, then one `learn` a name and address. Nothing without a chain.
 
-import type { EndpointId } from '../../core/ids.ts'
 import { EMPTY_SET } from '../../core/labels.ts'
 import { nameLength } from '../../core/name.ts'
 import { hashOctets } from '../../core/tables/keyed-hash.ts'
 import type { AnswerView } from '../../dns/answer.ts'
 import { CHAIN_LINKS_MAX } from '../../dns/chain.ts'
+import type { Lesson } from '../../names/lesson.ts'
 import type { NameCache } from '../../names/name-cache.ts'
+import { NameKey } from '../../names/tables/name-table.ts'
 import type { SelectorLabels } from '../../names/labels/selector-labels.ts'
 import type { AnswerSettings } from './answer-settings.ts'
 
@@ -19,11 +20,9 @@ export interface ChainLinksOptions {
   readonly selectorLabels: SelectorLabels
 }
 
-/** A HashedName that is filled again and again. */
+/** A name of a chain; one object that is filled again. */
 interface Link {
-  wire: Uint8Array
-  length: number
-  hash: number
+  readonly name: NameKey
   isMatched: boolean
 }
 
@@ -47,40 +46,34 @@ export class ChainLinks {
     let isAny = false
     for (let i = 1; i <= answer.links; i++) {
       const link = this.#links[i]!
-      link.wire = answer.linkName(i)
-      link.isMatched = settings.matchesLink(link.wire)
-      if (!link.isMatched) continue
-      isAny = true
-      link.length = nameLength(link.wire)
-      link.hash = hashOctets(link.wire, 0, link.length)
+      const wire = answer.linkName(i)
+      link.isMatched = settings.matchesLink(wire)
+      const length = link.isMatched ? nameLength(wire) : 0
+      link.name.set(wire, length, hashOctets(wire, 0, length))
+      isAny ||= link.isMatched
     }
     return isAny
   }
 
   /**
-   * Teaches the endpoint address i of the answer under every name of the chain up to its owner; it knows the address, as
-   * `row`, by the question already. Returns the row by which it sees the address now.
+   * Teaches the address of a lesson under every name of the chain up to its owner. The endpoint sees the address as `row` by
+   * the question already. Returns the row by which the endpoint sees the address now.
    */
-  learn(
-    endpoint: EndpointId,
-    answer: AnswerView,
-    i: number,
-    ttl: number,
-    now: number,
-    row: number,
-    grace: number,
-  ): number {
+  learn(lesson: Lesson, owner: number, row: number): number {
     const { names } = this.#to
-    const family = answer.families[i] === 4 ? 4 : 6
+    const question = lesson.name
+    let seen = row
     this.#isLeftOut = false
-    for (let link = 1; link <= answer.owners[i]!; link++) {
-      const name = this.#links[link]!
-      if (!name.isMatched) continue
-      const learned = names.learn(endpoint, name, family, answer.octets, i * 16, ttl, now, grace)
-      if (learned !== 0) row = learned
+    for (let link = 1; link <= owner; link++) {
+      const { name, isMatched } = this.#links[link]!
+      if (!isMatched) continue
+      lesson.name = name
+      const learned = names.learn(lesson)
+      if (learned !== 0) seen = learned
       else if (this.#isSelected(link)) this.#isLeftOut = true
     }
-    return row
+    lesson.name = question
+    return seen
   }
 
   /** Whether an address owned by name `owner` of the chain would get labels from a name behind the question. */
@@ -90,11 +83,11 @@ export class ChainLinks {
   }
 
   #isSelected(link: number): boolean {
-    const { wire, isMatched } = this.#links[link]!
-    return isMatched && this.#to.selectorLabels.labelsOf(wire, 0) !== EMPTY_SET
+    const { name, isMatched } = this.#links[link]!
+    return isMatched && this.#to.selectorLabels.labelsOf(name.wire, 0) !== EMPTY_SET
   }
 }
 
 function mkLink(): Link {
-  return { wire: new Uint8Array(0), length: 0, hash: 0, isMatched: false }
+  return { name: new NameKey(), isMatched: false }
 }

@@ -14,6 +14,7 @@ import type { HashedQuestion, Question } from '../../dns/query.ts'
 import { sameOctets } from '../../dns/wire.ts'
 import { ROW_DEGRADED, type IpCache } from '../../ipcache/ipcache.ts'
 import { GUARDED_UNLESS_SAID, UNGUARDED, type Guard } from '../../names/guard.ts'
+import { Lesson, NOT_CHECKED } from '../../names/lesson.ts'
 import type { NameCache } from '../../names/name-cache.ts'
 import type { SelectorLabels } from '../../names/labels/selector-labels.ts'
 import { IdList } from '../../core/tables/id-list.ts'
@@ -54,11 +55,8 @@ export class Learner {
   /** Rows of answer i are `rows[ends[i - 1]]` to below `rows[ends[i]]`. */
   readonly #ends = new Int32Array(ANSWERS_CAPACITY)
   readonly #rows = new IdList(1024)
-  readonly #name: { wire: Uint8Array; length: number; hash: number } = {
-    wire: new Uint8Array(0),
-    length: 0,
-    hash: 0,
-  }
+  /** The address at hand. */
+  readonly #lesson = new Lesson()
   readonly #links: ChainLinks
   /** Whether an answer's hints are to be taken out. */
   readonly #stripsHints = new Uint8Array(ANSWERS_CAPACITY)
@@ -113,35 +111,30 @@ export class Learner {
   add(endpoint: EndpointId, question: HashedQuestion, answer: AnswerView): void {
     const { names, settings, maxTtl } = this.#to
     const { minTtl, grace } = settings
-    const name = this.#name
-    name.wire = question.name
-    name.length = question.nameLength
-    name.hash = question.nameHash
+    const lesson = this.#lesson
+    const { name } = lesson
+    name.set(question.name, question.nameLength, question.nameHash)
+    lesson.endpoint = endpoint
+    lesson.octets = answer.octets
+    lesson.now = this.#now
+    lesson.grace = grace
     const known = answer.count === 0 ? 0 : names.findCurrent(name)
     const matchesLinks = this.#links.read(answer, settings)
     let degraded = 0
     for (let i = 0; i < answer.count; i++) {
       const family = answer.families[i] === 4 ? 4 : 6
       const ttl = Math.min(Math.max(answer.ttls[i]!, minTtl), maxTtl)
-      let row =
-        known === 0
-          ? 0
-          : names.renew(
-              endpoint,
-              known,
-              family,
-              answer.octets,
-              i * 16,
-              this.#now + ttl,
-              this.#now,
-              grace,
-            )
-      if (row === 0) row = this.#learn(endpoint, family, answer.octets, i * 16, ttl)
+      lesson.family = family
+      lesson.offset = i * 16
+      lesson.liveUntil = this.#now + Math.ceil(ttl)
+      lesson.guarded = NOT_CHECKED
+      let row = known === 0 ? 0 : names.renew(known, lesson)
+      if (row === 0) row = this.#learn(lesson)
       if (row === 0 && this.#isSelected(endpoint, question)) degraded = 1
       if (row !== 0 && this.#isPartly(endpoint, question, family, answer.octets, i * 16))
         degraded = 1
       if (matchesLinks && answer.owners[i] !== 0) {
-        if (row !== 0) row = this.#links.learn(endpoint, answer, i, ttl, this.#now, row, grace)
+        if (row !== 0) row = this.#links.learn(lesson, answer.owners[i]!, row)
         if (row === 0 ? this.#links.isSelected(answer.owners[i]!) : this.#links.isLeftOut)
           degraded = 1
       }
@@ -154,25 +147,19 @@ export class Learner {
   }
 
   /** The row of an address that the endpoint did not know by this name, 0 when it is left out. */
-  #learn(
-    endpoint: EndpointId,
-    family: Family,
-    octets: Uint8Array,
-    at: number,
-    ttl: number,
-  ): number {
-    const { names, guard, settings, selectorLabels } = this.#to
-    const level = guard.levelOf(family, octets, at)
+  #learn(lesson: Lesson): number {
+    const { names, guard, selectorLabels } = this.#to
+    const level = guard.levelOf(lesson.family, lesson.octets, lesson.offset)
+    lesson.guarded = level
     const isOpen =
       level === UNGUARDED ||
       (level === GUARDED_UNLESS_SAID &&
-        selectorLabels.guardedLabelsOf(this.#name.wire, 0) !== EMPTY_SET)
+        selectorLabels.guardedLabelsOf(lesson.name.wire, 0) !== EMPTY_SET)
     if (!isOpen) {
       if (!this.#isCounted) this.counters.guarded++
       return 0
     }
-    const { grace } = settings
-    const row = names.learn(endpoint, this.#name, family, octets, at, ttl, this.#now, grace)
+    const row = names.learn(lesson)
     if (row === 0 && !this.#isCounted) this.counters.overBound++
     return row
   }

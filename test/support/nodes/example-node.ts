@@ -17,7 +17,7 @@ import type { Policy } from '../../../src/policy/rule.ts'
 import type { Bench } from '../../contract/bench.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { packetTo } from './kernel-node.ts'
-import { hashedName } from '../hashed-name.ts'
+import { hashedName, teach } from '../hashed-name.ts'
 import { prefixOf, wireOf } from './node.ts'
 
 const NAMESPACE = 'k8s:io.kubernetes.pod.namespace'
@@ -113,7 +113,7 @@ export class ExampleNode {
     const question = hashedName(name)
     const { id } = this.#endpoint(from)
     for (const { family, octets } of addresses.map(prefixOf)) {
-      this.#core.names.learn(id, question, family, octets, 0, 300)
+      teach(this.#core.names, { endpoint: id, name: question, family, octets, ttl: 300 })
     }
     this.#core.committer.commit()
   }

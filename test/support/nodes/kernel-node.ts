@@ -17,7 +17,7 @@ import type { Bench } from '../../contract/bench.ts'
 import { DatapathWrapper } from '../models/datapath-wrapper.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { naiveVerdict, type NaiveVerdict } from '../models/naive-policy.ts'
-import { hashedName } from '../hashed-name.ts'
+import { hashedName, teach } from '../hashed-name.ts'
 import { prefixOf } from './node.ts'
 import { frame, icmp, sctp, SYN, tcp, udp, type Segment } from '../packets.ts'
 import type { Random } from '../models/random.ts'
@@ -143,7 +143,7 @@ export class KernelNode {
       const address = randomAddress(this.random)
       const text = formatPrefix(address)
       if (NODE_TEXTS.includes(text)) continue
-      this.core.names.learn(endpoint.id, question, address.family, address.octets, 0, seconds)
+      teach(this.core.names, { ...address, endpoint: endpoint.id, name: question, ttl: seconds })
       const before = this.#taught.get(`${name} ${text}`)?.until ?? 0
       const until = Math.max(before, this.#second + seconds)
       this.#taught.set(`${name} ${text}`, { name, address, until })

@@ -26,7 +26,7 @@ import { parsePattern, type Pattern } from '../../../src/policy/match/pattern.ts
 import type { Policy } from '../../../src/policy/rule.ts'
 import { differ } from '../differ.ts'
 import { FakeClock } from '../fake-clock.ts'
-import { hashedName } from '../hashed-name.ts'
+import { hashedName, teach } from '../hashed-name.ts'
 import { keyOfPrefix, Recorder, type Verdict } from '../models/recorder.ts'
 
 export interface NodeOptions {
@@ -168,7 +168,7 @@ export class Node {
     this.core.names.begin()
     const rows = addresses.map((text) => {
       const { family, octets } = prefixOf(text)
-      return this.core.names.learn(endpoint, question, family, octets, 0, ttl)
+      return teach(this.core.names, { endpoint, name: question, family, octets, ttl })
     })
     this.core.committer.commit()
     return rows
