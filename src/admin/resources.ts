@@ -3,7 +3,7 @@
 // be, and the error says so: asking the same again waits again.
 
 import type { IncomingMessage } from 'node:http'
-import type { ResourceOutcome } from '../enforcement/resource-outcome.ts'
+import type { ResourceOutcome } from '../enforcement/resource-control.ts'
 import { messageOf } from '../core/errors.ts'
 import { readJson } from './requests.ts'
 import type { ResourceChangeShape } from './shapes.ts'

@@ -1,5 +1,6 @@
-// Bounds that configuration may not pass (docs/spec/semantics 6): a configuration that needs more is refused whole and
-// the one in force stays. Looked at before anything is applied.
+// Bounds that configuration must not pass (docs/spec/semantics 6). A configuration that needs more is refused whole, and the one
+// in force stays. The check runs before anything is applied. A fault names the place that changed when that is known, because
+// what was in force before did fit.
 
 import type { Fault, Position } from '../core/errors.ts'
 import { RunningSum } from '../core/tables/list-difference.ts'
@@ -9,7 +10,6 @@ import { flatten } from '../policy/compile/flatten.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
 import { PolicyMatcher } from '../policy/match/policy-matcher.ts'
 import type { Policy } from '../policy/rule.ts'
-import { placeOf, type IsNew, type Placed } from './bound-blame.ts'
 import type { EndpointRecord } from './endpoint-control.ts'
 
 /** Rows for prefixes that configuration names, over and above the pairs; names can't take them. */
@@ -155,4 +155,24 @@ function entriesOf(
     size += last.size
   }
   return size
+}
+
+/** Where its file has it, when it is from one. */
+export interface Placed {
+  readonly position?: Position
+}
+
+/** Whether a file is another than was in force. */
+export type IsNew = (file: string) => boolean
+
+/** The record that is one too many, if its file is new, else the last of a new file, else that record again; if from a file. */
+export function placeOf(
+  records: readonly Placed[],
+  oneTooMany: number,
+  isNew: IsNew,
+): Position | undefined {
+  const first = records[oneTooMany]?.position
+  if (first !== undefined && isNew(first.file)) return first
+  const last = records.findLast(({ position }) => position !== undefined && isNew(position.file))
+  return last?.position ?? first
 }

@@ -1,11 +1,14 @@
-// Facts that configuration makes, kept by owner so that a new version of a source is applied as the
-// difference to the old one: what stays the same causes nothing (invariant 8). What comes is added before what
-// goes is removed, so that no prefix is without labels in between.
+// Facts that configuration makes, kept by owner. A new version of a source is applied as the difference to the old one, so
+// what stays the same causes nothing (invariant 8). Additions come before removals, so that no prefix is without labels in
+// between. `cidrFacts` says which facts a policy makes; `OwnerNames` numbers the owners.
 //
 // Cost: `replace` looks at the facts of its owner alone, `apply` at all of them.
 
 import { formatPrefix, type Prefix } from '../core/ip.ts'
+import { OWNER_POLICY } from '../ipcache/facts.ts'
+import type { Policy } from '../policy/rule.ts'
 import type { CoreState } from './core-state.ts'
+import { qualifiedName } from './rule-origins.ts'
 
 /** What an owner says of a prefix. */
 export interface OwnedFact {
@@ -176,4 +179,56 @@ function byOwner(wanted: Iterable<WantedFact>): Iterable<Owned> {
 
 function keyOf(kind: number, owner: string): string {
   return `${kind} ${owner}`
+}
+
+export class OwnerNames {
+  readonly #numbers = new Map<string, number>()
+  readonly #texts: (string | undefined)[] = [undefined]
+  readonly #uses: number[] = [0]
+  readonly #free: number[] = []
+
+  /** A counted reference to the number of an owner's text. */
+  hold(text: string): number {
+    const known = this.#numbers.get(text)
+    if (known !== undefined) {
+      this.#uses[known]!++
+      return known
+    }
+    const number = this.#free.pop() ?? this.#texts.length
+    this.#texts[number] = text
+    this.#uses[number] = 1
+    this.#numbers.set(text, number)
+    return number
+  }
+
+  release(number: number): void {
+    this.#uses[number]!--
+    if (this.#uses[number] !== 0) return
+    const text = this.#texts[number]
+    if (text !== undefined) this.#numbers.delete(text)
+    this.#texts[number] = undefined
+    this.#free.push(number)
+  }
+
+  text(number: number): string {
+    return this.#texts[number] ?? ''
+  }
+}
+
+/** Every prefix that a rule names, exceptions included (docs/spec/semantics 3 "CIDR fact"). */
+export function cidrFacts(policy: Policy): readonly WantedFact[] {
+  const facts: WantedFact[] = []
+  for (const { peers } of policy.rules) {
+    if (peers.kind !== 'selectors') continue
+    for (const peer of peers.selectors) {
+      if (peer.kind !== 'cidr') continue
+      for (const prefix of [peer.prefix, ...peer.except]) facts.push(factOf(policy, prefix))
+    }
+  }
+  return facts
+}
+
+function factOf(policy: Policy, prefix: Prefix): WantedFact {
+  const labels = [`cidr:${formatPrefix(prefix)}`]
+  return { prefix, kind: OWNER_POLICY, owner: qualifiedName(policy), labels }
 }

@@ -24,7 +24,7 @@ import { NameScopes, type Learning } from '../names/name-scopes.ts'
 import type { EntryLedger } from '../names/tables/entry-ledger.ts'
 import { Relabel } from '../names/labels/relabel.ts'
 import { SelectorLabels } from '../names/labels/selector-labels.ts'
-import { OwnerNames } from './owner-names.ts'
+import { OwnerNames } from './config-facts.ts'
 import { RuleOrigins } from './rule-origins.ts'
 
 export interface CoreLimits {

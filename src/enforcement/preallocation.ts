@@ -12,12 +12,12 @@ import { identity, type Identity } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import { EMPTY_SET } from '../core/labels.ts'
 import { parseName } from '../core/name.ts'
-import type { FqdnSelector, Selector } from '../identity/selector-cache.ts'
 import { NAMED_LABEL, worldOf } from '../identity/reserved.ts'
+import type { FqdnSelector, Selector } from '../identity/selector-cache.ts'
 import { isKnownClass } from '../ipcache/derive.ts'
-import { matches } from '../policy/match/pattern.ts'
+import { addTo, removeFrom } from '../policy/match/label-buckets.ts'
+import { matches, type Pattern } from '../policy/match/pattern.ts'
 import type { CoreState } from './core-state.ts'
-import { ExactNames } from './exact-names.ts'
 
 /** Prefixes up to this length are thought to pass labels down to most of the world. */
 const PASSED_DOWN_LENGTH_MAX = 8
@@ -213,4 +213,31 @@ export class Preallocation {
     }
     return [...sets]
   }
+}
+
+type Selectors = ReadonlySet<FqdnSelector>
+
+export class ExactNames {
+  readonly #byEnd = new Map<string, Set<FqdnSelector>>()
+
+  add(selector: FqdnSelector): void {
+    addTo(this.#byEnd, endOf(selector.pattern.labels), selector)
+  }
+
+  remove(selector: FqdnSelector): void {
+    removeFrom(this.#byEnd, endOf(selector.pattern.labels), selector)
+  }
+
+  /** Sets with every selector whose name a pattern may match. */
+  under({ labels }: Pattern): Iterable<Selectors> {
+    const last = labels.slice(-2)
+    const isLiteral = last.length === 2 && !last.some((label) => label.includes('*'))
+    if (!isLiteral) return this.#byEnd.values()
+    const under = this.#byEnd.get(endOf(labels))
+    return under === undefined ? [] : [under]
+  }
+}
+
+function endOf(labels: readonly string[]): string {
+  return labels.slice(-2).join('.')
 }

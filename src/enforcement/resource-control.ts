@@ -1,6 +1,6 @@
-// External resources: labels on addresses and prefixes that no client of ours has. Facts only. Those of files come as a
-// whole list and are applied as the difference to the list before: a record that is the same object costs one comparison.
-// Those of the admin API come one by one. A name is one resource, whoever gave it; sources see to that.
+// External resources: labels on addresses and prefixes that no client of this node has. They make facts only. Resources of
+// files come as a whole list and are applied as the difference to the list before; an unchanged record costs one comparison.
+// Resources of the admin API come one by one. The sources make sure that each name is one resource.
 
 import type { Prefix } from '../core/ip.ts'
 import { difference } from '../core/tables/list-difference.ts'
@@ -95,4 +95,27 @@ function sameList<T>(
 function samePrefix(a: Prefix, b: Prefix): boolean {
   if (a.family !== b.family || a.length !== b.length) return false
   return a.octets.every((octet, i) => octet === b.octets[i])
+}
+
+export type ResourceOutcome =
+  | {
+      readonly kind: 'ok'
+      /** Whether anything is to be brought into force. */
+      readonly changed: boolean
+      /** Wall-clock milliseconds; undefined: it has no end. */
+      readonly expires: number | undefined
+      /** Resolves when it is kept over restarts; rejects when that cannot be. */
+      readonly kept: Promise<void>
+    }
+  /** Each with the path of what is wrong. */
+  | { readonly kind: 'invalid'; readonly reasons: readonly string[] }
+  /** It contradicts what there is, or passes a bound: nothing has changed. */
+  | { readonly kind: 'conflict'; readonly reason: string }
+  | { readonly kind: 'unknown'; readonly reason: string }
+
+/** A resource in force, with where it is from. */
+export interface ListedResource extends Resource {
+  readonly origin: 'file' | 'api'
+  /** Wall-clock milliseconds; undefined: it has no end. */
+  readonly expires: number | undefined
 }

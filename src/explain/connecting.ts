@@ -1,21 +1,42 @@
-// May an endpoint connect to an address, or to what a name resolves to. A name without an address is judged by the
-// addresses that it is known to have, the one that is judged hardest speaking for all; when none is known, by an address
-// that no selected prefix but that of all addresses contains, of IPv4, and of IPv6 where that differs.
+// May an endpoint connect to an address, or to what a name resolves to. A name without an address is judged by its known
+// addresses, and the strictest verdict among them applies. When none is known, an address is assumed that no selected prefix
+// but that of all addresses contains: of IPv4, and of IPv6 where its verdict differs.
+//
+// `decide` asks the three keys that judge a packet (datapath.ts step 6). It uses the same coverages, the same flattening and
+// the same ranks as a policy map. The rules behind a verdict are read from the coverages, because a flattened entry keeps
+// only the widest of several equal rules.
 
-import { formatName } from '../core/name.ts'
+import type { Identity } from '../core/ids.ts'
 import { formatAddress } from '../core/ip.ts'
+import { formatName } from '../core/name.ts'
 import { formatProtocol } from '../core/protocol.ts'
-import { isKnownClass } from '../ipcache/derive.ts'
-import type { Policy } from '../policy/rule.ts'
+import { coveragesOf } from '../datapath/flat-rules.ts'
+import { longestMatch, type Outcome, outcomeOf } from '../datapath/verdict.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { SharedRules } from '../enforcement/shared-rules.ts'
-import { decide, type Decision } from './connect.ts'
-import type { Asker, Explanation, Question } from './explanation.ts'
+import { ANY_IDENTITY } from '../identity/reserved.ts'
+import { isKnownClass } from '../ipcache/derive.ts'
+import { DEFAULT_ORIGIN } from '../policy/compile/compile.ts'
+import { type Coverage, flatten } from '../policy/compile/flatten.ts'
+import type { Policy } from '../policy/rule.ts'
+import type { Asker, ExplainedRule, Explanation, Question } from './explanation.ts'
 import { knownAddresses, namesOf } from './known-addresses.ts'
-import { nearestAllow, wordsOf, type Target } from './nearest.ts'
-import { peerAt, type Peer } from './peer.ts'
-import { includes, matchedBy, rulesOf, sorted, textOf } from './rules.ts'
-import { auditWords, defaultOf, deniedVerdict, numbersOf, peerOf, unselectedNote } from './words.ts'
+import { nearestAllow, type Target, wordsOf } from './nearest.ts'
+import { keyOf, type Peer, peerAt } from './peer.ts'
+import {
+  auditWords,
+  defaultOf,
+  deniedVerdict,
+  explained,
+  includes,
+  matchedBy,
+  numbersOf,
+  peerOf,
+  rulesOf,
+  sorted,
+  textOf,
+  unselectedNote,
+} from './rules.ts'
 
 type Connect = Extract<Question, { readonly kind: 'connect' }>
 
@@ -140,4 +161,43 @@ function notesOf(
 
 function placeOf({ family, address }: Peer): string {
   return address === undefined ? `IPv${family}` : formatAddress(family, address.octets)
+}
+
+export interface Decision {
+  readonly verdict: Outcome['verdict']
+  readonly rules: readonly ExplainedRule[]
+  /** Whether a default is among what made the verdict. */
+  readonly byDefault: boolean
+  /** Whether what would be denied passes because the policies that deny it are audited. */
+  readonly byAudit: boolean
+}
+
+export function decide(
+  core: CoreState,
+  shared: SharedRules,
+  peer: Peer,
+  protocol: number,
+  port: number,
+): Decision {
+  const keys = new Set<Identity>([keyOf(peer), peer.addressClass, ANY_IDENTITY])
+  const coverages = [...keys].map((key) => coveragesOf(shared.rules, key, peer.selectedBy))
+  const answers = coverages.map((each) => longestMatch(flatten(each), protocol, port)?.action)
+  const { verdict, by } = outcomeOf(answers.map((each) => each ?? 'none'))
+  const made = by === 'audit-pass' ? 'audit-deny' : by
+  const origins = new Set(
+    coverages
+      .flat()
+      .filter((each) => each.action === made && isIn(each, protocol, port))
+      .map(({ origin }) => origin),
+  )
+  const rules = rulesOf(shared.compiled.policies)
+    .filter(({ policy, rule }) => origins.has(core.origins.originOf(policy, rule)))
+    .map(explained)
+  const byDefault = origins.has(DEFAULT_ORIGIN)
+  return { verdict, rules, byDefault, byAudit: verdict === 'audit' && !byDefault }
+}
+
+function isIn({ range }: Coverage, protocol: number, port: number): boolean {
+  if (range.protocol === 0) return true
+  return range.protocol === protocol && range.low <= port && port <= range.high
 }

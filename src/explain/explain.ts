@@ -10,8 +10,16 @@ import { decideAsking, otherProtocolNote, reasonOfAsking } from './ask.ts'
 import { explainConnecting } from './connecting.ts'
 import type { Asker, Explanation, Question } from './explanation.ts'
 import { nearestAsking } from './nearest.ts'
-import { explained, sorted } from './rules.ts'
-import { auditWords, defaultOf, deniedVerdict, numbersOf, peerOf, unselectedNote } from './words.ts'
+import {
+  auditWords,
+  defaultOf,
+  deniedVerdict,
+  explained,
+  numbersOf,
+  peerOf,
+  sorted,
+  unselectedNote,
+} from './rules.ts'
 
 export interface ExplainParts {
   readonly core: CoreState

@@ -1,15 +1,25 @@
-// From the labels of a prefix's own facts and the labels of the prefix around it to its labels: the pure
-// heart of CFP-28427 ("CIDR Label down-propagation", "Only generate terminal CIDR labels").
-//   - own labels win; labels of the containing prefix come along unless a key is already there;
-//   - of `cidr:` labels only the longest survives;
-//   - addresses of the node, of known endpoints and of external resources neither carry nor inherit
-//     `cidr:` labels, unless `policies.cidr-matches-endpoints`; every other prefix carries `reserved:world` and `reserved:world-ipv4` or `-ipv6`.
-// Costs one probe of a direct-mapped cache for a combination seen before.
+// From the facts of a prefix and the prefix around it to its labels and its class: the pure heart of CFP-28427 ("CIDR Label
+// down-propagation", "Only generate terminal CIDR labels").
+//   - A prefix's own labels are the union over its facts. `mergeFacts` settles conflicts between owners.
+//   - Own labels win. Labels of the containing prefix are added unless their key is already there.
+//   - Of `cidr:` labels only the longest survives.
+//   - Addresses of the node, of known endpoints and of external resources neither carry nor inherit `cidr:` labels, unless
+//     `policies.cidr-matches-endpoints` is on. Every other prefix carries `reserved:world` and `reserved:world-ipv4` or `-ipv6`.
+// `Deriver` costs one probe of a direct-mapped cache for a combination seen before.
 
-import type { Identity } from '../core/ids.ts'
+import { type Identity, identity } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
-import { EMPTY_SET, longestCidr, type Label, type LabelSets } from '../core/labels.ts'
-import { ENDPOINT_CLASS, HOST, RESOURCE_CLASS } from '../identity/reserved.ts'
+import { EMPTY_SET, type Label, type LabelSets, longestCidr } from '../core/labels.ts'
+import { ENDPOINT_CLASS, HOST, RESOURCE_CLASS, worldOf } from '../identity/reserved.ts'
+import {
+  type Facts,
+  OWNER_ENDPOINT,
+  OWNER_NAME,
+  OWNER_NODE,
+  OWNER_POLICY,
+  OWNER_RESOURCE,
+} from './facts.ts'
+import type { PrefixTable } from './prefix-table.ts'
 
 const CACHE = 1 << 14
 
@@ -89,4 +99,84 @@ export class Deriver {
 
 function isWorldLabel(label: Label): boolean {
   return label.text === 'reserved:world' || label.text.startsWith('reserved:world-')
+}
+
+export interface Merged {
+  readonly set: number
+  readonly conflicts: number
+}
+
+export function mergeFacts(
+  facts: Facts,
+  first: number,
+  sets: LabelSets,
+  ownerText: (kind: number, owner: number) => string,
+): Merged {
+  let union = EMPTY_SET
+  let last = EMPTY_SET
+  for (let fact = first; fact !== 0; fact = facts.next[fact]!) {
+    const kind = facts.kind[fact]!
+    if (kind !== OWNER_NAME && kind !== OWNER_POLICY) {
+      // Most prefixes of configuration have one owner.
+      return isAlone(facts, first, sets)
+        ? { set: facts.set[first]!, conflicts: 0 }
+        : mergeByKey(facts, first, sets, ownerText)
+    }
+    const set = facts.set[fact]!
+    if (set !== last) union = sets.union(union, set)
+    last = set
+  }
+  return { set: union, conflicts: 0 }
+}
+
+/** Whether the fact is the only one and no two of its labels have the same key: then its set is what it says. */
+function isAlone(facts: Facts, fact: number, sets: LabelSets): boolean {
+  if (facts.next[fact] !== 0) return false
+  const { labels } = sets.get(facts.set[fact]!)
+  for (let i = 1; i < labels.length; i++) {
+    for (let j = 0; j < i; j++) if (labels[i]?.key === labels[j]?.key) return false
+  }
+  return true
+}
+
+function mergeByKey(
+  facts: Facts,
+  first: number,
+  sets: LabelSets,
+  ownerText: (kind: number, owner: number) => string,
+): Merged {
+  const ordered: { readonly kind: number; readonly text: string; readonly set: number }[] = []
+  for (let fact = first; fact !== 0; fact = facts.next[fact]!) {
+    const kind = facts.kind[fact]!
+    ordered.push({ kind, text: ownerText(kind, facts.owner[fact]!), set: facts.set[fact]! })
+  }
+  ordered.sort((a, b) => a.kind - b.kind || (a.text < b.text ? -1 : a.text > b.text ? 1 : 0))
+  const byKey = new Map<string, Label>()
+  let conflicts = 0
+  for (const { set } of ordered) {
+    for (const label of sets.get(set).labels) {
+      const winner = byKey.get(label.key)
+      if (winner === undefined) byKey.set(label.key, label)
+      else if (winner !== label) conflicts++
+    }
+  }
+  return { set: sets.internLabels([...byKey.values()]), conflicts }
+}
+
+/** `around`: the row of the containing prefix, 0 without one. */
+export function classOf(
+  row: number,
+  around: number,
+  prefixes: PrefixTable,
+  facts: Facts,
+): Identity {
+  let kind: number = OWNER_NAME
+  for (let fact = prefixes.firstFact[row]!; fact !== 0; fact = facts.next[fact]!) {
+    kind = Math.min(kind, facts.kind[fact]!)
+  }
+  if (kind === OWNER_NODE) return HOST
+  if (kind === OWNER_ENDPOINT) return ENDPOINT_CLASS
+  if (kind === OWNER_RESOURCE) return RESOURCE_CLASS
+  const inherited = identity(prefixes.addressClass[around]!)
+  return isKnownClass(inherited) ? inherited : worldOf(prefixes.family(row))
 }

@@ -12,11 +12,9 @@ import { widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
 import type { Allocator } from '../identity/allocator.ts'
 import { HOST } from '../identity/reserved.ts'
-import { classOf } from './address-class.ts'
+import { classOf, Deriver, mergeFacts } from './derive.ts'
 import { DegradedRows } from './degraded-rows.ts'
-import { Deriver } from './derive.ts'
 import { Facts, OWNER_NAME } from './facts.ts'
-import { mergeFacts } from './merge.ts'
 import { PrefixTable } from './prefix-table.ts'
 
 export const ROW_CHANGED = 1

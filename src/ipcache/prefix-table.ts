@@ -7,10 +7,9 @@
 // no tree: what changes downwards is found by one pass over the rows (CFP-28427 "Lifecycle" weighs the two).
 
 import { identity, type Identity } from '../core/ids.ts'
-import { commonBits, formatPrefix, widthOf, type Family, type Prefix } from '../core/ip.ts'
+import { commonBits, type Family, formatPrefix, type Prefix, widthOf } from '../core/ip.ts'
 import { PrefixIndex } from '../core/tables/prefix-index.ts'
 import type { Slots } from '../core/tables/slots.ts'
-import { LengthsInUse } from './lengths-in-use.ts'
 import { ScopedRows } from './scoped-rows.ts'
 
 export interface PrefixTableOptions {
@@ -197,5 +196,27 @@ export class PrefixTable {
 
   format(row: number): string {
     return formatPrefix(this.prefix(row))
+  }
+}
+
+const LENGTHS = 129
+
+export class LengthsInUse {
+  readonly #counts = new Int32Array(LENGTHS)
+  #longestFirst: readonly number[] = []
+
+  /** Each once. */
+  get longestFirst(): readonly number[] {
+    return this.#longestFirst
+  }
+
+  /** A prefix of a length came (1) or went (-1). */
+  count(length: number, change: 1 | -1): void {
+    const now = this.#counts[length]! + change
+    this.#counts[length] = now
+    const isNews = now === 0 || now - change === 0
+    if (!isNews) return
+    const others = this.#longestFirst.filter((other) => other !== length)
+    this.#longestFirst = now === 0 ? others : [...others, length].sort((a, b) => b - a)
   }
 }

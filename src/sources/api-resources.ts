@@ -4,8 +4,11 @@
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { formatPlace } from '../core/errors.ts'
-import type { ResourceControl } from '../enforcement/resource-control.ts'
-import type { ListedResource, ResourceOutcome } from '../enforcement/resource-outcome.ts'
+import type {
+  ListedResource,
+  ResourceControl,
+  ResourceOutcome,
+} from '../enforcement/resource-control.ts'
 import { parseResourceObject, type ResourceRecord } from '../endpoints/resources.ts'
 import type { Log } from '../telemetry/log.ts'
 import {

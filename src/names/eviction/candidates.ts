@@ -1,7 +1,9 @@
-// Which row goes first at a bound: the one with the smallest key of a heap whose keys may be too small, because what makes them
-// grow (an answer, a minute ago) does not touch the heap. The top is looked at until its key is right, a few times at most: one
-// eviction costs a few steps of a heap however many answers there were. Rows that the batch of answers at hand uses stay: they
-// stand at the bottom of their heap until the batch is over.
+// The row that goes first at a bound, and the rows that must stay.
+//
+// `Candidates` takes the row with the smallest key of a heap. A key in the heap may be too small, because an answer makes the
+// right key grow and does not touch the heap. So the row on top is checked until its key is right, a few times at most. One
+// eviction costs a few steps of a heap, however many answers came before. Rows that the present batch of answers needs stay:
+// they wait at the bottom of their heap until the batch is over.
 
 import type { KeyHeap } from '../../core/tables/key-heap.ts'
 
@@ -33,5 +35,32 @@ export class Candidates {
   release(): void {
     for (const { heap, row } of this.#held) if (heap.has(row)) heap.set(row, 0)
     this.#held.length = 0
+  }
+}
+
+export class BatchMarks {
+  readonly #marks: Uint8Array
+  #batch = 1
+
+  constructor(options: { readonly capacity: number }) {
+    this.#marks = new Uint8Array(options.capacity + 1)
+  }
+
+  /** The next batch: nothing is marked. */
+  begin(): void {
+    this.#batch = (this.#batch % 255) + 1
+  }
+
+  mark(row: number): void {
+    this.#marks[row] = this.#batch
+  }
+
+  /** The row is free or another's now. */
+  clear(row: number): void {
+    this.#marks[row] = 0
+  }
+
+  has(row: number): boolean {
+    return this.#marks[row] === this.#batch
   }
 }

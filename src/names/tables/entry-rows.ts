@@ -5,7 +5,7 @@
 import type { EndpointId } from '../../core/ids.ts'
 import type { LabelSets } from '../../core/labels.ts'
 import type { IpCache } from '../../ipcache/ipcache.ts'
-import { BatchMarks } from '../batch-marks.ts'
+import { BatchMarks, Candidates } from '../eviction/candidates.ts'
 import { OpenPeers } from '../expiry/open-peers.ts'
 import { FactLabels, type NameLabeller } from '../labels/fact-labels.ts'
 import { UNGUARDED, type Guard } from '../guard.ts'
@@ -17,7 +17,6 @@ import { NameTable, type NameKey } from './name-table.ts'
 import { EntryOrders } from '../eviction/entry-orders.ts'
 import { EntryTable } from './entry-table.ts'
 import { UseTable } from './use-table.ts'
-import { Candidates } from '../eviction/candidates.ts'
 import { WildcardNames, type WildcardBounds } from '../eviction/wildcard-names.ts'
 
 export interface EntryRowsOptions {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LabelSets } from '../../src/core/labels.ts'
 import { Facts, OWNER_NAME, OWNER_RESOURCE } from '../../src/ipcache/facts.ts'
-import { mergeFacts } from '../../src/ipcache/merge.ts'
+import { mergeFacts } from '../../src/ipcache/derive.ts'
 
 interface Row {
   readonly reason: string

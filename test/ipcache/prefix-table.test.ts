@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { LengthsInUse } from '../../src/ipcache/lengths-in-use.ts'
+import { LengthsInUse } from '../../src/ipcache/prefix-table.ts'
 
 test('LengthsInUse has each length of which there is a prefix once, the longest first', () => {
   const step = fc.record({ length: fc.integer({ min: 0, max: 128 }), comes: fc.boolean() })
