@@ -23,6 +23,7 @@ export default async function* report(source) {
         todo,
         suite: details.type === 'suite',
         milliseconds: details.duration_ms,
+        time: performance.now(),
         failureType: details.error?.failureType,
         error: type === 'test:fail' ? describeError(details.error) : undefined,
       })}\n`

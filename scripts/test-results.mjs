@@ -25,6 +25,33 @@ function kindOf(file, name) {
   return kind === 'unit' && /\bproperty\b/i.test(name) ? 'property' : kind
 }
 
+/** Before a file's name: the test that ends the file in a process that runs several (scripts/test-several.mjs). */
+export const END = 'end of '
+
+/**
+ * The events of one process -> those of each file that it came to, and when the file's tests were done. A file without `time` had not
+ * ended when the process did.
+ */
+export function partEvents(files, events) {
+  if (files.length === 1) return [{ file: files[0], events }]
+  const parts = []
+  let own = []
+  for (const event of events) {
+    if (event.nesting === 0 && event.name === `${END}${files[parts.length]}`) {
+      parts.push({ file: files[parts.length], events: own, time: event.time })
+      own = []
+    } else {
+      own.push(event)
+    }
+  }
+  if (parts.length < files.length) parts.push({ file: files[parts.length], events: own })
+  else if (own.length > 0) parts.at(-1).events.push(...own)
+  return parts
+}
+
+/** The name of a failure that belongs to no test of its file. */
+export const WHOLE = '(the file as a whole)'
+
 /** `ended` says how the process died, when it did; without a failed test of its own that is one failure. */
 export function readResults(file, events, ended) {
   const tests = []
@@ -52,7 +79,7 @@ export function readResults(file, events, ended) {
   if (ended !== undefined && !tests.some((test) => test.outcome === 'failed')) {
     tests.push({
       file,
-      name: '(the file as a whole)',
+      name: WHOLE,
       kind: kindOfFile(file),
       outcome: 'failed',
       error: ended,
@@ -60,7 +87,7 @@ export function readResults(file, events, ended) {
   } else if (ended === undefined && tests.length === 0) {
     tests.push({
       file,
-      name: '(the file as a whole)',
+      name: WHOLE,
       kind: kindOfFile(file),
       outcome: 'failed',
       error: 'has no test',

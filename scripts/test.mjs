@@ -1,35 +1,29 @@
-// Runs the tests and counts them by kind. Every test file is compiled once (scripts/test-modules.mjs) and a process of its own, two at
-// a time, format, lint and types first; kernel and conformance tests one by one afterwards, and behind them whether the
-// conformance table agrees with what ran. Ends with a table by kind and, as the very last line, `N passed, N failed,
-// N skipped`. Exit 1 on any failure.
+// Runs the tests and counts them by kind. The files are compiled once (test-modules.mjs). Each has a process of its own or shares one
+// with others of its folder (test-order.mjs); two processes run at a time, on larger machines up to four: the longest first, kernel and
+// conformance tests one by one after the others, and behind them whether the conformance table agrees with what ran. Ends with a table by kind
+// and, as the very last line, `N passed, N failed, N skipped`. Exit 1 on any failure.
 //   node scripts/test.mjs [--list] [--kind KIND] [--results FILE] [PART-OF-PATH ...]
 //   node scripts/test.mjs --property [--runs Nx] [--seed SEED [--path PATH]] [--list] [PART-OF-PATH ...]
 // `--results` also writes every test with its outcome as JSON. `--property`: the files that hold properties, however long they
 // take, each property N times as often as usual; seed and path replay what a failure names.
-import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { compileModules, moduleOf } from './test-modules.mjs'
-import { KINDS, kindOfFile, readResults } from './test-results.mjs'
+import { compileModules } from './test-modules.mjs'
+import { inProcesses, isKernel } from './test-order.mjs'
+import { endAll, indent, runFiles } from './test-process.mjs'
+import { KINDS, kindOfFile, WHOLE } from './test-results.mjs'
 
-/** Longest run of one file before it is ended, in milliseconds; NAMEGATE_TEST_LIMIT (seconds) for slow machines. */
-const limitMs = Number(process.env.NAMEGATE_TEST_LIMIT ?? 300) * 1000
-
-/** Of every test file. */
-const ENV = { VALIDATE: '1', NAMEGATE_TEST: '1' }
-
-/** Shown first, because a fault there is the quickest to repair. */
-const FIRST = 'test/style.test.ts'
 /** Runs behind all others, with their results in the file that NAMEGATE_RESULTS names. */
 const LAST = 'test/conformance/ran.test.ts'
+const LANES = Math.max(2, Math.min(4, availableParallelism()))
 
 function collect() {
   return readdirSync('test', { recursive: true })
     .map((path) => join('test', path))
     .filter((path) => path.endsWith('.test.ts'))
-    .sort((a, b) => Number(b === FIRST) - Number(a === FIRST) || (a < b ? -1 : 1))
+    .sort()
 }
 
 /** Whether a file tries something random, and how often can be said (test/support/properties.ts). */
@@ -48,82 +42,8 @@ function propertyEnv({ runs = '1x', seed, path }) {
   }
 }
 
-const running = new Set()
-
-function endGroup(child, signal) {
-  try {
-    process.kill(-child.pid, signal)
-  } catch {
-    // It has ended by itself.
-  }
-}
-
-/**
- * One file -> exit code, output and results. Killed with everything it started when it outlives the limit. `folder`: for events.
- * `modules`: the compiled files. `property`: the environment of a run of properties, which has no limit and says how far it is.
- * `more`: further environment of this file.
- */
-function runFile(file, { folder, modules, property }, more) {
-  const events = join(folder, `${file.replaceAll('/', '_')}.jsonl`)
-  const reporter = new URL('./test-reporter.mjs', import.meta.url).href
-  const args = [
-    '--enable-source-maps',
-    `--test-reporter=${reporter}`,
-    `--test-reporter-destination=${events}`,
-    join(modules, moduleOf(file)),
-  ]
-  const env = { ...process.env, ...ENV, NAMEGATE_TEST_MODULES: modules, ...property, ...more }
-  const started = performance.now()
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, args, {
-      env,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    running.add(child)
-    let output = ''
-    let hung = false
-    const end = () => {
-      hung = true
-      endGroup(child, 'SIGTERM')
-      setTimeout(() => endGroup(child, 'SIGKILL'), 5000).unref()
-    }
-    const timer = property === undefined ? setTimeout(end, limitMs) : undefined
-    child.stdout.on('data', (bytes) => (output += bytes))
-    child.stderr.on('data', (bytes) => {
-      output += bytes
-      if (property !== undefined) console.log(indent(`${file}: ${bytes}`))
-    })
-    child.on('exit', (code, signal) => {
-      clearTimeout(timer)
-      running.delete(child)
-      endGroup(child, 'SIGKILL') // what the file left running
-      const seconds = (performance.now() - started) / 1000
-      const ended = hung
-        ? `hung: ended after ${limitMs / 1000} s`
-        : (signal ?? (code === 0 ? undefined : `exit ${code}`))
-      resolve({ file, seconds, output, ...readResults(file, readEvents(events), ended) })
-    })
-  })
-}
-
-function readEvents(path) {
-  try {
-    return readFileSync(path, 'utf8')
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line))
-  } catch {
-    return []
-  }
-}
-
-function indent(text) {
-  return text.trimEnd().replace(/^/gm, '      ')
-}
-
 function show({ file, seconds, output, tests, notes }, isLong) {
-  const failed = tests.filter((test) => test.outcome === 'failed')
+  const failed = failuresOf({ tests })
   const count = (outcome) => tests.filter((test) => test.outcome === outcome).length
   const skipped = count('skipped') > 0 ? `, ${count('skipped')} skipped` : ''
   console.log(
@@ -137,28 +57,54 @@ function show({ file, seconds, output, tests, notes }, isLong) {
     console.log(`   output:\n${indent(output.slice(-8000))}`)
 }
 
+function failuresOf({ tests }) {
+  return tests.filter(({ outcome }) => outcome === 'failed')
+}
+
+/**
+ * After a process of several files broke down: what one file did `alone`, unless it had failed in `shared`. That the process was at
+ * this file when it ended counts only where no file breaks down alone.
+ */
+function withShared(alone, shared, all) {
+  const isFound = all.some((part) => failuresOf(part).some(({ name }) => name === WHOLE))
+  const failures = shared === undefined ? [] : failuresOf(shared)
+  return failures.some(({ name }) => name !== WHOLE || !isFound) ? shared : alone
+}
+
 async function runAll(files, place) {
   const { folder, property } = place
   const results = []
-  const runOne = async (file, more) => {
-    const result = await runFile(file, place, more)
-    show(result, property !== undefined)
-    results.push(result)
+  const run = async (sharing, more) => {
+    const { parts, ended } = await runFiles(sharing, place, more)
+    const own = ended === undefined || sharing.length === 1 ? parts : await runAlone(sharing, parts)
+    for (const part of own) show(part, property !== undefined)
+    results.push(...own)
   }
-  const isAlone = (file) => ['conformance', 'kernel'].includes(kindOfFile(file))
+  const runAlone = async (sharing, shared) => {
+    const alone = []
+    for (const file of sharing) alone.push(...(await runFiles([file], place)).parts)
+    return alone.map((part, i) => withShared(part, shared[i], alone))
+  }
+  const runLanes = async (lanes, queue) => {
+    const lane = async () => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) await run(next)
+    }
+    await Promise.all(Array.from({ length: lanes }, lane))
+  }
   const others = files.filter((file) => file !== LAST)
-  const queue = others.filter((file) => !isAlone(file))
-  const worker = async () => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift()) await runOne(file)
-  }
-  await Promise.all(
-    Array.from({ length: Math.max(2, Math.min(4, availableParallelism())) }, worker),
+  const queue = property === undefined ? inProcesses(others) : others.map((file) => [file])
+  await runLanes(
+    LANES,
+    queue.filter(([file]) => !isKernel(file)),
   )
-  for (const file of others.filter(isAlone)) await runOne(file)
+  await runLanes(
+    1,
+    queue.filter(([file]) => isKernel(file)),
+  )
   if (others.length > 0 && files.includes(LAST)) {
     const path = join(folder, 'results.json')
     writeResults(path, results)
-    await runOne(LAST, { NAMEGATE_RESULTS: path })
+    await run([LAST], { NAMEGATE_RESULTS: path })
   }
   return results
 }
@@ -169,7 +115,7 @@ function writeResults(path, results) {
 
 function summarize(results, seconds) {
   const tests = results.flatMap((result) => result.tests)
-  const failures = tests.filter((test) => test.outcome === 'failed')
+  const failures = failuresOf({ tests })
   if (failures.length > 0) console.log('\nFailed:')
   for (const test of failures) console.log(`  ${test.file}: ${test.name}`)
   console.log(
@@ -231,7 +177,7 @@ async function main() {
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.once(signal, () => {
-    for (const child of running) endGroup(child, 'SIGTERM')
+    endAll()
     setTimeout(() => process.exit(130), 3000)
   })
 }

@@ -104,3 +104,34 @@ test('scripts/test.mjs --property runs what holds properties so many times as of
   const refused = await runTests('--property', '--runs', 'many')
   assert.deepEqual([refused.code, refused.lines], [1, ['']])
 })
+
+const ONLY_TESTS = "import { test } from 'node:test'\n"
+/** In a folder whose files share a process. */
+const SHARED: Readonly<Record<string, string>> = {
+  'test/names/a.test.ts': `${ONLY_TESTS}test('a passes', () => {})`,
+  'test/names/b.test.ts': `${ONLY_TESTS}test('b fails', () => { throw new Error('broken') })`,
+  'test/names/c.test.ts': `${ONLY_TESTS}test('c begins', () => {})\nsetTimeout(() => process.kill(process.pid, 'SIGKILL'), 50)`,
+  'test/names/d.test.ts': `${ONLY_TESTS}test('d waits', async () => { await new Promise((done) => setTimeout(done, 500)) })`,
+  'test/names/e.test.ts': `${ONLY_TESTS}test('e passes', () => {})`,
+}
+
+test('scripts/test.mjs says which file of a shared process failed, and which one broke it', async () => {
+  for (const [path, text] of Object.entries(SHARED)) {
+    mkdirSync(join(folder, path, '..'), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  const good = await runTests('names/a', 'names/d', 'names/e')
+  assert.deepEqual([good.code, good.lines.at(-1)], [0, '3 passed, 0 failed, 0 skipped'])
+  const { code, lines } = await runTests('names/')
+  assert.deepEqual([code, lines.at(-1)], [1, '4 passed, 2 failed, 0 skipped'])
+  assert.deepEqual(
+    lines.map((line) => /^(?:FAIL|ok) +\S+ +\d+ passed/.exec(line)?.[0]).filter(Boolean),
+    [
+      'ok    test/names/a.test.ts  1 passed',
+      'FAIL  test/names/b.test.ts  0 passed',
+      'FAIL  test/names/c.test.ts  1 passed',
+      'ok    test/names/d.test.ts  1 passed',
+      'ok    test/names/e.test.ts  1 passed',
+    ],
+  )
+})
