@@ -5,14 +5,15 @@
 import { byDnsProtocol, type ByDnsProtocol } from '../core/protocol.ts'
 import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../identity/reserved.ts'
 import { coversClass, egressAs, type CompiledPolicy } from '../policy/compile/compile.ts'
-import { deniesAsking, hasDnsRules } from '../policy/compile/dns-rules.ts'
-import type { Policy, Rule } from '../policy/rule.ts'
 import {
+  deniesAsking,
   entriesOf,
-  serverRulesOf,
+  hasDnsRules,
   type ServerRules,
-  type ServerRulesOptions,
-} from '../policy/compile/server-rules.ts'
+  serverRulesOf,
+  type ServerQuery,
+} from '../policy/compile/dns-rules.ts'
+import type { Policy, Rule } from '../policy/rule.ts'
 import type { CoreState } from './core-state.ts'
 import type { AskingRules, DnsServer } from './dns-verdicts.ts'
 
@@ -46,7 +47,7 @@ export function askingAt(
   { addressClass, identity, port, protocol }: DnsServer,
 ): AskingRules {
   const { policies, egress, auditedDns } = compiled
-  const to: ServerRulesOptions = {
+  const to: ServerQuery = {
     withoutRules,
     egress,
     port,

@@ -10,7 +10,7 @@ import { TCP, UDP, type ByDnsProtocol, type DnsProtocol } from '../core/protocol
 import { IdList } from '../core/tables/id-list.ts'
 import type { Pattern } from '../policy/match/pattern.ts'
 import { PatternIndex } from '../policy/match/pattern-index.ts'
-import type { ServerRules } from '../policy/compile/server-rules.ts'
+import type { ServerRules } from '../policy/compile/dns-rules.ts'
 
 /** Verdicts: it may; not this name; not this server; it may, because the policies that deny it are audited. */
 export const MAY_ASK = 0

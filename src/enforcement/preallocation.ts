@@ -15,7 +15,7 @@ import { parseName } from '../core/name.ts'
 import { NAMED_LABEL, worldOf } from '../identity/reserved.ts'
 import type { FqdnSelector, Selector } from '../identity/selector-cache.ts'
 import { isKnownClass } from '../ipcache/derive.ts'
-import { addTo, removeFrom } from '../policy/match/label-buckets.ts'
+import { addTo, removeFrom } from '../policy/match/labels.ts'
 import { matches, type Pattern } from '../policy/match/pattern.ts'
 import type { CoreState } from './core-state.ts'
 

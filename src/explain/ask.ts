@@ -7,13 +7,13 @@ import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../identity/reserved.ts'
 import type { RuleOrigin } from '../policy/compile/compile.ts'
 import {
   deniesAsking,
+  entriesOf,
   mayBeServer,
   patternsOf,
   permitsEveryName,
 } from '../policy/compile/dns-rules.ts'
 import { matches, type Pattern } from '../policy/match/pattern.ts'
 import type { PortRule } from '../policy/rule.ts'
-import { entriesOf } from '../policy/compile/server-rules.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import { AUDITED, MAY_ASK, SERVER_DENIED, type DnsVerdicts } from '../enforcement/dns-verdicts.ts'
 import type { SharedRules } from '../enforcement/shared-rules.ts'

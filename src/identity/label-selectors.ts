@@ -7,8 +7,16 @@
 
 import type { Identity } from '../core/ids.ts'
 import type { LabelSet } from '../core/labels.ts'
-import { addTo, ANY_LABEL, bucketOf, bucketsOf, removeFrom } from '../policy/match/label-buckets.ts'
-import { indexLabels, selectorMatches, type LabelIndex } from '../policy/match/labels.ts'
+import {
+  addTo,
+  ANY_LABEL,
+  bucketOf,
+  bucketsOf,
+  indexLabels,
+  type LabelIndex,
+  removeFrom,
+  selectorMatches,
+} from '../policy/match/labels.ts'
 import type { LabelSelector } from '../policy/rule.ts'
 
 interface Holder {

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import type { Explanation } from '../../explain/explanation.ts'
 import { readQuestion, type QuestionTexts } from '../../explain/read-question.ts'
-import { parseLabels } from '../../policy/label-texts.ts'
+import { parseLabels } from '../../policy/match/labels.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,

@@ -6,7 +6,7 @@ import type { ExplainedVerdict, Question } from '../../explain/explanation.ts'
 import { readQuestion, type QuestionTexts } from '../../explain/read-question.ts'
 import type { Fault, Position } from '../../core/errors.ts'
 import { Reader, type FieldTable } from '../../documents/source-document.ts'
-import { parseLabel } from '../../policy/label-texts.ts'
+import { parseLabel } from '../../policy/match/labels.ts'
 
 export interface Expectation {
   /** Sorted `source:key=value`. */

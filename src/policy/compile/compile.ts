@@ -97,11 +97,11 @@ export function compilePolicies(
   policies: readonly Policy[],
   options: CompileOptions,
 ): CompiledPolicy {
-  const dnsAs = (taking: readonly Policy[]): ByDnsProtocol<DnsRules> => {
-    const egress = egressAs(taking, options.defaultEgress)
+  const dnsAs = (enforced: readonly Policy[]): ByDnsProtocol<DnsRules> => {
+    const egress = egressAs(enforced, options.defaultEgress)
     const withoutRules = options.withoutDnsRules
     return byDnsProtocol(
-      (protocol) => compileDnsRules(policies, taking, { withoutRules, egress, protocol }),
+      (protocol) => compileDnsRules(policies, enforced, { withoutRules, egress, protocol }),
       areSameRules,
     )
   }
@@ -157,8 +157,8 @@ export function compileEntries(
 }
 
 /** What holds for what no rule speaks of, where those policies can take away. */
-export function egressAs(taking: readonly Policy[], otherwise: DefaultEgress): DefaultEgress {
-  return taking.some((policy) => policy.defaultDeny) ? 'deny' : otherwise
+export function egressAs(enforced: readonly Policy[], otherwise: DefaultEgress): DefaultEgress {
+  return enforced.some((policy) => policy.defaultDeny) ? 'deny' : otherwise
 }
 
 /** What a default lets pass; reported as what audited policies that turn default deny on would have denied. */

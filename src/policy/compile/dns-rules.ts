@@ -1,5 +1,5 @@
-// May this endpoint ask this name? In explicit mode the asked server is the proxy's, so peers are not
-// compared; which rules count then is docs/spec/semantics 2 "DNS":
+// May an endpoint ask a name (docs/spec/semantics 2 "DNS")? In explicit mode the asked server is the proxy, so peers are not
+// compared:
 //   - a `toPorts` entry with `rules.dns` that covers port 53 permits the names that its patterns match, over the protocols
 //     that it is for;
 //   - a rule without `rules.dns` permits every name if it covers port 53 and either names that port, has no
@@ -8,28 +8,36 @@
 //   - an endpoint none of whose rules has `rules.dns` asks anything, or with `dns.without-rules: deny` only
 //     what the rule above permits;
 //   - a deny rule for any peer that covers port 53 denies every name: deny beats allow.
-// An audited policy takes nothing away: `taking` are the policies that may, and only their deny rules, their default deny and
-// their having `rules.dns` count. What all of them permit, audited or not, counts in any case.
-// UDP and TCP have rules of their own: each port counts for its protocol, ANY for both. Which endpoints have `rules.dns` at
-// all is asked of both.
+// Audited policies never deny. `enforced` are the policies that are not audited: only their deny rules, their default deny and
+// their `rules.dns` restrict. What any policy permits, audited or not, counts in any case.
+// UDP and TCP have separate rules: each port counts for its protocol, ANY for both. Whether an endpoint has `rules.dns` at all
+// is one answer for both.
+//
+// Where the client chooses the server (`upstreams.original-destination`), there are two questions:
+//   - is the server admitted at that port: a rule whose peers include it and whose ports include the port, with or without
+//     `rules.dns`, or an open default; no deny rule that covers it. Deny beats allow.
+//   - may the name be asked: yes where such a rule has no `rules.dns`, or patterns that match; yes when no rule of the endpoint
+//     has `rules.dns` (`dns.without-rules`) or no policy puts it into default deny.
+// A `toFQDNs` peer includes no server for either question. With `default-egress: allow-named`, asking is how addresses get
+// names, so it admits the trusted servers, as the open defaults do.
 
 import { ANY_PROTOCOL, type DnsProtocol, type PortRange } from '../../core/protocol.ts'
-import type { DefaultEgress } from './default-egress.ts'
 import type { Pattern } from '../match/pattern.ts'
-import type { Peers, Policy, PortRule, Rule } from '../rule.ts'
+import type { Peers, PeerSelector, Policy, PortRule, Rule } from '../rule.ts'
+import type { DefaultEgress } from './default-egress.ts'
 
-/** What an endpoint may ask over one protocol. */
+/** The names that an endpoint may ask over one protocol. */
 export type DnsRules =
   | { readonly kind: 'every-name' }
   | { readonly kind: 'no-name' }
   | { readonly kind: 'names'; readonly patterns: readonly Pattern[] }
 
-/** The port that transparent clients ask, and as which explicit mode judges. */
+/** The port that transparent clients ask, and that explicit mode assumes. */
 export const DNS_PORT = 53
 
 export function compileDnsRules(
   policies: readonly Policy[],
-  taking: readonly Policy[],
+  enforced: readonly Policy[],
   options: {
     readonly withoutRules: 'allow' | 'deny'
     readonly egress: DefaultEgress
@@ -38,9 +46,9 @@ export function compileDnsRules(
 ): DnsRules {
   const { protocol } = options
   const rules = policies.flatMap((policy) => policy.rules)
-  if (taking.some((policy) => policy.rules.some((rule) => deniesAsking(rule, protocol))))
+  if (enforced.some((policy) => policy.rules.some((rule) => deniesAsking(rule, protocol))))
     return { kind: 'no-name' }
-  const hasDns = taking.some(hasDnsRules)
+  const hasDns = enforced.some(hasDnsRules)
   if (!hasDns && options.withoutRules === 'allow') return { kind: 'every-name' }
   if (rules.some((rule) => permitsEveryName(rule, protocol))) return { kind: 'every-name' }
   if (!hasDns) return { kind: 'no-name' }
@@ -117,4 +125,61 @@ export function coversPort(range: PortRange, port: number, protocol: DnsProtocol
 /** Covers ports by number, not by standing for every port. */
 function namesPort({ low, high }: PortRange): boolean {
   return !(low === 0 && high === 65_535)
+}
+
+/** The names that may be asked of one server, or its refusal. */
+export type ServerRules = DnsRules | { readonly kind: 'not-admitted' }
+
+export interface ServerQuery {
+  readonly withoutRules: 'allow' | 'deny'
+  /** `deny` where a policy turns default deny on. */
+  readonly egress: DefaultEgress
+  /** The port of the query, and its protocol. */
+  readonly port: number
+  readonly protocol: DnsProtocol
+  /** Whether the server is the address of a known endpoint or resource. */
+  readonly isKnown: boolean
+  /** Whether a peer selects the server. */
+  readonly includes: (peer: Exclude<PeerSelector, { readonly kind: 'fqdn' }>) => boolean
+}
+
+/** A rule without `toPorts`, as an entry. */
+const EVERY_PORT: PortRule = { ports: [], dns: undefined }
+
+/** `enforced`: the policies that are not audited, or all of them. */
+export function serverRulesOf(
+  policies: readonly Policy[],
+  enforced: readonly Policy[],
+  query: ServerQuery,
+): ServerRules {
+  const entriesFor = (of: readonly Policy[], action: Rule['action']): readonly PortRule[] =>
+    of
+      .flatMap(({ rules }) => rules.filter((rule) => rule.action === action))
+      .flatMap((rule) => entriesOf(rule, query))
+  if (entriesFor(enforced, 'deny').length > 0) return { kind: 'not-admitted' }
+  const entries = entriesFor(policies, 'allow')
+  if (entries.length === 0 && !isOpen(query)) return { kind: 'not-admitted' }
+  const hasDns = enforced.some(hasDnsRules)
+  if (!hasDns && query.withoutRules === 'allow') return { kind: 'every-name' }
+  if (entries.some((entry) => entry.dns === undefined)) return { kind: 'every-name' }
+  if (!hasDns) return { kind: 'no-name' }
+  if (query.egress === 'allow' || query.egress === 'audit') return { kind: 'every-name' }
+  return { kind: 'names', patterns: entries.flatMap((entry) => entry.dns ?? []) }
+}
+
+/** The entries of a rule that cover the server at its port over the protocol. The empty rule covers nothing. */
+export function entriesOf({ peers, toPorts }: Rule, query: ServerQuery): readonly PortRule[] {
+  const included =
+    peers.kind === 'any'
+      ? toPorts !== undefined
+      : peers.selectors.some((peer) => peer.kind !== 'fqdn' && query.includes(peer))
+  if (!included) return []
+  if (toPorts === undefined) return [EVERY_PORT]
+  return toPorts.filter(({ ports }) =>
+    ports.some((range) => coversPort(range, query.port, query.protocol)),
+  )
+}
+
+function isOpen({ egress, isKnown }: ServerQuery): boolean {
+  return egress === 'allow-known' ? isKnown : egress !== 'deny'
 }

@@ -1,7 +1,6 @@
-// Policy files -> the internal rule type (rule.ts): CiliumNetworkPolicy and CiliumClusterwideNetworkPolicy of
-// cilium.io/v2, NetworkPolicy of networking.k8s.io/v1, and allow-lists. What is known there and not done here is a
-// fault that names the field, because a rule half understood is another rule; or, where the config says so, a warning,
-// and what it stands in allows nothing. Pure: text in, policies or faults out.
+// Policy files -> the internal rule type (rule.ts): CiliumNetworkPolicy and CiliumClusterwideNetworkPolicy of cilium.io/v2,
+// NetworkPolicy of networking.k8s.io/v1, and allow-lists. A known field that namegate does not support is a fault, because a
+// half-understood rule is another rule; the configuration may make it a warning, and then its rule allows nothing. Pure.
 
 import { formatPlace, type Fault, type Position } from '../../core/errors.ts'
 import { objectDocument } from '../../documents/object-source.ts'
@@ -13,36 +12,36 @@ import {
 } from '../../documents/source-document.ts'
 import { parseDocuments } from '../../documents/quick-documents.ts'
 import { DEFAULT_NAMESPACE } from '../match/labels.ts'
-import { isAllowList, loadAllowList } from './load-allow-list.ts'
-import { readMetadata } from './load-metadata.ts'
-import { readNetworkSpec } from './load-network-policy.ts'
-import { readSpec } from './load-spec.ts'
+import { isAllowList, loadAllowList } from './allow-list.ts'
+import { readMetadata } from './metadata.ts'
+import { readNetworkSpec } from './network-policy.ts'
+import { readSpec } from './spec.ts'
 import type { Policy, PolicyKind } from '../rule.ts'
 
 export interface LoadOptions {
   /**
-   * Policies seen so far, `kind namespace/name` -> place. Given the same map for several files, a policy
-   * that is there twice is a fault; the map is added to.
+   * Policies seen so far, `kind namespace/name` -> place; `loadPolicies` adds to it. With the same map for several files, a
+   * policy that is there twice is a fault.
    */
   readonly seen?: Map<string, Position>
-  /** What an ingress half is: a fault, or left out; then its policy is `halfEnforced`. Default: error. */
+  /** An ingress half is a fault, or is left out, which makes its policy `halfEnforced`. Default: error. */
   readonly ingress?: 'error' | 'ignore'
-  /** What fields are that are known and not supported. Default: error. */
+  /** Known fields that are not supported are faults or warnings. Default: error. */
   readonly unsupportedFields?: 'error' | 'warn'
-  /** Takes what is read otherwise than it looks (`policy lint`). */
+  /** Gets notes on what means something else than it seems to (`policy lint`). */
   readonly notes?: Fault[]
-  /** The endpoints that allow-lists are for. Default: all. */
+  /** Labels of the endpoints that allow-lists apply to. Default: all endpoints. */
   readonly allowListEndpoints?: ReadonlyMap<string, string>
 }
 
-/** Longest policy file in UTF-16 units: some ten thousand policies. */
+/** The longest policy file in UTF-16 units: some ten thousand policies. */
 export const POLICY_TEXT_MAX = 8 * 2 ** 20
 
-/** With faults there are no policies: a file is taken whole or not at all. */
+/** With faults there are no policies: a file is accepted or refused as a whole. */
 export interface LoadedPolicies {
   readonly policies: readonly Policy[]
   readonly faults: readonly Fault[]
-  /** What is not supported and was left out (`unsupportedFields: warn`). */
+  /** Unsupported fields that were left out (`unsupportedFields: warn`). */
   readonly warnings: readonly Fault[]
 }
 
@@ -95,7 +94,7 @@ function nothingIn(file: string): Fault {
   return { position: { file, line: 1, column: 1 }, message }
 }
 
-/** The same of documents given as an object, or a list of them; `name` stands for the file in faults. */
+/** Loads a document given as an object, or a list of such; `name` is the file's name in faults. */
 export function loadPolicyObjects(
   value: unknown,
   name: string,
@@ -146,15 +145,12 @@ function loadDocument(
   const metadata = readMetadata(fields?.get('metadata'), reader, kind)
   const specs = fields === undefined ? [] : readSpecs(reader, fields, kind)
   if (metadata === undefined) return []
-  const key = `${kind} ${metadata.namespace ?? ''}/${metadata.name}`
-  const first = seen.get(key)
-  if (first !== undefined) {
-    const where = formatPlace(first)
-    metadata.reader.fault(`found the ${key.replace(' /', ' ')} again, first at ${where}`)
-  } else {
-    seen.set(key, metadata.reader.position)
-  }
   const { name, namespace } = metadata
+  const first = firstPlace(seen, { kind, namespace, name, position: metadata.reader.position })
+  if (first !== undefined) {
+    const key = `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`
+    metadata.reader.fault(`found the ${key} again, first at ${first}`)
+  }
   const { answers, audited, allowsGuarded } = metadata.annotations
   return specs.flatMap((spec) => {
     const read =
@@ -178,8 +174,8 @@ function loadDocument(
 }
 
 /**
- * A list of rules as Cilium's agent took it before there were Kubernetes objects: each item is a spec. A rule has no name
- * and no namespace: it becomes the clusterwide policy `FILE-NUMBER`.
+ * A list of rules as Cilium's agent took it before there were Kubernetes objects: each item is a spec. A rule has no name and
+ * no namespace, so it becomes the clusterwide policy `FILE-NUMBER`.
  */
 function loadRuleList(
   reader: Reader,
@@ -195,16 +191,24 @@ function loadRuleList(
     const spec = readSpec(item, undefined, ingress)
     if (spec === undefined) return []
     const name = `${nameOfFile(spec.position.file)}-${i + 1}`
-    const key = `${kind} /${name}`
-    const first = seen.get(key)
-    if (first !== undefined) {
-      return (
-        item.fault(`found ${name} again, first at ${formatPlace(first)}: rename the file`) ?? []
-      )
-    }
-    seen.set(key, spec.position)
-    return [{ name, namespace: undefined, kind, ...spec }]
+    const policy = { name, namespace: undefined, kind, ...spec } as const
+    const first = firstPlace(seen, policy)
+    if (first === undefined) return [policy]
+    return item.fault(`found ${name} again, first at ${first}: rename the file`) ?? []
   })
+}
+
+/** Where a policy of this name was seen before; undefined for a new one, which is noted. */
+function firstPlace(
+  seen: Map<string, Position>,
+  policy: Pick<Policy, 'kind' | 'namespace' | 'name' | 'position'>,
+): string | undefined {
+  const { kind, namespace, name, position } = policy
+  const key = `${kind} ${namespace ?? ''}/${name}`
+  const first = seen.get(key)
+  if (first !== undefined) return formatPlace(first)
+  seen.set(key, position)
+  return undefined
 }
 
 /** `web` of `some/web.json`. */
@@ -235,7 +239,7 @@ function readSpecs(
   return [...(spec === undefined ? [] : [spec]), ...items]
 }
 
-/** The kind, when it's one that is loaded; a document of another kind gets this one fault only. */
+/** The kind, when it is supported; a document of another kind gets one fault. */
 function readKind(document: Reader): PolicyKind | undefined {
   const all = document.entries('a policy: a mapping with apiVersion, kind, metadata and spec')
   if (all === undefined) return undefined

@@ -1,16 +1,16 @@
-// Labels as texts (`source:key=value`) and whether a LabelSelector matches a set of them, by Cilium's rules:
-// a selector key without a source, or with the source `any`, matches a label of any source; one with a
-// source only that source's. An index is built once per endpoint; a selector is decided in one probe a key.
+// Labels as texts (`source:key=value`), and whether a LabelSelector matches a set of them, by Cilium's rules: a selector key
+// without a source, or with the source `any`, matches a label of any source; a key with a source matches that source alone. An
+// index is built once for each endpoint; a selector costs one probe a key.
 
 import type { LabelExpression, LabelSelector, Policy } from '../rule.ts'
 
-/** Key of the label that says in which Kubernetes namespace an endpoint is; its source is `k8s`. */
+/** Key of the label with the Kubernetes namespace of an endpoint; its source is `k8s`. */
 export const NAMESPACE_KEY = 'io.kubernetes.pod.namespace'
-/** Key of the label that says to which cluster an endpoint belongs; its source is `k8s`. */
+/** Key of the label with the cluster of an endpoint; its source is `k8s`. */
 export const CLUSTER_KEY = 'io.cilium.k8s.policy.cluster'
-/** The namespace of endpoints and policies that name none. */
+/** The namespace of endpoints and policies without one. */
 export const DEFAULT_NAMESPACE = 'default'
-/** Source of labels that are written without one. */
+/** The source of labels without one. */
 export const DEFAULT_SOURCE = 'external'
 
 const ANY_SOURCE = 'any'
@@ -147,4 +147,75 @@ export function policySelects(
 ): boolean {
   if (policy.namespace !== undefined && policy.namespace !== namespaceOf(labels)) return false
   return selectorMatches(policy.selector, labels)
+}
+
+// Buckets find selectors and endpoints by label: a selector is in the bucket of one label that it requires, whatever its
+// source, or in `ANY_LABEL`; an endpoint is in the buckets of all its labels.
+
+/** The bucket of selectors that require no particular label. */
+export const ANY_LABEL = ''
+
+export function bucketOf({ matchLabels }: LabelSelector): string {
+  // The last label, because the namespace, which many selectors share, is the first.
+  const last = [...matchLabels].at(-1)
+  return last === undefined ? ANY_LABEL : bucketOfLabel(splitKey(last[0], '').key, last[1])
+}
+
+export function bucketOfLabel(key: string, value: string): string {
+  return `${key}=${value}`
+}
+
+/** The buckets of all labels, each once. */
+export function bucketsOf({ byKey }: LabelIndex): ReadonlySet<string> {
+  const buckets = new Set<string>()
+  for (const [key, values] of byKey)
+    for (const value of values) buckets.add(bucketOfLabel(key, value))
+  return buckets
+}
+
+export function addTo<Item>(map: Map<string, Set<Item>>, key: string, item: Item): void {
+  const items = map.get(key)
+  if (items === undefined) map.set(key, new Set([item]))
+  else items.add(item)
+}
+
+export function removeFrom<Item>(map: Map<string, Set<Item>>, key: string, item: Item): void {
+  const items = map.get(key)
+  items?.delete(item)
+  if (items?.size === 0) map.delete(key)
+}
+
+export type LabelsResult =
+  | { readonly kind: 'ok'; readonly labels: readonly string[] }
+  | { readonly kind: 'bad'; readonly reason: string }
+
+/**
+ * Parses labels of an endpoint from the command line: `app=web,k8s:env=prod` -> sorted `source:key=value`. A label without a
+ * source counts as `external` and as `k8s`, so that policies with either source match; the namespace label is `k8s` alone.
+ */
+export function parseLabels(text: string): LabelsResult {
+  const labels = new Set<string>()
+  for (const part of text.split(',')) {
+    const trimmed = part.trim()
+    if (trimmed === '') continue
+    const read = parseLabel(trimmed)
+    if (read.kind === 'bad') return read
+    for (const label of read.labels) labels.add(label)
+  }
+  return { kind: 'ok', labels: [...labels].sort() }
+}
+
+/** As `parseLabels`, for one label. */
+export function parseLabel(text: string): LabelsResult {
+  const equals = text.indexOf('=')
+  const written = equals < 0 ? text : text.slice(0, equals)
+  const value = equals < 0 ? '' : text.slice(equals + 1)
+  const fault = labelKeyFault(written) ?? labelValueFault(value)
+  if (fault !== undefined) {
+    return { kind: 'bad', reason: `found ${JSON.stringify(text)}, expected ${fault}` }
+  }
+  const sources = written === NAMESPACE_KEY ? ['k8s'] : [DEFAULT_SOURCE, 'k8s']
+  const { source, key } = splitKey(written, '')
+  const given = source === '' ? sources : [source]
+  return { kind: 'ok', labels: given.map((each) => formatLabel({ source: each, key, value })) }
 }

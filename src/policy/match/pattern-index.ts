@@ -13,8 +13,7 @@
 // Memory: about 150 octets a pattern, 140 KiB when empty, 128 KiB more once there are globs.
 
 import { invariant } from '../../core/invariant.ts'
-import { globMatches, INNER, packOctets, PREFIX, SUFFIX } from './glob.ts'
-import { GlobBuckets } from './glob-buckets.ts'
+import { GlobBuckets, globMatches, INNER, packOctets, PREFIX, SUFFIX } from './globs.ts'
 import { IdChains } from '../../core/tables/id-chains.ts'
 import type { IdList } from '../../core/tables/id-list.ts'
 import {

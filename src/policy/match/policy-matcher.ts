@@ -12,9 +12,12 @@ import {
   bucketOf,
   bucketOfLabel,
   bucketsOf,
+  indexLabels,
+  type LabelIndex,
+  NAMESPACE_KEY,
+  policySelects,
   removeFrom,
-} from './label-buckets.ts'
-import { indexLabels, NAMESPACE_KEY, policySelects, type LabelIndex } from './labels.ts'
+} from './labels.ts'
 import type { Policy } from '../rule.ts'
 
 /** The policies that select one endpoint. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { loadAllowList } from '../../../src/policy/load/load-allow-list.ts'
+import { loadAllowList } from '../../../src/policy/load/allow-list.ts'
 import { loadPolicies } from '../../../src/policy/load/load.ts'
 import { FlowFolder, mkLine, suggest } from '../../support/nodes/flow-lines.ts'
 

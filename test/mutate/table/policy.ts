@@ -34,8 +34,8 @@ export const POLICY: readonly Mutation[] = [
     ['return g === glob.length', 'return g <= glob.length'],
   ]),
   ...inFile(
-    'src/policy/match/glob.ts',
-    ['test/policy/match/glob.test.ts', 'test/policy/match/glob-buckets.test.ts'],
+    'src/policy/match/globs.ts',
+    ['test/policy/match/globs.test.ts'],
     [
       ['return g === globEnd', 'return g <= globEnd'],
       ['      l = ++resume', '      l = resume += 2'],
@@ -70,8 +70,8 @@ export const POLICY: readonly Mutation[] = [
       'if (!mayBeServer(rule.peers)) return false',
     ],
     [
-      'if (taking.some((policy) => policy.rules.some((rule) => deniesAsking(rule, protocol))))',
-      'if (taking.every((policy) => policy.rules.some((rule) => deniesAsking(rule, protocol))))',
+      'if (enforced.some((policy) => policy.rules.some((rule) => deniesAsking(rule, protocol))))',
+      'if (enforced.every((policy) => policy.rules.some((rule) => deniesAsking(rule, protocol))))',
     ],
     [
       "peer.kind === 'entity' ? peer.entity !== 'none' : peer.kind !== 'fqdn'",
@@ -81,7 +81,7 @@ export const POLICY: readonly Mutation[] = [
     ['ports.some((range) => coversDns(range, protocol)) ? dns : []', 'ports.length > 0 ? dns : []'],
   ]),
   ...inFile(
-    'src/policy/load/load-selector.ts',
+    'src/policy/load/selector.ts',
     ['test/policy/corpus.test.ts'],
     [
       ["  ['reserved', 'toEntities'],", "  ['cidrgroup', 'toEntities'],"],

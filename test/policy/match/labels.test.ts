@@ -6,6 +6,7 @@ import {
   labelKeyFault,
   labelValueFault,
   namespaceOf,
+  parseLabels,
   policySelects,
   selectorMatches,
   splitLabel,
@@ -120,4 +121,34 @@ test('labelKeyFault and labelValueFault refuse what could not be told apart', ()
   assert.equal(labelValueFault('a b=c'), undefined)
   assert.notEqual(labelValueFault('a\u0000'), undefined)
   assert.notEqual(labelValueFault('x'.repeat(513)), undefined)
+})
+
+test('parseLabels takes labels of one line, of any source where none is written', () => {
+  const rows: readonly (readonly [text: string, labels: readonly string[], reason: string])[] = [
+    ['', [], 'none'],
+    ['app=web', ['external:app=web', 'k8s:app=web'], 'of any source'],
+    ['k8s:app=web, own:tier=a', ['k8s:app=web', 'own:tier=a'], 'each of its own'],
+    [
+      'io.kubernetes.pod.namespace=prod',
+      ['k8s:io.kubernetes.pod.namespace=prod'],
+      'Kubernetes only',
+    ],
+    ['canary', ['external:canary', 'k8s:canary'], 'no value'],
+    ['url=a=b', ['external:url=a=b', 'k8s:url=a=b'], 'the first equals sign parts'],
+    [
+      'namegate.io/default-egress=deny',
+      ['external:namegate.io/default-egress=deny', 'k8s:namegate.io/default-egress=deny'],
+      'its own label',
+    ],
+  ]
+  for (const [text, labels, reason] of rows) {
+    assert.deepEqual(parseLabels(text), { kind: 'ok', labels }, reason)
+  }
+})
+
+test('parseLabels says what is no label', () => {
+  for (const text of ['=a', 'a b=c', 'k8s:=x', '/:a=b']) {
+    const read = parseLabels(`app=web,${text}`)
+    assert.ok(read.kind === 'bad' && read.reason.includes(JSON.stringify(text)), text)
+  }
 })

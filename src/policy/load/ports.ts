@@ -9,7 +9,7 @@ import {
   type Reader,
   type Unsupported,
 } from '../../documents/source-document.ts'
-import { readNames } from './load-names.ts'
+import { readNames } from './names.ts'
 import { isPortName } from '../compile/named-ports.ts'
 import { parseMatchPattern, type Pattern } from '../match/pattern.ts'
 import type { NamedPort, PortRule, Rule } from '../rule.ts'

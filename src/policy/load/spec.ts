@@ -7,8 +7,8 @@ import {
   type Reader,
   type Unsupported,
 } from '../../documents/source-document.ts'
-import { readRule } from './load-rule.ts'
-import { readSelector } from './load-selector.ts'
+import { readRule } from './rule.ts'
+import { readSelector } from './selector.ts'
 import type { Policy, Rule } from '../rule.ts'
 
 /** What a field about ingress is told, unless `policies.ingress: ignore`. */

@@ -1,19 +1,107 @@
-// Where the globs under one node of the trie are kept so that a label meets few of them. A bucket is found by
-// (node, kind of anchor, octets of the anchor) and lists the globs that contain the anchor there. Written by
-// PatternIndex on add and remove, read by its match.
+// Globs of one label (`api-*`, `*cdn*`, `eu-*-1`): the match, and the buckets that lead a label to the few globs that it can
+// match among many. An anchor is a literal piece that every match of the glob contains: at its start, at its end, or inside. A
+// bucket has a node of the trie, a kind of anchor and its octets, and lists the globs with that anchor there. PatternIndex owns
+// the buckets.
 //
-// Always: each glob is in one bucket, that of one of its own anchors, and a node's anchor bits are those of
-// the buckets it has. Which anchor: the one whose bucket is emptiest at that moment, so `svc-*-01` to
-// `svc-*-99` spread by their ends although they share their start.
+// Always: each glob is in one bucket, that of one of its own anchors, and a node's anchor bits are those of its buckets. A new
+// glob takes the anchor with the emptiest bucket, so that `svc-*-01` to `svc-*-99` spread by their ends.
 //
-// Record of a bucket, 5 ints: node | kind of anchor | anchor octets | list of globs (IdChains) | their count.
-// Freed records are chained through the first int.
+// Record of a bucket, 5 ints: node | kind of anchor | anchor octets | list of globs (IdChains) | their count. Freed records are
+// chained through the first int.
 
 import { invariant } from '../../core/invariant.ts'
-import { ANCHOR_OCTETS_MAX, anchorsOf, INNER, type Anchor } from './glob.ts'
 import type { IdChains } from '../../core/tables/id-chains.ts'
-import type { LabelTrie } from './label-trie.ts'
 import { placeOf, RowTable } from '../../core/tables/row-table.ts'
+import type { LabelTrie } from './label-trie.ts'
+
+const STAR = 0x2a
+
+export const PREFIX = 0
+export const SUFFIX = 1
+export const INNER = 2
+export type Side = typeof PREFIX | typeof SUFFIX | typeof INNER
+
+/** The longest anchor, in octets: it fits into one int. */
+export const ANCHOR_OCTETS_MAX = 4
+
+/** A literal piece of 1..4 octets. */
+export interface Anchor {
+  /** 4 * side + octets - 1; 0..11. */
+  readonly kind: number
+  /** The octets, the first one highest. */
+  readonly octets: number
+}
+
+/**
+ * Whether the label matches the glob; `*` stands for zero or more octets, which the caller has checked to
+ * be in the class. On a mismatch the last star takes one octet more, so the cost is at most the product of
+ * both lengths and no stack is needed.
+ */
+export function globMatches(
+  glob: Uint8Array,
+  globOffset: number,
+  globLength: number,
+  label: Uint8Array,
+  labelOffset: number,
+  labelLength: number,
+): boolean {
+  const globEnd = globOffset + globLength
+  const labelEnd = labelOffset + labelLength
+  let g = globOffset
+  let l = labelOffset
+  let afterStar = -1
+  let resume = 0
+  while (l < labelEnd) {
+    if (g < globEnd && glob[g] === STAR) {
+      afterStar = ++g
+      resume = l
+    } else if (g < globEnd && glob[g] === label[l]) {
+      g++
+      l++
+    } else if (afterStar >= 0) {
+      g = afterStar
+      l = ++resume
+    } else {
+      return false
+    }
+  }
+  while (g < globEnd && glob[g] === STAR) g++
+  return g === globEnd
+}
+
+/**
+ * All anchors of a glob: of each literal piece what stands at the label's start or end, and every run of 4
+ * octets inside (or the whole piece, if it is shorter and has no side). None if the glob is stars only.
+ */
+export function anchorsOf(glob: Uint8Array): readonly Anchor[] {
+  const anchors: Anchor[] = []
+  for (let start = 0; start < glob.length; start++) {
+    if (glob[start] === STAR) continue
+    let end = start
+    while (end < glob.length && glob[end] !== STAR) end++
+    const size = Math.min(end - start, ANCHOR_OCTETS_MAX)
+    const atStart = start === 0
+    const atEnd = end === glob.length
+    if (atStart) anchors.push(mkAnchor(PREFIX, glob, start, size))
+    if (atEnd) anchors.push(mkAnchor(SUFFIX, glob, end - size, size))
+    for (let at = atStart ? start + 1 : start; at + size <= (atEnd ? end - 1 : end); at++) {
+      anchors.push(mkAnchor(INNER, glob, at, size))
+    }
+    start = end
+  }
+  return anchors
+}
+
+function mkAnchor(side: Side, glob: Uint8Array, offset: number, length: number): Anchor {
+  return { kind: side * ANCHOR_OCTETS_MAX + length - 1, octets: packOctets(glob, offset, length) }
+}
+
+/** Up to 4 octets as one int, the first one highest. */
+export function packOctets(octets: Uint8Array, offset: number, length: number): number {
+  let packed = 0
+  for (let i = offset; i < offset + length; i++) packed = (packed << 8) | octets[i]!
+  return packed
+}
 
 const RECORD_INTS = 5
 const NODE = 0
@@ -26,7 +114,7 @@ const FIRST_RECORDS = 8
 /** Kinds of anchors, rounded up to a factor for keys. */
 const KINDS = 16
 const FIRST_INNER_KIND = INNER * ANCHOR_OCTETS_MAX
-/** Anchors inside of a label cost a look-up per octet: taken only if the others are this many globs fuller. */
+/** An anchor inside a label costs a look-up per octet, so other anchors are preferred up to this many globs more. */
 const INNER_HANDICAP = 4
 
 /** Counters of the filter: 128 KiB, of which 10,000 buckets set 7 in 100. */

@@ -11,9 +11,9 @@ import {
   type Reader,
   type Unsupported,
 } from '../../documents/source-document.ts'
-import { readNames } from './load-names.ts'
-import { readPortRules, type PortRules } from './load-ports.ts'
-import { inNamespace, readSelector } from './load-selector.ts'
+import { readNames } from './names.ts'
+import { type PortRules, readPortRules } from './ports.ts'
+import { inNamespace, readSelector } from './selector.ts'
 import type { Entity, PeerSelector, Peers, Rule } from '../rule.ts'
 
 const PEERS = ['toFQDNs', 'toEndpoints', 'toCIDR', 'toCIDRSet', 'toEntities'] as const
