@@ -1,7 +1,6 @@
 // The datapath that the config asks for, with the bounds it needs. A kind that cannot be had is an error with
 // the remedy, never a lesser kind instead.
 
-import type { Clock } from '../core/clock.ts'
 import { configuredPrefixesMax } from '../enforcement/config-bounds.ts'
 import type { Config } from '../config/config.ts'
 import type { Datapath } from '../datapath/datapath.ts'
@@ -10,7 +9,7 @@ import { MemoryDatapath } from '../datapath/memory/memory.ts'
 import { NftablesDatapath } from '../datapath/nftables/adapter.ts'
 import { loadBpf, loadNetlink, loadPosix } from '../native/native.ts'
 
-export function openDatapath(config: Config, clock: Clock): Datapath {
+export function openDatapath(config: Config): Datapath {
   const { limits, datapath, dns } = config
   const shared = {
     connectionsPerEndpoint: limits['connections-per-endpoint'],
@@ -23,11 +22,7 @@ export function openDatapath(config: Config, clock: Clock): Datapath {
   }
   switch (datapath.kind) {
     case 'memory':
-      return new MemoryDatapath({
-        ...shared,
-        clock,
-        ...bounds,
-      })
+      return new MemoryDatapath(bounds)
     case 'ebpf':
       return new EbpfDatapath({
         ...shared,

@@ -214,11 +214,7 @@ export class Ending {
 
 /** Whether a daemon could start with the files as they are, before anybody gives up anything for it; throws InvalidInputError. */
 function checkSources(config: Config): void {
-  const clock = systemClock
-  const datapath = openDatapath(
-    { ...config, datapath: { ...config.datapath, kind: 'memory' } },
-    clock,
-  )
+  const datapath = openDatapath({ ...config, datapath: { ...config.datapath, kind: 'memory' } })
   const daemon = new Daemon({ config, log: SILENT, datapath })
   try {
     daemon.sources.load()

@@ -70,7 +70,7 @@ export class DaemonServices {
     this.putBack = new PutBack(systemClock, log)
     this.#locks = new Locks(config, log, outside.state, options.locks)
     try {
-      const datapath = openDatapath(config, systemClock)
+      const datapath = openDatapath(config)
       // What the kernel has is read beside what the disk has.
       datapath.readAhead?.()
       const { putBack } = this

@@ -1,16 +1,16 @@
-// The memory datapath as the contract suite wants it.
+// The packet model, which is the memory datapath with a judge, as the contract suite wants it.
 
 import type { Clock } from '../../src/core/clock.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { MemoryDatapath } from '../../src/datapath/memory/memory.ts'
+import { PacketModel } from '../support/models/packet-model/packet-model.ts'
 import type { Bench, BenchMaker, Sizes } from './bench.ts'
 
 export interface MemoryBench extends Bench {
-  readonly datapath: MemoryDatapath
+  readonly datapath: PacketModel
 }
 
 export function makeMemoryBench(sizes: Sizes = {}, clock: Clock = systemClock): MemoryBench {
-  const datapath = new MemoryDatapath({
+  const datapath = new PacketModel({
     clock,
     prefixesMax: sizes.prefixes ?? 65_536,
     policyEntriesMax: sizes.policies ?? 65_536,

@@ -2,8 +2,10 @@
 // 1 s. No packet to an address that was handed out may be denied in its TTL or grace, and all of them have one identity.
 
 import type { Identity } from '../../src/core/ids.ts'
-import { firstOf, mkMemory, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
+import { systemClock } from '../../src/core/clock.ts'
+import { firstOf, mkPolicy, mkWorld, setAddress } from '../bench/support/world.ts'
 import { frame, SYN, tcp } from '../support/packets.ts'
+import { PacketModel } from '../support/models/packet-model/packet-model.ts'
 import { Random } from '../support/models/random.ts'
 import { hashedName, teach } from '../support/hashed-name.ts'
 import { runSoak } from './support/soak.ts'
@@ -13,7 +15,14 @@ const PER_ANSWER = 8
 const ANSWERS = 30 * 5
 const TTL_S = 1
 const PROBES = 500
-const datapath = mkMemory()
+const datapath = new PacketModel({
+  clock: systemClock,
+  prefixesMax: 65_536,
+  policyEntriesMax: 65_536,
+  connectionsPerEndpoint: 65_536,
+  tcpIdleMs: 21_600_000,
+  udpIdleMs: 180_000,
+})
 const world = mkWorld(datapath, [mkPolicy('p', ['*.bench.test'])])
 const endpoint = firstOf(world)
 const { names, ipcache, allocator } = world.core

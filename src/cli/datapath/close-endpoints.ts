@@ -45,7 +45,7 @@ export async function closeEndpoints(config: Config): Promise<Closed> {
   }
   const { endpoints, highest, faults } = endpointsToClose(config)
   const locks = new Locks(config, SILENT, false)
-  const datapath = openDatapath(config, systemClock)
+  const datapath = openDatapath(config)
   try {
     const restored = datapath.start()
     const entries = toEntries(endpoints, datapath, restored, highest)

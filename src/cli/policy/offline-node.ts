@@ -46,7 +46,7 @@ export class OfflineNode {
     const askers = [...new Map(rest.askers.map((labels) => [nameOf(labels), labels]))]
     const all = [...endpoints, ...askers.map(([name, labels]) => askerOf(name, labels))]
     const config = withRoom(rest.config, policies, all, resources)
-    const datapath = openDatapath(config, systemClock)
+    const datapath = openDatapath(config)
     const restored = datapath.start()
     this.core = makeCore(config, systemClock, datapath, restored, nodeAddresses)
     const { core } = this

@@ -1,9 +1,8 @@
-// Policy entries by endpoint and identity. A lookup gives the entry with the longest match on (protocol,
-// port), as the kernel's trie does: exact port before wider port prefix before any port before any protocol.
+// Policy entries by endpoint and identity.
 
 import type { EndpointId, Identity } from '../../core/ids.ts'
 import type { PolicyEntry, PolicyKey } from '../datapath.ts'
-import { covers, longestMatch, specificity } from '../verdict.ts'
+import { covers, specificity } from '../verdict.ts'
 
 export class Policies {
   readonly #capacity: number
@@ -41,14 +40,8 @@ export class Policies {
     if (identities.size === 0) this.#entries.delete(key.endpoint)
   }
 
-  /** `port` undefined: a fragment without ports, which only entries for whole protocols match. */
-  find(
-    endpoint: EndpointId,
-    identity: Identity,
-    protocol: number,
-    port: number | undefined,
-  ): PolicyEntry | undefined {
-    return longestMatch(this.#entries.get(endpoint)?.get(identity) ?? [], protocol, port)
+  entriesOf(endpoint: EndpointId, identity: Identity): readonly PolicyEntry[] {
+    return this.#entries.get(endpoint)?.get(identity) ?? []
   }
 
   dump(): readonly PolicyEntry[] {

@@ -1,23 +1,29 @@
-// Prefix -> identity and class in typed arrays, about 40 octets a prefix in use. The arrays have their full
-// size from the start: pages that were never touched cost nothing, and nothing ever has to grow. Those of
-// endpoints' own scopes, which few configurations have, stand beside them as objects; the bound is for both.
+// Prefix -> identity and class. Prefixes of the node's scope are rows of typed arrays, about 40 octets each; the arrays have their
+// full size from the start, because pages that were never touched cost nothing. Prefixes of endpoints' own scopes, which few
+// configurations have, are objects. One bound holds for both.
 
 import { identity, type Identity } from '../../core/ids.ts'
-import { widthOf, type Family } from '../../core/ip.ts'
+import { formatPrefix, truncatePrefix, widthOf, type Family, type Prefix } from '../../core/ip.ts'
 import { PrefixIndex } from '../../core/tables/prefix-index.ts'
 import { NODE_SCOPE, PREFIX_KEY_SIZE, PrefixBatch } from '../prefix-batch.ts'
-import { ScopedPrefixes, type ScopedEntry } from './scoped-prefixes.ts'
 
 /** Octets of a PrefixBatch key that stand before the address. */
 const ADDRESS_AT = PREFIX_KEY_SIZE - 16
+
+export interface PrefixValue {
+  readonly identity: Identity
+  readonly addressClass: Identity
+}
+
+type Scope = Map<string, PrefixValue & { readonly prefix: Prefix }>
 
 export class Prefixes {
   readonly #index: PrefixIndex
   readonly #identities: Uint32Array
   readonly #classes: Uint32Array
-  /** Prefixes of each length. */
-  readonly #lengths = { 4: new Int32Array(33), 6: new Int32Array(129) }
-  readonly #scoped = new ScopedPrefixes()
+  /** Scope -> prefix as text -> value. */
+  readonly #scopes = new Map<number, Scope>()
+  #scopedCount = 0
   readonly #capacity: number
 
   constructor(options: { readonly capacity: number }) {
@@ -29,20 +35,12 @@ export class Prefixes {
 
   /** Adds or replaces entry `i` of the batch; false when there is no room. */
   upsert(batch: PrefixBatch, i: number): boolean {
-    if (batch.scope(i) !== NODE_SCOPE) {
-      return this.#scoped.upsert(batch, i, this.#capacity - this.#index.slots.used)
-    }
-    const [family, length, at] = [
-      batch.family(i),
-      batch.length(i),
-      i * PREFIX_KEY_SIZE + ADDRESS_AT,
-    ]
-    let row = this.#index.find(family, batch.keys, at, length)
+    if (batch.scope(i) !== NODE_SCOPE) return this.#upsertScoped(batch, i)
+    let row = this.#find(batch, i)
     if (row === 0) {
-      if (this.#index.slots.used + this.#scoped.count >= this.#capacity) return false
-      row = this.#index.add(family, batch.keys, at, length)
+      if (this.#isFull) return false
+      row = this.#index.add(batch.family(i), batch.keys, addressAt(i), batch.length(i))
       if (row === 0) return false
-      this.#lengths[family][length]!++
     }
     this.#identities[row] = batch.identity(i)
     this.#classes[row] = batch.addressClass(i)
@@ -51,55 +49,82 @@ export class Prefixes {
 
   remove(batch: PrefixBatch, i: number): void {
     if (batch.scope(i) !== NODE_SCOPE) {
-      this.#scoped.remove(batch, i)
+      this.#removeScoped(batch, i)
       return
     }
-    const [family, length, at] = [
-      batch.family(i),
-      batch.length(i),
-      i * PREFIX_KEY_SIZE + ADDRESS_AT,
-    ]
-    const row = this.#index.find(family, batch.keys, at, length)
+    const row = this.#find(batch, i)
     if (row === 0) return
     this.#index.remove(row)
-    this.#lengths[family][length]!--
     this.#identities[row] = 0
   }
 
-  /** The row of the longest prefix around an address, 0 when there is none. */
-  longest(family: Family, address: Uint8Array): number {
-    const lengths = this.#lengths[family]
-    for (let length = widthOf(family); length >= 0; length--) {
-      if (lengths[length]! === 0) continue
-      const row = this.#index.findAround(family, address, 0, length)
-      if (row !== 0) return row
+  /** The value of the prefix of `length` bits around an address, in one scope. */
+  around(
+    scope: number,
+    family: Family,
+    address: Uint8Array,
+    length: number,
+  ): PrefixValue | undefined {
+    if (scope !== NODE_SCOPE) {
+      const whole = { family, octets: address, length: widthOf(family) }
+      return this.#scopes.get(scope)?.get(formatPrefix(truncatePrefix(whole, length)))
     }
-    return 0
-  }
-
-  /** What an endpoint's own scope says of an address. */
-  longestIn(scope: number, family: Family, address: Uint8Array): ScopedEntry | undefined {
-    return this.#scoped.longest(scope, family, address)
-  }
-
-  identity(row: number): Identity {
-    return identity(this.#identities[row]!)
-  }
-
-  addressClass(row: number): Identity {
-    return identity(this.#classes[row]!)
+    const row = this.#index.findAround(family, address, 0, length)
+    return row === 0 ? undefined : this.#value(row)
   }
 
   dump(): PrefixBatch {
     const batch = new PrefixBatch()
     const { octets, lengths, slots } = this.#index
     for (let row = 1; row <= slots.high; row++) {
-      const id = this.identity(row)
+      const { identity: id, addressClass } = this.#value(row)
       if (id === 0) continue
-      const family = this.#index.family(row)
-      batch.add(family, octets, row * 16, lengths[row]!, id, this.addressClass(row))
+      batch.add(this.#index.family(row), octets, row * 16, lengths[row]!, id, addressClass)
     }
-    this.#scoped.addTo(batch)
+    for (const [scope, values] of this.#scopes) {
+      for (const { prefix, identity: id, addressClass } of values.values()) {
+        batch.add(prefix.family, prefix.octets, 0, prefix.length, id, addressClass, scope)
+      }
+    }
     return batch
   }
+
+  get #isFull(): boolean {
+    return this.#index.slots.used + this.#scopedCount >= this.#capacity
+  }
+
+  #find(batch: PrefixBatch, i: number): number {
+    return this.#index.find(batch.family(i), batch.keys, addressAt(i), batch.length(i))
+  }
+
+  #value(row: number): PrefixValue {
+    return {
+      identity: identity(this.#identities[row]!),
+      addressClass: identity(this.#classes[row]!),
+    }
+  }
+
+  #upsertScoped(batch: PrefixBatch, i: number): boolean {
+    const scope: Scope = this.#scopes.get(batch.scope(i)) ?? new Map()
+    const key = batch.format(i)
+    if (!scope.has(key)) {
+      if (this.#isFull) return false
+      this.#scopedCount++
+    }
+    const value = { identity: batch.identity(i), addressClass: batch.addressClass(i) }
+    scope.set(key, { ...value, prefix: batch.prefix(i) })
+    this.#scopes.set(batch.scope(i), scope)
+    return true
+  }
+
+  #removeScoped(batch: PrefixBatch, i: number): void {
+    const scope = this.#scopes.get(batch.scope(i))
+    if (scope?.delete(batch.format(i)) !== true) return
+    this.#scopedCount--
+    if (scope.size === 0) this.#scopes.delete(batch.scope(i))
+  }
+}
+
+function addressAt(i: number): number {
+  return i * PREFIX_KEY_SIZE + ADDRESS_AT
 }

@@ -6,12 +6,10 @@
 
 import type { Clock } from '../../core/clock.ts'
 import { identity, ruleId, type EndpointId } from '../../core/ids.ts'
-import type { Family } from '../../core/ip.ts'
 import type { NetlinkAddon } from '../../native/netfilter/nftables.ts'
 import type { DatapathEvent, DropReason } from '../datapath.ts'
-import { isOpening } from '../memory/connections.ts'
-import { readNetwork, type Packet } from '../memory/packet.ts'
 import type { Explanation } from './explain.ts'
+import { familyOf, readReportedPacket, type ReportedPacket } from './reported-packet.ts'
 import { LOG_AUDIT, LOG_DENY, LOG_GROUP, LOG_OCTETS } from './rules/layout.ts'
 import { Message } from './netlink/message.ts'
 import { BODY, Reader } from './netlink/reader.ts'
@@ -32,7 +30,6 @@ const OUT_DEVICE = 5
 const PAYLOAD = 9
 const PREFIX = 10
 const ENOBUFS = 105
-const ETHERNET = 14
 /** The kernel holds a report back for 10 ms; some more where it is busy. */
 const HELD_BACK_MS = 50
 
@@ -40,8 +37,19 @@ export interface EventsOptions {
   readonly netlink: NetlinkAddon
   readonly clock: Clock
   readonly indexOwner: (index: number) => EndpointId | undefined
-  readonly explain: (endpoint: EndpointId, packet: Packet) => Explanation
+  readonly explain: (endpoint: EndpointId, packet: ReportedPacket) => Explanation
 }
+
+/** What an event says of a packet that cannot be read. */
+const UNREADABLE = {
+  peer: new Uint8Array(16),
+  protocol: 0,
+  port: 0,
+  localPort: 0,
+  opening: false,
+  identity: identity(0),
+  rule: ruleId(0),
+} as const
 
 interface Report {
   /** Wall-clock milliseconds; 0 where the kernel does not tell. */
@@ -123,28 +131,17 @@ export class Events {
     const reason = reasonOf(prefix.slice((isAudit ? LOG_AUDIT : LOG_DENY).length).trim())
     const verdict = isAudit ? 'audit' : 'deny'
     const head = { ...this.#timesOf(time), verdict, reason, endpoint } as const
-    const family: Family = (packet[0] ?? 0) >> 4 === 6 ? 6 : 4
-    const read = reason === 'malformed' ? undefined : readCut(family, packet)
-    if (read === undefined) {
-      const nothing = {
-        peer: new Uint8Array(16),
-        protocol: 0,
-        port: 0,
-        localPort: 0,
-        opening: false,
-      }
-      return { ...head, ...nothing, family, identity: identity(0), rule: ruleId(0) }
-    }
-    const { target, protocol, targetPort } = read
+    const read = reason === 'malformed' ? undefined : readReportedPacket(packet)
+    if (read === undefined) return { ...head, ...UNREADABLE, family: familyOf(packet) }
     const why = explain(endpoint, read)
     return {
       ...head,
-      family,
-      peer: target,
-      protocol,
-      port: targetPort,
+      family: read.family,
+      peer: read.target,
+      protocol: read.protocol,
+      port: read.targetPort,
       localPort: read.sourcePort,
-      opening: isOpening(read),
+      opening: read.opening,
       identity: identity(why.identity),
       rule: ruleId(reason === 'policy' ? why.rule : 0),
     }
@@ -161,18 +158,6 @@ function readReport(reader: Reader, from: number, end: number): Report {
     else if (type === PAYLOAD) report.packet = reader.octets.slice(at, to)
   })
   return report
-}
-
-/** A packet of which only the beginning is there. */
-function readCut(family: Family, packet: Uint8Array): Packet | undefined {
-  const frame = new Uint8Array(ETHERNET + packet.length)
-  frame.set(family === 4 ? [0x08, 0x00] : [0x86, 0xdd], ETHERNET - 2)
-  frame.set(packet, ETHERNET)
-  const length = family === 4 ? packet.length : packet.length - 40
-  const at = ETHERNET + (family === 4 ? 2 : 4)
-  frame.set([length >> 8, length & 0xff], at)
-  const read = readNetwork(frame)
-  return read.kind === 'ip' ? read.packet : undefined
 }
 
 function reasonOf(text: string): DropReason {

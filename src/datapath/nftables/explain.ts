@@ -1,9 +1,9 @@
 // Identity and rule that a reported packet met, by what is wanted now: the kernel's report has the packet alone.
 
 import { identity, type EndpointId } from '../../core/ids.ts'
-import type { Family } from '../../core/ip.ts'
 import { worldOf } from '../../identity/reserved.ts'
 import { outcomeOf } from '../verdict.ts'
+import type { ReportedPacket } from './reported-packet.ts'
 import type { Table } from './tables/table.ts'
 
 export interface Explanation {
@@ -15,12 +15,7 @@ export function explain(
   { prefixes, policies }: Table,
   endpoint: EndpointId,
   isScoped: boolean,
-  packet: {
-    readonly family: Family
-    readonly target: Uint8Array
-    readonly protocol: number
-    readonly targetPort: number
-  },
+  packet: ReportedPacket,
 ): Explanation {
   const { family, target, protocol, targetPort } = packet
   const scopes = isScoped ? [endpoint, 0] : [0]

@@ -32,13 +32,7 @@ export interface World {
 const IDLE = { tcpIdleMs: 21_600_000, udpIdleMs: 180_000 }
 
 export function mkMemory(): MemoryDatapath {
-  return new MemoryDatapath({
-    clock: systemClock,
-    prefixesMax: PAIRS + 400_000,
-    policyEntriesMax: 1_048_576,
-    connectionsPerEndpoint: 65_536,
-    ...IDLE,
-  })
+  return new MemoryDatapath({ prefixesMax: PAIRS + 400_000, policyEntriesMax: 1_048_576 })
 }
 
 /** The eBPF datapath under pins of its own, or undefined where it cannot be had. */

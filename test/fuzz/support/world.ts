@@ -5,7 +5,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseConfig } from '../../../src/config/load.ts'
-import { systemClock } from '../../../src/core/clock.ts'
 import { Daemon } from '../../../src/daemon/daemon.ts'
 import { openDatapath } from '../../../src/daemon/open-datapath.ts'
 import { SILENT } from '../../../src/telemetry/silent.ts'
@@ -102,7 +101,7 @@ export async function startWorld(upstreamPort: number): Promise<World> {
   writeFileSync(join(folder, 'policies.yaml'), POLICIES)
   writeFileSync(join(folder, 'endpoints.yaml'), ENDPOINTS)
   const config = parseConfig(configText(folder, upstreamPort), 'fuzz')
-  const datapath = openDatapath(config, systemClock)
+  const datapath = openDatapath(config)
   const daemon = new Daemon({ config, log: SILENT, datapath })
   const stop = (): void => {
     daemon.stop()

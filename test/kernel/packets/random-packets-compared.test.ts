@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isTagged, readFrame } from '../../../src/datapath/memory/packet.ts'
+import { isTagged, readFrame } from '../../support/models/packet-model/packet.ts'
 import {
   batch,
   commit,

@@ -1,12 +1,12 @@
-// The memory datapath, which a scenario can tell to refuse entries, as a kernel does that has no room.
+// The packet model, which a scenario can make refuse entries, as a kernel does that has no room.
 
 import type { Changes, CommitFailure, CommitResult } from '../../../src/datapath/datapath.ts'
-import { MemoryDatapath } from '../../../src/datapath/memory/memory.ts'
 import { PrefixBatch } from '../../../src/datapath/prefix-batch.ts'
+import { PacketModel } from '../../support/models/packet-model/packet-model.ts'
 
 export type Refusal = 'nothing' | 'prefix' | 'policy'
 
-export class ScenarioKernel extends MemoryDatapath {
+export class ScenarioKernel extends PacketModel {
   /** What is refused when a commit would write it; removals always succeed. */
   refusal: Refusal = 'nothing'
   /** Only prefixes with these texts; all when empty. */

@@ -80,7 +80,7 @@ export class DaemonLab {
     this.logged = logged
     const config = loadConfig(join(folder, 'namegate.yaml'))
     const clock = this.#clock()
-    this.daemon = new Daemon({ config, log, clock, kept, datapath: openDatapath(config, clock) })
+    this.daemon = new Daemon({ config, log, clock, kept, datapath: openDatapath(config) })
     const { state, metrics } = makeDaemonAdmin(this.daemon, undefined)
     this.admin = state
     this.#end = () => metrics.stop()

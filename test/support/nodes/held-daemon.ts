@@ -5,7 +5,6 @@
 // When it ends it prints what became of answers, as JSON.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { systemClock } from '../../../src/core/clock.ts'
 import { loadConfig } from '../../../src/config/load.ts'
 import { Daemon } from '../../../src/daemon/daemon.ts'
 import {
@@ -72,7 +71,7 @@ class HeldWriter extends DatapathWrapper {
 
 async function main(file: string, isHeld: boolean, stalls: number[]): Promise<void> {
   const config = loadConfig(file)
-  const writer = new HeldWriter(openDatapath(config, systemClock), isHeld)
+  const writer = new HeldWriter(openDatapath(config), isHeld)
   const daemon = new Daemon({ config, log: SILENT, datapath: writer })
   process.on('SIGTERM', () => {
     const { counters } = daemon.proxy.pipeline

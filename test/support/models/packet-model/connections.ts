@@ -2,11 +2,16 @@
 // rules and their reasons stand. Established TCP is in one table that evicts nothing, everything else in
 // one that lets the least recently used go.
 
-import type { Clock } from '../../core/clock.ts'
-import { endpointId, generation, type EndpointId, type Generation } from '../../core/ids.ts'
-import { formatAddress } from '../../core/ip.ts'
-import { TCP } from '../../core/protocol.ts'
-import type { PeerScan } from '../datapath.ts'
+import type { Clock } from '../../../../src/core/clock.ts'
+import {
+  endpointId,
+  generation,
+  type EndpointId,
+  type Generation,
+} from '../../../../src/core/ids.ts'
+import { formatAddress } from '../../../../src/core/ip.ts'
+import { TCP } from '../../../../src/core/protocol.ts'
+import type { PeerScan } from '../../../../src/datapath/datapath.ts'
 import { ConnectionScan, type Connection, type State } from './connection-scan.ts'
 import { isEcho, isFollowed, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, type Packet } from './packet.ts'
 

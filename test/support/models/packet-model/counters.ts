@@ -1,6 +1,6 @@
-// Counters by name, as the eBPF adapter has them.
+// Counters of verdicts and drops by name, as the eBPF adapter has them.
 
-import type { DatapathCounters } from '../datapath.ts'
+import type { DatapathCounters } from '../../../../src/datapath/datapath.ts'
 
 const NAMES = [
   'verdict_allow',
@@ -20,9 +20,6 @@ const NAMES = [
   'verdict_intercepted',
   'verdict_adopted',
   'adopted_table_full',
-  'map_writes_ipcache',
-  'map_writes_policy',
-  'map_writes_endpoints',
 ] as const
 
 export type CounterName = (typeof NAMES)[number]
@@ -30,8 +27,8 @@ export type CounterName = (typeof NAMES)[number]
 export class Counters {
   readonly #values = new Map<CounterName, number>(NAMES.map((name) => [name, 0]))
 
-  add(name: CounterName, count = 1): void {
-    this.#values.set(name, (this.#values.get(name) ?? 0) + count)
+  add(name: CounterName): void {
+    this.#values.set(name, (this.#values.get(name) ?? 0) + 1)
   }
 
   all(): DatapathCounters {

@@ -1,11 +1,11 @@
 // A pass over the model's connections: established TCP, then flows of UDP and SCTP, as src/datapath/ebpf/maps/peers.ts goes over the
 // kernel's. Tells those that the endpoint began; TCP that is idle or of a generation that is gone is given up on the way.
 
-import type { Clock } from '../../core/clock.ts'
-import type { EndpointId, Generation } from '../../core/ids.ts'
-import type { Family } from '../../core/ip.ts'
-import { SCTP, UDP } from '../../core/protocol.ts'
-import type { PeerScan } from '../datapath.ts'
+import type { Clock } from '../../../../src/core/clock.ts'
+import type { EndpointId, Generation } from '../../../../src/core/ids.ts'
+import type { Family } from '../../../../src/core/ip.ts'
+import { SCTP, UDP } from '../../../../src/core/protocol.ts'
+import type { PeerScan } from '../../../../src/datapath/datapath.ts'
 
 /** Owner of tuples that are remembered whoever's they are. */
 const NOBODY = 0

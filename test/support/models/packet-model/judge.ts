@@ -1,18 +1,24 @@
 // The verdict on one packet, step by step as in the header of src/datapath/datapath.ts: the model of
 // src/datapath/ebpf/programs/namegate.bpf.c, whose header has the rules that the port leaves open.
 
-import { identity, ruleId, type EndpointId, type Identity, type RuleId } from '../../core/ids.ts'
-import { containsPrefix, type Family } from '../../core/ip.ts'
-import { TCP, UDP } from '../../core/protocol.ts'
-import { ANY_IDENTITY, HOST, worldOf } from '../../identity/reserved.ts'
-import type { DatapathEvent, DropReason, EndpointEntry, Mode } from '../datapath.ts'
-import { outcomeOf, type Outcome } from '../verdict.ts'
+import { identity, ruleId, type EndpointId, type RuleId } from '../../../../src/core/ids.ts'
+import { containsPrefix, widthOf, type Family } from '../../../../src/core/ip.ts'
+import { TCP, UDP } from '../../../../src/core/protocol.ts'
+import { ANY_IDENTITY, HOST, worldOf } from '../../../../src/identity/reserved.ts'
+import type {
+  DatapathEvent,
+  DropReason,
+  EndpointEntry,
+  Mode,
+} from '../../../../src/datapath/datapath.ts'
+import { NODE_SCOPE } from '../../../../src/datapath/prefix-batch.ts'
+import { longestMatch, outcomeOf, type Outcome } from '../../../../src/datapath/verdict.ts'
 import { isOpening, type Connections } from './connections.ts'
 import type { CounterName } from './counters.ts'
 import { isHousekeeping, neighboursIn } from './neighbour.ts'
 import { isFollowed, TCP_FIN, TCP_RST, type Packet, type ReadResult } from './packet.ts'
-import type { Policies } from './policies.ts'
-import type { Prefixes } from './prefixes.ts'
+import type { Policies } from '../../../../src/datapath/memory/policies.ts'
+import type { PrefixValue, Prefixes } from '../../../../src/datapath/memory/prefixes.ts'
 
 export type Verdict = 'pass' | 'drop'
 
@@ -36,10 +42,8 @@ export interface JudgeOptions {
   readonly noteDnsSource: (endpoint: EndpointId, packet: Packet) => void
 }
 
-interface Place {
-  readonly identity: Identity
-  readonly addressClass: Identity
-}
+/** What a packet's address is under policy. */
+type Place = PrefixValue
 
 interface Found {
   readonly verdict: Outcome['verdict']
@@ -163,7 +167,9 @@ export class Judge {
     const { protocol, laterFragment } = packet
     const port = laterFragment ? undefined : isFollowed(packet) ? packet.targetPort : 0
     const keys = [place.identity, place.addressClass, ANY_IDENTITY]
-    const found = keys.flatMap((key) => policies.find(endpoint, key, protocol, port) ?? [])
+    const found = keys.flatMap(
+      (key) => longestMatch(policies.entriesOf(endpoint, key), protocol, port) ?? [],
+    )
     const { verdict, by } = outcomeOf(found.map((each) => each.verdict))
     return { verdict, rule: found.find((each) => each.verdict === by)?.rule ?? ruleId(0) }
   }
@@ -180,13 +186,16 @@ export class Judge {
     return place.addressClass === HOST && this.#options.isListener(family, ANY_ADDRESS, port)
   }
 
+  /** The longest prefix around an address: of a scoped endpoint first in the endpoint's own scope, then in the node's. */
   #placeOf({ id, scoped }: EndpointEntry, family: Family, address: Uint8Array): Place {
     const { prefixes } = this.#options
-    const own = scoped === true ? prefixes.longestIn(id, family, address) : undefined
-    if (own !== undefined) return own
-    const row = prefixes.longest(family, address)
-    if (row === 0) return { identity: worldOf(family), addressClass: worldOf(family) }
-    return { identity: prefixes.identity(row), addressClass: prefixes.addressClass(row) }
+    for (const scope of scoped === true ? [id, NODE_SCOPE] : [NODE_SCOPE]) {
+      for (let length = widthOf(family); length >= 0; length--) {
+        const found = prefixes.around(scope, family, address, length)
+        if (found !== undefined) return found
+      }
+    }
+    return { identity: worldOf(family), addressClass: worldOf(family) }
   }
 
   #refuse(

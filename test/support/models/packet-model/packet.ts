@@ -1,8 +1,8 @@
 // Reads one packet as the kernel side does (src/datapath/ebpf/programs/packet.h has the reasons for each refusal);
 // the contract suite gives both the same octets. For tests and the demo, not for speed.
 
-import type { Family } from '../../core/ip.ts'
-import { SCTP, TCP, UDP } from '../../core/protocol.ts'
+import type { Family } from '../../../../src/core/ip.ts'
+import { SCTP, TCP, UDP } from '../../../../src/core/protocol.ts'
 
 export const ICMP = 1
 export const ICMP6 = 58

@@ -1,10 +1,10 @@
 // Flows older than enforcement: the model of src/datapath/ebpf/programs/adopt.h; src/datapath/adoption.ts has the rules.
 
-import type { Clock } from '../../core/clock.ts'
-import type { EndpointId, Generation } from '../../core/ids.ts'
-import { formatAddress } from '../../core/ip.ts'
-import { TCP } from '../../core/protocol.ts'
-import type { AdoptedFlow, Adoption, FlowTuple } from '../adoption.ts'
+import type { Clock } from '../../../../src/core/clock.ts'
+import type { EndpointId, Generation } from '../../../../src/core/ids.ts'
+import { formatAddress } from '../../../../src/core/ip.ts'
+import { TCP } from '../../../../src/core/protocol.ts'
+import type { AdoptedFlow, Adoption, FlowTuple } from '../../../../src/datapath/adoption.ts'
 import type { Owner } from './connections.ts'
 import { TCP_SYN, type Packet } from './packet.ts'
 

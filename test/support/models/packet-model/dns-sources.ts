@@ -1,8 +1,8 @@
 // Whose query came from an address that cgroup endpoints share with the host: the model of ng_dns_source. The
 // oldest go when there are too many.
 
-import type { EndpointId } from '../../core/ids.ts'
-import { formatAddress, type Family } from '../../core/ip.ts'
+import type { EndpointId } from '../../../../src/core/ids.ts'
+import { formatAddress, type Family } from '../../../../src/core/ip.ts'
 import type { Packet } from './packet.ts'
 
 const SOURCES_MAX = 65_536

@@ -1,10 +1,10 @@
 // Interfaces whose DNS is redirected behind the datapath: the model of src/datapath/ebpf/programs/intercept.h, where the
 // reasons stand, and of the time that an interface stays quiet afterwards (src/datapath/ebpf/maps/intercepted.ts).
 
-import type { Clock } from '../../core/clock.ts'
-import type { Family } from '../../core/ip.ts'
-import { TCP, UDP } from '../../core/protocol.ts'
-import type { InterceptedInterface } from '../interception.ts'
+import type { Clock } from '../../../../src/core/clock.ts'
+import type { Family } from '../../../../src/core/ip.ts'
+import { TCP, UDP } from '../../../../src/core/protocol.ts'
+import type { InterceptedInterface } from '../../../../src/datapath/interception.ts'
 import { isTagged, type Packet } from './packet.ts'
 
 const DNS_PORT = 53
