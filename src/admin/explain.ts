@@ -76,7 +76,7 @@ function askerOf(state: AdminState, endpoint: Endpoint): Asker {
 
 /** What makes the datapath do something else than policy says. */
 function stateNotes(state: AdminState, { id }: Endpoint): readonly string[] {
-  const hook = state.core.datapath.hookState(id)
+  const hook = state.core.datapath.hooks.stateOf(id)
   const isOff = hook.kind === 'waiting' || hook.kind === 'failed'
   return [
     ...(state.mode() === 'bypass' ? ['the mode is bypass: everything passes'] : []),

@@ -4,7 +4,7 @@
 
 import type { RestartPhase } from '../restore/restart.ts'
 import type { FlowKind } from '../flows/record/flow-kinds.ts'
-import type { FixtureMap } from '../datapath/fixture.ts'
+import type { FixtureMap } from '../datapath/repair.ts'
 
 export interface EndpointShape {
   readonly id: number

@@ -235,17 +235,17 @@ export class Daemon {
     this.sources.load()
     this.mode.start(this.#restored.mode)
     // What the proxy sends from another network namespace passes no fence.
-    if (!this.#isOutside) this.datapath.setOwnTraffic?.(ownTraffic(this.config, this.servers))
+    if (!this.#isOutside) this.datapath.exceptions.setOwn(ownTraffic(this.config, this.servers))
     await this.proxy.start()
     this.#bound = true
-    this.datapath.setListeners(this.proxy.listeners.entries)
+    this.datapath.exceptions.setListeners(this.proxy.listeners.entries)
     this.sources.apply()
     // Whoever comes from now on is judged from its first packet.
     this.adoption.end()
     reportAdopted(this.#log, this.adoption, this.config.datapath)
     await this.transition.finished()
     reportHooks(this.#log, this, this.#endpointIds())
-    this.datapath.fence(fencedPatterns(this.config))
+    this.datapath.fences.set(fencedPatterns(this.config))
     await this.interception.start(interfacesOf(this.endpoints.registry))
     this.housekeeping.start()
     this.restart.start()

@@ -11,7 +11,7 @@ import type { Clock } from '../core/clock.ts'
 import { formatAddress } from '../core/ip.ts'
 import type { Committer } from '../datapath/committer.ts'
 import type { Datapath, Mode } from '../datapath/datapath.ts'
-import type { RepairedEntry } from '../datapath/fixture.ts'
+import type { RepairedEntry } from '../datapath/repair.ts'
 import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import { errnoName } from '../native/native.ts'
 import type { ServerPool } from '../proxy/upstream/server-pool.ts'
@@ -51,7 +51,7 @@ export function reportHooks(
   for (const id of endpoints) {
     const endpoint: Endpoint | undefined = registry.byNumber(id)
     if (endpoint === undefined || endpoint.hook.kind === 'none') continue
-    const hook = datapath.hookState(endpoint.id)
+    const hook = datapath.hooks.stateOf(endpoint.id)
     const fields = { endpoint: endpoint.name, hook }
     if (hook.kind === 'attached') log.info(fields, 'endpoint is fenced')
     else if (hook.kind !== 'unfenced') log.warn(fields, 'endpoint is not fenced')

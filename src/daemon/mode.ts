@@ -43,8 +43,8 @@ export class DaemonMode {
   set(mode: Mode | 'pinned'): void {
     const { datapath } = this.#of
     const before = this.#mode
-    if (mode !== 'pinned') datapath.setMode(mode)
-    this.#mode = datapath.readMode()
+    if (mode !== 'pinned') datapath.mode.set(mode)
+    this.#mode = datapath.mode.read()
     if (this.#mode !== before) reportMode(this.#log, this.#mode)
   }
 

@@ -20,7 +20,8 @@ export function reasonsNotReady(daemon: ReadinessSources): readonly string[] {
   if (interception.state.kind === 'failed') {
     reasons.push(`interception: ${describeInterception(interception)}`)
   }
-  const gone = daemon.datapath.missingPins?.() ?? []
+  const { repair } = daemon.datapath
+  const gone = repair.kind === 'by-daemon' ? repair.missingPins() : []
   if (gone.length > 0) {
     const what = `pinned maps are gone (${gone.join(', ')})`
     reasons.push(`${what}: enforcement goes on until the daemon ends: restart it`)

@@ -36,8 +36,8 @@ export function openInterception(options: DaemonInterception): Interception {
   const { config, clock, log, datapath, servers } = options
   const plan = planOf(config, servers, process.geteuid?.() ?? 0)
   const flags: InterceptFlags = {
-    read: () => datapath.intercepted(),
-    set: (interfaces) => datapath.setIntercepted(interfaces),
+    read: () => datapath.exceptions.intercepted(),
+    set: (interfaces) => datapath.exceptions.setIntercepted(interfaces),
   }
   const pause = async (ms: number): Promise<void> =>
     await new Promise<void>((done) => clock.after(ms, done))

@@ -1,7 +1,7 @@
 // The repair of the kernel's entries, where there is a kernel whose entries others can reach.
 
 import { Repair } from '../reconcile/repair.ts'
-import type { Datapath } from '../datapath/datapath.ts'
+import type { RepairByAdapter } from '../datapath/repair.ts'
 import type { Daemon } from './daemon.ts'
 import { reportRepaired } from './log-reports.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -15,8 +15,9 @@ export function openRepair(
   log: Log,
 ): Repairs | undefined {
   const { datapath } = daemon.config
-  if (datapath.kind === 'nftables') return repairsOf(daemon.core.datapath, log)
-  if (datapath.kind !== 'ebpf') return undefined
+  const { repair } = daemon.core.datapath
+  if (repair.kind === 'by-adapter') return repairsOf(repair, log)
+  if (repair.kind !== 'by-daemon' || datapath.kind !== 'ebpf') return undefined
   return new Repair({
     core: daemon.core,
     endpoints: () => daemon.endpoints.entries(),
@@ -28,15 +29,15 @@ export function openRepair(
 }
 
 /** Of a datapath that looks after itself. */
-function repairsOf(datapath: Datapath, log: Log): Repairs {
+function repairsOf(repair: RepairByAdapter, log: Log): Repairs {
   let repaired = 0
-  datapath.onRepaired?.((first, count) => {
+  repair.onRepaired((first, count) => {
     repaired += count
     reportRepaired(log, first, count)
   })
   return {
     get counters() {
-      return { walks: datapath.looks ?? 0, repaired }
+      return { walks: repair.walks(), repaired }
     },
     start: () => undefined,
     stop: () => undefined,

@@ -72,7 +72,7 @@ export class DaemonServices {
     try {
       const datapath = openDatapath(config)
       // What the kernel has is read beside what the disk has.
-      datapath.readAhead?.()
+      datapath.readAhead()
       const { putBack } = this
       const files = { config, log, locks: this.#locks, putBack }
       this.#kept = outside.state ? new DaemonStateFolder(files) : undefined

@@ -1,13 +1,12 @@
-// The port to whatever enforces. Desired state is written by one commit after another, never two under way at
-// once; an adapter makes each real, at once (memory, ebpf) or soon (nftables), and names every entry that its
-// kernel refused. L2: no I/O here.
+// The port to what enforces. Desired state arrives in one commit after another, never two under way at once. An adapter makes each
+// commit real, at once (memory, eBPF) or soon (nftables), and names every entry that its kernel refused. L2: no I/O here.
 //
-// A verdict, for a packet that an endpoint sends (memory and eBPF adapters agree on this, and so does
-// the contract suite):
+// The verdict on a packet that an endpoint sends (eBPF, nftables and the tests' packet model follow it, and the contract suite
+// checks it):
 //   1. mode bypass: pass. Neighbour discovery and ARP pass. Malformed: drop, counted.
 //   2. source not among the endpoint's: drop, counted.
 //   3. to one of namegate's own listeners (`listeners`): pass.
-//   4. DNS to one address, of a family that is intercepted on its interface (`setIntercepted`), where it comes in: pass.
+//   4. DNS to one address, of a family that is intercepted on its interface (`setIntercepted`), where the packet comes in: pass.
 //      Steps 3 and 4 hold for packets without IPv4 options, IPv6 extension headers and fragments; all others are judged.
 //   5. a reply in a connection that the peer began: pass.
 //   6. look up three keys, each by longest match on (protocol, port): the destination's identity, its
@@ -20,11 +19,17 @@
 
 import type { EndpointId, Generation, Identity, RuleId } from '../core/ids.ts'
 import type { Family, Prefix } from '../core/ip.ts'
-import type { AdoptedFlow, Adoption } from './adoption.ts'
-import type { FixtureDifference, FixtureScope, RepairedEntry } from './fixture.ts'
-import type { InterceptedInterface } from './interception.ts'
-import type { OwnTraffic } from './own-traffic.ts'
+import type {
+  ExceptionControl,
+  FenceControl,
+  FlowAdoption,
+  HookControl,
+  ModeSwitch,
+  PacketReports,
+  PeerTable,
+} from './abilities.ts'
 import type { PrefixBatch } from './prefix-batch.ts'
+import type { Repair } from './repair.ts'
 
 export type DatapathKind = 'memory' | 'ebpf' | 'nftables'
 export type Mode = 'enforce' | 'audit' | 'bypass'
@@ -157,99 +162,36 @@ export interface DatapathEvent {
   readonly rule: RuleId
 }
 
-/** One pass over the connection table in bounded slices. */
-export interface PeerScan {
-  /** Visits at most about `limit` connections; true when the pass is complete. */
-  next(
-    limit: number,
-    visit: (endpoint: EndpointId, family: Family, peer: Uint8Array) => void,
-  ): boolean
-}
-
-/** Counters by name, e.g. `verdict_allow`, `drop_policy`, `map_writes_ipcache`; they only grow. */
-export type DatapathCounters = Readonly<Record<string, number>>
-
+/**
+ * The port. The core is what every user of a datapath needs; the abilities (abilities.ts, repair.ts) exist from `start` to `stop`.
+ */
 export interface Datapath {
   readonly kind: DatapathKind
-  /** Begins to read what is in force, so that `start` finds it read; nobody else writes it from here on. Absent where that
-   *  takes no time to speak of. */
-  readAhead?(): void
+  /** Begins to read what is in force, so that `start` finds it read. No other process writes it from then on. */
+  readAhead(): void
   /** Takes over what is in force already, or starts empty. Throws UnavailableError with the remedy. */
   start(): DatapathDump
   /**
-   * Applies one commit. Returns what was refused when it has been applied; undefined when it was taken and is being
-   * applied: its end is told by `onCommitted`, and until then nobody calls `commit` again. Everything needed of
-   * `changes` has been read when this returns. Equal entries already in force are not errors.
+   * Applies one commit. Returns what was refused when the commit has been applied. Returns undefined when the commit was taken and is
+   * being applied: `onCommitted` reports its end, and until then the caller commits nothing else. Everything needed of `changes` has
+   * been read when this returns. Equal entries already in force are not errors.
    */
   commit(changes: Changes): CommitResult | undefined
-  /** Calls `listener` from the event loop once for each commit that returned undefined, when it has been applied. Never
-   *  calls it inside `commit`, nor after `stop`. Adapters that apply at once never call it. One listener, set once. */
+  /** Calls `listener` from the event loop once for each commit that returned undefined, when it has been applied. Never calls it inside
+   *  `commit`, nor after `stop`. One listener, set once. */
   onCommitted(listener: (result: CommitResult) => void): void
-  /** Replaces the set of own listeners; call before endpoints are upserted. */
-  setListeners(listeners: readonly ListenerEntry[]): void
-  /** Lets traffic of namegate itself pass where endpoints' hooks are in its own network namespace; replaces what was said
-   *  before. Adapters whose hooks never see it have no such thing. */
-  setOwnTraffic?(own: readonly OwnTraffic[]): void
-  /** Makes these the interfaces on which DNS is redirected behind the datapath; all others are not. Call it after
-   *  the rules that redirect are in, and with fewer before they go. */
-  setIntercepted(interfaces: readonly InterceptedInterface[]): void
-  intercepted(): readonly InterceptedInterface[]
-  setMode(mode: Mode): void
-  /** The mode in force now; break glass changes it behind the daemon's back. */
-  readMode(): Mode
-  /** Attaches endpoints whose interface or cgroup has appeared, marks those that went. One generation has one hook: where it
-   *  was made again, DNS alone may pass from an interface and nothing from a cgroup until the endpoint is upserted with
-   *  another generation. Cheap when nothing changed. Returns the endpoints whose state changed. */
-  refresh(): readonly EndpointId[]
-  /** Calls `onNews` when interfaces came, changed or went, so that `refresh` has something to do. False: nobody tells, call
-   *  `refresh` often. Even so it is to be called now and then: cgroups send no news. */
-  onLinkNews(onNews: () => void): boolean
-  /** Interfaces whose names match a pattern (a name, or its beginning and `*`) and that belong to no endpoint may do DNS only,
-   *  from the moment they are seen. Never `lo`. Replaces the patterns before; enforced without a process too, so call it before
-   *  the first `refresh`, which takes away what an earlier process fenced and this one does not. */
-  fence(patterns: readonly string[]): void
-  /** Names of the interfaces that are fenced so, sorted. */
-  fenced(): readonly string[]
-  hookState(endpoint: EndpointId): HookState
-  /** What the kernel knows a hook by now (as `DatapathEndpoint.hookKey`); undefined when it is not there. */
-  hookKey(hook: Hook): string | undefined
-  /** Lets flows pass that are older than the endpoint's enforcement (src/datapath/adoption.ts). Returns how many of
-   *  the listed ones were taken: all but those that the table has no room for. */
-  adopt(adoption: Adoption): number
-  /** The adopted flows of known endpoints whose time is not over. */
-  adopted(): readonly AdoptedFlow[]
-  /** Which endpoint sent a query from a host address that endpoints share (cgroup endpoints), or undefined. */
-  sourceOf(
-    protocol: number,
-    family: Family,
-    octets: Uint8Array,
-    port: number,
-  ): EndpointId | undefined
-  scanPeers(): PeerScan
-  /** Connections that are remembered in all, and by the endpoint that has the most. Absent where the kernel alone knows. */
-  connectionUse?(): { readonly all: number; readonly most: number }
-  drainEvents(limit: number, visit: (event: DatapathEvent) => void): void
-  counters(): DatapathCounters
   dump(): DatapathDump
-  /** The same with a pause wherever it yields, while commits go on; absent where reading takes no time to speak of, or
-   *  cannot be interrupted. */
-  dumpInSlices?(): Generator<undefined, DatapathDump>
-  /** Writes an endpoint whole, whatever was believed to be there; `held`: sources that really are. Absent where nobody else
-   *  writes, or the adapter sees to it by itself. */
-  rewrite?(endpoint: EndpointEntry, held: readonly Prefix[]): void
-  /** What stands beside the entries and is not as this process made it; `touched`: what `onTouched` was about, and quick. Absent
-   *  where nobody else reaches it, or the adapter sees to it by itself. */
-  fixtures?(which: FixtureScope): Iterable<FixtureDifference>
-  /** Calls `listener` from `refresh` when somebody else changed what stands beside the entries: programs may have been taken off
-   *  their hooks. One listener, set once. */
-  onTouched?(listener: () => void): void
-  /** For an adapter that undoes changes of others by itself: calls `listener` from `refresh` with the
-   *  first of `count` entries of each map, once a second at most. One listener, set once. */
-  onRepaired?(listener: (first: RepairedEntry, count: number) => void): void
-  /** How often such an adapter has compared everything. */
-  readonly looks?: number
-  /** What the next process would not find: enforcement goes on without it as long as this one does. */
-  missingPins?(): readonly string[]
+  /** The same with a pause wherever it yields, while commits go on. */
+  dumpInSlices(): Generator<undefined, DatapathDump>
   /** Lets go. With `leaveEnforcing` the kernel goes on enforcing what is in force. */
   stop(options: { readonly leaveEnforcing: boolean }): void
+
+  readonly mode: ModeSwitch
+  readonly hooks: HookControl
+  readonly fences: FenceControl
+  readonly exceptions: ExceptionControl
+  readonly adoption: FlowAdoption
+  readonly peers: PeerTable
+  readonly reports: PacketReports
+  readonly repair: Repair
 }

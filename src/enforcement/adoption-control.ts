@@ -31,7 +31,7 @@ export interface TrackedFlow {
 export type FlowLister = (family: Family, visit: (flow: TrackedFlow) => void) => number
 
 export interface AdoptionControlOptions {
-  readonly datapath: Pick<Datapath, 'adopt'>
+  readonly datapath: Pick<Datapath, 'adoption'>
   /** `datapath.adopt-existing`, in milliseconds. */
   readonly passMs: number
   /** Where endpoints that share the host's addresses have theirs. */
@@ -78,7 +78,7 @@ export class AdoptionControl {
     const flows = this.#flowsOf(endpoint)
     const { id, generation } = endpoint
     const learnMs = Math.min(LEARN_MS, passMs)
-    const taken = datapath.adopt({ endpoint: id, generation, passMs, learnMs, flows })
+    const taken = datapath.adoption.adopt({ endpoint: id, generation, passMs, learnMs, flows })
     this.counters.endpoints++
     this.counters.flows += taken
     this.counters.notTaken += flows.length - taken

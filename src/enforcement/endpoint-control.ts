@@ -117,7 +117,7 @@ export class EndpointControl {
     const before = this.#hookKeys.get(endpoint.id)
     const key = this.#noteHook(endpoint)
     // The datapath may have seen the one before when nobody here looked.
-    const hook = this.#core.datapath.hookState(endpoint.id)
+    const hook = this.#core.datapath.hooks.stateOf(endpoint.id)
     const isRemade = hook.kind === 'waiting' && hook.remade === true
     if (!isRemade && (before === undefined || before === key)) return false
     this.#remove(endpoint)
@@ -151,7 +151,7 @@ export class EndpointControl {
   }
 
   #make(record: EndpointRecord): Endpoint {
-    const key = this.#core.datapath.hookKey(record.hook)
+    const key = this.#core.datapath.hooks.keyOf(record.hook)
     const adopted = key === undefined ? undefined : this.#adoptable.get(key)
     if (key !== undefined) this.#adoptable.delete(key)
     if (adopted !== undefined && samePrefixes(adopted.sources, record.addresses)) {
@@ -179,7 +179,7 @@ export class EndpointControl {
 
   #noteHook(endpoint: Endpoint): string | undefined {
     const { id, hook } = endpoint
-    const key = this.#core.datapath.hookKey(hook)
+    const key = this.#core.datapath.hooks.keyOf(hook)
     if (key !== undefined) this.#hookKeys.set(id, key)
     this.#onDocument(endpointDocument(endpoint, key))
     return key

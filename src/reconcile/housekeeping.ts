@@ -52,7 +52,7 @@ export class Housekeeping {
   }
 
   start(): void {
-    this.#hasNews = this.#to.core.datapath.onLinkNews(() => {
+    this.#hasNews = this.#to.core.datapath.hooks.watch(() => {
       if (!this.#stopped) this.#refresh()
     })
     this.look()
@@ -119,11 +119,11 @@ export class Housekeeping {
   /** Returns how many events there were. */
   #refresh(): number {
     const { datapath } = this.#to.core
-    const changed = datapath.refresh()
+    const changed = datapath.hooks.refresh()
     if (changed.length > 0) this.#to.onHooks(changed)
     let events = 0
     const wall = this.#to.core.clock.wall()
-    datapath.drainEvents(EVENTS_PER_LOOK, (event) => {
+    datapath.reports.drain(EVENTS_PER_LOOK, (event) => {
       events++
       this.#to.onEvent(event, wall - event.age)
     })

@@ -181,8 +181,8 @@ function* endpointDifferences(
   let looked = 0
   for (const entry of endpoints()) {
     if (++looked % ROWS_PER_STEP === 0) yield undefined
-    const hookKey = core.datapath.hookKey(entry.hook)
-    if (hookKey === undefined || core.datapath.hookState(entry.id).kind !== 'attached') continue
+    const hookKey = core.datapath.hooks.keyOf(entry.hook)
+    if (hookKey === undefined || core.datapath.hooks.stateOf(entry.id).kind !== 'attached') continue
     const found = byKey.get(hookKey)
     // A cgroup's endpoint uses the host's addresses, and the kernel has none for it.
     const sources = entry.hook.kind === 'cgroup' ? (found?.sources ?? []) : entry.sources

@@ -8,7 +8,7 @@ import type { Timer } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
 import type { EndpointId } from '../core/ids.ts'
 import type { Changes, EndpointEntry, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
-import type { FixtureScope, RepairedEntry } from '../datapath/fixture.ts'
+import type { FixtureScope, RepairedEntry } from '../datapath/repair.ts'
 import { PrefixBatch } from '../datapath/prefix-batch.ts'
 import {
   differenceText,
@@ -50,7 +50,8 @@ export class Repair {
   }
 
   start(): void {
-    this.#to.core.datapath.onTouched?.(() => this.#mendFixtures('touched'))
+    const { repair } = this.#to.core.datapath
+    if (repair.kind === 'by-daemon') repair.onTouched(() => this.#mendFixtures('touched'))
     this.#again()
   }
 
@@ -116,7 +117,8 @@ export class Repair {
   }
 
   #mendFixtures(which: FixtureScope): void {
-    const found = [...(this.#to.core.datapath.fixtures?.(which) ?? [])]
+    const { repair } = this.#to.core.datapath
+    const found = repair.kind === 'by-daemon' ? [...repair.fixtures(which)] : []
     for (const { mend } of found) mend()
     this.#tell(found)
   }
@@ -144,10 +146,10 @@ export class Repair {
 
   #mendEndpoint(difference: KernelDifference & { readonly map: 'ng_endpoints' }): void {
     const { core, endpoints } = this.#to
+    const { repair } = core.datapath
+    if (repair.kind !== 'by-daemon') return
     for (const entry of endpoints()) {
-      if (entry.id === difference.endpoint) {
-        core.datapath.rewrite?.(entry, difference.held?.sources ?? [])
-      }
+      if (entry.id === difference.endpoint) repair.rewrite(entry, difference.held?.sources ?? [])
     }
   }
 

@@ -84,8 +84,8 @@ export function limitUses(sources: LimitSources): readonly LimitUse[] {
     return { limit, use, bound: bounds[limit], hits }
   }
   const inUse = names.eviction.uses()
-  const open = datapath.connectionUse?.()
-  const counters = datapath.counters()
+  const open = datapath.peers.use()
+  const counters = datapath.reports.counters()
   const hits = (...names: readonly string[]): number => {
     return names.reduce((sum, name) => sum + (counters[name] ?? 0), 0)
   }

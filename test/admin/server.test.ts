@@ -143,7 +143,7 @@ test('AdminServer sets mode and audit, and says what is wrong with a body', asyn
     await http({ socketPath }, path, { method: 'POST', body })
   const mode = await post('/v1/mode', '{"mode":"bypass"}')
   assert.deepEqual(
-    [mode.status, mode.text, node.recorder.mode],
+    [mode.status, mode.text, node.recorder.mode.read()],
     [200, '{"mode":"bypass"}\n', 'bypass'],
   )
   const good = [

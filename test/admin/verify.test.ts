@@ -52,7 +52,7 @@ test('differenceRows names every entry that is missing, changed or too much, in 
   const { state } = mkAdmin(node, { mode: () => 'enforce' })
   const id = node.identityOf('198.18.0.0/16')
   const own = node.identityOf('10.0.0.1')
-  recorder.setMode('bypass')
+  recorder.mode.set('bypass')
   recorder.prefixes.delete('10.0.0.1/32')
   const place = { identity: identity(77), addressClass: WORLD_IPV4 }
   recorder.prefixes.set('198.18.0.0/16', { ...place, prefix: prefixOf('198.18.0.0/16') })

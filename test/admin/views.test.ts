@@ -58,7 +58,7 @@ test('endpointRows gives the contract shape, with why nothing fences it', () => 
   node.recorder.hook = { kind: 'unfenced' }
   assert.equal([...endpointRows(state)][0]?.reason, 'datapath memory enforces nothing')
   node.recorder.hook = { kind: 'attached' }
-  node.recorder.setMode('bypass')
+  node.recorder.mode.set('bypass')
   assert.deepEqual([...endpointRows(state)], [{ ...row, enforcing: false, reason: 'mode bypass' }])
 })
 
@@ -76,7 +76,7 @@ test('endpointRows says at which level audit was turned on or off, and where', (
   node.setPolicies(POLICIES.map((policy) => ({ ...policy, audited: true })))
   const ofPolicy = 'audit: policies policy-0'
   assert.deepEqual(shown(false, undefined), [false, ofPolicy], 'the endpoint is not as a whole')
-  node.recorder.setMode('audit')
+  node.recorder.mode.set('audit')
   const all = `audit: endpoints file; audit: node, config; ${ofPolicy}`
   assert.deepEqual(shown(true, 'endpoints file'), [true, all])
 })

@@ -67,7 +67,7 @@ function manyAddresses(): readonly Figure[] {
   const world = mkWorld(mkMemory(), [mkPolicy('p', ['*.bench.test'])], 50)
   const { allocator, datapath } = world.core
   const identities = allocator.inUse
-  const writes = datapath.counters()['map_writes_policy'] ?? 0
+  const writes = datapath.reports.counters()['map_writes_policy'] ?? 0
   const octets = new Uint8Array(16)
   const name = hashedName('s3.bench.test')
   const lesson = lessonOf(world.core.names, {
@@ -91,7 +91,7 @@ function manyAddresses(): readonly Figure[] {
       world.core.ipcache.prefixes.wanted[world.core.ipcache.prefixes.find(4, octets, 0, 32)]!,
     )
   }
-  const policyWrites = (datapath.counters()['map_writes_policy'] ?? 0) - writes
+  const policyWrites = (datapath.reports.counters()['map_writes_policy'] ?? 0) - writes
   return [
     {
       name: '10,000 addresses, 50 endpoints: identities they have',

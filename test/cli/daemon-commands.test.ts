@@ -219,8 +219,8 @@ test('datapathCommand verify exits 1 and names the entry that differs', async ()
 
 test('datapathCommand mode goes through the daemon where nothing is pinned', async () => {
   const { code, out } = await runCommand(datapathCommand, 'mode', 'bypass', '--config', config)
-  assert.deepEqual([code, out, node.recorder.mode], [0, 'mode is bypass\n', 'bypass'])
-  node.recorder.setMode('enforce')
+  assert.deepEqual([code, out, node.recorder.mode.read()], [0, 'mode is bypass\n', 'bypass'])
+  node.recorder.mode.set('enforce')
   await assert.rejects(runCommand(datapathCommand, 'detach', '--config', config), UnavailableError)
   for (const args of [[], ['mode'], ['mode', 'off'], ['verify', 'x'], ['mode', 'audit', 'x']]) {
     assert.equal((await runCommand(datapathCommand, ...args)).code, 2, args.join(' '))

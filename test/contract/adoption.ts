@@ -57,14 +57,14 @@ export function contractOfAdoption(maker: BenchMaker): void {
     test('adopt lets the listed flows pass, on their tuple only', () => {
       withWire((wire, bench) => {
         assert.equal(wire.out(ACK), 'drop')
-        assert.equal(bench.datapath.adopt(adoption()), 1)
+        assert.equal(bench.datapath.adoption.adopt(adoption()), 1)
         for (const flags of [ACK, ACK | PSH, FIN | ACK, RST]) {
           assert.equal(wire.out(flags), 'pass', `flags ${flags}`)
         }
         assert.equal(new Wire(bench, 40001).out(ACK), 'drop', 'another local port')
         assert.equal(new Wire(bench, 40000, 80).out(ACK), 'drop', 'another peer port')
         assert.equal(wire.outUdp(), 'drop', 'another protocol')
-        assert.equal(bench.datapath.counters()['verdict_adopted'], 4)
+        assert.equal(bench.datapath.reports.counters()['verdict_adopted'], 4)
       })
     })
 
@@ -74,7 +74,7 @@ export function contractOfAdoption(maker: BenchMaker): void {
           flow({ protocol: 17 }),
           flow({ family: 6, local: address(POD_6), peer: address(PEER_6) }),
         ]
-        assert.equal(bench.datapath.adopt(adoption({ flows })), 2)
+        assert.equal(bench.datapath.adoption.adopt(adoption({ flows })), 2)
         assert.equal(wire.outUdp(), 'pass')
         const segment = tcp({ from: 40000, to: 443 }, ACK)
         const octets = frame({ source: POD_6, target: PEER_6 }, segment)
@@ -85,19 +85,19 @@ export function contractOfAdoption(maker: BenchMaker): void {
 
     test('adopt never lets a SYN pass', () => {
       withWire((wire, bench) => {
-        bench.datapath.adopt(adoption({ learnMs: LONG }))
+        bench.datapath.adoption.adopt(adoption({ learnMs: LONG }))
         for (const flags of [SYN, SYN | ACK, SYN | FIN, SYN | RST]) {
           assert.equal(wire.out(flags), 'drop', `flags ${flags}, listed`)
           assert.equal(new Wire(bench, 41000).out(flags), 'drop', `flags ${flags}, not listed`)
           assert.equal(new Wire(bench, 41000).out(ACK | flags), 'drop', `flags ${flags} with ACK`)
         }
-        assert.equal(bench.datapath.adopted().length, 1, 'and learns nothing from it')
+        assert.equal(bench.datapath.adoption.list().length, 1, 'and learns nothing from it')
       })
     })
 
     test('adopt learns TCP flows from segments without SYN, and only while it may', () => {
       withWire((wire, bench) => {
-        bench.datapath.adopt(adoption({ flows: [], learnMs: LONG }))
+        bench.datapath.adoption.adopt(adoption({ flows: [], learnMs: LONG }))
         assert.equal(wire.outUdp(), 'drop', 'UDP has no middle')
         const fragment = frame(
           { source: POD_4, target: PEER_4, fragment: 3 },
@@ -106,7 +106,7 @@ export function contractOfAdoption(maker: BenchMaker): void {
         assert.equal(bench.judge(POD, 'from', fragment), 'drop', 'a fragment has no tuple')
         assert.equal(wire.out(ACK), 'pass')
         assert.deepEqual(tuplesOf(bench), [`${POD} 6 ${POD_4} 40000 ${PEER_4} 443`])
-        bench.datapath.adopt(adoption({ flows: [], learnMs: 1 }))
+        bench.datapath.adoption.adopt(adoption({ flows: [], learnMs: 1 }))
         pause(5)
         assert.equal(wire.out(ACK), 'pass', 'what was learned goes on')
         assert.equal(new Wire(bench, 40001).out(ACK), 'drop', 'what comes now is too late')
@@ -115,42 +115,42 @@ export function contractOfAdoption(maker: BenchMaker): void {
 
     test('adopt ends with its time, for listed and learned flows', () => {
       withWire((wire, bench) => {
-        bench.datapath.adopt(adoption({ passMs: 1, learnMs: LONG }))
+        bench.datapath.adoption.adopt(adoption({ passMs: 1, learnMs: LONG }))
         pause(5)
         assert.equal(wire.out(ACK), 'drop', 'listed')
         assert.equal(new Wire(bench, 40001).out(ACK), 'drop', 'learning never outlasts passing')
-        assert.deepEqual(bench.datapath.adopted(), [])
+        assert.deepEqual(bench.datapath.adoption.list(), [])
       })
     })
 
     test('adopt spares nothing of another generation, whichever comes first', () => {
       withWire((wire, bench) => {
-        bench.datapath.adopt(adoption({ learnMs: LONG }))
+        bench.datapath.adoption.adopt(adoption({ learnMs: LONG }))
         assert.equal(wire.out(ACK), 'pass')
         settle(bench, [], { generation: generation(2) })
         assert.equal(wire.out(ACK), 'drop', 'listed')
         assert.equal(new Wire(bench, 40001).out(ACK), 'drop', 'to be learned')
-        assert.deepEqual(bench.datapath.adopted(), [])
+        assert.deepEqual(bench.datapath.adoption.list(), [])
         settle(bench, [], { generation: generation(1) })
         assert.equal(wire.out(ACK), 'drop', 'forgotten for good')
-        bench.datapath.adopt(adoption({ generation: generation(7) }))
+        bench.datapath.adoption.adopt(adoption({ generation: generation(7) }))
         assert.equal(wire.out(ACK), 'drop', 'a generation that is not there')
       })
     })
 
     test('adopt is forgotten when the endpoint goes', () => {
       withWire((wire, bench) => {
-        bench.datapath.adopt(adoption({ learnMs: LONG }))
+        bench.datapath.adoption.adopt(adoption({ learnMs: LONG }))
         commit(bench.datapath, { endpointRemovals: [POD] })
         settle(bench, [])
         assert.equal(wire.out(ACK), 'drop')
-        assert.deepEqual(bench.datapath.adopted(), [])
+        assert.deepEqual(bench.datapath.adoption.list(), [])
       })
     })
 
     test('adopt before the endpoint is there spares its flows from the first packet on', () => {
       withBench(maker, {}, (bench) => {
-        bench.datapath.adopt(adoption())
+        bench.datapath.adoption.adopt(adoption())
         settle(bench, [])
         assert.equal(new Wire(bench).out(ACK), 'pass')
       })
@@ -159,7 +159,7 @@ export function contractOfAdoption(maker: BenchMaker): void {
     test('adopt of a listed flow stands against a deny, of one that was learned it does not', () => {
       withWire((wire, bench) => {
         const learned = new Wire(bench, 40001)
-        bench.datapath.adopt(adoption({ learnMs: LONG }))
+        bench.datapath.adoption.adopt(adoption({ learnMs: LONG }))
         assert.equal(learned.out(ACK), 'pass', 'no deny yet')
         commit(bench.datapath, { policyUpserts: [policy({ identity: LEARNED, verdict: 'deny' })] })
         assert.equal(wire.out(ACK), 'pass')
@@ -171,7 +171,7 @@ export function contractOfAdoption(maker: BenchMaker): void {
     test('adopt opens no source but the endpoint’s, and no endpoint but the one', () => {
       withWire((_, bench) => {
         const forged = flow({ local: address('10.0.1.6') })
-        bench.datapath.adopt(adoption({ flows: [forged], learnMs: LONG }))
+        bench.datapath.adoption.adopt(adoption({ flows: [forged], learnMs: LONG }))
         const octets = frame(
           { source: '10.0.1.6', target: PEER_4 },
           tcp({ from: 40000, to: 443 }, ACK),
@@ -186,8 +186,8 @@ export function contractOfAdoption(maker: BenchMaker): void {
 
     test('adopt changes no verdict of policy, audit and mode', () => {
       withWire((wire, bench) => {
-        bench.datapath.adopt(adoption({ learnMs: LONG }))
-        const counted = (name: string): number => bench.datapath.counters()[name] ?? 0
+        bench.datapath.adoption.adopt(adoption({ learnMs: LONG }))
+        const counted = (name: string): number => bench.datapath.reports.counters()[name] ?? 0
         commit(bench.datapath, { policyUpserts: [policy({ identity: LEARNED })] })
         assert.equal(wire.out(ACK), 'pass')
         assert.deepEqual([counted('verdict_allow'), counted('verdict_adopted')], [1, 0])
@@ -197,7 +197,7 @@ export function contractOfAdoption(maker: BenchMaker): void {
           ['enforce', 'drop'],
         ]
         for (const [mode, verdict] of rows) {
-          bench.datapath.setMode(mode)
+          bench.datapath.mode.set(mode)
           assert.equal(wire.out(ACK), 'pass', mode)
           assert.equal(wire.out(SYN), verdict, mode)
         }
@@ -209,21 +209,25 @@ export function contractOfAdoption(maker: BenchMaker): void {
       withBench(maker, { adopted: 2 }, (bench) => {
         settle(bench, [])
         const flows = [1, 2, 3].map((n) => flow({ localPort: 40000 + n }))
-        assert.equal(bench.datapath.adopt(adoption({ flows, learnMs: LONG })), 2)
-        assert.equal(bench.datapath.counters()['adopted_table_full'], 1)
+        assert.equal(bench.datapath.adoption.adopt(adoption({ flows, learnMs: LONG })), 2)
+        assert.equal(bench.datapath.reports.counters()['adopted_table_full'], 1)
         const verdicts = flows.map(({ localPort }) => new Wire(bench, localPort).out(ACK))
         assert.deepEqual(verdicts, ['pass', 'pass', 'drop'])
         if (maker.lacks?.learned !== undefined) return
-        assert.equal(bench.datapath.counters()['adopted_table_full'], 2, 'nor could it be learned')
+        assert.equal(
+          bench.datapath.reports.counters()['adopted_table_full'],
+          2,
+          'nor could it be learned',
+        )
       })
     })
 
     test('adopted tells each flow, its endpoint and how long it has left; a restart keeps them', () => {
       withWire((wire, bench) => {
-        bench.datapath.adopt(adoption())
+        bench.datapath.adoption.adopt(adoption())
         const expected = [`${POD} 6 ${POD_4} 40000 ${PEER_4} 443`]
         assert.deepEqual(tuplesOf(bench), expected)
-        const [left] = bench.datapath.adopted().map(({ leftMs }) => leftMs)
+        const [left] = bench.datapath.adoption.list().map(({ leftMs }) => leftMs)
         assert.ok(left !== undefined && left > 0 && left <= LONG)
         bench.restart()
         settle(bench, [])
@@ -236,10 +240,10 @@ export function contractOfAdoption(maker: BenchMaker): void {
       withBench(maker, {}, (bench) => {
         settle(bench, [], { audit: true })
         commit(bench.datapath, { prefixUpserts: batch([[`${PEER_4}/32`, LEARNED, WORLD_4]]) })
-        bench.datapath.adopt(adoption())
+        bench.datapath.adoption.adopt(adoption())
         assert.equal(new Wire(bench).out(ACK), 'pass')
         let events = 0
-        bench.datapath.drainEvents(10, () => events++)
+        bench.datapath.reports.drain(10, () => events++)
         assert.equal(events, 0)
       })
     })
@@ -247,7 +251,7 @@ export function contractOfAdoption(maker: BenchMaker): void {
 }
 
 function tuplesOf(bench: Bench): readonly string[] {
-  return bench.datapath.adopted().map(({ endpoint, family, protocol, ...each }) => {
+  return bench.datapath.adoption.list().map(({ endpoint, family, protocol, ...each }) => {
     const local = `${formatAddress(family, each.local)} ${each.localPort}`
     return `${endpoint} ${protocol} ${local} ${formatAddress(family, each.peer)} ${each.peerPort}`
   })

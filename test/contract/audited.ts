@@ -69,7 +69,7 @@ function judge(
   bench: Bench,
   { source, target }: (typeof ROUTES)[number],
 ): { readonly outcome: Outcome; readonly rule: number | undefined } {
-  const audited = (): number => bench.datapath.counters()['verdict_audit'] ?? NaN
+  const audited = (): number => bench.datapath.reports.counters()['verdict_audit'] ?? NaN
   const before = audited()
   const verdict = bench.judge(POD, 'from', frame({ source, target }, to443))
   const [event] = eventsOf(bench)
@@ -122,7 +122,7 @@ export function contractOfAuditedRules(maker: BenchMaker): void {
     test('judge names no rule for what an audited rule denies and nothing lets pass', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({ identity: LEARNED, verdict: 'audit-deny', rule: 11 })])
-        bench.datapath.setMode('audit')
+        bench.datapath.mode.set('audit')
         assert.deepEqual(judge(bench, ROUTES[0]), { outcome: 'audit', rule: 0 })
       })
     })

@@ -65,7 +65,7 @@ export function contractOfCommits(maker: BenchMaker): void {
           [pod?.id, pod?.generation, pod?.enforcing, pod?.audit],
           [5, 1, true, false],
         )
-        assert.equal(pod?.hookKey, bench.datapath.hookKey(bench.interfaceHook(1)))
+        assert.equal(pod?.hookKey, bench.datapath.hooks.keyOf(bench.interfaceHook(1)))
       })
     })
 
@@ -200,9 +200,9 @@ export function contractOfCommits(maker: BenchMaker): void {
     test('counters tell how many entries were written, by map', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({ identity: LEARNED })])
-        const before = bench.datapath.counters()
+        const before = bench.datapath.reports.counters()
         commit(bench.datapath, { prefixUpserts: batch([['2001:db8::2/128', LEARNED, WORLD_6]]) })
-        const after = bench.datapath.counters()
+        const after = bench.datapath.reports.counters()
         const written = (map: string): number =>
           (after[`map_writes_${map}`] ?? 0) - (before[`map_writes_${map}`] ?? 0)
         assert.deepEqual(['ipcache', 'policy', 'endpoints'].map(written), [1, 0, 0])
@@ -212,11 +212,11 @@ export function contractOfCommits(maker: BenchMaker): void {
     test('restart finds everything in force, mode included, and it can be claimed or removed', () => {
       withBench(maker, {}, (bench) => {
         settle(bench, [policy({ identity: LEARNED })])
-        bench.datapath.setMode('audit')
+        bench.datapath.mode.set('audit')
         const before = plain(bench.datapath.dump())
         bench.restart()
         assert.deepEqual(plain(bench.datapath.dump()), before)
-        bench.datapath.setMode('enforce')
+        bench.datapath.mode.set('enforce')
         settle(bench, [policy({ identity: LEARNED })])
         assert.equal(bench.judge(POD, 'from', hello), 'pass')
         bench.restart()

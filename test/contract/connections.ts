@@ -167,15 +167,15 @@ export function contractOfConnections(maker: BenchMaker): void {
 
     test('judge begins no connection from what one of our listeners sends', () => {
       withWire([], (wire, bench) => {
-        bench.datapath.setListeners([listener(PEER_4, 443)])
+        bench.datapath.exceptions.setListeners([listener(PEER_4, 443)])
         assert.equal(wire.outUdp(), 'pass')
         wire.inUdp()
-        bench.datapath.setListeners([])
+        bench.datapath.exceptions.setListeners([])
         assert.equal(wire.outUdp(), 'drop')
       })
     })
 
-    test('scanPeers tells established TCP that the endpoint began, no half-open one and none begun by the peer', () => {
+    test('peers.scan tells established TCP that the endpoint began, no half-open one and none begun by the peer', () => {
       withWire(open, (wire, bench) => {
         wire.out(SYN)
         assert.deepEqual(peersOf(bench), [], 'half-open')
@@ -188,7 +188,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('scanPeers tells a flow of UDP that the endpoint began, and none that the peer began', () => {
+    test('peers.scan tells a flow of UDP that the endpoint began, and none that the peer began', () => {
       withWire(open, (wire, bench) => {
         new Wire(bench, 53001, 50000).inUdp()
         assert.deepEqual(peersOf(bench), [])
@@ -199,7 +199,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('scanPeers needs the answer of the peer: an endpoint alone establishes nothing', () => {
+    test('peers.scan needs the answer of the peer: an endpoint alone establishes nothing', () => {
       withWire(open, (wire, bench) => {
         wire.out(SYN)
         wire.out(ACK)
@@ -208,7 +208,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('scanPeers forgets a connection after both FINs, after one RST, and with its generation', () => {
+    test('peers.scan forgets a connection after both FINs, after one RST, and with its generation', () => {
       withWire(open, (wire, bench) => {
         wire.connect()
         wire.out(FIN | ACK)
@@ -229,7 +229,7 @@ export function contractOfConnections(maker: BenchMaker): void {
       })
     })
 
-    test('scanPeers sees the end of a connection whose FIN is refused', () => {
+    test('peers.scan sees the end of a connection whose FIN is refused', () => {
       withWire(open, (wire, bench) => {
         wire.connect()
         commit(bench.datapath, { policyRemovals: open })
@@ -250,7 +250,7 @@ export function contractOfConnections(maker: BenchMaker): void {
             assert.equal(wire.out(ACK), 'pass')
           }
           assert.equal(peersOf(bench).length, 2)
-          assert.equal(bench.datapath.counters()['connections_over_limit'], 1)
+          assert.equal(bench.datapath.reports.counters()['connections_over_limit'], 1)
           const first = new Wire(bench, 40001)
           first.out(FIN | ACK)
           first.in(FIN | ACK)

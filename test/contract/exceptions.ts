@@ -45,7 +45,10 @@ export function contractOfExceptions(maker: BenchMaker): void {
       withBench(maker, {}, (bench) => {
         settle(bench, [])
         commit(bench.datapath, { prefixUpserts: batch([['10.0.1.1/32', 1, 1]]) })
-        bench.datapath.setListeners([listener('10.0.9.9', 5300), listener('0.0.0.0', 53)])
+        bench.datapath.exceptions.setListeners([
+          listener('10.0.9.9', 5300),
+          listener('0.0.0.0', 53),
+        ])
         const rows: readonly (readonly [
           Verdict,
           string,
@@ -70,7 +73,7 @@ export function contractOfExceptions(maker: BenchMaker): void {
             reason,
           )
         }
-        bench.datapath.setListeners([listener('10.0.9.9', 5301)])
+        bench.datapath.exceptions.setListeners([listener('10.0.9.9', 5301)])
         const old = frame({ source: POD_4, target: '10.0.9.9' }, udp({ from: 40000, to: 5300 }))
         assert.equal(bench.judge(POD, 'from', old), 'drop', 'a listener that is gone')
       })
@@ -81,7 +84,7 @@ export function contractOfExceptions(maker: BenchMaker): void {
         settle(bench, [])
         commit(bench.datapath, { prefixUpserts: batch([['10.0.1.1/32', 1, 1]]) })
         const own = ['10.0.9.9', 'fd00::99'].map((each) => listener(each, 5300))
-        bench.datapath.setListeners([...own, listener('0.0.0.0', 5300)])
+        bench.datapath.exceptions.setListeners([...own, listener('0.0.0.0', 5300)])
         const query = udp({ from: 40000, to: 5300 })
         const options = Uint8Array.of(1, 1, 1, 1)
         const rows: readonly (readonly [Route, string])[] = [
@@ -175,7 +178,7 @@ export function contractOfExceptions(maker: BenchMaker): void {
       { skip: skipOf(maker, 'cgroups') },
       () => {
         withBench(maker, {}, (bench) => {
-          bench.datapath.setListeners([listener('127.0.0.1', 5300)])
+          bench.datapath.exceptions.setListeners([listener('127.0.0.1', 5300)])
           commit(bench.datapath, {
             endpointUpserts: [endpoint({ hook: bench.cgroupHook(), sources: [] })],
           })
@@ -190,12 +193,12 @@ export function contractOfExceptions(maker: BenchMaker): void {
           const adorned = frame(route, udp({ from: 41000, to: 5300 }))
           assert.equal(bench.judge(POD, 'from', adorned), 'drop', 'not every reader finds the port')
           assert.equal(ask(41000), 'pass')
-          assert.equal(bench.datapath.sourceOf(17, 4, octets, 41000), POD)
-          assert.equal(bench.datapath.sourceOf(6, 4, octets, 41000), undefined)
-          assert.equal(bench.datapath.sourceOf(17, 4, octets, 41001), undefined)
-          bench.datapath.setMode('bypass')
+          assert.equal(bench.datapath.peers.sourceOf(17, 4, octets, 41000), POD)
+          assert.equal(bench.datapath.peers.sourceOf(6, 4, octets, 41000), undefined)
+          assert.equal(bench.datapath.peers.sourceOf(17, 4, octets, 41001), undefined)
+          bench.datapath.mode.set('bypass')
           assert.equal(ask(41001), 'pass')
-          assert.equal(bench.datapath.sourceOf(17, 4, octets, 41001), POD)
+          assert.equal(bench.datapath.peers.sourceOf(17, 4, octets, 41001), POD)
         })
       },
     )

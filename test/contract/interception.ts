@@ -97,18 +97,18 @@ export function contractOfInterception(maker: BenchMaker): void {
           [[], 'drop', 'drop', 'no longer'],
         ]
         for (const [entries, four, six, reason] of rows) {
-          bench.datapath.setIntercepted(entries)
-          assert.deepEqual(bench.datapath.intercepted(), entries, reason)
+          bench.datapath.exceptions.setIntercepted(entries)
+          assert.deepEqual(bench.datapath.exceptions.intercepted(), entries, reason)
           assert.equal(bench.judge(POD, 'from', query4), four, `IPv4: ${reason}`)
           assert.equal(bench.judge(POD, 'from', query6), six, `IPv6: ${reason}`)
         }
-        assert.equal(bench.datapath.counters()['verdict_intercepted'], 4)
+        assert.equal(bench.datapath.reports.counters()['verdict_intercepted'], 4)
       })
     })
 
     test('judge takes UDP and TCP to port 53 for DNS, from own sources, and nothing else', () => {
       withPod((bench) => {
-        bench.datapath.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
+        bench.datapath.exceptions.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
         const rows: readonly (readonly [Verdict, Uint8Array, string])[] = [
           ['pass', frame(ROUTE_4, udp(QUERY)), 'UDP'],
           ['pass', frame(ROUTE_4, tcp(QUERY, SYN)), 'TCP'],
@@ -133,7 +133,7 @@ export function contractOfInterception(maker: BenchMaker): void {
 
     test('judge takes for DNS only what every reader of packets takes for it, to one address', () => {
       withPod((bench) => {
-        bench.datapath.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
+        bench.datapath.exceptions.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
         for (const segment of [udp(QUERY), tcp(QUERY, SYN)]) {
           for (const [octets, reason, ability] of unsure(segment)) {
             if (ability !== undefined && maker.lacks?.[ability] !== undefined) continue
@@ -151,16 +151,18 @@ export function contractOfInterception(maker: BenchMaker): void {
         const ifindex = bench.ifindex(1)
         const query = (route = ROUTE_4): Verdict =>
           bench.judge(POD, 'from', frame(route, udp(QUERY)))
-        bench.datapath.setIntercepted([{ ifindex, families: BOTH, bridgeMac: OTHER_MAC }])
+        bench.datapath.exceptions.setIntercepted([
+          { ifindex, families: BOTH, bridgeMac: OTHER_MAC },
+        ])
         assert.deepEqual([query(), query(ROUTE_6)], ['drop', 'drop'], 'for another on the bridge')
         for (let n = 0; n < 6; n++) {
           const bridgeMac = FRAME_MAC.map((octet, i) => (i === n ? octet ^ 4 : octet))
-          bench.datapath.setIntercepted([{ ifindex, families: BOTH, bridgeMac }])
+          bench.datapath.exceptions.setIntercepted([{ ifindex, families: BOTH, bridgeMac }])
           assert.equal(query(), 'drop', `another by octet ${n} alone`)
         }
         const entries = [{ ifindex, families: BOTH, bridgeMac: FRAME_MAC }]
-        bench.datapath.setIntercepted(entries)
-        assert.deepEqual(bench.datapath.intercepted(), entries)
+        bench.datapath.exceptions.setIntercepted(entries)
+        assert.deepEqual(bench.datapath.exceptions.intercepted(), entries)
         assert.deepEqual([query(), query(ROUTE_6)], ['pass', 'pass'], 'for the bridge')
       })
     })
@@ -170,7 +172,7 @@ export function contractOfInterception(maker: BenchMaker): void {
       { skip: skipOf(maker, 'bridges') },
       () => {
         withPod((bench) => {
-          bench.datapath.setListeners([listener(PEER_4, 5300)])
+          bench.datapath.exceptions.setListeners([listener(PEER_4, 5300)])
           const ifindex = bench.ifindex(1)
           const query = frame(ROUTE_4, udp({ from: 40000, to: 5300 }))
           const rows: readonly (readonly [Verdict, Uint8Array, string])[] = [
@@ -178,7 +180,7 @@ export function contractOfInterception(maker: BenchMaker): void {
             ['pass', FRAME_MAC, 'it goes to the bridge'],
           ]
           for (const [verdict, bridgeMac, reason] of rows) {
-            bench.datapath.setIntercepted([{ ifindex, families: BOTH, bridgeMac }])
+            bench.datapath.exceptions.setIntercepted([{ ifindex, families: BOTH, bridgeMac }])
             assert.equal(bench.judge(POD, 'from', query), verdict, reason)
           }
         })
@@ -188,7 +190,7 @@ export function contractOfInterception(maker: BenchMaker): void {
     test('judge obeys policy and mode beside interception', () => {
       withPod((bench) => {
         settle(bench, [policy({ identity: LEARNED, verdict: 'deny' })])
-        bench.datapath.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
+        bench.datapath.exceptions.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
         const forged = frame({ ...ROUTE_4, source: '10.0.1.6' }, udp(QUERY))
         const rows: readonly (readonly [Mode, Verdict])[] = [
           ['enforce', 'drop'],
@@ -196,7 +198,7 @@ export function contractOfInterception(maker: BenchMaker): void {
           ['bypass', 'pass'],
         ]
         for (const [mode, verdict] of rows) {
-          bench.datapath.setMode(mode)
+          bench.datapath.mode.set(mode)
           assert.equal(bench.judge(POD, 'from', frame(ROUTE_4, udp(QUERY))), 'pass', mode)
           assert.equal(bench.judge(POD, 'from', forged), verdict, `${mode}, forged source`)
         }
@@ -213,10 +215,10 @@ export function contractOfInterception(maker: BenchMaker): void {
           const back = { source: PEER_4, target: POD_4 }
           const send = (): Verdict => bench.judge(POD, 'from', frame(ROUTE_4, query))
           const receive = (): Verdict => bench.judge(POD, 'to', frame(back, answer))
-          bench.datapath.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
+          bench.datapath.exceptions.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
           assert.equal(send(), 'pass')
           receive()
-          bench.datapath.setIntercepted([])
+          bench.datapath.exceptions.setIntercepted([])
           assert.equal(send(), 'drop', `${kind}: the answer began nothing`)
           receive()
           assert.equal(send(), 'drop', `${kind}: nor did one that was still under way`)
@@ -226,7 +228,7 @@ export function contractOfInterception(maker: BenchMaker): void {
 
     test('judge lets a peer begin from port 53 where nothing is intercepted', () => {
       withPod((bench) => {
-        bench.datapath.setIntercepted([{ ifindex: bench.ifindex(2), families: BOTH }])
+        bench.datapath.exceptions.setIntercepted([{ ifindex: bench.ifindex(2), families: BOTH }])
         bench.judge(POD, 'to', frame({ source: PEER_4, target: POD_4 }, udp(ANSWER)))
         assert.equal(bench.judge(POD, 'from', frame(ROUTE_4, udp(QUERY))), 'pass')
       })
@@ -235,9 +237,9 @@ export function contractOfInterception(maker: BenchMaker): void {
     test('setIntercepted outlives a restart', () => {
       withPod((bench) => {
         const entries = [{ ifindex: bench.ifindex(1), families: BOTH }]
-        bench.datapath.setIntercepted(entries)
+        bench.datapath.exceptions.setIntercepted(entries)
         bench.restart()
-        assert.deepEqual(bench.datapath.intercepted(), entries)
+        assert.deepEqual(bench.datapath.exceptions.intercepted(), entries)
       })
     })
   })

@@ -37,7 +37,7 @@ test('judge ends replies a minute after the connection was reset or closed', () 
   assert.equal(wire.out(SYN | ACK), 'pass', 'the peer may begin again')
 })
 
-test('scanPeers forgets a connection that was silent for longer than tcp-idle', () => {
+test('peers.scan forgets a connection that was silent for longer than tcp-idle', () => {
   const clock = new FakeClock()
   const bench = makeMemoryBench({ connectionsPerEndpoint: 1 }, clock)
   settle(bench, [policy({ identity: LEARNED })])
@@ -50,7 +50,7 @@ test('scanPeers forgets a connection that was silent for longer than tcp-idle', 
   assert.equal(peersOf(bench).length, 1, 'and it no longer counts against the bound')
 })
 
-test('scanPeers tells a connection over the bound once there is room', () => {
+test('peers.scan tells a connection over the bound once there is room', () => {
   const clock = new FakeClock()
   const bench = makeMemoryBench({ connectionsPerEndpoint: 1 }, clock)
   settle(bench, [policy({ identity: LEARNED })])

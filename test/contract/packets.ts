@@ -103,9 +103,9 @@ export function contractOfPackets(maker: BenchMaker): void {
         settle(bench, [policy({})])
         for (const [verdict, octets, reason, ability] of FORM_ROWS) {
           if (ability !== undefined && maker.lacks?.[ability] !== undefined) continue
-          const before = bench.datapath.counters()['drop_malformed'] ?? 0
+          const before = bench.datapath.reports.counters()['drop_malformed'] ?? 0
           assert.equal(bench.judge(POD, 'from', octets), verdict, reason)
-          const counted = (bench.datapath.counters()['drop_malformed'] ?? 0) - before
+          const counted = (bench.datapath.reports.counters()['drop_malformed'] ?? 0) - before
           if (verdict === 'drop' && maker.lacks?.malformed !== undefined) continue
           assert.equal(counted, verdict === 'drop' ? 1 : 0, `counted: ${reason}`)
         }
@@ -149,7 +149,7 @@ export function contractOfPackets(maker: BenchMaker): void {
             }
             commit(bench.datapath, { policyRemovals: [policy(row)] })
           }
-          assert.equal(bench.datapath.counters()['drop_fragment'], 6)
+          assert.equal(bench.datapath.reports.counters()['drop_fragment'], 6)
           assert.ok(eventsOf(bench).every((event) => event.reason === 'fragment'))
         })
       },

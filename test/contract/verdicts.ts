@@ -170,7 +170,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
           ['bypass', 'pass', 'pass'],
         ]
         for (const [mode, verdict, spoofed] of rows) {
-          bench.datapath.setMode(mode)
+          bench.datapath.mode.set(mode)
           assert.equal(judgeBoth(bench), verdict, mode)
           assert.equal(bench.judge(POD, 'from', foreign), spoofed, `${mode}, foreign source`)
         }
@@ -200,7 +200,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
             rule: 42,
           },
         )
-        assert.equal(bench.datapath.counters()['verdict_audit'], 1)
+        assert.equal(bench.datapath.reports.counters()['verdict_audit'], 1)
       })
     })
 
@@ -233,7 +233,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
         settle(bench, [policy({ verdict: 'deny' })], { enforcing: false })
         assert.equal(judgeBoth(bench), 'pass')
         assert.deepEqual(eventsOf(bench), [])
-        assert.equal(bench.datapath.counters()['verdict_not_enforcing'], 2)
+        assert.equal(bench.datapath.reports.counters()['verdict_not_enforcing'], 2)
       })
     })
 
@@ -255,7 +255,7 @@ export function contractOfVerdicts(maker: BenchMaker): void {
             ['source', 'source', 'source', 'source'],
           )
         }
-        assert.equal(bench.datapath.counters()['drop_source'], 12)
+        assert.equal(bench.datapath.reports.counters()['drop_source'], 12)
       })
     })
 
@@ -279,6 +279,6 @@ function block(ms: number): void {
 
 export function eventsOf(bench: Bench): readonly DatapathEvent[] {
   const events: DatapathEvent[] = []
-  bench.datapath.drainEvents(1000, (event) => events.push(event))
+  bench.datapath.reports.drain(1000, (event) => events.push(event))
   return events
 }

@@ -59,7 +59,7 @@ export class Wire {
 
 export function peersOf(bench: Bench): readonly string[] {
   const peers: string[] = []
-  const scan = bench.datapath.scanPeers()
+  const scan = bench.datapath.peers.scan()
   for (let i = 0; i < 1000; i++) {
     const done = scan.next(64, (endpoint, family, peer) =>
       peers.push(`${endpoint} ${formatAddress(family, peer)}`),

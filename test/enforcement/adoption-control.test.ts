@@ -2,7 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AdoptionControl, type TrackedFlow } from '../../src/enforcement/adoption-control.ts'
+import {
+  AdoptionControl,
+  type AdoptionControlOptions,
+  type TrackedFlow,
+} from '../../src/enforcement/adoption-control.ts'
 import { endpointId, generation } from '../../src/core/ids.ts'
 import { formatAddress, type Family } from '../../src/core/ip.ts'
 import { TCP, UDP } from '../../src/core/protocol.ts'
@@ -42,10 +46,16 @@ const VETH: EndpointHook = { kind: 'interface', name: 'lxc1', side: 'ingress' }
 const INSIDE: EndpointHook = { kind: 'interface', name: 'eth0', side: 'egress' }
 const CGROUP: EndpointHook = { kind: 'cgroup', path: 'a.slice' }
 
+/** A datapath that takes every flow. */
+function into(asked: Adoption[]): AdoptionControlOptions['datapath'] {
+  const adopt = (adoption: Adoption): number => asked.push(adoption) && adoption.flows.length
+  return { adoption: { adopt, list: () => [] } }
+}
+
 function adopted(target: Endpoint, flows: readonly TrackedFlow[]): readonly string[] {
   const asked: Adoption[] = []
   const control = new AdoptionControl({
-    datapath: { adopt: (adoption) => asked.push(adoption) && adoption.flows.length },
+    datapath: into(asked),
     passMs: PASS_MS,
     nodeAddresses: [prefixOf(NODE_ADDRESS)],
     listFlows: (family, visit) => {
@@ -142,7 +152,7 @@ test('AdoptionControl lists a flow for the endpoint that has its address, as its
 test('AdoptionControl spares nobody with adopt-existing 0s, nor once the start is over', () => {
   for (const passMs of [0, PASS_MS]) {
     const control = new AdoptionControl({
-      datapath: { adopt: () => assert.fail('nobody is spared') },
+      datapath: { adoption: { adopt: () => assert.fail('nobody is spared'), list: () => [] } },
       passMs,
       nodeAddresses: [],
       listFlows: () => 0,
@@ -155,12 +165,7 @@ test('AdoptionControl spares nobody with adopt-existing 0s, nor once the start i
 test('AdoptionControl still asks for TCP without SYN when flows cannot be listed', () => {
   const asked: Adoption[] = []
   const control = new AdoptionControl({
-    datapath: {
-      adopt: (adoption) => {
-        asked.push(adoption)
-        return 0
-      },
-    },
+    datapath: into(asked),
     passMs: 5000,
     nodeAddresses: [],
     listFlows: () => -1,
@@ -178,7 +183,7 @@ test('EndpointControl tells of endpoints that are there at the first apply and n
   const present: string[] = []
   const [first, second] = [mkEndpoint('first', ['10.0.0.1']), mkEndpoint('second', ['10.0.0.2'])]
   const pinned = mkEndpoint('pinned', ['10.0.0.3'])
-  const hookKey = node.core.datapath.hookKey(pinned.hook) ?? ''
+  const hookKey = node.core.datapath.hooks.keyOf(pinned.hook) ?? ''
   assert.notEqual(hookKey, '', 'the hook is there')
   const endpoints = new EndpointControl({
     core: node.core,

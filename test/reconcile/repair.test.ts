@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Repair } from '../../src/reconcile/repair.ts'
-import type { RepairedEntry } from '../../src/datapath/fixture.ts'
+import type { RepairedEntry } from '../../src/datapath/repair.ts'
 import { identity, ruleId } from '../../src/core/ids.ts'
 import { mkEndpoint, mkPolicies, Node } from '../support/nodes/node.ts'
 

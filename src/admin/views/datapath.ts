@@ -28,7 +28,7 @@ export function* datapathRows({ core }: AdminState): Rows<DatapathShape> {
     if (i % ROWS_PER_PAUSE === 0) yield undefined
     yield { map: 'ng_policy', key: formatPolicyKey(entry), value: formatPolicyValue(entry) }
   }
-  for (const [i, flow] of core.datapath.adopted().entries()) {
+  for (const [i, flow] of core.datapath.adoption.list().entries()) {
     if (i % ROWS_PER_PAUSE === 0) yield undefined
     yield { map: 'ng_adopted', key: formatFlowKey(flow), value: formatFlowValue(flow) }
   }

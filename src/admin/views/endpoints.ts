@@ -9,7 +9,7 @@ import type { AdminState } from '../state.ts'
 
 export function* endpointRows(state: AdminState): Iterable<EndpointShape> {
   const adopted = new Map<EndpointId, number>()
-  for (const { endpoint } of state.core.datapath.adopted()) {
+  for (const { endpoint } of state.core.datapath.adoption.list()) {
     adopted.set(endpoint, (adopted.get(endpoint) ?? 0) + 1)
   }
   for (const endpoint of state.endpoints.registry) {
@@ -25,7 +25,7 @@ export function isEnforcing(state: AdminState, endpoint: Endpoint): boolean {
 /** What keeps an endpoint from being fenced; undefined when nothing does. */
 export function unfencedReason(state: AdminState, endpoint: Endpoint): string | undefined {
   if (state.mode() === 'bypass') return 'mode bypass'
-  const hook = state.core.datapath.hookState(endpoint.id)
+  const hook = state.core.datapath.hooks.stateOf(endpoint.id)
   switch (hook.kind) {
     case 'attached':
       return undefined

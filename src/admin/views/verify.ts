@@ -41,9 +41,9 @@ function* compare(state: AdminState): Rows<DifferenceShape> {
   yield* compareTexts('ng_source', wantedSources(state), heldSources(dump))
   yield* compareTexts('ng_policy', wantedPolicies(state), heldPolicies(dump))
   yield* comparePrefixes(state, dump)
-  for (const { map, key, want, have } of state.core.datapath.fixtures?.('all') ?? []) {
-    yield { map, key, want, have }
-  }
+  const { repair } = state.core.datapath
+  if (repair.kind !== 'by-daemon') return
+  for (const { map, key, want, have } of repair.fixtures('all')) yield { map, key, want, have }
 }
 
 type Texts = Iterable<readonly [key: string, value: string]>
@@ -67,8 +67,8 @@ function* compareTexts(
 /** Endpoints that have a hook which is there now. */
 function* hookedEndpoints({ core, endpoints }: AdminState): Iterable<[EndpointEntry, string]> {
   for (const entry of endpoints.entries()) {
-    const { kind } = core.datapath.hookState(entry.id)
-    const key = core.datapath.hookKey(entry.hook)
+    const { kind } = core.datapath.hooks.stateOf(entry.id)
+    const key = core.datapath.hooks.keyOf(entry.hook)
     if (key !== undefined && (kind === 'attached' || kind === 'unfenced')) yield [entry, key]
   }
 }

@@ -53,13 +53,13 @@ export async function closeEndpoints(config: Config): Promise<Closed> {
     if (failure !== undefined) {
       throw new UnavailableError(`Cannot close endpoints: the kernel refuses: ${failure.code}`)
     }
-    datapath.fence(fencedPatterns(config))
-    datapath.refresh()
+    datapath.fences.set(fencedPatterns(config))
+    datapath.hooks.refresh()
     const known = new Set<number>(restored.endpoints.map(({ id }) => id))
     const namesOf = (is: (entry: EndpointEntry) => boolean): readonly string[] => {
       return endpoints.filter((_, i) => entries[i] !== undefined && is(entries[i])).map(nameOf)
     }
-    const waiting = namesOf(({ id }) => datapath.hookState(id).kind === 'waiting')
+    const waiting = namesOf(({ id }) => datapath.hooks.stateOf(id).kind === 'waiting')
     const gate = gateState(datapath)
     if (waiting.length > 0 && gate.kind === 'failed') {
       const message = `Cannot close what is not there yet (${waiting.join(', ')}): it needs Linux 6.4`
@@ -96,7 +96,7 @@ function toEntries(
   ]
   let last = Math.max(highest, 0, ...ids)
   return endpoints.map(({ hook, audit, addresses: sources }) => {
-    const known = fenced.get(datapath.hookKey(hook) ?? 'none')
+    const known = fenced.get(datapath.hooks.keyOf(hook) ?? 'none')
     if (known !== undefined) return { ...known, hook }
     const id = endpointId(++last)
     return { id, generation: generation(id), hook, enforcing: true, audit, scoped: false, sources }

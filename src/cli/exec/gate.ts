@@ -101,7 +101,7 @@ function mustSelect(daemon: Daemon, policyFile: string | undefined): void {
 /** Never a command that nothing fences. */
 function mustEnforce(daemon: Daemon): void {
   const [endpoint] = daemon.endpoints.registry
-  const state = endpoint === undefined ? undefined : daemon.datapath.hookState(endpoint.id)
+  const state = endpoint === undefined ? undefined : daemon.datapath.hooks.stateOf(endpoint.id)
   const { refused } = daemon.core.committer
   if (state?.kind === 'attached' && refused === 0) return
   const reason =

@@ -1,31 +1,30 @@
-// The eBPF datapath: the port on pinned kernel maps and the programs that read them. Everything is
-// synchronous: when `commit` returns, the kernel judges by it. State lives in the kernel; here is only what
-// is needed to find it again (endpoints and their hooks).
+// The eBPF datapath: the port on pinned kernel maps and the programs that read them. When `commit` returns, the kernel judges by
+// that commit. State lives in the kernel; this process keeps only what it needs to find the state again (endpoints and their hooks).
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { endpointId, type EndpointId } from '../../core/ids.ts'
-import type { Family, Prefix } from '../../core/ip.ts'
 import { errnoName } from '../../native/native.ts'
+import type {
+  ExceptionControl,
+  FenceControl,
+  FlowAdoption,
+  HookControl,
+  ModeSwitch,
+  PacketReports,
+  PeerTable,
+} from '../abilities.ts'
 import {
   COMMITTED,
   type Changes,
   type CommitFailure,
   type CommitResult,
   type Datapath,
-  type DatapathCounters,
   type DatapathDump,
-  type DatapathEvent,
-  type EndpointEntry,
-  type Hook,
   type HookState,
   type ListenerEntry,
-  type Mode,
-  type PeerScan,
 } from '../datapath.ts'
-import type { AdoptedFlow, Adoption } from '../adoption.ts'
-import type { FixtureDifference, FixtureScope } from '../fixture.ts'
-import type { InterceptedInterface } from '../interception.ts'
+import type { RepairByDaemon } from '../repair.ts'
 import { pinDirectory } from './maps/bpffs.ts'
 import { readCounters } from './maps/counters.ts'
 import { readDump, readDumpInSlices } from './maps/dump.ts'
@@ -55,10 +54,77 @@ export class EbpfDatapath implements Datapath {
   #running: Running | undefined
   #ahead: ReadAhead | undefined
   #listeners: readonly ListenerEntry[] = []
-  #onTouched: (() => void) | undefined
+
+  readonly mode: ModeSwitch = {
+    set: (mode) => {
+      const errno = this.#on().maps.ng_mode.set(encodeNumber(0), encodeMode(mode))
+      if (errno !== 0) throw new Error(`Cannot set mode ${mode}: ${errnoName(errno)}`)
+    },
+    read: () => {
+      const zero = encodeNumber(0)
+      return decodeMode(this.#on().maps.ng_mode.get(zero) ?? zero)
+    },
+  }
+  readonly exceptions: ExceptionControl = {
+    setListeners: (listeners) => {
+      this.#listeners = listeners
+      writeListeners(this.#on().maps.ng_listeners, listeners)
+    },
+    // The hooks never see traffic of namegate itself.
+    setOwn: () => undefined,
+    setIntercepted: (interfaces) =>
+      writeIntercepted(this.#options.bpf, this.#on().maps.ng_intercepted, interfaces),
+    intercepted: () => listIntercepted(this.#on().maps.ng_intercepted),
+  }
+  readonly adoption: FlowAdoption = {
+    adopt: (adoption) => this.#on().adopted.adopt(adoption),
+    list: () => {
+      const { adopted, hooks } = this.#on()
+      return adopted.list((id) => hooks.generationOf(id))
+    },
+  }
+  readonly peers = {
+    scan: () => this.#on().peers.scan(),
+    use: () => this.#on().peers.use(),
+    sourceOf: (protocol, family, octets, port) => {
+      const { maps, hooks } = this.#on()
+      const value = maps.ng_dns_source.get(encodeDnsSource(protocol, family, octets, port))
+      if (value === undefined) return undefined
+      const id = endpointId(readNumber(value, 0))
+      return hooks.generationOf(id) === 0 ? undefined : id
+    },
+  } satisfies PeerTable
+  readonly reports: PacketReports = {
+    drain: (limit, visit) => this.#on().events.drain(limit, visit),
+    counters: () => {
+      const { maps, adopted } = this.#on()
+      const counters = readCounters(this.#options.bpf, maps)
+      const full = (counters['adopted_table_full'] ?? 0) + adopted.refused
+      return { ...counters, adopted_table_full: full }
+    },
+  }
+  readonly repair: RepairByDaemon = {
+    kind: 'by-daemon',
+    rewrite: (endpoint, held) => this.#on().hooks.rewrite(endpoint, held),
+    fixtures: (which) =>
+      new Fixtures(this.#options, this.#on()).differences(which, this.#listeners),
+    onTouched: (listener) => this.#on().hooks.onTouched(listener),
+    missingPins: () => {
+      const folder = pinDirectory(this.#options.pinPath)
+      return Object.keys(MAP_SHAPES).filter((name) => !existsSync(join(folder, name)))
+    },
+  }
 
   constructor(options: EbpfOptions) {
     this.#options = options
+  }
+
+  get hooks(): HookControl {
+    return this.#on().hooks
+  }
+
+  get fences(): FenceControl {
+    return this.#on().hooks.fences
   }
 
   readAhead(): void {
@@ -91,100 +157,8 @@ export class EbpfDatapath implements Datapath {
     return failures.length === 0 ? COMMITTED : failures
   }
 
-  /** Commits are applied when they return: there is nothing to tell. */
+  /** A commit is in force when `commit` returns. */
   onCommitted(): void {}
-
-  setListeners(listeners: readonly ListenerEntry[]): void {
-    this.#listeners = listeners
-    writeListeners(this.#on().maps.ng_listeners, listeners)
-  }
-
-  setIntercepted(interfaces: readonly InterceptedInterface[]): void {
-    writeIntercepted(this.#options.bpf, this.#on().maps.ng_intercepted, interfaces)
-  }
-
-  intercepted(): readonly InterceptedInterface[] {
-    return listIntercepted(this.#on().maps.ng_intercepted)
-  }
-
-  setMode(mode: Mode): void {
-    const errno = this.#on().maps.ng_mode.set(encodeNumber(0), encodeMode(mode))
-    if (errno !== 0) throw new Error(`Cannot set mode ${mode}: ${errnoName(errno)}`)
-  }
-
-  readMode(): Mode {
-    const zero = encodeNumber(0)
-    return decodeMode(this.#on().maps.ng_mode.get(zero) ?? zero)
-  }
-
-  refresh(): readonly EndpointId[] {
-    const { hooks } = this.#on()
-    const changed = hooks.refresh()
-    if (hooks.touched.size > 0) this.#onTouched?.()
-    return changed
-  }
-
-  onLinkNews(onNews: () => void): boolean {
-    return this.#on().hooks.watch(onNews)
-  }
-
-  fence(patterns: readonly string[]): void {
-    this.#on().hooks.fences.set(patterns)
-  }
-
-  fenced(): readonly string[] {
-    return this.#on().hooks.fences.names
-  }
-
-  hookState(endpoint: EndpointId): HookState {
-    return this.#on().hooks.stateOf(endpoint)
-  }
-
-  hookKey(hook: Hook): string | undefined {
-    return this.#on().hooks.keyOf(hook)
-  }
-
-  adopt(adoption: Adoption): number {
-    return this.#on().adopted.adopt(adoption)
-  }
-
-  adopted(): readonly AdoptedFlow[] {
-    const { adopted, hooks } = this.#on()
-    return adopted.list((id) => hooks.generationOf(id))
-  }
-
-  sourceOf(
-    protocol: number,
-    family: Family,
-    octets: Uint8Array,
-    port: number,
-  ): EndpointId | undefined {
-    const key = encodeDnsSource(protocol, family, octets, port)
-    const { maps, hooks } = this.#on()
-    const value = maps.ng_dns_source.get(key)
-    if (value === undefined) return undefined
-    const id = endpointId(readNumber(value, 0))
-    return hooks.generationOf(id) === 0 ? undefined : id
-  }
-
-  scanPeers(): PeerScan {
-    return this.#on().peers.scan()
-  }
-
-  connectionUse(): { readonly all: number; readonly most: number } {
-    return this.#on().peers.use()
-  }
-
-  drainEvents(limit: number, visit: (event: DatapathEvent) => void): void {
-    this.#on().events.drain(limit, visit)
-  }
-
-  counters(): DatapathCounters {
-    const { maps, adopted } = this.#on()
-    const counters = readCounters(this.#options.bpf, maps)
-    const full = (counters['adopted_table_full'] ?? 0) + adopted.refused
-    return { ...counters, adopted_table_full: full }
-  }
 
   dump(): DatapathDump {
     return readDump(this.#on().maps)
@@ -192,23 +166,6 @@ export class EbpfDatapath implements Datapath {
 
   dumpInSlices(): Generator<undefined, DatapathDump> {
     return readDumpInSlices(this.#on().maps)
-  }
-
-  rewrite(endpoint: EndpointEntry, held: readonly Prefix[]): void {
-    this.#on().hooks.rewrite(endpoint, held)
-  }
-
-  *fixtures(which: FixtureScope): Iterable<FixtureDifference> {
-    yield* new Fixtures(this.#options, this.#on()).differences(which, this.#listeners)
-  }
-
-  onTouched(listener: () => void): void {
-    this.#onTouched = listener
-  }
-
-  missingPins(): readonly string[] {
-    const folder = pinDirectory(this.#options.pinPath)
-    return Object.keys(MAP_SHAPES).filter((name) => !existsSync(join(folder, name)))
   }
 
   /** Whether interfaces are closed before their programs are attached. */

@@ -6,7 +6,7 @@
 
 import { formatAddress } from '../../core/ip.ts'
 import type { ListenerEntry } from '../datapath.ts'
-import type { FixtureDifference, FixtureMap, FixtureScope } from '../fixture.ts'
+import type { FixtureDifference, FixtureMap, FixtureScope } from '../repair.ts'
 import { carriesCgroup, carriesInterface } from './hooks/attach.ts'
 import { keyOf, keyText, type KernelMap } from './maps/kernel-map.ts'
 import {

@@ -1,8 +1,17 @@
 // The memory datapath: the port without a kernel, for dry runs (`datapath.kind: memory`) and for commands that work offline. It keeps
-// what commits say and enforces nothing (`hookState` is `unfenced`). No packet reaches it.
+// what commits say and enforces nothing (the state of every hook is `unfenced`). No packet reaches it.
 
 import type { EndpointId } from '../../core/ids.ts'
-import type { AdoptedFlow, Adoption } from '../adoption.ts'
+import type {
+  DatapathCounters,
+  ExceptionControl,
+  FenceControl,
+  FlowAdoption,
+  HookControl,
+  ModeSwitch,
+  PacketReports,
+  PeerTable,
+} from '../abilities.ts'
 import {
   COMMITTED,
   type ChangeSection,
@@ -10,16 +19,13 @@ import {
   type CommitFailure,
   type CommitResult,
   type Datapath,
-  type DatapathCounters,
   type DatapathDump,
   type EndpointEntry,
   type Hook,
-  type HookState,
-  type ListenerEntry,
   type Mode,
-  type PeerScan,
 } from '../datapath.ts'
-import type { InterceptedInterface } from '../interception.ts'
+import type { Repair } from '../repair.ts'
+import { NO_ADOPTION, NO_FENCES, NO_PEERS, NO_REPAIR, NoExceptions } from './no-kernel.ts'
 import { Policies } from './policies.ts'
 import { Prefixes } from './prefixes.ts'
 
@@ -37,14 +43,35 @@ export class MemoryDatapath implements Datapath {
   protected readonly endpoints = new Map<EndpointId, EndpointEntry>()
   readonly #options: MemoryOptions
   readonly #writes = { ipcache: 0, policy: 0, endpoints: 0 }
-  #intercepted: readonly InterceptedInterface[] = []
   #mode: Mode = 'enforce'
+
+  readonly mode: ModeSwitch = { set: (mode) => (this.#mode = mode), read: () => this.#mode }
+  readonly hooks: HookControl = {
+    refresh: () => [],
+    watch: () => true,
+    stateOf: (endpoint) =>
+      this.endpoints.has(endpoint)
+        ? { kind: 'unfenced' }
+        : { kind: 'waiting', reason: 'endpoint is not known' },
+    keyOf: nameOf,
+  }
+  readonly fences: FenceControl = NO_FENCES
+  readonly exceptions: ExceptionControl = new NoExceptions()
+  readonly adoption: FlowAdoption = NO_ADOPTION
+  readonly peers: PeerTable = NO_PEERS
+  readonly reports: PacketReports = {
+    drain: () => undefined,
+    counters: () => this.writeCounters(),
+  }
+  readonly repair: Repair = NO_REPAIR
 
   constructor(options: MemoryOptions) {
     this.#options = options
     this.prefixes = new Prefixes({ capacity: options.prefixesMax })
     this.policies = new Policies({ capacity: options.policyEntriesMax })
   }
+
+  readAhead(): void {}
 
   start(): DatapathDump {
     return this.dump()
@@ -76,84 +103,6 @@ export class MemoryDatapath implements Datapath {
   /** A commit is in force when `commit` returns. */
   onCommitted(): void {}
 
-  setListeners(_: readonly ListenerEntry[]): void {}
-
-  setIntercepted(interfaces: readonly InterceptedInterface[]): void {
-    this.#intercepted = interfaces
-      .filter(({ families }) => families[4] || families[6])
-      .toSorted((a, b) => a.ifindex - b.ifindex)
-  }
-
-  intercepted(): readonly InterceptedInterface[] {
-    return this.#intercepted
-  }
-
-  setMode(mode: Mode): void {
-    this.#mode = mode
-  }
-
-  readMode(): Mode {
-    return this.#mode
-  }
-
-  refresh(): readonly EndpointId[] {
-    return []
-  }
-
-  onLinkNews(): boolean {
-    return true
-  }
-
-  fence(): void {}
-
-  fenced(): readonly string[] {
-    return []
-  }
-
-  hookState(endpoint: EndpointId): HookState {
-    return this.endpoints.has(endpoint)
-      ? { kind: 'unfenced' }
-      : { kind: 'waiting', reason: 'endpoint is not known' }
-  }
-
-  /** No kernel numbers the hooks, so their names stand for them. */
-  hookKey(hook: Hook): string | undefined {
-    switch (hook.kind) {
-      case 'interface':
-        return `interface:${hook.name}`
-      case 'cgroup':
-        return `cgroup:${hook.path}`
-      case 'none':
-        return undefined
-    }
-  }
-
-  adopt(_: Adoption): number {
-    return 0
-  }
-
-  adopted(): readonly AdoptedFlow[] {
-    return []
-  }
-
-  sourceOf(..._: Parameters<Datapath['sourceOf']>): EndpointId | undefined {
-    return undefined
-  }
-
-  scanPeers(): PeerScan {
-    return { next: () => true }
-  }
-
-  drainEvents(..._: Parameters<Datapath['drainEvents']>): void {}
-
-  counters(): DatapathCounters {
-    return {
-      map_writes_ipcache: this.#writes.ipcache,
-      map_writes_policy: this.#writes.policy,
-      map_writes_endpoints: this.#writes.endpoints,
-    }
-  }
-
   dump(): DatapathDump {
     return {
       mode: this.#mode,
@@ -167,9 +116,22 @@ export class MemoryDatapath implements Datapath {
           audit,
           scoped: scoped === true,
           sources: hook.kind === 'cgroup' ? [] : sources,
-          hookKey: this.hookKey(hook) ?? '',
+          hookKey: nameOf(hook) ?? '',
         }),
       ),
+    }
+  }
+
+  *dumpInSlices(): Generator<undefined, DatapathDump> {
+    yield undefined
+    return this.dump()
+  }
+
+  protected writeCounters(): DatapathCounters {
+    return {
+      map_writes_ipcache: this.#writes.ipcache,
+      map_writes_policy: this.#writes.policy,
+      map_writes_endpoints: this.#writes.endpoints,
     }
   }
 
@@ -179,7 +141,19 @@ export class MemoryDatapath implements Datapath {
     this.prefixes = new Prefixes({ capacity: this.#options.prefixesMax })
     this.policies = new Policies({ capacity: this.#options.policyEntriesMax })
     this.endpoints.clear()
-    this.#intercepted = []
+    this.exceptions.setIntercepted([])
     this.#mode = 'enforce'
+  }
+}
+
+/** No kernel numbers the hooks, so their names stand for them. */
+function nameOf(hook: Hook): string | undefined {
+  switch (hook.kind) {
+    case 'interface':
+      return `interface:${hook.name}`
+    case 'cgroup':
+      return `cgroup:${hook.path}`
+    case 'none':
+      return undefined
   }
 }

@@ -1,29 +1,24 @@
-// The nftables datapath: the port on sets and maps of namegate's own table. A commit becomes one netlink batch that a thread of
-// its own hands to the kernel; when the kernel has confirmed it, or refused it, `onCommitted` is told. What stands in
-// the kernel is known here (mirror, tables), so that an equal entry is no write and a table that was flushed is made anew.
+// The nftables datapath: the port on sets and maps of namegate's own table. A commit becomes one netlink batch that a separate thread
+// hands to the kernel; `onCommitted` reports when the kernel has confirmed or refused the batch. The mirror and the tables know what the
+// kernel has, so that an equal entry costs no write and a flushed table is made anew.
 
 import type { EndpointId } from '../../core/ids.ts'
-import type { AdoptedFlow, Adoption } from '../adoption.ts'
 import type {
-  Changes,
-  CommitResult,
-  Datapath,
-  DatapathCounters,
-  DatapathDump,
-  DatapathEvent,
-  Hook,
-  HookState,
-  ListenerEntry,
-  Mode,
-  PeerScan,
-} from '../datapath.ts'
-import type { RepairedEntry } from '../fixture.ts'
-import type { InterceptedInterface } from '../interception.ts'
-import type { OwnTraffic } from '../own-traffic.ts'
+  ExceptionControl,
+  FenceControl,
+  FlowAdoption,
+  HookControl,
+  ModeSwitch,
+  PacketReports,
+  PeerTable,
+} from '../abilities.ts'
+import type { Changes, CommitResult, Datapath, DatapathDump, Mode } from '../datapath.ts'
+import type { RepairByAdapter, RepairedEntry } from '../repair.ts'
 import { takeChanges } from './commit.ts'
 import { listenerElements } from './tables/exceptions.ts'
 import { pack } from './netlink/keys.ts'
 import { MODE_NUMBER } from './rules/layout.ts'
+import type { Element } from './tables/mirror.ts'
 import { ownElements } from './tables/own.ts'
 import { open, type NftablesOptions, type Running } from './running.ts'
 
@@ -32,11 +27,92 @@ export class NftablesDatapath implements Datapath {
   readonly #options: NftablesOptions
   #running: Running | undefined
   #onCommitted: (result: CommitResult) => void = () => undefined
-  #onRepaired: ((first: RepairedEntry, count: number) => void) | undefined
+  #onRepaired: (first: RepairedEntry, count: number) => void = () => undefined
+
+  readonly mode: ModeSwitch = {
+    set: (mode) => {
+      const { table } = this.#on()
+      // Break-glass mode may have changed it meanwhile, so the kernel's present mode counts.
+      if (this.mode.read() === mode) return
+      table.mirror.replace('mode', modeElements(mode))
+      this.#flush(`set mode ${mode}`)
+    },
+    read: () => {
+      const { dump, table } = this.#on()
+      const mode = dump.mode()
+      table.mirror.forget('mode')
+      for (const element of modeElements(mode)) table.mirror.restore('mode', element)
+      return mode
+    },
+  }
+  readonly hooks: HookControl = {
+    refresh: () => this.#refresh(),
+    watch: (onNews) => this.#on().hooks.watch(onNews),
+    stateOf: (endpoint) => this.#on().hooks.stateOf(endpoint),
+    keyOf: (hook) => this.#on().hooks.keyOf(hook),
+  }
+  readonly exceptions: ExceptionControl = {
+    setListeners: (listeners) => this.#replace(listenerElements(listeners), 'set listeners'),
+    setOwn: (own) => this.#replace(ownElements(own), 'set own traffic'),
+    setIntercepted: (interfaces) => {
+      this.#on().intercepted.set(interfaces)
+      this.#flush('set intercepted interfaces')
+    },
+    intercepted: () => this.#on().intercepted.list(),
+  }
+  readonly adoption: FlowAdoption = {
+    adopt: (adoption) => {
+      const { adopted, hooks } = this.#on()
+      return adopted.adopt(adoption, hooks.generationOf(adoption.endpoint))
+    },
+    list: () => {
+      const { adopted, hooks } = this.#on()
+      return adopted.list((id) => hooks.generationOf(id))
+    },
+  }
+  readonly peers: PeerTable = {
+    scan: () => {
+      const { peers, hooks } = this.#on()
+      return peers.scan(hooks.sourcesOf())
+    },
+    // The kernel bounds its own connection table.
+    use: () => undefined,
+    // Cgroups are not fenced here, so endpoints share no addresses.
+    sourceOf: () => undefined,
+  }
+  readonly reports: PacketReports = {
+    drain: (limit, visit) => this.#on().events.drain(limit, visit),
+    counters: () => {
+      const { counters, adopted, events } = this.#on()
+      const { refused: adopted_table_full } = adopted
+      return { ...counters.read(), adopted_table_full, events_lost: events.lost }
+    },
+  }
+
+  readonly repair: RepairByAdapter = {
+    kind: 'by-adapter',
+    onRepaired: (listener) => (this.#onRepaired = listener),
+    walks: () => this.#running?.watch.looks ?? 0,
+  }
 
   constructor(options: NftablesOptions) {
     this.#options = options
   }
+
+  get fences(): FenceControl {
+    const { hooks } = this.#on()
+    return {
+      set: (patterns) => {
+        hooks.fence(patterns)
+        this.#flush('fence interfaces')
+      },
+      get names() {
+        return hooks.fenced()
+      },
+    }
+  }
+
+  readAhead(): void {}
 
   start(): DatapathDump {
     const { running, restored } = open(this.#options, {
@@ -58,125 +134,9 @@ export class NftablesDatapath implements Datapath {
     this.#onCommitted = listener
   }
 
-  /** Waits for the commit under way and tells its end as `onCommitted` does, from inside this call. */
+  /** Waits for the commit under way and reports its end as `onCommitted` does, from inside this call. */
   finishCommit(): void {
     this.#on().applier.finish(true)
-  }
-
-  setListeners(listeners: readonly ListenerEntry[]): void {
-    const { table } = this.#on()
-    for (const [name, elements] of listenerElements(listeners)) {
-      table.mirror.replace(name, elements)
-    }
-    this.#flush('set listeners')
-  }
-
-  /** Lets traffic of namegate itself pass where it shares the network namespace with whom it fences: to its
-   *  upstreams only, and only with this mark from this user. */
-  setOwnTraffic(own: readonly OwnTraffic[]): void {
-    const { table } = this.#on()
-    for (const [name, elements] of ownElements(own)) table.mirror.replace(name, elements)
-    this.#flush('set own traffic')
-  }
-
-  setIntercepted(interfaces: readonly InterceptedInterface[]): void {
-    this.#on().intercepted.set(interfaces)
-    this.#flush('set intercepted interfaces')
-  }
-
-  intercepted(): readonly InterceptedInterface[] {
-    return this.#on().intercepted.list()
-  }
-
-  setMode(mode: Mode): void {
-    const { table } = this.#on()
-    const key = mode === 'enforce' ? [] : [{ key: pack(['mark'], [MODE_NUMBER[mode]]) }]
-    // Break glass may have changed it behind our back, so the kernel's word counts for what there is.
-    if (this.readMode() === mode) return
-    table.mirror.replace('mode', key)
-    this.#flush(`set mode ${mode}`)
-  }
-
-  readMode(): Mode {
-    const { dump, table } = this.#on()
-    const mode = dump.mode()
-    table.mirror.forget('mode')
-    if (mode !== 'enforce') {
-      table.mirror.restore('mode', { key: pack(['mark'], [MODE_NUMBER[mode]]) })
-    }
-    return mode
-  }
-
-  refresh(): readonly EndpointId[] {
-    const { hooks, applier, watch, found } = this.#on()
-    const changed = hooks.refresh()
-    hooks.settle()
-    watch.look()
-    applier.flush()
-    found.tell((first, count) => this.#onRepaired?.(first, count))
-    return changed
-  }
-
-  onRepaired(listener: (first: RepairedEntry, count: number) => void): void {
-    this.#onRepaired = listener
-  }
-
-  get looks(): number {
-    return this.#running?.watch.looks ?? 0
-  }
-
-  onLinkNews(onNews: () => void): boolean {
-    return this.#on().hooks.watch(onNews)
-  }
-
-  fence(patterns: readonly string[]): void {
-    this.#on().hooks.fence(patterns)
-    this.#flush('fence interfaces')
-  }
-
-  fenced(): readonly string[] {
-    return this.#on().hooks.fenced()
-  }
-
-  hookState(endpoint: EndpointId): HookState {
-    return this.#on().hooks.stateOf(endpoint)
-  }
-
-  hookKey(hook: Hook): string | undefined {
-    return this.#on().hooks.keyOf(hook)
-  }
-
-  adopt(adoption: Adoption): number {
-    const { adopted, hooks } = this.#on()
-    return adopted.adopt(adoption, hooks.generationOf(adoption.endpoint))
-  }
-
-  adopted(): readonly AdoptedFlow[] {
-    const { adopted, hooks } = this.#on()
-    return adopted.list((id) => hooks.generationOf(id))
-  }
-
-  /** Cgroups are not fenced here, so nobody shares addresses. */
-  sourceOf(): undefined {
-    return undefined
-  }
-
-  scanPeers(): PeerScan {
-    const { peers, hooks } = this.#on()
-    return peers.scan(hooks.sourcesOf())
-  }
-
-  drainEvents(limit: number, visit: (event: DatapathEvent) => void): void {
-    this.#on().events.drain(limit, visit)
-  }
-
-  counters(): DatapathCounters {
-    const { counters, adopted, events } = this.#on()
-    return {
-      ...counters.read(),
-      adopted_table_full: adopted.refused,
-      events_lost: events.lost,
-    }
   }
 
   dump(): DatapathDump {
@@ -205,6 +165,26 @@ export class NftablesDatapath implements Datapath {
     running.table.socket.close()
   }
 
+  #refresh(): readonly EndpointId[] {
+    const { hooks, applier, watch, found } = this.#on()
+    const changed = hooks.refresh()
+    hooks.settle()
+    watch.look()
+    applier.flush()
+    found.tell(this.#onRepaired)
+    return changed
+  }
+
+  /** Makes these the elements of their sets. */
+  #replace(
+    sets: Iterable<readonly [name: string, elements: readonly Element[]]>,
+    what: string,
+  ): void {
+    const { table } = this.#on()
+    for (const [name, elements] of sets) table.mirror.replace(name, elements)
+    this.#flush(what)
+  }
+
   /** Writes what changed outside of commits. What the kernel refuses is tried again with everything else. */
   #flush(what: string): void {
     const { table, hooks } = this.#on()
@@ -219,4 +199,9 @@ export class NftablesDatapath implements Datapath {
     }
     return this.#running
   }
+}
+
+/** The set `mode` is empty while the mode is enforce. */
+function modeElements(mode: Mode): readonly Element[] {
+  return mode === 'enforce' ? [] : [{ key: pack(['mark'], [MODE_NUMBER[mode]]) }]
 }

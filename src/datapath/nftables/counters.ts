@@ -1,7 +1,7 @@
 // Counters of the kernel's rules (named counters of the table) and of our own writes. A table that is made anew begins at zero, so
 // what the one before had counted is added.
 
-import type { DatapathCounters } from '../datapath.ts'
+import type { DatapathCounters } from '../abilities.ts'
 import type { Taken } from './commit.ts'
 import { COUNTERS, TABLE } from './rules/layout.ts'
 import { FAMILY_INET, type Message } from './netlink/message.ts'

@@ -7,7 +7,7 @@ import { containsPrefix, widthOf, type Family, type Prefix } from '../../core/ip
 import { SCTP, TCP, UDP } from '../../core/protocol.ts'
 import { FlowScan, openConntrack, type Conntrack } from '../../native/netfilter/conntrack.ts'
 import type { ConntrackAddon } from '../../native/native.ts'
-import type { PeerScan } from '../datapath.ts'
+import type { PeerScan } from '../abilities.ts'
 
 /** TCP_CONNTRACK_*: established, and closed from one side only. */
 const OPEN: readonly number[] = [3, 4, 5]

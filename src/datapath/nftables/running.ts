@@ -5,7 +5,7 @@ import { loadConntrack, type ConntrackAddon, type Posix } from '../../native/nat
 import type { NetlinkAddon } from '../../native/netfilter/nftables.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import type { CommitResult, DatapathDump } from '../datapath.ts'
-import type { RepairedEntry } from '../fixture.ts'
+import type { RepairedEntry } from '../repair.ts'
 import { Applier } from './applier.ts'
 import { Adopted } from './tables/adopted.ts'
 import { Counters } from './counters.ts'

@@ -2,7 +2,8 @@
 // the look before is passed on to the entries of that endpoint and address, in bounded steps too: hundreds of thousands of names
 // can lead to one address, and what opens or ends is told to each once, not at every look.
 
-import type { Datapath, PeerScan } from '../../datapath/datapath.ts'
+import type { PeerScan } from '../../datapath/abilities.ts'
+import type { Datapath } from '../../datapath/datapath.ts'
 import type { IpCache } from '../../ipcache/ipcache.ts'
 import type { NameCache } from '../name-cache.ts'
 
@@ -24,7 +25,7 @@ interface Telling {
 export interface ConnectionLooksOptions {
   readonly names: NameCache
   readonly ipcache: IpCache
-  readonly datapath: Pick<Datapath, 'scanPeers'>
+  readonly datapath: Pick<Datapath, 'peers'>
   /** An entry's connection is found to have ended. */
   readonly onEnd: (entry: number) => void
   /** A connection to an entry's address began when its TTL was over for certain: the look before was later and saw none. */
@@ -76,7 +77,7 @@ export class ConnectionLooks {
     this.#blind = false
     this.#nextPeer = 0
     this.#underWay = true
-    this.#scan = this.#in.datapath.scanPeers()
+    this.#scan = this.#in.datapath.peers.scan()
   }
 
   /** One small piece of a look that is under way; true when it is at its end. */

@@ -20,7 +20,7 @@ const ENTRIES_PER_LOOK = 32
 export interface ExpiryOptions {
   readonly names: NameCache
   readonly ipcache: IpCache
-  readonly datapath: Pick<Datapath, 'scanPeers'>
+  readonly datapath: Pick<Datapath, 'peers'>
   readonly clock: Clock
 }
 

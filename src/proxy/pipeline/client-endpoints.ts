@@ -14,7 +14,7 @@ import { OF_OURS, OVER_TCP, type ClientColumns } from '../messages/client-column
 
 export interface ClientEndpointsOptions {
   readonly registry: EndpointRegistry
-  readonly datapath: Pick<Datapath, 'sourceOf'>
+  readonly datapath: Pick<Datapath, 'peers'>
   readonly ipcache: IpCache
   /** Where queries may come in; undefined where no socket says it. */
   readonly arrivals?: Arrivals | undefined
@@ -41,7 +41,7 @@ export class ClientEndpoints {
     if (registry.sharedCount > 0 && this.#isShared(family, addresses, at, ipcache)) {
       const protocol = clients.transports[row] === OVER_TCP ? TCP : UDP
       const source = addresses.subarray(at, at + 16)
-      const id = datapath.sourceOf(protocol, family, source, clients.ports[row]!)
+      const id = datapath.peers.sourceOf(protocol, family, source, clients.ports[row]!)
       if (id !== undefined) return registry.get(id)
     }
     return registry.byAddress(family, addresses, at)

@@ -14,7 +14,7 @@ export function addDatapathMetrics(registry: Registry, sources: MetricsSources):
     name: 'datapath_events_total',
     help: 'Verdicts, drops and writes as the datapath counts them',
     label: 'event',
-    read: () => Object.entries(datapath.counters()),
+    read: () => Object.entries(datapath.reports.counters()),
   })
   addCounter(registry, {
     name: 'datapath_flows_adopted_total',

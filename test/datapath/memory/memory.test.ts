@@ -6,7 +6,7 @@ import { makeMemoryBench } from '../../contract/memory-bench.ts'
 test('stop without leaveEnforcing empties the datapath', () => {
   const bench = makeMemoryBench()
   settle(bench, [policy({})])
-  bench.datapath.setMode('audit')
+  bench.datapath.mode.set('audit')
   bench.datapath.stop({ leaveEnforcing: false })
   const dump = bench.datapath.start()
   assert.deepEqual(
@@ -15,11 +15,11 @@ test('stop without leaveEnforcing empties the datapath', () => {
   )
 })
 
-test('hookState says that memory fences nothing', () => {
+test('hooks.stateOf says that memory fences nothing', () => {
   const bench = makeMemoryBench()
   settle(bench, [])
   const [endpoint] = bench.datapath.dump().endpoints
   assert.ok(endpoint !== undefined)
-  assert.deepEqual(bench.datapath.hookState(endpoint.id), { kind: 'unfenced' })
+  assert.deepEqual(bench.datapath.hooks.stateOf(endpoint.id), { kind: 'unfenced' })
   assert.equal(endpoint.hookKey, 'interface:lxc1')
 })

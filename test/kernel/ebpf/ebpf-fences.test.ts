@@ -80,42 +80,42 @@ describe('ebpf fences', { skip }, () => {
     withBench(({ datapath }) => {
       addLink('pod8')
       addLink('other9')
-      datapath.fence(['pod*'])
-      assert.deepEqual(datapath.fenced(), ['pod8', 'pod8p'])
+      datapath.fences.set(['pod*'])
+      assert.deepEqual(datapath.fences.names, ['pod8', 'pod8p'])
       assert.deepEqual([filters('pod8'), filters('other9')], [FENCED, []])
       addLink('pod9')
-      datapath.refresh()
+      datapath.hooks.refresh()
       assert.deepEqual(filters('pod9'), FENCED, 'one that comes later')
       assert.deepEqual(datapath.dump().endpoints, [], 'a fence is no endpoint')
       ip('link', 'set', 'pod9', 'name', 'gone9')
-      datapath.refresh()
+      datapath.hooks.refresh()
       assert.deepEqual(filters('gone9'), [], 'a name that no longer matches')
       ip('link', 'set', 'gone9', 'name', 'pod9')
-      datapath.refresh()
+      datapath.hooks.refresh()
       assert.deepEqual(filters('pod9'), FENCED, 'and one that does again')
       ip('link', 'del', 'pod9')
-      datapath.refresh()
-      assert.deepEqual(datapath.fenced(), ['pod8', 'pod8p'])
-      datapath.fence(['other9'])
+      datapath.hooks.refresh()
+      assert.deepEqual(datapath.fences.names, ['pod8', 'pod8p'])
+      datapath.fences.set(['other9'])
       assert.deepEqual([filters('pod8'), filters('other9')], [[], FENCED])
-      datapath.fence([])
-      assert.deepEqual([filters('other9'), datapath.fenced()], [[], []])
+      datapath.fences.set([])
+      assert.deepEqual([filters('other9'), datapath.fences.names], [[], []])
     }))
 
   test('fence leaves the loopback interface alone', () =>
     withBench(({ datapath }) => {
-      datapath.fence(['lo', 'l*'])
-      assert.ok(!datapath.fenced().includes('lo'))
+      datapath.fences.set(['lo', 'l*'])
+      assert.ok(!datapath.fences.names.includes('lo'))
       assert.deepEqual(filters('lo'), [])
     }))
 
   test('a fenced interface may do DNS to listeners and where it is intercepted, and nothing else', () =>
     withBench(({ datapath, posix }) => {
       addLink('pod9')
-      datapath.fence(['pod9'])
-      datapath.setListeners([listener('10.0.1.1', 53)])
+      datapath.fences.set(['pod9'])
+      datapath.exceptions.setListeners([listener('10.0.1.1', 53)])
       const ifindex = posix.ifIndex('pod9')
-      datapath.setIntercepted([{ ifindex, families: { 4: true, 6: false } }])
+      datapath.exceptions.setIntercepted([{ ifindex, families: { 4: true, 6: false } }])
       commit(datapath, {
         policyUpserts: [policy({}), policy({ endpoint: 0 as typeof POD })],
         prefixUpserts: batch([
@@ -154,38 +154,38 @@ describe('ebpf fences', { skip }, () => {
       assert.equal(datapath.judgeAt(ifindex, 'to', back), 'pass')
       const reply = frame(out, tcp({ from: 40000, to: 443 }, ACK))
       assert.equal(datapath.judgeAt(ifindex, 'from', reply), 'drop', 'nobody begins anything there')
-      const { drop_no_endpoint: dropped, drop_source: forged } = datapath.counters()
+      const { drop_no_endpoint: dropped, drop_source: forged } = datapath.reports.counters()
       assert.deepEqual([dropped, forged], [4, 2])
-      datapath.setMode('audit')
+      datapath.mode.set('audit')
       assert.equal(datapath.judgeAt(ifindex, 'from', frame(out, hello)), 'pass', 'mode audit')
-      datapath.setMode('bypass')
+      datapath.mode.set('bypass')
       assert.equal(datapath.judgeAt(ifindex, 'from', frame(out, hello)), 'pass', 'mode bypass')
     }))
 
   test('fence and endpoint change hands without a moment between them', () =>
     withBench(({ datapath, posix }) => {
       addLink('pod9')
-      datapath.fence(['pod9'])
+      datapath.fences.set(['pod9'])
       const ifindex = posix.ifIndex('pod9')
       const octets = frame({ source: POD_4, target: PEER_4 }, tcp({ from: 40000, to: 443 }, SYN))
       const judge = (): string => datapath.judgeAt(ifindex, 'from', octets)
       assert.equal(judge(), 'drop')
       commit(datapath, { policyUpserts: [policy({})], endpointUpserts: [onPod9] })
-      assert.deepEqual([judge(), datapath.fenced()], ['pass', []], 'the endpoint’s')
+      assert.deepEqual([judge(), datapath.fences.names], ['pass', []], 'the endpoint’s')
       commit(datapath, { endpointRemovals: [POD] })
-      assert.deepEqual([judge(), datapath.fenced()], ['drop', ['pod9']], 'nobody’s again')
+      assert.deepEqual([judge(), datapath.fences.names], ['drop', ['pod9']], 'nobody’s again')
       assert.deepEqual(filters('pod9'), FENCED)
       commit(datapath, { endpointUpserts: [onPod9] })
       ip('link', 'del', 'pod9')
       addLink('pod9')
       assert.deepEqual(
-        datapath.refresh(),
+        datapath.hooks.refresh(),
         [POD],
         'made again: a stranger’s until another generation',
       )
-      assert.deepEqual(datapath.fenced(), ['pod9'])
+      assert.deepEqual(datapath.fences.names, ['pod9'])
       commit(datapath, { endpointUpserts: [{ ...onPod9, generation: generation(2) }] })
-      assert.deepEqual(datapath.fenced(), [])
+      assert.deepEqual(datapath.fences.names, [])
     }))
 
   test('an interface that was made again is closed to its endpoint’s past, without any pattern', () =>
@@ -199,25 +199,25 @@ describe('ebpf fences', { skip }, () => {
       const judge = (): string => datapath.judgeAt(ifindex, 'from', octets)
       commit(datapath, { endpointUpserts: [{ ...onPod9, audit: true }] })
       assert.equal(judge(), 'drop', 'upserted before anybody looked, in the old generation')
-      assert.deepEqual(datapath.refresh(), [POD], 'refresh tells of it all the same')
+      assert.deepEqual(datapath.hooks.refresh(), [POD], 'refresh tells of it all the same')
       assert.equal(judge(), 'drop')
       commit(datapath, { endpointRemovals: [POD] })
-      assert.deepEqual([datapath.fenced(), filters('pod9')], [[], []], 'nobody waits for it')
+      assert.deepEqual([datapath.fences.names, filters('pod9')], [[], []], 'nobody waits for it')
     }))
 
   test('fence outlives the process, until another says otherwise', () =>
     withBench((bench) => {
       addLink('pod9')
-      bench.datapath.fence(['pod9'])
+      bench.datapath.fences.set(['pod9'])
       bench.restart()
       assert.deepEqual(filters('pod9'), FENCED)
       assert.deepEqual(bench.datapath.dump().endpoints, [])
-      bench.datapath.fence(['pod9'])
-      assert.deepEqual(bench.datapath.fenced(), ['pod9'])
+      bench.datapath.fences.set(['pod9'])
+      assert.deepEqual(bench.datapath.fences.names, ['pod9'])
       bench.restart()
-      bench.datapath.fence([])
+      bench.datapath.fences.set([])
       assert.deepEqual(filters('pod9'), [])
-      bench.datapath.fence(['pod9'])
+      bench.datapath.fences.set(['pod9'])
       bench.datapath.stop({ leaveEnforcing: false })
       assert.deepEqual(filters('pod9'), [], 'detach takes fences away too')
       bench.restart()
@@ -230,9 +230,9 @@ describe('ebpf fences', { skip }, () => {
           t.skip('this kernel has no netfilter programs (6.4)')
           return
         }
-        if (why === 'a pattern') datapath.fence(['pod*'])
+        if (why === 'a pattern') datapath.fences.set(['pod*'])
         else commit(datapath, { endpointUpserts: [onPod9] })
-        datapath.refresh()
+        datapath.hooks.refresh()
         const pod = spawn('unshare', ['--net', 'sh', '-c', 'echo up; exec sleep 60'])
         await once(pod.stdout, 'data')
         const server = createServer((socket) => socket.destroy())
@@ -255,8 +255,8 @@ describe('ebpf fences', { skip }, () => {
           }
           assert.deepEqual(filters('pod9'), [], 'no program is there yet')
           assert.equal(await connects(), false)
-          assert.ok((datapath.counters()['drop_no_endpoint'] ?? 0) > 0, 'counted')
-          if (why === 'a pattern') datapath.fence([])
+          assert.ok((datapath.reports.counters()['drop_no_endpoint'] ?? 0) > 0, 'counted')
+          if (why === 'a pattern') datapath.fences.set([])
           else commit(datapath, { endpointRemovals: [POD] })
           assert.equal(await connects(), true, 'nobody waits for it')
         } finally {
@@ -268,17 +268,17 @@ describe('ebpf fences', { skip }, () => {
 
   test('onLinkNews tells of an interface as it comes, with nobody looking', (t) =>
     withBench(async ({ datapath }) => {
-      datapath.fence(['pod9'])
+      datapath.fences.set(['pod9'])
       const waited: number[] = []
       assert.equal(
-        datapath.onLinkNews(() => datapath.refresh()),
+        datapath.hooks.watch(() => datapath.hooks.refresh()),
         true,
       )
       for (let i = 0; i < 9; i++) {
         addLink('pod9')
-        waited.push(await until(() => datapath.fenced().includes('pod9'), 'a fence'))
+        waited.push(await until(() => datapath.fences.names.includes('pod9'), 'a fence'))
         ip('link', 'del', 'pod9')
-        await until(() => datapath.fenced().length === 0, 'no fence')
+        await until(() => datapath.fences.names.length === 0, 'no fence')
       }
       const sorted = waited.toSorted((a, b) => a - b)
       t.diagnostic(

@@ -47,38 +47,38 @@ describe('ebpf hooks', { skip }, () => {
   test('refresh attaches an interface that appears, again when it is made anew, and sees it go', () =>
     withBench(({ datapath }) => {
       assert.deepEqual(commit(datapath, { endpointUpserts: [onPod9] }), [])
-      assert.deepEqual(datapath.hookState(POD), {
+      assert.deepEqual(datapath.hooks.stateOf(POD), {
         kind: 'waiting',
         reason: 'interface pod9 is not there',
       })
-      assert.deepEqual(datapath.refresh(), [])
+      assert.deepEqual(datapath.hooks.refresh(), [])
       addPod9()
-      const first = datapath.hookKey(onPod9.hook)
-      assert.deepEqual(datapath.refresh(), [POD])
-      assert.deepEqual(datapath.hookState(POD), { kind: 'attached' })
+      const first = datapath.hooks.keyOf(onPod9.hook)
+      assert.deepEqual(datapath.hooks.refresh(), [POD])
+      assert.deepEqual(datapath.hooks.stateOf(POD), { kind: 'attached' })
       assert.deepEqual(filters('pod9'), ['ingress ng_tc_from', 'egress ng_tc_to'])
-      assert.deepEqual(datapath.refresh(), [], 'no news')
+      assert.deepEqual(datapath.hooks.refresh(), [], 'no news')
       deletePod9()
       addPod9()
-      assert.deepEqual(datapath.refresh(), [POD], 'gone and back between two looks')
-      const second = datapath.hookKey(onPod9.hook)
+      assert.deepEqual(datapath.hooks.refresh(), [POD], 'gone and back between two looks')
+      const second = datapath.hooks.keyOf(onPod9.hook)
       assert.notEqual(second, first)
-      assert.deepEqual(datapath.hookState(POD), {
+      assert.deepEqual(datapath.hooks.stateOf(POD), {
         kind: 'waiting',
         reason: `${second} was made again`,
         remade: true,
       })
       assert.deepEqual(filters('pod9'), ['ingress ng_tc_from', 'egress ng_tc_to'], 'closed at once')
       assert.deepEqual(datapath.dump().endpoints, [], 'it is not the old one’s')
-      assert.deepEqual(datapath.fenced(), ['pod9'])
-      assert.deepEqual(datapath.refresh(), [], 'told once')
+      assert.deepEqual(datapath.fences.names, ['pod9'])
+      assert.deepEqual(datapath.hooks.refresh(), [], 'told once')
       commit(datapath, { endpointUpserts: [{ ...onPod9, generation: generation(2) }] })
-      assert.deepEqual(datapath.hookState(POD), { kind: 'attached' })
-      assert.deepEqual(datapath.fenced(), [])
+      assert.deepEqual(datapath.hooks.stateOf(POD), { kind: 'attached' })
+      assert.deepEqual(datapath.fences.names, [])
       assert.equal(datapath.dump().endpoints.length, 1)
       deletePod9()
-      assert.deepEqual(datapath.refresh(), [POD])
-      assert.equal(datapath.hookState(POD).kind, 'waiting')
+      assert.deepEqual(datapath.hooks.refresh(), [POD])
+      assert.equal(datapath.hooks.stateOf(POD).kind, 'waiting')
       assert.deepEqual(datapath.dump().endpoints, [])
     }))
 
@@ -87,8 +87,8 @@ describe('ebpf hooks', { skip }, () => {
       addPod9()
       commit(datapath, { endpointUpserts: [onPod9] })
       ip('link', 'set', 'pod9', 'name', 'other9')
-      assert.deepEqual(datapath.refresh(), [POD])
-      assert.equal(datapath.hookState(POD).kind, 'waiting')
+      assert.deepEqual(datapath.hooks.refresh(), [POD])
+      assert.equal(datapath.hooks.stateOf(POD).kind, 'waiting')
       assert.deepEqual(filters('other9'), [])
       ip('link', 'del', 'other9')
     }))
@@ -97,7 +97,7 @@ describe('ebpf hooks', { skip }, () => {
     withBench(({ datapath }) => {
       const rounds = 2000
       const started = process.cpuUsage()
-      for (let i = 0; i < rounds; i++) datapath.refresh()
+      for (let i = 0; i < rounds; i++) datapath.hooks.refresh()
       const { user, system } = process.cpuUsage(started)
       assert.ok((user + system) / rounds < 200, 'less than 200 us each')
     }))
@@ -130,7 +130,7 @@ describe('ebpf hooks', { skip }, () => {
       other('1')
       const [failure] = commit(datapath, { endpointUpserts: [onPod9] })
       assert.equal(failure?.section, 'endpoint')
-      assert.equal(datapath.hookState(POD).kind, 'failed')
+      assert.equal(datapath.hooks.stateOf(POD).kind, 'failed')
       deletePod9()
     }))
 
@@ -139,12 +139,12 @@ describe('ebpf hooks', { skip }, () => {
       addPod9()
       const second = endpointId(6)
       commit(datapath, { endpointUpserts: [onPod9, { ...onPod9, id: second }] })
-      assert.deepEqual(datapath.hookState(second), { kind: 'attached' })
-      assert.deepEqual(datapath.hookState(POD), {
+      assert.deepEqual(datapath.hooks.stateOf(second), { kind: 'attached' })
+      assert.deepEqual(datapath.hooks.stateOf(POD), {
         kind: 'failed',
         reason: 'its hook serves endpoint 6 now',
       })
-      assert.deepEqual(datapath.refresh(), [], 'they do not take it from each other')
+      assert.deepEqual(datapath.hooks.refresh(), [], 'they do not take it from each other')
       assert.equal(datapath.dump().endpoints.length, 1)
       deletePod9()
     }))
@@ -158,24 +158,24 @@ describe('ebpf hooks', { skip }, () => {
       commit(datapath, {
         endpointUpserts: [endpoint({ hook: { kind: 'cgroup', path: name }, sources: [] })],
       })
-      assert.equal(datapath.hookState(POD).kind, 'waiting')
+      assert.equal(datapath.hooks.stateOf(POD).kind, 'waiting')
       mkdirSync(folder)
-      assert.deepEqual(datapath.refresh(), [POD])
-      assert.deepEqual(datapath.hookState(POD), { kind: 'attached' })
+      assert.deepEqual(datapath.hooks.refresh(), [POD])
+      assert.deepEqual(datapath.hooks.stateOf(POD), { kind: 'attached' })
       const first = links()
       assert.match(first, /^cgroup_\d+_from\ncgroup_\d+_to$/)
       rmdirSync(folder)
       mkdirSync(folder)
-      assert.deepEqual(datapath.refresh(), [POD])
+      assert.deepEqual(datapath.hooks.refresh(), [POD])
       assert.notEqual(links(), first)
       assert.equal(links().split('\n').length, 2, 'no link of the old one is left')
-      assert.equal(datapath.hookState(POD).kind, 'waiting', 'it is not the old one’s')
+      assert.equal(datapath.hooks.stateOf(POD).kind, 'waiting', 'it is not the old one’s')
       assert.deepEqual(datapath.dump().endpoints, [])
       const entry = endpoint({ hook: { kind: 'cgroup', path: name }, sources: [] })
       commit(datapath, { endpointUpserts: [{ ...entry, generation: generation(2) }] })
-      assert.deepEqual(datapath.hookState(POD), { kind: 'attached' })
+      assert.deepEqual(datapath.hooks.stateOf(POD), { kind: 'attached' })
       rmdirSync(folder)
-      assert.deepEqual(datapath.refresh(), [POD])
+      assert.deepEqual(datapath.hooks.refresh(), [POD])
       assert.equal(links(), '')
     }))
 
@@ -212,7 +212,7 @@ describe('ebpf hooks', { skip }, () => {
         bench.restart()
         commit(bench.datapath, { prefixRemovals: batch([['10.0.1.1/32', 2 ** 24, 1]]) })
         assert.equal(await connect(), false, 'after a restart')
-        bench.datapath.setMode('bypass')
+        bench.datapath.mode.set('bypass')
         assert.equal(await connect(), true, 'break glass')
       } finally {
         pod.kill('SIGKILL')
@@ -268,7 +268,7 @@ describe('ebpf hooks', { skip }, () => {
       ] as const
       for (const [hook, state] of rows) {
         commit(datapath, { endpointUpserts: [endpoint({ hook, sources: [prefix('10.0.0.1')] })] })
-        assert.deepEqual(datapath.hookState(POD), state)
+        assert.deepEqual(datapath.hooks.stateOf(POD), state)
         assert.deepEqual(datapath.dump().endpoints, [])
       }
     }))

@@ -143,7 +143,7 @@ describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
     }
   })
 
-  test('scanPeers clears what was idle for longer than tcp-idle, and makes room for others', () => {
+  test('peers.scan clears what was idle for longer than tcp-idle, and makes room for others', () => {
     const bench = makeEbpfBench({ connectionsPerEndpoint: 1, tcpIdleMs: 300 })
     try {
       settle(bench, open)
@@ -158,7 +158,7 @@ describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
     }
   })
 
-  test('scanPeers tells no flow of UDP that was silent for longer than udp-idle', () => {
+  test('peers.scan tells no flow of UDP that was silent for longer than udp-idle', () => {
     const bench = makeEbpfBench({ udpIdleMs: 300 })
     try {
       settle(bench, open)
@@ -174,7 +174,7 @@ describe('ebpf connections', { skip: ebpfMaker.unavailable ?? false }, () => {
     }
   })
 
-  test('scanPeers tells a connection over the bound once there is room', () =>
+  test('peers.scan tells a connection over the bound once there is room', () =>
     withEbpfBench(
       (bench) => {
         settle(bench, open)

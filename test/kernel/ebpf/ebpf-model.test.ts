@@ -109,7 +109,7 @@ describe('ebpf and its model', { skip }, () => {
         assert.equal(model, kernel, `seed ${seed}, step ${step}: ${direction} ${id} ${hex}`)
       }
       assert.ok(judged > STEPS * 0.9, `${judged} packets could be judged`)
-      const [kernel, model] = benches.map(({ datapath }) => datapath.counters())
+      const [kernel, model] = benches.map(({ datapath }) => datapath.reports.counters())
       for (const name of COMPARED) {
         assert.equal(model?.[name], kernel?.[name], name)
         assert.ok(
@@ -182,7 +182,7 @@ const STEPS_OF_TCP: readonly Step[] = [
 ]
 
 function settle(bench: Bench): void {
-  bench.datapath.setListeners([listener('10.0.9.9', 53), listener('127.0.0.1', 53)])
+  bench.datapath.exceptions.setListeners([listener('10.0.9.9', 53), listener('127.0.0.1', 53)])
   const failures = commit(bench.datapath, {
     policyUpserts: [
       policy({ identity: 1 }),

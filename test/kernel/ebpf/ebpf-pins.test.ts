@@ -83,10 +83,10 @@ describe('ebpf pins', { skip }, () => {
       assert.deepEqual(readIntercepted(bpf, pinPath), entries)
       bench.restart()
       settle(bench, [])
-      assert.deepEqual(bench.datapath.intercepted(), entries)
+      assert.deepEqual(bench.datapath.exceptions.intercepted(), entries)
       assert.equal(bench.judge(POD, 'from', query), 'pass')
       assert.equal(clearIntercepted(bpf, pinPath), true)
-      assert.deepEqual(bench.datapath.intercepted(), [])
+      assert.deepEqual(bench.datapath.exceptions.intercepted(), [])
       assert.equal(bench.judge(POD, 'from', query), 'drop')
     }))
 
@@ -176,10 +176,10 @@ describe('ebpf pins', { skip }, () => {
       for (let i = 0; i < 20_000; i++) bench.judge(POD, 'from', octets)
       const windows = Math.ceil((performance.now() - started) / 100) + 1
       let events = 0
-      bench.datapath.drainEvents(10, () => events++)
+      bench.datapath.reports.drain(10, () => events++)
       assert.equal(events, 10)
-      bench.datapath.drainEvents(1_000_000, () => events++)
-      const counters = bench.datapath.counters()
+      bench.datapath.reports.drain(1_000_000, () => events++)
+      const counters = bench.datapath.reports.counters()
       assert.equal(counters['drop_policy'], 20_000)
       const kept = events + (counters['events_lost'] ?? 0) + (counters['events_sampled_out'] ?? 0)
       assert.equal(kept, 20_000, 'every drop is an event, lost or sampled out')
@@ -215,7 +215,7 @@ describe('ebpf pins', { skip }, () => {
         }
         assert.deepEqual(commit(bench.datapath, { prefixUpserts: rows }), [])
         const read = (between: (slice: number) => void): ReadonlySet<string> => {
-          const reading = bench.datapath.dumpInSlices?.()
+          const reading = bench.datapath.dumpInSlices()
           assert.ok(reading !== undefined)
           for (let slice = 0; ; slice++) {
             const step = reading.next()

@@ -63,9 +63,9 @@ describe('ebpf shares of connections', { skip: ebpfMaker.unavailable ?? false },
         for (let n = 1; n <= 4; n++) {
           for (let port = 1; port <= 1100; port++) connects(bench, n, port)
         }
-        const before = bench.datapath.counters()
+        const before = bench.datapath.reports.counters()
         for (let port = 1; port <= 100; port++) connects(bench, 5, port)
-        const after = bench.datapath.counters()
+        const after = bench.datapath.reports.counters()
         for (const name of ['connections_over_limit', 'connections_table_full']) {
           assert.equal(after[name], before[name], name)
         }
@@ -99,9 +99,9 @@ describe('ebpf shares of connections', { skip: ebpfMaker.unavailable ?? false },
         assert.equal(sends(bench, 2, answer), 'pass', 'nothing of it was pushed out')
         assert.equal(sends(bench, 1, answer), 'drop', 'its own oldest went')
         assert.equal(sends(bench, 1, udp({ from: 7001, to: 443 })), 'pass', 'its newest is there')
-        const { all, most } = bench.datapath.connectionUse()
+        const { all, most } = bench.datapath.peers.use()
         assert.ok(all <= 2048 + 2 && most <= 1024, `${all} ${most}`)
-        assert.ok((bench.datapath.counters()['flows_over_share'] ?? 0) > 18_000)
+        assert.ok((bench.datapath.reports.counters()['flows_over_share'] ?? 0) > 18_000)
       },
       { connections: 4096 },
     ))
@@ -120,10 +120,10 @@ describe('ebpf shares of connections', { skip: ebpfMaker.unavailable ?? false },
           policyRemovals: [policy({ endpoint: endpointId(1), identity: LEARNED })],
         })
         assert.equal(sends(bench, 1, udp({ from: 7000, to: 443 })), 'pass')
-        assert.ok(bench.datapath.connectionUse().most <= 1024)
+        assert.ok(bench.datapath.peers.use().most <= 1024)
         commit(bench.datapath, { endpointRemovals: [endpointId(1)] })
         assert.deepEqual(peersOf(bench), [])
-        assert.deepEqual(bench.datapath.connectionUse(), { all: 0, most: 0 })
+        assert.deepEqual(bench.datapath.peers.use(), { all: 0, most: 0 })
       },
       { connections: 4096 },
     ))

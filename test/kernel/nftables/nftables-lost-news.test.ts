@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { identity } from '../../../src/core/ids.ts'
-import type { RepairedEntry } from '../../../src/datapath/fixture.ts'
+import type { RepairedEntry } from '../../../src/datapath/repair.ts'
 import { PrefixBatch } from '../../../src/datapath/prefix-batch.ts'
 import { loadNetlink } from '../../../src/native/native.ts'
 import type { NetlinkAddon } from '../../../src/native/netfilter/nftables.ts'
@@ -93,7 +93,7 @@ async function withTold(
   try {
     settle(bench, [policy({ identity: LEARNED, protocol: 6, port: 443 })])
     commit(bench.datapath, { prefixUpserts: addresses(0, ADDRESSES) })
-    bench.datapath.onRepaired((entry) => told.push(entry))
+    bench.datapath.repair.onRepaired((entry) => told.push(entry))
     await run(bench, losing, told)
   } finally {
     bench.close()
@@ -118,28 +118,28 @@ describe('nftables news that was lost', { skip: nftablesMaker.unavailable ?? fal
         execFileSync('nft', [script])
         losing.lose()
         await until(
-          () => told.length > 0 && datapath.looks > 0,
-          () => void datapath.refresh(),
+          () => told.length > 0 && datapath.repair.walks() > 0,
+          () => void datapath.hooks.refresh(),
         )
         datapath.finishCommit()
         await until(
           () => datapath.dump().prefixes.count === before,
-          () => void datapath.refresh(),
+          () => void datapath.hooks.refresh(),
         )
         datapath.finishCommit()
         assert.equal(bench.judge(POD, 'from', allowed), 'pass')
         assert.equal(bench.judge(POD, 'from', denied), 'drop')
         // What was found is told once a second.
         await sleep(1000)
-        datapath.refresh()
-        const { looks } = datapath
+        datapath.hooks.refresh()
+        const walks = datapath.repair.walks()
         told.length = 0
         losing.lose()
         await until(
-          () => datapath.looks > looks,
-          () => void datapath.refresh(),
+          () => datapath.repair.walks() > walks,
+          () => void datapath.hooks.refresh(),
         )
-        datapath.refresh()
+        datapath.hooks.refresh()
         assert.deepEqual(told, [], 'nothing is left to be found')
       })
     })
@@ -150,12 +150,12 @@ describe('nftables news that was lost', { skip: nftablesMaker.unavailable ?? fal
       const first = ADDRESSES
       let written = 0
       for (let look = 0; look < LOOKS; look++) {
-        const { looks } = datapath
+        const walks = datapath.repair.walks()
         losing.lose()
         await until(
-          () => datapath.looks > looks,
+          () => datapath.repair.walks() > walks,
           () => {
-            datapath.refresh()
+            datapath.hooks.refresh()
             const at = first + (written++ % 64) * 16
             const isThere = written % 128 < 64
             const batch = addresses(at, 16, isThere)

@@ -43,11 +43,11 @@ function withClock(run: (bench: NftablesBench, look: () => void) => void): void 
   const bench = makeNftablesBench({}, { clock })
   try {
     settle(bench, [policy({ identity: LEARNED, protocol: 6, port: 443 })])
-    bench.datapath.refresh()
+    bench.datapath.hooks.refresh()
     bench.datapath.finishCommit()
     run(bench, () => {
       clock.advance(2000)
-      bench.datapath.refresh()
+      bench.datapath.hooks.refresh()
       bench.datapath.finishCommit()
     })
   } finally {
@@ -67,7 +67,7 @@ function strangersBatch(): Message {
 }
 
 function repairsOf({ datapath }: NftablesBench): number {
-  return datapath.counters()['table_repairs'] ?? NaN
+  return datapath.reports.counters()['table_repairs'] ?? NaN
 }
 
 describe('nftables table', { skip: nftablesMaker.unavailable ?? false }, () => {
@@ -102,7 +102,7 @@ describe('nftables table', { skip: nftablesMaker.unavailable ?? false }, () => {
         ['delete table inet others', false],
       ]
       let told = 0
-      bench.datapath.onRepaired((_, count) => (told += count))
+      bench.datapath.repair.onRepaired((_, count) => (told += count))
       for (const [change, repaired] of rows) {
         told = 0
         nft(change)
@@ -212,10 +212,10 @@ describe('nftables table', { skip: nftablesMaker.unavailable ?? false }, () => {
     withClock((bench, look) => {
       setTableMode(loadNetlink(), 'bypass')
       assert.equal(bench.judge(POD, 'from', denied), 'pass')
-      assert.equal(bench.datapath.readMode(), 'bypass')
+      assert.equal(bench.datapath.mode.read(), 'bypass')
       nft('flush', 'chain', 'inet', 'namegate', 'in_ported4')
       look()
-      assert.equal(bench.datapath.readMode(), 'bypass', 'repaired with the mode of the kernel')
+      assert.equal(bench.datapath.mode.read(), 'bypass', 'repaired with the mode of the kernel')
       setTableMode(loadNetlink(), 'enforce')
       assert.equal(bench.judge(POD, 'from', denied), 'drop')
       assert.equal(removeTable(loadNetlink()), 1)

@@ -97,7 +97,7 @@ describe('NftablesDatapath with many addresses', { skip, timeout: 60_000 }, () =
     const dump = readOn(datapath.dumpInSlices(), (steps) => {
       if (steps % 4 !== 0 || committed === 10) return
       commit(addresses(COUNT + committed++, 1))
-      assert.equal(datapath.readMode(), 'enforce')
+      assert.equal(datapath.mode.read(), 'enforce')
     })
     assert.ok(committed > 1, `${committed} commits`)
     const texts = new Set(textsOf(dump))

@@ -66,22 +66,22 @@ describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () =
       execFileSync('ip', ['link', 'add', 'late0', 'type', 'veth', 'peer', 'late1'])
       const late = { kind: 'interface', name: 'late0', side: 'ingress' } as const
       commit(bench.datapath, { endpointUpserts: [endpoint({ hook: late })] })
-      assert.deepEqual(bench.datapath.hookState(POD), { kind: 'attached' })
-      assert.deepEqual(bench.datapath.fenced(), [])
+      assert.deepEqual(bench.datapath.hooks.stateOf(POD), { kind: 'attached' })
+      assert.deepEqual(bench.datapath.fences.names, [])
       execFileSync('ip', ['link', 'del', 'late0'])
-      assert.deepEqual(bench.datapath.refresh(), [POD])
+      assert.deepEqual(bench.datapath.hooks.refresh(), [POD])
       bench.datapath.finishCommit()
-      assert.equal(bench.datapath.hookState(POD).kind, 'waiting')
+      assert.equal(bench.datapath.hooks.stateOf(POD).kind, 'waiting')
       execFileSync('ip', ['link', 'add', 'late0', 'type', 'veth', 'peer', 'late1'])
-      bench.datapath.refresh()
+      bench.datapath.hooks.refresh()
       bench.datapath.finishCommit()
-      const state = bench.datapath.hookState(POD)
+      const state = bench.datapath.hooks.stateOf(POD)
       assert.ok(state.kind === 'waiting' && state.remade === true)
-      assert.deepEqual(bench.datapath.fenced(), ['late0'])
+      assert.deepEqual(bench.datapath.fences.names, ['late0'])
       commit(bench.datapath, {
         endpointUpserts: [endpoint({ hook: late, generation: generation(2) })],
       })
-      assert.deepEqual(bench.datapath.hookState(POD), { kind: 'attached' })
+      assert.deepEqual(bench.datapath.hooks.stateOf(POD), { kind: 'attached' })
       execFileSync('ip', ['link', 'del', 'late0'])
     })
   })
@@ -90,15 +90,15 @@ describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () =
     const bench = makeNftablesBench()
     try {
       const { datapath } = bench
-      datapath.setListeners([listener('10.0.1.1', 53)])
+      datapath.exceptions.setListeners([listener('10.0.1.1', 53)])
       commit(datapath, {
         prefixUpserts: batch([[`${POD_4}/32`, LEARNED, ENDPOINT_CLASS]]),
         endpointUpserts: [endpoint({ hook: bench.interfaceHook(1) })],
       })
-      datapath.fence(['lxc*'])
-      datapath.refresh()
+      datapath.fences.set(['lxc*'])
+      datapath.hooks.refresh()
       datapath.finishCommit()
-      assert.deepEqual(datapath.fenced(), ['lxc2', 'lxc3'])
+      assert.deepEqual(datapath.fences.names, ['lxc2', 'lxc3'])
       const query = udp({ from: 40000, to: 53 })
       const rows: readonly (readonly ['pass' | 'drop', string, string, Segment, string])[] = [
         ['pass', '10.0.1.7', '10.0.1.1', query, 'DNS to a listener'],
@@ -109,7 +109,7 @@ describe('nftables datapath', { skip: nftablesMaker.unavailable ?? false }, () =
       for (const [verdict, source, target, segment, reason] of rows) {
         assert.equal(bench.judgeAt(2, frame({ source, target }, segment)), verdict, reason)
       }
-      datapath.fence([])
+      datapath.fences.set([])
       assert.equal(bench.judgeAt(2, frame({ source: '10.0.1.7', target: PEER_4 }, to443)), 'pass')
     } finally {
       bench.close()
@@ -160,17 +160,17 @@ describe(
         assert.equal(await send(443, PEER_4), '')
         assert.match(await send(444, PEER_4), /EPERM/)
         assert.match(await send(443, OTHER_4), /EPERM/)
-        const counters = datapath.counters()
+        const counters = datapath.reports.counters()
         assert.deepEqual([counters['verdict_allow'], counters['drop_policy']], [1, 2])
         const events: DatapathEvent[] = []
-        datapath.drainEvents(10, (event) => events.push(event))
+        datapath.reports.drain(10, (event) => events.push(event))
         assert.deepEqual(
           events.map(({ endpoint: id, peer, port, identity, verdict }) =>
             [id, peer.subarray(0, 4).join('.'), port, identity, verdict].join(' '),
           ),
           [`${POD} ${PEER_4} 444 ${LEARNED} deny`, `${POD} ${OTHER_4} 443 9 deny`],
         )
-        datapath.setMode('audit')
+        datapath.mode.set('audit')
         assert.equal(await send(444, PEER_4), '')
       } finally {
         socket.close()

@@ -183,14 +183,17 @@ function word(octets: Uint8Array, at: number): number {
 function verdictsOf(maker: BenchMaker, frames: readonly Uint8Array[]): readonly Verdict[] {
   const bench = maker.make()
   try {
-    bench.datapath.setListeners([listener('10.255.0.1', 5300), listener('fd01::1', 5300)])
+    bench.datapath.exceptions.setListeners([
+      listener('10.255.0.1', 5300),
+      listener('fd01::1', 5300),
+    ])
     const failures = commit(bench.datapath, {
       prefixUpserts: batch(KNOWN),
       policyUpserts: POLICIES.map(policy),
       endpointUpserts: [endpoint({ hook: bench.interfaceHook(1) })],
     })
     assert.deepEqual(failures, [])
-    bench.datapath.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
+    bench.datapath.exceptions.setIntercepted([{ ifindex: bench.ifindex(1), families: BOTH }])
     return frames.map((frame) => verdictOf(() => bench.judge(POD, 'from', frame)))
   } finally {
     bench.close()

@@ -86,7 +86,7 @@ export function countersOf(world: World): ReadonlyMap<string, number> {
     clients: world.clients.counters,
     responder: responder.counters,
     upstream: upstream.counters,
-    kernel: kernel.counters(),
+    kernel: kernel.reports.counters(),
     flows: flowsOf(world),
     committer: { commits: Number(committer.revision), refused: committer.refused },
     identities: {

@@ -48,10 +48,10 @@ export function sendOn(world: World, from: string, to: string): string {
 
 function send(world: World, from: string, peer: Peer, segment: Segment): string {
   const endpoint = world.endpoint(from)
-  const before = world.kernel.counters()
+  const before = world.kernel.reports.counters()
   const route = { source: addressFor(endpoint, peer), target: peer.address }
   const verdict = world.kernel.judge(endpoint.id, 'from', frame(route, segment))
-  const after = world.kernel.counters()
+  const after = world.kernel.reports.counters()
   const grew = (name: string): boolean => after[name] !== before[name]
   if (verdict === 'drop') return 'drop'
   return grew('verdict_audit') ? 'audit' : grew('verdict_bypass') ? 'bypass' : 'allow'

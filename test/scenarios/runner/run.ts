@@ -123,7 +123,7 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   MODE: ({ kernel }, { words: [text] }) => {
     const mode = MODES.find((each) => each === text)
     assert.ok(mode !== undefined, `${MODES.join(', ')}, not ${text}`)
-    kernel.setMode(mode)
+    kernel.mode.set(mode)
   },
 }
 

@@ -108,7 +108,7 @@ export class World {
     this.stripping = new Stripping({ guard: core.guard, learner: this.learner, dns: config.dns })
     const { registry } = this.endpoints
     const { ipcache } = core
-    const isNodeAudited = (): boolean => this.kernel.readMode() !== 'enforce'
+    const isNodeAudited = (): boolean => this.kernel.mode.read() !== 'enforce'
     const datapath = this.kernel
     const clients = new ClientEndpoints({ registry, datapath, ipcache, isNodeAudited })
     this.unknown = new UnknownClients({

@@ -1,16 +1,16 @@
 // A datapath whose endpoints have the open connections that a soak says, besides those that packets made.
 
 import type { EndpointId } from '../../../src/core/ids.ts'
-import type { Datapath, PeerScan } from '../../../src/datapath/datapath.ts'
+import type { PeerScan } from '../../../src/datapath/abilities.ts'
+import type { Datapath } from '../../../src/datapath/datapath.ts'
+import { DatapathWrapper } from '../../support/models/datapath-wrapper.ts'
 
 export class ConnectedPeers {
   readonly datapath: Datapath
   #open: { readonly endpoint: EndpointId; readonly octets: Uint8Array }[] = []
 
   constructor(datapath: Datapath) {
-    const scanOf = datapath.scanPeers.bind(datapath)
-    datapath.scanPeers = () => this.#scan(scanOf())
-    this.datapath = datapath
+    this.datapath = new WithPeers(datapath, (rest) => this.#scan(rest))
   }
 
   /** An IPv4 peer. */
@@ -29,6 +29,24 @@ export class ConnectedPeers {
         for (const { endpoint, octets } of open.splice(0, limit)) visit(endpoint, 4, octets)
         return open.length === 0 && rest.next(limit, visit)
       },
+    }
+  }
+}
+
+class WithPeers extends DatapathWrapper {
+  readonly #scanWith: (rest: PeerScan) => PeerScan
+
+  constructor(inner: Datapath, scanWith: (rest: PeerScan) => PeerScan) {
+    super(inner)
+    this.#scanWith = scanWith
+  }
+
+  override get peers(): Datapath['peers'] {
+    const { peers } = this.inner
+    return {
+      scan: () => this.#scanWith(peers.scan()),
+      use: () => peers.use(),
+      sourceOf: (...query) => peers.sourceOf(...query),
     }
   }
 }

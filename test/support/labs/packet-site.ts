@@ -87,24 +87,24 @@ export class PacketSite {
     const { mode, place } = this.#case
     const datapath = this.#datapath
     datapath.start()
-    datapath.setListeners(
+    datapath.exceptions.setListeners(
       mode === 'explicit'
         ? GATEWAY.map((each) => listener(each, 53))
         : [listener('0.0.0.0', PORT), listener('::', PORT)],
     )
-    if (place === 'fence') datapath.fence(['lxc*'])
-    else datapath.fence([])
+    if (place === 'fence') datapath.fences.set(['lxc*'])
+    else datapath.fences.set([])
     const failures = commit(datapath, {
       prefixUpserts: batch(this.#isInside ? KNOWN : [...KNOWN, ...OWN]),
       policyUpserts: POLICIES.map(policy),
       endpointUpserts: place === 'fence' ? [] : [endpoint({ hook: this.#hook() })],
     })
     assert.deepEqual(failures, [])
-    datapath.refresh()
+    datapath.hooks.refresh()
     if (mode !== 'explicit') {
       const flags = {
-        read: () => datapath.intercepted(),
-        set: datapath.setIntercepted.bind(datapath),
+        read: () => datapath.exceptions.intercepted(),
+        set: datapath.exceptions.setIntercepted.bind(datapath.exceptions),
       }
       const rules = new Rules({ run: runTool, flags, forgetFlows: () => 0 })
       const where =
@@ -145,7 +145,7 @@ export class PacketSite {
       assert.equal(seen.lost, 0, 'the watch saw everything')
       assert.equal(seen.leaks > 0, outcome.leaks.length > 0)
     }
-    const counters = this.#datapath.counters()
+    const counters = this.#datapath.reports.counters()
     this.#datapath.stop({ leaveEnforcing: false })
     await this.#lab.close()
     this.#posix.unmount(this.#pins)

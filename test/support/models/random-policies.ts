@@ -159,7 +159,7 @@ function runCase(run: KernelNode, tally: Tally): void {
 
 /** Packets that passed because something is audited. */
 function auditedBy({ datapath }: Bench): number {
-  return datapath.counters()['verdict_audit'] ?? NaN
+  return datapath.reports.counters()['verdict_audit'] ?? NaN
 }
 
 /** Probes of which the kernel thinks otherwise than it should. */

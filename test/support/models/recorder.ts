@@ -4,6 +4,13 @@
 import type { EndpointId, Identity } from '../../../src/core/ids.ts'
 import { formatPrefix, truncatePrefix, widthOf, type Prefix } from '../../../src/core/ip.ts'
 import type {
+  HookControl,
+  ModeSwitch,
+  PacketReports,
+  PeerScan,
+  PeerTable,
+} from '../../../src/datapath/abilities.ts'
+import type {
   Changes,
   ChangeSection,
   CommitFailure,
@@ -13,10 +20,16 @@ import type {
   EndpointEntry,
   HookState,
   Mode,
-  PeerScan,
   PolicyEntry,
   PolicyKey,
 } from '../../../src/datapath/datapath.ts'
+import {
+  NO_ADOPTION,
+  NO_FENCES,
+  NO_PEERS,
+  NO_REPAIR,
+  NoExceptions,
+} from '../../../src/datapath/memory/no-kernel.ts'
 import { PrefixBatch } from '../../../src/datapath/prefix-batch.ts'
 import { ANY_IDENTITY, worldOf } from '../../../src/identity/reserved.ts'
 
@@ -59,9 +72,25 @@ export class Recorder implements Datapath {
   refuse: (write: Write) => boolean = () => false
   /** Called after every single write, refused ones apart. */
   onWrite: (write: Write) => void = () => undefined
-  mode: Mode = 'enforce'
+  #mode: Mode = 'enforce'
   /** State of every hook. */
   hook: HookState = { kind: 'unfenced' }
+
+  readonly mode: ModeSwitch = { set: (mode) => (this.#mode = mode), read: () => this.#mode }
+  readonly hooks: HookControl = {
+    refresh: () => [],
+    watch: () => false,
+    stateOf: () => this.hook,
+    keyOf: keyOfHook,
+  }
+  readonly fences = NO_FENCES
+  readonly exceptions = new NoExceptions()
+  readonly adoption = NO_ADOPTION
+  readonly peers: PeerTable = { ...NO_PEERS, scan: () => this.#scan() }
+  readonly reports: PacketReports = { drain: () => undefined, counters: () => this.writes }
+  readonly repair = NO_REPAIR
+
+  readAhead(): void {}
 
   start(): DatapathDump {
     return this.dump()
@@ -143,12 +172,21 @@ export class Recorder implements Datapath {
     const endpoints = [...this.endpoints.values()].map((entry) => ({
       ...entry,
       scoped: entry.scoped === true,
-      hookKey: this.hookKey(entry.hook),
+      hookKey: keyOfHook(entry.hook),
     }))
-    return { mode: this.mode, prefixes, policies: [...this.policies.values()], endpoints }
+    return { mode: this.mode.read(), prefixes, policies: [...this.policies.values()], endpoints }
   }
 
-  scanPeers(): PeerScan {
+  *dumpInSlices(): Generator<undefined, DatapathDump> {
+    yield undefined
+    return this.dump()
+  }
+
+  onCommitted(_listener: (result: CommitResult) => void): void {}
+
+  stop(): void {}
+
+  #scan(): PeerScan {
     const left = [...this.connections]
     return {
       next: (limit, visit) => {
@@ -159,65 +197,6 @@ export class Recorder implements Datapath {
       },
     }
   }
-
-  hookKey(hook: EndpointEntry['hook']): string {
-    return hook.kind === 'none' ? '' : hook.kind === 'cgroup' ? hook.path : hook.name
-  }
-
-  setMode(mode: Mode): void {
-    this.mode = mode
-  }
-
-  readMode(): Mode {
-    return this.mode
-  }
-
-  onCommitted(_listener: (result: CommitResult) => void): void {}
-  setListeners(): void {}
-
-  setIntercepted(): void {}
-
-  intercepted(): readonly never[] {
-    return []
-  }
-
-  refresh(): readonly EndpointId[] {
-    return []
-  }
-
-  onLinkNews(): boolean {
-    return false
-  }
-
-  fence(): void {}
-
-  fenced(): readonly never[] {
-    return []
-  }
-
-  hookState(): HookState {
-    return this.hook
-  }
-
-  adopt(): number {
-    return 0
-  }
-
-  adopted(): readonly never[] {
-    return []
-  }
-
-  sourceOf(): undefined {
-    return undefined
-  }
-
-  drainEvents(): void {}
-
-  counters(): Readonly<Record<string, number>> {
-    return this.writes
-  }
-
-  stop(): void {}
 
   /** Longest match on (protocol, port): exact protocol and most port bits first, protocol 0 last. */
   #lookup(
@@ -281,6 +260,10 @@ export class Recorder implements Datapath {
       })
     }
   }
+}
+
+function keyOfHook(hook: EndpointEntry['hook']): string {
+  return hook.kind === 'none' ? '' : hook.kind === 'cgroup' ? hook.path : hook.name
 }
 
 export type Verdict = 'allow' | 'deny' | 'audit'

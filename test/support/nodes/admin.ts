@@ -51,13 +51,13 @@ export function mkAdmin(node: Node, given: Partial<AdminState> = {}): AdminLab {
     ],
     interception: () => undefined,
     notReady: () => [],
-    mode: () => node.recorder.mode,
+    mode: () => node.recorder.mode.read(),
     auditOf: () => ({ on: false, origin: undefined }),
-    nodeAudit: () => ({ on: node.recorder.mode === 'audit', origin: 'config' }),
+    nodeAudit: () => ({ on: node.recorder.mode.read() === 'audit', origin: 'config' }),
     limits: () => LIMITS,
     metrics: () => Promise.resolve('namegate_x 1\n'),
     ask: () => false,
-    setMode: (mode) => mode !== 'pinned' && node.recorder.setMode(mode),
+    setMode: (mode) => mode !== 'pinned' && node.recorder.mode.set(mode),
     setAudit: (scope, on) => {
       audits.push({ scope, on })
       return scope.kind === 'endpoint' && scope.name === 'nobody'

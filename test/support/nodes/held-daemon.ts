@@ -81,7 +81,7 @@ async function main(file: string, isHeld: boolean, stalls: number[]): Promise<vo
   })
   await daemon.start()
   const isFenced = (): boolean =>
-    [...daemon.endpoints.registry].every(({ id }) => writer.hookState(id).kind === 'attached')
+    [...daemon.endpoints.registry].every(({ id }) => writer.hooks.stateOf(id).kind === 'attached')
   while (!isFenced() || daemon.core.committer.isUnderWay) await sleep(20)
   const stall = (): void => {
     writer.stalledMs = stalls.shift() ?? 0

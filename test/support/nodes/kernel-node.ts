@@ -10,10 +10,10 @@ import { ResourceControl } from '../../../src/enforcement/resource-control.ts'
 import { Transition } from '../../../src/enforcement/transition.ts'
 import { formatPrefix, widthOf, type Prefix } from '../../../src/core/ip.ts'
 import { PORT_PROTOCOLS, SCTP, TCP, UDP } from '../../../src/core/protocol.ts'
-import type { PeerScan } from '../../../src/datapath/datapath.ts'
 import type { Endpoint } from '../../../src/endpoints/registry.ts'
 import type { Policy } from '../../../src/policy/rule.ts'
 import type { Bench } from '../../contract/bench.ts'
+import { NO_PEERS } from '../../../src/datapath/memory/no-kernel.ts'
 import { DatapathWrapper } from '../models/datapath-wrapper.ts'
 import { FakeClock } from '../fake-clock.ts'
 import { naiveVerdict, type NaiveVerdict } from '../models/naive-policy.ts'
@@ -63,7 +63,9 @@ interface Taught {
 
 /** Nobody is connected: what is probed opens flows, and the naive reading forgets names by their time alone. */
 class Unconnected extends DatapathWrapper {
-  override readonly scanPeers = (): PeerScan => ({ next: () => true })
+  override get peers(): typeof NO_PEERS {
+    return NO_PEERS
+  }
 }
 
 export class KernelNode {

@@ -61,6 +61,7 @@ export class Hooks {
   #settled = false
   /** Retired while they were upserted; `refresh` tells of them. */
   readonly #untold = new Set<EndpointId>()
+  #onTouched: () => void = () => undefined
 
   constructor(options: HooksOptions) {
     this.#options = options
@@ -167,7 +168,12 @@ export class Hooks {
     }
     for (const id of this.#untold) if (!changed.includes(id)) changed.push(id)
     this.#untold.clear()
+    if (this.touched.size > 0) this.#onTouched()
     return changed
+  }
+
+  onTouched(listener: () => void): void {
+    this.#onTouched = listener
   }
 
   /** Calls `onNews` when there is something for `refresh`; false: it cannot be heard here. */

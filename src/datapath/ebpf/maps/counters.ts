@@ -1,7 +1,7 @@
 // Counters of the kernel side (ng_stats, one number a CPU) and of our own writes.
 
 import type { Bpf } from '../../../native/native.ts'
-import type { DatapathCounters } from '../../datapath.ts'
+import type { DatapathCounters } from '../../abilities.ts'
 import { encodeNumber, readLong, STAT_NAMES } from './layout.ts'
 import type { KernelMaps } from './maps.ts'
 

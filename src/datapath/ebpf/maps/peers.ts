@@ -11,7 +11,7 @@ import { endpointId, type EndpointId, type Generation } from '../../../core/ids.
 import type { Family } from '../../../core/ip.ts'
 import { SCTP, UDP } from '../../../core/protocol.ts'
 import type { Bpf } from '../../../native/native.ts'
-import type { PeerScan } from '../../datapath.ts'
+import type { PeerScan } from '../../abilities.ts'
 import type { KernelMap, MapReader } from './kernel-map.ts'
 import { encodeLong, MAP_SHAPES, readLong, readNumber } from './layout.ts'
 

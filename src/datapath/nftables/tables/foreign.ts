@@ -2,7 +2,7 @@
 // with the next batch. Break glass sets the mode (glass.ts), so that is not looked at.
 
 import { formatAddress } from '../../../core/ip.ts'
-import type { RepairedEntry } from '../../fixture.ts'
+import type { RepairedEntry } from '../../repair.ts'
 import { wordAt } from '../netlink/keys.ts'
 import { TIMED } from '../rules/kept-sets.ts'
 import { SETS } from '../rules/layout.ts'

@@ -2,7 +2,7 @@
 // the mark and the user that are its own, because CAP_NET_RAW alone suffices to set a mark.
 
 import { TCP, UDP } from '../../../core/protocol.ts'
-import type { OwnTraffic } from '../../own-traffic.ts'
+import type { OwnTraffic } from '../../abilities.ts'
 import { pack } from '../netlink/keys.ts'
 import { shapeOf } from '../rules/layout.ts'
 import type { Element } from './mirror.ts'

@@ -5,7 +5,7 @@ import type { Clock } from '../../../../src/core/clock.ts'
 import type { EndpointId, Generation } from '../../../../src/core/ids.ts'
 import type { Family } from '../../../../src/core/ip.ts'
 import { SCTP, UDP } from '../../../../src/core/protocol.ts'
-import type { PeerScan } from '../../../../src/datapath/datapath.ts'
+import type { PeerScan } from '../../../../src/datapath/abilities.ts'
 
 /** Owner of tuples that are remembered whoever's they are. */
 const NOBODY = 0

@@ -11,7 +11,7 @@ import {
 } from '../../../../src/core/ids.ts'
 import { formatAddress } from '../../../../src/core/ip.ts'
 import { TCP } from '../../../../src/core/protocol.ts'
-import type { PeerScan } from '../../../../src/datapath/datapath.ts'
+import type { PeerScan } from '../../../../src/datapath/abilities.ts'
 import { ConnectionScan, type Connection, type State } from './connection-scan.ts'
 import { isEcho, isFollowed, TCP_ACK, TCP_FIN, TCP_RST, TCP_SYN, type Packet } from './packet.ts'
 

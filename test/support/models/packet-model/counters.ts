@@ -1,6 +1,6 @@
 // Counters of verdicts and drops by name, as the eBPF adapter has them.
 
-import type { DatapathCounters } from '../../../../src/datapath/datapath.ts'
+import type { DatapathCounters } from '../../../../src/datapath/abilities.ts'
 
 const NAMES = [
   'verdict_allow',

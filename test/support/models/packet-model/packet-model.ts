@@ -3,17 +3,14 @@
 
 import type { Clock } from '../../../../src/core/clock.ts'
 import type { EndpointId } from '../../../../src/core/ids.ts'
-import { formatAddress, type Family } from '../../../../src/core/ip.ts'
-import type { AdoptedFlow, Adoption } from '../../../../src/datapath/adoption.ts'
+import { formatAddress } from '../../../../src/core/ip.ts'
 import type {
-  Changes,
-  CommitResult,
-  DatapathCounters,
-  DatapathEvent,
-  ListenerEntry,
-  PeerScan,
-} from '../../../../src/datapath/datapath.ts'
-import type { InterceptedInterface } from '../../../../src/datapath/interception.ts'
+  ExceptionControl,
+  FlowAdoption,
+  PacketReports,
+  PeerTable,
+} from '../../../../src/datapath/abilities.ts'
+import type { Changes, CommitResult, DatapathEvent } from '../../../../src/datapath/datapath.ts'
 import { MemoryDatapath, type MemoryOptions } from '../../../../src/datapath/memory/memory.ts'
 import { Adoptions } from './adoptions.ts'
 import { Connections } from './connections.ts'
@@ -46,6 +43,39 @@ export class PacketModel extends MemoryDatapath {
   readonly #dnsSources = new DnsSources()
   #events: DatapathEvent[] = []
 
+  override readonly exceptions: ExceptionControl = {
+    setListeners: (listeners) => {
+      this.#listeners.clear()
+      for (const { family, octets, port } of listeners) {
+        this.#listeners.add(`${formatAddress(family, octets)} ${port}`)
+      }
+    },
+    setOwn: () => undefined,
+    setIntercepted: (interfaces) => this.#interceptions.set(interfaces),
+    intercepted: () => this.#interceptions.list(),
+  }
+  override readonly adoption: FlowAdoption = {
+    adopt: (adoption) => this.#adoptions.adopt(adoption),
+    list: () => this.#adoptions.list((id) => this.endpoints.get(id)?.generation ?? 0),
+  }
+  override readonly peers: PeerTable = {
+    scan: () => this.#connections.scan((id) => this.endpoints.get(id)?.generation ?? 0),
+    use: () => undefined,
+    sourceOf: (protocol, family, octets, port) => {
+      const id = this.#dnsSources.find(protocol, family, octets, port)
+      return id !== undefined && this.endpoints.has(id) ? id : undefined
+    },
+  }
+  override readonly reports: PacketReports = {
+    drain: (limit, visit) => {
+      const now = this.#options.clock.now()
+      for (const event of this.#events.splice(0, limit)) {
+        visit({ ...event, age: now - event.seen })
+      }
+    },
+    counters: () => ({ ...this.writeCounters(), ...this.#counters.all() }),
+  }
+
   constructor(options: PacketModelOptions) {
     super(options)
     this.#options = options
@@ -73,52 +103,6 @@ export class PacketModel extends MemoryDatapath {
     return result
   }
 
-  override setListeners(listeners: readonly ListenerEntry[]): void {
-    this.#listeners.clear()
-    for (const { family, octets, port } of listeners) {
-      this.#listeners.add(`${formatAddress(family, octets)} ${port}`)
-    }
-  }
-
-  override setIntercepted(interfaces: readonly InterceptedInterface[]): void {
-    this.#interceptions.set(interfaces)
-  }
-
-  override intercepted(): readonly InterceptedInterface[] {
-    return this.#interceptions.list()
-  }
-
-  override adopt(adoption: Adoption): number {
-    return this.#adoptions.adopt(adoption)
-  }
-
-  override adopted(): readonly AdoptedFlow[] {
-    return this.#adoptions.list((id) => this.endpoints.get(id)?.generation ?? 0)
-  }
-
-  override sourceOf(
-    protocol: number,
-    family: Family,
-    octets: Uint8Array,
-    port: number,
-  ): EndpointId | undefined {
-    const id = this.#dnsSources.find(protocol, family, octets, port)
-    return id !== undefined && this.endpoints.has(id) ? id : undefined
-  }
-
-  override scanPeers(): PeerScan {
-    return this.#connections.scan((id) => this.endpoints.get(id)?.generation ?? 0)
-  }
-
-  override drainEvents(limit: number, visit: (event: DatapathEvent) => void): void {
-    const now = this.#options.clock.now()
-    for (const event of this.#events.splice(0, limit)) visit({ ...event, age: now - event.seen })
-  }
-
-  override counters(): DatapathCounters {
-    return { ...super.counters(), ...this.#counters.all() }
-  }
-
   override stop(options: { readonly leaveEnforcing: boolean }): void {
     super.stop(options)
     if (options.leaveEnforcing) return
@@ -140,7 +124,7 @@ export class PacketModel extends MemoryDatapath {
       prefixes: this.prefixes,
       policies: this.policies,
       connections: this.#connections,
-      mode: this.readMode(),
+      mode: this.mode.read(),
       isListener: (family, address, port) =>
         this.#listeners.has(`${formatAddress(family, address)} ${port}`),
       isAdopted: (owner, packet, denied) =>

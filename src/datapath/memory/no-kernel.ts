@@ -1,0 +1,36 @@
+// Abilities of a datapath without a kernel: nothing is attached, fenced, adopted, followed or reported.
+
+import type { ExceptionControl, FenceControl, FlowAdoption, PeerTable } from '../abilities.ts'
+import type { InterceptedInterface } from '../interception.ts'
+import type { NoRepair } from '../repair.ts'
+
+export const NO_FENCES: FenceControl = { set: () => undefined, names: [] }
+
+export const NO_ADOPTION: FlowAdoption = { adopt: () => 0, list: () => [] }
+
+export const NO_PEERS: PeerTable = {
+  scan: () => ({ next: () => true }),
+  use: () => undefined,
+  sourceOf: () => undefined,
+}
+
+export const NO_REPAIR: NoRepair = { kind: 'none' }
+
+/** Remembers what is intercepted and judges nothing by it. */
+export class NoExceptions implements ExceptionControl {
+  #intercepted: readonly InterceptedInterface[] = []
+
+  setListeners(): void {}
+
+  setOwn(): void {}
+
+  setIntercepted(interfaces: readonly InterceptedInterface[]): void {
+    this.#intercepted = interfaces
+      .filter(({ families }) => families[4] || families[6])
+      .toSorted((a, b) => a.ifindex - b.ifindex)
+  }
+
+  intercepted(): readonly InterceptedInterface[] {
+    return this.#intercepted
+  }
+}
