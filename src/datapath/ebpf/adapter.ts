@@ -198,7 +198,7 @@ export class EbpfDatapath implements Datapath {
 
   stop(options: { readonly leaveEnforcing: boolean }): void {
     if (this.#running === undefined) return
-    this.#running.hooks.close()
+    this.#running.hooks.stop()
     if (!options.leaveEnforcing) detachAll(this.#options.bpf, this.#options.pinPath)
     this.#running.gate.close()
     this.#options.bpf.unload(this.#running.object.handle)

@@ -18,7 +18,7 @@ import {
   encodeNumber,
 } from './maps/layout.ts'
 import { isBeingDetached } from './maps/pins.ts'
-import type { Placed } from './hooks/placed.ts'
+import type { PlacedEndpoint } from '../hooks/endpoint-hooks.ts'
 import { encodeShares, type EbpfOptions, type Running } from './running.ts'
 
 const PROGRAMS = 'the programs'
@@ -56,7 +56,7 @@ export class Fixtures {
   }
 
   *#ofEndpoint(
-    placed: Placed,
+    placed: PlacedEndpoint,
     isAsked: (ifindex: number) => boolean,
   ): Generator<FixtureDifference, void> {
     const { entry, key, state } = placed

@@ -159,7 +159,7 @@ export class NftablesDatapath implements Datapath {
     running.table.take(true)
     if (!options.leaveEnforcing) running.table.remove()
     running.watch.close()
-    running.hooks.close()
+    running.hooks.stop()
     running.events.close()
     running.peers.close()
     running.table.socket.close()

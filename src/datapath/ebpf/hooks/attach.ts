@@ -6,7 +6,7 @@
 import { existsSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { errnoName, type Bpf } from '../../../native/native.ts'
-import type { HookKey } from '../maps/layout.ts'
+import type { HookKey } from '../../hooks/find-hook.ts'
 
 const TC_HANDLE = 0x4e47
 const TC_PRIORITY = 1

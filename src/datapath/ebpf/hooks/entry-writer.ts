@@ -3,13 +3,13 @@
 // so that an entry changes hands without a packet lost.
 
 import { errnoName } from '../../../native/native.ts'
+import type { HookKey } from '../../hooks/find-hook.ts'
 import type { KernelMap } from '../maps/kernel-map.ts'
 import {
   decodeEndpoint,
   encodeEndpoint,
   encodeHookKey,
   type EndpointValue,
-  type HookKey,
 } from '../maps/layout.ts'
 
 /** Undefined, or the name of the errno that refused it. */

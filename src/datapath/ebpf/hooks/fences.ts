@@ -9,14 +9,13 @@
 import { endpointId, generation } from '../../../core/ids.ts'
 import type { Bpf, Posix } from '../../../native/native.ts'
 import { attachInterface, detach, type Programs } from './attach.ts'
-import { isWithoutLinkHeader, LOOPBACK } from './find-hook.ts'
+import { isWithoutLinkHeader, LOOPBACK } from '../../hooks/find-hook.ts'
+import type { Side } from '../../hooks/hook-index.ts'
+import type { LinkEvents, LinkItem } from '../../hooks/link-events.ts'
 import { markAttached, writeEntry } from './entry-writer.ts'
 import type { Gate } from './gate.ts'
 import type { KernelMap } from '../maps/kernel-map.ts'
 import { decodeEndpoint, decodeHookKey, encodeHookKey } from '../maps/layout.ts'
-import type { LinkItem, LinkNews } from './link-news.ts'
-
-type Side = 'ingress' | 'egress'
 
 export interface FencesOptions {
   readonly bpf: Bpf
@@ -24,7 +23,7 @@ export interface FencesOptions {
   readonly programs: Programs
   readonly links: string
   readonly endpoints: KernelMap
-  readonly news: LinkNews
+  readonly linkEvents: LinkEvents
   readonly gate: Gate
   /** The side that packets come in of an interface that an endpoint waits for; undefined when none does. */
   readonly awaitedSide: (name: string) => Side | undefined
@@ -104,7 +103,7 @@ export class Fences {
 
   /** An endpoint leaves an interface: true when a fence stands there now. */
   takeOver(ifindex: number): boolean {
-    const item = this.#options.news.list().find((each) => each.ifindex === ifindex)
+    const item = this.#options.linkEvents.list().find((each) => each.ifindex === ifindex)
     return item !== undefined && this.sideOf(item.name) !== undefined && this.#put(item)
   }
 
@@ -121,7 +120,7 @@ export class Fences {
   }
 
   #lookAtAll(): void {
-    const there = this.#options.news.list()
+    const there = this.#options.linkEvents.list()
     const indexes = new Set(there.map(({ ifindex }) => ifindex))
     for (const ifindex of [...this.#fenced.keys()]) {
       if (!indexes.has(ifindex)) this.#remove(ifindex)

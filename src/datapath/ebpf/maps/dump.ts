@@ -5,14 +5,8 @@
 import type { DatapathDump, DatapathEndpoint, PolicyEntry } from '../../datapath.ts'
 import { PrefixBatch } from '../../prefix-batch.ts'
 import type { KernelMap } from './kernel-map.ts'
-import {
-  decodeEndpoint,
-  decodeHookKey,
-  decodeMode,
-  decodePolicy,
-  encodeNumber,
-  formatHookKey,
-} from './layout.ts'
+import { formatHookKey } from '../../hooks/find-hook.ts'
+import { decodeEndpoint, decodeHookKey, decodeMode, decodePolicy, encodeNumber } from './layout.ts'
 import type { KernelMaps } from './maps.ts'
 import { Sources } from './sources.ts'
 

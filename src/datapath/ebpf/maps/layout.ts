@@ -2,6 +2,7 @@
 // it. Numbers are in the machine's byte order unless a prefix must match inside them; those are big-endian.
 // LAYOUT_VERSION names the pin directory, so that two layouts never meet in one map.
 
+import type { HookKey } from '../../hooks/find-hook.ts'
 import { endianness } from 'node:os'
 import {
   endpointId,
@@ -71,12 +72,6 @@ const VERDICTS: readonly PolicyVerdict[] = ['allow', 'deny', 'audit', 'audit-den
 
 const LITTLE = endianness() === 'LE'
 
-/** What the kernel knows a hook by. */
-export interface HookKey {
-  readonly kind: 'interface' | 'cgroup'
-  readonly id: number
-}
-
 export interface EndpointValue {
   readonly id: EndpointId
   readonly generation: Generation
@@ -97,11 +92,6 @@ const FLAG_SCOPED = 4
 const FLAG_LAYER3 = 32
 const FLAG_FENCED = 64
 const FLAG_ATTACHED = 128
-
-/** `interface:4`, `cgroup:77`. */
-export function formatHookKey(key: HookKey): string {
-  return `${key.kind}:${key.id}`
-}
 
 export function encodeNumber(value: number): Uint8Array {
   const octets = new Uint8Array(4)

@@ -1,4 +1,4 @@
-// What one attached endpoint is in the kernel's sets: its interface, its flags, its sources, and an entry to read all that back.
+// One attached endpoint in the kernel's sets: its interface, its flags, its sources, and an entry to read all that back.
 // Written by hooks.ts only.
 
 import { endpointId, type EndpointId } from '../../../core/ids.ts'
@@ -15,6 +15,8 @@ const FAMILIES = [4, 6] as const
 
 export class EndpointElements {
   readonly #mirror: Mirror
+  /** The side of each interface that has an endpoint, by index. */
+  readonly #sides = new Map<number, Side>()
   /** Elements of `sources4` and `sources6`, by endpoint. */
   readonly #sources = { 4: new Map<EndpointId, Element[]>(), 6: new Map<EndpointId, Element[]>() }
 
@@ -31,8 +33,15 @@ export class EndpointElements {
     }
   }
 
+  /** Notes the side on which the mirror has a hook. */
+  restoreHook(index: number, side: Side): void {
+    this.#sides.set(index, side)
+  }
+
   put(entry: EndpointEntry, index: number, side: Side): void {
     const { id, enforcing, audit, scoped = false } = entry
+    if (this.#sides.get(index) !== side) this.clearHook(index)
+    this.#sides.set(index, side)
     this.#mirror.put(`hooks_${side}`, { key: pack(['ifindex'], [index]), data: data(id) })
     const flags =
       (enforcing ? ENFORCING : 0) |
@@ -47,9 +56,16 @@ export class EndpointElements {
     this.#putSources(id, entry.sources)
   }
 
-  /** `index` 0: the interface is another's now. */
-  clear(id: EndpointId, index: number, side: Side): void {
-    if (index !== 0) this.#mirror.remove(`hooks_${side}`, { key: pack(['ifindex'], [index]) })
+  /** The interface has no endpoint any more. */
+  clearHook(index: number): void {
+    const side = this.#sides.get(index)
+    if (side === undefined) return
+    this.#sides.delete(index)
+    this.#mirror.remove(`hooks_${side}`, { key: pack(['ifindex'], [index]) })
+  }
+
+  /** Removes everything of an endpoint but its interface. */
+  clear(id: EndpointId): void {
     this.#mirror.remove('endpoints', { key: pack(['mark'], [id]) })
     for (const name of FLAGS) this.#flag(name, id, false)
     this.#putSources(id, [])

@@ -1,7 +1,7 @@
-// News of interfaces from the kernel: what came, changed or went since the last look, and a call when there is
-// something to look at. Where it cannot be heard, or some of it was lost, all interfaces are news.
+// Events of interfaces from the kernel: which interfaces came, changed or went since the last look, and a call when there is something to
+// look at. Where the kernel sends no events, or some were lost, every interface has to be looked at.
 
-import type { Posix } from '../../../native/native.ts'
+import type { Posix } from '../../native/native.ts'
 
 /** An interface that came, changed or went, as it was then. */
 export interface LinkItem {
@@ -9,7 +9,7 @@ export interface LinkItem {
   readonly name: string
 }
 
-export class LinkNews {
+export class LinkEvents {
   readonly #posix: Posix
   readonly #socket: number
   #watch: object | number = -1
@@ -19,17 +19,17 @@ export class LinkNews {
     this.#socket = posix.linkSocket()
   }
 
-  /** Calls `onNews` as soon as there is some; it must take it. False: here one has to look now and then. */
-  watch(onNews: () => void): boolean {
+  /** Calls `onEvents` as soon as there are some; the listener must take them. False: the kernel sends none here, so look now and then. */
+  watch(onEvents: () => void): boolean {
     this.#unwatch()
-    if (this.#socket >= 0) this.#watch = this.#posix.linkWatch(this.#socket, onNews)
+    if (this.#socket >= 0) this.#watch = this.#posix.linkWatch(this.#socket, onEvents)
     return typeof this.#watch === 'object'
   }
 
-  /** What happened since the last call; `all`: look at everything. */
+  /** Interfaces with events since the last call; `all`: look at every interface. */
   take(): readonly LinkItem[] | 'all' {
-    const news = this.#socket < 0 ? this.#socket : this.#posix.linkDrain(this.#socket)
-    return typeof news === 'number' ? 'all' : itemsOf(news)
+    const events = this.#socket < 0 ? this.#socket : this.#posix.linkDrain(this.#socket)
+    return typeof events === 'number' ? 'all' : itemsOf(events)
   }
 
   /** The interfaces that there are. */

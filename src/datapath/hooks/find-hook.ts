@@ -1,14 +1,28 @@
-// From a configured hook to what the kernel knows it by, at this moment; or why there is nothing yet.
+// Finds the kernel's present key of a configured hook, or the reason why there is none.
 
-import { errnoName, type Posix } from '../../../native/native.ts'
-import type { Hook, HookState } from '../../datapath.ts'
+import { errnoName, type Posix } from '../../native/native.ts'
+import type { Hook, HookState } from '../datapath.ts'
 import { cgroupMount, cgroupPath } from './cgroup-path.ts'
-import type { HookKey } from '../maps/layout.ts'
+
+/** The kernel's key of a hook: an interface's index, or a cgroup's id. */
+export interface HookKey {
+  readonly kind: 'interface' | 'cgroup'
+  readonly id: number
+}
+
+/** `interface:4`, `cgroup:77`. */
+export function formatHookKey(key: HookKey): string {
+  return `${key.kind}:${key.id}`
+}
+
+export function sameKey(a: HookKey | undefined, b: HookKey | undefined): boolean {
+  return a?.kind === b?.kind && a?.id === b?.id
+}
 
 export interface PresentHook {
   readonly kind: 'present'
   readonly key: HookKey
-  /** Packets stand there without a link header. */
+  /** Packets have no link header there. */
   readonly layer3: boolean
   /** Folder of a cgroup, else empty. */
   readonly path: string
@@ -23,7 +37,7 @@ const WITHOUT_LINK_HEADER: readonly number[] = [0xfffe, 519, 768, 769, 776]
 
 const ENOENT = -2
 
-/** Whether packets of a link type stand there without a link header. */
+/** Whether packets of a link type have no link header. */
 export function isWithoutLinkHeader(type: number): boolean {
   return WITHOUT_LINK_HEADER.includes(type)
 }

@@ -1,33 +1,24 @@
-// Which endpoints may be affected by what happened to interfaces and cgroups. Interfaces send news; cgroups send
-// none, so a few of them are looked at each time, in turn.
+// Finds the endpoints that events of interfaces and cgroups may affect. The kernel sends events of interfaces. It sends none of cgroups, so
+// each look takes a few of them, in turn.
 
-import type { EndpointId } from '../../../core/ids.ts'
-import type { Hook } from '../../datapath.ts'
-import type { Gate } from './gate.ts'
-import type { LinkItem } from './link-news.ts'
+import type { EndpointId } from '../../core/ids.ts'
+import type { Hook } from '../datapath.ts'
+import type { LinkItem } from './link-events.ts'
 
 /** How many cgroups one look takes: all of them within 100 ms up to 128 endpoints, at one look in 50 ms. */
 const CGROUPS_PER_LOOK = 64
 
-type Side = 'ingress' | 'egress'
+export type Side = 'ingress' | 'egress'
 
 export class HookIndex {
-  readonly #gate: Gate
   readonly #byInterface = new Map<string, Map<EndpointId, Side>>()
   #cgroups: EndpointId[] = []
   #next = 0
 
-  constructor(gate: Gate) {
-    this.#gate = gate
-  }
-
-  /** An endpoint waits for another hook than before, or begins or ends to; an interface is closed from then on as long
-   *  as it has no entry. */
+  /** An endpoint waits for another hook than before, or begins or ends to wait. */
   replace(id: EndpointId, before: Hook | undefined, hook: Hook | undefined): void {
-    if (hook?.kind === 'interface' && hook.side === 'ingress') this.#gate.add(hook.name)
     if (before !== undefined) this.#remove(id, before)
     if (hook !== undefined) this.#add(id, hook)
-    if (before?.kind === 'interface' && before.side === 'ingress') this.#gate.remove(before.name)
   }
 
   /** Where packets come in of an interface that an endpoint waits for. */
@@ -37,14 +28,14 @@ export class HookIndex {
 
   /** Endpoints to look at now; `ownerOf` tells whose an interface index is in the kernel. */
   suspects(
-    news: readonly LinkItem[] | 'all',
+    events: readonly LinkItem[] | 'all',
     ownerOf: (ifindex: number) => EndpointId | undefined,
   ): ReadonlySet<EndpointId> {
     const suspects = new Set<EndpointId>()
-    if (news === 'all') {
+    if (events === 'all') {
       for (const ids of this.#byInterface.values()) for (const id of ids.keys()) suspects.add(id)
     } else {
-      for (const { ifindex, name } of news) {
+      for (const { ifindex, name } of events) {
         for (const id of this.#byInterface.get(name)?.keys() ?? []) suspects.add(id)
         const owner = ownerOf(ifindex)
         if (owner !== undefined) suspects.add(owner)
