@@ -76,7 +76,7 @@ export interface Posix {
 /** Descriptors of one message. */
 export const MESSAGE_FDS_MAX = 253
 
-/** The connection table (conntrack.ts); records are of conntrack.c's layout. */
+/** The connection table (conntrack.ts); records have the layout of conntrack-message.h. */
 export interface ConntrackAddon {
   /** A netlink socket. */
   ctOpen(): number

@@ -1,12 +1,6 @@
-/* The kernel's connection table over ctnetlink: list it, delete one entry, and ask what an entry's client had
- * asked for; and news of changed rules. Only bytes are moved; which entries matter is decided in conntrack.ts. Needs CAP_NET_ADMIN in the
- * network namespace. Every function returns at once; failures are negative errno values.
- *
- * An entry is a record of RECORD octets. Numbers are in the machine's order, addresses 16 octets (IPv4 in the
- * first 4, the rest zero):
- *   0 protocol   1 family (4, 6)   2 TCP state (TCP_CONNTRACK_*)   4 status (IPS_*), u32   8 id, u32 as it came
- *   12 zone, u16   48 original source port, u16   50 destination port   52 reply source port   54 destination port
- *   16 original source   32 original destination   56 reply source   72 reply destination */
+/* The kernel's connection table over ctnetlink: lists it, deletes one entry, and finds the address that an entry's client had asked
+ * for; and reports changed rules of nftables. conntrack.ts decides which entries matter. Needs CAP_NET_ADMIN in the network namespace.
+ * Every function returns at once; failures are negative errno values. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,188 +13,12 @@
 #include <unistd.h>
 
 #include "../addon.h"
+#include "conntrack-message.h"
 #include "nftables-table.h"
 
-#define RECORD 88
-#define TUPLE 16
-#define REPLY_TUPLE 56
-#define PORTS 48
-/* What one read may bring; a message takes more than 100 octets, so it holds fewer records than LEAST. */
-#define ROOM 32768
+/* One read brings fewer records than LEAST, because a message takes more than 100 octets. */
 #define LEAST 512
 #define ANSWER_SECONDS 2
-
-struct request {
-	struct nlmsghdr header;
-	struct nfgenmsg family;
-	char attributes[256];
-};
-
-static int family_of(uint8_t number) { return number == 4 ? AF_INET : AF_INET6; }
-static size_t width_of(uint8_t family) { return family == 4 ? 4 : 16; }
-
-static void begin(struct request *r, uint8_t family, int type, int flags)
-{
-	memset(r, 0, sizeof(*r));
-	r->header.nlmsg_len = NLMSG_LENGTH(sizeof(struct nfgenmsg));
-	r->header.nlmsg_type = (NFNL_SUBSYS_CTNETLINK << 8) | type;
-	r->header.nlmsg_flags = NLM_F_REQUEST | flags;
-	r->family.nfgen_family = family_of(family);
-	r->family.version = NFNETLINK_V0;
-}
-
-static struct nlattr *put(struct request *r, int type, const void *data, size_t size)
-{
-	struct nlattr *attribute = (struct nlattr *)((char *)r + NLMSG_ALIGN(r->header.nlmsg_len));
-	attribute->nla_type = type;
-	attribute->nla_len = NLA_HDRLEN + size;
-	if (size)
-		memcpy((char *)attribute + NLA_HDRLEN, data, size);
-	r->header.nlmsg_len = NLMSG_ALIGN(r->header.nlmsg_len) + NLA_ALIGN(attribute->nla_len);
-	return attribute;
-}
-
-static struct nlattr *open_nest(struct request *r, int type) { return put(r, type | NLA_F_NESTED, NULL, 0); }
-
-static void close_nest(struct request *r, struct nlattr *nest)
-{
-	nest->nla_len = (char *)r + r->header.nlmsg_len - (char *)nest;
-}
-
-static void put_tuple(struct request *r, int type, uint8_t family, uint8_t protocol, const uint8_t *source,
-		      const uint8_t *target, uint16_t source_port, uint16_t target_port)
-{
-	uint16_t ports[2] = { htons(source_port), htons(target_port) };
-	struct nlattr *tuple = open_nest(r, type);
-	struct nlattr *part = open_nest(r, CTA_TUPLE_IP);
-	put(r, family == 4 ? CTA_IP_V4_SRC : CTA_IP_V6_SRC, source, width_of(family));
-	put(r, family == 4 ? CTA_IP_V4_DST : CTA_IP_V6_DST, target, width_of(family));
-	close_nest(r, part);
-	part = open_nest(r, CTA_TUPLE_PROTO);
-	put(r, CTA_PROTO_NUM, &protocol, 1);
-	put(r, CTA_PROTO_SRC_PORT, &ports[0], 2);
-	put(r, CTA_PROTO_DST_PORT, &ports[1], 2);
-	close_nest(r, part);
-	close_nest(r, tuple);
-}
-
-static int send_request(int fd, struct request *r)
-{
-	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
-	ssize_t sent;
-	do
-		sent = sendto(fd, r, r->header.nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel));
-	while (sent < 0 && errno == EINTR);
-	return sent < 0 ? -errno : 0;
-}
-
-static ssize_t receive(int fd, char *buffer)
-{
-	ssize_t got;
-	do
-		got = recv(fd, buffer, ROOM, 0);
-	while (got < 0 && errno == EINTR);
-	return got < 0 ? -errno : got;
-}
-
-/* Calls `take` for every attribute between `at` and `end`. */
-static void each_attribute(const char *at, const char *end, void (*take)(int, const char *, size_t, void *), void *to)
-{
-	while (at + NLA_HDRLEN <= end) {
-		const struct nlattr *attribute = (const struct nlattr *)at;
-		if (attribute->nla_len < NLA_HDRLEN || at + attribute->nla_len > end)
-			return;
-		take(attribute->nla_type & NLA_TYPE_MASK, at + NLA_HDRLEN, attribute->nla_len - NLA_HDRLEN, to);
-		at += NLA_ALIGN(attribute->nla_len);
-	}
-}
-
-/* Where one direction's tuple is written to. */
-struct tuple_place {
-	uint8_t *record;
-	size_t addresses;
-	size_t ports;
-};
-
-static void read_address(int type, const char *data, size_t size, void *to)
-{
-	struct tuple_place *place = to;
-	int source = type == CTA_IP_V4_SRC || type == CTA_IP_V6_SRC;
-	if (size <= 16)
-		memcpy(place->record + place->addresses + (source ? 0 : 16), data, size);
-}
-
-static void read_protocol(int type, const char *data, size_t size, void *to)
-{
-	struct tuple_place *place = to;
-	uint16_t port;
-	if (type == CTA_PROTO_NUM && size >= 1)
-		place->record[0] = (uint8_t)data[0];
-	if ((type != CTA_PROTO_SRC_PORT && type != CTA_PROTO_DST_PORT) || size < 2)
-		return;
-	memcpy(&port, data, 2);
-	port = ntohs(port);
-	memcpy(place->record + place->ports + (type == CTA_PROTO_SRC_PORT ? 0 : 2), &port, 2);
-}
-
-static void read_tuple(int type, const char *data, size_t size, void *to)
-{
-	if (type == CTA_TUPLE_IP)
-		each_attribute(data, data + size, read_address, to);
-	else if (type == CTA_TUPLE_PROTO)
-		each_attribute(data, data + size, read_protocol, to);
-}
-
-static void read_tcp(int type, const char *data, size_t size, void *to)
-{
-	if (type == CTA_PROTOINFO_TCP_STATE && size >= 1)
-		((uint8_t *)to)[2] = (uint8_t)data[0];
-}
-
-static void read_state(int type, const char *data, size_t size, void *to)
-{
-	if (type == CTA_PROTOINFO_TCP)
-		each_attribute(data, data + size, read_tcp, to);
-}
-
-static void read_entry(int type, const char *data, size_t size, void *to)
-{
-	uint8_t *record = to;
-	struct tuple_place original = { record, TUPLE, PORTS }, reply = { record, REPLY_TUPLE, PORTS + 4 };
-	uint32_t number;
-	uint16_t zone;
-	if (type == CTA_TUPLE_ORIG)
-		each_attribute(data, data + size, read_tuple, &original);
-	else if (type == CTA_TUPLE_REPLY)
-		each_attribute(data, data + size, read_tuple, &reply);
-	else if (type == CTA_PROTOINFO)
-		each_attribute(data, data + size, read_state, record);
-	else if (type == CTA_STATUS && size >= 4) {
-		memcpy(&number, data, 4);
-		number = ntohl(number);
-		memcpy(record + 4, &number, 4);
-	} else if (type == CTA_ID && size >= 4)
-		memcpy(record + 8, data, 4);
-	else if (type == CTA_ZONE && size >= 2) {
-		memcpy(&zone, data, 2);
-		zone = ntohs(zone);
-		memcpy(record + 12, &zone, 2);
-	}
-}
-
-static void read_record(const struct nlmsghdr *message, uint8_t *record)
-{
-	const struct nfgenmsg *family = NLMSG_DATA(message);
-	const char *end = (const char *)message + message->nlmsg_len;
-	memset(record, 0, RECORD);
-	record[1] = family->nfgen_family == AF_INET ? 4 : 6;
-	each_attribute((const char *)family + NLMSG_ALIGN(sizeof(*family)), end, read_entry, record);
-}
-
-static int error_in(const struct nlmsghdr *message)
-{
-	return ((const struct nlmsgerr *)NLMSG_DATA(message))->error;
-}
 
 /* ctOpen() -> fd of a netlink socket, -errno */
 static napi_value ct_open(napi_env env, napi_callback_info info)
@@ -224,7 +42,7 @@ static napi_value ct_close(napi_env env, napi_callback_info info)
 	return number(env, close(fd) < 0 ? -errno : 0);
 }
 
-/* ctDump(fd, family) -> 0, -errno. The entries are read by ctNext. */
+/* ctDump(fd, family) -> 0, -errno. ctNext reads the entries. */
 static napi_value ct_dump(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -237,7 +55,7 @@ static napi_value ct_dump(napi_env env, napi_callback_info info)
 	return number(env, send_request(fd, &request));
 }
 
-/* ctNext(fd, into) -> how many records were read; 0: that was all; -errno. `into` has room for LEAST records. */
+/* ctNext(fd, into) -> how many records were read; 0 at the end; -errno. `into` has room for LEAST records. */
 static napi_value ct_next(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -264,7 +82,7 @@ static napi_value ct_next(napi_env env, napi_callback_info info)
 	}
 }
 
-/* ctDelete(fd, record) -> 0, -ENOENT when it is gone or is another by now, -errno */
+/* ctDelete(fd, record) -> 0, -ENOENT when the entry is gone or another entry took its place, -errno */
 static napi_value ct_delete(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -325,7 +143,7 @@ static napi_value ct_find(napi_env env, napi_callback_info info)
 	return number(env, 0);
 }
 
-/* rulesWatch() -> fd of a socket that hears when rules of nftables change, -errno */
+/* rulesWatch() -> fd of a socket that receives an event when rules of nftables change, -errno */
 static napi_value rules_watch(napi_env env, napi_callback_info info)
 {
 	(void)info;
@@ -343,8 +161,8 @@ static napi_value rules_watch(napi_env env, napi_callback_info info)
 	return number(env, fd);
 }
 
-/* rulesNews(fd, table) -> 1 when a table of this name changed since the last call, 0 when not, -errno. What changed is not
- * told: much of it may be lost, and then it is 1 as well. */
+/* rulesNews(fd, table) -> 1 when a table of this name changed since the last call, 0 when not, -errno. 1 also when
+ * events were lost. */
 static napi_value rules_news(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

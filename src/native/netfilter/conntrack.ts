@@ -7,7 +7,7 @@
 import type { Family } from '../../core/ip.ts'
 import { loadConntrack, type ConntrackAddon } from '../native.ts'
 
-/** Octets of one entry as the addon writes it (layout: conntrack.c). */
+/** Octets of one entry as the addon writes it (layout: conntrack-message.h). */
 export const FLOW_SIZE = 88
 const BATCH = 512
 const ENOENT = -2

@@ -1,12 +1,12 @@
-/* News of what others do to a table: the kernel tells of every transaction, element by element, with the number of the socket
- * that asked for it. Those of our own sockets are left out before they take room. Included by nftables.c. */
-#ifndef NAMEGATE_NFTABLES_NEWS_H
-#define NAMEGATE_NFTABLES_NEWS_H
+/* Changes that other processes make to a table. The kernel reports every transaction, element by element, with the number of the socket
+ * that asked for it. A filter drops the reports of our own sockets before they take room. Included by nftables.c. */
+#ifndef NAMEGATE_NFTABLES_CHANGES_H
+#define NAMEGATE_NFTABLES_CHANGES_H
 
 #include "nftables-table.h"
 
-/* Messages that are handed over at once fit into as many octets as the caller has; one message has fewer than this. */
-#define NEWS_ROOM 16384
+/* One message is shorter than this; a call hands over as many messages as fit into the caller's octets. */
+#define CHANGE_ROOM 16384
 
 /* 0, -errno. A datagram has messages of one transaction; their headers name the socket, here in network order. */
 static int leave_out(int fd, const int *sockets, int count)
@@ -26,7 +26,7 @@ static int leave_out(int fd, const int *sockets, int count)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) < 0 ? -errno : 0;
 }
 
-/* nlWatch(fd, own fd, own fd) -> 0, -errno: the first, of nlOpen, hears what others than the other two do. */
+/* nlWatch(fd, own fd, own fd) -> 0, -errno. The first socket, of nlOpen, then receives changes of every socket but the other two. */
 static napi_value nl_watch(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -39,25 +39,25 @@ static napi_value nl_watch(napi_env env, napi_callback_info info)
 	return number(env, failed);
 }
 
-/* nlNews(fd, table, into) -> octets of messages about tables of this name, 0 when there are none, -ENOBUFS when some were
- * lost, -errno. `into` has twice NEWS_ROOM at least; what is left is for the next call. */
+/* nlNews(fd, table, into) -> octets of messages about tables of this name, 0 without messages, -ENOBUFS when messages were
+ * lost, -errno. `into` has twice CHANGE_ROOM at least; the next call reads the rest. */
 static napi_value nl_news(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
 	int fd = integer(&call, 0);
-	char buffer[NEWS_ROOM] __attribute__((aligned(NLMSG_ALIGNTO))), table[NFT_NAME_MAXLEN];
+	char buffer[CHANGE_ROOM] __attribute__((aligned(NLMSG_ALIGNTO))), table[NFT_NAME_MAXLEN];
 	size_t room, size = 0;
 	text(&call, 1, table, sizeof(table));
-	char *into = octets(&call, 2, 2 * NEWS_ROOM, &room);
+	char *into = octets(&call, 2, 2 * CHANGE_ROOM, &room);
 	if (call.bad)
 		return NULL;
-	while (size + NEWS_ROOM <= room) {
+	while (size + CHANGE_ROOM <= room) {
 		ssize_t got = receive(fd, buffer, sizeof(buffer), MSG_DONTWAIT | MSG_TRUNC);
 		if (got == -EAGAIN)
 			break;
 		if (got <= 0)
 			return number(env, got < 0 ? (double)got : -EPIPE);
-		if (got > NEWS_ROOM)
+		if (got > CHANGE_ROOM)
 			return number(env, -ENOBUFS);
 		int left = (int)got;
 		for (struct nlmsghdr *m = (struct nlmsghdr *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
