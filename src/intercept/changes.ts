@@ -16,6 +16,11 @@ export interface InterceptChanges {
    * first time.
    */
   hasRoutingChanged(): boolean
+  /**
+   * Whether there was a transaction of nftables since the last call, by anyone and of any table. It is asked of the kernel, so
+   * it holds where events are lost. True where the kernel does not say.
+   */
+  hasGenerationChanged(): boolean
   /** Calls `onChange` while there is a change that `hasChanged` reports; false when some changes cannot be heard. */
   listen(onChange: () => void): boolean
   stop(): void
@@ -24,6 +29,7 @@ export interface InterceptChanges {
 export const NO_CHANGES: InterceptChanges = {
   hasChanged: () => false,
   hasRoutingChanged: () => false,
+  hasGenerationChanged: () => false,
   listen: () => true,
   stop: () => undefined,
 }
@@ -37,6 +43,7 @@ export function openChanges(plan: InterceptPlan): InterceptChanges {
   // Held here, because a watch that is garbage-collected hears nothing more.
   let watches: readonly (object | number)[] = []
   let routing: Buffer | undefined
+  let generation = -1
   const stop = (): void => {
     for (const watch of watches) if (typeof watch === 'object') posix.linkUnwatch(watch)
     watches = []
@@ -56,6 +63,11 @@ export function openChanges(plan: InterceptPlan): InterceptChanges {
       if (size < 0 || routing?.equals(now) === true) return false
       routing = Buffer.from(now)
       return true
+    },
+    hasGenerationChanged: () => {
+      const [before, now] = [generation, conntrack.rulesGeneration()]
+      generation = now
+      return now < 0 || now !== before
     },
     listen: (onChange) => {
       watches = [rules, links].map((fd) => (fd < 0 ? fd : posix.linkWatch(fd, onChange)))

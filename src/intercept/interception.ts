@@ -40,6 +40,8 @@ const WATCH_MS = 50
 const SLOW_WATCH_MS = 1000
 /** From one reading of the routing to the next. */
 const ROUTING_MS = 1000
+/** From one look to the next where transactions of nftables were not reported as changes: a safety net. */
+const GENERATION_MS = 3000
 /** From a failure to the next try, where no change comes before. */
 const RETRY_MS = 5000
 
@@ -55,6 +57,7 @@ export class Interception {
   #timer: Timer | undefined
   #retry: Timer | undefined
   #routing: Timer | undefined
+  #generation: Timer | undefined
   /** The routing changed, and has not been seen complete since. */
   #isRoutingDue = false
   #isStarted = false
@@ -90,6 +93,9 @@ export class Interception {
     }
     if (!changes.listen(hear))
       this.#timer = clock.every(watchMs, () => changes.hasChanged() && this.#begin())
+    this.#generation = clock.every(GENERATION_MS, () => {
+      if (changes.hasGenerationChanged()) this.#begin()
+    })
     if (plan.tproxy.length > 0)
       this.#routing = clock.every(ROUTING_MS, () => {
         const isRoutingChanged = changes.hasRoutingChanged()
@@ -110,7 +116,7 @@ export class Interception {
     if (!this.#isStarted) return
     this.#isStarted = false
     this.#options.changes.stop()
-    for (const timer of [this.#timer, this.#retry, this.#routing]) timer?.cancel()
+    for (const each of [this.#timer, this.#retry, this.#routing, this.#generation]) each?.cancel()
     this.#isDue = false
   }
 

@@ -91,6 +91,8 @@ export interface ConntrackAddon {
   rulesWatch(): number
   /** 1 when anything in tables of this name changed since the last call. */
   rulesNews(fd: number, table: string): number
+  /** The number of the last transaction of nftables; negative: errno. */
+  rulesGeneration(): number
 }
 
 export interface LoadedObject {

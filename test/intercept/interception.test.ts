@@ -1,28 +1,96 @@
+// The state of interception follows the rules of the kernel also where no event reports their change.
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeInterception } from '../../src/intercept/interception.ts'
-import type { InterceptionState } from '../../src/intercept/interception.ts'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { InterceptChanges } from '../../src/intercept/changes.ts'
+import { Interception } from '../../src/intercept/interception.ts'
+import type { InterceptPlan } from '../../src/intercept/plan.ts'
+import { Rules } from '../../src/intercept/rules.ts'
+import { SILENT } from '../../src/telemetry/silent.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 
-const rows: readonly (readonly [state: InterceptionState, text: RegExp | undefined])[] = [
-  [{ kind: 'off' }, undefined],
-  [{ kind: 'absent' }, /^no rules: .*namegate intercept up$/],
-  [{ kind: 'in-force', notes: [] }, /^in force$/],
-  [{ kind: 'in-force', notes: ['without IPv6'] }, /^in force; without IPv6$/],
-  [{ kind: 'other', about: 'port 10054' }, /port 10054; namegate intercept up$/],
-  [{ kind: 'failed', reason: 'nft is missing' }, /^not in force: nft is missing$/],
-]
+const PLAN: InterceptPlan = {
+  tproxy: [],
+  redirect: { targets: { 4: { address: '127.0.0.1', port: 5300 } }, uid: 0, exempt: undefined },
+  mark: 1,
+  table: 2,
+  families: [4],
+  notes: [],
+}
+const OTHERS = { rule: { chain: 'about', comment: 'plan of another config' } }
+const LOOK_MS = 3000
 
-test('describeInterception says what stands and what to do', () => {
-  for (const [state, text] of rows) {
-    const line = describeInterception({ state, counters: { repairs: 0 } })
-    if (text === undefined) assert.equal(line, undefined)
-    else assert.match(line ?? '', text, state.kind)
+/** A kernel that reports no event; `table` is what nft(8) lists of our table. */
+class QuietKernel {
+  table: string | undefined
+  generation = 1
+  looks = 0
+  #seen = 0
+
+  readonly changes: InterceptChanges = {
+    hasChanged: () => false,
+    hasRoutingChanged: () => false,
+    hasGenerationChanged: () => {
+      const isSame = this.#seen === this.generation
+      this.#seen = this.generation
+      return !isSame
+    },
+    listen: () => true,
+    stop: () => undefined,
   }
-})
 
-test('describeInterception says how often something was put back', () => {
-  const state: InterceptionState = { kind: 'in-force', notes: ['without IPv6'] }
-  const line = (repairs: number) => describeInterception({ state, counters: { repairs } })
-  assert.equal(line(1), 'in force; put back once; without IPv6')
-  assert.equal(line(2), 'in force; put back 2 times; without IPv6')
+  readonly rules = new Rules({
+    run: async (_, args) => {
+      if (args.includes('inet')) this.looks++
+      const isThere = this.table !== undefined && args.includes('inet')
+      return await Promise.resolve({
+        code: isThere ? 0 : 1,
+        stdout: isThere ? String(this.table) : '',
+        stderr: isThere ? '' : 'No such file or directory',
+      })
+    },
+    flags: { read: () => [], set: () => undefined },
+    forgetFlows: () => 0,
+  })
+}
+
+test('a change that no event reports is seen within seconds, and nothing is listed without a change', async () => {
+  const [kernel, clock] = [new QuietKernel(), new FakeClock()]
+  const interception = new Interception({
+    plan: PLAN,
+    onStart: false,
+    onExit: 'closed',
+    rules: kernel.rules,
+    alone: async (work) => await work(),
+    changes: kernel.changes,
+    clock,
+    log: SILENT,
+  })
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms)
+    for (let i = 0; i < 10; i++) await turn()
+  }
+  const state = (): string => interception.state.kind
+  await interception.start([])
+  assert.equal(state(), 'absent')
+  await pass(LOOK_MS)
+
+  kernel.table = JSON.stringify({ nftables: [OTHERS] })
+  kernel.generation++
+  await pass(LOOK_MS)
+  assert.equal(state(), 'other')
+  kernel.table = undefined
+  kernel.generation++
+  await pass(LOOK_MS)
+  assert.equal(state(), 'absent')
+
+  const before = kernel.looks
+  await pass(20 * LOOK_MS)
+  assert.equal(kernel.looks, before, 'the generation is the same')
+
+  interception.release()
+  kernel.generation++
+  await pass(LOOK_MS)
+  assert.equal(kernel.looks, before, 'after the end nothing is looked at')
 })

@@ -187,12 +187,44 @@ static napi_value rules_news(napi_env env, napi_callback_info info)
 	}
 }
 
+/* rulesGeneration() -> the number of the last transaction of nftables in this network namespace, -errno */
+static napi_value rules_generation(napi_env env, napi_callback_info info)
+{
+	(void)info;
+	struct request request;
+	char buffer[LEAST] __attribute__((aligned(NLMSG_ALIGNTO)));
+	const struct nlmsghdr *m = (const struct nlmsghdr *)buffer;
+	const struct nlattr *id = (const struct nlattr *)(buffer + NLMSG_LENGTH(sizeof(struct nfgenmsg)));
+	uint32_t generation;
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+	if (fd < 0)
+		return number(env, -errno);
+	begin(&request, 4, NFT_MSG_GETGEN, 0);
+	request.header.nlmsg_type = (NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_GETGEN;
+	request.family.nfgen_family = AF_UNSPEC;
+	ssize_t got = send_request(fd, &request);
+	if (got >= 0)
+		got = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+	if (got < 0)
+		got = -errno;
+	close(fd);
+	if (got < 0)
+		return number(env, got);
+	if (m->nlmsg_type == NLMSG_ERROR)
+		return number(env, error_in(m) < 0 ? error_in(m) : -EPROTO);
+	if (got < (ssize_t)(NLMSG_LENGTH(sizeof(struct nfgenmsg)) + NLA_HDRLEN + sizeof(generation)) ||
+	    (id->nla_type & NLA_TYPE_MASK) != NFTA_GEN_ID)
+		return number(env, -EPROTO);
+	memcpy(&generation, (const char *)id + NLA_HDRLEN, sizeof(generation));
+	return number(env, ntohl(generation));
+}
+
 NAPI_MODULE_INIT()
 {
 	static const struct export list[] = {
 		{ "ctOpen", ct_open },	   { "ctClose", ct_close },   { "ctDump", ct_dump }, { "ctNext", ct_next },
 		{ "ctDelete", ct_delete }, { "ctFind", ct_find },   { "rulesWatch", rules_watch },
-		{ "rulesNews", rules_news }, { NULL, NULL },
+		{ "rulesNews", rules_news }, { "rulesGeneration", rules_generation }, { NULL, NULL },
 	};
 	export_all(env, exports, list);
 	return exports;

@@ -57,6 +57,7 @@ describe('Interception over real rules', { skip: canUseLab() ?? false }, () => {
           const [was] = [routingChanged, (routingChanged = false)]
           return was
         },
+        hasGenerationChanged: () => false,
         listen: () => false,
         stop: () => undefined,
       },

@@ -33,9 +33,12 @@ test('rulesNews tells every change of tables of one name, and none of others', {
     'flush ruleset',
   ]
   for (const script of ours) {
+    const generation = conntrack.rulesGeneration()
     nft(script)
+    assert.ok(conntrack.rulesGeneration() > generation, `${script}: another generation`)
     assert.equal(news(), 1, script)
     assert.equal(news(), 0, `${script}: told once`)
+    assert.equal(conntrack.rulesGeneration(), conntrack.rulesGeneration())
   }
 
   const elements = Array.from({ length: 100 }, (_, i) => `10.0.${i >> 8}.${i & 255}`)
