@@ -31,7 +31,7 @@ export interface ConfigBounds {
 
 type Addressed = Pick<EndpointRecord, 'addresses'>
 
-/** What the sources ask for. */
+/** What the sources configure. */
 export interface Configured {
   /** Default: every file is new. */
   readonly isNew?: IsNew
@@ -40,13 +40,13 @@ export interface Configured {
   readonly resources: readonly (Addressed & Placed)[]
 }
 
-/** What one policy names. */
+/** Selectors and prefixes that a policy names. */
 interface Counts {
   readonly selectors: number
   readonly prefixes: number
 }
 
-/** What was found out about policies before; given again it saves doing so for what has not changed. */
+/** Results for policies and endpoints of the check before, so that the next check works only on what changed. */
 export class BoundsMemo {
   readonly matcher = new PolicyMatcher()
   #counts: Counts = { selectors: 0, prefixes: 0 }
@@ -56,7 +56,7 @@ export class BoundsMemo {
   /** Policy entries by what selects an endpoint and its default. */
   sizes: ReadonlyMap<string, number> = new Map()
 
-  /** Makes the policies these; what all of them name. */
+  /** Sets the policies. Returns what all of them name together. */
   setPolicies(policies: readonly Policy[]): Counts {
     const { added, removed } = this.matcher.set(policies)
     let { selectors, prefixes } = this.#counts
@@ -74,10 +74,10 @@ function signed(policies: readonly Policy[], sign: 1 | -1) {
   return policies.map((policy) => [policy, sign] as const)
 }
 
-/** Stands for what no file has. */
+/** The place of a record that is from no file. */
 const NOWHERE: Position = { file: 'endpoints', line: 1, column: 1 }
 
-/** What is too much; empty when the configuration fits. */
+/** The bounds that the configuration passes; empty when it fits. */
 export function boundFaults(
   { policies, endpoints, resources, isNew = () => true }: Configured,
   bounds: ConfigBounds,
@@ -115,7 +115,7 @@ export function boundFaults(
   return faults
 }
 
-/** Addresses and prefixes that get labels, each as often as it is named. */
+/** Addresses and prefixes that get labels, counted as often as they are named. */
 export function countPrefixes(
   { policies, endpoints, resources }: Configured,
   memo = new BoundsMemo(),
@@ -140,7 +140,7 @@ function addressesOf({ addresses }: Addressed): number {
   return addresses.length
 }
 
-/** Entries with one identity a selector: what configuration itself makes. */
+/** The policy entries that configuration itself makes: one identity for each selector. */
 function entriesOf(
   policies: readonly Policy[],
   options: Pick<CompileOptions, 'defaultEgress'>,
@@ -148,7 +148,7 @@ function entriesOf(
   const { levels, selectors } = compileEntries(policies, { ...options, originOf: () => 0 })
   let size = 0
   for (const coverages of levels.values()) size += flatten(coverages).length
-  // Selectors of one rule stand together and share what it says of them.
+  // Selectors of one rule are neighbours and share their coverages.
   let last: { readonly coverages: unknown; readonly size: number } | undefined
   for (const { coverages } of selectors) {
     if (last?.coverages !== coverages) last = { coverages, size: flatten(coverages).length }
@@ -157,15 +157,15 @@ function entriesOf(
   return size
 }
 
-/** Where its file has it, when it is from one. */
+/** A record with its place in a file, when it is from one. */
 export interface Placed {
   readonly position?: Position
 }
 
-/** Whether a file is another than was in force. */
+/** Whether a file differs from the one in force. */
 export type IsNew = (file: string) => boolean
 
-/** The record that is one too many, if its file is new, else the last of a new file, else that record again; if from a file. */
+/** The place to blame: the record one too many if its file is new, else the last record of a new file, else the first again. */
 export function placeOf(
   records: readonly Placed[],
   oneTooMany: number,

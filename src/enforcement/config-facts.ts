@@ -10,7 +10,7 @@ import type { Policy } from '../policy/rule.ts'
 import type { CoreState } from './core-state.ts'
 import { qualifiedName } from './rule-origins.ts'
 
-/** What an owner says of a prefix. */
+/** The labels that an owner gives a prefix. */
 export interface OwnedFact {
   readonly prefix: Prefix
   readonly labels: readonly string[]
@@ -40,7 +40,7 @@ export class ConfigFacts {
     this.#core = options.core
   }
 
-  /** How often a fact found no room. */
+  /** Facts refused because the table was full. */
   get refused(): number {
     return this.#refused
   }
@@ -62,7 +62,7 @@ export class ConfigFacts {
     this.#remove(stale)
   }
 
-  /** Makes the facts of one owner exactly the wanted ones, and leaves those of others; false when one found no room. */
+  /** Makes the facts of one owner exactly the wanted ones; false when the table was too full for one. */
   replace(kind: number, owner: string, wanted: Iterable<OwnedFact>): boolean {
     const facts = [...wanted]
     const [only] = facts
@@ -76,12 +76,12 @@ export class ConfigFacts {
     return complete
   }
 
-  /** Adds what is wanted and not there, and leaves the rest. */
+  /** Adds the wanted facts that are missing, and leaves all others. */
   add(wanted: Iterable<WantedFact>): void {
     for (const { kind, owner, facts } of byOwner(wanted)) this.#merge(kind, owner, facts)
   }
 
-  /** Adds or changes what is wanted of an owner; `stale` is what it has besides. */
+  /** Adds or changes the wanted facts of an owner. `stale` are its other facts. */
   #merge(
     kind: number,
     owner: string,
@@ -109,7 +109,7 @@ export class ConfigFacts {
     return { stale: [...stale.values()], complete }
   }
 
-  /** The one fact of an owner that has none: what most owners come with, a hundred thousand at a start. */
+  /** The first and only fact of an owner. Most owners come with one, a hundred thousand of them at a start. */
   #addOnly(key: string, kind: number, owner: string, { prefix, labels }: OwnedFact): boolean {
     const set = this.#setOf(labels)
     const added = this.#addFact(prefix, formatPrefix(prefix), kind, owner, set)
@@ -142,7 +142,7 @@ export class ConfigFacts {
     return undefined
   }
 
-  /** Forgets what an owner has besides; the caller removes it. */
+  /** Forgets the other facts of an owner. The caller removes them. */
   #keepWanted(key: string, wanted: readonly OwnedFact[]): void {
     const texts = new Set(wanted.map(({ prefix }) => formatPrefix(prefix)))
     const kept = (this.#held.get(key) ?? []).filter(({ prefix }) => texts.has(prefix))
@@ -181,6 +181,10 @@ function keyOf(kind: number, owner: string): string {
   return `${kind} ${owner}`
 }
 
+/**
+ * Numbers for the owners of facts that configuration makes (policies, endpoints, resources, the node). The fact holds the number.
+ * The text is for people, and decides conflicts. Numbers are counted references; a free one is used again.
+ */
 export class OwnerNames {
   readonly #numbers = new Map<string, number>()
   readonly #texts: (string | undefined)[] = [undefined]

@@ -217,7 +217,11 @@ export class Preallocation {
 
 type Selectors = ReadonlySet<FqdnSelector>
 
-export class ExactNames {
+/**
+ * Selectors of single names (`matchName`) by the last two labels of the name, so that a pattern is compared with few of them. The
+ * pre-allocation alone uses it.
+ */
+class ExactNames {
   readonly #byEnd = new Map<string, Set<FqdnSelector>>()
 
   add(selector: FqdnSelector): void {

@@ -53,7 +53,7 @@ export class ResourceControl {
     for (const name of gone) this.remove(name)
   }
 
-  /** Adds a resource or changes the one of its name; false: a fact found no room. The caller then runs the transition. */
+  /** Adds a resource or changes the one of its name; false: the table of facts is full. The caller then runs the transition. */
   set(resource: Resource): boolean {
     const { name, addresses, labels } = resource
     const before = this.#known.get(name)
@@ -72,7 +72,7 @@ export class ResourceControl {
   }
 }
 
-/** Whether facts are the same; written in another order they are looked at anew, which changes nothing. */
+/** Whether two resources make the same facts. In another order they count as different, which costs a look and changes nothing. */
 function sameMeaning(a: Resource, b: Resource): boolean {
   return sameList(a.labels, b.labels) && sameList(a.addresses, b.addresses, samePrefix)
 }
@@ -97,23 +97,24 @@ function samePrefix(a: Prefix, b: Prefix): boolean {
   return a.octets.every((octet, i) => octet === b.octets[i])
 }
 
+/** The result of setting or removing a resource at run time. */
 export type ResourceOutcome =
   | {
       readonly kind: 'ok'
-      /** Whether anything is to be brought into force. */
+      /** Whether anything has to be brought into force. */
       readonly changed: boolean
       /** Wall-clock milliseconds; undefined: it has no end. */
       readonly expires: number | undefined
-      /** Resolves when it is kept over restarts; rejects when that cannot be. */
+      /** Resolves when the resource is saved for restarts; rejects when saving fails. */
       readonly kept: Promise<void>
     }
-  /** Each with the path of what is wrong. */
+  /** Each reason begins with the path of the fault. */
   | { readonly kind: 'invalid'; readonly reasons: readonly string[] }
-  /** It contradicts what there is, or passes a bound: nothing has changed. */
+  /** The resource contradicts another or passes a bound. Nothing has changed. */
   | { readonly kind: 'conflict'; readonly reason: string }
   | { readonly kind: 'unknown'; readonly reason: string }
 
-/** A resource in force, with where it is from. */
+/** A resource in force, with its origin. */
 export interface ListedResource extends Resource {
   readonly origin: 'file' | 'api'
   /** Wall-clock milliseconds; undefined: it has no end. */

@@ -101,11 +101,17 @@ function isWorldLabel(label: Label): boolean {
   return label.text === 'reserved:world' || label.text.startsWith('reserved:world-')
 }
 
+/** The labels of a prefix's own facts. */
 export interface Merged {
   readonly set: number
   readonly conflicts: number
 }
 
+/**
+ * The union over the owners of a prefix's facts. Where two owners claim the same key, the earlier kind wins (node, endpoint,
+ * resource, name, policy), then the smaller owner text, and the conflict is counted. Facts of names and policies cannot conflict:
+ * a fqdn or cidr label is its own key.
+ */
 export function mergeFacts(
   facts: Facts,
   first: number,
@@ -163,7 +169,10 @@ function mergeByKey(
   return { set: sets.internLabels([...byKey.values()]), conflicts }
 }
 
-/** `around`: the row of the containing prefix, 0 without one. */
+/**
+ * The class of a prefix: the node's, a known endpoint's, a resource's or the world's. Its own facts decide, the kind first in
+ * precedence; else the prefix around it. `around`: the row of the containing prefix, 0 without one.
+ */
 export function classOf(
   row: number,
   around: number,

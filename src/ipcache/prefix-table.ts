@@ -201,6 +201,10 @@ export class PrefixTable {
 
 const LENGTHS = 129
 
+/**
+ * The lengths of the prefixes that pass labels down, for one family: few of the 33 or 129 possible ones. A longest match asks for
+ * these alone. The table counts here when a container comes or goes.
+ */
 export class LengthsInUse {
   readonly #counts = new Int32Array(LENGTHS)
   #longestFirst: readonly number[] = []

@@ -1,13 +1,12 @@
-// Addresses that never get FQDN labels, whatever a name server says (docs/spec/semantics 4, A16): loopback,
-// link-local, unspecified, multicast, broadcast, the node's own, and prefixes from the configuration; also
-// when an IPv6 address embeds such an IPv4 address. A policy document can open the configured prefixes and link-local addresses
-// to its names (`namegate.io/allow-guarded`), as they are written, but neither the machine's own addresses nor embedded ones.
-// Read on the packet path: a few probes, nothing allocated.
+// Guarded addresses never get FQDN labels, whatever a name server says (docs/spec/semantics 4, A16): loopback, link-local, unspecified,
+// multicast, broadcast, the node's own, and prefixes from the configuration. An IPv6 address that embeds such an IPv4 address is
+// guarded too. A policy document can open the configured prefixes and link-local addresses to its names (`namegate.io/allow-guarded`),
+// but neither the machine's own addresses nor embedded ones. Read on the packet path: a few probes, no allocation.
 
 import { parsePrefix, widthOf, type Family, type Prefix } from '../core/ip.ts'
 import { PrefixIndex } from '../core/tables/prefix-index.ts'
 
-/** Whatever a document says. */
+/** Guarded whatever a document says. */
 const NEVER = [
   '0.0.0.0/8',
   '127.0.0.0/8',
@@ -28,7 +27,7 @@ export const PRIVATE_PREFIXES: readonly Prefix[] = [
   'fc00::/7',
 ].flatMap(parse)
 
-/** What `levelOf` says: any name may label it; names of documents that say so; none. */
+/** The levels of `levelOf`: any name may label the address; only names of documents that say so; no name. */
 export const UNGUARDED = 0
 export const GUARDED_UNLESS_SAID = 1
 export const GUARDED_ALWAYS = 2
@@ -84,7 +83,7 @@ export class Guard {
     return this.#all.has(family, octets, offset) || this.#embeds(family, octets, offset)
   }
 
-  /** How far it is: UNGUARDED, GUARDED_UNLESS_SAID or GUARDED_ALWAYS. */
+  /** How far the address is guarded: UNGUARDED, GUARDED_UNLESS_SAID or GUARDED_ALWAYS. */
   levelOf(family: Family, octets: Uint8Array, offset: number): number {
     if (!this.isGuarded(family, octets, offset)) return UNGUARDED
     const isAlways = this.#never.has(family, octets, offset) || this.#embeds(family, octets, offset)

@@ -1,11 +1,11 @@
-// What names resolve to: per (endpoint, name, address) a lifetime, and a fact in the IPCache with the labels
-// of all FQDN selectors that match the name: one per (name, address) for the node, or with `learning:
-// endpoint` one in the scope of each endpoint that asked. Every answer to a known endpoint is kept, also
-// when no selector matches yet, so that a selector added later applies to it.
+// The name cache knows what names resolve to. Each entry (endpoint, name, address) has a lifetime. The IPCache gets a fact with the
+// labels of all FQDN selectors that match the name: one per (name, address) for the node, or with `learning: endpoint` one in the
+// scope of each endpoint that asked. Every answer to a known endpoint is kept, even when no selector matches yet, so that a selector
+// added later applies to it.
 //
-// Written by the pipeline (`renew`, `learn`), by expiry (`forget`) and by relabelling; all in one thread. Cost of
-// an answer known already: one table probe, for the name; from there to address and entry by their lists. At a bound
-// something else goes first (room.ts), never what the same batch of answers taught.
+// Written by the pipeline (`renew`, `learn`), by expiry (`forget`) and by relabelling, all in one thread. A known answer costs one
+// table probe, for the name; its lists lead to address and entry. At a bound something else is evicted first (eviction/), but never
+// an entry of the same batch of answers.
 
 import type { Clock } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
@@ -38,21 +38,21 @@ export interface NameCacheOptions {
   /** `dns.grace-after-ttl` in seconds. */
   readonly graceSeconds: number
   readonly scopes: NameScopes
-  /** Which addresses get no labels from names, or only from some. Absent: none is guarded. */
+  /** Decides which addresses get no labels from names, or only from some. Absent: none is guarded. */
   readonly guard?: Pick<Guard, 'levelOf'> | undefined
-  /** Notes which entries' records are to be written. Absent: none is. */
+  /** Notes the entries that need a record. Absent: nothing is saved. */
   readonly ledger?: EntryLedger | undefined
 }
 
-/** What a restart found and what is not back yet. */
+/** The part of a restart that answers have to wait for. */
 export interface ToRestore {
-  /** Brings back all that is about an address. */
+  /** Brings back everything that was known of an address. */
   claim(family: Family, octets: Uint8Array, offset: number): void
 }
 
 /** Milliseconds of a clock tick of lifetimes. */
 const TICK_MS = 1000
-/** There is room to know so many endpoints' open connections, also when each has as many as it may and few names. */
+/** Open peers have rows for so many endpoints with the most connections, however few names these have. */
 const CONNECTED_ENDPOINTS = 8
 
 export class NameCache {
@@ -70,7 +70,7 @@ export class NameCache {
   readonly #labeller: NameLabeller
   readonly #clock: Clock
   readonly #ledger: EntryLedger | undefined
-  /** Claimed before anything else is learned of an address: it has all its labels at once. Undefined: none is left. */
+  /** Set by a restart. `learn` claims an address here first, so that the address has all its labels at once. */
   toRestore: ToRestore | undefined
   #boundHits = 0
 
@@ -102,7 +102,7 @@ export class NameCache {
     this.#known = new KnownEntries({ names, mappings, entries, prefixes: ipcache.prefixes })
   }
 
-  /** The next batch of answers. What was learned since the last call is not evicted before the next one. */
+  /** Begins the next batch of answers. Entries learned since the last call are not evicted before the next one. */
   begin(): void {
     this.rows.begin()
   }
@@ -175,7 +175,7 @@ export class NameCache {
     return this.#rowOf(entry, mapping)
   }
 
-  /** Forgets one entry, and with the last one its mapping, fact and name. */
+  /** Forgets one entry. The last entry takes its mapping, fact and name along. */
   forget(entry: number): void {
     const mapping = this.entries.mapping[entry]!
     this.wheel.remove(entry)
@@ -184,7 +184,7 @@ export class NameCache {
     this.rows.dropIdleMapping(mapping)
   }
 
-  /** Says whether what the endpoint learns is labelled as named; what it learned already follows in `Relabel`. */
+  /** Sets whether addresses that the endpoint learns are labelled as named. Those it knows already follow in `Relabel`. */
   setNamed(endpoint: EndpointId, named: boolean): void {
     if (this.scopes.setNamed(endpoint, named) && this.rows.orders.firstOf(endpoint) !== 0) {
       this.scopes.begin()
@@ -198,7 +198,7 @@ export class NameCache {
     return past && this.entries.connected[entry] !== 0 ? 'connected' : 'grace'
   }
 
-  /** A name's address stays without its labels, for want of room. */
+  /** Counts an address that stays without its labels, because a table is full. */
   countUnlabelled(): void {
     this.#boundHits++
   }
@@ -234,7 +234,7 @@ export class NameCache {
     return row
   }
 
-  /** The endpoint's own view of the address when it has one, else the node's. */
+  /** The endpoint's own view of the address, else the node's. */
   #rowOf(entry: number, mapping: number): number {
     const { scoped } = this.#ipcache.prefixes
     return scoped.viewOf(this.entries.endpoint[entry]!, this.mappings.prefix[mapping]!)

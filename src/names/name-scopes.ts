@@ -1,8 +1,8 @@
-// In whose scope a learned address gets which labels (docs/spec/promises "scope"):
-//   learning: node       the labels of the name for everyone;
-//   learning: endpoint   the labels of the name for the endpoint that asked, none for the node;
-//   a named endpoint     (`default-egress: allow-named` is in force for it) besides, in its own scope,
-//                        `reserved:named`: the label of what it learned by asking, whatever the name.
+// The scope of the labels of a learned address (docs/spec/promises "scope"):
+//   learning: node       the labels of the name apply for all endpoints;
+//   learning: endpoint   they apply for the endpoint that asked, and the node gets none;
+//   a named endpoint     (`default-egress: allow-named` is in force for it) also has `reserved:named` in its own scope, for
+//                        everything that it learned by asking, whatever the name.
 // Read on the packet path. Facts follow in `Relabel` when `epoch` grew.
 
 import type { EndpointId } from '../core/ids.ts'
@@ -47,7 +47,7 @@ export class NameScopes {
     return this.#namedSet !== EMPTY_SET
   }
 
-  /** Begins or ends labelling what the endpoint learns as named; true when that is a change (`begin` the pass). */
+  /** Begins or ends labelling what the endpoint learns as named; true when that changes anything (`begin` the pass then). */
   setNamed(endpoint: EndpointId, named: boolean): boolean {
     if (named === this.#named.has(endpoint)) return false
     if (named) this.#named.add(endpoint)
@@ -62,7 +62,7 @@ export class NameScopes {
     return true
   }
 
-  /** What endpoints learned before is to be looked at again. */
+  /** Begins a pass over everything that endpoints learned before. */
   begin(): void {
     this.#epoch++
   }

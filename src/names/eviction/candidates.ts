@@ -27,17 +27,21 @@ export class Candidates {
       heap.set(row, key)
       if (key === HELD) this.#held.push({ heap, row })
     }
-    // All that were looked at were asked of late; the one on top has at least waited longest to be looked at.
+    // All rows checked were asked of late. The one on top has at least waited longest for a check.
     return heap.top !== 0 && keyOf(heap.top) < CONNECTED ? heap.top : 0
   }
 
-  /** The batch is over: what it held may go. A key may be too small, never too large. */
+  /** Ends the batch. The rows that it held may go again. A key may be too small, never too large. */
   release(): void {
     for (const { heap, row } of this.#held) if (heap.has(row)) heap.set(row, 0)
     this.#held.length = 0
   }
 }
 
+/**
+ * The rows that the present batch of answers needs: what the batch taught stays until its answers are released. One octet a row. A
+ * mark can seem set again 255 batches later; the row is then spared for that one batch.
+ */
 export class BatchMarks {
   readonly #marks: Uint8Array
   #batch = 1
@@ -46,7 +50,7 @@ export class BatchMarks {
     this.#marks = new Uint8Array(options.capacity + 1)
   }
 
-  /** The next batch: nothing is marked. */
+  /** Begins the next batch, with no row marked. */
   begin(): void {
     this.#batch = (this.#batch % 255) + 1
   }
@@ -55,7 +59,7 @@ export class BatchMarks {
     this.#marks[row] = this.#batch
   }
 
-  /** The row is free or another's now. */
+  /** Takes the mark from a row that is free now. */
   clear(row: number): void {
     this.#marks[row] = 0
   }

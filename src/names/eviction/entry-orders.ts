@@ -1,9 +1,9 @@
-// Who goes first at a bound, of the entries of one endpoint, of one use (endpoint, name) and of one address (docs/spec/semantics 6):
-//   of an endpoint or a use   the least recently connected, not connected, soonest to expire;
-//   of an address             from the endpoint with the most names there, the name asked longest ago.
-// Either way entries of exact names go behind those of others.
-// Heaps over the rows of the entry table. Most uses and addresses have a few entries; they get a heap when they grow large.
-// Written by the name cache with every entry that comes, goes, or whose connection opens or ends; answers don't come here.
+// The order in which entries go at a bound (docs/spec/semantics 6):
+//   of an endpoint or a use   first those without a connection, the least recently connected, the soonest to expire;
+//   of an address             of the endpoint with the most names there, the name asked longest ago.
+// Entries of exact names always go after those of other names. The orders are heaps over the rows of the entry table. Most uses
+// and addresses have few entries and get a heap only when they grow large. The name cache updates the orders when an entry comes,
+// goes, or its connection opens or ends. Answers for known entries do not come here. Why the order is exact: docs/decisions/0033.
 
 import { KeyHeap } from '../../core/tables/key-heap.ts'
 import { Slots } from '../../core/tables/slots.ts'
@@ -12,11 +12,11 @@ import type { EntryTable } from '../tables/entry-table.ts'
 import type { UseTable } from '../tables/use-table.ts'
 import { CONNECTED, HELD, type Candidates } from './candidates.ts'
 
-/** Keys from here on: entries that were under a connection once, by when it ended. Below: by when they expire. */
+/** Keys from here on: entries that had a connection once, by its end. Keys below: entries that had none, by their expiry. */
 const WAS_CONNECTED = 2 ** 28
-/** Added to the keys of entries that stand under no connection, and of those that do, when their names are exact. */
+/** Added to the key of an entry whose name is exact, with a connection or without. */
 const EXACT = 2 ** 29
-/** Entries of a use, names of an address, from which on they have a heap. */
+/** A use with so many entries, or an address with so many names, has a heap. */
 export const LARGE = 64
 
 export interface EntryOrdersOptions {
@@ -24,7 +24,7 @@ export interface EntryOrdersOptions {
   readonly uses: UseTable
   readonly mappings: MappingTable
   readonly candidates: Candidates
-  /** Whether the batch at hand needs an entry. */
+  /** Whether the present batch needs an entry. */
   readonly isHeld: (entry: number) => boolean
   /** Whether a selector without a star matches an entry's name. */
   readonly isExact: (entry: number) => boolean
@@ -33,7 +33,7 @@ export interface EntryOrdersOptions {
 
 interface EndpointEntries {
   readonly entries: KeyHeap
-  /** Its row in the order of how many entries endpoints have. */
+  /** Its row in the order of endpoints by their number of entries. */
   readonly rank: number
 }
 
@@ -45,7 +45,7 @@ export class EntryOrders {
     readonly use: Int32Array
     readonly address: Int32Array
   }
-  /** Endpoints, the one with the most entries on top. */
+  /** Endpoints. The one with the most entries is on top. */
   readonly #ranks: KeyHeap
   readonly #rankSlots: Slots
   readonly #endpointOfRank: number[] = [0]
@@ -82,19 +82,19 @@ export class EntryOrders {
     return this.#endpointOfRank[this.#ranks.top] ?? 0
   }
 
-  /** Whether any use or address has so many that it has a heap. */
+  /** Whether any use or address is large enough to have a heap. */
   get hasLarge(): boolean {
     return this.#ofUse.size + this.#ofAddress.size > 0
   }
 
-  /** Addresses of the use that has most, when it is a large one. */
+  /** The most addresses that a large use has. */
   get largestUse(): number {
     let most = 0
     for (const heap of this.#ofUse.values()) most = Math.max(most, heap.count)
     return most
   }
 
-  /** Names of the address that has most, when it is a large one. */
+  /** The most names that a large address has. */
   get largestAddress(): number {
     let most = 0
     for (const prefix of this.#ofAddress.keys())
@@ -102,7 +102,7 @@ export class EntryOrders {
     return most
   }
 
-  /** The entry is linked everywhere. */
+  /** Call when the entry is linked everywhere. */
   add(entry: number): void {
     const { entries, uses } = this.#in
     const key = this.#realLifeKey(entry)
@@ -114,7 +114,7 @@ export class EntryOrders {
     this.#addToAddress(entry)
   }
 
-  /** Before the entry is unlinked anywhere. */
+  /** Call before the entry is unlinked anywhere. */
   remove(entry: number): void {
     const { entries, mappings } = this.#in
     const id = entries.endpoint[entry]!
@@ -128,7 +128,7 @@ export class EntryOrders {
     }
   }
 
-  /** A connection opened or ended, or the entry has less time than before. */
+  /** Call when a connection opened or ended, or when the entry has less time than before. */
   changed(entry: number): void {
     const { entries } = this.#in
     const key = this.#realLifeKey(entry)
@@ -231,7 +231,7 @@ export class EntryOrders {
     else if (mappings.countOfPrefix[prefix]! >= LARGE) this.#crowdOf(prefix)
   }
 
-  /** Everyone's entries on an address, put in order when they are asked for the first time. */
+  /** All endpoints' entries on an address, put in order at the first call. */
   #crowdOf(prefix: number): Map<number, KeyHeap> {
     const known = this.#ofAddress.get(prefix)
     if (known !== undefined) return known

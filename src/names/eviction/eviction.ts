@@ -1,6 +1,6 @@
-// Makes room before an endpoint learns an address that it does not know by that name yet: at each bound of docs/spec/semantics 6 one
-// entry or name goes in the stated order, an endpoint's own before anybody else's; of `entries` one of the endpoint that has
-// most. What the batch at hand taught stays, so it can happen that nothing may go: then the new one is refused.
+// Eviction makes room before an endpoint learns an unknown (name, address). At each bound of docs/spec/semantics 6 one entry or name
+// goes, in the order stated there. An endpoint's own go first; only `pairs` and `names-per-address` take from the endpoint with the
+// most. Entries of the present batch stay. When nothing may go, the new entry is refused.
 
 import { widthOf } from '../../core/ip.ts'
 import type { LimitKey } from '../../core/limits.ts'
@@ -32,7 +32,7 @@ export interface EvictionOptions {
 }
 
 const NEAR = 0.8
-/** Entries evicted for one name on an address; more share the address with others who keep the name there. */
+/** The most entries evicted for one more name on an address. A name with more entries keeps its place there. */
 const TRIES_MAX = 16
 
 export class Eviction {
@@ -48,14 +48,14 @@ export class Eviction {
     pairs: 0,
   }
 
-  /** Called before something is chosen to go, often. */
+  /** Called before an eviction chooses, so often. */
   beforeEviction: () => void = () => undefined
 
   constructor(options: EvictionOptions) {
     this.#in = options
   }
 
-  /** How much of each bound is used, where it is used most. */
+  /** The use of each bound, at the place that uses it most. */
   uses(): Readonly<Record<NameBound, number>> {
     const { orders, entries, wildcards } = this.#in.rows
     return {
@@ -69,7 +69,7 @@ export class Eviction {
     }
   }
 
-  /** Whether a bound of entries is so near that it matters which ones are in use. */
+  /** Whether a bound is so near that eviction soon needs to know the open connections. */
   get isNear(): boolean {
     const { bounds, rows } = this.#in
     const { orders, entries, wildcards } = rows
@@ -80,8 +80,8 @@ export class Eviction {
   }
 
   /**
-   * For an entry that is not known. What goes may be the last of a name or an address, so each row is looked up anew. False:
-   * something would have to go that may not.
+   * Makes room for the unknown entry of a lesson. An eviction may remove the last entry of a name or an address, so rows are
+   * looked up after it. False: nothing may go, and the entry must be refused.
    */
   make(lesson: Lesson): boolean {
     const { rows, prefixes } = this.#in
@@ -97,7 +97,7 @@ export class Eviction {
     return this.#forEntry(endpoint)
   }
 
-  /** Selectors changed: a wildcard or an endpoint that has too many names under wildcards now loses what goes first. */
+  /** After a change of selectors: evicts names of wildcards and endpoints that now have too many. */
   trim(): void {
     const { wildcards } = this.#in.rows
     if (!wildcards.isOverfull) return
@@ -108,7 +108,7 @@ export class Eviction {
     }
   }
 
-  /** Whether no bound can be reached by one more entry, by what is known of all: most have a few addresses or names only. */
+  /** Whether one more entry surely reaches no bound. True for most endpoints, which have few addresses and names. */
   #isWide(endpoint: number): boolean {
     const { bounds, rows } = this.#in
     const { orders, entries, wildcards } = rows
@@ -118,7 +118,7 @@ export class Eviction {
     return orders.count(endpoint) < bounds['pairs-per-endpoint']
   }
 
-  /** For a name that the endpoint does not know. */
+  /** Room for a name that is new to the endpoint. */
   #forName({ endpoint, name }: Lesson): boolean {
     const { wildcards, names, uses } = this.#in.rows
     const row = names.rowOf(name)
@@ -142,7 +142,7 @@ export class Eviction {
     return true
   }
 
-  /** For one more address of a use, 0 when the endpoint does not know the name. */
+  /** Room for one more address of a use; 0: the name is new to the endpoint. */
   #forAddress(use: number): boolean {
     const { bounds, rows } = this.#in
     const { uses, orders } = rows
@@ -151,7 +151,7 @@ export class Eviction {
     return this.#evict(orders.candidateOfUse(use), 'addresses-per-name')
   }
 
-  /** For one more name on an address. */
+  /** Room for one more name on an address. */
   #onAddress(prefix: number): boolean {
     const { bounds, rows } = this.#in
     const { orders } = rows
@@ -163,7 +163,7 @@ export class Eviction {
     return true
   }
 
-  /** For one more entry of an endpoint. */
+  /** Room for one more entry of an endpoint. */
   #forEntry(endpoint: number): boolean {
     const { bounds, rows } = this.#in
     const { orders, entries } = rows

@@ -1,5 +1,5 @@
-// What kind of selectors a label set comes from, which says how the bounds treat a name: names that a selector without a star
-// matches are exact, whatever else matches them; the others are counted under each wildcard that matches them.
+// The kind of selectors behind a label set, which says how bounds treat a name. A name that a selector without a star matches is
+// exact, even when wildcards match it too. All other matched names count under each wildcard that matches them.
 
 import type { LabelSets } from '../../core/labels.ts'
 

@@ -1,8 +1,7 @@
-// Which names an endpoint knows under each wildcard selector, so that the bound `names-per-wildcard` can be held: one row
-// (wildcard of an endpoint, use), in a heap by when the name was asked last, those under an open connection behind the others.
-// The rows have bounds too, `wildcard-names` in all and one per endpoint: what lacks rows takes them from its own endpoint, by a
-// heap of the endpoint's wildcards. A name that a selector without a star matches too is not counted and needs no row
-// (docs/spec/semantics 6). Typed arrays, about 24 octets a row.
+// The names that each endpoint knows under each wildcard selector, for the bound `names-per-wildcard`. One row is (wildcard of an
+// endpoint, use). The rows of a wildcard are a heap by when the name was asked last, names with an open connection behind the
+// others. The rows themselves have bounds: `wildcard-names` in all, and one per endpoint. When rows are missing, the same endpoint
+// gives them up, by a heap of its wildcards. Exact names need no row (docs/spec/semantics 6). Typed arrays, about 24 octets a row.
 
 import { invariant } from '../../core/invariant.ts'
 import { KeyHeap } from '../../core/tables/key-heap.ts'
@@ -12,7 +11,7 @@ import type { LabelKinds } from '../eviction/label-kinds.ts'
 import type { UseTable } from '../tables/use-table.ts'
 import { CONNECTED, HELD, type Candidates } from '../eviction/candidates.ts'
 
-/** With fewer rows left it is looked how many a name needs. */
+/** With fewer rows left, the rows that a name needs are counted before it is learned. */
 const ROWS_NEAR = 4096
 
 export type WildcardBounds = Readonly<
@@ -82,7 +81,7 @@ export class WildcardNames {
     this.#placeOfGroup = new Int32Array(rows)
   }
 
-  /** Whether a new name could need room: a group is at the bound, or the rows of all or of one are nearly used up. */
+  /** Whether a new name may need an eviction: a group is at its bound, or rows are nearly used up. */
   get isNear(): boolean {
     return this.#full + this.#near > 0 || this.#left < ROWS_NEAR || this.#nearAt === 1
   }
@@ -92,7 +91,7 @@ export class WildcardNames {
     return this.#slots.used
   }
 
-  /** Rows of the endpoint that has most. */
+  /** The most rows that an endpoint has. */
   get largestEndpoint(): number {
     let most = 0
     for (const { rows } of this.#byEndpoint.values()) most = Math.max(most, rows)
@@ -108,14 +107,14 @@ export class WildcardNames {
     return this.#over.size + this.#unplaced.size > 0
   }
 
-  /** Names of the wildcard that has most. */
+  /** The most names that a wildcard has. */
   get largest(): number {
     let most = 0
     for (const group of this.#groups) most = Math.max(most, group?.members.count ?? 0)
     return most
   }
 
-  /** Enters a use under the wildcards of its name's labels: all of them, or none where there is no room. */
+  /** Enters a use under all wildcards of its name's labels, or under none when rows are missing. */
   join(use: number, labels: number): void {
     if (this.#in.kinds.wildcardsOf(labels) === 0) return
     if (this.lacks(this.#in.uses.endpoint[use]!, labels) !== undefined) {
@@ -127,7 +126,7 @@ export class WildcardNames {
     }
   }
 
-  /** Takes a use out everywhere. */
+  /** Removes a use from all its wildcards. */
   leave(use: number): void {
     const { firstMember } = this.#in.uses
     for (let row = firstMember[use]!; row !== 0;) {
@@ -142,7 +141,7 @@ export class WildcardNames {
     this.#unplaced.delete(use)
   }
 
-  /** The bound that leaves an endpoint no rows for one more name with these labels; undefined: it has them. */
+  /** The bound that denies an endpoint the rows for one more name with these labels; undefined: there are enough rows. */
   lacks(
     endpoint: number,
     labels: number,
@@ -155,8 +154,8 @@ export class WildcardNames {
   }
 
   /**
-   * The use of an endpoint that goes first for one more name of its own with these labels; 0 when none may, or when all that it
-   * has would not do.
+   * The use of an endpoint that goes first for one more name of its own with these labels. 0 when none may go, or when all its
+   * rows together would not be enough.
    */
   candidateOfEndpoint(endpoint: number, labels: number): number {
     const owner = this.#byEndpoint.get(endpoint)
@@ -168,7 +167,7 @@ export class WildcardNames {
     return group === undefined ? 0 : this.#candidateOf(group)
   }
 
-  /** A use came under an open connection, or is no longer. */
+  /** Call when the first connection of a use opened or the last one ended. */
   connectedChanged(use: number): void {
     for (let row = this.#in.uses.firstMember[use]!; row !== 0; row = this.#nextOfUse[row]!) {
       const number = this.#group[row]!
@@ -180,8 +179,8 @@ export class WildcardNames {
   }
 
   /**
-   * The use that must go before the endpoint may know one more name with these labels; 0: none, `undefined`: something
-   * must and nothing may.
+   * The use that must go before the endpoint may know one more name with these labels. 0: none must go. `undefined`: one must go
+   * and none may.
    */
   candidateFor(endpoint: number, labels: number): number | undefined {
     const groups = this.#byEndpoint.get(endpoint)?.groups
@@ -195,7 +194,7 @@ export class WildcardNames {
     return 0
   }
 
-  /** A use that must go because selectors changed and there are too many names under wildcards now, and the bound. */
+  /** After a change of selectors: a use that must go, and the bound that demands it. */
   overfull(): { readonly use: number; readonly bound: keyof WildcardBounds } | undefined {
     for (const [use, labels] of this.#unplaced) {
       const endpoint = this.#in.uses.endpoint[use]!

@@ -1,6 +1,6 @@
-// Looks at the datapath's connection table: which endpoint has an open connection to which address. What is new or over since
-// the look before is passed on to the entries of that endpoint and address, in bounded steps too: hundreds of thousands of names
-// can lead to one address, and what opens or ends is told to each once, not at every look.
+// Looks at the datapath's connection table for the open peers of each endpoint. A peer that opened or ended since the look before
+// is passed on to the entries of that endpoint and address. Both work in bounded steps, because hundreds of thousands of names can
+// lead to one address. Each entry hears of a change once, not at every look.
 
 import type { PeerScan } from '../../datapath/abilities.ts'
 import type { Datapath } from '../../datapath/datapath.ts'
@@ -34,7 +34,7 @@ export interface ConnectionLooksOptions {
 
 export class ConnectionLooks {
   readonly #in: ConnectionLooksOptions
-  /** Endpoint, row of the address: what has come under a connection. */
+  /** Pairs of numbers, endpoint and row of the address: peers that the look found newly open. */
   readonly #begun: number[] = []
   #scan: PeerScan | undefined
   #telling: Telling | undefined

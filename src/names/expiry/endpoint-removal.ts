@@ -1,6 +1,5 @@
-// Endpoints that went and whose entries have not all been forgotten. Nothing of them applies to anyone who
-// comes after: the endpoint's number, its policy and its hook went at once, and no number is used again. What
-// is left is to give back: in bounded steps, each costing the entries it forgets.
+// Forgets the entries of endpoints that are gone, in bounded steps. The endpoint's number, policy and hook went at once, and no
+// number is used again, so these entries apply to no later endpoint.
 
 import type { EndpointId } from '../../core/ids.ts'
 import type { NameCache } from '../name-cache.ts'

@@ -1,6 +1,6 @@
-// Rows in order of the second at which they are due: a wheel of 2^17 buckets of one second (36 hours), each
-// a doubly linked list in typed arrays. Adding, moving and removing are O(1). A row due later than the
-// wheel reaches waits in the farthest bucket and is looked at again then.
+// Rows in the order of the second at which they are due: a wheel of 2^17 buckets of one second (36 hours). Each bucket is a doubly
+// linked list in typed arrays. Adding, moving and removing a row is O(1). A row that is due later than the wheel reaches waits in
+// the farthest bucket and is looked at again then.
 
 const BUCKETS = 1 << 17
 

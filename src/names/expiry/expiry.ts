@@ -1,8 +1,7 @@
-// Forgetting: entries whose TTL and grace are over go, unless the datapath still sees an open connection of
-// that endpoint to that address (docs/spec/semantics 5). Works in bounded steps: first due entries are set aside, then
-// one pass over the connection table finds what is in use (connection-looks.ts), then those not in use are forgotten. An entry
-// that an answer revived meanwhile is left alone: the answer always wins. An entry that a connection keeps waits
-// nowhere and costs nothing until a later look finds that the connection ended.
+// Expiry forgets entries whose TTL and grace are over, unless the datapath still sees an open connection of that endpoint to that
+// address (docs/spec/semantics 5). It works in bounded steps. Due entries are set aside first. One pass over the connection table
+// then finds which of them are in use (connection-looks.ts). The others are forgotten. An entry that an answer revived meanwhile
+// stays: the answer always wins. An entry that a connection keeps waits in no list until a later look finds the connection ended.
 
 import type { Clock } from '../../core/clock.ts'
 import type { Datapath } from '../../datapath/datapath.ts'
@@ -10,7 +9,7 @@ import type { IpCache } from '../../ipcache/ipcache.ts'
 import { ConnectionLooks } from './connection-looks.ts'
 import type { NameCache } from '../name-cache.ts'
 
-/** How often connections are looked at while anything depends on it, in seconds. */
+/** Seconds between two looks at the connections, while anything depends on them. */
 const LOOK_SECONDS = 5
 /** Due entries set aside for one pass over the connection table. */
 const ASIDE_MAX = 65_536
@@ -36,7 +35,7 @@ export class Expiry {
   #sweeping = false
   /** Whether a look has come to its end. */
   #hasLooked = false
-  /** Told of an entry whose endpoint connected to its address when the TTL was over: a client that ignores TTLs. */
+  /** Called with an entry whose endpoint connected to its address after the TTL: a client that ignores TTLs. */
   onExpiredUse: (entry: number) => void = () => undefined
   #expiredUses = 0
   #forgotten = 0
@@ -58,7 +57,7 @@ export class Expiry {
     return this.#looks.count
   }
 
-  /** How often a connection began to an address whose name's TTL was over, by what two looks at connections show. */
+  /** How often a connection began after the TTL of the address's name, as far as two looks at the connections show. */
   get expiredUses(): number {
     return this.#expiredUses
   }
@@ -97,8 +96,8 @@ export class Expiry {
   }
 
   /**
-   * What goes at a bound is chosen by connections, of which nothing is known before the first look: that one is made in one
-   * go, where a bound is reached so early after all that was known is back.
+   * An eviction chooses by open connections, and none is known before the first look. When a bound is reached that early, and a
+   * restart has brought everything back, the first look is made in one go.
    */
   #lookOnce(): void {
     if (this.#hasLooked || this.#names.toRestore !== undefined) return
@@ -112,7 +111,7 @@ export class Expiry {
     this.#sweeping = true
   }
 
-  /** Whether connections that are known may have ended, or a bound may soon ask which entries are in use. */
+  /** Whether open peers may have ended, or an eviction may soon ask which entries are in use. */
   #wantsLook(): boolean {
     if (this.#names.tick() < this.#lookedAt + LOOK_SECONDS) return false
     return this.#names.rows.openPeers.slots.used > 0 || this.#names.eviction.isNear
@@ -163,7 +162,7 @@ export class Expiry {
     this.onExpiredUse(entry)
   }
 
-  /** What the connection kept is due again. */
+  /** The entry that the connection kept is due again. */
   #connectionEnded(entry: number): void {
     const { entries, wheel } = this.#names
     if (wheel.has(entry)) return

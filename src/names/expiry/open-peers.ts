@@ -1,6 +1,7 @@
-// OpenPeers: (endpoint, address) with an open connection, as the last look at the datapath's connections found them. Written by
-// expiry, look by look: `note` what is seen, `end` what was not. One row a contact however many names lead to the address,
-// typed arrays, 24 octets. An endpoint can have connections to addresses that others learned, so `limits.pairs` doesn't bound them.
+// Open peers: (endpoint, address) with an open connection, as the last look at the datapath's connections found them. Expiry
+// writes here, look by look: `note` for what a look sees, `end` for what it does not see. One row a peer, however many names lead
+// to the address; typed arrays, 24 octets. An endpoint can have connections to addresses that others learned, so `limits.pairs`
+// does not bound the rows.
 
 import { HashIndex, type RowHasher } from '../../core/tables/hash-index.ts'
 import { hashPair } from '../../core/tables/keyed-hash.ts'

@@ -1,5 +1,5 @@
-// Keeps what names teach in agreement with the selectors in force: the labels of a name, the fact of a mapping for the
-// node, and the fact of an entry in its endpoint's own scope. Called when something is learned and by relabelling.
+// Keeps the facts that names make in line with the selectors in force: the labels of a name, the fact of a mapping for the node,
+// and the fact of an entry in its endpoint's own scope. Called when something is learned, and by relabelling.
 
 import { endpointId } from '../../core/ids.ts'
 import { EMPTY_SET, type LabelSets } from '../../core/labels.ts'
@@ -13,14 +13,14 @@ import type { EntryTable } from '../tables/entry-table.ts'
 import type { UseTable } from '../tables/use-table.ts'
 import type { WildcardNames } from '../eviction/wildcard-names.ts'
 
-/** Which labels a name carries: all FQDN selectors that match it. */
+/** The labels of a name: those of all FQDN selectors that match it. */
 export interface NameLabeller {
   /** Grows with every change of the selectors. */
   readonly epoch: number
   labelsOf(wire: Uint8Array, offset: number): number
-  /** Those of them that guarded addresses get, of documents that say so. */
+  /** Those of them that documents allow for guarded addresses. */
   guardedLabelsOf(wire: Uint8Array, offset: number): number
-  /** Told of the labels of each name that is known, when it gets them. */
+  /** Called with the labels of each known name when it gets them. */
   noteSeen(labels: number): void
 }
 
@@ -81,7 +81,7 @@ export class FactLabels {
     return true
   }
 
-  /** Makes an entry's fact in its endpoint's own scope what it should be; false when a table is full. */
+  /** Makes an entry's fact in its endpoint's own scope agree with its labels; false when a table is full. */
   relabelEntry(entry: number): boolean {
     const { entries, mappings, names, scopes, ipcache } = this.#in
     const fact = entries.fact[entry]!
@@ -105,7 +105,7 @@ export class FactLabels {
     return true
   }
 
-  /** What an address that is guarded gets of its name's labels. */
+  /** The labels that a guarded address gets from its name. */
   #guardedLabels(mapping: number): number {
     const { mappings, names, labeller } = this.#in
     if (mappings.guarded[mapping] !== GUARDED_UNLESS_SAID) return EMPTY_SET
@@ -113,7 +113,7 @@ export class FactLabels {
     return labeller.guardedLabelsOf(names.octetsOf(name), names.offsetOf(name))
   }
 
-  /** Takes an entry's own fact away. */
+  /** Removes an entry's own fact. */
   dropFact(entry: number, fact: number): void {
     const { ipcache, entries } = this.#in
     ipcache.removeFact(fact)

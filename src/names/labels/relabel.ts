@@ -1,9 +1,7 @@
-// After the FQDN selectors changed, known names get their labels anew: one pass over the names, then one
-// over the mappings whose facts follow, then one over the entries for the facts in endpoints' own scopes; that
-// last one also when an endpoint began or ceased to have such a scope. Addresses whose names are not known, from before
-// a restart, are passed over first. Bounded steps; names that an answer
-// touches meanwhile are brought up to date by the answer itself, so a new answer always carries the new
-// selectors' labels.
+// Relabels known names after the FQDN selectors changed. It passes over the names, then over the mappings whose facts follow, then
+// over the entries for the facts in endpoints' own scopes. The last pass alone runs when an endpoint began or ended to have such a
+// scope. Addresses from before a restart, whose names are unknown, come first. The passes work in bounded steps. An answer that
+// touches a name meanwhile updates that name itself, so a new answer always carries the new selectors' labels.
 
 import type { NameLabeller } from './fact-labels.ts'
 import type { NameCache } from '../name-cache.ts'
@@ -86,7 +84,7 @@ export class Relabel {
     return !this.#active
   }
 
-  /** Selectors ask for all three passes, scopes for the last; a pass that is under way begins again. */
+  /** A change of selectors needs all passes, one of scopes only the last. A pass under way begins again. */
   #begin(): void {
     const { names, mappings, entries } = this.#names
     const selectors = this.#epoch !== this.#labeller.epoch

@@ -1,5 +1,5 @@
-// FQDN selectors in force -> the labels of a name. Selectors are entered and taken out one by one; each
-// change begins a new epoch, by which names know that their labels must be looked at again.
+// From the FQDN selectors in force to the labels of a name. Selectors are added and removed one by one. Each change begins a new
+// epoch, by which names know that their labels are out of date.
 
 import { invariant } from '../../core/invariant.ts'
 import { EMPTY_SET, type Label, type LabelSets } from '../../core/labels.ts'
@@ -8,7 +8,7 @@ import { IdList } from '../../core/tables/id-list.ts'
 import { PatternIndex } from '../../policy/match/pattern-index.ts'
 import type { NameLabeller } from './fact-labels.ts'
 
-/** What a selector gives to names: its label, and the set of that label alone, which is retained while it is in force. */
+/** The label that a selector gives to names, and the set of that label alone, retained while the selector is in force. */
 interface Given {
   readonly label: Label
   readonly set: number
@@ -24,7 +24,7 @@ export class SelectorLabels implements NameLabeller {
   readonly #open = new Set<number>()
   /** Labels that a name which was asked has had. */
   readonly #seen = new Set<string>()
-  /** The set that was seen last, all labels of which are in `#seen`: names that are learned together mostly have one. */
+  /** The set seen last, whose labels are all in `#seen`. Names learned together mostly have the same set. */
   #lastSeen = EMPTY_SET
   #wasOpen = false
   #epoch = 1
@@ -47,12 +47,12 @@ export class SelectorLabels implements NameLabeller {
     return this.#given.has(id)
   }
 
-  /** The set of the selector's label alone; undefined when names don't carry it. */
+  /** The set of the selector's label alone; undefined when names do not carry it. */
   setOf({ id }: FqdnSelector): number | undefined {
     return this.#given.get(id)?.set
   }
 
-  /** Makes names that the selector matches carry its label; nothing when they do. */
+  /** Gives the selector's label to the names that it matches, if they do not have it. */
   ensure(selector: FqdnSelector): void {
     if (this.#given.has(selector.id)) return
     const set = this.#sets.intern([selector.label])
@@ -64,7 +64,7 @@ export class SelectorLabels implements NameLabeller {
     this.#epoch++
   }
 
-  /** Takes the selector's label away from names; nothing when they don't carry it. */
+  /** Takes the selector's label away from names, if they have it. */
   drop(selector: FqdnSelector): void {
     const given = this.#given.get(selector.id)
     if (given === undefined) return
@@ -77,7 +77,7 @@ export class SelectorLabels implements NameLabeller {
     this.#epoch++
   }
 
-  /** Says whether the selector labels guarded addresses that documents can open. */
+  /** Sets whether the selector labels guarded addresses that documents can open. */
   setOpen(selector: FqdnSelector, open: boolean): void {
     if (open === this.#open.has(selector.id) || !this.#given.has(selector.id)) return
     if (open) this.#open.add(selector.id)
@@ -90,19 +90,19 @@ export class SelectorLabels implements NameLabeller {
     return this.#open.has(id)
   }
 
-  /** Whether any selector ever was. */
+  /** Whether any selector ever was open. */
   get wasOpen(): boolean {
     return this.#wasOpen
   }
 
-  /** A name that somebody asked, and that an answer taught, has these labels. */
+  /** Notes the labels of a name that an answer taught. */
   noteSeen(set: number): void {
     if (set === this.#lastSeen) return
     this.#lastSeen = set
     for (const { text } of this.#sets.get(set).labels) this.#seen.add(text)
   }
 
-  /** Whether the selector matched a name that was asked since it came into force, known still or not. */
+  /** Whether the selector has matched a name since it came into force, even if the name is forgotten by now. */
   hasSeen({ text }: Pick<FqdnSelector, 'text'>): boolean {
     return this.#seen.has(`fqdn:${text}`)
   }

@@ -1,28 +1,28 @@
-// Which entries changed since their last record was written (restore/state-recorder.ts): each waits once, in the order in which it
-// changed. A record may say that an entry lives a little longer than it does, by a sixteenth of its time, so that a name that is
-// asked every second is not written every second; never shorter. Written by the name cache on the packet path: one compare for
-// an answer that the record covers. Typed arrays, 9 octets an entry.
+// The entries that changed since their last record was written (restore/state-recorder.ts). Each waits once, in the order of the
+// changes. A record may promise a sixteenth more time than the entry has, never less. So a name that is asked every second is not
+// written every second. The name cache writes here on the packet path: one comparison for an answer that the record covers. Typed
+// arrays, 9 octets an entry.
 
-/** A record covers this share more of the time that an entry has. */
+/** A record covers the time that an entry has, plus this share of it. */
 const SLACK_SHARE = 16
 
 const IS_WAITING = 1
 /** The next record has to be a whole one. */
 const WANTS_WHOLE = 2
-/** Records of it were written since it was last gone. */
+/** Records of the entry were written since the row was free last. */
 const IS_RECORDED = 4
 
-/** What the record of an entry that waited has to be; `none`: it came and went between two records. */
+/** The kind of record that an entry needs; `none`: the entry came and went between two records. */
 export type DueRecord = 'whole' | 'until' | 'gone' | 'none'
 
 export class EntryLedger {
-  /** Up to when the last record says that an entry lives, in ticks; 0 also of one whose time was over before the first tick. */
+  /** The end of the entry by its last record, in ticks; 0 also when that was before the first tick. */
   readonly #covered: Int32Array
   readonly #flags: Uint8Array
   readonly #queue: Int32Array
-  /** Called when an entry waits and none did. */
+  /** Called when the first entry begins to wait. */
   onWaiting: () => void = () => undefined
-  /** While entries come of which the records of the daemon before are good enough until the next image. */
+  /** Set while a restart brings entries back. Their old records are good enough until the next image. */
   isRestoring = false
   #first = 0
   #waiting = 0
@@ -33,12 +33,12 @@ export class EntryLedger {
     this.#queue = new Int32Array(capacity)
   }
 
-  /** Entries whose record is not up to date. */
+  /** Entries whose record is out of date. */
   get waiting(): number {
     return this.#waiting
   }
 
-  /** An entry came, or something else than its time changed. */
+  /** An entry is new, or something other than its time changed. */
   changed(entry: number): void {
     this.#flags[entry]! |= WANTS_WHOLE
     if (!this.isRestoring) this.#wait(entry)
@@ -56,7 +56,7 @@ export class EntryLedger {
     if ((this.#flags[entry]! & IS_RECORDED) !== 0) this.#wait(entry)
   }
 
-  /** The entry that has waited longest, which then waits no more; 0 when none does. */
+  /** Takes the entry that has waited longest; 0 when none waits. */
   take(): number {
     if (this.#waiting === 0) return 0
     const entry = this.#queue[this.#first]!
@@ -66,7 +66,7 @@ export class EntryLedger {
     return entry
   }
 
-  /** What record an entry that was taken needs; the caller writes it. */
+  /** The record that a taken entry needs. The caller writes it. */
   due(entry: number, isThere: boolean): DueRecord {
     const flags = this.#flags[entry]!
     if (!isThere) {
@@ -77,14 +77,14 @@ export class EntryLedger {
     return (flags & (WANTS_WHOLE | IS_RECORDED)) === IS_RECORDED ? 'until' : 'whole'
   }
 
-  /** A whole record of the entry was written beside, into an image: until when it is to say that the entry lives. */
+  /** Notes a whole record of the entry in an image. Returns the end of the entry for that record. */
   imaged(entry: number, until: number): number {
     this.#flags[entry]! |= IS_RECORDED
     const covered = this.#covered[entry]!
     return covered === 0 ? until : Math.max(until, covered)
   }
 
-  /** Until when the record is to say that an entry lives, in ticks. */
+  /** The end of the entry for the next record, in ticks. */
   cover(entry: number, until: number, now: number): number {
     const covered = until + Math.floor(Math.max(0, until - now) / SLACK_SHARE) + 1
     this.#covered[entry] = covered

@@ -1,6 +1,6 @@
-// Rows of names, mappings, uses and entries brought into being and away again, with what hangs on them: facts in the IPCache,
-// references to label sets, places in the orders that the bounds go by. What is added is linked everywhere or nowhere.
-// Written by the name cache alone.
+// Creates and removes rows of names, mappings, uses and entries, with everything that belongs to them: facts in the IPCache,
+// references to label sets, places in the orders of eviction. A new row is linked everywhere or nowhere. Written by the name cache
+// alone.
 
 import type { EndpointId } from '../../core/ids.ts'
 import type { LabelSets } from '../../core/labels.ts'
@@ -29,11 +29,11 @@ export interface EntryRowsOptions {
   /** `limits.pairs`. */
   readonly capacity: number
   readonly wildcards: WildcardBounds
-  /** (endpoint, address) with an open connection that can be known at once. */
+  /** Capacity for open peers. */
   readonly openPeers: number
 }
 
-/** Before any time: of an entry that has none yet. */
+/** The end of the TTL of an entry that has none yet: before any time. */
 const NEVER = -0x8000_0000
 
 export class EntryRows {
@@ -45,7 +45,7 @@ export class EntryRows {
   readonly labels: FactLabels
   readonly orders: EntryOrders
   readonly wildcards: WildcardNames
-  /** Told of a mapping that goes, with the next one of its address; for who walks along them in steps. */
+  /** Called when a mapping goes, with the next one of its address. A walk along these mappings in steps needs it. */
   onMappingGone: (mapping: number, nextOfAddress: number) => void = () => undefined
   readonly #heldEntries: BatchMarks
   readonly #heldUses: BatchMarks
@@ -92,14 +92,14 @@ export class EntryRows {
     this.labels = new FactLabels({ ...options, names, mappings, uses, entries, wildcards })
   }
 
-  /** The next batch of answers: what the one before taught may go when there is no room. */
+  /** Begins the next batch of answers. Entries of the batch before may now be evicted. */
   begin(): void {
     this.#heldEntries.begin()
     this.#heldUses.begin()
     this.#candidates.release()
   }
 
-  /** An answer of the batch at hand is about the entry. */
+  /** An answer of the present batch is about the entry. */
   touch(entry: number, now: number): void {
     const use = this.entries.use[entry]!
     this.uses.asked[use] = now
@@ -107,7 +107,7 @@ export class EntryRows {
     this.#heldUses.mark(use)
   }
 
-  /** The row of a name with the labels of the selectors in force, made when missing; 0 when the table is full. */
+  /** The row of a name with up-to-date labels, created when missing; 0 when the table is full. */
   holdName(key: NameKey): number {
     const known = this.names.rowOf(key)
     const row = known === 0 ? this.names.add(key) : known
@@ -117,7 +117,7 @@ export class EntryRows {
     return row
   }
 
-  /** The row of (name, address) of a lesson, with its fact, made when missing; 0 when a table is full. */
+  /** The row of (name, address) of a lesson, with its fact, created when missing; 0 when a table is full. */
   holdMapping(name: number, lesson: Lesson): number {
     const { family, octets, offset } = lesson
     const prefix = this.#ipcache.holdAddress(family, octets, offset)
@@ -142,7 +142,7 @@ export class EntryRows {
     return 0
   }
 
-  /** An entry that is not known yet, with a grace of so many seconds and no time to live; 0 when a table is full. */
+  /** Adds an unknown entry with a grace in seconds and without time to live; 0 when a table is full. */
   addEntry(mapping: number, endpoint: EndpointId, now: number, grace: number): number {
     const { mappings, entries } = this
     const row = entries.add(mapping, endpoint)
@@ -159,7 +159,7 @@ export class EntryRows {
     return 0
   }
 
-  /** A connection to the entry's address opened, or the last one ended; true when that is news. */
+  /** A connection to the entry's address opened, or the last one ended. True when that is a change. */
   setConnected(entry: number, connected: boolean, now: number): boolean {
     const { entries, uses, wildcards } = this
     if ((entries.connected[entry] !== 0) === connected) return false
@@ -172,7 +172,7 @@ export class EntryRows {
     return true
   }
 
-  /** Takes an entry away; its mapping stays. */
+  /** Removes an entry. Its mapping stays. */
   removeEntry(entry: number): void {
     const { entries, uses } = this
     const fact = entries.fact[entry]!
@@ -190,7 +190,7 @@ export class EntryRows {
     entries.remove(entry)
   }
 
-  /** Takes a mapping away that has no entries, and then its name. */
+  /** Removes a mapping without entries, and then its name when that has no other mapping. */
   dropIdleMapping(mapping: number): void {
     if (this.mappings.firstEntry[mapping] !== 0) return
     const name = this.mappings.name[mapping]!
@@ -205,7 +205,7 @@ export class EntryRows {
     this.dropIdleName(name)
   }
 
-  /** Takes a name away that has no mappings. */
+  /** Removes a name without mappings. */
   dropIdleName(name: number): void {
     if (this.names.mappings[name] !== 0 || !this.names.isUsed(name)) return
     this.#sets.release(this.names.labels[name]!)

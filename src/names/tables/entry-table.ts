@@ -1,8 +1,7 @@
-// Entries (mapping, endpoint): which endpoint learned which address by which name, and until when. Linked
-// twice: by mapping, to see whether anyone still has it, and by use (endpoint, name), so that a name that an endpoint
-// forgets costs its own entries and nobody else's. An entry whose endpoint has a view of its own holds the fact there. The first entry
-// of a mapping is found from the mapping and stands in no index: most have no other.
-// Typed arrays, about 60 octets an entry.
+// Entries (mapping, endpoint): the endpoint learned the address by the name, and until when. An entry is in two lists: that of its
+// mapping, which tells whether any endpoint still has it, and that of its use (endpoint, name), so that an endpoint forgets a name
+// at the cost of its own entries. An endpoint with its own view has a fact in each entry. The first entry of a mapping is found
+// from the mapping and is in no index, because most have no other. Typed arrays, about 60 octets an entry.
 
 import { HashIndex, type RowHasher } from '../../core/tables/hash-index.ts'
 import { hashPair } from '../../core/tables/keyed-hash.ts'
@@ -14,26 +13,26 @@ export class EntryTable implements RowHasher {
   readonly endpoint: Int32Array
   /** End of the TTL in clock ticks. */
   readonly liveUntil: Int32Array
-  /** `Clock.now()` of the answer that made it; before any time for one of an earlier process. */
+  /** `Clock.now()` of the answer that made it; LEARNED_BEFORE for an entry of an earlier process. */
   readonly learnedAt: Float64Array
-  /** Ticks from then until it may go. */
+  /** Ticks from `liveUntil` to the end of the entry. */
   readonly grace: Int32Array
   /** First entry of each mapping. */
   readonly #firstOfMapping: Int32Array
   readonly nextOfMapping: Int32Array
   /** Fact in the endpoint's own scope, 0 when there is none. */
   readonly fact: Int32Array
-  /** 1 while the endpoint has an open connection to the address, as far as is known. */
+  /** 1 while the last look found an open connection of the endpoint to the address. */
   readonly connected: Uint8Array
-  /** Tick at which the last connection was found to have ended, 0 when none was open. */
+  /** Tick of the look that found the last connection ended, 0 when none was ever open. */
   readonly lastConnected: Int32Array
-  /** (endpoint, name) of the entry. */
+  /** The use (endpoint, name) of the entry. */
   readonly use: Int32Array
   readonly nextOfUse: Int32Array
   readonly #previousOfUse: Int32Array
   readonly #index: HashIndex
 
-  /** `firstOfMapping`: the mappings' column, which is written here. */
+  /** `firstOfMapping`: a column of the mappings, which this table writes. */
   constructor(options: { readonly capacity: number; readonly firstOfMapping: Int32Array }) {
     const rows = options.capacity + 1
     this.slots = new Slots(options.capacity)

@@ -1,7 +1,6 @@
-// Mappings: name -> address. A mapping holds the row of its address in the IPCache and, when a selector
-// matches its name, the fact there; who learned it, and for how long, is in its entries (entry-table.ts).
-// The first mapping of a name is found from the name and stands in no index: most names have no other.
-// Typed arrays, about 45 octets a mapping.
+// Mappings: name -> address. A mapping holds the row of its address in the IPCache. When a selector matches its name, it also
+// holds the fact there. Its entries say which endpoints learned it and until when (entry-table.ts). The first mapping of a name is
+// found from the name and is in no index, because most names have no other. Typed arrays, about 45 octets a mapping.
 
 import { HashIndex, type RowHasher } from '../../core/tables/hash-index.ts'
 import { hashPair } from '../../core/tables/keyed-hash.ts'
@@ -29,7 +28,7 @@ export class MappingTable implements RowHasher {
   readonly countOfPrefix: Int32Array
   readonly #index: HashIndex
 
-  /** `firstOfName`: the names' column, which is written here. */
+  /** `firstOfName`: a column of the names, which this table writes. */
   constructor(options: {
     readonly capacity: number
     readonly prefixCapacity: number
@@ -94,7 +93,7 @@ export class MappingTable implements RowHasher {
     this.slots.free(row)
   }
 
-  /** As the first of its name, or behind it and in the index. */
+  /** Makes the row the first of its name, or puts it behind the first and into the index. */
   #linkToName(row: number, name: number): void {
     const first = this.#firstOfName[name]!
     const next = first === 0 ? 0 : this.nextOfName[first]!

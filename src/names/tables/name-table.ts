@@ -1,6 +1,5 @@
-// Every name that an answer taught, once, with the label set of the FQDN selectors that match it. Wire
-// octets live in an arena, everything else in typed arrays: about 70 octets a name, invisible to the
-// garbage collector. A row lives while a mapping uses it.
+// Every learned name, once, with the label set of the FQDN selectors that match it. Wire octets are in an arena, all else is in
+// typed arrays: about 70 octets a name, outside the garbage collector. A row lives while a mapping uses it.
 
 import { HashIndex } from '../../core/tables/hash-index.ts'
 import { formatName } from '../../core/name.ts'
@@ -28,9 +27,9 @@ export class NameKey {
 
 export class NameTable {
   readonly slots: Slots
-  /** Label set by the selectors that match; right as of `epoch`. */
+  /** The label set of the matching selectors, as of `epoch`. */
   readonly labels: Int32Array
-  /** Which state of the selectors `labels` was made with. */
+  /** The epoch of the selectors that made `labels`. */
   readonly epoch: Int32Array
   readonly firstMapping: Int32Array
   readonly mappings: Int32Array

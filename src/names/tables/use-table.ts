@@ -1,6 +1,6 @@
-// Uses: (endpoint, name), which endpoint asked which name, when last, and the entries that it has by that name. What the bounds
-// count: addresses of a use, uses of an endpoint under a wildcard. A use lives while it has an entry. The first use of a name is
-// found from the name and stands in no index. Typed arrays, about 45 octets a use.
+// Uses: (endpoint, name). A use says when the endpoint asked the name last, and lists the entries that it has by that name. Bounds
+// count by uses: the addresses of a use, and the uses of an endpoint under a wildcard. A use lives while it has an entry. The first
+// use of a name is found from the name and is in no index. Typed arrays, about 45 octets a use.
 
 import { HashIndex, type RowHasher } from '../../core/tables/hash-index.ts'
 import { hashPair } from '../../core/tables/keyed-hash.ts'
@@ -13,7 +13,7 @@ export class UseTable implements RowHasher {
   /** Clock tick of the last answer. */
   readonly asked: Int32Array
   readonly firstEntry: Int32Array
-  /** How many entries it has, and how many of them stand under an open connection. */
+  /** How many entries it has, and how many of them have an open connection. */
   readonly entries: Int32Array
   readonly connected: Int32Array
   /** First use of each name. */
@@ -24,7 +24,7 @@ export class UseTable implements RowHasher {
   readonly firstMember: Int32Array
   readonly #index: HashIndex
 
-  /** `firstOfName`: the names' column, which is written here. */
+  /** `firstOfName`: a column of the names, which this table writes. */
   constructor(options: { readonly capacity: number; readonly firstOfName: Int32Array }) {
     const rows = options.capacity + 1
     this.slots = new Slots(options.capacity)
