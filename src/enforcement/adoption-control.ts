@@ -1,7 +1,7 @@
-// Switching enforcement on cuts nothing that runs: the flows of endpoints that are there when the daemon starts, and
-// that no pinned state knows, pass for `datapath.adopt-existing` (src/datapath/adoption.ts has the rules). Flows are
-// listed once, before the first hook is attached; what begins later, and whoever comes later, is judged at once.
-// DNS is never adopted: queries belong to the proxy, and an upstream of yesterday would answer past it.
+// Switching enforcement on cuts no running flow. Flows of endpoints that exist when the daemon starts, and that no pinned state
+// knows, pass for `datapath.adopt-existing` (src/datapath/adoption.ts has the rules). Flows are listed once, before the first hook is
+// attached. Later flows and later endpoints are judged at once. DNS is never adopted: queries belong to the proxy, and an answer of
+// an adopted flow would bypass it.
 //
 // Cost: one listing, indexed by local address; freed with `end`.
 
@@ -34,12 +34,12 @@ export interface AdoptionControlOptions {
   readonly datapath: Pick<Datapath, 'adoption'>
   /** `datapath.adopt-existing`, in milliseconds. */
   readonly passMs: number
-  /** Where endpoints that share the host's addresses have theirs. */
+  /** The host's addresses, which some endpoints share. */
   readonly nodeAddresses: readonly Prefix[]
   readonly listFlows: FlowLister
 }
 
-/** TCP segments without SYN are taken for an older connection's for so long. */
+/** For so long, TCP segments without SYN count as part of an older connection. */
 const LEARN_MS = 60_000
 const DNS_PORTS: ReadonlySet<number> = new Set([53, 853])
 const LOOPBACKS: readonly Prefix[] = [
@@ -54,7 +54,7 @@ interface Place {
 
 export class AdoptionControl {
   readonly counters = {
-    /** Endpoints whose flows were spared, flows listed for them, and those that found no room. */
+    /** Endpoints whose flows were spared, flows listed for them, and flows refused because the table was full. */
     endpoints: 0,
     flows: 0,
     notTaken: 0,
@@ -71,7 +71,7 @@ export class AdoptionControl {
     this.#to = options
   }
 
-  /** Spares the flows of an endpoint that is there at the start; call it before the endpoint is put in force. */
+  /** Spares the flows of an endpoint that exists at the start. Call it before the endpoint is put in force. */
   adopt(endpoint: Endpoint): void {
     const { datapath, passMs } = this.#to
     if (this.#ended || passMs === 0) return
@@ -84,7 +84,7 @@ export class AdoptionControl {
     this.counters.notTaken += flows.length - taken
   }
 
-  /** From now on nobody's flows are older than enforcement. */
+  /** Ends adoption: from now on no flow is older than enforcement. */
   end(): void {
     this.#ended = true
     this.#outside = new Map()
@@ -138,7 +138,7 @@ function turned(tuple: TrackedTuple): TrackedTuple {
   return { source: target, target: source, sourcePort: targetPort, targetPort: sourcePort }
 }
 
-/** Adds the flow as whoever has the tuple's source sees it. */
+/** Adds the flow as the owner of the tuple's source address sees it. */
 function addFlow(
   places: Map<string, Place>,
   family: Family,

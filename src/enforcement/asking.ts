@@ -1,6 +1,6 @@
-// What an endpoint's policies say about asking, as DnsVerdicts needs it: as if no policy were audited, without what audited
-// ones take away, and the policies that deny the one and the other. Made when an endpoint's rules come into force, and for a
-// server that a client chose when it asks one of its kind first.
+// The rules of asking that DnsVerdicts needs, from an endpoint's policies: as if no policy were audited, without the effects of
+// audited policies, and the policies that deny in either case. Made when an endpoint's rules come into force, and again when it
+// first asks a server of a new kind that it chose itself.
 
 import { byDnsProtocol, type ByDnsProtocol } from '../core/protocol.ts'
 import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../identity/reserved.ts'
@@ -24,7 +24,7 @@ export interface AskingParts {
   readonly withoutRules: 'allow' | 'deny'
 }
 
-/** Of the configured servers. */
+/** The rules for the configured servers. */
 export function askingOf({ core, compiled }: AskingParts): ByDnsProtocol<AskingRules> {
   const { dns, auditedDns, policies } = compiled
   return byDnsProtocol(
@@ -41,7 +41,7 @@ export function askingOf({ core, compiled }: AskingParts): ByDnsProtocol<AskingR
   )
 }
 
-/** Of a server that the client chose. */
+/** The rules for a server that the client chose. */
 export function askingAt(
   { core, compiled, withoutRules }: AskingParts,
   { addressClass, identity, port, protocol }: DnsServer,
@@ -83,7 +83,7 @@ function deniers(
   }
 }
 
-/** The deny rules; else who turns default deny on; else who has DNS rules, of which none permits what is denied. */
+/** The deny rules; else the policies that turn default deny on; else those with DNS rules, none of which permits the name. */
 function denying(
   policies: readonly Policy[],
   denies: (rule: Rule) => boolean,

@@ -1,11 +1,11 @@
-// Who is audited and why (docs/spec/semantics 2 "Audit"): the whole node, the endpoints that a selector of the config
-// matches, endpoints by their file, and what was said at run time, which wins until it is taken back and
-// survives restarts. Holds settings only; who applies them asks `decide`.
+// Which endpoints are audited and why (docs/spec/semantics 2 "Audit"): the whole node, the endpoints that a selector of the config
+// matches, endpoints by their file, and settings made at run time. The last win until they are taken back, and survive restarts.
+// This file holds the settings; `decide` answers with them.
 
 import { indexLabels, selectorMatches } from '../policy/match/labels.ts'
 import type { LabelSelector } from '../policy/rule.ts'
 
-/** What was said at run time, as it is kept. */
+/** The settings made at run time, as they are saved. */
 export interface AuditSettings {
   readonly node: boolean | undefined
   readonly endpoints: Readonly<Record<string, boolean>>
@@ -20,7 +20,7 @@ export const NO_AUDIT_SETTINGS: AuditSettings = { node: undefined, endpoints: {}
 
 export interface AuditDecision {
   readonly on: boolean
-  /** Where that was said; undefined when nobody said anything. */
+  /** The origin of the setting; undefined without one. */
   readonly origin: string | undefined
 }
 
@@ -28,7 +28,7 @@ const RUN_TIME = 'run time'
 const CONFIG = 'config'
 const UNSAID: AuditDecision = { on: false, origin: undefined }
 
-/** What is known of an endpoint from its source. */
+/** An endpoint as its source describes it. */
 export interface Auditable {
   readonly name: string
   readonly labels: readonly string[]
@@ -60,7 +60,7 @@ export class AuditControl {
     return this.#node ? { on: true, origin: CONFIG } : UNSAID
   }
 
-  /** Undefined takes back what was said before; so in what follows. */
+  /** Undefined takes the setting back, here and in the methods below. */
   setNode(on: boolean | undefined): void {
     this.#change({ ...this.#settings, node: on })
   }
@@ -81,14 +81,14 @@ export class AuditControl {
     this.#change({ ...this.#settings, selectors })
   }
 
-  /** Takes back everything that was said at run time. */
+  /** Takes back all settings made at run time. */
   reset(): void {
     this.#change(NO_AUDIT_SETTINGS)
   }
 
   decide(endpoint: Auditable): AuditDecision {
     const { endpoints } = this.#settings
-    // An endpoint may have the name of something that every object has.
+    // An endpoint's name may equal a property that every object has.
     const said = Object.hasOwn(endpoints, endpoint.name) ? endpoints[endpoint.name] : undefined
     if (said !== undefined) return { on: said, origin: RUN_TIME }
     const labels = indexLabels(endpoint.labels)

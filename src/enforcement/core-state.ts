@@ -1,6 +1,6 @@
-// Everything the node knows, put together: label sets, identities, selectors, prefixes, names, policy maps
-// and the one committer. Plain construction in dependency order; the parts are public so that the daemon,
-// views and tests read them, but each is written only by who its header names.
+// The core: label sets, identities, selectors, prefixes, names, policy maps and the one committer, constructed in the order of their
+// dependencies. The parts are public so that the daemon, views and tests can read them. Each part is written only by the components
+// that its header names.
 
 import type { Clock } from '../core/clock.ts'
 import type { Identity } from '../core/ids.ts'
@@ -32,20 +32,20 @@ export interface CoreLimits {
   readonly dynamicIdentities: number
   readonly dynamicIdentitiesPerEndpoint: number
   readonly policyEntries: number
-  /** Prefixes that configuration may name, over and above the pairs. */
+  /** Prefixes that configuration may name, in addition to the addresses of `limits.pairs`. */
   readonly configuredPrefixes: number
 }
 
 export interface CoreOptions {
   readonly clock: Clock
   readonly datapath: Datapath
-  /** What the datapath holds from before. */
+  /** Entries that the datapath has from an earlier daemon. */
   readonly restored: DatapathDump
-  /** Numbers that the daemon before gave. Default: none. */
+  /** Numbers of the daemon before. Default: none. */
   readonly withheld?: readonly WithheldNumber[] | undefined
-  /** Notes which pairs' records are to be written. Absent: none is. */
+  /** Notes the entries that need a record. Absent: nothing is saved. */
   readonly ledger?: EntryLedger | undefined
-  /** Told of identities that got their number, before any entry of the datapath carries it. */
+  /** Called with identities that got a number, before any entry of the datapath carries it. */
   readonly onNumbers?: ((allocated: readonly Identity[]) => void) | undefined
   readonly limits: CoreLimits
   readonly graceSeconds: number
@@ -89,7 +89,7 @@ export class CoreState {
       labelSets,
       allocator: this.allocator,
       capacity: limits.names.pairs + limits.configuredPrefixes,
-      // A pair can hold one more, in its endpoint's own scope.
+      // An entry can hold one more row, in its endpoint's own scope.
       scopedCapacity: limits.names.pairs,
       knownHaveCidr: options.cidrMatchesEndpoints ?? false,
       ownerText: (kind, owner) =>

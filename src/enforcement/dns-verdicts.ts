@@ -1,9 +1,9 @@
-// May this endpoint ask this name: all DNS patterns of all endpoints in one index, and for each endpoint the
-// set of patterns that permit. One look at the name answers for any endpoint; cost does not grow with the
-// number of exact and leading-star patterns. Of UDP and TCP each has its own set where policy tells them apart. Where clients choose their server, each endpoint has one such set for each
-// kind of server that it asked, made when it is needed first: rules tell servers apart by identity, class, port and protocol.
-// What policy denies is asked again of what holds without audited policies, where there are any: who may ask by that is
-// audited. Read on the packet path: nothing is allocated for a server that was asked before.
+// May this endpoint ask this name? One index holds all DNS patterns of all endpoints, and each endpoint has the set of patterns that
+// permit. One look at the name answers for any endpoint. The cost does not grow with the number of exact and leading-star patterns.
+// UDP and TCP have their own sets when policy tells them apart. When clients choose their server, each endpoint has one set for each
+// kind of server that it asked, made when first needed: rules tell servers apart by identity, class, port and protocol.
+// A denied question is judged again without audited policies, if there are any. When that allows it, the question is audited. Read on
+// the packet path: for a server asked before, nothing is allocated.
 
 import type { EndpointId, Identity } from '../core/ids.ts'
 import { TCP, UDP, type ByDnsProtocol, type DnsProtocol } from '../core/protocol.ts'
@@ -12,24 +12,24 @@ import type { Pattern } from '../policy/match/pattern.ts'
 import { PatternIndex } from '../policy/match/pattern-index.ts'
 import type { ServerRules } from '../policy/compile/dns-rules.ts'
 
-/** Verdicts: it may; not this name; not this server; it may, because the policies that deny it are audited. */
+/** The verdicts: allowed; name denied; server denied; allowed because all policies that deny it are audited. */
 export const MAY_ASK = 0
 export const NAME_DENIED = 1
 export const SERVER_DENIED = 2
 export const AUDITED = 4
 
-/** What an endpoint may ask, of the configured servers or of one that it chose. */
+/** The names that an endpoint may ask, of the configured servers or of one that it chose. */
 export interface AskingRules {
   /** As if no policy were audited. */
   readonly rules: ServerRules
-  /** Without what audited policies take away; undefined: none is audited. */
+  /** Without the effects of audited policies; undefined: none is audited. */
   readonly audited: ServerRules | undefined
-  /** Numbers of what denies, and of what would if it were not audited (RuleOrigins). */
+  /** Numbers of the rules that deny, and of the audited rules that would deny (RuleOrigins). */
   readonly deniedBy: number
   readonly auditedBy: number
 }
 
-/** A server as policy sees it, and over what it is asked. */
+/** A server as policy sees it, and the protocol of the question. */
 export interface DnsServer {
   readonly identity: Identity
   readonly addressClass: Identity
@@ -37,7 +37,7 @@ export interface DnsServer {
   readonly protocol: DnsProtocol
 }
 
-/** Kinds of servers remembered per endpoint; all are forgotten when there are more. */
+/** The most kinds of servers remembered per endpoint. With one more, all are forgotten. */
 const SERVERS_MAX = 64
 /** Identities are below 2^25, classes below 2^4, ports below 2^16, two protocols: a key below 2^46. */
 const CLASSES = 16
@@ -78,12 +78,12 @@ export class DnsVerdicts {
   #nextId = 0
   #deniedBy = 0
 
-  /** Number of what denied the question that was judged last, or would have; 0 for nothing, and where none was denied. */
+  /** Number of the rules that denied the last question, or would have; 0 for none. */
   get deniedBy(): number {
     return this.#deniedBy
   }
 
-  /** `rulesAt`: what it may ask of a server that it chose itself. */
+  /** `rulesAt` gives the rules for a server that the endpoint chose itself. */
   set(
     endpoint: EndpointId,
     rules: ByDnsProtocol<AskingRules>,
@@ -180,7 +180,7 @@ export class DnsVerdicts {
     const patterns: Counted[] = []
     for (const pattern of rules.patterns) {
       const counted = this.#byText.get(pattern.text) ?? this.#enter(pattern)
-      // Mostly each is named once.
+      // Most patterns occur once.
       if (ids.has(counted.id)) continue
       ids.add(counted.id)
       patterns.push(counted)

@@ -1,7 +1,7 @@
-// Deny rules with a peer that selects nothing: what they name is not denied. Mostly their labels are misspelt, or whom they mean
-// is not known here. Looked at once a second, when policy is realized, so that what is only on its way is not reported.
+// Deny rules with a peer that selects nothing, so what they name is not denied. Mostly their labels are misspelt, or the peers are not
+// known here. Checked once a second, when policy is realized, so that peers on their way are not reported.
 //
-// Cost of a look: one number for each peer of a deny rule.
+// Cost of a check: one number for each peer of a deny rule.
 
 import { formatPlace } from '../core/errors.ts'
 import type { Selector } from '../identity/selector-cache.ts'
@@ -13,7 +13,7 @@ import { qualifiedName } from './rule-origins.ts'
 export interface DenyPeer {
   readonly policy: Policy
   readonly rule: Rule
-  /** Undefined: it selects nothing, whatever there is. */
+  /** Undefined: the peer never selects anything. */
   readonly selector: Selector | undefined
   /** As `get selectors` shows it. */
   readonly text: string
@@ -29,13 +29,13 @@ export class EmptyDenies {
   readonly #onChange: (texts: readonly string[]) => void
   #texts: readonly string[] = []
 
-  /** `onChange` is called with what there is to say when that is another than before. */
+  /** Calls `onChange` with the messages when they changed. */
   constructor(at: Looked, onChange: (texts: readonly string[]) => void) {
     this.#at = at
     this.#onChange = onChange
   }
 
-  /** What there is to say of each, without full stop. */
+  /** One message for each such peer, without full stop. */
   get texts(): readonly string[] {
     return this.#texts
   }

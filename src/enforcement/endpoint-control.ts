@@ -1,7 +1,7 @@
-// Endpoints as their source lists them, applied as the difference to what is known: a new one gets a
-// number, facts for its addresses, rules, and then its hook; one that went is detached first, and its
-// connections and pairs go with it, many pairs in slices. A changed hook or address is another endpoint:
-// number and generation are new, so nothing of the old one's applies to it (docs/spec/semantics 5).
+// Applies the endpoints of a source as the difference to those known. A new endpoint gets a number, facts for its addresses, rules,
+// and then its hook. One that is gone is detached first; its connections and entries go with it, many entries in slices. A changed
+// hook or address makes another endpoint: number and generation are new, so nothing of the old one applies to it
+// (docs/spec/semantics 5).
 
 import { endpointId, generation, type EndpointId } from '../core/ids.ts'
 import { formatPrefix, type Prefix } from '../core/ip.ts'
@@ -29,17 +29,17 @@ export interface EndpointControlOptions {
   readonly restored: DatapathDump
   readonly nodeAddresses: readonly Prefix[]
   readonly endpointsMax: number
-  /** Told of each endpoint whose hook is there when endpoints are applied first, and that no pinned state knows. */
+  /** Called at the first apply with each endpoint whose hook exists and that no pinned state knows. */
   readonly onPresent?: (endpoint: Endpoint) => void
-  /** Those of the daemon before. Absent: none is known. */
+  /** Endpoints of the daemon before. Absent: none is known. */
   readonly saved?: SavedEndpoints | undefined
-  /** Told what is to be written down of an endpoint that came, changed or went. */
+  /** Called with the record of an endpoint that came, changed or went. */
   readonly onDocument?: ((document: SavedDocument) => void) | undefined
 }
 
 /** Addresses per endpoint that the table has room for, on average. */
 const ADDRESSES_PER_ENDPOINT = 4
-/** Pairs forgotten in the commit with which an endpoint goes, about 2 ms; the transition does the rest. */
+/** Entries forgotten in the commit that removes an endpoint, about 2 ms. The transition forgets the rest. */
 const REMOVAL_SLICE = 2048
 
 export class EndpointControl {
@@ -48,17 +48,17 @@ export class EndpointControl {
   readonly #policies: PolicyControl
   readonly #facts: ConfigFacts
   readonly #nodeAddresses: readonly Prefix[]
-  /** What the kernel fences from an earlier daemon and nobody claimed yet, by hook. */
+  /** Endpoints that the kernel fences from an earlier daemon and that no source listed yet, by hook. */
   readonly #adoptable = new Map<string, DatapathEndpoint>()
-  /** Numbers under which the kernel fences anyone from before. */
+  /** Numbers of the endpoints that the kernel fences from before. */
   readonly #fenced = new Set<EndpointId>()
   readonly #entries = new Map<EndpointId, EndpointEntry>()
-  /** What the kernel knew each endpoint's hook by when it was last there. */
+  /** The kernel's number of each endpoint's hook, from when the hook existed last. */
   readonly #hookKeys = new Map<EndpointId, string>()
   readonly #onPresent: (endpoint: Endpoint) => void
   readonly #saved: SavedEndpoints | undefined
   readonly #onDocument: (document: SavedDocument) => void
-  /** Until endpoints were applied once: those that were there before enforcement. */
+  /** True until endpoints are applied once: those existed before enforcement. */
   #isFirst = true
   #nextId: number
 
@@ -80,7 +80,7 @@ export class EndpointControl {
     this.#nextId = 1 + Math.max(highestId(options.restored), options.saved?.highest ?? 0)
   }
 
-  /** Whether all addresses of endpoints found room for their labels; otherwise applying them again may help. */
+  /** Whether all addresses of endpoints have their labels. Otherwise applying the endpoints again may help. */
   get isComplete(): boolean {
     return this.#facts.refused === 0
   }
@@ -109,9 +109,9 @@ export class EndpointControl {
   }
 
   /**
-   * Its hook came, went or was made again. A hook that went ends the workload behind it: who comes after it
-   * under the same name is another endpoint, with nothing of what the first one learned or had open
-   * (docs/spec/semantics 5). True: it was begun anew, and the caller runs the transition.
+   * The endpoint's hook came, went or was made again. A hook that went ends the workload behind it. A later workload under the
+   * same name is another endpoint, without the entries and connections of the first (docs/spec/semantics 5). True: the endpoint
+   * began anew, and the caller runs the transition.
    */
   followHook(endpoint: Endpoint): boolean {
     const before = this.#hookKeys.get(endpoint.id)
@@ -138,12 +138,12 @@ export class EndpointControl {
     this.#publish(changed)
   }
 
-  /** What the datapath is to fence, for comparing with the kernel. */
+  /** The endpoints that the datapath has to fence, for comparing with the kernel. */
   entries(): Iterable<EndpointEntry> {
     return this.#entries.values()
   }
 
-  /** What is written down of all of them. */
+  /** The records of all endpoints. */
   documents(): readonly SavedDocument[] {
     return [...this.registry].map((endpoint) => {
       return endpointDocument(endpoint, this.#hookKeys.get(endpoint.id))
@@ -169,7 +169,7 @@ export class EndpointControl {
 
   #publish(endpoint: Endpoint): void {
     const { id, hook, audit, addresses: sources, generation: own } = endpoint
-    // Once scoped, always: entries in its scope may go later than the reason for them, and none costs nothing.
+    // Once scoped, always scoped: entries in the scope may outlive their reason, and an empty scope costs nothing.
     const scoped = this.#policies.isScoped(endpoint) || this.#entries.get(id)?.scoped === true
     const entry = { id, generation: own, hook, enforcing: true, audit, scoped, sources }
     this.#entries.set(id, entry)

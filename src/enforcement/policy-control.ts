@@ -1,15 +1,15 @@
-// From policies and endpoints to selectors, facts and rules. A new set of policies is put in force in steps, by
-// its difference to the one before, each of which `Transition` carries through to the datapath before the next:
-//   hold     what the new policies need comes: selectors, their labels, CIDR facts, pre-allocated identities. That of the
-//            old ones stays. More labels change no verdict: a CIDR selector goes by the longest label around an address,
-//            whose prefix is inside every selected prefix or exception that the address is inside of.
-//   switch   endpoint by endpoint the new rules come into force, on identities whose labels both sets of rules understand.
-//   narrow   labels and facts that only the old policies needed go; when nothing carries them, their selectors.
-// So a flow that is allowed before and after is never dropped on the way. What an endpoint may ask changes
-// with its rules: an answer is never released for a name that the rules in force do not know yet.
+// From policies and endpoints to selectors, facts and rules. A new set of policies comes into force in steps, by its difference to the
+// one before. `Transition` carries each step through to the datapath before the next:
+//   hold     Everything that the new policies need comes: selectors, their labels, CIDR facts, pre-allocated identities. What the old
+//            ones need stays. More labels change no verdict: a CIDR selector goes by the longest label around an address, whose prefix
+//            is inside every selected prefix or exception that the address is inside of.
+//   switch   Endpoint by endpoint the new rules come into force, on identities whose labels both sets of rules understand.
+//   narrow   Labels and facts that only the old policies needed go, and their selectors once no identity carries the labels.
+// So no flow that is allowed before and after is dropped in between. The names that an endpoint may ask change with its rules: an
+// answer is never released for a name that the rules in force do not know yet.
 //
-// Cost: a look at each policy and each endpoint; beyond that what came, what went, and the endpoints it selects.
-// All of it but the look in slices.
+// Cost: a look at each policy and each endpoint, then the new and old policies and the endpoints that they select. All but the look
+// runs in slices.
 
 import type { EndpointId } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
@@ -30,7 +30,7 @@ import { SharedRulesCache, type SharedRules, type Wanted } from './shared-rules.
 
 export interface PolicyControlOptions {
   readonly core: CoreState
-  /** Of endpoints whose labels say nothing else. */
+  /** The default of endpoints whose labels set no other. */
   readonly defaultEgress: DefaultEgress
   readonly withoutDnsRules: 'allow' | 'deny'
   readonly staticIdentitiesMax: number
@@ -40,15 +40,15 @@ export interface PolicyControlOptions {
   readonly identityLabels?: IdentityLabels
 }
 
-/** What stands between the policies that were set and the datapath. */
+/** The steps from new policies to the datapath. */
 type Phase = 'hold' | 'widen' | 'switch' | 'narrow' | 'release' | 'settled'
 
-/** What is done at once when policies or endpoints are set; the rest is left to the transition. */
+/** Work done at once when policies or endpoints are set. The transition does the rest. */
 const SLICE_MS = 2
 
 export class PolicyControl {
   readonly dnsVerdicts = new DnsVerdicts()
-  /** Which labels of endpoints policy sees. */
+  /** Selects the labels of endpoints that policy sees. */
   readonly identityLabels: IdentityLabels
   readonly #core: CoreState
   readonly #options: PolicyControlOptions
@@ -106,7 +106,7 @@ export class PolicyControl {
     return (egress === 'allow' || egress === 'audit') && this.policiesOf(id).length === 0
   }
 
-  /** Whether that is so by the default of the node and not by what the endpoint's own label says. */
+  /** Whether the endpoint is open by the node's default and not by its own label. */
   isLeftOpen(endpoint: Pick<Endpoint, 'id' | 'labels'>): boolean {
     if (this.#options.defaultEgress !== 'allow' || !this.isOpen(endpoint)) return false
     return defaultEgressOf(endpoint.labels, 'deny') === 'deny'
@@ -123,22 +123,22 @@ export class PolicyControl {
     return this.#holds.denyPeers()
   }
 
-  /** What is in force for an endpoint: its policies compiled, and the rules that its policy map is made of. */
+  /** The compiled policies in force for an endpoint, and the rules of its policy map. */
   inForceOf(endpoint: EndpointId): SharedRules | undefined {
     return this.#inForce.get(endpoint)
   }
 
-  /** What documents say about answers to the endpoint; undefined: nothing. */
+  /** The rules of documents about answers to the endpoint; undefined: none. */
   answerRulesOf(endpoint: EndpointId): AnswerRules | undefined {
     return this.#answerRules.get(endpoint)
   }
 
-  /** Whether the endpoint may get entries in a scope of its own, whatever policies come. */
+  /** Whether the endpoint may get entries in its own scope, whatever policies come. */
   isScoped(endpoint: Pick<Endpoint, 'labels'>): boolean {
     return this.#core.scopes.learning === 'endpoint' || this.#egressOf(endpoint) === 'allow-named'
   }
 
-  /** Sets the policies that are to be in force; the caller then runs the transition. The same ones cause nothing. */
+  /** Sets the wanted policies. The caller then runs the transition. The same policies cause nothing. */
   setPolicies(policies: readonly Policy[], endpoints: Iterable<Endpoint>): void {
     if (this.#loaded && sameItems(policies, this.#policies)) return
     this.#policies = policies
@@ -151,7 +151,7 @@ export class PolicyControl {
     this.#enforceUnhindered()
   }
 
-  /** The endpoints there are now. Those without rules get them at once, others when no switch is awaited. */
+  /** Sets the endpoints. Those without rules get them at once, the others when no switch is awaited. */
   setEndpoints(endpoints: Iterable<Endpoint>): void {
     this.#lookAt(endpoints)
     this.#enforceUnhindered()
@@ -226,7 +226,7 @@ export class PolicyControl {
     this.#phase = 'settled'
   }
 
-  /** Notes which policies each endpoint is to have, and what families there are. */
+  /** Notes the wanted policies of each endpoint, and the families in use. */
   #lookAt(endpoints: Iterable<Endpoint>): void {
     this.#endpoints = endpoints
     const families = new Set<Family>(this.#options.families)
@@ -238,8 +238,8 @@ export class PolicyControl {
   }
 
   /**
-   * Notes what an endpoint is to have. What it learned gets its label before rules select by that, and
-   * loses it after they do: the endpoint's default then changes in the steps of a new policy.
+   * Notes the wanted rules of an endpoint. Its learned addresses get their label before rules select by it, and lose it after
+   * rules stop to: the endpoint's default then changes in the steps of a new policy.
    */
   #want(endpoint: Endpoint): void {
     const defaultEgress = this.#egressOf(endpoint)
@@ -253,7 +253,7 @@ export class PolicyControl {
     if (this.#phase !== 'hold') this.#phase = 'widen'
   }
 
-  /** Gives endpoints their rules that need not wait for those that are coming. */
+  /** Enforces the endpoints that need not wait for new policies. */
   #enforceUnhindered(): void {
     const isAwaited = this.#phase === 'hold' || this.#phase === 'widen'
     for (const { id } of this.#endpoints) {

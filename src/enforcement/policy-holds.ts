@@ -1,9 +1,9 @@
-// What policies hold in the core: their selectors, the labels that names get from them, and the facts of their prefixes.
-// Taken and given back by the difference between the policies there were and those that are wanted, in slices, in the
-// order that `PolicyControl` keeps: `hold` before rules use them; `dropLabels`, `takeFacts` and `release` when none does.
+// Everything that policies hold in the core: their selectors, the labels that names get from them, and the facts of their prefixes.
+// Applied as the difference between the policies before and those wanted, in slices, in the order of `PolicyControl`: `hold` before
+// rules use them; `dropLabels`, `takeFacts` and `release` when no rule does.
 //
-// Always: a selector is held once for each use by a policy that is held, and for each use by one that left until
-// `release`; a prefix carries the labels of every policy of its owner that is held, and of those that left until `takeFacts`.
+// Always: a selector is held once for each use by a held policy, and for each use by a policy that left until `release`. A prefix
+// carries the labels of every held policy of its owner, and of those that left until `takeFacts`.
 
 import type { FqdnSelector, Selector } from '../identity/selector-cache.ts'
 import { OWNER_POLICY } from '../ipcache/facts.ts'
@@ -22,7 +22,7 @@ export class PolicyHolds {
   readonly #facts: ConfigFacts
   readonly #onChange: (selector: Selector) => void
   readonly #held = new Map<Policy, readonly Selector[]>()
-  /** Peers of deny rules of policies that are held and have such. */
+  /** Peers of deny rules, by held policy. */
   readonly #denyPeers = new Map<Policy, readonly DenyPeer[]>()
   /** Wanted and not held yet. */
   readonly #coming = new Set<Policy>()
@@ -30,18 +30,18 @@ export class PolicyHolds {
   readonly #uses = new Map<Selector, number>()
   /** Uses by policies that are held and open guarded addresses to their names. */
   readonly #opening = new Map<FqdnSelector, number>()
-  /** Selectors that may have to be opened, or closed, when no rule of a policy that left is in force any more. */
+  /** Selectors to open or close once no rule of a policy that left is in force. */
   readonly #reconsidered = new Set<FqdnSelector>()
-  /** Held by policies that went, until nothing carries their labels any more. */
+  /** Selectors of policies that left, until no identity carries their labels. */
   readonly #leaving: Selector[] = []
-  /** How many of those have been looked at for their labels. */
+  /** How many of those had their labels checked. */
   #looked = 0
   /** Held policies that name prefixes, by the owner of their facts. */
   readonly #byOwner = new Map<string, Set<Policy>>()
-  /** Owners whose facts may be more, or fewer, than wanted. */
+  /** Owners whose facts may differ from the wanted ones. */
   readonly #stale = new Set<string>()
 
-  /** `onChange` is told of each selector that comes, stops giving its label, or goes. */
+  /** Calls `onChange` with each selector that comes, stops giving its label, or goes. */
   constructor(options: {
     readonly core: CoreState
     readonly onChange: (selector: Selector) => void
@@ -51,13 +51,13 @@ export class PolicyHolds {
     this.#facts = new ConfigFacts(options)
   }
 
-  /** Notes which policies are wanted now. */
+  /** Notes the policies that are wanted now. */
   change({ added, removed }: PolicyDifference): void {
     for (const policy of added) this.#coming.add(policy)
     for (const policy of removed) this.#leave(policy)
   }
 
-  /** Takes what policies that came need, until the time is over; true when they have it all. */
+  /** Takes what new policies need, until the time is over; true when all is taken. */
   hold(until: number): boolean {
     return this.#inSlices(this.#coming, until, (policy) => this.holdOne(policy))
   }
@@ -114,7 +114,7 @@ export class PolicyHolds {
       this.#stale.delete(owner)
       if (!this.#facts.replace(OWNER_POLICY, owner, wanted)) full.push(owner)
     })
-    // What found no room is tried again with the next change.
+    // Facts refused by a full table are tried again with the next change.
     for (const owner of full) this.#stale.add(owner)
     return done
   }
@@ -150,8 +150,8 @@ export class PolicyHolds {
   }
 
   /**
-   * A selector labels guarded addresses when every policy that has it says so: others' rules would admit them too. It is
-   * closed at once, and opened only when no rule of a policy that left is in force any more.
+   * A selector labels guarded addresses only when every policy that has it allows that, because rules of all of them admit the
+   * addresses. It is closed at once, and opened only once no rule of a policy that left is in force.
    */
   #noteOpening(selector: FqdnSelector, policy: Policy, change: 1 | -1): void {
     const { selectorLabels } = this.#core

@@ -1,12 +1,11 @@
-// Numbers in advance for the label sets that names will really get (docs/spec/semantics 3, CFP-28427 "FQDN identity
-// pre-allocation"), so that the first answer for a name needs no allocation and no policy-map write: for a
-// `matchName` the union of all selectors that match it, for a pattern its own set, each per family in
-// use and with what selected prefixes of length 0-8 pass down; all of it once more with `reserved:named`
-// while an endpoint has `default-egress: allow-named`. Best effort: stops at half of
-// `limits.static-identities`.
+// Allocates numbers in advance for the label sets that names will get (docs/spec/semantics 3, CFP-28427 "FQDN identity
+// pre-allocation"), so that the first answer for a name needs no allocation and no policy-map write. A `matchName` gets the union of
+// all selectors that match it, a pattern its own set; each per family in use, and with the labels that selected prefixes of length 0-8
+// pass down. All of it comes once more with `reserved:named` while an endpoint has `default-egress: allow-named`. Best effort: it stops
+// at half of `limits.static-identities`.
 //
-// Follows changes: a selector that came or went is noted, and with a pattern the `matchName`s under it; families, wide
-// prefixes or `allow-named` that came or went concern all. `refresh` does it, in slices.
+// A selector that came or went is noted, and with a pattern the `matchName`s under it. A change of families, wide prefixes or
+// `allow-named` concerns all selectors. `refresh` does the work, in slices.
 
 import { identity, type Identity } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
@@ -19,14 +18,14 @@ import { addTo, removeFrom } from '../policy/match/labels.ts'
 import { matches, type Pattern } from '../policy/match/pattern.ts'
 import type { CoreState } from './core-state.ts'
 
-/** Prefixes up to this length are thought to pass labels down to most of the world. */
+/** Prefixes up to this length count as passing labels down to most of the world. */
 const PASSED_DOWN_LENGTH_MAX = 8
-/** Names compared with patterns that came or went, before it is cheaper to look at every selector. */
+/** Comparisons of names with changed patterns beyond which it is cheaper to check every selector. */
 const COMPARED_MAX = 8192
 /** Selectors between two looks at the clock. */
 const PER_LOOK = 16
 
-/** What every pre-allocated set has besides the selectors' labels; its sets live as long as nothing is committed. */
+/** Labels that every pre-allocated set has besides the selectors'. These sets live until the next commit. */
 interface Around {
   readonly named: number
   /** By family, sets that prefixes pass down. */
@@ -56,7 +55,7 @@ export class Preallocation {
   #patterns: FqdnSelector[] = []
   #around: Around = NOTHING_AROUND
   #count = 0
-  /** Something found no room. */
+  /** A set got no number, for want of room. */
   #isFull = false
 
   constructor(options: { readonly core: CoreState; readonly staticIdentitiesMax: number }) {
@@ -81,7 +80,7 @@ export class Preallocation {
     else this.#exact.remove(selector)
   }
 
-  /** Makes the pre-allocated sets fit selectors, prefixes and the families in use, until the time is over; true when all do. */
+  /** Brings the pre-allocated sets in line with selectors, prefixes and families, until the time is over; true when all are. */
   refresh(families: ReadonlySet<Family>, until: number): boolean {
     this.#noteConcerned(this.#lookAround(families))
     let n = 0
@@ -96,7 +95,7 @@ export class Preallocation {
     return true
   }
 
-  /** Notes the selectors that what changed concerns. */
+  /** Notes the selectors that a change concerns. */
   #noteConcerned(around: Around): void {
     const isOther = around.key !== this.#around.key
     this.#around = around
@@ -106,7 +105,7 @@ export class Preallocation {
     if (isOther) this.#named = this.#hold(this.#named, this.#wantedSets([around.named]))
   }
 
-  /** Whether names get its label; one that does not has the set of another one, if any. */
+  /** Whether names get the selector's label. */
   #gives(selector: FqdnSelector): boolean {
     return this.#core.selectorLabels.has(selector)
   }
@@ -135,7 +134,7 @@ export class Preallocation {
     return true
   }
 
-  /** Takes and gives back, so that the wanted sets are held. */
+  /** Acquires and releases sets, so that exactly the wanted ones are held. */
   #hold(before: readonly Held[], wanted: readonly number[]): readonly Held[] {
     const { allocator } = this.#core
     const [only] = wanted
@@ -153,7 +152,7 @@ export class Preallocation {
     return [...held.values()]
   }
 
-  /** Pre-allocates one set, where there is room. */
+  /** Pre-allocates one set, if there is room. */
   #take(set: number): readonly Held[] {
     if (this.#count >= this.#max) {
       this.#isFull = true
@@ -175,7 +174,7 @@ export class Preallocation {
     return wanted
   }
 
-  /** None for a selector whose label names don't get: those have the set of another one, if any. */
+  /** Empty for a selector whose label names do not get: another selector's set serves them, if any. */
   #ownSets(selector: FqdnSelector): readonly number[] {
     const own = this.#ownSet(selector)
     if (own === undefined) return []

@@ -1,6 +1,6 @@
-// Numbers for where entries come from. A rule, or a policy's default deny, has a number by its place (policy, file and line), so that
-// a file read again with nothing changed means the same numbers; a set of rules has one too, which is
-// what stands in the kernel's policy entries. Grows with the distinct places that were ever in force.
+// Numbers for the origins of policy entries. A rule, or a policy's default deny, has a number by its place (policy, file and line), so an
+// unchanged file that is read again keeps its numbers. A set of rules has a number too, which the kernel's policy entries carry. Grows
+// with the distinct places that were ever in force.
 
 import { formatFault } from '../core/errors.ts'
 import type { Policy, Rule } from '../policy/rule.ts'

@@ -1,6 +1,5 @@
-// What policy sees in the address of a DNS server: the identity and the class of the longest prefix around it that
-// anything is known of, else those of the world. One object is used again for each look. Costs a probe for each
-// prefix length in use; nothing is allocated.
+// The identity and the class of a DNS server's address as policy sees them: those of the longest known prefix around it, else those of the
+// world. One object is used again for each look. A look costs a probe for each prefix length in use and allocates nothing.
 
 import { identity, type Identity } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
@@ -11,7 +10,7 @@ export class ServerIdentity {
   identity: Identity = WORLD_IPV4
   /** HOST, ENDPOINT_CLASS, RESOURCE_CLASS, WORLD_IPV4 or WORLD_IPV6. */
   addressClass: Identity = WORLD_IPV4
-  /** The node's own, loopback included. */
+  /** Whether the address is the node's own, loopback included. */
   isNode = false
   readonly #ipcache: IpCache
 

@@ -1,5 +1,5 @@
-// What the policies of endpoints compile to, shared between all endpoints that the same policies select under the same
-// default. Compiled when it is asked for first; kept while an endpoint wants it.
+// Compiled policies, shared by all endpoints that the same policies select under the same default. Compiled when first needed, and
+// kept while an endpoint wants them.
 
 import { invariant } from '../core/invariant.ts'
 import type { EndpointRules } from '../datapath/flat-rules.ts'
@@ -16,7 +16,7 @@ export interface SharedRules {
   readonly rules: EndpointRules
 }
 
-/** What an endpoint is to have. */
+/** The wanted policies of an endpoint. */
 export interface Wanted {
   readonly selecting: Selecting
   readonly defaultEgress: DefaultEgress
@@ -26,7 +26,7 @@ export class SharedRulesCache {
   readonly #core: CoreState
   readonly #withoutDnsRules: 'allow' | 'deny'
   readonly #known = new Map<string, SharedRules>()
-  /** Selects what endpoints under `allow-named` learned; held while compiled rules have it. */
+  /** Selects the addresses that endpoints under `allow-named` learned; held while compiled rules have it. */
   #named: Selector | undefined
 
   constructor(options: { readonly core: CoreState; readonly withoutDnsRules: 'allow' | 'deny' }) {
@@ -34,7 +34,7 @@ export class SharedRulesCache {
     this.#withoutDnsRules = options.withoutDnsRules
   }
 
-  /** The selectors of the policies have to be there. */
+  /** The selectors of the policies must exist already. */
   get(wanted: Wanted): SharedRules {
     const key = keyOf(wanted)
     const known = this.#known.get(key)
@@ -51,7 +51,7 @@ export class SharedRulesCache {
     return shared
   }
 
-  /** Forgets what nobody wants any more, and has to while its selectors are still there. */
+  /** Forgets rules that no endpoint wants. Call this while their selectors still exist. */
   keep(wanted: Iterable<Wanted>): void {
     const kept = new Set<string>()
     for (const each of wanted) kept.add(keyOf(each))

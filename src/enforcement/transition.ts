@@ -1,8 +1,7 @@
-// Carries a change of configuration through to the datapath, in slices: prefixes inside changed ones and
-// names under changed selectors get their labels, endpoints that went are forgotten, each slice
-// committed; when all labels are up to date and in force, policy takes its next step (policy-control.ts), until
-// there is none: with a datapath that takes its time a step waits for the commit before. Also the one place that
-// says whether desired and realized state agree.
+// Carries a change of configuration through to the datapath, in slices. Prefixes inside changed ones and names under changed selectors
+// get their labels, and entries of removed endpoints are forgotten; each slice is committed. Once all labels are in force, policy takes
+// its next step (policy-control.ts), until there is none. With a slow datapath a step waits for the commit before. Only the
+// transition says whether desired and realized state agree.
 
 import { invariant } from '../core/invariant.ts'
 import type { CoreState } from './core-state.ts'
@@ -10,8 +9,8 @@ import type { PolicyControl } from './policy-control.ts'
 
 const ROWS_PER_LOOK = 128
 
-/** `label`: labels are brought up to date; `advance`: they are, and once in force policy takes its next step; `close`:
- *  there was none, and the transition is over once all is in force. */
+/** `label`: labels are brought up to date. `advance`: they are, and once in force policy takes its next step. `close`: there was
+ *  no next step, and the transition ends once all is in force. */
 type Stage = 'label' | 'advance' | 'close'
 
 export class Transition {
@@ -22,7 +21,7 @@ export class Transition {
   #stage: Stage = 'label'
   /** The revision that has to be in force before the stage goes on. */
   #needed = 0
-  /** Whether everything of endpoints that went was forgotten when labels were up to date. */
+  /** Whether all entries of removed endpoints were forgotten when labels were up to date. */
   #forgotten = false
   #realized = 0
   #waiting: (() => void)[] = []
@@ -59,7 +58,7 @@ export class Transition {
     this.#waiting.push(wake)
   }
 
-  /** Something changed: `step` has work until it says otherwise. */
+  /** Call after a change: `step` then has work until it returns true. */
   begin(): void {
     this.#open = true
     this.#stage = 'label'
@@ -79,7 +78,7 @@ export class Transition {
           this.#stage = 'label'
           continue
         }
-        // Again: identities that the last commit set free take their policy entries along.
+        // Once more: policy entries go with the identities that the last commit freed.
         committer.commit()
         this.#waitFor('close')
         if (this.isWaiting) return false

@@ -1,9 +1,9 @@
-// Label set -> numeric identity, counted. Equal sets have one number while anything refers to it, and for
-// a delay after, so that a name that comes and goes keeps its number. A number is handed to another set
-// only after the delay, and in practice only after all 2^24 numbers went round; which one, numbers.ts says.
+// Label set -> numeric identity, with counted references. Equal sets have one number while anything refers to it and for a delay
+// after, so that a name that comes and goes keeps its number. A number goes to another set only after the delay, and in practice
+// only after all 2^24 numbers went round (numbers.ts).
 //
-// A set with a `fqdn:` label that configuration did not pre-allocate is dynamic: answers make it, so its
-// count is bounded apart, and at the bound the set falls back to one with fewer fqdn labels (docs/spec/semantics 3).
+// A set with a `fqdn:` label that configuration did not pre-allocate is dynamic: an answer makes it. Dynamic sets have a bound of
+// their own, and at the bound a set falls back to one with fewer fqdn labels (docs/spec/semantics 3).
 
 import type { Clock } from '../core/clock.ts'
 import type { Identity } from '../core/ids.ts'
@@ -13,9 +13,9 @@ import { DynamicBudget } from './dynamic-budget.ts'
 import { Numbers, type NumbersOptions } from './numbers.ts'
 import { FallbackIdentities } from './fallback-identities.ts'
 
-/** How long a number that nobody uses stays with its label set, in milliseconds. */
+/** How long an unused number stays with its label set, in milliseconds. */
 const REUSE_DELAY_MS = 600_000
-/** Numbers that wait for the delay, at most; beyond it the oldest goes early. */
+/** The most numbers that wait for the delay. Beyond it the oldest goes early. */
 const COOLING_MAX = 65_536
 
 interface Entry {
@@ -25,7 +25,7 @@ interface Entry {
   references: number
   preallocated: boolean
   dynamic: boolean
-  /** Endpoint whose answer made it, 0 for none; of a dynamic one. */
+  /** Endpoint whose answer made a dynamic one, 0 for none. */
   asker: number
   /** When the last reference went; meaningful at 0 references. */
   freedAt: number
@@ -67,7 +67,7 @@ export class Allocator {
       readonly dynamicMax: number
       /** Of those, made by answers to one endpoint. */
       readonly dynamicPerEndpointMax: number
-      /** Whether policy maps have room for the entries of a dynamic set, which is kept for it until the next commit. */
+      /** Whether policy maps have room for the entries of a dynamic set. The room is reserved until the next commit. */
       readonly hasEntries?: (set: number) => boolean
     },
   ) {
@@ -96,12 +96,12 @@ export class Allocator {
     return this.#allocations
   }
 
-  /** How often the bound made an identity with fewer labels stand in. */
+  /** How often a set fell back to an identity with fewer labels. */
   get fallbacks(): number {
     return this.#fallbackCount
   }
 
-  /** Whether a label set has an identity in use or, asked for by an endpoint, could get one. */
+  /** Whether a label set has an identity in use, or could get one for a query of this endpoint. */
   canAcquire(set: number, asker: number): boolean {
     const known = this.#bySet.get(set)
     if (known !== undefined && known.references > 0) return true
@@ -109,8 +109,8 @@ export class Allocator {
     return this.budget.hasRoom(asker) && this.#hasEntries(set)
   }
 
-  /** A counted reference to the identity of a label set, or of what stands in for it at the bound. `asker`: the endpoint whose
-   *  answer wants it, 0 for nobody. */
+  /** A counted reference to the identity of a label set, or to its fallback at the bound. `asker`: the endpoint whose answer
+   *  wants it, 0 for none. */
   acquire(set: number, asker = 0): Acquired {
     const known = this.#bySet.get(set)
     if (this.canAcquire(set, asker)) {
@@ -122,7 +122,7 @@ export class Allocator {
     return { identity: this.#refer(this.#fallback(set)), degraded: true }
   }
 
-  /** The endpoint that is charged for an identity, 0 when nobody is. */
+  /** The endpoint that is charged for an identity, 0 for none. */
   askerOf(id: Identity): number {
     return this.#byNumber.get(id)?.asker ?? 0
   }
@@ -171,7 +171,7 @@ export class Allocator {
     if (entry.dynamic) this.budget.giveBack(entry.asker)
   }
 
-  /** Identities that got their number since the last call, from the daemon before or anew, in order. */
+  /** Identities that got a number since the last call, a new one or a withheld one, in order. */
   takeAllocated(): readonly Identity[] {
     const allocated = this.#allocated
     if (allocated.length > 0) this.#allocated = []
@@ -194,7 +194,7 @@ export class Allocator {
     return unused
   }
 
-  /** Gives up numbers whose delay is over, of those that `takeUnused` has told; call now and then. */
+  /** Gives up numbers whose delay is over, once `takeUnused` has returned them. Call now and then. */
   sweep(): void {
     const due = this.#clock.now() - REUSE_DELAY_MS
     for (const entry of this.#cooling) {
@@ -281,7 +281,7 @@ export class Allocator {
     return this.#sets.internLabels(wanted.labels.filter((label) => label.kind !== 'fqdn'))
   }
 
-  /** What stands in for a set; the one without fqdn labels is made when it must. */
+  /** The fallback for a set. The set without fqdn labels is allocated when no other fits. */
   #fallback(set: number): Entry {
     const base = this.#baseOf(set)
     return this.#fallbacks.find(set, base) ?? this.#bySet.get(base) ?? this.#allocate(base, false)

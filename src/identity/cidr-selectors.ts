@@ -1,5 +1,4 @@
-// Selectors by CIDR, found by the prefix of a label: one look-up for each prefix length in use. Written by the selector
-// cache alone.
+// Selectors by CIDR, found by the prefix of a label: one lookup for each prefix length in use. Written by the selector cache alone.
 
 import { containsPrefix, formatPrefix, truncatePrefix, type Prefix } from '../core/ip.ts'
 
@@ -32,7 +31,7 @@ export class CidrSelectors<Kept extends Holder> {
     else this.#lengths[family].set(length, count)
   }
 
-  /** The selectors that select what carries `cidr:` and this prefix. */
+  /** The selectors that select an identity with the `cidr:` label of this prefix. */
   *selectorsFor(prefix: Prefix): Iterable<Kept> {
     for (const length of this.#lengths[prefix.family].keys()) {
       if (length > prefix.length) continue
@@ -42,7 +41,7 @@ export class CidrSelectors<Kept extends Holder> {
   }
 }
 
-/** Whether a CIDR selector selects what carries `cidr:<label>` (docs/spec/semantics 3). */
+/** Whether a CIDR selector selects an identity with the label `cidr:<label>` (docs/spec/semantics 3). */
 export function selectsCidr({ prefix, except }: Holder, label: Prefix): boolean {
   return containsPrefix(prefix, label) && !except.some((each) => containsPrefix(each, label))
 }

@@ -1,5 +1,6 @@
-// How many identities answers may make (docs/spec/semantics 3, "Static and dynamic"): in all, and for each endpoint whose query taught
-// them, so that one endpoint's names cannot use up the numbers of all others. 0 is nobody: what changed without a query.
+// The budget of identities that answers may make (docs/spec/semantics 3, "Static and dynamic"): in all, and for each endpoint whose
+// query taught them. So the names of one endpoint cannot use up the numbers of all others. Endpoint 0 stands for changes without
+// a query.
 
 export class DynamicBudget {
   readonly #max: number
@@ -16,14 +17,14 @@ export class DynamicBudget {
     return this.#used
   }
 
-  /** Identities of the endpoint that has most. */
+  /** The most identities of one endpoint. */
   get most(): number {
     let most = 0
     for (const count of this.#byEndpoint.values()) most = Math.max(most, count)
     return most
   }
 
-  /** Endpoints that may make no more of their own. */
+  /** Endpoints that have used up their share. */
   *exhausted(): Iterable<number> {
     for (const [endpoint, count] of this.#byEndpoint) {
       if (count >= this.#perEndpointMax) yield endpoint

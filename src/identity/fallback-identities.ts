@@ -1,6 +1,6 @@
-// Which identity stands in for a label set that can get none of its own: of those in use, the largest that differs only by
-// missing `fqdn:` labels, ties by lowest number (docs/spec/semantics 3, "At the bound"). Never one without a label of another kind: a
-// `cidr:` that is missing could turn a deny, an exception or a negative selector into access. Never one with a label more.
+// The fallback identity of a label set that can get none of its own: of those in use, the largest that differs only by missing
+// `fqdn:` labels, ties by lowest number (docs/spec/semantics 3, "At the bound"). A fallback never lacks a label of another kind: a
+// missing `cidr:` could turn a deny, an exception or a negative selector into access. A fallback never has a label more.
 //
 // An identity is filed under the first of its fqdn labels, so that a search sees each candidate once and no others.
 
@@ -34,7 +34,7 @@ export class FallbackIdentities<Entry extends Candidate> {
     if (first !== undefined) removeFrom(this.#byFirst, first, entry)
   }
 
-  /** The stand-in for a set with fqdn labels; undefined when none but the set without them will do. */
+  /** The fallback for a set with fqdn labels; undefined when only the set without them fits. */
   find(set: number, baseSet: number): Entry | undefined {
     const wanted = new Set<Label>(this.#sets.get(set).labels)
     let best: Entry | undefined

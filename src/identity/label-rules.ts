@@ -1,19 +1,19 @@
-// Which rules make label sets from facts, and what became of the labels that earlier ones made: numbers that a version before gave
-// are given again to the sets of now (docs/spec/promises "State and restart"). Whoever changes how labels are written, or which a set has,
-// adds a step here.
+// The rules that make label sets from facts have versions. Saved state names the version of its labels, so that numbers of an older
+// version go to the corresponding present sets (docs/spec/promises "State and restart"). A change of how labels are written, or of
+// the labels that a set has, adds a step here.
 
-/** The labels of a set as the next rules make them, of those that the rules before made. */
+/** Turns the labels of a set into those that the next version makes. */
 export type LabelStep = (labels: readonly string[]) => readonly string[]
 
-/** The first leads from rules 1 to rules 2, and so on. */
+/** The first step leads from version 1 to version 2, and so on. */
 const STEPS: readonly LabelStep[] = []
 
-/** Saved state says by which its labels were made. */
+/** The present version. Saved state names the version that made its labels. */
 export const LABEL_RULES = 1 + STEPS.length
 
 /**
- * The labels of now of a set whose labels `rules` made. What a newer version made stays as it is: its number is given to no
- * other set, and to its own if that one is still written so.
+ * The present labels of a set that version `rules` made. Labels of a newer version stay as they are: their number goes to no
+ * other set, and to their own set if it still has these labels.
  */
 export function labelsOfNow(
   labels: readonly string[],

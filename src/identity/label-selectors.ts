@@ -1,9 +1,9 @@
-// Selectors by the labels of known endpoints and external resources (`toEndpoints`). What is known carries no
-// `reserved:` label: the world's and the node's own addresses do, so that a negative condition (`NotIn`,
-// `DoesNotExist`) never selects them. Written by the selector cache alone.
+// Selectors by the labels of known endpoints and external resources (`toEndpoints`). These carry no `reserved:` label. Addresses of
+// the world and of the node do, so a negative condition (`NotIn`, `DoesNotExist`) never selects them. Written by the selector cache
+// alone.
 //
-// Cost: an identity is matched with the selectors that want one of its labels, and with those that want none in
-// particular; a new selector with the identities that have the label it wants, else with all known ones.
+// Cost: an identity is compared with the selectors that want one of its labels and with those that want no label in particular. A
+// new selector is compared with the identities that have its label, else with all known ones.
 
 import type { Identity } from '../core/ids.ts'
 import type { LabelSet } from '../core/labels.ts'
@@ -24,7 +24,7 @@ interface Holder {
 }
 
 export class LabelSelectors<Kept extends Holder> {
-  /** Selectors by one `key=value`, whatever its source, without which they match nothing. */
+  /** Selectors by a `key=value` that they require, from any source. */
   readonly #byLabel = new Map<string, Set<Kept>>()
   readonly #known = new Map<Identity, LabelIndex>()
   readonly #identitiesByLabel = new Map<string, Set<Identity>>()
@@ -37,7 +37,7 @@ export class LabelSelectors<Kept extends Holder> {
     removeFrom(this.#byLabel, bucketOf(kept.selector), kept)
   }
 
-  /** Registers an identity, when its labels are those of something known. */
+  /** Registers an identity if its labels are those of a known endpoint or resource. */
   addIdentity(id: Identity, set: LabelSet): void {
     if (!isKnown(set)) return
     const labels = indexLabels(plainTexts(set))
@@ -63,7 +63,7 @@ export class LabelSelectors<Kept extends Holder> {
     for (const bucket of bucketsOf(labels)) removeFrom(this.#identitiesByLabel, bucket, id)
   }
 
-  /** Identities there are that a selector selects. */
+  /** The present identities that a selector selects. */
   identitiesOf({ selector }: Holder): ReadonlySet<Identity> {
     const bucket = bucketOf(selector)
     const candidates =

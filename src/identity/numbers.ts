@@ -1,11 +1,11 @@
-// Which number a label set gets. Numbers that the kernel's maps carried at the start are never handed out; the first
-// one given is above the highest of them. Numbers that the daemon before gave wait for their own label sets, and for no
-// other, until `forgetWithheld` (docs/spec/promises "State and restart").
+// Gives label sets their numbers. Numbers that the kernel's maps carried at the start are never handed out, and the first new number
+// is above the highest of them. Numbers of the daemon before are withheld for their own label sets until `forgetWithheld`
+// (docs/spec/promises "State and restart").
 
 import { identity, type Identity } from '../core/ids.ts'
 import { FIRST_LOCAL, LAST_LOCAL } from './reserved.ts'
 
-/** A number that the daemon before gave to the set of these labels (texts in any order). */
+/** A number that the daemon before gave to a set with these labels (texts in any order). */
 export interface WithheldNumber {
   readonly id: Identity
   readonly labels: readonly string[]
@@ -31,7 +31,7 @@ export class Numbers {
     for (const id of carried) highest = Math.max(highest, id)
     for (const number of withheld) {
       this.#withheld.set(number.id, number)
-      // Rules that write two sets alike (label-rules.ts): one number goes on, the other is given to nobody.
+      // Two sets may have the same labels by the present rules (label-rules.ts). Then one number is used and the other is not.
       const key = labelsKey(number.labels)
       if (!this.#withheldOf.has(key)) this.#withheldOf.set(key, number.id)
       highest = Math.max(highest, number.id)
@@ -39,17 +39,17 @@ export class Numbers {
     this.#next = highest >= LAST_LOCAL ? FIRST_LOCAL : highest + 1
   }
 
-  /** Numbers that wait for their label sets. */
+  /** Numbers withheld for their label sets. */
   get withheld(): Iterable<WithheldNumber> {
     return this.#withheld.values()
   }
 
-  /** The labels that a withheld number waits for. */
+  /** The labels of a withheld number. */
   labelsOf(id: Identity): readonly string[] | undefined {
     return this.#withheld.get(id)?.labels
   }
 
-  /** The number for the set of these labels: the one that waits for it, else one that `isUsed` does not know. Throws when there is none. */
+  /** The number for a set with these labels: the one withheld for it, else an unused one. Throws when all are in use. */
   take(labels: () => readonly string[], isUsed: (id: Identity) => boolean): Identity {
     if (this.#withheld.size > 0) {
       const key = labelsKey(labels())
@@ -69,7 +69,7 @@ export class Numbers {
     throw new Error('Cannot allocate an identity: all 2^24 numbers are in use')
   }
 
-  /** Numbers that no set claimed may be given to others. */
+  /** Frees the numbers still withheld, so that other sets may get them. */
   forgetWithheld(): void {
     this.#withheld.clear()
     this.#withheldOf.clear()

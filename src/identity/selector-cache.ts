@@ -1,10 +1,10 @@
-// Selectors of policy and the identities that each selects. A selector selects by label alone: an FQDN
-// selector the identities that carry its `fqdn:` label, a CIDR selector those whose `cidr:` label is equal
-// to or inside its prefix and inside none of its exceptions (invariant 6), an endpoint selector those of known
-// endpoints and resources whose labels fit. Selectors are counted by the policies that use them; equal selectors are one.
+// The selectors of policy and the identities that each selects. A selector selects by labels alone. An FQDN selector selects the
+// identities with its `fqdn:` label. A CIDR selector selects those whose `cidr:` label is inside its prefix and inside none of its
+// exceptions (invariant 6). An endpoint selector selects known endpoints and resources whose labels fit. Policies that use a
+// selector are counted; equal selectors are one.
 //
-// Cost: a new identity is matched by its labels (one lookup a fqdn label, one a prefix length in use), a
-// new CIDR selector against the distinct cidr labels there are.
+// Cost: a new identity costs one lookup for each fqdn label and each prefix length in use. A new CIDR selector is compared with
+// the distinct cidr labels.
 
 import { addTo, FewSet, removeFrom } from '../core/tables/few-set.ts'
 import { selectorId, type Identity, type SelectorId } from '../core/ids.ts'
@@ -23,7 +23,7 @@ export interface FqdnSelector {
   readonly id: SelectorId
   /** Canonical selector text. */
   readonly text: string
-  /** What identities carry that it selects: `fqdn:` + text. */
+  /** The label of the identities that it selects: `fqdn:` + text. */
   readonly label: string
   readonly pattern: Pattern
   readonly identities: FewSet<Identity>
@@ -39,7 +39,7 @@ export interface CidrSelector {
   readonly identities: FewSet<Identity>
 }
 
-/** Selects what an endpoint learned by asking, in its own scope (`default-egress: allow-named`). */
+/** Selects the addresses that an endpoint learned by asking, in its own scope (`default-egress: allow-named`). */
 export interface NamedSelector {
   readonly kind: 'named'
   readonly id: SelectorId
@@ -96,12 +96,12 @@ export class SelectorCache {
     return this.#byId.get(id)
   }
 
-  /** The selector that a spec means, without a new reference. */
+  /** The selector of a spec, without a new reference. */
   find(spec: SelectorSpec): Selector | undefined {
     return this.#byKey.get(keyOf(spec.kind, textOf(spec)))?.selector
   }
 
-  /** The selector that goes by a label alone: an FQDN selector by its own, or the one of what was learned. */
+  /** The selector of one label: an FQDN selector, or the one of learned addresses. */
   byLabel(text: string): Selector | undefined {
     return this.#byKey.get(text === NAMED_LABEL ? NAMED_KEY : text)?.selector
   }
@@ -181,7 +181,7 @@ export class SelectorCache {
     const prefix = set.cidr?.prefix
     if (prefix !== undefined) selectors.push(...this.#byCidr.selectorsFor(prefix))
     selectors.push(...this.#byLabels.selectorsFor(set))
-    // As long as it is: what is pushed to keeps room for more.
+    // An exact copy, because an array that grew by pushing keeps spare memory.
     return selectors.slice()
   }
 
@@ -190,7 +190,7 @@ export class SelectorCache {
     const identities = new FewSet<Identity>()
     if (spec.kind === 'fqdn') {
       const { kind, pattern } = spec
-      // The key is its label, too.
+      // The key is also its label.
       return { kind, id, text, label: key, pattern, identities }
     }
     if (spec.kind === 'named') return { kind: spec.kind, id, text, identities }
@@ -242,14 +242,14 @@ function labelOf(selector: FqdnSelector | NamedSelector): string {
   return selector.kind === 'named' ? NAMED_LABEL : selector.label
 }
 
-/** Of a selector by name its label. */
+/** The label of a selector by name. */
 function keyOf(kind: Selector['kind'], text: string): string {
   return `${kind}:${text}`
 }
 
 const NAMED_KEY = keyOf('named', NAMED_LABEL)
 
-/** Key of the selector of one label; undefined when no selector goes by the label alone. */
+/** The key of the selector of one label; undefined when no selector selects by that label alone. */
 function keyOfLabel({ kind, text }: Label): string | undefined {
   if (kind === 'fqdn') return text
   return text === NAMED_LABEL ? NAMED_KEY : undefined

@@ -1,5 +1,5 @@
-// Rows whose identity lacks fqdn labels because there was no number for the whole set, and the endpoint whose answer wanted it
-// (0: nobody's). They get the whole set when numbers free up: each is looked at in its turn, a few at a time.
+// Rows whose identity lacks fqdn labels because no number was free for the whole set, with the endpoint whose answer wanted it (0 for
+// none). They get the whole set when numbers are free again: each is checked in its turn, a few at a time.
 
 export class DegradedRows {
   readonly #askers = new Map<number, number>()

@@ -1,6 +1,6 @@
-// Facts: (prefix, owner kind, owner) -> labels, one row each in typed arrays, linked per prefix. The only
-// thing that is stored about addresses; everything else is derived from it. An owner is a number that
-// means something to the writer of its kind (a name, a policy, an endpoint ...).
+// Facts: (prefix, owner kind, owner) -> labels, one row each in typed arrays, linked per prefix. Facts are all that is stored about
+// addresses; everything else is derived from them. An owner is a number whose meaning its kind's writer knows (a name, a policy, an
+// endpoint ...).
 
 import { put, Slots } from '../core/tables/slots.ts'
 

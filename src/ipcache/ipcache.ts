@@ -1,11 +1,10 @@
-// The IPCache: facts in, wanted identity of every prefix out. Written by names (answers, expiry, relabel)
-// and by configuration (CIDRs of policy, addresses of endpoints and of the node); read by the committer.
-// Always: labels of a prefix = derive(union of its facts, labels of its container); a row holds one
-// reference to the identity it wants and one to the identity that the datapath confirmed.
+// The IPCache turns facts into the wanted identity of every prefix. Names (answers, expiry, relabel) and configuration (CIDRs of
+// policy, addresses of endpoints and of the node) write here; the committer reads. Always: the labels of a prefix are
+// derive(union of its facts, labels of its container), and a row holds one reference to the identity that it wants and one to the
+// identity that the datapath confirmed.
 //
-// A fact of a host touches that host only, with the views that endpoints have of it in scopes of their own.
-// A fact of a shorter prefix can touch everything inside it; that is left to `Rederive`, which passes over
-// the rows in bounded slices.
+// A fact of a host touches that host only, with the views that endpoints have of it in scopes of their own. A fact of a shorter
+// prefix can touch everything inside it; `Rederive` passes over these rows in bounded slices.
 
 import { identity, type EndpointId, type Identity } from '../core/ids.ts'
 import { widthOf, type Family, type Prefix } from '../core/ip.ts'
@@ -20,7 +19,7 @@ import { PrefixTable } from './prefix-table.ts'
 export const ROW_CHANGED = 1
 export const ROW_REFUSED = 2
 export const ROW_DEGRADED = 4
-/** The datapath was given the row and has not said what became of it. */
+/** The datapath was given the row and has not confirmed or refused it yet. */
 export const ROW_UNDER_WAY = 8
 
 const ROW_KEPT = ROW_CHANGED | ROW_UNDER_WAY
@@ -50,7 +49,7 @@ export class IpCache {
   /** Containers without facts: rows inside may still name them as their container. */
   readonly #retired = new Set<number>()
   readonly degraded = new DegradedRows()
-  /** Endpoint whose answer is being taken in, and which is charged for identities; 0: nobody's. */
+  /** Endpoint whose answer is being taken in and is charged for identities; 0 for none. */
   asker = 0
   /** Containers whose labels changed since the last pass. */
   #changedContainers: number[] = []
@@ -159,14 +158,14 @@ export class IpCache {
     return this.#changedContainers.length > 0
   }
 
-  /** Forgets all but the first `count` of them: who made the others change passes over what is inside them anyway. */
+  /** Forgets all but the first `count` of them. The pass that changed the others also derives what is inside them. */
   keepChangedContainers(count: number): void {
     this.#changedContainers.length = count
   }
 
   /**
-   * Rows whose entry may differ from the datapath's, each once; the caller settles every one and takes its
-   * ROW_CHANGED away when its turn comes: with it no row of the list is freed before, whatever others bring about.
+   * Rows whose entry may differ from the datapath's, each once. The caller settles every row and then clears its ROW_CHANGED.
+   * The flag keeps the row from being freed before.
    */
   takeChanged(): readonly number[] {
     const changed = this.#changed
@@ -179,7 +178,7 @@ export class IpCache {
     return this.#changed.length
   }
 
-  /** Gives degraded rows their whole label set where there are numbers again; looks at no more than `limit`. */
+  /** Gives up to `limit` degraded rows their whole label set, as far as numbers are free again. */
   heal(limit: number): void {
     this.degraded.turn(limit, (row, asker) => {
       const set = this.prefixes.derived[row]!
@@ -209,7 +208,7 @@ export class IpCache {
     if (base !== 0) this.dropRow(base)
   }
 
-  /** Frees containers that went; call when a pass has given every row its container anew. */
+  /** Frees containers that are gone. Call when a pass has given every row its container anew. */
   freeRetired(): void {
     for (const row of this.#retired) {
       const idle = this.prefixes.users[row] === 0 && this.prefixes.applied[row] === 0
@@ -285,7 +284,7 @@ export class IpCache {
     this.markChanged(row)
   }
 
-  /** Who is charged for what changes without an answer: whose row it is, or who was charged before. */
+  /** The endpoint charged for a change without an answer: the owner of the row's scope, else the one charged before. */
   #chargedFor(row: number, before: Identity): number {
     const scope = this.prefixes.scoped.scope[row]!
     return scope === 0 ? (this.degraded.askerOf(row) ?? this.#allocator.askerOf(before)) : scope

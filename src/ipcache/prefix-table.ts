@@ -1,10 +1,9 @@
-// The prefixes that facts or names speak of, one row each; an address has one more for each endpoint that has
-// a view of its own (scoped-rows.ts). Rows of full length are hosts; shorter ones (and only those) can
-// contain others. All columns are typed arrays of the table's capacity: 1,000,000 rows
-// cost about 50 octets each, and a collection never looks inside.
+// The prefixes of facts and names, one row each. An address has one more row for each endpoint that has its own view of it
+// (scoped-rows.ts). Rows of full length are hosts. Only shorter rows can contain others. All columns are typed arrays of the table's
+// capacity: 1,000,000 rows cost about 50 octets each, and the garbage collector never looks inside.
 //
-// Containment is by probing: a prefix asks for each shorter length that is in use, longest first. There is
-// no tree: what changes downwards is found by one pass over the rows (CFP-28427 "Lifecycle" weighs the two).
+// Containment is by probing: a prefix asks for each shorter length in use, longest first. There is no tree. One pass over the rows
+// carries changes downwards (CFP-28427 "Lifecycle" weighs the two).
 
 import { identity, type Identity } from '../core/ids.ts'
 import { commonBits, type Family, formatPrefix, type Prefix, widthOf } from '../core/ip.ts'
@@ -75,7 +74,7 @@ export class PrefixTable {
     return this.#index.find(family, octets, offset, length)
   }
 
-  /** The node's row of a prefix, made when there is none; 0 when the table is full. */
+  /** The node's row of a prefix, created when missing; 0 when the table is full. */
   findOrAdd(family: Family, octets: Uint8Array, offset: number, length: number): number {
     const known = this.#index.find(family, octets, offset, length)
     if (known !== 0) return known
@@ -98,7 +97,7 @@ export class PrefixTable {
     return row === 0 || scope === 0 ? row : this.scoped.find(scope, row)
   }
 
-  /** The row of an endpoint's view over the node's row of a host, made when there is none; 0 when full. */
+  /** The row of an endpoint's view over the node's row of a host, created when missing; 0 when full. */
   findOrAddScoped(scope: number, base: number): number {
     const known = this.scoped.find(scope, base)
     if (known !== 0) return known
@@ -130,7 +129,7 @@ export class PrefixTable {
     this.flags[row] = 0
   }
 
-  /** Says that a row shorter than a host begins (1) or ceases (-1) to pass labels down. */
+  /** Call when a row shorter than a host begins (1) or ceases (-1) to pass labels down. */
   countContainer(row: number, change: 1 | -1): void {
     this.#lengths[this.family(row)].count(this.lengths[row]!, change)
     if (change === 1) this.containers.add(row)
@@ -163,7 +162,7 @@ export class PrefixTable {
     return 0
   }
 
-  /** The node's row that says most of an address: its own, else its longest container; 0 when nothing is known. */
+  /** The node's most specific row of an address: its own, else its longest container; 0 when nothing is known. */
   findAround(family: Family, octets: Uint8Array, offset: number): number {
     const own = this.#index.find(family, octets, offset, widthOf(family))
     if (own !== 0 && this.firstFact[own] !== 0) return own
@@ -209,7 +208,7 @@ export class LengthsInUse {
   readonly #counts = new Int32Array(LENGTHS)
   #longestFirst: readonly number[] = []
 
-  /** Each once. */
+  /** Each length once. */
   get longestFirst(): readonly number[] {
     return this.#longestFirst
   }

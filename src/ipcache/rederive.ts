@@ -1,17 +1,16 @@
-// One pass over the prefixes after containers changed: first the containers inside them, shortest first, because
-// labels flow down through them, then every host. Runs in slices so that a million prefixes never stop
-// the event loop; rows made or changed meanwhile are right already, since they look for their container
-// themselves. A change during the pass makes another one. Where few containers changed, a row outside of them costs a
-// comparison of prefixes and no more.
+// One pass over the prefixes after containers changed: first the containers inside them, shortest first, because labels flow down
+// through them, then every host. The pass runs in slices, so that a million prefixes never stop the event loop. Rows that are made
+// or changed meanwhile are right already, because they look for their container themselves. A change during the pass makes another
+// one. When few containers changed, a row outside of them costs one comparison of prefixes.
 
 import type { IpCache } from './ipcache.ts'
 
-/** With more changed containers than this every row is derived: comparing it with all of them costs as much. */
+/** With more changed containers every row is derived, because comparing it with all of them costs as much. */
 const ROOTS_MAX = 8
 
 export class Rederive {
   readonly #ipcache: IpCache
-  /** The containers that changed; empty: too many to look at. */
+  /** The containers that changed; empty: too many to compare with. */
   #roots: readonly number[] = []
   #containers: number[] = []
   #nextContainer = 0
@@ -52,7 +51,7 @@ export class Rederive {
     return true
   }
 
-  /** What a container changes here, this very pass carries on; only a change from outside asks for another. */
+  /** This pass carries on the changes that it makes to containers. Only a change from outside needs another pass. */
   #rederiveContainer(row: number): void {
     const changedBefore = this.#ipcache.changedContainers
     this.#ipcache.rederiveRow(row)

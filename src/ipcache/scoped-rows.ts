@@ -1,9 +1,8 @@
-// Rows of the prefix table that are one endpoint's own view of an address: each stands over the node's row
-// of the same address, from which it inherits as if it were inside it. Scope 0 is the node's; any other
-// is an endpoint's number. Found by (scope, node's row), and listed by node's row, so that a change there is
-// carried upwards at the cost of those who have the address.
+// Rows of the prefix table that are one endpoint's own view of an address. Such a row stands above the node's row of the same
+// address and inherits from it as if it were inside it. Scope 0 is the node's; any other is an endpoint's number. Rows are found by
+// (scope, node's row) and listed by node's row, so that a change there costs only the views that exist.
 //
-// Nothing here is touched while no endpoint has a scope of its own: pages never written cost nothing.
+// While no endpoint has a scope of its own, nothing here is touched: unwritten pages cost no memory.
 
 import { HashIndex, type RowHasher } from '../core/tables/hash-index.ts'
 import { hashPair } from '../core/tables/keyed-hash.ts'

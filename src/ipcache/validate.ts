@@ -1,7 +1,7 @@
-// The deep check of everything that is counted: run after each step of a test when VALIDATE is set, never in
-// production. It recounts from the rows what the tables keep as numbers, and throws at the first difference:
-// references of identities and label sets, users of rows, lists of facts, lengths of containers, and the
-// labels of every row. Cost: one look at every row and every fact, with objects; small tables only.
+// The deep check of everything that is counted. It runs after each step of a test when VALIDATE is set, never in production. It
+// recounts from the rows what the tables keep as numbers, and throws at the first difference: references of identities and label
+// sets, users of rows, lists of facts, lengths of containers, and the labels of every row. Cost: one look at every row and every
+// fact, with objects; for small tables only.
 
 import { identity } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
@@ -11,9 +11,9 @@ import { HOST } from '../identity/reserved.ts'
 import type { IpCache } from './ipcache.ts'
 
 export interface Holders {
-  /** Label sets that others retain (names, selectors), one entry for each reference. */
+  /** Label sets that names and selectors retain, one item for each reference. */
   readonly labelSets: Iterable<number>
-  /** Rows that `holdAddress` gave out and `dropRow` has not taken back, one entry for each. */
+  /** Rows from `holdAddress` not yet given back by `dropRow`, one item for each reference. */
   readonly rows: Iterable<number>
 }
 
