@@ -4,7 +4,7 @@
 
 import type { Family } from '../../core/ip.ts'
 import { invariant } from '../../core/invariant.ts'
-import { OVER_TCP, OVER_UDP, wordsOf, type ClientColumns } from './client-columns.ts'
+import { ClientColumns, OVER_TCP, OVER_UDP } from './client-columns.ts'
 import { DEFAULT_STRIDE, OctetStore } from './octet-store.ts'
 
 /** Messages that one batch takes. */
@@ -16,35 +16,16 @@ export interface MessageBatchOptions {
   readonly stride?: number
 }
 
-export class MessageBatch implements ClientColumns {
+export class MessageBatch extends ClientColumns {
   readonly store: OctetStore
-  readonly families: Uint8Array
-  readonly addresses: Uint8Array
-  readonly addressWords: Uint32Array
-  readonly ports: Uint16Array
-  readonly transports: Uint8Array
-  readonly channels: Uint32Array
-  readonly interfaces: Uint32Array
-  readonly askedAddresses: Uint8Array
-  readonly askedWords: Uint32Array
-  readonly askedPorts: Uint16Array
   /** 1 where a UDP message was longer than a cell and is cut: its answer is FORMERR (docs/spec/semantics 6). */
   readonly oversized: Uint8Array
   #count = 0
 
   constructor(options: MessageBatchOptions = {}) {
     const capacity = options.capacity ?? BATCH_CAPACITY
+    super(capacity)
     this.store = new OctetStore(capacity, options.stride ?? DEFAULT_STRIDE)
-    this.families = new Uint8Array(capacity)
-    this.addresses = new Uint8Array(capacity * 16)
-    this.addressWords = wordsOf(this.addresses)
-    this.ports = new Uint16Array(capacity)
-    this.transports = new Uint8Array(capacity)
-    this.channels = new Uint32Array(capacity)
-    this.interfaces = new Uint32Array(capacity)
-    this.askedAddresses = new Uint8Array(capacity * 16)
-    this.askedWords = wordsOf(this.askedAddresses)
-    this.askedPorts = new Uint16Array(capacity)
     this.oversized = new Uint8Array(capacity)
   }
 

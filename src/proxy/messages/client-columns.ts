@@ -1,6 +1,6 @@
 // Where a message came from and how its answer goes back, as columns of typed arrays with one row a message.
-// Batches of queries and the in-flight table both have them, so whoever sends an answer takes a row of either.
-// Native sockets fill them directly. Nothing is allocated per row.
+// Batches of queries and the in-flight table extend them, so an answer leaves by a row of either. Native
+// sockets fill them directly. Nothing is allocated per row.
 
 /** Values of `transports`. */
 export const OVER_UDP = 0
@@ -11,7 +11,7 @@ export const OVER_TCP = 1
  */
 export const OF_OURS = 2
 
-export interface ClientColumns {
+export class ClientColumns {
   /** 4 or 6. */
   readonly families: Uint8Array
   /** The client: 16 octets a row, IPv4 in the first 4, the rest zero. */
@@ -30,23 +30,18 @@ export interface ClientColumns {
   readonly askedWords: Uint32Array
   /** 0: not known, and the socket's own address is the right one. */
   readonly askedPorts: Uint16Array
-}
 
-/** Columns for `rows` messages. */
-export function makeClientColumns(rows: number): ClientColumns {
-  const addresses = new Uint8Array(rows * 16)
-  const askedAddresses = new Uint8Array(rows * 16)
-  return {
-    families: new Uint8Array(rows),
-    addresses,
-    addressWords: wordsOf(addresses),
-    ports: new Uint16Array(rows),
-    transports: new Uint8Array(rows),
-    channels: new Uint32Array(rows),
-    interfaces: new Uint32Array(rows),
-    askedAddresses,
-    askedWords: wordsOf(askedAddresses),
-    askedPorts: new Uint16Array(rows),
+  constructor(rows: number) {
+    this.families = new Uint8Array(rows)
+    this.addresses = new Uint8Array(rows * 16)
+    this.addressWords = wordsOf(this.addresses)
+    this.ports = new Uint16Array(rows)
+    this.transports = new Uint8Array(rows)
+    this.channels = new Uint32Array(rows)
+    this.interfaces = new Uint32Array(rows)
+    this.askedAddresses = new Uint8Array(rows * 16)
+    this.askedWords = wordsOf(this.askedAddresses)
+    this.askedPorts = new Uint16Array(rows)
   }
 }
 

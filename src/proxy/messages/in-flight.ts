@@ -10,8 +10,8 @@ import type { EndpointId, Generation } from '../../core/ids.ts'
 import type { Family } from '../../core/ip.ts'
 import type { QueryView } from '../../dns/query.ts'
 import type { MessageBatch } from './batch.ts'
-import { copyClient, wordsOf, type ClientColumns } from './client-columns.ts'
-import { ClientCounts } from '../pipeline/client-counts.ts'
+import { ClientColumns, copyClient } from './client-columns.ts'
+import { ClientCounts } from './client-counts.ts'
 import { copyOctets, copyOf } from './octet-store.ts'
 
 /** Octets of a query that fit a cell: every query without unusual EDNS options. */
@@ -37,18 +37,8 @@ export interface InFlightOptions {
   readonly perClient: number
 }
 
-export class InFlightTable implements ClientColumns {
+export class InFlightTable extends ClientColumns {
   readonly capacity: number
-  readonly families: Uint8Array
-  readonly addresses: Uint8Array
-  readonly addressWords: Uint32Array
-  readonly ports: Uint16Array
-  readonly transports: Uint8Array
-  readonly channels: Uint32Array
-  readonly interfaces: Uint32Array
-  readonly askedAddresses: Uint8Array
-  readonly askedWords: Uint32Array
-  readonly askedPorts: Uint16Array
   /** The client's own query id. */
   readonly clientIds: Uint16Array
   readonly endpoints: Uint32Array
@@ -82,18 +72,9 @@ export class InFlightTable implements ClientColumns {
 
   constructor(options: InFlightOptions) {
     const { capacity, perClient } = options
+    super(capacity)
     this.capacity = capacity
     this.#perClient = perClient
-    this.families = new Uint8Array(capacity)
-    this.addresses = new Uint8Array(capacity * 16)
-    this.addressWords = wordsOf(this.addresses)
-    this.ports = new Uint16Array(capacity)
-    this.transports = new Uint8Array(capacity)
-    this.channels = new Uint32Array(capacity)
-    this.interfaces = new Uint32Array(capacity)
-    this.askedAddresses = new Uint8Array(capacity * 16)
-    this.askedWords = wordsOf(this.askedAddresses)
-    this.askedPorts = new Uint16Array(capacity)
     this.clientIds = new Uint16Array(capacity)
     this.endpoints = new Uint32Array(capacity)
     this.generations = new Uint32Array(capacity)

@@ -22,7 +22,7 @@ import {
   ROW_WORDS,
   ROWS_MAX,
 } from '../../native/udp/udp.ts'
-import { copyClient, makeClientColumns, type ClientColumns } from './client-columns.ts'
+import { copyClient, ClientColumns } from './client-columns.ts'
 import { copyOctets } from './octet-store.ts'
 
 /** Octets of copies: eight of the longest, or a flush full of 512 each. */
@@ -32,7 +32,7 @@ export class SendRows {
   readonly rows = new Uint32Array(ROWS_MAX * ROW_WORDS)
   readonly news = new Int32Array(NEWS_MAX * NEWS_WORDS)
   readonly copies = new Uint8Array(COPIES_OCTETS)
-  readonly clients = makeClientColumns(ROWS_MAX)
+  readonly clients = new ClientColumns(ROWS_MAX)
   /** Whether a turn is under way. */
   inTurn = false
   /** Memory that holds until the flush, during a turn. */

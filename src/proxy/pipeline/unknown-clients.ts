@@ -9,8 +9,8 @@
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { Family } from '../../core/ip.ts'
 import { MessageBatch } from '../messages/batch.ts'
-import { ClientCounts } from './client-counts.ts'
-import { copyClient, makeClientColumns, type ClientColumns } from '../messages/client-columns.ts'
+import { ClientCounts } from '../messages/client-counts.ts'
+import { copyClient, ClientColumns } from '../messages/client-columns.ts'
 import { copyOctets } from '../messages/octet-store.ts'
 
 /** Queries that wait, in all and of one client address. */
@@ -50,7 +50,7 @@ export class UnknownClients {
     refusedLong: 0,
   }
   readonly #to: UnknownClientsOptions
-  readonly #clients: ClientColumns = makeClientColumns(WAITING_MAX)
+  readonly #clients = new ClientColumns(WAITING_MAX)
   readonly #cells = new Uint8Array(WAITING_MAX * WAITING_OCTETS_MAX)
   /** 0 for a row that is free. */
   readonly #lengths = new Uint16Array(WAITING_MAX)

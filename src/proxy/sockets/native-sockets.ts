@@ -38,7 +38,7 @@ import type {
   UdpListener,
 } from './datagrams.ts'
 import { listenFault } from '../server/listen.ts'
-import type { ReplySockets } from '../server/reply-sockets.ts'
+import type { ReplySockets } from './reply-sockets.ts'
 import type { SendRows } from '../messages/send-rows.ts'
 
 /** A socket as the addon is asked for it. */

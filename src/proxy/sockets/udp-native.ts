@@ -35,7 +35,7 @@ import {
   type SocketSpec,
   writeSpec,
 } from './native-sockets.ts'
-import { ReplySockets } from '../server/reply-sockets.ts'
+import { ReplySockets } from './reply-sockets.ts'
 import { SendRows } from '../messages/send-rows.ts'
 import type { ServerAddress } from '../upstream/server-pool.ts'
 import {

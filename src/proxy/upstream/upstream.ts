@@ -16,7 +16,7 @@ import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from '../messages
 import type { AskedServers } from './asked-servers.ts'
 import { Attempts } from './attempts.ts'
 import type { MessageBatch } from '../messages/batch.ts'
-import { Coalescing } from '../pipeline/coalescing.ts'
+import { Coalescing } from './coalescing.ts'
 import { Delivery } from '../messages/delivery.ts'
 import { CLIENT_FULL, InFlightTable, TABLE_FULL } from '../messages/in-flight.ts'
 import { Probes } from './probes.ts'

@@ -46,7 +46,7 @@ export const RFC_5452: readonly Row[] = [
     kind: 'tests',
     id: 'F3',
     what: 'what is joined and what is not',
-    tests: [['test/proxy/pipeline/coalescing.test.ts', 'Coalescing joins what is the same query']],
+    tests: [['test/proxy/upstream/coalescing.test.ts', 'Coalescing joins what is the same query']],
   },
 ]
 

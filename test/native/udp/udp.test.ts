@@ -17,7 +17,7 @@ import {
   type UdpClientColumns,
 } from '../../../src/native/udp/udp.ts'
 import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
-import { makeClientColumns } from '../../../src/proxy/messages/client-columns.ts'
+import { ClientColumns } from '../../../src/proxy/messages/client-columns.ts'
 import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
 import type { UdpListener } from '../../../src/proxy/sockets/datagrams.ts'
 import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
@@ -28,7 +28,7 @@ const { EBADF } = constants.errno
 const LOOPBACK = Uint8Array.of(127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
 function columns(rows: number): UdpClientColumns {
-  const c = makeClientColumns(rows)
+  const c = new ClientColumns(rows)
   return [
     c.families,
     c.addresses,
@@ -203,7 +203,7 @@ describe('UdpAddon', { skip }, () => {
   it('NativeDatagrams sends the rest when one datagram cannot go', async () => {
     const { datagrams, listener } = listening(() => undefined)
     const { socket, messages } = await receiver()
-    const clients = makeClientColumns(5)
+    const clients = new ClientColumns(5)
     for (let row = 0; row < 5; row++) {
       clients.families[row] = 4
       // Nothing is sent to port 0, and broadcast wants an option that the socket lacks.
@@ -225,7 +225,7 @@ describe('UdpAddon', { skip }, () => {
   it('NativeDatagrams cuts what leaves in one piece into what was sent', async () => {
     const { datagrams, listener } = listening(() => undefined)
     const receivers = [await receiver(), await receiver()]
-    const clients = makeClientColumns(1)
+    const clients = new ClientColumns(1)
     clients.families[0] = 4
     clients.addresses.set(LOOPBACK)
     const expected: string[][] = [[], []]

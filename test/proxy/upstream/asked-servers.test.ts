@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AskedLinks } from '../../../src/proxy/upstream/server-links.ts'
 import { AskedServers, type AskedServer } from '../../../src/proxy/upstream/asked-servers.ts'
-import { makeClientColumns } from '../../../src/proxy/messages/client-columns.ts'
+import { ClientColumns } from '../../../src/proxy/messages/client-columns.ts'
 import { formatServer } from '../../../src/proxy/upstream/server-pool.ts'
 import { prefixOf } from '../../support/nodes/node.ts'
 
@@ -21,7 +21,7 @@ function mkAsked(options: { trusted?: readonly string[]; untrusted?: 'refuse' | 
       return octets[0] === 10 && port === 53
     },
   })
-  const columns = makeClientColumns(1)
+  const columns = new ClientColumns(1)
   const ask = (address: string, port = 53): AskedServer => {
     const { family, octets } = prefixOf(address)
     columns.families[0] = family

@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/core/clock.ts'
 import { parseAddress } from '../../../src/core/ip.ts'
 import { loadUdp } from '../../../src/native/native.ts'
 import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
-import { makeClientColumns } from '../../../src/proxy/messages/client-columns.ts'
+import { ClientColumns } from '../../../src/proxy/messages/client-columns.ts'
 import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
 import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
 import { queryFor } from './upstream.ts'
@@ -20,7 +20,7 @@ const DNS = 53
 
 const first = parseAddress(process.argv[2] ?? '') ?? fail('an address is wanted')
 const count = Number(process.argv[3])
-const servers = makeClientColumns(WINDOW)
+const servers = new ClientColumns(WINDOW)
 const query = queryFor('quiet.00000000.test')
 /** Where the eight digits stand: behind the header, `quiet` and two lengths. */
 const DIGITS_AT = 12 + 6 + 1

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Backlog } from '../../../src/proxy/server/backlog.ts'
+import { Backlog } from '../../../src/proxy/pipeline/backlog.ts'
 import { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { LOOPBACK } from '../../support/peers/forwarder.ts'

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { endpointId, generation } from '../../../src/core/ids.ts'
 import { QueryView } from '../../../src/dns/query.ts'
 import { MessageBatch } from '../../../src/proxy/messages/batch.ts'
-import { Coalescing, FOLLOWERS_MAX } from '../../../src/proxy/pipeline/coalescing.ts'
+import { Coalescing, FOLLOWERS_MAX } from '../../../src/proxy/upstream/coalescing.ts'
 import { InFlightTable } from '../../../src/proxy/messages/in-flight.ts'
 import { queryFor } from '../../support/peers/upstream.ts'
 

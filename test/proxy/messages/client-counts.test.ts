@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { ClientCounts } from '../../../src/proxy/pipeline/client-counts.ts'
+import { ClientCounts } from '../../../src/proxy/messages/client-counts.ts'
 
 const CAPACITY = 12
 const LIMIT = 3
