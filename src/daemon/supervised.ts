@@ -3,7 +3,7 @@
 
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Daemon } from './daemon.ts'
-import { SelfQuery } from '../proxy/self-query.ts'
+import { SelfQuery } from '../proxy/self-check.ts'
 import type { Notifier } from '../systemd/notify.ts'
 import { Watchdog } from '../systemd/watchdog.ts'
 

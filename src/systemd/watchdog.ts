@@ -1,5 +1,5 @@
 // The watchdog of systemd, fed by nothing but an answer to a query of our own that went the whole way: in by a
-// listener, through the pipeline and a commit of the datapath, out again (proxy/self-query.ts). A daemon whose event
+// listener, through the pipeline and a commit of the datapath, out again (proxy/self-check.ts). A daemon whose event
 // loop, sockets or datapath hang is not fed, and is started anew; one whose servers are silent is.
 
 import type { Clock, Timer } from '../core/clock.ts'

@@ -5,6 +5,7 @@
 // With a datapath that takes its time an answer is `pending` until one of the three is certain.
 // Filled between `begin` and the commit, read after it. Nothing is allocated once the lists have grown.
 
+import type { Config } from '../../config/config.ts'
 import { endpointId, type EndpointId } from '../../core/ids.ts'
 import { widthOf, type Family } from '../../core/ip.ts'
 import { EMPTY_SET } from '../../core/labels.ts'
@@ -12,6 +13,8 @@ import type { Committer } from '../../datapath/committer.ts'
 import type { AnswerView } from '../../dns/answer.ts'
 import type { HashedQuestion, Question } from '../../dns/query.ts'
 import { sameOctets } from '../../dns/wire.ts'
+import type { CoreState } from '../../enforcement/core-state.ts'
+import type { PolicyControl } from '../../enforcement/policy-control.ts'
 import { ROW_DEGRADED, type IpCache } from '../../ipcache/ipcache.ts'
 import { GUARDED_UNLESS_SAID, UNGUARDED, type Guard } from '../../names/guard.ts'
 import { Lesson, NOT_CHECKED } from '../../names/lesson.ts'
@@ -19,7 +22,7 @@ import type { NameCache } from '../../names/name-cache.ts'
 import type { SelectorLabels } from '../../names/labels/selector-labels.ts'
 import { IdList } from '../../core/tables/id-list.ts'
 import { ANSWERS_CAPACITY } from '../messages/answer-batch.ts'
-import type { AnswerSettings } from './answer-settings.ts'
+import { AnswerSettings } from './answer-settings.ts'
 import { ChainLinks } from './chain-links.ts'
 
 export const OUTCOME_EXACT = 1
@@ -247,4 +250,30 @@ export class Learner {
     if (names.scopes.isNamed(endpoint)) return true
     return selectorLabels.labelsOf(question.name, 0) !== EMPTY_SET
   }
+}
+
+const SECOND_MS = 1000
+
+export interface MakeLearnerOptions {
+  readonly config: Pick<Config, 'dns'>
+  readonly core: CoreState
+  readonly policies: PolicyControl
+}
+
+/** A learner as the config says: durations become whole seconds, the least rounded up and the most down. */
+export function makeLearner({ config: { dns }, core, policies }: MakeLearnerOptions): Learner {
+  const { names, ipcache, committer, guard, selectorLabels } = core
+  return new Learner({
+    ...{ names, ipcache, committer, guard, selectorLabels },
+    maxTtl: Math.floor(dns.maxTtlMs / SECOND_MS),
+    settings: new AnswerSettings({
+      policies,
+      defaults: {
+        minTtl: Math.ceil(dns.minTtlMs / SECOND_MS),
+        grace: Math.ceil(dns.graceAfterTtlMs / SECOND_MS),
+        cnameMatch: dns.cnameMatch,
+        svcb: dns.svcb,
+      },
+    }),
+  })
 }

@@ -7,13 +7,12 @@
 // `end`. Costs nothing while nothing is held, which is always so with a datapath that applies at once.
 
 import type { Clock } from '../../core/clock.ts'
+import { LinkedRows, NO_ROW } from '../../core/tables/linked-rows.ts'
 import type { Committer } from '../../datapath/committer.ts'
 import { AnswerBatch } from '../messages/answer-batch.ts'
 import { DueTimer } from '../upstream/due-timer.ts'
 import { HeldAnswers } from './held-answers.ts'
-import { HoldTimes } from './hold-times.ts'
 import type { InFlightTable } from '../messages/in-flight.ts'
-import { ReleaseOrder } from './release-order.ts'
 
 export interface ReleaseQueueOptions {
   readonly clock: Clock
@@ -59,7 +58,7 @@ export class ReleaseQueue {
     const { capacity } = inFlight
     this.#to = options
     this.#answers = new HeldAnswers({ capacity })
-    this.#order = new ReleaseOrder({ capacity })
+    this.#order = new ReleaseOrder(capacity)
     this.#needed = new Float64Array(capacity)
     this.#since = new Float64Array(capacity)
     this.#isReady = new Uint8Array(capacity)
@@ -172,6 +171,122 @@ export class ReleaseQueue {
     } finally {
       for (let i = 0; i < batch.count; i++) this.#isReady[batch.slots[i]!] = 0
       batch.clear()
+    }
+  }
+}
+
+/** Above the largest hash of a name: an endpoint and a hash are one number. */
+const HASHES = 2 ** 32
+
+/**
+ * Which held answers are before which: all of them in the order in which they came, and those to one endpoint about one
+ * name in a chain of their own, so that none overtakes another of its chain. All steps are O(1).
+ */
+class ReleaseOrder {
+  /** One list of all slots. */
+  readonly #all: LinkedRows
+  /** The slot whose end a slot waits for, and the slot that waits for its end; NO_ROW: none. */
+  readonly #ahead: Int32Array
+  readonly #behind: Int32Array
+  readonly #keys: Float64Array
+  readonly #isIn: Uint8Array
+  /** Last slot of each chain. Names with equal hashes share a chain: they wait without need, in the right order. */
+  readonly #tails = new Map<number, number>()
+  #count = 0
+
+  constructor(capacity: number) {
+    this.#all = new LinkedRows(capacity, 1)
+    this.#ahead = new Int32Array(capacity)
+    this.#behind = new Int32Array(capacity)
+    this.#keys = new Float64Array(capacity)
+    this.#isIn = new Uint8Array(capacity)
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** The slot that came first; below 0 when there is none. */
+  get first(): number {
+    return this.#all.first(0)
+  }
+
+  /** The slot that came next; below 0 behind the last. */
+  after(slot: number): number {
+    return this.#all.after(slot)
+  }
+
+  has(slot: number): boolean {
+    return this.#isIn[slot] === 1
+  }
+
+  /** Whether a slot of this endpoint and name, which may itself be in, has another before it. */
+  isBehind(slot: number, endpoint: number, nameHash: number): boolean {
+    if (this.has(slot)) return this.#ahead[slot] !== NO_ROW
+    return this.#tails.has(keyOf(endpoint, nameHash))
+  }
+
+  /** The slot before it in its chain; below 0 when it's the first. */
+  ahead(slot: number): number {
+    return this.#ahead[slot]!
+  }
+
+  /** Adds a slot at the end. */
+  add(slot: number, endpoint: number, nameHash: number): void {
+    const key = keyOf(endpoint, nameHash)
+    const tail = this.#tails.get(key) ?? NO_ROW
+    this.#keys[slot] = key
+    this.#ahead[slot] = tail
+    this.#behind[slot] = NO_ROW
+    if (tail !== NO_ROW) this.#behind[tail] = slot
+    this.#tails.set(key, slot)
+    this.#all.addLast(0, slot)
+    this.#isIn[slot] = 1
+    this.#count++
+  }
+
+  remove(slot: number): void {
+    this.#all.remove(0, slot)
+    const ahead = this.#ahead[slot]!
+    const behind = this.#behind[slot]!
+    if (ahead !== NO_ROW) this.#behind[ahead] = behind
+    if (behind !== NO_ROW) this.#ahead[behind] = ahead
+    else if (ahead !== NO_ROW) this.#tails.set(this.#keys[slot]!, ahead)
+    else this.#tails.delete(this.#keys[slot]!)
+    this.#isIn[slot] = 0
+    this.#count--
+  }
+}
+
+function keyOf(endpoint: number, nameHash: number): number {
+  return endpoint * HASHES + nameHash
+}
+
+/** Milliseconds that an answer was held at most, for each count; the last count has no end. */
+const STEPS_MS: readonly number[] = [1, 10, 100, 1000]
+
+/** For how long answers were held, counted by powers of ten: enough to see whether the datapath keeps up. */
+class HoldTimes {
+  readonly #counts = new Float64Array(STEPS_MS.length + 1)
+  #totalMs = 0
+
+  /** All holds together, in milliseconds. */
+  get totalMs(): number {
+    return this.#totalMs
+  }
+
+  add(milliseconds: number): void {
+    let step = 0
+    while (step < STEPS_MS.length && milliseconds > (STEPS_MS[step] ?? 0)) step++
+    this.#counts[step]!++
+    this.#totalMs += milliseconds
+  }
+
+  /** `1ms` to how many were held that long at most and longer than the step before; the last is `longer`. */
+  *readings(): Iterable<readonly [step: string, count: number]> {
+    for (const [i, count] of this.#counts.entries()) {
+      const step = STEPS_MS[i]
+      yield [step === undefined ? 'longer' : `${step}ms`, count]
     }
   }
 }

@@ -1,4 +1,4 @@
-// The open TCP connections of clients by number, and the bounds on them: in all and per client address. A number
+// The open TCP connections of clients by number, the bounds on them, in all and per client address, and their counters. A number
 // is generation << 16 | slot, and slots are used again in the order they were freed, so a late answer can't
 // reach a connection that came later: a number repeats after 65,536 uses of one slot.
 // At a bound the oldest idle connection gives way; without an idle one the newcomer is refused (docs/spec/semantics 6).
@@ -7,11 +7,48 @@ import type { TcpConnection } from './tcp-connection.ts'
 
 export const CONNECTIONS_MAX = 65536
 
-export interface ConnectionLimits {
-  /** `limits.tcp-connections`, at most CONNECTIONS_MAX. */
-  readonly total: number
-  /** `limits.tcp-connections-per-client`. */
-  readonly perClient: number
+export interface TcpServerLimits {
+  /** `limits.tcp-connections`, at most CONNECTIONS_MAX, and `limits.tcp-connections-per-client`. */
+  readonly connections: number
+  readonly connectionsPerClient: number
+  /** `limits.queries-per-tcp-connection`. */
+  readonly queriesPerConnection: number
+  /** `limits.tcp-idle-timeout` and `limits.tcp-message-timeout`, in milliseconds. */
+  readonly idleTimeout: number
+  readonly messageTimeout: number
+}
+
+export const DEFAULT_TCP_LIMITS: TcpServerLimits = {
+  connections: 4096,
+  connectionsPerClient: 64,
+  queriesPerConnection: 256,
+  idleTimeout: 10_000,
+  messageTimeout: 5_000,
+}
+
+/** What one server counts since its start. */
+export class TcpCounters {
+  accepted = 0
+  /** Open now. */
+  open = 0
+  received = 0
+  sent = 0
+  /** Refused because all connections were busy, in all or of that client. */
+  refusedFull = 0
+  refusedClientFull = 0
+  /** Idle ones closed to make room. */
+  evicted = 0
+  closedIdle = 0
+  /** A message was begun and not completed in time. */
+  closedIncomplete = 0
+  /** The client didn't take its answers. */
+  closedSlowReader = 0
+  /** Times that reading stopped at the bound of unanswered queries. */
+  readsPaused = 0
+  /** Answers whose connection was gone. */
+  answersDropped = 0
+  /** Errors of connections (resets) and of accepting. */
+  socketErrors = 0
 }
 
 /** `ok`, or which bound forbids another connection. */
@@ -24,7 +61,7 @@ export type Room =
 const OK: Room = { kind: 'ok' }
 
 export class ConnectionTable {
-  readonly #limits: ConnectionLimits
+  readonly #limits: TcpServerLimits
   readonly #slots: (TcpConnection | undefined)[] = []
   readonly #generations: Uint16Array
   /** Freed slots, first freed first. */
@@ -33,9 +70,9 @@ export class ConnectionTable {
   readonly #byActivity = new Set<TcpConnection>()
   readonly #byClient = new Map<string, Set<TcpConnection>>()
 
-  constructor(limits: ConnectionLimits) {
+  constructor(limits: TcpServerLimits) {
     this.#limits = limits
-    this.#generations = new Uint16Array(limits.total)
+    this.#generations = new Uint16Array(limits.connections)
   }
 
   get count(): number {
@@ -45,16 +82,16 @@ export class ConnectionTable {
   /** Whether `client` may open one more connection, and which one must go for it. */
   roomFor(client: string): Room {
     const own = this.#byClient.get(client)
-    if (own !== undefined && own.size >= this.#limits.perClient) {
+    if (own !== undefined && own.size >= this.#limits.connectionsPerClient) {
       return evict(own) ?? { kind: 'client-full' }
     }
-    if (this.count < this.#limits.total) return OK
+    if (this.count < this.#limits.connections) return OK
     return evict(this.#byActivity) ?? { kind: 'full' }
   }
 
   /** The number for a new connection; there must be room. */
   nextNumber(): number {
-    const reuse = this.#slots.length >= this.#limits.total
+    const reuse = this.#slots.length >= this.#limits.connections
     const slot = reuse ? (this.#free.shift() ?? 0) : this.#slots.length
     if (!reuse) this.#slots.push(undefined)
     return ((this.#generations[slot]! << 16) | slot) >>> 0

@@ -9,6 +9,7 @@ import type { PeerAddress } from '../messages/address-book.ts'
 import type { HandedConnection } from '../handed.ts'
 import type { MessageBatch } from '../messages/batch.ts'
 import type { Arrival, Stream, StreamOwner } from '../sockets/streams.ts'
+import type { TcpServerLimits } from './connection-table.ts'
 
 /** Unsent octets from which on nothing more is read: the client must take answers first. */
 const READ_PAUSE_OCTETS = 64 * 1024
@@ -222,4 +223,16 @@ export function arrivalOf(handed: HandedConnection): Arrival {
   const { family, peer, peerPort, interfaceIndex, asked, askedPort } = handed
   const from = { family, octets: peer, text: formatAddress(family, peer), unicast: true }
   return { peer: from, peerPort, interfaceIndex, asked, askedPort }
+}
+
+/** Which bound of time a connection has passed, as the counter of it. */
+export function whyClose(
+  connection: TcpConnection,
+  now: number,
+  { idleTimeout, messageTimeout }: TcpServerLimits,
+): 'closedSlowReader' | 'closedIncomplete' | 'closedIdle' | undefined {
+  const { partialSince, lastMessageAt, idle } = connection
+  if (connection.stalledFor(now) > messageTimeout) return 'closedSlowReader'
+  if (partialSince >= 0 && now - partialSince > messageTimeout) return 'closedIncomplete'
+  return idle && now - lastMessageAt > idleTimeout ? 'closedIdle' : undefined
 }

@@ -9,9 +9,13 @@
 import type { Clock } from '../../core/clock.ts'
 import { RestingTimer } from '../../core/resting-timer.ts'
 import type { BatchCollector } from '../messages/collector.ts'
-import { ConnectionTable } from './connection-table.ts'
+import {
+  ConnectionTable,
+  DEFAULT_TCP_LIMITS,
+  TcpCounters,
+  type TcpServerLimits,
+} from './connection-table.ts'
 import type { HandedConnection } from '../handed.ts'
-import { DEFAULT_TCP_LIMITS, TcpCounters, type TcpServerLimits, whyClose } from './tcp-limits.ts'
 import type {
   Arrival,
   Stream,
@@ -20,7 +24,7 @@ import type {
   StreamListener,
   Streams,
 } from '../sockets/streams.ts'
-import { arrivalOf, type ConnectionHost, TcpConnection } from './tcp-connection.ts'
+import { arrivalOf, type ConnectionHost, TcpConnection, whyClose } from './tcp-connection.ts'
 
 export interface TcpServerOptions {
   readonly clock: Clock
@@ -53,10 +57,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
     this.#collector = options.collector
     this.#streams = options.streams
     this.#limits = options.limits ?? DEFAULT_TCP_LIMITS
-    this.#table = new ConnectionTable({
-      total: this.#limits.connections,
-      perClient: this.#limits.connectionsPerClient,
-    })
+    this.#table = new ConnectionTable(this.#limits)
   }
 
   /** Listens on one more address; gives the port. Throws UnavailableError with the remedy when that's not possible. */

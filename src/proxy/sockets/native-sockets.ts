@@ -37,7 +37,7 @@ import type {
   UdpListen,
   UdpListener,
 } from './datagrams.ts'
-import { listenFault } from '../server/listen.ts'
+import { listenFault } from './listen-fault.ts'
 import type { ReplySockets } from './reply-sockets.ts'
 import type { SendRows } from '../messages/send-rows.ts'
 

@@ -27,9 +27,8 @@ import {
   type TcpAddon,
 } from '../../native/tcp/tcp.ts'
 import { AddressBook } from '../messages/address-book.ts'
-import { FrameGather } from './frame-gather.ts'
-import { listenFault } from '../server/listen.ts'
-import { NativeStream, type StreamEngine } from './native-stream.ts'
+import { listenFault } from './listen-fault.ts'
+import { FrameGather, NativeStream, type StreamEngine } from './native-stream.ts'
 import type { ServerAddress } from '../upstream/server-pool.ts'
 import type {
   Arrival,

@@ -1,13 +1,13 @@
 // Streams on Node's own sockets: explicit mode, no addon needed. Node allocates per read and per write, and
 // SO_MARK, IP_TRANSPARENT and the arrival interface are out of its reach; so modes tproxy and redirect are refused.
 
-import { connect, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import { UnavailableError } from '../../core/errors.ts'
-import { formatAddress } from '../../core/ip.ts'
+import { formatAddress, type Family } from '../../core/ip.ts'
 import { AddressBook } from '../messages/address-book.ts'
 import { codeOf } from './datagram-socket.ts'
-import { FrameWriter } from '../server/frame-writer.ts'
-import { listenTcp, portOf } from '../server/listen.ts'
+import { copyOctets } from '../messages/octet-store.ts'
+import { listenFault } from './listen-fault.ts'
 import type { ServerAddress } from '../upstream/server-pool.ts'
 import type {
   Stream,
@@ -154,5 +154,83 @@ class PortableStream implements Stream {
     this.#owner = undefined
     if (this.unsent > 0) this.#socket.resetAndDestroy()
     else this.#socket.destroy()
+  }
+}
+
+/** Connections that the kernel may keep for us between two turns. */
+const BACKLOG = 1024
+
+/** A listening server whose connections may be half closed; throws UnavailableError when that's not possible. */
+async function listenTcp(family: Family, address: string, port: number): Promise<Server> {
+  const server = createServer({ allowHalfOpen: true, noDelay: true })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(listenFault('TCP', address, port, codeOf(error))))
+    server.listen({ host: address, port, ipv6Only: family === 6, backlog: BACKLOG }, resolve)
+  })
+  server.removeAllListeners('error')
+  return server
+}
+
+/** The port that a server listens on. */
+function portOf(server: Server): number {
+  const address = server.address()
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
+
+/** First size of a chunk; a busy connection's grow by doubling. */
+const CHUNK_MIN = 1024
+/** A bigger chunk isn't kept for the next turn: 4,096 connections hold at most 64 MiB so. */
+const CHUNK_KEPT_MAX = 16 * 1024
+/** Room left that is worth keeping. */
+const ROOM_MIN = 256
+const PREFIX = 2
+
+/**
+ * Frames for one TCP connection: the two octets of length and the message, always together (RFC 7766 8). Frames of one
+ * turn are gathered and leave in one write. Memory that was given to a write is never written again, because the
+ * kernel may take it later.
+ */
+export class FrameWriter {
+  #chunk: Buffer | undefined
+  /** Gathered octets are #chunk[#start, #end). */
+  #start = 0
+  #end = 0
+
+  /** Octets gathered and not yet taken. */
+  get pending(): number {
+    return this.#end - this.#start
+  }
+
+  /** Adds a frame of `length` octets (1..65,535), with its first two octets replaced by `id`. */
+  add(octets: Uint8Array, offset: number, length: number, id: number): void {
+    const chunk = this.#room(PREFIX + length)
+    const at = this.#end
+    chunk[at] = length >> 8
+    chunk[at + 1] = length & 0xff
+    copyOctets(octets, offset, chunk, at + PREFIX, length)
+    chunk[at + PREFIX] = id >> 8
+    chunk[at + PREFIX + 1] = id & 0xff
+    this.#end += PREFIX + length
+  }
+
+  /** Everything gathered, now the taker's own; undefined when there's nothing. */
+  take(): Buffer | undefined {
+    if (this.#chunk === undefined || this.pending === 0) return undefined
+    const taken = this.#chunk.subarray(this.#start, this.#end)
+    this.#start = this.#end
+    const { length } = this.#chunk
+    if (length - this.#end < ROOM_MIN || length > CHUNK_KEPT_MAX) this.#chunk = undefined
+    return taken
+  }
+
+  #room(size: number): Buffer {
+    if (this.#chunk !== undefined && this.#chunk.length - this.#end >= size) return this.#chunk
+    const gathered = this.pending
+    const chunk = Buffer.allocUnsafeSlow(Math.max(CHUNK_MIN, (gathered + size) * 2))
+    if (this.#chunk !== undefined) this.#chunk.copy(chunk, 0, this.#start, this.#end)
+    this.#chunk = chunk
+    this.#start = 0
+    this.#end = gathered
+    return chunk
   }
 }

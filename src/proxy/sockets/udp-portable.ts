@@ -19,7 +19,7 @@ import type {
   UdpListener,
 } from './datagrams.ts'
 import { DatagramSocket } from './datagram-socket.ts'
-import { listenFault } from '../server/listen.ts'
+import { listenFault } from './listen-fault.ts'
 import type { ServerAddress } from '../upstream/server-pool.ts'
 
 /** Octets asked of the kernel (it takes at most net.core.rmem_max): 10,000 queries of 400 octets with their overhead. */

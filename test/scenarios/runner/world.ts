@@ -22,7 +22,7 @@ import { ClientEndpoints } from '../../../src/proxy/pipeline/client-endpoints.ts
 import { UnknownClients } from '../../../src/proxy/pipeline/unknown-clients.ts'
 import { Judge } from '../../../src/proxy/pipeline/judge.ts'
 import type { Learner } from '../../../src/proxy/pipeline/learner.ts'
-import { makeLearner } from '../../../src/proxy/pipeline/make-learner.ts'
+import { makeLearner } from '../../../src/proxy/pipeline/learner.ts'
 import { Pipeline } from '../../../src/proxy/pipeline/pipeline.ts'
 import { ProxyFlows } from '../../../src/proxy/pipeline/proxy-flows.ts'
 import { ReleaseQueue } from '../../../src/proxy/pipeline/release-queue.ts'

@@ -19,7 +19,10 @@ import { Responder } from '../../../src/proxy/server/responder.ts'
 import type { ServerAddress } from '../../../src/proxy/upstream/server-pool.ts'
 import type { Streams } from '../../../src/proxy/sockets/streams.ts'
 import { PortableStreams } from '../../../src/proxy/sockets/tcp-portable.ts'
-import { DEFAULT_TCP_LIMITS, type TcpServerLimits } from '../../../src/proxy/server/tcp-limits.ts'
+import {
+  DEFAULT_TCP_LIMITS,
+  type TcpServerLimits,
+} from '../../../src/proxy/server/connection-table.ts'
 import { TcpServer } from '../../../src/proxy/server/tcp-server.ts'
 import { PortableDatagrams } from '../../../src/proxy/sockets/udp-portable.ts'
 import {

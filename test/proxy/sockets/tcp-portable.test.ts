@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { FrameReader } from '../../../src/dns/framing.ts'
-import { FrameWriter } from '../../../src/proxy/server/frame-writer.ts'
+import { FrameWriter } from '../../../src/proxy/sockets/tcp-portable.ts'
 
 test('FrameWriter writes what FrameReader reads, and leaves alone what was taken', () => {
   const step = fc.oneof(
