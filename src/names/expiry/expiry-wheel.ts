@@ -1,35 +1,30 @@
-// Rows in the order of the second at which they are due: a wheel of 2^17 buckets of one second (36 hours). Each bucket is a doubly
-// linked list in typed arrays. Adding, moving and removing a row is O(1). A row that is due later than the wheel reaches waits in
+// Rows in the order of the second at which they are due: a wheel of 2^17 buckets of one second (36 hours). Each bucket is a linked
+// list. Adding, moving and removing a row is O(1). A row that is due later than the wheel reaches waits in
 // the farthest bucket and is looked at again then.
+
+import { LinkedRows, NO_ROW } from '../../core/tables/linked-rows.ts'
 
 const BUCKETS = 1 << 17
 
 export class ExpiryWheel {
-  readonly #heads = new Int32Array(BUCKETS)
-  readonly #next: Int32Array
-  readonly #previous: Int32Array
+  readonly #rows: LinkedRows
   /** Bucket + 1 of a row, 0 when it is in none. */
   readonly #bucket: Int32Array
   #tick: number
 
-  constructor(options: { readonly capacity: number; readonly tick: number }) {
-    this.#next = new Int32Array(options.capacity + 1)
-    this.#previous = new Int32Array(options.capacity + 1)
-    this.#bucket = new Int32Array(options.capacity + 1)
-    this.#tick = options.tick
+  constructor({ capacity, tick }: { readonly capacity: number; readonly tick: number }) {
+    this.#rows = new LinkedRows(capacity + 1, BUCKETS)
+    this.#bucket = new Int32Array(capacity + 1)
+    this.#tick = tick
   }
 
-  /** Puts a row at the second `due` (or the next one not yet looked at), out of wherever it was. */
+  /** Moves a row to the second `due`, or to the next second not yet looked at. */
   place(row: number, due: number): void {
     const tick = Math.min(Math.max(due, this.#tick), this.#tick + BUCKETS - 1)
     const bucket = tick & (BUCKETS - 1)
     if (this.#bucket[row] === bucket + 1) return
     this.remove(row)
-    const head = this.#heads[bucket]!
-    this.#next[row] = head
-    this.#previous[row] = 0
-    if (head !== 0) this.#previous[head] = row
-    this.#heads[bucket] = row
+    this.#rows.addFirst(bucket, row)
     this.#bucket[row] = bucket + 1
   }
 
@@ -38,23 +33,19 @@ export class ExpiryWheel {
     return this.#bucket[row] !== 0
   }
 
-  /** Takes a row out; nothing when it is in no bucket. */
+  /** Removes a row, if it is in any bucket. */
   remove(row: number): void {
     const bucket = this.#bucket[row]! - 1
     if (bucket < 0) return
-    const next = this.#next[row]!
-    const previous = this.#previous[row]!
-    if (next !== 0) this.#previous[next] = previous
-    if (previous !== 0) this.#next[previous] = next
-    else this.#heads[bucket] = next
+    this.#rows.remove(bucket, row)
     this.#bucket[row] = 0
   }
 
-  /** Takes out one row that was placed at or before `now`, 0 when there is none. */
+  /** Takes out one row that is due at or before `now`; 0 when there is none. */
   takeDue(now: number): number {
     while (this.#tick <= now) {
-      const row = this.#heads[this.#tick & (BUCKETS - 1)]!
-      if (row !== 0) {
+      const row = this.#rows.first(this.#tick & (BUCKETS - 1))
+      if (row !== NO_ROW) {
         this.remove(row)
         return row
       }

@@ -75,7 +75,7 @@ export const KNOWLEDGE: readonly Mutation[] = [
       'const tick = Math.max(due, this.#tick)',
     ],
     ['    while (this.#tick <= now) {', '    while (this.#tick < now) {'],
-    ['    else this.#heads[bucket] = next', '    else this.#heads[bucket] = 0'],
+    ['    this.#bucket[row] = 0', '    this.#bucket[row] = bucket'],
   ]),
   ...inFile('src/identity/allocator.ts', IDENTITY, [
     [
