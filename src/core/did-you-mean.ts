@@ -1,6 +1,6 @@
-// The known word that someone probably meant by an unknown one, for messages only.
+// The known word that a person probably meant by an unknown one. For messages only.
 
-/** The candidate with the fewest edits, when that's at most a third of the word's length, else undefined. */
+/** The candidate with the fewest edits, if these are at most a third of the word's length; else undefined. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const wanted = fold(word)
   let best: string | undefined
@@ -13,7 +13,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** Case, `-` and `_` are the commonest differences and count nothing. */
+/** Ignores case, `-` and `_`, the commonest differences. */
 function fold(word: string): string {
   return word.toLowerCase().replace(/[-_]/g, '')
 }

@@ -1,5 +1,5 @@
-// Addresses and prefixes as text for people. Apart from ip.ts so that what only shows addresses does not load
-// the library that parses them: break glass has to be quick.
+// Addresses and prefixes as text for people. Apart from ip.ts, so that a program that only shows addresses does not load the library that
+// parses them: break-glass has to be quick.
 
 import type { Family, Prefix } from './ip.ts'
 

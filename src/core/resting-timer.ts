@@ -1,5 +1,5 @@
-// Work that comes back every so often as long as there is some, and rests while there is none: an idle daemon is one that is
-// not woken. Waking costs one look at a field, so the packet path may do it for each query.
+// Repeats work while there is some and rests while there is none, so that an idle daemon is not woken. Waking costs one look at a field,
+// so the packet path may do it for each query.
 
 import type { Clock, Timer } from './clock.ts'
 

@@ -1,5 +1,5 @@
-// May an endpoint ask a name: the verdict is DnsVerdicts', as for a query on its way; here only which rules and
-// patterns it came from, found with the functions that the verdict's patterns are compiled by.
+// May an endpoint ask a name. DnsVerdicts gives the verdict, as for a real query. This file finds the rules and patterns behind it, with
+// the functions that compile the verdict's patterns.
 
 import { formatName } from '../core/name.ts'
 import { formatProtocol, TCP, UDP, type DnsProtocol } from '../core/protocol.ts'
@@ -78,7 +78,7 @@ export function decideAsking(
   }
 }
 
-/** What else is to be known of a verdict: that over the other protocol it is another. */
+/** A note when the verdict over the other protocol differs. */
 export function otherProtocolNote(
   verdicts: DnsVerdicts,
   asker: Asker,
@@ -111,7 +111,7 @@ function verdictOf(judged: number): AskDecision['verdict'] {
   return judged === SERVER_DENIED ? 'server-denied' : 'name-denied'
 }
 
-/** What a rule says of the configured servers. */
+/** The part of a rule about the configured servers. */
 function poolEntries(rule: RuleOrigin['rule'], protocol: DnsProtocol): readonly PortRule[] {
   if (permitsEveryName(rule, protocol)) return [{ ports: [], dns: undefined }]
   if (!mayBeServer(rule.peers)) return []
@@ -125,7 +125,7 @@ function permits({ dns }: PortRule, name: Uint8Array): boolean {
   return dns === undefined || dns.some((pattern) => matches(pattern, name))
 }
 
-/** What to say of a decision, without full stop. */
+/** The reason of a decision as a sentence without full stop. */
 export function reasonOfAsking(
   { verdict, rules, hasDns }: AskDecision,
   { compiled }: SharedRules,

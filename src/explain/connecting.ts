@@ -52,7 +52,7 @@ interface Judged {
   readonly decision: Decision
 }
 
-/** Addresses of a name, and names of an address, that are looked at. */
+/** The most addresses of a name, and names of an address, to check. */
 const LOOKED_AT_MAX = 16
 
 export function explainConnecting(parts: Parts, asker: Asker, question: Connect): Explanation {
@@ -166,9 +166,9 @@ function placeOf({ family, address }: Peer): string {
 export interface Decision {
   readonly verdict: Outcome['verdict']
   readonly rules: readonly ExplainedRule[]
-  /** Whether a default is among what made the verdict. */
+  /** Whether a default is part of the verdict. */
   readonly byDefault: boolean
-  /** Whether what would be denied passes because the policies that deny it are audited. */
+  /** Whether denied traffic passes because the policies that deny it are audited. */
   readonly byAudit: boolean
 }
 

@@ -1,7 +1,6 @@
-// Why is this allowed or denied: a question about one endpoint, answered from what is in force now, without a change
-// to it. The daemon answers `POST /v1/explain` with this, the command line asks a core of its own that it made from
-// files. Costs a look at each rule of the endpoint's policies, and, where it is denied, at the rules of all policies
-// for the nearest one.
+// Why something is allowed or denied: one question about one endpoint, answered from what is in force now, without changing anything.
+// The daemon answers `POST /v1/explain` with this; the command line asks a core that it made from files. Costs a look at each rule of
+// the endpoint's policies, and for a denied question a look at the rules of all policies for the nearest one.
 
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'

@@ -1,5 +1,5 @@
-// What `explain` is asked and what it answers: the form that the command line prints, the daemon sends and
-// tests of policies compare. Plain values.
+// The questions and answers of `explain`, as plain values: the form that the command line prints, the daemon sends and policy tests
+// compare.
 
 import type { Endpoint } from '../endpoints/registry.ts'
 import type { DefaultEgress } from '../policy/compile/default-egress.ts'
@@ -24,9 +24,9 @@ export type Question =
       readonly port: number
     }
 
-/** Who asks: an endpoint that policies are in force for. */
+/** The endpoint in question. Policies are in force for it. */
 export type Asker = Pick<Endpoint, 'id' | 'labels' | 'hook'> & {
-  /** Why what would be denied passes; undefined when it doesn't. */
+  /** The reason why denied traffic passes; undefined when it does not. */
   readonly audited: string | undefined
 }
 
@@ -46,7 +46,7 @@ export interface NearestRule {
   readonly policy: string
   readonly file: string
   readonly line: number
-  /** What it lacks, as a sentence without full stop. */
+  /** The missing part, as a sentence without full stop. */
   readonly missing: string
 }
 
@@ -54,22 +54,22 @@ export interface Explanation {
   readonly verdict: ExplainedVerdict
   /** One sentence without full stop. */
   readonly reason: string
-  /** Every rule that made the verdict, of `audit` those that would deny; none: a default did. */
+  /** Every rule behind the verdict; for `audit` those that would deny. Empty: a default decided. */
   readonly rules: readonly ExplainedRule[]
-  /** What of the endpoint's policies selects the peer, or matches the name asked; whatever the port. */
+  /** The selectors of the endpoint's policies that select the peer, or match the name, whatever the port. */
   readonly selectors: readonly string[]
   /** Numbers by which policy looked the peer up. */
   readonly identities: readonly number[]
   /** Labels of the peer. */
   readonly labels: readonly string[]
-  /** What holds for what no rule speaks of, the policies that turned default deny on, and those that would were they not audited. */
+  /** The default for everything that no rule names, the policies that turned default deny on, and the audited ones that would. */
   readonly default: {
     readonly egress: DefaultEgress
     readonly policies: readonly string[]
     readonly audited: readonly string[]
   }
-  /** What lets pass what no rule allows, or is denied; null when it is allowed, and when no rule is near. */
+  /** The nearest rule that would allow it; null when it is allowed, and when no rule is near. */
   readonly nearest: NearestRule | null
-  /** What else one should know. */
+  /** Further notes. */
   readonly notes: readonly string[]
 }

@@ -1,4 +1,4 @@
-// The addresses that a name is known to have led to.
+// The addresses that a name is known to have led to, and the names of an address.
 
 import type { EndpointId } from '../core/ids.ts'
 import { nameLength } from '../core/name.ts'
@@ -7,7 +7,7 @@ import type { Prefix } from '../core/ip.ts'
 import type { EntryTable } from '../names/tables/entry-table.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 
-/** The first of them, whoever asked; none for a name that nobody asked or that expired. */
+/** The first `max` addresses of a name, whichever endpoint asked; empty for an unknown or expired name. */
 export function knownAddresses(
   { names, ipcache }: CoreState,
   name: Uint8Array,
@@ -25,10 +25,10 @@ export function knownAddresses(
   return addresses
 }
 
-/** Names of one address that are looked at for those that an endpoint asked itself. */
+/** The most names of one address to check for those that the endpoint asked itself. */
 const OWN_LOOKED_AT_MAX = 256
 
-/** Entries of one name and address that are looked at for one that is old enough. */
+/** The most entries of one name and address to check for one that is old enough. */
 const ENTRIES_LOOKED_AT_MAX = 16
 
 /**

@@ -1,7 +1,7 @@
-// The rule that would have allowed it if one thing were otherwise: its ports, its peers, or whom its policy selects.
-// Of several the one that lacks least, and of equals the first, the endpoint's own policies before others'. Words for
-// people; nothing is decided here. Of others' policies a bounded number of selectors is looked at, so that a node with a
-// hundred thousand answers as quickly as one with ten.
+// The nearest rule: the one that would have allowed it if one thing differed, its ports, its peers, or the endpoints that its policy
+// selects. Of several the one that lacks least wins, of equals the first, the endpoint's own policies before others'. This makes words
+// for people and decides nothing. It checks a bounded number of selectors of others' policies, so that a node with a hundred thousand
+// answers as quickly as one with ten.
 
 import { formatName } from '../core/name.ts'
 import { nearest } from '../core/did-you-mean.ts'
@@ -14,7 +14,7 @@ import type { RuleOrigin } from '../policy/compile/compile.ts'
 import type { NearestRule, Question } from './explanation.ts'
 import { explained, rulesOf } from './rules.ts'
 
-/** What was asked, as far as rules can be near to it. */
+/** The parts of a question that rules can be near to. */
 export interface Target {
   readonly labels: readonly string[]
   /** Wire form; undefined when no name is asked about. */
@@ -28,7 +28,7 @@ export interface Target {
   readonly textOf: (selector: PeerSelector) => string
 }
 
-/** How near one part is, 1 being what is wanted, and what to say when it is less. */
+/** How near one part is (1: it matches), and the words when it is less. */
 interface Part {
   readonly near: number
   readonly lacks: string
@@ -36,13 +36,13 @@ interface Part {
 
 const FAR: Part = { near: 0, lacks: '' }
 const FITS: Part = { near: 1, lacks: '' }
-/** Below this a peer has nothing to do with the question. */
+/** Below this a peer is unrelated to the question. */
 const NEAR_MIN = 0.5
 
-/** Selectors of policies for others that are looked at, about a millisecond. */
+/** The most selectors of others' policies to check, about a millisecond. */
 const OTHERS_MAX = 1000
 
-/** Where to look: the policies in force for the endpoint, and all there are. */
+/** The policies in force for the endpoint, and all policies. */
 export interface Searched {
   readonly own: readonly Policy[]
   readonly all: readonly Policy[]
@@ -145,7 +145,7 @@ export function wordsOf(wire: Uint8Array): Words {
   return { wire, text, labels: text.split('.').reverse() }
 }
 
-/** 1 would be the same; names with the same parent are near, and those of which one label is misspelt. */
+/** 1 for equal names. Names with the same parent are near, and names with one misspelt label. */
 function patternCloseness({ text, labels }: Pattern, name: Words): number {
   const [count, others] = [labels.length, name.labels]
   let same = 0
@@ -158,14 +158,14 @@ function patternCloseness({ text, labels }: Pattern, name: Words): number {
   return 0.5 + (0.4 * (same + star)) / Math.max(count, others.length)
 }
 
-/** How many labels of two names with as many labels are not the same. */
+/** How many labels differ between two names of equal length. */
 function differing(labels: readonly string[], reversed: readonly string[]): number {
   let count = 0
   for (const [i, label] of labels.entries()) if (label !== reversed[labels.length - 1 - i]) count++
   return count
 }
 
-/** Near when as much as half of a prefix is the address's too. */
+/** Near when the address shares at least half of a prefix. */
 function prefixCloseness(prefix: Prefix, address: Prefix): number {
   if (prefix.family !== address.family || prefix.length === 0) return 0
   const same = commonBits(prefix.octets, 0, address.octets, 0, prefix.length)
@@ -191,7 +191,7 @@ function portsOf(toPorts: readonly PortRule[] | undefined, { protocol, port }: T
   return { near: 0.7, lacks }
 }
 
-/** The same of a name that may not be asked. */
+/** The nearest rule for a name that must not be asked. */
 export function nearestAsking(
   searched: Searched,
   texts: readonly string[],

@@ -1,6 +1,6 @@
-// How policy sees an address: identity, class, labels and the selectors that select them, as the prefix table has it
-// or as it would be after the endpoint learned the address by a name. The labels are derived by the code that derives
-// them when an answer is learned (ipcache/derive.ts); nothing is written here, so a daemon can be asked while it works.
+// An address as policy sees it: identity, class, labels and the selectors that select them. Either the prefix table has them, or this
+// file derives them as they would be after the endpoint learned the address by a name. It uses the derivation of real answers
+// (ipcache/derive.ts) and writes nothing, so a daemon can be asked while it works.
 
 import { identity, type EndpointId, type Identity } from '../core/ids.ts'
 import type { Family, Prefix } from '../core/ip.ts'

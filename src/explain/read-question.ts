@@ -1,5 +1,4 @@
-// A question to `explain` from texts: as options of the command line, as JSON of the admin API, and as rows of a
-// policy test.
+// Reads a question to `explain` from texts: options of the command line, JSON of the admin API, and rows of a policy test.
 
 import { parseAddress } from '../core/ip.ts'
 import { parseName, type NameResult } from '../core/name.ts'
@@ -16,7 +15,7 @@ export interface QuestionTexts {
   readonly port?: string | undefined
 }
 
-/** `field` is the one that is wrong. */
+/** `field` is the wrong one. */
 export type QuestionResult =
   | { readonly kind: 'ok'; readonly question: Question }
   | { readonly kind: 'bad'; readonly field: keyof QuestionTexts; readonly reason: string }
@@ -80,7 +79,7 @@ function readConnect({ server, protocol, name, address, port }: QuestionTexts): 
   return { kind: 'ok', question: { ...question, ...where, name: parsed.name } }
 }
 
-/** A name alone: what an address of a page has besides, or a pattern, could be one on the wire but is hardly meant. */
+/** A name alone. A URL or a pattern could be a name on the wire, but is hardly meant as one. */
 function readName(text: string): NameResult {
   const [odd] = /[^a-z0-9._\\-]/i.exec(text.replace(/\\(?:\d{3}|.)/g, '')) ?? []
   if (odd === undefined || odd.charCodeAt(0) > 0x7e) return parseName(text)

@@ -1,7 +1,7 @@
-// What happens without anyone asking: names expire, labels move after a change, refused entries are tried
-// again, endpoints whose hook appeared are attached, packet events are read. Everything in slices of at
-// most 2 ms with the event loop free between them, and every slice ends in a commit. Expiry, which nobody waits for, rests
-// between its slices as well: who sleeps gets a CPU soon where others want it too, who works on waits behind them.
+// The work that nothing outside asks for: names expire, labels move after a change, refused entries are tried again, endpoints whose hook
+// appeared are attached, packet events are read. All of it runs in slices of at most 2 ms with the event loop free between them, and
+// every slice ends in a commit. Expiry also rests between its slices, because no one waits for it: the system soon gives a CPU to a
+// process that sleeps, and makes one that works on wait.
 
 import type { Timer } from '../core/clock.ts'
 import type { DatapathEvent } from '../datapath/datapath.ts'
@@ -9,10 +9,10 @@ import type { CoreState } from '../enforcement/core-state.ts'
 import type { Transition } from '../enforcement/transition.ts'
 
 const SLICE_MS = 2
-/** Everything has its turn once a second, right after the second in which names expire: an idle daemon wakes for nothing else. */
+/** All work runs once a second, right after the second in which names expire, so that an idle daemon wakes for nothing else. */
 const BEAT_MS = 1000
-/** Hooks are looked at this often, so that an endpoint is attached within 100 ms of appearing, where the kernel's news of
- *  interfaces is not heard or not sent (cgroups); and packet events, where there was one of late. */
+/** How often hooks are checked when the kernel reports no changes of them (cgroups), so that an endpoint is attached within 100 ms
+ *  of appearing. Packet events are read as often, while there was one of late. */
 const REFRESH_MS = 40
 const EXPIRY_SLICE_MS = 1
 /** The least that a timer waits. */
@@ -24,15 +24,15 @@ const EVENTS_PER_LOOK = 512
 export interface HousekeepingOptions {
   readonly core: CoreState
   readonly transition: Transition
-  /** `time`: of the packet, by the wall clock as it is set now. */
+  /** `time`: the time of the packet by the present wall clock. */
   readonly onEvent: (event: DatapathEvent, time: number) => void
   /** Endpoints whose hook was attached or lost. */
   readonly onHooks: (endpoints: readonly number[]) => void
-  /** So many more prefixes than a second ago got fewer labels than they should for want of identities. Absent: nobody is told. */
+  /** Called with how many more prefixes than a second ago lack labels for want of identities. Absent: not reported. */
   readonly onFallbacks?: (count: number) => void
-  /** Done once a second, before what was refused is tried again. */
+  /** Called once a second, before refused entries are tried again. */
   readonly onBeat?: () => void
-  /** Whether there are hooks of which no news comes: cgroups. Absent: there are none. */
+  /** Whether there are hooks whose changes the kernel does not report: cgroups. Absent: there are none. */
   readonly hasSilentHooks?: () => boolean
 }
 
@@ -65,7 +65,7 @@ export class Housekeeping {
     this.#beat?.cancel()
   }
 
-  /** Configuration changed: moves labels slice by slice until all is realized. */
+  /** Call after a change of configuration: moves labels slice by slice until all is realized. */
   beginTransition(): void {
     this.#to.transition.begin()
     if (!this.#moving) this.#move()
@@ -106,7 +106,7 @@ export class Housekeeping {
     if (this.#expiring) core.clock.after(EXPIRY_REST_MS, () => this.#expireSlice())
   }
 
-  /** Looks at hooks and events; where that is the only way to know of them, again soon. */
+  /** Checks hooks and events, and again soon when no report of them comes. */
   look(): void {
     if (this.#stopped) return
     const events = this.#refresh()

@@ -1,6 +1,6 @@
-// What the kernel has against what it confirmed, entry by entry, in steps with the event loop free between them. Both may
-// change on the way, so a difference counts when two walks find the same one; what is to be done about it is decided at the
-// moment of the repair (repair.ts). Prefixes are compared by table row: a million of them cost a mark each.
+// Compares the kernel's entries with what it confirmed, entry by entry, in steps with the event loop free between them. Both may change
+// on the way, so a difference counts only when two walks find the same one. repair.ts decides at the moment of the repair what to write.
+// Prefixes are compared by table row: a million of them cost a mark each.
 
 import type { EndpointId, Identity } from '../core/ids.ts'
 import { formatPrefix, type Family } from '../core/ip.ts'
@@ -18,7 +18,7 @@ import { policyKeyText } from './stale-entries.ts'
 
 interface Texts {
   readonly key: string
-  /** Null: there is to be none, or there is none. */
+  /** Null: no entry is wanted, or the kernel has none. */
   readonly want: string | null
   readonly have: string | null
 }
@@ -46,7 +46,7 @@ export type KernelDifference =
 export interface DifferencesOptions {
   readonly core: CoreState
   readonly endpoints: () => Iterable<EndpointEntry>
-  /** Policy entries that an earlier daemon left and that may stay: the restart sees to them. */
+  /** Policy entries of an earlier daemon, which the restart removes in its time. */
   readonly inheritedPolicies: () => readonly PolicyEntry[]
 }
 
@@ -104,7 +104,7 @@ function* prefixDifferences({ core }: DifferencesOptions, held: PrefixBatch): Wa
   }
 }
 
-/** Whether an entry is as an earlier daemon left it and no owner has claimed it yet. */
+/** Whether an entry is unchanged since an earlier daemon and not claimed yet. */
 function isLeft({ inherited }: CoreState, held: PrefixBatch, i: number): boolean {
   const [scope, family, octets] = [held.scope(i), held.family(i), held.octets(i)]
   const entry = inherited.find(scope, family, octets, 0, held.length(i))
@@ -153,7 +153,7 @@ function* policyDifferences(
     const key = policyKeyText(entry)
     const [want, have] = [policyValue(entry), policyValue(left.get(key))]
     left.delete(key)
-    // What was refused is tried again by who was refused it.
+    // The committer tries refused entries again.
     const isRefused = have === null && core.committer.refused > 0
     if (want !== have && !isRefused) yield { map: 'ng_policy', key, want, have, entry }
   }

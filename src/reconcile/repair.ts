@@ -1,8 +1,8 @@
-// Every `datapath.verify` the kernel's maps are compared with what it confirmed, and what somebody else changed or deleted
-// there is put right: so within two intervals. In slices of a millisecond, additions before removals, and by the
-// committer's own door, so that there is one writer. The value that is written is the one of the moment of the repair,
-// whatever was found before. What stands beside the entries (programs, listeners) is looked at after each walk, programs
-// also as soon as the kernel says that some were taken off. The first difference is told with the entry; all are counted.
+// Every `datapath.verify` this compares the kernel's maps with what they confirmed, and restores what another program changed or deleted
+// there: within two intervals. It works in slices of a millisecond, additions before removals, through the committer, so that there is
+// one writer. It writes the value of the moment of the repair, not the one found before. After each walk it checks what belongs to the
+// entries (programs, listeners); programs also as soon as the kernel reports that some were detached. The first difference is logged with
+// its entry; all are counted.
 
 import type { Timer } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
@@ -24,24 +24,24 @@ export interface RepairOptions extends DifferencesOptions {
   /** `datapath.verify` */
   readonly everyMs: number
   readonly onRepaired: (first: RepairedEntry, count: number) => void
-  /** The kernel cannot be read: why. */
+  /** Called with the reason when the kernel cannot be read. */
   readonly onFault: (reason: string) => void
 }
 
 const SLICE_MS = 1
-/** Differences put right by one walk; the next one finds the others. */
+/** The most differences that one walk repairs. The next walk finds the others. */
 const DIFFERENCES_MAX = 4096
 
 export class Repair {
-  /** Walks that came to their end, and entries that were put right. */
+  /** Complete walks, and repaired entries. */
   readonly counters = { walks: 0, repaired: 0 }
-  /** The first difference that was put right last. */
+  /** The first difference of the last repair. */
   last: RepairedEntry | undefined
   readonly #to: RepairOptions
   #timer: Timer | undefined
   #walk: Walk | undefined
   #found: KernelDifference[] = []
-  /** Of the first walk, while the second looks whether they are still there. */
+  /** The differences of the first walk, while the second confirms them. */
   #suspects: ReadonlySet<string> | undefined
   #isStopped = false
 
@@ -153,7 +153,7 @@ export class Repair {
     }
   }
 
-  /** What the kernel is to have of these, as of now. */
+  /** The wanted values of these entries, as of now. */
   #changes(prefixes: readonly KernelPrefix[], entries: readonly PolicyKey[]): Changes {
     const wanted = this.#wantedOf(new Set(entries.map(({ endpoint }) => endpoint)))
     const upserts = entries.flatMap((entry) => wanted.get(policyKeyText(entry)) ?? [])
@@ -176,7 +176,7 @@ export class Repair {
     for (const { scope, family, octets, length, identity, addressClass } of found) {
       const row = prefixes.findIn(scope, family, octets, 0, length)
       if (prefixes.applied[row] === 0) {
-        // An earlier daemon left the entry; another process has changed it.
+        // The entry is from an earlier daemon, and another process has changed it.
         const left = inherited.find(scope, family, octets, 0, length)
         if (left >= 0) inherited.drop(left)
         prefixRemovals.add(family, octets, 0, length, identity, addressClass, scope)

@@ -1,5 +1,5 @@
-// A map of which there are very many and that mostly has one entry: that one is held by itself, and a table is made only for
-// more. Takes 50 octets with one entry, where a Map takes 220.
+// A map for very many instances that mostly have one entry. That entry is held by itself, and a table is made only for more. Takes 50
+// octets with one entry, where a Map takes 220.
 
 export class FewMap<Key, Value> {
   /** The only entry; undefined values when there is none, or a table. */

@@ -1,5 +1,5 @@
-// A set of which there are very many and that mostly has one member: that one is held by itself, and a table is made only for
-// more. Takes 40 octets with one member, where a Set takes 170.
+// A set for very many instances that mostly have one member. That member is held by itself, and a table is made only for more. Takes 40
+// octets with one member, where a Set takes 170.
 
 export class FewSet<Item> implements Iterable<Item> {
   /** The only member; undefined when there is none, or a table. */

@@ -1,9 +1,9 @@
-// Lists by name, and all their items in one list: for sources of very many files of which few change at a time. Written by
-// whoever reads the files.
+// Lists by name, and all their items in one list: for sources with very many files of which few change at a time. Written by the reader of
+// the files.
 //
-// Always: `all` has the items of list after list, in the order in which the names came; while nothing changes it is the same
-// object, and the list itself where there is only one. Cost: `all` after lists were replaced by as long ones a copy of
-// references, after other changes a look at each list.
+// Always: `all` has the items of list after list, in the order in which the names came. While nothing changes it is the same object, and
+// with a single list it is that list. Cost of `all`: after lists were replaced by others of equal length a copy of references, after other
+// changes a look at each list.
 
 import { joined } from './list-difference.ts'
 

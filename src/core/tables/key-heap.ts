@@ -1,6 +1,6 @@
-// Rows in the order of a number each, the smallest on top: a binary heap over rows of somebody's tables. Rows and keys stand in
-// growing typed arrays; where a row stands is in an array of the owner's, so that several heaps that share no row can use one.
-// Every change is O(log n), nothing is allocated once grown.
+// Rows in the order of a number each, the smallest on top: a binary heap over rows of the owner's tables. Rows and keys are in growing
+// typed arrays. The place of each row is in an array of the owner, so that several heaps that share no row can use one array. Every
+// change is O(log n) and allocates nothing once grown.
 
 const FIRST_CAPACITY = 8
 

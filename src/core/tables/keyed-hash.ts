@@ -1,11 +1,11 @@
-// Hashes for tables, under a secret that every process draws anew: whoever chooses names, addresses or what belongs together
-// can't know which of them share a bucket, so no table's chains get long on purpose. Nothing may outlive the process with
-// a hash in it, nor leave it: neither files of state nor a successor nor the kernel sees one.
+// Hashes for tables, under a secret that every process draws anew. A client that chooses names or addresses cannot know which of them
+// share a bucket, so no table's chains get long on purpose. No hash may outlive or leave the process: no state file, no successor and
+// no kernel map has one.
 //
-// Octets: HalfSipHash-1-3 (Aumasson and Bernstein, SipHash, 2012; a round on 32-bit words for each 4 octets, three at the end).
-// What collides under one key does not under another, which a multiply for each octet doesn't give.
-// Pairs of numbers: simple tabulation (Patrascu and Thorup, 2012), a table of random words for each of the 8 octets: no
-// arithmetic that differences could pass through unchanged, and linear probing stays short.
+// Octets: HalfSipHash-1-3 (Aumasson and Bernstein, SipHash, 2012; a round on 32-bit words for each 4 octets, three at the end). Keys that
+// collide under one secret do not collide under another, which a multiplication for each octet does not give.
+// Pairs of numbers: simple tabulation (Patrascu and Thorup, 2012), a table of random words for each of the 8 octets. It has no arithmetic
+// that passes differences on unchanged, and linear probing stays short.
 //
 // Cost: 20 octets about 30 ns, a pair 4 ns; 8 KiB of tables.
 

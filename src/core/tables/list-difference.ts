@@ -1,6 +1,6 @@
-// Lists of very many items that are mostly the same from one time to the next. What is different between two lists that are
-// mostly the same objects in the same order, as two versions of a file are: what stands between their common beginning and
-// their common end. Costs one comparison of references an item, and nothing where `replaced` made the one of the other.
+// The difference between two lists of very many items that are mostly the same objects in the same order, as two versions of a file are:
+// everything between their common beginning and their common end. Costs one comparison of references an item, and nothing when `replaced`
+// made one list from the other.
 
 export interface Difference<T> {
   /** Of the first list, not in the common parts. */

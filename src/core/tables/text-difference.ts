@@ -1,5 +1,4 @@
-// What two versions of a very long text have in common. Halves are compared, not characters, which the engine does as fast as the
-// memory is.
+// The common parts of two versions of a very long text. Halves are compared, not characters: the engine compares as fast as the memory is.
 
 /** How many characters two texts have in common at their beginning. */
 export function commonStart(a: string, b: string): number {
