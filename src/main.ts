@@ -8,7 +8,7 @@ import { keepYoungSmall } from './native/young-generation.ts'
 
 keepYoungSmall()
 const args = process.argv.slice(2)
-void runCommand(async () => await findCommand(args)).then(async (code) => {
+void runCommand(() => findCommand(args)).then(async (code) => {
   await written()
   process.exit(code)
 })

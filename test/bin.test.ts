@@ -128,9 +128,9 @@ test('bin/namegate starts from code of its own source alone', async () => {
   await run(process.execPath, ['scripts/bundle.mjs', join(top, 'dist')])
   const bundle = join(top, 'dist/main.bundle')
   const text = readFileSync(bundle, 'latin1')
-  writeFileSync(bundle, text.replaceAll('state of the daemon', 'STATE OF THE DAEMON'), 'latin1')
+  writeFileSync(bundle, text.replaceAll('health, revisions, mode', 'HEALTH, REVISIONS, MODE'), 'latin1')
   const { stdout } = await run(join(top, 'bin/namegate'), ['help'], { cwd: tmpdir() })
-  assert.match(stdout, /STATE OF THE DAEMON/)
+  assert.match(stdout, /HEALTH, REVISIONS, MODE/)
 })
 
 test('bin/namegate says what to run when the one file is not whole, and exits 3', async () => {

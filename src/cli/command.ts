@@ -1,15 +1,18 @@
-// What every command of the command line shares: where it writes, its exit codes, and how its arguments are
-// read. A command is a function of its arguments; it never ends the process and never writes elsewhere.
+// The form of a command: one object with its texts, its options and what it runs. Help, completion, the man page and the
+// README's table are made from these objects (reference.ts); commands.ts finds one by its name. `run` returns the exit
+// code; it never ends the process and writes to `output` only.
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { messageOf } from '../core/errors.ts'
 import { nearest } from '../core/did-you-mean.ts'
+import { helpOf, usageOf, type CommandTexts } from './reference.ts'
 
 export interface CommandOutput {
   stdout(text: string): void
   stderr(text: string): void
 }
 
+/** A command as main.ts calls it: arguments in, exit code out. */
 export type Command = (args: readonly string[], output: CommandOutput) => number | Promise<number>
 
 export const EXIT_OK = 0
@@ -20,39 +23,62 @@ export const EXIT_USAGE = 2
 /** Could not be done: no daemon, no privilege, port taken, kernel refused. */
 export const EXIT_UNAVAILABLE = 3
 
-export type CommandOptions = NonNullable<ParseArgsConfig['options']>
+export interface ParsedCommand extends CommandTexts {
+  /** Verbs that are commands themselves. */
+  readonly verbs?: readonly ParsedCommand[]
+  readonly run: (read: ParsedArguments, output: CommandOutput) => number | Promise<number>
+}
+
+/** A command whose arguments are not all its own, such as `exec`. */
+export interface RawCommand extends CommandTexts {
+  readonly runRaw: Command
+}
+
+export type CommandSpec = ParsedCommand | RawCommand
 
 export interface ParsedArguments {
   readonly positionals: readonly string[]
-  /** Text options by name. */
+  /** Options with a value. */
   readonly texts: ReadonlyMap<string, string>
-  /** Texts of options that may be given several times, by name. */
+  /** Options that may be given several times. */
   readonly lists: ReadonlyMap<string, readonly string[]>
   /** Flags that were given. */
   readonly flags: ReadonlySet<string>
+  /** Writes what was wrong and how the command is used; returns exit code 2. */
+  readonly wrong: (reason: string) => number
 }
 
 /** Options that every command takes. */
-const COMMON: CommandOptions = {
+const COMMON: NonNullable<ParseArgsConfig['options']> = {
   help: { type: 'boolean', short: 'h' },
   config: { type: 'string' },
   output: { type: 'string', short: 'o' },
 }
 
+/** The command as a function. It writes its help and wrong use of options itself. */
+export function commandOf(spec: CommandSpec): Command {
+  if ('runRaw' in spec) return spec.runRaw
+  return async (args, output) => {
+    const read = readArguments(args, spec, output)
+    return typeof read === 'number' ? read : await spec.run(read, output)
+  }
+}
+
 /**
- * Reads arguments. Writes help (exit code 0) or what was wrong (exit code 2) itself and gives the exit code
+ * Reads arguments. Writes help (exit code 0) or what was wrong (exit code 2) itself and returns the exit code
  * then. `-o` takes `json` only.
  */
-export function readArguments(
+function readArguments(
   args: readonly string[],
-  help: string,
+  spec: CommandTexts,
   output: CommandOutput,
-  options: CommandOptions = {},
 ): ParsedArguments | number {
+  const wrong = (reason: string): number => usageError(reason, spec, output)
+  const options = { ...COMMON, ...parseOptionsOf(spec) }
   try {
     const { positionals, values } = parseArgs({
       args: [...args],
-      options: { ...COMMON, ...options },
+      options,
       allowPositionals: true,
       strict: true,
     })
@@ -65,20 +91,30 @@ export function readArguments(
       else if (Array.isArray(value)) lists.set(name, value.map(String))
     }
     if (flags.has('help')) {
-      output.stdout(help)
+      output.stdout(helpOf(spec))
       return EXIT_OK
     }
     const format = texts.get('output')
-    if (format === undefined || format === 'json') return { positionals, texts, lists, flags }
-    return usageError(`-o: found ${format}, expected json`, help, output)
+    if (format === undefined || format === 'json')
+      return { positionals, texts, lists, flags, wrong }
+    return wrong(`-o: found ${format}, expected json`)
   } catch (error) {
     const reason = messageOf(error).split('. ')[0] ?? ''
-    return usageError(
-      reason + nearestOption(reason, [...Object.keys(COMMON), ...Object.keys(options)]),
-      help,
-      output,
-    )
+    return wrong(reason + nearestOption(reason, Object.keys(options)))
   }
+}
+
+function parseOptionsOf({ options }: CommandTexts): NonNullable<ParseArgsConfig['options']> {
+  return Object.fromEntries(
+    Object.entries(options).map(([name, { kind, short }]) => [
+      name,
+      {
+        type: kind === 'flag' ? ('boolean' as const) : ('string' as const),
+        multiple: kind === 'list',
+        ...(short === undefined ? {} : { short }),
+      },
+    ]),
+  )
 }
 
 /** `; did you mean --follow?` for an unknown option that is nearly a known one. */
@@ -88,10 +124,9 @@ function nearestOption(reason: string, known: readonly string[]): string {
   return meant === undefined ? '' : `; did you mean --${meant}?`
 }
 
-/** Says what was wrong and how the command is used; exit code 2. */
-export function usageError(reason: string, help: string, output: CommandOutput): number {
-  const usage = help.split('\n').find((line) => line.startsWith('Usage:')) ?? ''
-  output.stderr(`namegate: ${reason}\n${usage}\n`)
+/** Writes what was wrong and how the command is used; returns exit code 2. */
+export function usageError(reason: string, spec: CommandTexts, output: CommandOutput): number {
+  output.stderr(`namegate: ${reason}\n${usageOf(spec)}\n`)
   return EXIT_USAGE
 }
 

@@ -1,44 +1,115 @@
-// From a command's name to the command. Its file is loaded when it is called, so that one that needs little is
-// there at once.
+// All commands, in the order in which help lists them, and the way from a word to its command. What a command does is
+// loaded when it is called, so that a command that needs little starts at once.
 
 import { UsageError } from '../core/errors.ts'
 import { nearest } from '../core/did-you-mean.ts'
-import { COMMANDS, type CommandName } from './command-list.ts'
-import type { Command } from './command.ts'
+import { VERSION } from '../version.ts'
+import {
+  commandOf,
+  EXIT_OK,
+  toJson,
+  type Command,
+  type CommandSpec,
+  type ParsedCommand,
+} from './command.ts'
+import { ASK, AUDIT, FLOWS, GET, RESOURCE, RUN, STATUS } from './definitions/daemon.ts'
+import { EXEC } from './definitions/exec.ts'
+import { CONFIG, DATAPATH, INTERCEPT, MATCH, STATE } from './definitions/kernel.ts'
+import { flag, json, UNUSED_CONFIG } from './definitions/options.ts'
+import { POLICY } from './definitions/policy.ts'
+import { completionScript, listText, manPage } from './reference.ts'
 
-const LOADERS: Readonly<Record<CommandName, () => Promise<Command>>> = {
-  run: async () => (await import('./commands/run.ts')).runCommand,
-  exec: async () => (await import('./commands/exec.ts')).execCommand,
-  status: async () => (await import('./commands/status.ts')).statusCommand,
-  get: async () => (await import('./commands/get.ts')).getCommand,
-  flows: async () => (await import('./commands/flows.ts')).flowsCommand,
-  ask: async () => (await import('./commands/ask.ts')).askCommand,
-  audit: async () => (await import('./commands/audit.ts')).auditCommand,
-  resource: async () => (await import('./commands/resource.ts')).resourceCommand,
-  datapath: async () => (await import('./commands/datapath.ts')).datapathCommand,
-  intercept: async () => (await import('./commands/intercept.ts')).interceptCommand,
-  match: async () => (await import('./commands/match.ts')).matchCommand,
-  policy: async () => (await import('./commands/policy.ts')).policyCommand,
-  state: async () => (await import('./commands/state.ts')).stateCommand,
-  config: async () => (await import('./commands/config.ts')).configCommand,
-  version: async () => (await import('./commands/version.ts')).versionCommand,
-  completion: async () => (await import('./commands/completion.ts')).completionCommand,
-  help: async () => (await import('./commands/help.ts')).helpCommand,
+const VERSION_COMMAND: ParsedCommand = {
+  name: 'version',
+  summary: 'version of this program',
+  synopsis: ['version'],
+  about: 'Prints the version of this program.',
+  options: { output: json('{"version", "node"} on stdout'), config: UNUSED_CONFIG },
+  exitCodes: '',
+  examples: ['namegate version'],
+  run: ({ positionals, texts, wrong }, output) => {
+    if (positionals.length > 0) return wrong('version takes no argument')
+    const found = { version: VERSION, node: process.version }
+    output.stdout(texts.has('output') ? toJson(found) : `namegate ${VERSION}\n`)
+    return EXIT_OK
+  },
 }
 
-/** What the arguments of the program ask for; throws UsageError when it is no command. */
-export async function findCommand(
-  args: readonly string[],
-): Promise<{ readonly command: Command; readonly args: readonly string[] }> {
+const COMPLETION: ParsedCommand = {
+  name: 'completion',
+  summary: 'completion for bash',
+  synopsis: ['completion [bash]'],
+  about: 'Prints completion for bash.',
+  options: { config: UNUSED_CONFIG },
+  exitCodes: '',
+  examples: [
+    'source <(namegate completion)',
+    'namegate completion > /etc/bash_completion.d/namegate',
+  ],
+  run: ({ positionals: [shell = 'bash', ...rest], wrong }, output) => {
+    if (shell !== 'bash' || rest.length > 0) return wrong(`completion is for bash, found ${shell}`)
+    output.stdout(completionScript(COMMANDS))
+    return EXIT_OK
+  },
+}
+
+const HELP: ParsedCommand = {
+  name: 'help',
+  summary: 'this list, the help of a command, or the man page',
+  synopsis: ['help [COMMAND]', 'help --man'],
+  about: 'Lists all commands.',
+  options: { man: flag('print the man page'), config: UNUSED_CONFIG },
+  exitCodes: '',
+  examples: ['namegate help status', 'namegate help --man > /usr/local/share/man/man1/namegate.1'],
+  run: ({ flags }, output) => {
+    output.stdout(flags.has('man') ? manPage(COMMANDS, VERSION) : listText(COMMANDS))
+    return EXIT_OK
+  },
+}
+
+export const COMMANDS: readonly CommandSpec[] = [
+  RUN,
+  EXEC,
+  ASK,
+  MATCH,
+  POLICY,
+  GET,
+  RESOURCE,
+  STATUS,
+  FLOWS,
+  INTERCEPT,
+  AUDIT,
+  DATAPATH,
+  STATE,
+  CONFIG,
+  VERSION_COMMAND,
+  COMPLETION,
+  HELP,
+]
+
+/** Words that stand for a command. */
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['--help', 'help'],
+  ['-h', 'help'],
+  ['--version', 'version'],
+])
+
+/** The command that the program's arguments name; throws UsageError when there is none. */
+export function findCommand(args: readonly string[]): {
+  readonly command: Command
+  readonly args: readonly string[]
+} {
   const [first, ...rest] = args
   if (first === undefined) throw new UsageError("no command ('namegate help' lists all)")
+  const name = ALIASES.get(first) ?? first
   const [topic] = rest
-  const isAboutTopic = first === 'help' && topic !== undefined && !topic.startsWith('-')
-  const name = isAboutTopic ? topic : (ALIASES.get(first) ?? first)
-  const known = COMMANDS.find((each) => each.name === name)
-  if (known !== undefined) {
-    return { command: await LOADERS[known.name](), args: isAboutTopic ? ['--help'] : rest }
+  if (name === 'help' && topic !== undefined) {
+    if (!topic.startsWith('-')) return findCommand([...rest, '--help'])
+    // The list is the help of `help`.
+    if (ALIASES.get(topic) === 'help') return findCommand(['help'])
   }
+  const known = COMMANDS.find((each) => each.name === name)
+  if (known !== undefined) return findVerb(known, rest)
   const meant = nearest(
     name,
     COMMANDS.map((each) => each.name),
@@ -47,8 +118,14 @@ export async function findCommand(
   throw new UsageError(`unknown command ${JSON.stringify(name)}${hint} ('namegate help' lists all)`)
 }
 
-const ALIASES: ReadonlyMap<string, string> = new Map([
-  ['--help', 'help'],
-  ['-h', 'help'],
-  ['--version', 'version'],
-])
+function findVerb(
+  spec: CommandSpec,
+  args: readonly string[],
+): { readonly command: Command; readonly args: readonly string[] } {
+  const [verb, ...rest] = args
+  const verbs = 'runRaw' in spec ? [] : (spec.verbs ?? [])
+  const found = verbs.find(({ name }) => name === `${spec.name} ${verb}`)
+  return found === undefined
+    ? { command: commandOf(spec), args }
+    : { command: commandOf(found), args: rest }
+}

@@ -6,10 +6,10 @@ import { processOutput } from './process-output.ts'
 
 /** Runs the command that is found; `find` may throw UsageError. */
 export async function runCommand(
-  find: () => Promise<{ readonly command: Command; readonly args: readonly string[] }>,
+  find: () => { readonly command: Command; readonly args: readonly string[] },
 ): Promise<number> {
   try {
-    const { command, args } = await find()
+    const { command, args } = find()
     return await command(args, processOutput)
   } catch (error) {
     const known = error instanceof InvalidInputError || error instanceof UsageError

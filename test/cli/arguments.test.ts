@@ -5,9 +5,8 @@ import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:net'
 import { after, before, test } from 'node:test'
 import { EXIT_UNAVAILABLE, EXIT_USAGE } from '../../src/cli/command.ts'
-import { findCommand } from '../../src/cli/commands.ts'
+import { COMMANDS, findCommand } from '../../src/cli/commands.ts'
 import { InvalidInputError, messageOf, UsageError } from '../../src/core/errors.ts'
-import { COMMANDS } from '../../src/cli/command-list.ts'
 import { policyText } from '../support/nodes/daemon-files.ts'
 import { DaemonFolder } from '../support/nodes/daemon-process.ts'
 
@@ -43,7 +42,7 @@ async function namegate(line: string): Promise<{ readonly code: number; readonly
   let text = ''
   const write = (more: string): void => void (text += more)
   try {
-    const { command, args } = await findCommand(line.split(' '))
+    const { command, args } = findCommand(line.split(' '))
     const code = await command(args, { stdout: write, stderr: write })
     return { code, text }
   } catch (error) {

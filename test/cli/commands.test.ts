@@ -5,9 +5,11 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Command } from '../../src/cli/command.ts'
 import { configJsonSchema } from '../../src/config/load.ts'
-import { configCommand } from '../../src/cli/commands/config.ts'
-import { matchCommand } from '../../src/cli/commands/match.ts'
-import { policyCheckCommand } from '../../src/cli/policy/policy-check.ts'
+import { namegate } from '../support/nodes/command.ts'
+
+const configCommand = namegate('config')
+const matchCommand = namegate('match')
+const policyCheckCommand = namegate('policy check')
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-cli-'))
 after(() => rmSync(root, { recursive: true, force: true }))

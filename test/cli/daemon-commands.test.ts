@@ -7,19 +7,20 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { wordsOf } from '../../src/proxy/messages/client-columns.ts'
 import { AdminServer } from '../../src/admin/server.ts'
-import { askCommand } from '../../src/cli/commands/ask.ts'
-import { auditCommand } from '../../src/cli/commands/audit.ts'
-import { datapathCommand } from '../../src/cli/commands/datapath.ts'
-import { flowsCommand } from '../../src/cli/commands/flows.ts'
-import { getCommand } from '../../src/cli/commands/get.ts'
-import { statusCommand } from '../../src/cli/commands/status.ts'
 import { FLOW_KINDS } from '../../src/flows/record/flow-kinds.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { InvalidInputError, UnavailableError, UsageError } from '../../src/core/errors.ts'
 import { mkAdmin } from '../support/nodes/admin.ts'
-import { objectIn, runCommand } from '../support/nodes/command.ts'
+import { namegate, objectIn, runCommand } from '../support/nodes/command.ts'
 import { mkEndpoint, mkPolicies, Node, prefixOf, wireOf } from '../support/nodes/node.ts'
 import { FakeUpstream } from '../support/peers/upstream.ts'
+
+const askCommand = namegate('ask')
+const auditCommand = namegate('audit')
+const datapathCommand = namegate('datapath')
+const flowsCommand = namegate('flows')
+const getCommand = namegate('get')
+const statusCommand = namegate('status')
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-cli-'))
 const socket = join(folder, 'admin.sock')

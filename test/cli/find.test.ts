@@ -2,14 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { COMMANDS } from '../../src/cli/command-list.ts'
-import { findCommand } from '../../src/cli/commands.ts'
+import { COMMANDS, findCommand } from '../../src/cli/commands.ts'
+import { readmeTable } from '../../src/cli/reference.ts'
 import { UsageError } from '../../src/core/errors.ts'
 import { objectIn, runCommand, type Ran } from '../support/nodes/command.ts'
 
 async function run(...words: readonly string[]): Promise<Ran> {
-  const { command, args } = await findCommand(words)
+  const { command, args } = findCommand(words)
   return await runCommand(command, ...args)
 }
 
@@ -44,18 +45,21 @@ for (const { name } of COMMANDS.filter((each) => !['help', OWN_OPTIONS].includes
   })
 }
 
-test('findCommand says of an unknown command which one was meant', async () => {
+test('findCommand says of an unknown command which one was meant', () => {
   const rows: readonly (readonly [words: readonly string[], reason: RegExp])[] = [
     [[], /no command/],
     [['statu'], /unknown command "statu"; did you mean status\?/],
     [['zzzzzzzz'], /unknown command "zzzzzzzz" \('namegate help' lists all\)/],
   ]
   for (const [words, reason] of rows) {
-    await assert.rejects(findCommand(words), (error) => {
-      assert.ok(error instanceof UsageError)
-      assert.match(error.message, reason)
-      return true
-    })
+    assert.throws(
+      () => findCommand(words),
+      (error) => {
+        assert.ok(error instanceof UsageError)
+        assert.match(error.message, reason)
+        return true
+      },
+    )
   }
 })
 
@@ -66,6 +70,33 @@ test('helpCommand lists every command', async () => {
     for (const { name, summary } of COMMANDS)
       assert.ok(out.includes(`  ${name} `) && out.includes(summary))
   }
+})
+
+test('README.md has the table of commands that is made from them', () => {
+  const readme = readFileSync('README.md', 'utf8')
+  const table = readmeTable(COMMANDS)
+  assert.ok(readme.includes(`\n${table}\n`), `README.md should have:\n${table}`)
+})
+
+test('helpCommand prints a man page of every command and verb', async () => {
+  const { code, out } = await run('help', '--man')
+  assert.equal(code, 0)
+  assert.match(out, /^\.TH NAMEGATE 1 /)
+  for (const { name } of COMMANDS.filter((each) => !('verbs' in each)))
+    assert.ok(out.includes(`\n.SS ${name}\n`), name)
+  for (const verb of ['check', 'explain', 'test', 'lint', 'suggest', 'wait'])
+    assert.ok(out.includes(`\n.SS policy ${verb}\n`), verb)
+  assert.deepEqual(
+    out.split('\n').filter((line) => /^[.'](?!(TH|SH|SS|PP|nf|fi)\b)/.test(line)),
+    [],
+    'lines of text that roff would read as macros',
+  )
+})
+
+test('policyCommand shows its verbs, and help names them, too', async () => {
+  const { out } = await run('policy', '--help')
+  assert.match(out, /^ {2}policy lint +what is valid but hardly meant$/m)
+  assert.deepEqual(await run('help', 'policy', 'lint'), await run('policy', 'lint', '--help'))
 })
 
 test('policyCommand says what was meant', async () => {
@@ -92,5 +123,7 @@ test('completionCommand prints what bash can read and complete with', async () =
   }
   assert.equal(words('namegate stat'), 'status state')
   assert.equal(words('namegate get ip'), 'ipcache')
+  assert.equal(words('namegate policy li'), 'lint')
+  assert.equal(words('namegate flows --ke'), '--kept')
   assert.equal((await run('completion', 'fish')).code, 2)
 })

@@ -6,10 +6,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { policyExplainCommand } from '../../src/cli/policy/policy-explain.ts'
-import { runCommand } from '../support/nodes/command.ts'
+import { namegate, runCommand } from '../support/nodes/command.ts'
 import { EXAMPLES } from '../semantics/cilium-examples.ts'
 import type { Example } from '../semantics/example.ts'
+
+const policyExplainCommand = namegate('policy explain')
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-examples-'))
 after(() => rmSync(root, { recursive: true, force: true }))

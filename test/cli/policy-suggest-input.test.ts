@@ -8,11 +8,13 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { CommandOutput } from '../../src/cli/command.ts'
-import { policySuggestCommand } from '../../src/cli/policy/policy-suggest.ts'
 import { InvalidInputError, UnavailableError } from '../../src/core/errors.ts'
 import { loadPolicies } from '../../src/policy/load/load.ts'
 import { until } from '../support/peers/client.ts'
 import { FlowFolder, mkLine, NODE_1, NODE_2, suggest, WORLD } from '../support/nodes/flow-lines.ts'
+import { namegate } from '../support/nodes/command.ts'
+
+const policySuggestCommand = namegate('policy suggest')
 
 describe('policySuggestCommand', () => {
   let flows: FlowFolder

@@ -7,15 +7,16 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { auditCommand } from '../../src/cli/commands/audit.ts'
 import type { Command } from '../../src/cli/command.ts'
-import { datapathCommand } from '../../src/cli/commands/datapath.ts'
-import { flowsCommand } from '../../src/cli/commands/flows.ts'
-import { getCommand } from '../../src/cli/commands/get.ts'
-import { policyWaitCommand } from '../../src/cli/policy/policy-wait.ts'
-import { statusCommand } from '../../src/cli/commands/status.ts'
 import { isBuilt } from '../../src/native/native.ts'
-import { runCommand } from '../support/nodes/command.ts'
+import { namegate, runCommand } from '../support/nodes/command.ts'
+
+const auditCommand = namegate('audit')
+const datapathCommand = namegate('datapath')
+const flowsCommand = namegate('flows')
+const getCommand = namegate('get')
+const policyWaitCommand = namegate('policy wait')
+const statusCommand = namegate('status')
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-silence-'))
 const servers: Server[] = []

@@ -16,9 +16,7 @@ import {
   EXIT_NEGATIVE,
   EXIT_OK,
   EXIT_USAGE,
-  readArguments,
   toJson,
-  usageError,
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
@@ -26,48 +24,17 @@ import { fieldsOf, listOf, rowsIn, textOf, type Fields } from '../fields.ts'
 import { formatFlow } from './flows.ts'
 import { cleanCell, formatTable } from '../table.ts'
 
-const HELP = `Usage: namegate ask NAME [TYPE] [--as ENDPOINT] [--server ADDRESS:PORT] [--tcp] [-o json] [--config FILE | --socket PATH]
-
-Asks a name through the proxy, from this host, and shows the answer and the decision. TYPE is A by default. NAME
-may hold \\DDD for odd octets.
-
-Options:
-  --server A:P      ask there; default: the daemon's first listener
-  --tcp             over TCP
-  --as ENDPOINT     as that endpoint would ask: the daemon judges, forwards and learns as if the query came from it;
-                    --server is then the server that it asks (upstreams.original-destination)
-  -o json           one JSON object on stdout
-  --config FILE     config that names the daemon's socket
-  --socket PATH     the daemon's socket
-  -h, --help        this text
-
-Exit codes: 0 answered, 1 denied or failed, 2 wrong use, 3 no daemon or no answer.
-
-Examples:
-  namegate ask www.example.com
-  namegate ask example.com AAAA --tcp --server 127.0.0.1:5300
-  namegate ask www.example.com --as shop-1
-`
-
 /** The most that travels without fragments (RFC 9715). */
 const UDP_SIZE = 1232
 /** Flows among which the decision is looked for. */
 const FLOWS_LOOKED_AT = 256
 const ANSWERED: readonly string[] = ['NOERROR', 'NXDOMAIN']
 
-export async function askCommand(args: readonly string[], output: CommandOutput): Promise<number> {
-  const read = readArguments(args, HELP, output, {
-    server: { type: 'string' },
-    tcp: { type: 'boolean' },
-    as: { type: 'string' },
-    socket: { type: 'string' },
-  })
-  if (typeof read === 'number') return read
+export async function runAsk(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const [name, type = 'A', ...rest] = read.positionals
-  if (name === undefined || rest.length > 0)
-    return usageError('ask needs NAME [TYPE]', HELP, output)
+  if (name === undefined || rest.length > 0) return read.wrong('ask needs NAME [TYPE]')
   const given = serverGiven(read)
-  if (typeof given === 'string') return usageError(given, HELP, output)
+  if (typeof given === 'string') return read.wrong(given)
   const id = randomBytes(2).readUInt16BE(0)
   const query = encodeQuery({ id, name, type, udpSize: UDP_SIZE })
   if (query.kind === 'bad') {

@@ -10,9 +10,7 @@ import { openClient, type Client } from '../client.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
-  readArguments,
   toJson,
-  usageError,
   type CommandOutput,
   type ParsedArguments,
 } from '../command.ts'
@@ -23,39 +21,12 @@ import { readDatapathKind, readPinPath } from '../pin-path.ts'
 import { SilentDaemonError } from '../silence.ts'
 import { formatTable } from '../table.ts'
 
-const HELP = `Usage: namegate datapath verify | detach | close | mode enforce|audit|bypass [--config FILE] [--socket PATH]
-
-verify    compares what the kernel holds with what the daemon wants; every difference is a line
-detach    takes all enforcement and the pinned maps or rules away, of whatever kind; a running daemon ends. Says when
-          DNS is still intercepted, which 'intercept down' ends
-close     before the daemon starts: endpoints that nothing fences yet may do DNS only until it has loaded policy
-mode      enforce: as policy says; audit: deny nothing, report it; bypass: judge nothing. Works on the pinned
-          maps or the table of rules, so it needs no daemon (break glass)
-
-Options:
-  -o json           one JSON object on stdout
-  --config FILE     config that names the socket and the pin path
-  --socket PATH     the daemon's socket
-  -h, --help        this text
-
-Exit codes: 0 ok, 1 verify found differences, 2 wrong use, 3 no daemon, or none that answers, no privilege, nothing pinned.
-
-Examples:
-  namegate datapath verify
-  namegate datapath mode bypass
-`
-
 const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']
 /** A daemon that is stopped or stuck must not keep anyone from breaking the glass. */
 const TELL_MS = 1000
 const NO_DAEMON = 'no daemon answers'
 
-export async function datapathCommand(
-  args: readonly string[],
-  output: CommandOutput,
-): Promise<number> {
-  const read = readArguments(args, HELP, output, { socket: { type: 'string' } })
-  if (typeof read === 'number') return read
+export async function runDatapath(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const [verb, value, ...rest] = read.positionals
   const mode = MODES.find((each) => each === value)
   if (verb === 'verify' && value === undefined) return await verify(read, output)
@@ -68,7 +39,7 @@ export async function datapathCommand(
     verb === 'mode'
       ? 'datapath mode needs enforce, audit or bypass'
       : 'datapath needs verify, detach, close or mode'
-  return usageError(reason, HELP, output)
+  return read.wrong(reason)
 }
 
 async function verify(read: ParsedArguments, output: CommandOutput): Promise<number> {

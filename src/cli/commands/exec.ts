@@ -16,36 +16,8 @@ import { suggestPolicy } from '../../sandbox/suggest.ts'
 import { summaryOf, summaryRows, type Summary } from '../../sandbox/summary.ts'
 import type { ExecOptions } from '../exec/run.ts'
 import { EXIT_OK, EXIT_USAGE, usageError, type CommandOutput } from '../command.ts'
+import { helpOf, type CommandTexts } from '../reference.ts'
 import { formatTable } from '../table.ts'
-
-const HELP = `Usage: namegate exec [--allow TARGET[:PORT[/PROTO]]]... [--policy FILE] [OPTIONS] [--] COMMAND [ARGUMENT]...
-
-Runs a command in namespaces of its own. It may ask for the names that are allowed and connect to the addresses
-that they were answered with; everything else is refused. Needs no daemon, no config file and no root. Files are
-the caller's. docs/exec.md says how it works and what it leaves open.
-
-Options:
-  --allow TARGET    names it may ask for and connect to, or an address or prefix; TARGET:PORT and TARGET:PORT/tcp or
-                    /udp allow less. '*.' is one label, '**.' one or more. Names open no private address. May be repeated
-  --policy FILE     CiliumNetworkPolicy that selects app=exec; besides what --allow says
-  --upstream A:P    name server, reached from outside; default: those of resolv.conf. May be repeated
-  --audit           refuse nothing, record what would be refused
-  --suggest FILE    write a policy that allows what was asked and reached
-  --publish PORT    a TCP port whose connections go to the command: [ADDRESS:]PORT[:INNER]. May be repeated
-  --grace TIME      an address stays usable for so long after its answer's time is over; default 60s
-  --uplink NAME     pasta or slirp4netns without root; default: the first that is installed
-  --json            what is told at the end as one line of JSON on stderr
-  --quiet           tell nothing but why the command was not run
-  -h, --help        this text
-
-Exit codes: the command's own; 128 + N when signal N ended it; 127 it is not found, 126 it cannot be executed;
-2 wrong use or invalid policy, 3 the sandbox could not be made (then nothing of the command has run).
-
-Examples:
-  namegate exec --allow '*.packages.example' --allow github.com:443/tcp -- npm ci
-  namegate exec --audit --suggest policy.yaml -- make test
-  namegate exec --policy policy.yaml --publish 8080 -- npm start
-`
 
 const FLAGS = ['audit', 'json', 'quiet', 'help'] as const
 const TEXTS = ['allow', 'policy', 'upstream', 'suggest', 'publish', 'uplink', 'grace'] as const
@@ -57,11 +29,16 @@ interface Given {
   readonly command: readonly string[]
 }
 
-export async function execCommand(args: readonly string[], output: CommandOutput): Promise<number> {
+/** `texts`: its help and usage. */
+export async function runExecCommand(
+  args: readonly string[],
+  texts: CommandTexts,
+  output: CommandOutput,
+): Promise<number> {
   const given = readExecArguments(args)
-  if (typeof given === 'string') return usageError(given, HELP, output)
+  if (typeof given === 'string') return usageError(given, texts, output)
   if (given.flags.has('help')) {
-    output.stdout(HELP)
+    output.stdout(helpOf(texts))
     return EXIT_OK
   }
   const options = optionsOf(given, output)

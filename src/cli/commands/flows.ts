@@ -3,51 +3,15 @@
 import { openClient } from '../client.ts'
 import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
 import { systemClock } from '../../core/clock.ts'
-import { EXIT_OK, readArguments, usageError, type CommandOutput } from '../command.ts'
+import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { fieldsOf, listOf, rowsIn, textOf, type Fields } from '../fields.ts'
 import { cleanCell } from '../table.ts'
 
-const HELP = `Usage: namegate flows [--follow] [--kept] [--since DURATION] [--verdict VERDICT] [--last N] [-o json] [--config FILE | --socket PATH]
-
-DNS decisions, packets that were dropped or would have been, and events, oldest first: those kept on disk, then the last 65,536
-one by one. On disk repetitions are one flow with a count and the time of the last.
-
-Options:
-  -f, --follow      go on with what comes; without those on disk unless --kept is given
-  --kept            all those kept on disk, and without --follow nothing else
-  --since DURATION  only what was seen in this time, such as 10m, 24h, 7d
-  --verdict VERDICT only those: allow, deny, audit, error, event; or one kind: answered, denied, drop ...
-  --last N          only the last N of the 65,536
-  -o json           one JSON object a line
-  --config FILE     config that names the daemon's socket
-  --socket PATH     the daemon's socket
-  -h, --help        this text
-
-Exit codes: 0 ok, 2 wrong use, 3 no daemon, or none that answers.
-
-Examples:
-  namegate flows --follow --verdict deny
-  namegate flows --kept --since 24h --verdict audit
-  namegate flows -o json | jq -r 'select(.kind == "denied") | .name' | sort | uniq -c
-`
-
-export async function flowsCommand(
-  args: readonly string[],
-  output: CommandOutput,
-): Promise<number> {
-  const read = readArguments(args, HELP, output, {
-    follow: { type: 'boolean', short: 'f' },
-    kept: { type: 'boolean' },
-    since: { type: 'string' },
-    verdict: { type: 'string' },
-    last: { type: 'string' },
-    socket: { type: 'string' },
-  })
-  if (typeof read === 'number') return read
-  if (read.positionals.length > 0) return usageError('flows takes no argument', HELP, output)
+export async function runFlows(read: ParsedArguments, output: CommandOutput): Promise<number> {
+  if (read.positionals.length > 0) return read.wrong('flows takes no argument')
   const { flags, texts } = read
   const wrong = await wrongOption(texts)
-  if (wrong !== undefined) return usageError(wrong, HELP, output)
+  if (wrong !== undefined) return read.wrong(wrong)
   const since = texts.get('since')
   const age = since === undefined ? undefined : parseDuration(since)
   const verdict = texts.get('verdict')

@@ -2,33 +2,9 @@
 
 import { nearest } from '../../core/did-you-mean.ts'
 import { openClient } from '../client.ts'
-import { EXIT_OK, readArguments, usageError, type CommandOutput } from '../command.ts'
+import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { fieldsOf, listOf, rowsIn, textOf, type Fields } from '../fields.ts'
 import { TableWriter } from '../table.ts'
-
-const HELP = `Usage: namegate get RESOURCE [-o json] [--config FILE | --socket PATH]
-
-endpoints   workloads that policy applies to, and whether anything fences them
-policies    policies, the state of their files, and which of their names nobody asked for
-selectors   what policies select by, and the identities that each selects now
-names       names that answers taught, with addresses and how long they hold
-ipcache     prefixes with identity, labels and who says so
-identities  numbers in use for label sets
-resources   external resources
-datapath    entries that are enforced now, read back from where they are enforced
-
-Options:
-  -o json           one JSON array on stdout
-  --config FILE     config that names the daemon's socket
-  --socket PATH     the daemon's socket
-  -h, --help        this text
-
-Exit codes: 0 ok, 2 wrong use, 3 no daemon, or none that answers.
-
-Examples:
-  namegate get endpoints
-  namegate get ipcache -o json | jq '.[] | select(.identity == 16777217) | .prefix'
-`
 
 type Column = readonly [title: string, cell: (row: Fields) => string]
 
@@ -98,13 +74,11 @@ const TABLES: Readonly<Record<string, readonly Column[]>> = {
   ],
 }
 
-export async function getCommand(args: readonly string[], output: CommandOutput): Promise<number> {
-  const read = readArguments(args, HELP, output, { socket: { type: 'string' } })
-  if (typeof read === 'number') return read
+export async function runGet(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const [resource = '', ...rest] = read.positionals
   const columns = TABLES[resource]
   if (columns === undefined || rest.length > 0) {
-    return usageError(wrongResource(resource, rest), HELP, output)
+    return read.wrong(wrongResource(resource, rest))
   }
   const parts = await (await openClient(read)).open(`/v1/${resource}`)
   if (read.texts.has('output')) {

@@ -21,63 +21,23 @@ import {
   planOf,
 } from '../../daemon/open-interception.ts'
 import { systemResolvers } from '../../sources/system-resolvers.ts'
-import {
-  EXIT_OK,
-  readArguments,
-  toJson,
-  usageError,
-  type CommandOutput,
-  type ParsedArguments,
-} from '../command.ts'
+import { EXIT_OK, toJson, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { findConfigFile } from '../config-file.ts'
 import { openClient } from '../client.ts'
 import { fieldsOf, textOf } from '../fields.ts'
 import { readConfig } from '../read-config.ts'
 import { readPinPath } from '../pin-path.ts'
 
-const HELP = `Usage: namegate intercept up | down | show [--iptables] [--user UID] [--config FILE] [--socket PATH]
-
-up        brings DNS queries to the listeners of mode tproxy and redirect: rules in namegate's own nftables
-          tables, for tproxy also ip rules and a route; all of it or nothing. Again changes nothing
-down      takes all of that away; needs no daemon
-show      prints what 'up' would do, and whether that is in force: the running daemon says so, else the kernel
-
-Options:
-  --iptables        show: text for iptables-restore and ip6tables-restore that does the same
-  --user UID        the user that the daemon runs as, a number (redirect; default: who runs this command)
-  -o json           show: JSON on stdout, one object for each listener
-  --config FILE     config that names the listeners
-  --socket PATH     show: the daemon's socket
-  -h, --help        this text
-
-Exit codes: 0 ok, 2 wrong use or nothing to intercept, 3 no privilege, a tool or the kernel refuses, something
-of somebody else's is in the way.
-
-Examples:
-  namegate intercept up
-  namegate intercept show --iptables > rules; iptables-restore --noflush rules; ip6tables-restore --noflush rules
-  namegate intercept down
-`
-
 const VERBS = ['up', 'down', 'show'] as const
 
-export async function interceptCommand(
-  args: readonly string[],
-  output: CommandOutput,
-): Promise<number> {
-  const read = readArguments(args, HELP, output, {
-    iptables: { type: 'boolean' },
-    user: { type: 'string' },
-    socket: { type: 'string' },
-  })
-  if (typeof read === 'number') return read
+export async function runIntercept(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const [word, ...rest] = read.positionals
   const verb = VERBS.find((each) => each === word)
   if (verb === undefined || rest.length > 0) {
-    return usageError('intercept needs up, down or show', HELP, output)
+    return read.wrong('intercept needs up, down or show')
   }
   if (read.flags.has('iptables') && verb !== 'show') {
-    return usageError('--iptables goes with show', HELP, output)
+    return read.wrong('--iptables goes with show')
   }
   const uid = userOf(read)
   switch (verb) {

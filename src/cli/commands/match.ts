@@ -6,39 +6,15 @@ import {
   EXIT_NEGATIVE,
   EXIT_OK,
   EXIT_USAGE,
-  readArguments,
   toJson,
-  usageError,
   type CommandOutput,
+  type ParsedArguments,
 } from '../command.ts'
 
-const HELP = `Usage: namegate match [-o json] PATTERN NAME...
-
-Says whether PATTERN matches each NAME. PATTERN is what policy calls matchName or matchPattern:
-  example.com       that name alone
-  *.example.com     exactly one label in front; * inside a label is any run of letters, digits, - and _
-  **.example.com    one or more labels in front
-  *                 every name
-Case and a final dot don't count. In a NAME, \\DDD is one octet.
-
-Options:
-  -o json           one JSON array on stdout
-  --config FILE     accepted, not used
-  -h, --help        this text
-
-Exit codes: 0 all match, 1 some do not, 2 invalid pattern or name.
-
-Examples:
-  namegate match '*.example.com' www.example.com
-  namegate match '**.s3.amazonaws.com' bucket.eu.s3.amazonaws.com s3.amazonaws.com
-`
-
-export function matchCommand(args: readonly string[], output: CommandOutput): number {
-  const read = readArguments(args, HELP, output)
-  if (typeof read === 'number') return read
+export function runMatch(read: ParsedArguments, output: CommandOutput): number {
   const [patternText, ...nameTexts] = read.positionals
   if (patternText === undefined || nameTexts.length === 0) {
-    return usageError('match needs a PATTERN and at least one NAME', HELP, output)
+    return read.wrong('match needs a PATTERN and at least one NAME')
   }
   const parsed = parseMatchPattern(patternText)
   if (parsed.kind === 'bad') {

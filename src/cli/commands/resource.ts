@@ -2,62 +2,26 @@
 
 import type { ParsedArguments } from '../command.ts'
 import { openClient } from '../client.ts'
-import {
-  EXIT_NEGATIVE,
-  EXIT_OK,
-  readArguments,
-  toJson,
-  usageError,
-  type CommandOutput,
-} from '../command.ts'
+import { EXIT_NEGATIVE, EXIT_OK, toJson, type CommandOutput } from '../command.ts'
 import { fieldsOf, textOf } from '../fields.ts'
 
-const HELP = `Usage: namegate resource set NAME --address ADDRESS... [--label KEY=VALUE...] [--port NAME=PORT/PROTOCOL...] [--ttl TIME]
-       namegate resource remove NAME
+/** Options that `remove` does not take. */
+const SET_OPTIONS = ['address', 'label', 'port', 'ttl'] as const
 
-An external resource is labels for addresses or prefixes with no endpoint behind them: policies reach it by toEndpoints
-and toEntities. The command ends when the datapath enforces it. It stays over restarts, until it is removed or its
-time is over; setting it again begins its time anew. Resources that a file has are changed there.
-
-Options:
-  --address ...     an address or prefix; may be repeated
-  --label ...       a label; may be repeated
-  --port ...        a name that policies may use for a port, such as web=8080/TCP; may be repeated
-  --ttl TIME        for so long, such as 30s or 12h; without it until it is removed
-  -o json           what was done, as one JSON object on stdout
-  --config FILE     config that names the daemon's socket
-  --socket PATH     the daemon's socket
-  -h, --help        this text
-
-Exit codes: 0 ok, 1 remove: there is none of the name, 2 wrong use or invalid, 3 no daemon, or it cannot be done.
-
-Examples:
-  namegate resource set billing-db --address 192.0.2.10 --label app=billing-db --label k8s:team=billing
-  namegate resource set build-7 --address 2001:db8:7::/64 --label app=build --ttl 2h
-  namegate resource remove billing-db
-`
-
-export async function resourceCommand(
-  args: readonly string[],
-  output: CommandOutput,
-): Promise<number> {
-  const many = { type: 'string', multiple: true } as const
-  const options = { address: many, label: many, port: many, ttl: { type: 'string' } } as const
-  const read = readArguments(args, HELP, output, { ...options, socket: { type: 'string' } })
-  if (typeof read === 'number') return read
+export async function runResource(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const [act, name, ...rest] = read.positionals
   if ((act !== 'set' && act !== 'remove') || name === undefined || rest.length > 0) {
-    return usageError('resource needs set or remove, and a name', HELP, output)
+    return read.wrong('resource needs set or remove, and a name')
   }
-  const given = Object.keys(options).filter((key) => read.texts.has(key) || read.lists.has(key))
+  const given = SET_OPTIONS.filter((key) => read.texts.has(key) || read.lists.has(key))
   if (act === 'remove' && given.length > 0) {
-    return usageError(`resource remove takes no --${given[0] ?? ''}`, HELP, output)
+    return read.wrong(`resource remove takes no --${given[0] ?? ''}`)
   }
   const body = act === 'set' ? bodyOf(read) : undefined
-  if (typeof body === 'string') return usageError(body, HELP, output)
+  if (typeof body === 'string') return read.wrong(body)
   const { parseResourceObject } = await import('../../endpoints/resources.ts')
   const [fault] = body === undefined ? [] : parseResourceObject(name, body, 'resource').faults
-  if (fault !== undefined) return usageError(`resource: ${fault.message}`, HELP, output)
+  if (fault !== undefined) return read.wrong(`resource: ${fault.message}`)
   const client = await openClient(read)
   const path = `/v1/resources/${encodeURIComponent(name)}`
   const found = await client.change(path, body)

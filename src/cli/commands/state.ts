@@ -5,40 +5,17 @@ import { inspectFile, type Inspection } from '../../state/inspect.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
-  readArguments,
   toJson,
-  usageError,
   type CommandOutput,
+  type ParsedArguments,
 } from '../command.ts'
 import { showState } from './state-show.ts'
 import { cleanCell } from '../table.ts'
 
-const HELP = `Usage: namegate state show|check [-o json] FILE
-
-Looks into a file of the state folder (docs/state.md), a checkpoint or a journal; the daemon may run or not.
-
-show      what it holds: numbers with their labels, endpoints, policy files, and every (endpoint, name, address)
-check     whether it is good; else where it is not, and what was expected there. The end of a journal in the middle of
-          a write is good: so it ends when the process is killed.
-
-Options:
-  -o json           one JSON object on stdout
-  --config FILE     accepted, not used
-  -h, --help        this text
-
-Exit codes: 0 good, 1 damaged or written by a newer version, 2 wrong use or no such file, 3 cannot be read.
-
-Examples:
-  namegate state show var/state/checkpoint.12
-  namegate state check var/state/journal.12
-`
-
-export function stateCommand(args: readonly string[], output: CommandOutput): number {
-  const read = readArguments(args, HELP, output)
-  if (typeof read === 'number') return read
+export function runState(read: ParsedArguments, output: CommandOutput): number {
   const [verb, file, ...rest] = read.positionals
   if ((verb !== 'show' && verb !== 'check') || file === undefined || rest.length > 0) {
-    return usageError('state needs show or check, and one FILE', HELP, output)
+    return read.wrong('state needs show or check, and one FILE')
   }
   const json = read.texts.has('output')
   const found = inspect(file)

@@ -4,41 +4,15 @@ import { openClient } from '../client.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
-  readArguments,
   toJson,
-  usageError,
   type CommandOutput,
+  type ParsedArguments,
 } from '../command.ts'
 import { fieldsOf, listOf, textOf, type Fields } from '../fields.ts'
 import { cleanCell, formatPairs } from '../table.ts'
 
-const HELP = `Usage: namegate status [--ready] [-o json] [--config FILE | --socket PATH]
-
-State of the running daemon: health, versions, revisions of policy, upstreams, mode, bounds that are nearly reached
-or were hit, files with faults.
-
-Options:
-  --ready           exit code 1 while it is not ready
-  -o json           one JSON object on stdout
-  --config FILE     config that names the daemon's socket
-  --socket PATH     the daemon's socket
-  -h, --help        this text
-
-Exit codes: 0 a daemon answers (with --ready: and it is ready), 1 not ready, 2 wrong use, 3 no daemon, or none that answers.
-
-Examples:
-  namegate status
-  until namegate status --ready >/dev/null; do sleep 1; done
-`
-
-export async function statusCommand(
-  args: readonly string[],
-  output: CommandOutput,
-): Promise<number> {
-  const options = { ready: { type: 'boolean' }, socket: { type: 'string' } } as const
-  const read = readArguments(args, HELP, output, options)
-  if (typeof read === 'number') return read
-  if (read.positionals.length > 0) return usageError('status takes no argument', HELP, output)
+export async function runStatus(read: ParsedArguments, output: CommandOutput): Promise<number> {
+  if (read.positionals.length > 0) return read.wrong('status takes no argument')
   const status = fieldsOf(await (await openClient(read)).get('/v1/status'))
   output.stdout(read.texts.has('output') ? toJson(status) : formatStatus(status))
   return read.flags.has('ready') && status['ready'] !== true ? EXIT_NEGATIVE : EXIT_OK

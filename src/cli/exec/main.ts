@@ -2,7 +2,8 @@
 // (docs/decisions/0016-…). No `await` here: such a file can't have one.
 
 import { runCommand } from '../main.ts'
-import { execCommand } from '../commands/exec.ts'
+import { commandOf } from '../command.ts'
+import { EXEC } from '../definitions/exec.ts'
 
 const [, , , ...args] = process.argv
-void runCommand(async () => ({ command: execCommand, args })).then((code) => process.exit(code))
+void runCommand(() => ({ command: commandOf(EXEC), args })).then((code) => process.exit(code))

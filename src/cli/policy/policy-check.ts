@@ -10,37 +10,15 @@ import {
   EXIT_NEGATIVE,
   EXIT_OK,
   EXIT_USAGE,
-  readArguments,
   toJson,
-  usageError,
   type CommandOutput,
+  type ParsedArguments,
 } from '../command.ts'
 
-const HELP = `Usage: namegate policy check [-o json] [--config FILE] [PATH...]
-
-Checks policy files; of a folder every *.yaml, *.yml, *.json and *.allow in it and below. Each fault is one line on
-stdout: file:line:column: message. Nothing is loaded into a daemon.
-
-Options:
-  -o json           one JSON array of {file, line, column, message} on stdout
-  --config FILE     read them as this configuration says (policies.ingress, policies.unsupported-fields); without PATH its
-                    policies.paths are checked. Without it the built-in defaults hold
-  -h, --help        this text
-
-Exit codes: 0 no faults, 1 faults found, 2 wrong use or a PATH that cannot be read. Whether there are faults is what this command is asked; to commands that are
-asked another thing of the files (explain, test, lint, suggest, run) faults are invalid input, 2.
-
-Examples:
-  namegate policy check config/policies
-  namegate policy check team-a.yaml team-b.yaml
-`
-
-export function policyCheckCommand(args: readonly string[], output: CommandOutput): number {
-  const read = readArguments(args, HELP, output)
-  if (typeof read === 'number') return read
+export function runPolicyCheck(read: ParsedArguments, output: CommandOutput): number {
   const file = read.texts.get('config')
   if (read.positionals.length === 0 && file === undefined) {
-    return usageError('policy check needs at least one PATH, or --config', HELP, output)
+    return read.wrong('policy check needs at least one PATH, or --config')
   }
   const { policies: config } = file === undefined ? defaultConfig() : loadConfig(file)
   const named = read.positionals.length > 0

@@ -14,44 +14,15 @@ import type { Policy } from '../../policy/rule.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
-  readArguments,
   toJson,
-  usageError,
   type CommandOutput,
+  type ParsedArguments,
 } from '../command.ts'
 import { goodItems, readEndpoints, readPolicies, readResources } from './read-policies.ts'
 
-const HELP = `Usage: namegate policy lint PATH... [--endpoints FILE] [--resources FILE] [--chains FILE] [--portable] [-o json]
-
-Finds what is valid in policies but hardly meant. Each finding is one line on stdout: file:line:column: code: what is
-doubtful; what to do. docs/policy-lint.md explains the codes.
-
-Options:
-  --endpoints FILE  known endpoints: tells policies and deny rules that select none of them; may be repeated
-  --resources FILE  external resources, which deny rules may mean as well; may be repeated
-  --chains FILE     names and where their aliases led, as YAML: { www.example.com: [edge.example.net] }
-  --portable        tell every pattern that some other engine reads otherwise
-  -o json           one JSON array of {file, line, column, code, message, remedy} on stdout
-  --config FILE     config with policies.ingress and the like; else the built-in defaults hold
-  -h, --help        this text
-
-Exit codes: 0 nothing found, 1 something found, 2 wrong use or files with faults.
-
-Examples:
-  namegate policy lint config/policies
-  namegate policy lint config/policies --endpoints config/endpoints.yaml
-`
-
-export function policyLintCommand(args: readonly string[], output: CommandOutput): number {
-  const read = readArguments(args, HELP, output, {
-    endpoints: { type: 'string', multiple: true },
-    resources: { type: 'string', multiple: true },
-    chains: { type: 'string' },
-    portable: { type: 'boolean' },
-  })
-  if (typeof read === 'number') return read
+export function runPolicyLint(read: ParsedArguments, output: CommandOutput): number {
   if (read.positionals.length === 0) {
-    return usageError('policy lint needs at least one PATH', HELP, output)
+    return read.wrong('policy lint needs at least one PATH')
   }
   const file = read.texts.get('config')
   const config = file === undefined ? defaultConfig() : loadConfig(file)

@@ -10,48 +10,12 @@ import { LabelGroups, type Group } from '../../suggest/label-groups.ts'
 import { isEmpty, suggest } from '../../suggest/suggest.ts'
 import { openClient } from '../client.ts'
 import { CONFIG_FILES, findConfigFile } from '../config-file.ts'
-import {
-  EXIT_OK,
-  readArguments,
-  usageError,
-  type CommandOutput,
-  type ParsedArguments,
-} from '../command.ts'
+import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
 import { judgesOf, WANTS_ALL } from './judge-needs.ts'
 import { readConfig } from '../read-config.ts'
 import { readFlowFiles, readFlows } from './read-flows.ts'
-import { readWorld, WORLD_OPTIONS } from './read-world.ts'
+import { readWorld } from './read-world.ts'
 import { printSuggestions, type Suggested } from './print-suggestions.ts'
-
-const HELP = `Usage: namegate policy suggest [--flows FILE...] [--labels K=V,...] [--policies PATH...] [--format policy|allow-list] [-o json]
-
-The smallest policy that allows what recorded flows show: names that were asked, and names, peers and addresses that were
-reached while audit let it pass. Each rule says what it rests on. What policy denied is not suggested, nor guarded addresses.
-With --policies, which a daemon's own are without --flows, only what these do not allow yet: nothing when nothing is missing.
-
-Options:
-  --flows FILE       flows of a node: a file, or the folder flows of a state folder; several may follow, and it may be
-                     repeated; without it those that the running daemon keeps
-  --labels K=V,...   only endpoints with these labels, as one policy that selects them by just these; else a policy for
-                     each set of labels
-  --policies PATH    policy files and folders that are in force already; may be repeated
-  --endpoints FILE   known endpoints; may be repeated
-  --resources FILE   external resources; may be repeated
-  --node ADDRESS     an address of the node itself; may be repeated
-  --collapse N       names with one parent become *.PARENT from N of them on; default 64
-  --format FORMAT    policy (CiliumNetworkPolicy, the default) or allow-list
-  --config FILE      config with identity-labels, default-egress and the like, and the daemon's socket
-  --socket PATH      the daemon's socket
-  -o json            one JSON array on stdout
-  -h, --help         this text
-
-Exit codes: 0 ok, also when there is nothing to suggest, 2 wrong use or invalid files, 3 no daemon.
-
-Examples:
-  namegate policy suggest --labels app=shop > shop.yaml
-  namegate policy suggest --flows n1/flows n2/flows n3.jsonl --policies config/policies
-  namegate policy suggest --format allow-list --labels app=shop --collapse 3
-`
 
 /** Past so many siblings nobody reads a list of names. */
 const COLLAPSE_FROM = 64
@@ -59,20 +23,11 @@ const WITHOUT_POLICIES =
   'without --config or --policies nobody knows what is allowed already: it is suggested, too'
 const FORMATS = ['policy', 'allow-list'] as const
 
-export async function policySuggestCommand(
-  args: readonly string[],
+export async function runPolicySuggest(
+  read: ParsedArguments,
   output: CommandOutput,
 ): Promise<number> {
-  const read = readArguments(args, HELP, output, {
-    ...WORLD_OPTIONS,
-    flows: { type: 'string', multiple: true },
-    labels: { type: 'string' },
-    collapse: { type: 'string' },
-    format: { type: 'string' },
-    socket: { type: 'string' },
-  })
-  if (typeof read === 'number') return read
-  const wrong = (reason: string): number => usageError(reason, HELP, output)
+  const wrong = (reason: string): number => read.wrong(reason)
   const { texts, lists, positionals } = read
   const files = [...(lists.get('flows') ?? []), ...positionals]
   const only = labelsIn(texts.get('labels'))

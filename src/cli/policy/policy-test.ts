@@ -6,36 +6,14 @@ import { InvalidInputError } from '../../core/errors.ts'
 import {
   EXIT_NEGATIVE,
   EXIT_OK,
-  readArguments,
   toJson,
-  usageError,
   type CommandOutput,
+  type ParsedArguments,
 } from '../command.ts'
 import { OfflineNode } from './offline-node.ts'
 import { parsePolicyTest, type Expectation, type PolicyTest } from './policy-test-file.ts'
-import { noteDefaults, readWorld, WORLD_OPTIONS } from './read-world.ts'
+import { noteDefaults, readWorld } from './read-world.ts'
 import { cleanCell } from '../table.ts'
-
-const HELP = `Usage: namegate policy test FILE... [--policies PATH]... [-o json]
-
-Checks what policies allow and deny against the expectations in FILE (docs/policy-test.md has its form). Each that does
-not hold is shown with its place, what was expected and what was found. Needs no daemon.
-
-Options:
-  --policies PATH   policy files and folders besides those that FILE names; may be repeated
-  --endpoints FILE  known endpoints besides; may be repeated
-  --resources FILE  external resources besides, or what 'get resources -o json' printed; may be repeated
-  --node ADDRESS    an address of the node itself; may be repeated
-  --config FILE     config with default-egress, dns and the like; else the built-in defaults hold, which is said
-  -o json           one JSON array of all expectations on stdout
-  -h, --help        this text
-
-Exit codes: 0 all hold, 1 some do not, 2 wrong use or invalid files.
-
-Examples:
-  namegate policy test tests/egress.yaml
-  namegate policy test tests/egress.yaml --policies config/policies
-`
 
 interface Outcome {
   readonly expectation: Expectation
@@ -43,25 +21,23 @@ interface Outcome {
   readonly holds: boolean
 }
 
-export function policyTestCommand(args: readonly string[], output: CommandOutput): number {
-  const read = readArguments(args, HELP, output, WORLD_OPTIONS)
-  if (typeof read === 'number') return read
+export function runPolicyTest(read: ParsedArguments, output: CommandOutput): number {
   if (read.positionals.length === 0) {
-    return usageError('policy test needs at least one FILE', HELP, output)
+    return read.wrong('policy test needs at least one FILE')
   }
   const outcomes: Outcome[] = []
   for (const file of read.positionals) {
     const test = readTest(file)
     const paths = [...(read.lists.get('policies') ?? []), ...test.policies]
     if (paths.length === 0) {
-      return usageError(`${file} names no policies: give --policies PATH`, HELP, output)
+      return read.wrong(`${file} names no policies: give --policies PATH`)
     }
     const lists = new Map(read.lists)
     for (const key of ['endpoints', 'resources'] as const) {
       lists.set(key, [...(read.lists.get(key) ?? []), ...test[key]])
     }
     const world = readWorld({ ...read, lists }, paths)
-    if (typeof world === 'string') return usageError(world, HELP, output)
+    if (typeof world === 'string') return read.wrong(world)
     noteDefaults(read, world, output)
     const askers = test.expectations.map(({ labels }) => labels)
     const node = new OfflineNode({ ...world, askers })

@@ -9,14 +9,6 @@ import { goodItems, readEndpoints, readPolicies, readResources } from './read-po
 
 export type World = Omit<OfflineInput, 'askers'>
 
-/** What commands that work on policies without a daemon are given besides. */
-export const WORLD_OPTIONS = {
-  policies: { type: 'string', multiple: true },
-  endpoints: { type: 'string', multiple: true },
-  resources: { type: 'string', multiple: true },
-  node: { type: 'string', multiple: true },
-} as const
-
 /** `--policies a b` and `--policies a --policies b` are the same. */
 export function policyPaths({ lists, positionals }: ParsedArguments): readonly string[] {
   return [...(lists.get('policies') ?? []), ...positionals]

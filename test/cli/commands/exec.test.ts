@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { execCommand, readExecArguments } from '../../../src/cli/commands/exec.ts'
+import { readExecArguments } from '../../../src/cli/commands/exec.ts'
 import { parseAllow } from '../../../src/policy/allow-line.ts'
-import { runCommand } from '../../support/nodes/command.ts'
+import { namegate, runCommand } from '../../support/nodes/command.ts'
+
+const execCommand = namegate('exec')
 
 test('readExecArguments takes options up to the command, and leaves the rest to it', () => {
   const rows: readonly (readonly [args: string, options: string, command: string])[] = [

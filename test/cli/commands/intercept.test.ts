@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { interceptCommand } from '../../../src/cli/commands/intercept.ts'
 import { InvalidInputError, UsageError } from '../../../src/core/errors.ts'
 import { runTool } from '../../../src/intercept/tools.ts'
-import { objectIn, runCommand } from '../../support/nodes/command.ts'
+import { namegate, objectIn, runCommand } from '../../support/nodes/command.ts'
+
+const interceptCommand = namegate('intercept')
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-intercept-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -3,13 +3,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { stateCommand } from '../../../src/cli/commands/state.ts'
 import { systemBootClock, systemClock } from '../../../src/core/clock.ts'
 import { UnavailableError, UsageError } from '../../../src/core/errors.ts'
 import { openState } from '../../../src/state/open-state.ts'
-import { objectIn, runCommand } from '../../support/nodes/command.ts'
+import { namegate, objectIn, runCommand } from '../../support/nodes/command.ts'
 import { mkPair } from '../../support/nodes/state-files.ts'
 import { toVersion2 } from '../../support/nodes/state-format-2.ts'
+
+const stateCommand = namegate('state')
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-state-'))
 after(() => rmSync(root, { recursive: true, force: true }))

@@ -7,12 +7,13 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { AdminServer } from '../../../src/admin/server.ts'
 import type { AdminState } from '../../../src/admin/state.ts'
-import { getCommand } from '../../../src/cli/commands/get.ts'
-import { statusCommand } from '../../../src/cli/commands/status.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { mkAdmin } from '../../support/nodes/admin.ts'
-import { runCommand } from '../../support/nodes/command.ts'
+import { namegate, runCommand } from '../../support/nodes/command.ts'
 import { Node } from '../../support/nodes/node.ts'
+
+const getCommand = namegate('get')
+const statusCommand = namegate('status')
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-status-'))
 const socket = join(folder, 'admin.sock')

@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { policyExplainCommand } from '../../../src/cli/policy/policy-explain.ts'
 import { InvalidInputError } from '../../../src/core/errors.ts'
-import { objectIn, runCommand, type Ran } from '../../support/nodes/command.ts'
+import { namegate, objectIn, runCommand, type Ran } from '../../support/nodes/command.ts'
+
+const policyExplainCommand = namegate('policy explain')
 
 const root = mkdtempSync(join(tmpdir(), 'namegate-explain-'))
 after(() => rmSync(root, { recursive: true, force: true }))

@@ -3,10 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { policyLintCommand } from '../../../src/cli/policy/policy-lint.ts'
 import { InvalidInputError } from '../../../src/core/errors.ts'
 import { LINT_CODES } from '../../../src/lint/finding.ts'
-import { runCommand } from '../../support/nodes/command.ts'
+import { namegate, runCommand } from '../../support/nodes/command.ts'
+
+const policyLintCommand = namegate('policy lint')
 
 const EXAMPLE = 'docs/examples/doubtful.yaml'
 const DOCS = readFileSync('docs/policy-lint.md', 'utf8')

@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { parsePolicyTest } from '../../../src/cli/policy/policy-test-file.ts'
-import { policyTestCommand } from '../../../src/cli/policy/policy-test.ts'
 import { formatFault, InvalidInputError } from '../../../src/core/errors.ts'
-import { runCommand, type Ran } from '../../support/nodes/command.ts'
+import { namegate, runCommand, type Ran } from '../../support/nodes/command.ts'
+
+const policyTestCommand = namegate('policy test')
 
 const EXAMPLE = 'docs/examples/policy-test.yaml'
 const DOCS = readFileSync('docs/policy-test.md', 'utf8')

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { AdminServer } from '../../../src/admin/server.ts'
-import { policyWaitCommand } from '../../../src/cli/policy/policy-wait.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { UnavailableError, UsageError } from '../../../src/core/errors.ts'
 import { mkAdmin } from '../../support/nodes/admin.ts'
-import { objectIn, runCommand } from '../../support/nodes/command.ts'
+import { namegate, objectIn, runCommand } from '../../support/nodes/command.ts'
 import { mkPolicyNode } from '../../support/nodes/policy-node.ts'
+
+const policyWaitCommand = namegate('policy wait')
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-wait-'))
 const socket = join(folder, 'admin.sock')

@@ -1,11 +1,17 @@
 // A command run as a function, with what it wrote.
 
 import type { Command, CommandOutput } from '../../../src/cli/command.ts'
+import { findCommand } from '../../../src/cli/commands.ts'
 
 export interface Ran {
   readonly code: number
   readonly out: string
   readonly err: string
+}
+
+/** The command of that name: `status`, `policy check`. */
+export function namegate(name: string): Command {
+  return findCommand(name.split(' ')).command
 }
 
 export async function runCommand(command: Command, ...args: readonly string[]): Promise<Ran> {

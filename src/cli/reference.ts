@@ -1,0 +1,180 @@
+// The texts of a command, and what is made from them: help, completion for bash, the man page, and the table of commands in the
+// README. Pure.
+
+/** One option. A line break in `about` continues it on the next line of the help. */
+export interface CommandOption {
+  readonly kind: 'flag' | 'text' | 'list'
+  /** How help names the value; undefined for a flag. */
+  readonly value?: string
+  readonly short?: string
+  readonly about: string
+}
+
+export interface CommandTexts {
+  /** One word, or two for a verb of a command: `status`, `policy check`. */
+  readonly name: string
+  /** Half a sentence for lists of commands. */
+  readonly summary: string
+  /** Forms of use without the name `namegate` and without the options that many commands share. */
+  readonly synopsis: readonly string[]
+  readonly about: string
+  readonly options: Readonly<Record<string, CommandOption>>
+  /** Meanings of its exit codes; empty: 0 or an error that every command has. */
+  readonly exitCodes: string
+  /** Lines for a shell. */
+  readonly examples: readonly string[]
+  /** Words that may follow, for completion. */
+  readonly words?: readonly string[]
+  /** Page of documentation. */
+  readonly docs?: string
+  /** Verbs that are commands themselves. */
+  readonly verbs?: readonly CommandTexts[]
+}
+
+/** Width of an option's name in help, unless a longer one is there. */
+const OPTION_WIDTH = 16
+
+/** The help of one command. */
+export function helpOf(spec: CommandTexts): string {
+  const verbs = spec.verbs === undefined ? '' : `${rowsOf(spec.verbs)}\n`
+  const codes = spec.exitCodes === '' ? '' : `Exit codes: ${spec.exitCodes}\n\n`
+  const examples = spec.examples.map((each) => `  ${each}\n`).join('')
+  return `${usageOf(spec)}\n\n${verbs}${spec.about}\n\nOptions:\n${optionsText(spec)}\n${codes}Examples:\n${examples}`
+}
+
+/** `Usage: namegate status [--ready] [-o json]`, a line for each form. */
+export function usageOf(spec: CommandTexts): string {
+  const shared = sharedOptions(spec)
+  return spec.synopsis
+    .map((form, i) => `${i === 0 ? 'Usage: ' : '       '}namegate ${form}${shared}`)
+    .join('\n')
+}
+
+/** All commands, for `namegate help`. */
+export function listText(specs: readonly CommandTexts[]): string {
+  return `namegate: DNS names in, kernel identities out, and no answer leaves before the kernel knows it.
+
+Usage: namegate COMMAND [OPTIONS]
+
+${rowsOf(specs)}
+${SHARED_TEXT}
+
+Examples:
+  namegate run --config config/namegate.yaml
+  namegate ask www.example.com
+  namegate get endpoints
+`
+}
+
+const SHARED_TEXT = `Every command takes --help, --config FILE and, where it reads, -o json; those that ask a daemon --socket PATH.
+'namegate help COMMAND' tells more; 'namegate help --man' prints the man page.
+
+Exit codes: 0 ok; 1 negative result (denied, differs, not ready, faults); 2 wrong use or invalid input; 3 could
+not be done (no daemon, no privilege, port taken, kernel refused).`
+
+/** The table of commands in the README. */
+export function readmeTable(specs: readonly CommandTexts[]): string {
+  const rows = leavesOf(specs).map(({ name, summary, docs }) => {
+    const title = `\`${name}\``
+    return `| ${docs === undefined ? title : `[${title}](${docs})`} | ${summary} |\n`
+  })
+  return `| command | does |\n|---|---|\n${rows.join('')}`
+}
+
+/** A function for bash that completes commands, verbs and options. */
+export function completionScript(specs: readonly CommandTexts[]): string {
+  const names = specs.map(({ name }) => name).join(' ')
+  const cases = specs
+    .map((spec) => `      ${spec.name}) words='${wordsOf(spec).join(' ')}' ;;\n`)
+    .join('')
+  return `_namegate() {
+  local words
+  case \${COMP_WORDS[COMP_CWORD-1]} in
+    --config|--socket) COMPREPLY=($(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}")); return ;;
+    -o) COMPREPLY=(json); return ;;
+  esac
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    words='${names}'
+  else
+    case \${COMP_WORDS[1]} in
+${cases}    esac
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -F _namegate namegate
+`
+}
+
+/** The man page of all commands, in the macros of man(7). */
+export function manPage(specs: readonly CommandTexts[], version: string): string {
+  const sections = leavesOf(specs).map((spec) => {
+    const codes = spec.exitCodes === '' ? '' : `.PP\nExit codes: ${roff(spec.exitCodes)}\n`
+    const usage = roff(usageOf(spec).replaceAll(/^Usage: /gm, ''))
+    return `.SS ${spec.name}\n.nf\n${usage}\n.fi\n.PP\n.nf\n${roff(spec.about)}\n.fi\n.PP\n.nf\n${roff(optionsText(spec))}.fi\n${codes}`
+  })
+  return `.TH NAMEGATE 1 "" "namegate ${version}"
+.SH NAME
+namegate \\- DNS names in, kernel identities out, and no answer leaves before the kernel knows it
+.SH SYNOPSIS
+namegate COMMAND [OPTIONS]
+.SH DESCRIPTION
+.nf
+${roff(SHARED_TEXT)}
+.fi
+.SH COMMANDS
+${sections.join('')}`
+}
+
+/** Text in which roff reads nothing but text. */
+function roff(text: string): string {
+  return text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll(/^([.'])/gm, '\\&$1')
+}
+
+/** Commands and, in the place of those that have verbs, their verbs. */
+function leavesOf(specs: readonly CommandTexts[]): readonly CommandTexts[] {
+  return specs.flatMap((spec) => spec.verbs ?? [spec])
+}
+
+function rowsOf(specs: readonly CommandTexts[]): string {
+  const width = Math.max(...specs.map(({ name }) => name.length))
+  return specs.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}\n`).join('')
+}
+
+/** Options that many commands share, which the synopsis leaves out. */
+function sharedOptions({ options: { output, config, socket } }: CommandTexts): string {
+  const json = output === undefined ? '' : ' [-o json]'
+  if (socket !== undefined) return `${json} [--config FILE | --socket PATH]`
+  return config === undefined || config.about === UNUSED ? json : `${json} [--config FILE]`
+}
+
+/** What help says of `--config` where a command takes it because all do. */
+export const UNUSED = 'accepted, not used'
+
+function optionsText({ options }: CommandTexts): string {
+  const rows = Object.entries(options).map(([name, option]) => [label(name, option), option.about])
+  rows.push(['-h, --help', 'this text'])
+  const width = Math.max(OPTION_WIDTH, ...rows.map(([text = '']) => text.length))
+  return rows
+    .map(([text = '', about = '']) => {
+      return `  ${text.padEnd(width)}  ${about.replaceAll('\n', `\n${' '.repeat(width + 4)}`)}\n`
+    })
+    .join('')
+}
+
+function label(name: string, { short, value }: CommandOption): string {
+  if (name === 'output') return '-o json'
+  const long = `${short === undefined ? '' : `-${short}, `}--${name}`
+  return value === undefined ? long : `${long} ${value}`
+}
+
+/** Words that completion offers behind a command. */
+function wordsOf(spec: CommandTexts): readonly string[] {
+  const verbs = spec.verbs ?? []
+  const options = [spec, ...verbs].flatMap((each) => Object.keys(each.options))
+  const flags = options.map((name) => (name === 'output' ? '-o' : `--${name}`))
+  const firstWords = verbs.map(({ name }) => name.split(' ')[1] ?? name)
+  return [...new Set([...firstWords, ...(spec.words ?? []), ...flags, '--help', '--config'])]
+}
