@@ -51,7 +51,7 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
   'pino-pretty': /^src\/telemetry\//,
   'prom-client': /^src\/telemetry\//,
   yaml: /^src\/(documents\/|config\/|policy\/load|endpoints\/file)/,
-  zod: /^src\/(documents\/|config\/|policy\/load|endpoints\/file)/,
+  zod: /^src\/(documents\/|config\/|admin\/(shapes|openapi)\.ts|policy\/load|endpoints\/file)/,
 }
 
 /** A builtin that does no I/O there. */

@@ -128,7 +128,11 @@ test('bin/namegate starts from code of its own source alone', async () => {
   await run(process.execPath, ['scripts/bundle.mjs', join(top, 'dist')])
   const bundle = join(top, 'dist/main.bundle')
   const text = readFileSync(bundle, 'latin1')
-  writeFileSync(bundle, text.replaceAll('health, revisions, mode', 'HEALTH, REVISIONS, MODE'), 'latin1')
+  writeFileSync(
+    bundle,
+    text.replaceAll('health, revisions, mode', 'HEALTH, REVISIONS, MODE'),
+    'latin1',
+  )
   const { stdout } = await run(join(top, 'bin/namegate'), ['help'], { cwd: tmpdir() })
   assert.match(stdout, /HEALTH, REVISIONS, MODE/)
 })

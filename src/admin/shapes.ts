@@ -1,283 +1,261 @@
 // The JSON that the admin API gives and `namegate get` prints (docs/spec/promises "Outside contracts"): fixed, other
-// programs read it. Times are RFC 3339 UTC, addresses RFC 5952, prefixes have a length, names and
-// selector texts are lower-case without final dot.
+// programs read it. Times are RFC 3339 UTC, addresses RFC 5952, prefixes have a length, names and selector texts are
+// lower-case without final dot. These schemas are the one source: types of the views, of the CLI and of the library are inferred
+// from them, and openapi.ts makes the OpenAPI document of them. Only openapi.ts loads this file; the others import types.
 
-import type { RestartPhase } from '../restore/restart.ts'
-import type { FlowKind } from '../flows/record/flow-kinds.ts'
-import type { FixtureMap } from '../datapath/repair.ts'
+import { z } from 'zod'
 
-export interface EndpointShape {
-  readonly id: number
-  readonly name: string
-  readonly addresses: readonly string[]
-  readonly labels: readonly string[]
-  readonly enforcing: boolean
-  /** Why it isn't enforcing, and what was said of its audit, the node's and its policies', and where; mostly empty. */
-  readonly reason: string
-  readonly audit: boolean
-  readonly policies: readonly string[]
-  readonly policyRevision: number
-  readonly realizedRevision: number
-  /** Flows that are older than its enforcement and still pass. */
-  readonly adoptedFlows: number
+const text = z.string()
+const whole = z.int()
+const flag = z.boolean()
+const texts = z.array(text).readonly()
+const numbers = z.array(whole).readonly()
+const time = text.meta({ format: 'date-time' })
+const mapping = z.record(z.string(), text).readonly()
+
+/** An object with these fields. */
+function shape<Fields extends z.ZodRawShape>(fields: Fields) {
+  return z.object(fields).readonly()
 }
 
-export interface ResourceShape {
-  readonly name: string
-  readonly addresses: readonly string[]
-  readonly labels: readonly string[]
-  readonly origin: 'file' | 'api'
-  /** Null when it has no end. */
-  readonly expires: string | null
+function list<Fields extends z.ZodRawShape>(fields: Fields) {
+  return z.array(shape(fields)).readonly()
 }
 
-export interface ResourceChangeShape {
-  readonly name: string
-  /** False: it was so before, but perhaps for its end. */
-  readonly changed: boolean
-  /** Null when it has no end, or is gone. */
-  readonly expires: string | null
-  /** Of the datapath, which enforces it. */
-  readonly revision: number
-  /** Entries that the datapath refuses at present. */
-  readonly refused: number
-}
+const endpoint = shape({
+  id: whole,
+  name: text,
+  addresses: texts,
+  labels: texts,
+  enforcing: flag,
+  reason: text.describe(
+    'Why it is not enforcing, and which setting of the endpoint, the node or a policy audits it; mostly empty',
+  ),
+  audit: flag,
+  policies: texts,
+  policyRevision: whole,
+  realizedRevision: whole,
+  adoptedFlows: whole.describe('Flows that are older than its enforcement and still pass'),
+})
 
-export interface PolicyShape {
-  /** Empty for a rejected file, in which no policy could be read. */
-  readonly name: string
-  /** Null for a clusterwide policy. */
-  readonly namespace: string | null
-  readonly kind: string | null
-  readonly file: string
-  /** How many it selects. */
-  readonly endpoints: number
-  readonly selectors: readonly string[]
-  /** Those of names that matched nothing that was asked and answered since they came into force. */
-  readonly unseen: readonly string[]
-  /** It takes nothing away (`namegate.io/audit`). */
-  readonly audited: boolean
-  readonly state: 'in-force' | 'last-good' | 'rejected'
-  /** `file:line:column: message`, one a line. */
-  readonly error: string | null
-}
+const resource = shape({
+  name: text,
+  addresses: texts,
+  labels: texts,
+  origin: z.enum(['file', 'api']),
+  expires: time.nullable().describe('Null when it has no end'),
+})
 
-export interface SelectorShape {
-  readonly selector: string
-  /** `named`: what endpoints with `default-egress: allow-named` learned, each by itself. */
-  readonly kind: 'fqdn' | 'cidr' | 'named' | 'endpoints'
-  readonly identities: readonly number[]
-  /** How many names known it matches; 0 for a CIDR. */
-  readonly names: number
-  /** Whether it matched any name that was asked and answered since it came into force; null for what is no name. */
-  readonly seen: boolean | null
-  readonly policies: readonly string[]
-}
+const resourceChange = shape({
+  name: text,
+  changed: flag.describe('False: it was the same before, perhaps with another end'),
+  expires: time.nullable().describe('Null when it has no end, or is removed'),
+  revision: whole.describe('Revision of the datapath that enforces it'),
+  refused: whole.describe('Entries that the datapath refuses at present'),
+})
 
-export interface NameShape {
-  readonly name: string
-  readonly endpoint: string
-  readonly selectors: readonly string[]
-  readonly addresses: readonly {
-    readonly address: string
-    /** End of the TTL. */
-    readonly expires: string
-    readonly state: 'live' | 'grace' | 'connected'
-  }[]
-}
+const policy = shape({
+  name: text.describe('Empty for a rejected file, in which no policy could be read'),
+  namespace: text.nullable().describe('Null for a clusterwide policy'),
+  kind: text.nullable(),
+  file: text,
+  endpoints: whole.describe('How many it selects'),
+  selectors: texts,
+  unseen: texts.describe('Name selectors that no answered name matched since they came into force'),
+  audited: flag.describe('Its annotation namegate.io/audit is set: it denies nothing'),
+  state: z.enum(['in-force', 'last-good', 'rejected']),
+  error: text.nullable().describe('`file:line:column: message`, one a line'),
+})
 
-export interface IpcacheShape {
-  readonly prefix: string
-  readonly identity: number
-  readonly labels: readonly string[]
-  readonly owners: readonly {
-    readonly kind: string
-    readonly name: string
-    readonly labels: readonly string[]
-  }[]
-  /** The endpoint that alone sees the prefix so; absent where it holds for the node. */
-  readonly endpoint?: string
-}
+const selector = shape({
+  selector: text,
+  kind: z
+    .enum(['fqdn', 'cidr', 'endpoints', 'named'])
+    .describe('`named`: what each endpoint with `default-egress: allow-named` learned'),
+  identities: numbers,
+  names: whole.describe('Known names that it matches; 0 for a CIDR'),
+  seen: flag
+    .nullable()
+    .describe(
+      'Whether an answered name matched it since it came into force; null if it is no name',
+    ),
+  policies: texts,
+})
 
-export interface IdentityShape {
-  readonly id: number
-  readonly labels: readonly string[]
-  readonly references: number
-  readonly preallocated: boolean
-}
+const name = shape({
+  name: text,
+  endpoint: text,
+  selectors: texts,
+  addresses: list({
+    address: text,
+    expires: time.describe('End of the TTL'),
+    state: z.enum(['live', 'grace', 'connected']),
+  }),
+})
 
-/** One entry of the kernel's maps (or of what stands in for them), as it is enforced now. */
-export interface DatapathShape {
-  readonly map: 'ng_mode' | 'ng_ipcache' | 'ng_policy' | 'ng_endpoints' | 'ng_source' | 'ng_adopted'
-  readonly key: string
-  readonly value: string
-}
+const prefix = shape({
+  prefix: text,
+  identity: whole,
+  labels: texts,
+  owners: list({ kind: text, name: text, labels: texts }),
+  endpoint: text
+    .describe('The only endpoint that sees the prefix so; absent where it holds for the node')
+    .exactOptional(),
+})
 
-export interface DifferenceShape {
-  readonly map: DatapathShape['map'] | FixtureMap
-  readonly key: string
-  /** Null: it should not be there. */
-  readonly want: string | null
-  /** Null: it is not there. */
-  readonly have: string | null
-}
+const identity = shape({ id: whole, labels: texts, references: whole, preallocated: flag })
 
-export interface VerifyShape {
-  readonly differences: readonly DifferenceShape[]
-}
+const entryMap = z.enum([
+  'ng_mode',
+  'ng_ipcache',
+  'ng_policy',
+  'ng_endpoints',
+  'ng_source',
+  'ng_adopted',
+])
+const entry = shape({ map: entryMap, key: text, value: text })
 
-export interface StatusShape {
-  readonly health: 'ok' | 'degraded'
-  readonly ready: boolean
-  readonly notReady: readonly string[]
-  readonly version: string
-  readonly started: string
-  readonly pid: number
-  readonly mode: string
-  readonly datapath: {
-    readonly kind: string
-    /** The last one in force, and the one that will have all changes of now. */
-    readonly revision: number
-    readonly desiredRevision: number
-    /** Entries that it refuses at present. */
-    readonly refused: number
-    /** Whether a commit has taken longer than a second. */
-    readonly stalled: boolean
-    /** Answers that wait for it. */
-    readonly held: number
-    /** Entries that somebody else changed or deleted, and that were put right. */
-    readonly repaired: number
-  }
-  readonly policyRevision: number
-  readonly realizedRevision: number
-  readonly endpoints: { readonly known: number; readonly enforcing: number }
-  readonly policies: number
-  /** `127.0.0.1:53`, and of those with another mode than explicit `0.0.0.0:10053 (tproxy)`. */
-  readonly listeners: readonly string[]
-  /** Null when no listener has a transparent mode. */
-  readonly interception: string | null
-  readonly upstreams: readonly {
-    readonly address: string
-    /** Null before it was asked. */
-    readonly answered: boolean | null
-    readonly state: 'up' | 'failing' | 'down'
-    /** Whether new queries ask it first. */
-    readonly first: boolean
-    /** Null before its first answer. */
-    readonly rttMs: number | null
-    readonly failures: number
-  }[]
-  /** What is kept over restarts; null where nothing is. Octets, and seconds since the disk took something. */
-  readonly kept: {
-    readonly generation: number
-    readonly image: number
-    readonly journal: number
-    readonly age: number
-    readonly faults: number
-  } | null
-  /** How far the daemon has come with what the one before knew and enforced; null where nothing is kept. */
-  readonly restart: {
-    readonly phase: RestartPhase
-    readonly restored: number
-    readonly left: number
-    readonly claimed: number
-    readonly kept: number
-  } | null
-  /** Times that the bound on identities made one with fewer fqdn labels stand in. */
-  readonly identityFallbacks: number
-  /** Bounds that are used by 80 % or more, and those that were hit since the start. */
-  readonly limits: readonly {
-    readonly limit: string
-    /** Null where only hits are known. */
-    readonly use: number | null
-    readonly bound: number
-    readonly hits: number
-  }[]
-  readonly faults: readonly {
-    readonly file: string
-    readonly line: number
-    readonly column: number
-    readonly message: string
-  }[]
-  readonly warnings: readonly string[]
-}
+const difference = shape({
+  map: z.enum([
+    ...entryMap.options,
+    ...(['tc', 'cgroup', 'netfilter', 'ng_config', 'ng_gate', 'ng_listeners'] as const),
+  ]),
+  key: text,
+  want: text.nullable().describe('Null: it should not be there'),
+  have: text.nullable().describe('Null: it is not there'),
+})
 
-export type FlowVerdict = 'allow' | 'deny' | 'audit' | 'error' | 'event'
+const status = shape({
+  health: z.enum(['ok', 'degraded']),
+  ready: flag,
+  notReady: texts,
+  version: text,
+  started: time,
+  pid: whole,
+  mode: z.enum(['enforce', 'audit', 'bypass']),
+  datapath: shape({
+    kind: text,
+    revision: whole.describe('The last one in force'),
+    desiredRevision: whole.describe('The one that will have all changes of now'),
+    refused: whole.describe('Entries that it refuses at present'),
+    stalled: flag.describe('Whether a commit has taken longer than a second'),
+    held: whole.describe('Answers that wait for it'),
+    repaired: whole.describe(
+      'Entries that another program changed or deleted, and that were repaired',
+    ),
+  }),
+  policyRevision: whole,
+  realizedRevision: whole,
+  endpoints: shape({ known: whole, enforcing: whole }),
+  policies: whole,
+  listeners: texts.describe(
+    '`127.0.0.1:53`, with another mode than explicit `0.0.0.0:10053 (tproxy)`',
+  ),
+  interception: text.nullable().describe('Null when no listener has a transparent mode'),
+  upstreams: list({
+    address: text,
+    answered: flag.nullable().describe('Null before it was asked'),
+    state: z.enum(['up', 'failing', 'down']),
+    first: flag.describe('Whether new queries ask it first'),
+    rttMs: z.number().nullable().describe('Null before its first answer'),
+    failures: whole,
+  }),
+  kept: shape({
+    generation: whole,
+    image: whole.describe('Octets'),
+    journal: whole.describe('Octets'),
+    age: whole.describe('Seconds since the last write'),
+    faults: whole,
+  })
+    .nullable()
+    .describe('The state folder; null where nothing is kept over restarts'),
+  restart: shape({
+    phase: z.enum(['pairs', 'claims', 'grace', 'leaving', 'done']),
+    restored: whole,
+    left: whole,
+    claimed: whole,
+    kept: whole,
+  })
+    .nullable()
+    .describe(
+      'Progress in restoring what the daemon before knew and enforced; null where nothing is kept',
+    ),
+  identityFallbacks: whole.describe(
+    'Addresses that got a fallback identity with fewer fqdn labels',
+  ),
+  limits: list({
+    limit: text,
+    use: z.number().nullable().describe('Null where only hits are known'),
+    bound: whole,
+    hits: whole,
+  }).describe('Bounds that are used by 80 % or more, and those that were hit since the start'),
+  faults: list({ file: text, line: whole, column: whole, message: text }),
+  warnings: texts,
+})
 
-/** Packets that were dropped, or would have been. */
-export type PacketFlowKind = 'drop' | 'audit'
-/** An endpoint lost its last policy; or it connected to an address of a name whose TTL was over. */
-export type EventFlowKind = 'policy-lost' | 'expired-use'
-/** Queries and what became of them. */
-export type DnsFlowKind = Exclude<FlowKind, PacketFlowKind | EventFlowKind>
+const explanation = shape({
+  verdict: z.enum(['allow', 'deny', 'audit']),
+  reason: text,
+  rules: list({ policy: text, file: text, line: whole, action: z.enum(['allow', 'deny']) }),
+  selectors: texts,
+  identities: numbers,
+  labels: texts,
+  default: shape({ egress: text, policies: texts, audited: texts }),
+  nearest: shape({ policy: text, file: text, line: whole, missing: text }).nullable(),
+  notes: texts,
+})
 
-interface FlowBase {
-  /** Counts up from the start of the daemon. */
-  readonly number: number
-  readonly time: string
-  readonly verdict: FlowVerdict
-  /** Null when nobody known sent it, or the endpoint is gone. */
-  readonly endpoint: string | null
-  /** The endpoint's; empty where it is null. */
-  readonly endpointLabels: readonly string[]
-}
+const optional = text.exactOptional()
 
-/** A rule, or for what no rule allows a policy that turns default deny on. */
-export interface FlowRuleShape {
-  /** `namespace/name`, or the name alone of a clusterwide policy. */
-  readonly policy: string
-  readonly file: string
-  readonly line: number
-}
+/** Schemas of bodies, by their names in the OpenAPI document. */
+export const SCHEMAS = {
+  Endpoint: endpoint,
+  Policy: policy,
+  Selector: selector,
+  Name: name,
+  Prefix: prefix,
+  Identity: identity,
+  Resource: resource,
+  ResourceBody: shape({
+    addresses: texts,
+    labels: mapping.exactOptional(),
+    ports: mapping.exactOptional(),
+    ttl: optional,
+  }),
+  ResourceChange: resourceChange,
+  Entry: entry,
+  Verify: shape({ differences: z.array(difference).readonly() }),
+  Status: status,
+  Question: shape({
+    endpoint: text,
+    ask: optional,
+    server: optional,
+    protocol: optional,
+    name: optional,
+    address: optional,
+    port: optional,
+  }),
+  OwnQuestion: shape({ endpoint: text, query: text, protocol: optional, server: optional }),
+  OwnAnswer: shape({ answer: text.nullable() }),
+  Explanation: explanation,
+  Mode: shape({ mode: z.enum(['enforce', 'audit', 'bypass', 'pinned']) }),
+  Audit: shape({
+    scope: z.enum(['node', 'endpoint', 'selector', 'all']),
+    on: flag.nullable(),
+    name: optional,
+    matchLabels: mapping.exactOptional(),
+  }),
+} as const
 
-export interface DnsFlowShape extends FlowBase {
-  readonly kind: DnsFlowKind
-  readonly client: string
-  /** Null when the ring no longer has it. */
-  readonly name: string | null
-  readonly type: string
-  /** Null unless answered by a server. */
-  readonly rcode: string | null
-  readonly outcome: string | null
-  /** Addresses taught. */
-  readonly addresses: number
-  /** What was wrong with the query, which bound it met, why it was denied though policy allows it (`server`, `sources-silent`), or how
-   *  the upstream failed; null when there is none. */
-  readonly reason: string | null
-  /** What denied the name, or would have; empty for what was not denied, or by no policy. */
-  readonly rules: readonly FlowRuleShape[]
-}
-
-export interface PacketFlowShape extends FlowBase {
-  readonly kind: PacketFlowKind
-  readonly peer: string
-  readonly protocol: string
-  readonly port: number
-  readonly identity: number
-  /** The peer's. */
-  readonly labels: readonly string[]
-  /** Names that the peer was known by when the packet was sent, the first few. */
-  readonly names: readonly string[]
-  /** Whether a deny rule did, so that no allow would help, or that no rule allows it; null for other reasons. */
-  readonly deniedBy: 'rule' | 'default' | null
-  /** What denied the packet, or would have; empty where a default or another reason did. */
-  readonly rules: readonly FlowRuleShape[]
-  readonly reason: string
-}
-
-export interface PolicyLostShape extends FlowBase {
-  readonly kind: 'policy-lost'
-  readonly policies: string
-}
-
-export interface ExpiredUseShape extends FlowBase {
-  readonly kind: 'expired-use'
-  /** The address that it connected to. */
-  readonly peer: string
-  /** The name whose TTL was over; empty when the ring no longer has it. */
-  readonly names: readonly string[]
-  /** Seconds since the end of the TTL when the connection was seen. */
-  readonly expired: number
-}
-
-export type FlowShape = DnsFlowShape | PacketFlowShape | PolicyLostShape | ExpiredUseShape
+export type EndpointShape = z.infer<typeof endpoint>
+export type ResourceShape = z.infer<typeof resource>
+export type ResourceChangeShape = z.infer<typeof resourceChange>
+export type PolicyShape = z.infer<typeof policy>
+export type SelectorShape = z.infer<typeof selector>
+export type NameShape = z.infer<typeof name>
+export type IpcacheShape = z.infer<typeof prefix>
+export type IdentityShape = z.infer<typeof identity>
+/** One entry that is enforced now. */
+export type DatapathShape = z.infer<typeof entry>
+export type DifferenceShape = z.infer<typeof difference>
+export type StatusShape = z.infer<typeof status>

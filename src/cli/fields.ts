@@ -1,7 +1,11 @@
-// Reading what a daemon answered: values of unknown form become text for a cell, and lists of rows are taken
-// apart as they come. A daemon of another version may leave fields out; then a cell is empty.
+// Reads the daemon's answers: unknown values become text for a cell, and lists of rows are split as they come. Names of fields
+// are those of the API's schemas (admin/shapes.ts), whose types alone are imported. A daemon of another version may leave
+// fields out; then a cell is empty.
 
 export type Fields = Readonly<Record<string, unknown>>
+
+/** An answer that should be a `Shape`: its fields by name, each of them unknown. */
+export type PartOf<Shape> = { readonly [Name in keyof Shape]?: unknown }
 
 export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -15,7 +19,12 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** One cell: lists with blanks between, nothing as `-`. */
+/** One cell: lists with blanks between, nothing as `-`, flags as yes and no. */
+export function cellOf(value: unknown): string {
+  return typeof value === 'boolean' ? (value ? 'yes' : 'no') : textOf(value)
+}
+
+/** Text of a value: lists with blanks between, nothing as `-`. */
 export function textOf(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(textOf).join(' ')
   if (value === null || value === undefined || value === '') return '-'

@@ -3,13 +3,12 @@
 
 import type {
   DnsFlowKind,
-  EndpointShape,
   EventFlowKind,
   FlowShape,
   FlowVerdict,
   PacketFlowKind,
-  StatusShape,
-} from '../admin/shapes.ts'
+} from '../admin/flow-shapes.ts'
+import type { EndpointShape, StatusShape } from '../admin/shapes.ts'
 import type { GateConfig } from './config-keys.ts'
 import type { PolicyDocument } from './policy-document.ts'
 

@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { SCHEMAS } from '../../src/admin/shapes.ts'
 import { AdminServer } from '../../src/admin/server.ts'
 import type { AdminState } from '../../src/admin/state.ts'
 import { FlowRing } from '../../src/flows/record/flow-ring.ts'
@@ -14,6 +15,17 @@ import { systemClock } from '../../src/core/clock.ts'
 import { UnavailableError } from '../../src/core/errors.ts'
 import { http, KEPT, mkAdmin, type AdminLab } from '../support/nodes/admin.ts'
 import { mkEndpoint, Node, wireOf } from '../support/nodes/node.ts'
+
+const SCHEMAS_OF_LISTS = [
+  ['endpoints', SCHEMAS.Endpoint],
+  ['policies', SCHEMAS.Policy],
+  ['selectors', SCHEMAS.Selector],
+  ['names', SCHEMAS.Name],
+  ['ipcache', SCHEMAS.Prefix],
+  ['identities', SCHEMAS.Identity],
+  ['resources', SCHEMAS.Resource],
+  ['datapath', SCHEMAS.Entry],
+] as const
 
 const folder = mkdtempSync(join(tmpdir(), 'namegate-admin-'))
 const servers: AdminServer[] = []
@@ -92,6 +104,12 @@ test('AdminServer answers every path of its document, lists as JSON arrays', asy
     assert.ok(text === '[]\n' || text.split('\n').length === body.length + 3, 'a row a line')
   }
   assert.deepEqual(JSON.parse((await http({ socketPath }, '/v1/verify')).text), { differences: [] })
+  for (const [name, schema] of SCHEMAS_OF_LISTS) {
+    const body: unknown = JSON.parse((await http({ socketPath }, `/v1/${name}`)).text)
+    assert.deepEqual(schema.array().parse(body), body, `rows of ${name} are as their schema says`)
+  }
+  const status: unknown = JSON.parse((await http({ socketPath }, '/v1/status')).text)
+  assert.deepEqual(SCHEMAS.Status.parse(status), status)
   const document: unknown = JSON.parse((await http({ socketPath }, '/v1/openapi.json')).text)
   assert.ok(typeof document === 'object' && document !== null && 'paths' in document)
   const paths = document.paths

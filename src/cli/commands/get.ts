@@ -1,83 +1,105 @@
 // `namegate get RESOURCE`: what a running daemon knows, as a table or as the JSON that it answers.
 
 import { nearest } from '../../core/did-you-mean.ts'
+import type {
+  DatapathShape,
+  EndpointShape,
+  IdentityShape,
+  IpcacheShape,
+  NameShape,
+  PolicyShape,
+  ResourceShape,
+  SelectorShape,
+} from '../../admin/shapes.ts'
 import { openClient } from '../client.ts'
 import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts'
-import { fieldsOf, listOf, rowsIn, textOf, type Fields } from '../fields.ts'
+import { cellOf, fieldsOf, listOf, rowsIn, textOf, type Fields, type PartOf } from '../fields.ts'
 import { TableWriter } from '../table.ts'
 
-type Column = readonly [title: string, cell: (row: Fields) => string]
+/** What `get` shows, and the form of its rows. */
+interface Shapes {
+  readonly endpoints: EndpointShape
+  readonly policies: PolicyShape
+  readonly selectors: SelectorShape
+  readonly names: NameShape
+  readonly ipcache: IpcacheShape
+  readonly identities: IdentityShape
+  readonly resources: ResourceShape
+  readonly datapath: DatapathShape
+}
+
+/** A field of the row, or text made from several. */
+type Column<Shape> = readonly [title: string, cell: keyof Shape | ((row: PartOf<Shape>) => string)]
 
 /** Addresses of a name that a table shows. */
 const ADDRESSES_SHOWN = 4
 
-const TABLES: Readonly<Record<string, readonly Column[]>> = {
+const TABLES: { readonly [Name in keyof Shapes]: readonly Column<Shapes[Name]>[] } = {
   endpoints: [
-    ['ID', field('id')],
-    ['NAME', field('name')],
-    ['ADDRESSES', field('addresses')],
-    ['ENFORCING', yesNo('enforcing')],
-    ['AUDIT', yesNo('audit')],
-    ['REVISION', (row) => `${textOf(row['realizedRevision'])}/${textOf(row['policyRevision'])}`],
-    ['POLICIES', field('policies')],
-    ['LABELS', field('labels')],
-    ['REASON', field('reason')],
+    ['ID', 'id'],
+    ['NAME', 'name'],
+    ['ADDRESSES', 'addresses'],
+    ['ENFORCING', 'enforcing'],
+    ['AUDIT', 'audit'],
+    ['REVISION', (row) => `${textOf(row.realizedRevision)}/${textOf(row.policyRevision)}`],
+    ['POLICIES', 'policies'],
+    ['LABELS', 'labels'],
+    ['REASON', 'reason'],
   ],
   policies: [
-    ['NAMESPACE', field('namespace')],
-    ['NAME', field('name')],
-    ['STATE', field('state')],
-    ['ENDPOINTS', field('endpoints')],
-    ['SELECTORS', field('selectors')],
-    ['UNSEEN', field('unseen')],
-    ['FILE', field('file')],
-    ['ERROR', (row) => textOf(row['error']).replaceAll('\n', '; ')],
+    ['NAMESPACE', 'namespace'],
+    ['NAME', 'name'],
+    ['STATE', 'state'],
+    ['ENDPOINTS', 'endpoints'],
+    ['SELECTORS', 'selectors'],
+    ['UNSEEN', 'unseen'],
+    ['FILE', 'file'],
+    ['ERROR', (row) => textOf(row.error).replaceAll('\n', '; ')],
   ],
   selectors: [
-    ['SELECTOR', field('selector')],
-    ['KIND', field('kind')],
-    ['NAMES', field('names')],
-    ['SEEN', (row) => (row['seen'] === null ? '-' : yesNo('seen')(row))],
-    ['IDENTITIES', field('identities')],
-    ['POLICIES', field('policies')],
+    ['SELECTOR', 'selector'],
+    ['KIND', 'kind'],
+    ['NAMES', 'names'],
+    ['SEEN', 'seen'],
+    ['IDENTITIES', 'identities'],
+    ['POLICIES', 'policies'],
   ],
   names: [
-    ['NAME', field('name')],
-    ['ENDPOINT', field('endpoint')],
+    ['NAME', 'name'],
+    ['ENDPOINT', 'endpoint'],
     ['ADDRESSES', addresses],
-    ['SELECTORS', field('selectors')],
+    ['SELECTORS', 'selectors'],
   ],
   ipcache: [
-    ['PREFIX', field('prefix')],
-    ['IDENTITY', field('identity')],
-    ['ENDPOINT', field('endpoint')],
-    ['LABELS', field('labels')],
+    ['PREFIX', 'prefix'],
+    ['IDENTITY', 'identity'],
+    ['ENDPOINT', 'endpoint'],
+    ['LABELS', 'labels'],
     ['OWNERS', owners],
   ],
   identities: [
-    ['ID', field('id')],
-    ['REFERENCES', field('references')],
-    ['PREALLOCATED', yesNo('preallocated')],
-    ['LABELS', field('labels')],
+    ['ID', 'id'],
+    ['REFERENCES', 'references'],
+    ['PREALLOCATED', 'preallocated'],
+    ['LABELS', 'labels'],
   ],
   resources: [
-    ['NAME', field('name')],
-    ['ORIGIN', field('origin')],
-    ['EXPIRES', field('expires')],
-    ['ADDRESSES', field('addresses')],
-    ['LABELS', field('labels')],
+    ['NAME', 'name'],
+    ['ORIGIN', 'origin'],
+    ['EXPIRES', 'expires'],
+    ['ADDRESSES', 'addresses'],
+    ['LABELS', 'labels'],
   ],
   datapath: [
-    ['MAP', field('map')],
-    ['KEY', field('key')],
-    ['VALUE', field('value')],
+    ['MAP', 'map'],
+    ['KEY', 'key'],
+    ['VALUE', 'value'],
   ],
 }
 
 export async function runGet(read: ParsedArguments, output: CommandOutput): Promise<number> {
   const [resource = '', ...rest] = read.positionals
-  const columns = TABLES[resource]
-  if (columns === undefined || rest.length > 0) {
+  if (!isShown(resource) || rest.length > 0) {
     return read.wrong(wrongResource(resource, rest))
   }
   const parts = await (await openClient(read)).open(`/v1/${resource}`)
@@ -85,14 +107,23 @@ export async function runGet(read: ParsedArguments, output: CommandOutput): Prom
     for await (const part of parts) output.stdout(part)
     return EXIT_OK
   }
+  const columns: readonly Column<Fields>[] = TABLES[resource]
   const table = new TableWriter(
     output,
     columns.map(([title]) => title),
   )
-  for await (const row of rowsIn(parts)) table.add(columns.map(([, cell]) => cell(row)))
+  for await (const row of rowsIn(parts)) {
+    table.add(
+      columns.map(([, cell]) => (typeof cell === 'function' ? cell(row) : cellOf(row[cell]))),
+    )
+  }
   table.end()
   if (table.count === 0) output.stderr(`no ${resource}\n`)
   return EXIT_OK
+}
+
+function isShown(resource: string): resource is keyof Shapes {
+  return Object.hasOwn(TABLES, resource)
 }
 
 function wrongResource(resource: string, rest: readonly string[]): string {
@@ -105,17 +136,9 @@ function wrongResource(resource: string, rest: readonly string[]): string {
   return `get: unknown resource ${JSON.stringify(resource)}; ${hint}`
 }
 
-function field(name: string): (row: Fields) => string {
-  return (row) => textOf(row[name])
-}
-
-function yesNo(name: string): (row: Fields) => string {
-  return (row) => (row[name] === true ? 'yes' : 'no')
-}
-
 /** `198.51.100.1 (live to 12:00:00)`, the first few. */
-function addresses(row: Fields): string {
-  const all = listOf(row['addresses']).map(fieldsOf)
+function addresses(row: PartOf<NameShape>): string {
+  const all = listOf(row.addresses).map(fieldsOf)
   const shown = all.slice(0, ADDRESSES_SHOWN).map((each) => {
     const time = textOf(each['expires']).slice(11, 19)
     return `${textOf(each['address'])} (${textOf(each['state'])}, TTL to ${time})`
@@ -125,8 +148,8 @@ function addresses(row: Fields): string {
 }
 
 /** `name www.example.com, policy prod/web` */
-function owners(row: Fields): string {
-  const all = listOf(row['owners']).map(fieldsOf)
+function owners(row: PartOf<IpcacheShape>): string {
+  const all = listOf(row.owners).map(fieldsOf)
   const shown = all.slice(0, ADDRESSES_SHOWN).map((each) => {
     return `${textOf(each['kind'])} ${textOf(each['name'])}`
   })

@@ -1,9 +1,15 @@
 // `namegate resource set|remove`: labels for addresses that no endpoint has, at run time.
 
-import type { ParsedArguments } from '../command.ts'
+import type { ResourceChangeShape } from '../../admin/shapes.ts'
 import { openClient } from '../client.ts'
-import { EXIT_NEGATIVE, EXIT_OK, toJson, type CommandOutput } from '../command.ts'
-import { fieldsOf, textOf } from '../fields.ts'
+import {
+  EXIT_NEGATIVE,
+  EXIT_OK,
+  toJson,
+  type CommandOutput,
+  type ParsedArguments,
+} from '../command.ts'
+import { fieldsOf, textOf, type PartOf } from '../fields.ts'
 
 /** Options that `remove` does not take. */
 const SET_OPTIONS = ['address', 'label', 'port', 'ttl'] as const
@@ -61,7 +67,7 @@ function pairsOf(option: string, texts: readonly string[] = []): object | string
 function formatResult(
   act: 'set' | 'remove',
   name: string,
-  { changed, expires, revision }: Readonly<Record<string, unknown>>,
+  { changed, expires, revision }: PartOf<ResourceChangeShape>,
 ): string {
   const what = act === 'remove' ? 'removed' : changed === true ? 'set' : 'was so before'
   const until = typeof expires === 'string' ? `, until ${expires}` : ''

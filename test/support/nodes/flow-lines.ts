@@ -3,8 +3,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { policySuggestCommand } from '../../../src/cli/policy/policy-suggest.ts'
 import { runCommand, type Ran } from './command.ts'
+import { namegate } from './command.ts'
+
+const policySuggestCommand = namegate('policy suggest')
 
 export interface Line {
   readonly kind?: string
