@@ -2,8 +2,8 @@
 // the help of the commands, and the OpenAPI document. programs/write-reference.ts writes them, test/reference.test.ts compares them.
 
 import { openApi } from '../../src/admin/openapi.ts'
-import { COMMANDS } from '../../src/cli/command-list.ts'
-import { findCommand } from '../../src/cli/commands.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { helpOf } from '../../src/cli/reference.ts'
 import { configJsonSchema } from '../../src/config/load.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { mkSources, readExposition } from './nodes/metrics.ts'
@@ -16,7 +16,7 @@ export async function makeReference(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['docs/reference/configuration.md', configurationPage()],
     ['docs/reference/metrics.md', await metricsPage()],
-    ['docs/reference/commands.md', await commandsPage()],
+    ['docs/reference/commands.md', commandsPage()],
     ['docs/reference/api.md', apiPage()],
   ])
 }
@@ -149,19 +149,15 @@ async function metricsPage(): Promise<string> {
   return page('Metrics', intro, table(['metric', 'type', 'label', 'meaning'], rows))
 }
 
-async function commandsPage(): Promise<string> {
-  const parts: string[] = []
-  for (const { name, summary } of COMMANDS) {
-    let help = ''
-    const { command } = await findCommand([name])
-    await command(['--help'], { stdout: (words) => (help += words), stderr: () => {} })
-    parts.push(
-      `## ${name}\n\n${summary[0]?.toUpperCase()}${summary.slice(1)}.\n\n\`\`\`text\n${help.trim()}\n\`\`\``,
-    )
-  }
+function commandsPage(): string {
+  const specs = COMMANDS.flatMap((spec) => [spec, ...('runRaw' in spec ? [] : (spec.verbs ?? []))])
+  const parts = specs.map((spec) => {
+    const about = `${spec.summary[0]?.toUpperCase()}${spec.summary.slice(1)}.`
+    return `## ${spec.name}\n\n${about}\n\n\`\`\`text\n${helpOf(spec).trim()}\n\`\`\``
+  })
   return page(
     'Commands',
-    'The help of every command. `namegate COMMAND --help` prints it.',
+    'The help of every command. `namegate COMMAND --help` prints it, and `namegate help --man` all of it as a man page.',
     parts.join('\n\n'),
   )
 }
@@ -186,8 +182,8 @@ function apiPage(): string {
     }),
   )
   const schemas = members(member(document, 'components'), 'schemas').map(([name, schema]) => {
-    const fields = fieldsOf('', schema).map(([field, type]) => [code(field), type])
-    return `### ${name}\n\n${table(['field', 'type'], fields)}`
+    const fields = fieldsOf('', schema).map(([field, type, about]) => [code(field), type, about])
+    return `### ${name}\n\n${table(['field', 'type', 'meaning'], fields)}`
   })
   const intro =
     'The admin API is HTTP over the UNIX socket `admin.socket`. `GET /v1/openapi.json` serves the OpenAPI document from which this page is\n' +
@@ -210,29 +206,38 @@ function nameOf(schema: unknown): string {
 /** Every field, with those of objects inside: `addresses[].address`. */
 function fieldsOf(
   prefix: string,
-  schema: unknown,
-): readonly (readonly [field: string, type: string])[] {
+  given: unknown,
+): readonly (readonly [field: string, type: string, about: string])[] {
+  const { schema } = withoutNull(given)
   const required = member(schema, 'required')
   const needed: readonly unknown[] = Array.isArray(required) ? required : []
   return members(schema, 'properties').flatMap(([name, of]) => {
     const field = `${prefix}${name}${needed.includes(name) ? '' : '?'}`
     const items = member(of, 'items')
     const inner = [...fieldsOf(`${field}.`, of), ...fieldsOf(`${field}[].`, items)]
-    return inner.length > 0 ? inner : [[field, typeOf(of)] as const]
+    const about = text(of, 'description')
+    const own = [field, typeOf(of), about] as const
+    return inner.length === 0 ? [own] : about === '' ? inner : [own, ...inner]
   })
 }
 
-function typeOf(schema: unknown): string {
+function typeOf(given: unknown): string {
+  const { schema, isNullable } = withoutNull(given)
+  if (isNullable) return `${typeOf(schema)} or null`
   const values = member(schema, 'enum')
   if (Array.isArray(values)) return values.map((value) => code(String(value))).join(', ')
   const type = member(schema, 'type')
   const items = member(schema, 'items')
   if (items !== undefined) return `list of ${typeOf(items)}`
   const format = text(schema, 'format')
-  const words = Array.isArray(type)
-    ? type.join(' or ')
-    : typeof type === 'string'
-      ? type
-      : 'object or null'
+  const words = Array.isArray(type) ? type.join(' or ') : typeof type === 'string' ? type : 'object'
   return format === 'date-time' ? words.replace('string', 'time') : words
+}
+
+/** The schema, and whether it is one of two whose other is null. */
+function withoutNull(schema: unknown): { readonly schema: unknown; readonly isNullable: boolean } {
+  const either = member(schema, 'anyOf')
+  if (!Array.isArray(either)) return { schema, isNullable: false }
+  const found: unknown = either.find((each) => member(each, 'type') !== 'null')
+  return { schema: found, isNullable: true }
 }
