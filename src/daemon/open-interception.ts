@@ -13,7 +13,7 @@ import {
 } from '../datapath/ebpf/maps/intercepted.ts'
 import type { EndpointHook } from '../endpoints/registry.ts'
 import { Interception } from '../intercept/interception.ts'
-import { withInterceptLock } from '../intercept/lock.ts'
+import { withInterceptLock } from '../state/lock.ts'
 import { NO_CHANGES, openChanges } from '../intercept/changes.ts'
 import { DNS_PORT, makePlan, type InterceptPlan, type PlanOptions } from '../intercept/plan.ts'
 import { Rules, type InterceptFlags } from '../intercept/rules.ts'

@@ -1,5 +1,5 @@
 // The routing of TPROXY in the kernel, by ip(8): which of our steps are there, which are missing, and which foreign rules are
-// in the way. routing.ts defines the steps. The caller holds the lock (lock.ts).
+// in the way. routing.ts defines the steps. The caller holds the lock (state/lock.ts).
 
 import { UnavailableError } from '../core/errors.ts'
 import type { Family } from '../core/ip.ts'

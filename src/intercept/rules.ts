@@ -1,4 +1,4 @@
-// Puts a plan into force and takes it out again, all or nothing. The caller holds the lock (lock.ts).
+// Puts a plan into force and takes it out again, all or nothing. The caller holds the lock (state/lock.ts).
 //
 // up:    look for what is in the way; routing; flags of the datapath that will not be true any more go; the rules in
 //        one transaction; flows of port 53 are forgotten; flags. What was done is undone in reverse when a step fails.

@@ -1,5 +1,5 @@
-// One daemon per state folder and pin path: an exclusive flock on a file that names its holder. The kernel
-// lets go of it when the process ends in any way, so a stale file never blocks.
+// An exclusive flock(2) on a file that names its holder. The kernel releases it when the process ends in any way, so a stale
+// file never blocks. state/lock.ts says which files there are.
 
 import { fstatSync, ftruncateSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { UnavailableError } from '../core/errors.ts'
@@ -32,7 +32,7 @@ export function takeLock(posix: Posix, path: string, pid: number): LockResult {
   return { kind: 'held', descriptor: fd, release: () => posix.closeFd(fd) }
 }
 
-/** Whether a descriptor that somebody handed us is the lock at `path`; then our number is in the file. */
+/** Whether a descriptor of another process is the lock at `path`; if so, writes our process id into the file. */
 export function takeOnLock(fd: number, path: string, pid: number): boolean {
   if (!isLockAt(fd, path)) return false
   note(fd, pid)
@@ -45,13 +45,13 @@ export function isLockAt(fd: number, path: string): boolean {
   return own !== undefined && own.ino === held.ino && own.dev === held.dev
 }
 
-/** Says who has it. On a disk that is full or read-only nobody can; the lock holds all the same. */
+/** Writes the holder into the file. On a disk that is full or read-only the lock holds without it. */
 function note(fd: number, pid: number): void {
   try {
     ftruncateSync(fd)
     writeSync(fd, `${pid}\n`, 0)
   } catch {
-    // Whoever is told of the lock is told of no pid, or of an earlier one.
+    // An error about the lock then names no pid, or an earlier one.
   }
 }
 

@@ -1,8 +1,9 @@
-// One daemon per state folder and pin path: a flock that the kernel releases with the process, so that a stale file never
-// blocks. A second start fails with the pid of the owner.
+// Lock files and how they are taken: one daemon for each state folder, pin path and table, and one process at a time that
+// changes interception. native/lock.ts takes the lock itself, which the kernel releases with its process. An error names the
+// holder.
 
 import { createHash } from 'node:crypto'
-import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { messageOf, systemCodeOf, UnavailableError } from '../core/errors.ts'
@@ -11,6 +12,9 @@ import type { Posix } from '../native/native.ts'
 import { makeFolder } from './files/disk.ts'
 
 const FOLDER = '/run/namegate'
+const EWOULDBLOCK = -11
+const PAUSE_MS = 20
+const TRIES_MAX = 500
 /** Codes of the system for a file in the place of a folder. */
 const FILE_IN_THE_WAY: ReadonlySet<string> = new Set(['EEXIST', 'ENOTDIR'])
 
@@ -37,7 +41,7 @@ export function pinLockFile(pinPath: string): string {
  * below /tmp. A service may be able to write to its folder in /run alone, and its /tmp may be private.
  */
 export function tableLockFile(): string {
-  const name = `nftables-${statSync('/proc/self/ns/net').ino}.lock`
+  const name = `nftables-${namespaceNumber()}.lock`
   try {
     accessSync(existsSync(FOLDER) ? FOLDER : dirname(FOLDER), constants.W_OK)
     return join(FOLDER, name)
@@ -71,4 +75,56 @@ function tryLock(posix: Posix, file: string, what: string): LockResult {
       cause: error,
     })
   }
+}
+
+/** Waits so many milliseconds: a command by sleeping, the daemon with its clock. */
+export type Pause = (ms: number) => Promise<void>
+
+/**
+ * Runs `work` while no other process of this network namespace changes interception: `intercept up`, `down` and the daemon each
+ * change flags, rules and routing in an order that leaks nothing. Throws UnavailableError when another process holds the
+ * lock for ten seconds.
+ */
+export async function withInterceptLock<T>(
+  posix: Posix,
+  pause: Pause,
+  work: () => Promise<T>,
+): Promise<T> {
+  const path = interceptLockFile(posix)
+  for (let tries = 1; ; tries++) {
+    const lock = takeLock(posix, path, process.pid)
+    if (lock.kind === 'held') {
+      try {
+        return await work()
+      } finally {
+        lock.release()
+      }
+    }
+    if (tries > TRIES_MAX) {
+      const holder = lock.holder === undefined ? 'another process' : `process ${lock.holder}`
+      throw new UnavailableError(
+        `Cannot change interception: ${holder} is at it: wait for it, or end it`,
+      )
+    }
+    await pause(PAUSE_MS)
+  }
+}
+
+/** In FOLDER; in the folder for temporary files where FOLDER is not writable, as for a sidecar's own user. */
+function interceptLockFile(posix: Posix): string {
+  const name = `intercept-${namespaceNumber()}.lock`
+  const [path, other] = [join(FOLDER, name), join(tmpdir(), `namegate-${name}`)]
+  try {
+    mkdirSync(FOLDER, { recursive: true })
+  } catch {
+    return other
+  }
+  const fd = posix.lock(path)
+  if (fd >= 0) posix.closeFd(fd)
+  return fd >= 0 || fd === EWOULDBLOCK ? path : other
+}
+
+/** The number of this process's network namespace. */
+function namespaceNumber(): number {
+  return statSync('/proc/self/ns/net').ino
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
 import { test } from 'node:test'
-import { withInterceptLock } from '../../src/intercept/lock.ts'
+import { withInterceptLock } from '../../src/state/lock.ts'
 import { isBuilt, loadPosix } from '../../src/native/native.ts'
 
 const skip = isBuilt('posix') ? false : 'the native part is not built'
