@@ -61,19 +61,19 @@ export class AdoptionControl {
   }
   /** Errno of listings that failed, negative; then only TCP is spared, by its segments. */
   readonly faults: number[] = []
-  readonly #to: AdoptionControlOptions
+  readonly #in: AdoptionControlOptions
   /** By local address, as the endpoint itself sees the flow before any rewriting, and as the host does after it. */
   #outside: Map<string, Place> | undefined
   readonly #inside = new Map<string, Place>()
   #ended = false
 
   constructor(options: AdoptionControlOptions) {
-    this.#to = options
+    this.#in = options
   }
 
   /** Spares the flows of an endpoint that exists at the start. Call it before the endpoint is put in force. */
   adopt(endpoint: Endpoint): void {
-    const { datapath, passMs } = this.#to
+    const { datapath, passMs } = this.#in
     if (this.#ended || passMs === 0) return
     const flows = this.#flowsOf(endpoint)
     const { id, generation } = endpoint
@@ -97,7 +97,7 @@ export class AdoptionControl {
       case 'none':
         return []
       case 'cgroup':
-        return flowsAt(this.#inside, [...this.#to.nodeAddresses, ...LOOPBACKS])
+        return flowsAt(this.#inside, [...this.#in.nodeAddresses, ...LOOPBACKS])
       case 'interface':
         return flowsAt(hook.side === 'ingress' ? outside : this.#inside, addresses)
     }
@@ -106,7 +106,7 @@ export class AdoptionControl {
   #list(): Map<string, Place> {
     const outside = new Map<string, Place>()
     for (const family of [4, 6] as const) {
-      const errno = this.#to.listFlows(family, (flow) => this.#add(outside, flow))
+      const errno = this.#in.listFlows(family, (flow) => this.#add(outside, flow))
       if (errno !== 0) this.faults.push(errno)
     }
     return outside
@@ -128,7 +128,7 @@ export class AdoptionControl {
   /** Whether it is an address of the host itself. */
   #isOwn(family: Family, octets: Uint8Array): boolean {
     const address = { family, octets, length: widthOf(family) }
-    return [...LOOPBACKS, ...this.#to.nodeAddresses].some((own) => containsPrefix(own, address))
+    return [...LOOPBACKS, ...this.#in.nodeAddresses].some((own) => containsPrefix(own, address))
   }
 }
 

@@ -51,7 +51,7 @@ export class PolicyControl {
   /** Selects the labels of endpoints that policy sees. */
   readonly identityLabels: IdentityLabels
   readonly #core: CoreState
-  readonly #options: PolicyControlOptions
+  readonly #in: PolicyControlOptions
   readonly #matcher = new PolicyMatcher()
   readonly #shared: SharedRulesCache
   readonly #holds: PolicyHolds
@@ -71,7 +71,7 @@ export class PolicyControl {
   constructor(options: PolicyControlOptions) {
     const { core } = options
     this.#core = core
-    this.#options = options
+    this.#in = options
     this.identityLabels = options.identityLabels ?? new IdentityLabels([])
     this.#shared = new SharedRulesCache(options)
     this.#preallocation = new Preallocation(options)
@@ -108,7 +108,7 @@ export class PolicyControl {
 
   /** Whether the endpoint is open by the node's default and not by its own label. */
   isLeftOpen(endpoint: Pick<Endpoint, 'id' | 'labels'>): boolean {
-    if (this.#options.defaultEgress !== 'allow' || !this.isOpen(endpoint)) return false
+    if (this.#in.defaultEgress !== 'allow' || !this.isOpen(endpoint)) return false
     return defaultEgressOf(endpoint.labels, 'deny') === 'deny'
   }
 
@@ -229,7 +229,7 @@ export class PolicyControl {
   /** Notes the wanted policies of each endpoint, and the families in use. */
   #lookAt(endpoints: Iterable<Endpoint>): void {
     this.#endpoints = endpoints
-    const families = new Set<Family>(this.#options.families)
+    const families = new Set<Family>(this.#in.families)
     for (const endpoint of endpoints) {
       this.#want(endpoint)
       for (const { family } of endpoint.addresses) families.add(family)
@@ -272,7 +272,7 @@ export class PolicyControl {
     const { answers } = shared.compiled
     if (answers === undefined) this.#answerRules.delete(id)
     else this.#answerRules.set(id, answers)
-    const asking = { core: this.#core, ...shared, withoutRules: this.#options.withoutDnsRules }
+    const asking = { core: this.#core, ...shared, withoutRules: this.#in.withoutDnsRules }
     this.dnsVerdicts.set(id, askingOf(asking), (server) => askingAt(asking, server))
   }
 
@@ -286,7 +286,7 @@ export class PolicyControl {
   }
 
   #egressOf({ labels }: Pick<Endpoint, 'labels'>): DefaultEgress {
-    return defaultEgressOf(labels, this.#options.defaultEgress)
+    return defaultEgressOf(labels, this.#in.defaultEgress)
   }
 }
 

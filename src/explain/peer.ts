@@ -32,6 +32,13 @@ interface View {
   readonly addressClass: Identity
 }
 
+/** An address, and the endpoint that looks at it. */
+interface Place {
+  readonly endpoint: EndpointId
+  readonly family: Family
+  readonly address: Prefix | undefined
+}
+
 const NO_OCTETS = new Uint8Array(16)
 
 /** The number to look coverages up by; of labels without one, a number that no class has. */
@@ -51,11 +58,12 @@ export function peerAt(
   const nameLabels = name === undefined ? EMPTY_SET : taughtLabels(selectorLabels, name, level)
   const isGuarded = level !== UNGUARDED && nameLabels === EMPTY_SET
   const taught = name !== undefined && !isGuarded
-  const node = nodeView(core, family, address, scopes.nodeLabels(nameLabels))
+  const place = { endpoint, family, address }
+  const node = nodeView(core, place, scopes.nodeLabels(nameLabels))
   const ownOf = (labels: number): number =>
     level === UNGUARDED ? scopes.ownLabels(endpoint, labels) : scopes.ownGuardedLabels(labels)
   const own = taught ? ownOf(nameLabels) : EMPTY_SET
-  const view = ownView(core, endpoint, family, address, own, node)
+  const view = ownView(core, place, own, node)
   const { set } = view
   const number = view.identity
   const isReserved = number !== undefined && RESERVED_NAMES.has(number)
@@ -86,12 +94,7 @@ function taughtLabels(
 }
 
 /** The node's view of an address that has these labels by a name. */
-function nodeView(
-  core: CoreState,
-  family: Family,
-  address: Prefix | undefined,
-  taught: number,
-): View {
+function nodeView(core: CoreState, { family, address }: Place, taught: number): View {
   const { ipcache, labelSets } = core
   const { prefixes, deriver } = ipcache
   const row = hostRow(core, family, address)
@@ -108,12 +111,10 @@ function nodeView(
   return { set, identity: numberOf(core, host, set, addressClass), addressClass }
 }
 
-/** The endpoint's own view, where it has one or would get one; else the node's. */
+/** The endpoint's own view, if it has one or would get one; else the node's. */
 function ownView(
   core: CoreState,
-  endpoint: EndpointId,
-  family: Family,
-  address: Prefix | undefined,
+  { endpoint, family, address }: Place,
   taught: number,
   node: View,
 ): View {

@@ -37,7 +37,7 @@ export interface HousekeepingOptions {
 }
 
 export class Housekeeping {
-  readonly #to: HousekeepingOptions
+  readonly #in: HousekeepingOptions
   #beat: Timer | undefined
   /** The next look at hooks and events, if it comes before the next beat. */
   #next: Timer | undefined
@@ -48,11 +48,11 @@ export class Housekeeping {
   #fallbacks = 0
 
   constructor(options: HousekeepingOptions) {
-    this.#to = options
+    this.#in = options
   }
 
   start(): void {
-    this.#hasNews = this.#to.core.datapath.hooks.watch(() => {
+    this.#hasNews = this.#in.core.datapath.hooks.watch(() => {
       if (!this.#stopped) this.#refresh()
     })
     this.look()
@@ -67,12 +67,12 @@ export class Housekeeping {
 
   /** Call after a change of configuration: moves labels slice by slice until all is realized. */
   beginTransition(): void {
-    this.#to.transition.begin()
+    this.#in.transition.begin()
     if (!this.#moving) this.#move()
   }
 
   #move(): void {
-    const { core, transition } = this.#to
+    const { core, transition } = this.#in
     this.#moving = !this.#stopped && !transition.step(SLICE_MS)
     if (!this.#moving) return
     if (transition.isWaiting) transition.whenReady(() => this.#move())
@@ -80,12 +80,12 @@ export class Housekeeping {
   }
 
   #awaitBeat(): void {
-    const { clock } = this.#to.core
+    const { clock } = this.#in.core
     // A timer may come a fraction of a millisecond before its time, and the second must be over.
     const left = Math.ceil(BEAT_MS - (clock.now() % BEAT_MS)) + 1
     this.#beat = clock.after(left, () => {
       this.#awaitBeat()
-      this.#to.onBeat?.()
+      this.#in.onBeat?.()
       if (!this.#expiring) this.#expireSlice()
       this.#retry()
       if (this.#next === undefined) this.look()
@@ -94,7 +94,7 @@ export class Housekeeping {
 
   #expireSlice(): void {
     if (this.#stopped) return
-    const { core } = this.#to
+    const { core } = this.#in
     const until = core.clock.now() + EXPIRY_SLICE_MS
     let done = false
     do {
@@ -112,32 +112,32 @@ export class Housekeeping {
     const events = this.#refresh()
     this.#next?.cancel()
     this.#next = undefined
-    if (this.#hasNews && events === 0 && this.#to.hasSilentHooks?.() !== true) return
-    this.#next = this.#to.core.clock.after(REFRESH_MS, () => this.look())
+    if (this.#hasNews && events === 0 && this.#in.hasSilentHooks?.() !== true) return
+    this.#next = this.#in.core.clock.after(REFRESH_MS, () => this.look())
   }
 
   /** Returns how many events there were. */
   #refresh(): number {
-    const { datapath } = this.#to.core
+    const { datapath } = this.#in.core
     const changed = datapath.hooks.refresh()
-    if (changed.length > 0) this.#to.onHooks(changed)
+    if (changed.length > 0) this.#in.onHooks(changed)
     let events = 0
-    const wall = this.#to.core.clock.wall()
+    const wall = this.#in.core.clock.wall()
     datapath.reports.drain(EVENTS_PER_LOOK, (event) => {
       events++
-      this.#to.onEvent(event, wall - event.age)
+      this.#in.onEvent(event, wall - event.age)
     })
     return events
   }
 
   #retry(): void {
-    const { committer, allocator } = this.#to.core
+    const { committer, allocator } = this.#in.core
     committer.retry()
     committer.commit()
     allocator.sweep()
     const more = allocator.fallbacks - this.#fallbacks
     this.#fallbacks = allocator.fallbacks
-    if (more > 0) this.#to.onFallbacks?.(more)
-    this.#to.onBeat?.()
+    if (more > 0) this.#in.onFallbacks?.(more)
+    this.#in.onBeat?.()
   }
 }

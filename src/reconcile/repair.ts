@@ -37,7 +37,7 @@ export class Repair {
   readonly counters = { walks: 0, repaired: 0 }
   /** The first difference of the last repair. */
   last: RepairedEntry | undefined
-  readonly #to: RepairOptions
+  readonly #in: RepairOptions
   #timer: Timer | undefined
   #walk: Walk | undefined
   #found: KernelDifference[] = []
@@ -46,11 +46,11 @@ export class Repair {
   #isStopped = false
 
   constructor(options: RepairOptions) {
-    this.#to = options
+    this.#in = options
   }
 
   start(): void {
-    const { repair } = this.#to.core.datapath
+    const { repair } = this.#in.core.datapath
     if (repair.kind === 'by-daemon') repair.onTouched(() => this.#mendFixtures('touched'))
     this.#again()
   }
@@ -61,26 +61,26 @@ export class Repair {
   }
 
   #again(): void {
-    this.#timer = this.#to.core.clock.after(this.#to.everyMs, () => this.#begin(undefined))
+    this.#timer = this.#in.core.clock.after(this.#in.everyMs, () => this.#begin(undefined))
   }
 
   #begin(suspects: ReadonlySet<string> | undefined): void {
     this.#suspects = suspects
     this.#found = []
-    this.#walk = walkDifferences(this.#to)
+    this.#walk = walkDifferences(this.#in)
     this.#work()
   }
 
   #work(): void {
     if (this.#isStopped) return
-    const { clock } = this.#to.core
+    const { clock } = this.#in.core
     const until = clock.now() + SLICE_MS
     let isMore = true
     try {
       do isMore = this.#step()
       while (isMore && clock.now() < until)
     } catch (error) {
-      this.#to.onFault(messageOf(error))
+      this.#in.onFault(messageOf(error))
       this.#again()
       return
     }
@@ -117,7 +117,7 @@ export class Repair {
   }
 
   #mendFixtures(which: FixtureScope): void {
-    const { repair } = this.#to.core.datapath
+    const { repair } = this.#in.core.datapath
     const found = repair.kind === 'by-daemon' ? [...repair.fixtures(which)] : []
     for (const { mend } of found) mend()
     this.#tell(found)
@@ -129,7 +129,7 @@ export class Repair {
     this.counters.repaired += found.length
     const { map, key, want, have } = first
     this.last = { map, key, want, have }
-    this.#to.onRepaired(this.last, found.length)
+    this.#in.onRepaired(this.last, found.length)
   }
 
   #mend(found: readonly KernelDifference[]): void {
@@ -141,11 +141,11 @@ export class Repair {
       else this.#mendEndpoint(difference)
     }
     if (prefixes.length + entries.length === 0) return
-    this.#to.core.committer.commitExtra(() => this.#changes(prefixes, entries))
+    this.#in.core.committer.commitExtra(() => this.#changes(prefixes, entries))
   }
 
   #mendEndpoint(difference: KernelDifference & { readonly map: 'ng_endpoints' }): void {
-    const { core, endpoints } = this.#to
+    const { core, endpoints } = this.#in
     const { repair } = core.datapath
     if (repair.kind !== 'by-daemon') return
     for (const entry of endpoints()) {
@@ -170,7 +170,7 @@ export class Repair {
   #prefixChanges(
     found: readonly KernelPrefix[],
   ): Pick<Changes, 'prefixUpserts' | 'prefixRemovals'> {
-    const { ipcache, inherited } = this.#to.core
+    const { ipcache, inherited } = this.#in.core
     const { prefixes } = ipcache
     const [prefixUpserts, prefixRemovals] = [new PrefixBatch(), new PrefixBatch()]
     for (const { scope, family, octets, length, identity, addressClass } of found) {
@@ -191,7 +191,7 @@ export class Repair {
   #wantedOf(endpoints: ReadonlySet<EndpointId>): ReadonlyMap<string, PolicyEntry> {
     const wanted = new Map<string, PolicyEntry>()
     for (const endpoint of endpoints) {
-      for (const entry of this.#to.core.policyMaps.entriesOf(endpoint)) {
+      for (const entry of this.#in.core.policyMaps.entriesOf(endpoint)) {
         wanted.set(policyKeyText(entry), entry)
       }
     }
