@@ -6,18 +6,20 @@ import { COMMANDS } from '../../src/cli/commands.ts'
 import { helpOf } from '../../src/cli/reference.ts'
 import { configJsonSchema } from '../../src/config/load.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
+import { LIBRARY_TYPES, libraryTypes } from './library-types.ts'
 import { mkSources, readExposition } from './nodes/metrics.ts'
 import { Node } from './nodes/node.ts'
 
 const MADE = '<!-- Made by `npm run reference`; edit its sources instead. -->'
 
-/** Path -> text of every page. */
+/** Path -> text of every page, and of the library's types. */
 export async function makeReference(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['docs/reference/configuration.md', configurationPage()],
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/commands.md', commandsPage()],
     ['docs/reference/api.md', apiPage()],
+    [LIBRARY_TYPES, await libraryTypes()],
   ])
 }
 
