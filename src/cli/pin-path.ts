@@ -2,7 +2,7 @@
 // be quick, and must work with a config that would keep the daemon from starting.
 
 import { InvalidInputError } from '../core/errors.ts'
-import { DEFAULT_PIN_PATH } from '../config/config.ts'
+import { DEFAULT_PIN_PATH } from '../core/pin-path.ts'
 import { pathFrom, readTextFile } from '../config/files.ts'
 import { parseYamlDocument } from '../documents/yaml-source.ts'
 

@@ -1,5 +1,4 @@
-// From the schema's keys to Config's fields: texts become addresses and prefixes, with faults where they
-// aren't; keys whose feature isn't built fall away. Pure; called by load.ts alone.
+// Turns the keys of the schema into the fields of Config: texts become addresses and prefixes, or faults. Pure; load.ts calls it.
 
 import type { Fault } from '../core/errors.ts'
 import { invariant } from '../core/invariant.ts'
@@ -30,7 +29,7 @@ import type { ConfigKeys } from './schema.ts'
 
 const FLOWS_SIZE_MIN = 1_048_576
 
-/** The config, and what is wrong with it; with faults it must not be used. */
+/** The configuration with its faults; with faults it must not be used. */
 export function buildConfig(
   document: SourceDocument,
   file: string,

@@ -1,6 +1,5 @@
-// The config as the program reads it: checked, frozen, in plain types. Made only by config/load.ts from the
-// file's keys (config/schema.ts); keys whose feature isn't built have no field here. Durations are
-// milliseconds, sizes octets. Relative paths are relative to the folder of the file.
+// The configuration as the program reads it: checked and frozen. config/load.ts makes it from the keys of the file, whose words
+// and values config/schema.ts describes. Durations are milliseconds, sizes octets; relative paths start at the folder of the file.
 
 import type { Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
@@ -8,9 +7,12 @@ import type { Limits } from '../core/limits.ts'
 import type { SocketAddress } from '../core/socket-address.ts'
 import type { DefaultEgress } from '../policy/compile/default-egress.ts'
 import type { LabelSelector } from '../policy/rule.ts'
+import type { ConfigKeys } from './schema.ts'
+
+type DnsKeys = ConfigKeys['dns']
 
 export interface Config {
-  /** The file it came from; `built-in` for the defaults. */
+  /** The path of the file; `built-in` for the defaults. */
   readonly file: string
   readonly listeners: readonly ListenerConfig[]
   readonly intercept: InterceptConfig
@@ -25,17 +27,17 @@ export interface Config {
   /** The cluster of endpoints whose labels name none. */
   readonly clusterName: string
   readonly resources: { readonly files: readonly PlacedPath[] }
-  /** What an endpoint may do that no policy puts into default deny. */
+  /** The default of endpoints that no policy puts into default deny. */
   readonly defaultEgress: DefaultEgress
-  /** Whom an address that one endpoint learned is known to: all of the node, or that endpoint alone. */
-  readonly learning: 'node' | 'endpoint'
+  /** Whether an address that one endpoint learned is known to the whole node, or to that endpoint alone. */
+  readonly learning: ConfigKeys['learning']
   readonly audit: { readonly node: boolean; readonly endpoints: readonly LabelSelector[] }
   readonly datapath: DatapathConfig
   readonly state: { readonly directory: string; readonly restoreGraceMs: number }
   /** What happens when sources of policies or endpoints are silent for longer (src/sources/source-ages.ts). */
   readonly sources: {
     readonly maxAgeMs: number
-    readonly onMaxAge: 'keep' | 'audit' | 'deny'
+    readonly onMaxAge: ConfigKeys['sources']['then']
   }
   readonly flows: FlowsConfig
   readonly admin: { readonly socket: string }
@@ -43,7 +45,7 @@ export interface Config {
   readonly metrics: { readonly address: string; readonly port: number }
   readonly dns: DnsConfig
   readonly limits: Limits
-  readonly log: { readonly level: LogLevel; readonly format: 'pretty' | 'json' }
+  readonly log: { readonly level: LogLevel; readonly format: ConfigKeys['log']['format'] }
 }
 
 export interface PoliciesConfig {
@@ -51,36 +53,36 @@ export interface PoliciesConfig {
   readonly watch: boolean
   /** Labels of the endpoints that allow-lists are for; empty: all. */
   readonly allowListEndpoints: ReadonlyMap<string, string>
-  readonly ingress: 'error' | 'ignore'
-  readonly unsupportedFields: 'error' | 'warn'
+  readonly ingress: ConfigKeys['policies']['ingress']
+  readonly unsupportedFields: ConfigKeys['policies']['unsupported-fields']
   /** CIDR rules also select known endpoints, resources and the node. */
   readonly cidrMatchesEndpoints: boolean
 }
 
-/** A path and where it's written, for faults such as a path that isn't there. */
+/** A path with its place in the file, for faults such as a missing file. */
 export interface PlacedPath {
   readonly path: string
   readonly position: Position
 }
 
 export interface ListenerConfig {
-  /** Undefined: every address of the node, both families. */
+  /** Undefined: all addresses of the node, both families. */
   readonly address: Prefix | undefined
   /** Port 0 takes a free one. UDP and TCP both. */
   readonly port: number
   readonly mode: ListenerMode
-  /** Of mode tproxy: names or beginnings such as `lxc*`; empty: those of the endpoints. */
+  /** For mode tproxy: names, or their beginnings such as `lxc*`; empty: the interfaces of the endpoints. */
   readonly interfaces: readonly string[]
   readonly position: Position
 }
 
-export type ListenerMode = 'explicit' | 'tproxy' | 'redirect'
+export type ListenerMode = ConfigKeys['listeners'][number]['mode']
 
 export interface InterceptConfig {
-  /** Whether the daemon puts the rules in when it starts. */
+  /** Whether the daemon installs the rules at its start. */
   readonly onStart: boolean
-  /** What an orderly stop leaves: rules that drop, or none. */
-  readonly onExit: 'closed' | 'open'
+  /** An orderly stop leaves rules that drop, or none. */
+  readonly onExit: ConfigKeys['intercept']['on-exit']
   /** Mark of our own packets, 1..0xffffffff. */
   readonly mark: number
   /** Routing table for TPROXY. */
@@ -90,7 +92,7 @@ export interface InterceptConfig {
 export interface UnknownClientsConfig {
   /** How long a query waits for its endpoint to become known. */
   readonly waitMs: number
-  readonly onTimeout: 'refuse' | 'allow-unmanaged'
+  readonly onTimeout: ConfigKeys['unknown-clients']['then']
 }
 
 export interface UpstreamsConfig {
@@ -99,28 +101,17 @@ export interface UpstreamsConfig {
   readonly originalDestination: boolean
   /** Servers that may teach addresses; empty: `servers`. */
   readonly trusted: readonly Prefix[]
-  /** Queries to a server that is not trusted. */
-  readonly untrusted: 'refuse' | 'pass'
+  /** The treatment of queries to other servers. */
+  readonly untrusted: ConfigKeys['upstreams']['untrusted']
   /** For the whole query, all attempts. */
   readonly timeoutMs: number
   readonly attempts: number
 }
 
-/** `system` is what resolv.conf names; upstreams.ts resolves it with a function that the daemon gives. */
+/** `system`: the servers of resolv.conf. upstreams.ts resolves them with a function of the daemon. */
 export type UpstreamServer =
   | { readonly kind: 'system'; readonly position: Position }
   | { readonly kind: 'address'; readonly address: SocketAddress; readonly position: Position }
-
-/** Where bpffs is mounted as a rule. */
-export const USUAL_BPFFS = '/sys/fs/bpf'
-
-/** The first name of a path inside a bpffs that has a dot, which bpffs takes none of; undefined: there is none. */
-export function dottedName(path: string): string | undefined {
-  return path.split('/').find((name) => name.includes('.'))
-}
-
-/** Folder of bpffs for the pinned maps where `datapath.ebpf.pin-path` says nothing. */
-export const DEFAULT_PIN_PATH = '/sys/fs/bpf/namegate'
 
 export type DatapathConfig = {
   /** Flows open before an endpoint was first enforced pass for so long. */
@@ -128,7 +119,7 @@ export type DatapathConfig = {
 } & (
   | {
       readonly kind: 'memory' | 'nftables'
-      /** Where eBPF would have its pins, and may have had them. */
+      /** Where the eBPF datapath would have its pins, and may have left some. */
       readonly pinPath?: string
     }
   | {
@@ -144,21 +135,21 @@ export interface FlowsConfig {
   readonly keepMs: number
   /** Octets of all files. */
   readonly maxOctets: number
-  readonly outputs: readonly ('file' | 'stdout' | 'syslog')[]
+  readonly outputs: ConfigKeys['flows']['output']
 }
 
 export interface DnsConfig {
-  readonly denyResponse: 'refused' | 'nxdomain' | 'nodata' | 'drop'
-  /** Endpoints none of whose rules has DNS rules. */
-  readonly withoutRules: 'allow' | 'deny'
-  readonly hold: { readonly limitMs: number; readonly onLimit: 'servfail' | 'drop' | 'release' }
-  readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'
-  /** Which names of an answer selectors are matched with. */
-  readonly cnameMatch: 'question' | 'chain'
+  readonly denyResponse: DnsKeys['deny-response']
+  /** For endpoints without DNS rules. */
+  readonly withoutRules: DnsKeys['without-rules']
+  readonly hold: { readonly limitMs: number; readonly onLimit: DnsKeys['hold']['on-limit'] }
+  readonly onDegraded: DnsKeys['on-degraded']
+  /** The names of an answer that selectors match. */
+  readonly cnameMatch: DnsKeys['cname-match']
   /** Address hints in SVCB and HTTPS records. */
-  readonly svcb: 'learn' | 'strip' | 'pass'
+  readonly svcb: DnsKeys['svcb']
   /** Guarded addresses in answers. */
-  readonly guard: 'pass' | 'strip'
+  readonly guard: DnsKeys['guard']
   readonly minTtlMs: number
   readonly maxTtlMs: number
   readonly graceAfterTtlMs: number
@@ -166,8 +157,8 @@ export interface DnsConfig {
   readonly udpIdleMs: number
   /** Addresses that never get labels from answers, besides those of docs/spec/semantics 4; the private ranges among them with `guard-private`. */
   readonly protectedPrefixes: readonly Prefix[]
-  /** Ask the exact names of policies before the first query. */
+  /** Whether the exact names of policies are asked before the first query. */
   readonly prewarm: boolean
 }
 
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
+export type LogLevel = ConfigKeys['log']['level']

@@ -1,6 +1,5 @@
-// The config of `namegate exec`: that of the daemon with these values, which no person writes and no text can be wrong in,
-// so it is put together without the schema, whose package takes longer to load than a sandbox to make. A test
-// holds every value that is not exec's own to what the schema gives.
+// The configuration of `namegate exec`: that of the daemon with values of its own. It is built without the schema, because loading
+// zod takes longer than making a sandbox. A test compares every other value with the schema (test/config/exec-config.test.ts).
 
 import type { Position } from '../core/errors.ts'
 import { invariant } from '../core/invariant.ts'
@@ -8,7 +7,8 @@ import { containsPrefix, halvesOf, parseAddress, type Family, type Prefix } from
 import { makeLimits, type Limits } from '../core/limits.ts'
 import { PRIVATE_PREFIXES } from '../names/guard.ts'
 import { DEFAULT_IDENTITY_LABELS } from '../policy/identity-labels.ts'
-import { DEFAULT_PIN_PATH, type Config, type ListenerConfig, type PlacedPath } from './config.ts'
+import type { Config, ListenerConfig, PlacedPath } from './config.ts'
+import { DEFAULT_PIN_PATH } from '../core/pin-path.ts'
 
 export interface ExecConfigOptions {
   readonly families: readonly Family[]
@@ -18,7 +18,7 @@ export interface ExecConfigOptions {
   readonly allowedPrefixes: readonly Prefix[]
 }
 
-/** One command's: smaller tables are made sooner. What happens at a bound is the same (docs/spec/semantics 6). */
+/** Limits of one command: smaller tables are made sooner. Behaviour at a bound is the same (docs/spec/semantics 6). */
 export const EXEC_LIMITS: Partial<Limits> = {
   pairs: 20_000,
   'wildcard-names': 40_000,
@@ -33,7 +33,7 @@ export const EXEC_LIMITS: Partial<Limits> = {
 }
 
 const DNS_PORT = 53
-/** Stands where a file's name would. */
+/** In the place of a file's name. */
 const NOWHERE: Position = { file: 'exec', line: 0, column: 0 }
 const POLICY_OPTION: Position = { file: '--policy', line: 0, column: 0 }
 

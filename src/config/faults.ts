@@ -1,5 +1,5 @@
-// zod's issues -> faults with a place in the file and words for people: what was found, what was expected,
-// and for an unknown key the one that was probably meant.
+// zod's issues -> faults with a place in the file: what was found, what was expected, and for an unknown key the key that was
+// probably meant.
 
 import { z } from 'zod'
 import type { Fault } from '../core/errors.ts'
@@ -15,7 +15,7 @@ import {
 
 type Issue = z.core.$ZodIssue
 
-/** Faults in the order of the file; of several about one value the first. */
+/** Faults in the order of the file; the first of several about one value. */
 export function toFaults(
   schema: z.core.$ZodType,
   document: SourceDocument,

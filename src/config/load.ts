@@ -1,5 +1,5 @@
-// The config file -> Config. Every fault of the file is found and told at once, each with its place; nothing
-// of a faulty file is used. The result is frozen: it is published to every part of the program.
+// The configuration file -> Config. All faults of the file are reported at once, each with its place; a faulty file is not used.
+// The result is frozen, because every part of the program reads it.
 
 import { z } from 'zod'
 import { InvalidInputError, type Fault } from '../core/errors.ts'
@@ -22,7 +22,7 @@ export function loadConfig(file: string, isOwn: IsOwnAddress = ownAddresses()): 
   return parseConfig(read.text, file, isOwn)
 }
 
-/** Checks a text; `file` is its name in faults. */
+/** Checks a text; faults name it `file`. */
 export function parseConfig(
   text: string,
   file: string,
@@ -33,7 +33,7 @@ export function parseConfig(
   return checkConfig(document, file, isOwn)
 }
 
-/** Checks an object with the file's keys; `name` stands for the file in faults. The object is copied. */
+/** Checks an object with the file's keys, and copies it; faults name it `name`. */
 export function configFromObject(
   value: unknown,
   name = 'config',
@@ -60,7 +60,7 @@ function checkConfig(document: SourceDocument, file: string, isOwn: IsOwnAddress
   return config
 }
 
-/** The config of an empty file in the working directory. */
+/** The configuration of an empty file in the working directory. */
 export function defaultConfig(): Config {
   return parseConfig('', 'built-in', () => false)
 }
@@ -70,7 +70,7 @@ export function configJsonSchema(): unknown {
   return z.toJSONSchema(configSchema, { io: 'input' })
 }
 
-/** Two listeners of one address and port; the second is the fault. Port 0 is another one each time. */
+/** Two listeners with one address and port: the second is the fault. Port 0 is a new port each time. */
 function equalListeners(listeners: readonly ListenerConfig[]): readonly Fault[] {
   const listenersBefore = new Map<string, ListenerConfig>()
   const faults: Fault[] = []
@@ -89,7 +89,7 @@ function equalListeners(listeners: readonly ListenerConfig[]): readonly Fault[] 
   return faults
 }
 
-/** Freezes plain objects and lists all through; octets and maps can't be frozen and are left. */
+/** Freezes plain objects and lists at every depth; octets and maps can not be frozen. */
 function deepFreeze(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   if (ArrayBuffer.isView(value) || value instanceof Map) return

@@ -1,11 +1,10 @@
-// The larger sections of the config file, key by key, with default, unit and doc line; schema.ts puts them
-// together with the small ones.
+// The larger sections of the configuration file, with default, unit and text of each key. schema.ts adds the small sections.
 
 import { z } from 'zod'
 import { LIMITS, type Limit } from '../core/limits.ts'
 import { formatDuration, LONGEST_MS } from '../core/quantity.ts'
 import { DEFAULT_IDENTITY_LABELS } from '../policy/identity-labels.ts'
-import { DEFAULT_PIN_PATH } from './config.ts'
+import { DEFAULT_PIN_PATH } from '../core/pin-path.ts'
 import {
   addressItem,
   duration,
@@ -19,7 +18,7 @@ import {
   words,
 } from './schema-values.ts'
 
-/** What paths in the file mean. */
+/** The meaning of relative paths in the file. */
 export const RELATIVE = 'relative to the folder of this file'
 
 const TTL = { max: LONGEST_MS } as const

@@ -1,6 +1,6 @@
-// Kinds of values that config keys have, as zod schemas: each with its default, its doc line and the words
-// that a fault says it expected. The message of an issue from here is what was expected; a message under
-// `params.whole` is the whole sentence. A key whose feature isn't built takes only its default.
+// Kinds of values of configuration keys, as zod schemas: each with its default, its text and what a fault reports as expected. The
+// message of an issue is the expectation; with `params.whole` it is the whole sentence. A key of a feature that is not built
+// accepts its default alone.
 
 import { z } from 'zod'
 import { listWords } from '../documents/source-document.ts'
@@ -13,16 +13,16 @@ import {
   SIZE_FORM,
   SIZE_PATTERN,
 } from '../core/quantity.ts'
-import { dottedName, USUAL_BPFFS } from './config.ts'
+import { dottedName, USUAL_BPFFS } from '../core/pin-path.ts'
 
-/** `built: false`: accepted is the default alone. */
+/** `built: false`: the key accepts its default alone. */
 export interface KeyDoc<Value> {
   readonly default: Value
   readonly doc: string
   readonly built?: boolean
 }
 
-/** How a value is written in a message. */
+/** A value as messages show it. */
 export function show(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
@@ -124,7 +124,7 @@ export function text(key: KeyDoc<string> & { readonly unit: string; readonly pat
     .meta(docOf(key, key.unit))
 }
 
-/** A folder of bpffs. Where that is mounted is known of the usual place alone; of others it is found out at the start. */
+/** A folder of bpffs. Checked here below the usual mount point alone; other mount points are checked at the start. */
 export function pinPath(key: KeyDoc<string> & { readonly unit: string }) {
   const path = words('path').superRefine((each, context) => {
     if (!each.startsWith(`${USUAL_BPFFS}/`)) return
@@ -152,7 +152,7 @@ export function addressItem() {
   return z.string({ error }).refine((each) => parseAddress(each) !== undefined, { error })
 }
 
-/** `ADDRESS/LENGTH` or an address; the fault says why not. */
+/** `ADDRESS/LENGTH` or an address; the fault has the reason. */
 export function prefixItem() {
   return z.string({ error: 'a prefix, such as 10.0.0.0/8' }).superRefine((each, context) => {
     const result = parsePrefix(each)

@@ -1,6 +1,6 @@
-// Every key of the config file. The schema holds the whole contract from the start: a key whose feature
-// isn't built takes only its default and says so. What the program reads is config.ts; load.ts goes from one
-// to the other and checks what concerns two keys at once.
+// Every key of the configuration file: the one description of keys, words, defaults and bounds. The types of config.ts take their
+// words from here, `npm run reference` makes the library's types and docs/reference from here, and a test compares exec's
+// configuration (exec-config.ts). A key of a feature that is not built accepts its default alone.
 
 import type { z } from 'zod'
 import {
@@ -16,6 +16,7 @@ import {
   upstreams,
 } from './schema-sections.ts'
 import { SOCKET_PATH_MAX } from '../core/socket-address.ts'
+import { DEFAULT_EGRESS } from '../policy/compile/default-egress.ts'
 import {
   address,
   duration,
@@ -61,7 +62,7 @@ export const configSchema = group('namegate configuration', {
       doc: 'what happens then',
     }),
   }).prefault({}),
-  'default-egress': oneOf(['allow', 'allow-named', 'allow-known', 'audit', 'deny'], {
+  'default-egress': oneOf(DEFAULT_EGRESS, {
     default: 'allow',
     doc: 'what endpoints may do that no policy puts into default deny',
   }),
@@ -140,5 +141,5 @@ export const configSchema = group('namegate configuration', {
   }).prefault({}),
 })
 
-/** What the schema gives for a file without faults. */
+/** The keys of a file without faults, defaults included. */
 export type ConfigKeys = z.output<typeof configSchema>

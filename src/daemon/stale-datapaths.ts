@@ -4,7 +4,8 @@
 // this network namespace are nobody else's when no daemon has their lock.
 
 import { existsSync } from 'node:fs'
-import { DEFAULT_PIN_PATH, type Config } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { DEFAULT_PIN_PATH } from '../core/pin-path.ts'
 import { UnavailableError } from '../core/errors.ts'
 import { pinDirectory } from '../datapath/ebpf/maps/bpffs.ts'
 import { detachAll } from '../datapath/ebpf/maps/pins.ts'

@@ -7,7 +7,7 @@ import { createSocket } from 'node:dgram'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { DEFAULT_PIN_PATH } from '../../src/config/config.ts'
+import { DEFAULT_PIN_PATH } from '../../src/core/pin-path.ts'
 import { pinDirectory } from '../../src/datapath/ebpf/maps/bpffs.ts'
 import { endpointsText, policyText } from '../support/nodes/daemon-files.ts'
 import {

@@ -3,7 +3,7 @@
 
 import { existsSync, mkdirSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { dottedName, USUAL_BPFFS } from '../../../config/config.ts'
+import { dottedName, USUAL_BPFFS } from '../../../core/pin-path.ts'
 import { messageOf, UnavailableError } from '../../../core/errors.ts'
 import { errnoName, type Posix } from '../../../native/native.ts'
 import { LAYOUT_VERSION } from './layout.ts'
