@@ -81,8 +81,7 @@ export class ExecLab {
       { host: this.caller, interface: own, addresses: [`${CALLER_4}/24`, `${CALLER_6}/64`] },
       { host: this.world, interface: far, addresses: [`${WORLD_4}/24`, `${WORLD_6}/64`] },
     )
-    this.caller.ip('route', 'add', 'default', 'via', WORLD_4)
-    this.caller.ip('-6', 'route', 'add', 'default', 'via', WORLD_6)
+    this.caller.ipBatch(`route add default via ${WORLD_4}`, `route add default via ${WORLD_6}`)
     const addresses4 = [
       DNS_4,
       OTHER_DNS_4,
@@ -93,10 +92,10 @@ export class ExecLab {
       PRIVATE.address4,
     ]
     const addresses6 = [OTHER_DNS_6, SHOP.address6, BANK.address6, UNLEARNED_6, PRIVATE.address6]
-    for (const address of addresses4) this.world.ip('address', 'add', `${address}/32`, 'dev', 'lo')
-    for (const address of addresses6) {
-      this.world.ip('address', 'add', `${address}/128`, 'dev', 'lo', 'nodad')
-    }
+    this.world.ipBatch(
+      ...addresses4.map((address) => `address add ${address}/32 dev lo`),
+      ...addresses6.map((address) => `address add ${address}/128 dev lo nodad`),
+    )
   }
 
   /** Without servers. */

@@ -72,12 +72,13 @@ export function addInternet(lab: Lab, node: Host): Host {
       addresses: [`${DNS_4}/24`, `${OTHER_DNS_4}/24`, `${DNS_6}/64`],
     },
   )
-  internet.ip('route', 'add', 'default', 'via', '192.0.2.1')
-  internet.ip('-6', 'route', 'add', 'default', 'via', '2001:db8:53::1')
-  internet.ip('route', 'add', 'local', WEB_4, 'dev', 'lo')
-  internet.ip('-6', 'route', 'add', 'local', WEB_6, 'dev', 'lo')
-  node.ip('route', 'add', 'default', 'via', DNS_4)
-  node.ip('-6', 'route', 'add', 'default', 'via', DNS_6)
+  internet.ipBatch(
+    'route add default via 192.0.2.1',
+    'route add default via 2001:db8:53::1',
+    `route add local ${WEB_4} dev lo`,
+    `route add local ${WEB_6} dev lo`,
+  )
+  node.ipBatch(`route add default via ${DNS_4}`, `route add default via ${DNS_6}`)
   return internet
 }
 
@@ -99,8 +100,7 @@ function addPod(lab: Lab, node: Host, number: number): Pod {
     },
     { host, interface: 'eth0', addresses: [`${pod.address4}/24`, `${pod.address6}/64`] },
   )
-  host.ip('route', 'add', 'default', 'via', pod.gateway4)
-  host.ip('-6', 'route', 'add', 'default', 'via', pod.gateway6)
+  host.ipBatch(`route add default via ${pod.gateway4}`, `route add default via ${pod.gateway6}`)
   return pod
 }
 

@@ -50,7 +50,11 @@ function firstLine(text: string): string {
 
 /** `ip ARGS`; throws with its message. */
 function ip(...args: readonly string[]): string {
-  return execFileSync('ip', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  return ipWithInput('', ...args)
+}
+
+function ipWithInput(input: string, ...args: readonly string[]): string {
+  return execFileSync('ip', args, { input, encoding: 'utf8', stdio: 'pipe' })
 }
 
 /** One network namespace and what runs in it. */
@@ -67,6 +71,11 @@ export class Host {
   /** `ip` inside this host, e.g. `host.ip('route', 'add', ...)`. */
   ip(...args: readonly string[]): string {
     return ip('-n', this.namespace, ...args)
+  }
+
+  /** Several commands of `ip` inside this host, by one process; the family of an address is clear from the address. */
+  ipBatch(...commands: readonly string[]): void {
+    ipWithInput(commands.join('\n'), '-n', this.namespace, '-batch', '-')
   }
 
   /** `key=value` pairs of sysctl(8). */
@@ -110,6 +119,15 @@ export interface End {
   readonly addresses: readonly string[]
 }
 
+/** What `ip` does to give an interface its addresses and take it up. */
+function settingUp(end: End): readonly string[] {
+  const addresses = end.addresses.map((address) => {
+    const nodad = address.includes(':') ? ' nodad' : ''
+    return `address add ${address} dev ${end.interface}${nodad}`
+  })
+  return [...addresses, `link set ${end.interface} up`]
+}
+
 export class Lab {
   readonly hosts: Host[] = []
 
@@ -130,15 +148,9 @@ export class Lab {
 
   /** A veth pair between two hosts, up, with its addresses usable at once. */
   link(a: End, b: End): void {
-    const peer = ['peer', 'name', b.interface, 'netns', b.host.namespace]
-    a.host.ip('link', 'add', a.interface, 'type', 'veth', ...peer)
-    for (const end of [a, b]) {
-      for (const address of end.addresses) {
-        const nodad = address.includes(':') ? ['nodad'] : []
-        end.host.ip('address', 'add', address, 'dev', end.interface, ...nodad)
-      }
-      end.host.ip('link', 'set', end.interface, 'up')
-    }
+    const peer = `peer name ${b.interface} netns ${b.host.namespace}`
+    a.host.ipBatch(`link add ${a.interface} type veth ${peer}`, ...settingUp(a))
+    b.host.ipBatch(...settingUp(b))
   }
 
   /** Stops what runs in the hosts and removes them. */
