@@ -1,7 +1,7 @@
 // Runs the tests and counts them by kind. The files are compiled once (test-modules.mjs). Each has a process of its own or shares one
-// with others of its folder (test-order.mjs); two processes run at a time, on larger machines up to four: the longest first, kernel and
-// conformance tests one by one after the others, and behind them whether the conformance table agrees with what ran. Ends with a table by kind
-// and, as the very last line, `N passed, N failed, N skipped`. Exit 1 on any failure.
+// with others of its folder (test-order.mjs). Two processes run at a time, on larger machines up to four, the longest first; kernel and
+// conformance tests come after the others, always two at a time, and behind them whether the conformance table agrees with what ran.
+// Ends with a table by kind and, as the very last line, `N passed, N failed, N skipped`. Exit 1 on any failure.
 //   node scripts/test.mjs [--list] [--kind KIND] [--results FILE] [PART-OF-PATH ...]
 //   node scripts/test.mjs --property [--runs Nx] [--seed SEED [--path PATH]] [--list] [PART-OF-PATH ...]
 // `--results` also writes every test with its outcome as JSON. `--property`: the files that hold properties, however long they
@@ -18,6 +18,9 @@ import { KINDS, kindOfFile, WHOLE } from './test-results.mjs'
 /** Runs behind all others, with their results in the file that NAMEGATE_RESULTS names. */
 const LAST = 'test/conformance/ran.test.ts'
 const LANES = Math.max(2, Math.min(4, availableParallelism()))
+
+/** Each lab has namespaces, pins and folders of its own. More than two would take the processor from tests that measure times. */
+const KERNEL_LANES = 2
 
 function collect() {
   return readdirSync('test', { recursive: true })
@@ -98,7 +101,7 @@ async function runAll(files, place) {
     queue.filter(([file]) => !isKernel(file)),
   )
   await runLanes(
-    1,
+    KERNEL_LANES,
     queue.filter(([file]) => isKernel(file)),
   )
   if (others.length > 0 && files.includes(LAST)) {
