@@ -11,7 +11,7 @@ export interface Clock {
   now(): number
   /** Wall-clock milliseconds since the epoch, for people and logs only. */
   wall(): number
-  /** Calls `run` once after `ms` milliseconds. A pending timer doesn't keep the process alive. */
+  /** Calls `run` once after `ms` milliseconds. A pending timer does not keep the process alive. */
   after(ms: number, run: () => void): Timer
   /** Calls `run` every `ms` milliseconds until cancelled. */
   every(ms: number, run: () => void): Timer

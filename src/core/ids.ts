@@ -1,4 +1,4 @@
-// Numbers that name things. Each is a brand, so that an endpoint's number can't be given where an
+// Numbers that name things. Each is a brand, so that an endpoint's number cannot be given where an
 // identity is wanted. The functions here are the only places that cast.
 
 import type { Brand } from './brand.ts'

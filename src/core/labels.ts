@@ -1,6 +1,6 @@
 // Labels (`source:key=value`) and label sets, each known by a number. A label set is canonical: equal sets
-// have equal numbers while they live. Sets are counted: who keeps a number calls `retain`, and `release`
-// when it lets go; `collect` frees those that nobody kept. Numbers of sets are never used twice, so a
+// have equal numbers while they live. Sets are counted: a component that keeps a number calls `retain`, and
+// `release` when it lets go; `collect` frees the others. Numbers of sets are never used twice, so a
 // cache that still names a freed set merely misses.
 //
 // Sources here: k8s, fqdn (`fqdn:` + selector text), cidr (`cidr:` + prefix), reserved, external, or any
@@ -138,7 +138,7 @@ export class LabelSets {
     if (set.references === 0) this.#loose.push(set)
   }
 
-  /** Frees the sets that nobody retains. Call between batches, never while a number is only in a variable. */
+  /** Frees the sets without references. Call between batches, never while a number is only in a variable. */
   collect(): void {
     const loose = this.#loose
     if (loose.length === 0) return

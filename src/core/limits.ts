@@ -1,6 +1,6 @@
 // Every bound of docs/spec/semantics 6 in one table: what it bounds, its default and unit, and what happens at it.
 // `limits.<key>` of the config sets the first group; the second group has keys of its own or none.
-// `built: false`: the bound isn't enforced yet, so only its default is accepted.
+// `built: false`: the bound is not enforced yet, so only its default is accepted.
 
 /** `count`: how many; `ms`: milliseconds; `octets`: of one message or file. */
 export type LimitUnit = 'count' | 'ms' | 'octets'
@@ -10,7 +10,7 @@ export interface Limit {
   readonly unit: LimitUnit
   readonly min: number
   readonly max: number
-  /** What is bounded. */
+  /** The bounded things. */
   readonly doc: string
   /** What happens to the one too many. */
   readonly atBound: string

@@ -1,6 +1,6 @@
 // Domain names as wire octets: length-prefixed labels and a final zero octet, ASCII letters in lower case
 // (RFC 1035 3.1, RFC 4343). At most 255 octets in all, 63 a label. Text exists only for people: octets
-// outside A-Z a-z 0-9 - _ are written \DDD, so a label that holds a dot can't be taken for two labels.
+// outside A-Z a-z 0-9 - _ are written \DDD, so a label that contains a dot cannot be read as two labels.
 
 /** Longest name in wire octets, the final zero included (RFC 1035 2.3.4). */
 export const NAME_OCTETS_MAX = 255

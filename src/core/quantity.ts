@@ -24,12 +24,12 @@ export const SIZE_FORM = 'a size: a whole number and KiB, MiB or GiB, such as 64
 export const DURATION_PATTERN = /^[0-9]+(ms|s|m|h|d)$/
 export const SIZE_PATTERN = /^[0-9]+(KiB|MiB|GiB)$/
 
-/** `90s` -> 90000 milliseconds; undefined when the text isn't a duration. */
+/** `90s` -> 90000 milliseconds; undefined when the text is not a duration. */
 export function parseDuration(text: string): number | undefined {
   return parse(text, DURATION_PATTERN, DURATION_UNITS)
 }
 
-/** `64MiB` -> 67108864 octets; undefined when the text isn't a size. */
+/** `64MiB` -> 67108864 octets; undefined when the text is not a size. */
 export function parseSize(text: string): number | undefined {
   return parse(text, SIZE_PATTERN, SIZE_UNITS)
 }

@@ -12,7 +12,7 @@ import { PolicyMatcher } from '../policy/match/policy-matcher.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { EndpointRecord } from './endpoint-control.ts'
 
-/** Rows for prefixes that configuration names, over and above the pairs; names can't take them. */
+/** Rows reserved for prefixes that configuration names. Learned names cannot take them. */
 export function configuredPrefixesMax(limits: {
   readonly selectors: number
   readonly resources: number

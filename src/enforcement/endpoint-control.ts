@@ -116,7 +116,7 @@ export class EndpointControl {
   followHook(endpoint: Endpoint): boolean {
     const before = this.#hookKeys.get(endpoint.id)
     const key = this.#noteHook(endpoint)
-    // The datapath may have seen the one before when nobody here looked.
+    // The datapath may have seen an earlier hook that this component did not check.
     const hook = this.#core.datapath.hooks.stateOf(endpoint.id)
     const isRemade = hook.kind === 'waiting' && hook.remade === true
     if (!isRemade && (before === undefined || before === key)) return false

@@ -138,7 +138,7 @@ function numberOf(
   addressClass: Identity,
 ): Identity | undefined {
   if (ipcache.deriver.isHost(set, addressClass)) return HOST
-  // At the bound of identities a row carries fewer labels than it has: what is in force counts.
+  // At the bound of identities a row's identity has fewer labels than the row. The identity in force counts.
   const wanted =
     row !== 0 && ipcache.prefixes.derived[row] === set ? ipcache.prefixes.wanted[row]! : 0
   return wanted === 0 ? allocator.find(set) : identity(wanted)

@@ -79,7 +79,7 @@ export function numbersOf(peers: readonly (Peer | undefined)[]): readonly number
   return [...new Set(numbers.map((number) => identity(number)))].sort((a, b) => a - b)
 }
 
-/** `denied` as it ends: what is audited passes. */
+/** The verdict on denied traffic: it passes when it is audited. */
 export function deniedVerdict({ audited }: Asker): 'deny' | 'audit' {
   return audited === undefined ? 'deny' : 'audit'
 }
@@ -88,7 +88,7 @@ export function auditWords({ audited }: Asker, denied: boolean): string {
   return denied && audited !== undefined ? `, but passes: audit by ${audited}` : ''
 }
 
-/** The commonest cause of a verdict that nobody expected. */
+/** The commonest cause of an unexpected verdict. */
 export function unselectedNote({ compiled }: SharedRules): readonly string[] {
   return compiled.policies.length > 0 ? [] : ['no policy selects an endpoint with these labels']
 }

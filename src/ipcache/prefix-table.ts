@@ -24,7 +24,7 @@ export class PrefixTable {
   readonly lengths: Uint8Array
   /** Label set of the row's own facts. */
   readonly own: Int32Array
-  /** Label set with what is inherited. */
+  /** Label set with the inherited labels. */
   readonly derived: Int32Array
   /** Row of the longest container, 0 without one. */
   readonly parent: Int32Array

@@ -14,8 +14,8 @@ const NAMES_PER_STEP = 64
 /** Looks are numbered 1..LOOKS. */
 const LOOKS = 255
 
-/** A contact whose entries are being told. */
-interface Telling {
+/** A peer whose change is being passed on to its entries. */
+interface Report {
   readonly endpoint: number
   readonly connected: boolean
   /** The next name on the address. */
@@ -37,7 +37,7 @@ export class ConnectionLooks {
   /** Pairs of numbers, endpoint and row of the address: peers that the look found newly open. */
   readonly #begun: number[] = []
   #scan: PeerScan | undefined
-  #telling: Telling | undefined
+  #report: Report | undefined
   #number = 0
   /** The next contact to be looked at when the scan is at its end; 0 before. */
   #nextPeer = 0
@@ -51,7 +51,7 @@ export class ConnectionLooks {
   constructor(options: ConnectionLooksOptions) {
     this.#in = options
     options.names.rows.onMappingGone = (mapping, next) => {
-      if (this.#telling?.mapping === mapping) this.#telling.mapping = next
+      if (this.#report?.mapping === mapping) this.#report.mapping = next
     }
   }
 
@@ -82,8 +82,8 @@ export class ConnectionLooks {
 
   /** One small piece of a look that is under way; true when it is at its end. */
   step(): boolean {
-    if (this.#telling !== undefined) this.#tell(this.#telling)
-    else if (this.#begun.length > 0) this.#tellNext()
+    if (this.#report !== undefined) this.#pass(this.#report)
+    else if (this.#begun.length > 0) this.#passNext()
     else if (this.#scan !== undefined) this.#read(this.#scan)
     else if (this.#endPeers()) this.#underWay = false
     return !this.#underWay
@@ -95,9 +95,9 @@ export class ConnectionLooks {
     const done = scan.next(CONNECTIONS_PER_STEP, (endpoint, family, peer) => {
       const row = ipcache.prefixes.find(family, peer, 0, family === 4 ? 32 : 128)
       if (row === 0 || names.mappings.firstOfPrefix[row] === 0) return
-      const news = openPeers.note(endpoint, row, this.#number)
-      if (news === 'new') this.#begun.push(endpoint, row)
-      else if (news === 'full') this.#blind = true
+      const found = openPeers.note(endpoint, row, this.#number)
+      if (found === 'new') this.#begun.push(endpoint, row)
+      else if (found === 'full') this.#blind = true
     })
     if (!done) return
     this.#scan = undefined
@@ -121,27 +121,27 @@ export class ConnectionLooks {
     return false
   }
 
-  #tellNext(): void {
+  #passNext(): void {
     const prefix = this.#begun.pop() ?? 0
     this.#begin(this.#begun.pop() ?? 0, prefix, true)
   }
 
   #begin(endpoint: number, prefix: number, connected: boolean): void {
     const mapping = this.#in.names.mappings.firstOfPrefix[prefix]!
-    this.#telling = { endpoint, connected, mapping }
+    this.#report = { endpoint, connected, mapping }
   }
 
-  #tell(telling: Telling): void {
+  #pass(report: Report): void {
     const { names, onEnd, onExpired } = this.#in
     const { mappings, entries } = names
     const now = names.tick()
-    for (let i = 0; i < NAMES_PER_STEP && telling.mapping !== 0; i++) {
-      const entry = entries.find(telling.mapping, telling.endpoint)
-      telling.mapping = mappings.nextOfPrefix[telling.mapping]!
-      if (entry === 0 || !names.rows.setConnected(entry, telling.connected, now)) continue
-      if (!telling.connected) onEnd(entry)
+    for (let i = 0; i < NAMES_PER_STEP && report.mapping !== 0; i++) {
+      const entry = entries.find(report.mapping, report.endpoint)
+      report.mapping = mappings.nextOfPrefix[report.mapping]!
+      if (entry === 0 || !names.rows.setConnected(entry, report.connected, now)) continue
+      if (!report.connected) onEnd(entry)
       else if (entries.liveUntil[entry]! < this.#beganBefore) onExpired(entry)
     }
-    if (telling.mapping === 0) this.#telling = undefined
+    if (report.mapping === 0) this.#report = undefined
   }
 }
