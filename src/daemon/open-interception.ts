@@ -10,7 +10,7 @@ import {
   clearIntercepted,
   readIntercepted,
   setIntercepted,
-} from '../datapath/ebpf/maps/intercepted.ts'
+} from '../datapath/ebpf/maps/exceptions.ts'
 import type { EndpointHook } from '../endpoints/registry.ts'
 import { Interception } from '../intercept/interception.ts'
 import { withInterceptLock } from '../state/lock.ts'

@@ -1,13 +1,13 @@
-// Flows that were open before an endpoint was first enforced and pass for a while: switching enforcement on cuts
-// nothing that runs. Asked for once, for an endpoint that is there when the daemon starts and that no pinned
-// state knows; never for a later endpoint or generation.
+// Flows that were open before an endpoint was first enforced pass for a while, so that switching enforcement on cuts no running flow. The
+// daemon adopts once, for an endpoint that is there when the daemon starts and that no pinned state knows; never for a later endpoint or
+// generation.
 //
-//  - Listed flows (the caller has them from conntrack) pass until `passMs` is over, also against a deny: they are
-//    proven to be older than the policy, and what breaks them is `adopt-existing` ending, at a time that is known.
-//  - For `learnMs`, TCP segments without SYN are taken for part of such a flow and adopted as well, because conntrack
-//    may not be there or not know them. An endpoint can forge those, so they never stand against a deny.
-//    Nor are they taken where the flow's beginning was seen: what policy revokes then is younger than enforcement.
-//  - A SYN, of either kind, never passes: whatever begins now is judged.
+//  - Listed flows (from conntrack) pass until `passMs` is over, also against a deny: they are proven to be older than the policy. They end
+//    when `adopt-existing` ends, at a time that is known.
+//  - For `learnMs`, TCP segments without SYN count as part of such a flow and are adopted as well, because conntrack may be absent or may not
+//    know the flow. An endpoint can forge those segments, so such flows never pass against a deny. A flow whose beginning was seen is not
+//    adopted: a policy that revokes it is younger than enforcement.
+//  - A SYN of either kind never passes by adoption: a flow that begins now is judged.
 
 import type { EndpointId, Generation } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'

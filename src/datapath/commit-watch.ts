@@ -1,8 +1,8 @@
-// How long the datapath has been at a commit, and whether it does not come to an end with it.
+// Measures how long the datapath has been at a commit, and whether the datapath is stalled by it.
 
 import type { Clock } from '../core/clock.ts'
 
-/** A commit that takes longer says that the datapath is stalled, in milliseconds. */
+/** The datapath is stalled when a commit takes longer, in milliseconds. */
 const STALLED_MS = 1000
 
 export class CommitWatch {
@@ -30,7 +30,7 @@ export class CommitWatch {
     return this.#isUnderWay
   }
 
-  /** Milliseconds; 0 when none is under way. */
+  /** Milliseconds; 0 when no commit is under way. */
   get underWayMs(): number {
     return this.#isUnderWay ? this.#clock.now() - this.#since : 0
   }
@@ -39,7 +39,7 @@ export class CommitWatch {
     return this.underWayMs > STALLED_MS
   }
 
-  /** How often it was so, the present time included. */
+  /** How often the datapath was stalled, the present commit included. */
   get stalls(): number {
     return this.#stalls + (this.isStalled ? 1 : 0)
   }

@@ -1,14 +1,13 @@
-// The one writer of the datapath. Everyone else changes facts, rules or endpoints; `commit` gathers what
-// differs from what the datapath has confirmed and makes it real in one go, in the order that leaves no
-// hole: policy entries of new identities, prefixes, endpoints, then removals in reverse.
+// The only writer of the datapath. Other components change facts, rules or endpoints; `commit` gathers what differs from what the datapath
+// has confirmed, and applies all of it in the order that leaves no hole: policy entries of new identities, prefixes, endpoints, then removals
+// in reverse.
 //
-// A datapath that applies at once (memory, eBPF) has done so when `commit` returns. One that takes its time
-// (nftables) has one commit under way; what changes meanwhile gathers and goes with the next, which starts by
-// itself. `desired` is the revision that will have everything of now, `revision` the one that is in force.
+// A datapath that applies at once (memory, eBPF) is done when `commit` returns. A slower one (nftables) has one commit under way; later
+// changes gather and go with the next commit, which starts by itself. `desired` is the revision that will have all present changes,
+// `revision` is the revision in force.
 //
-// What was refused stays on the list unless it is decided anew: rows keep the identity that is really in
-// force until `retry`, policy and endpoints are tried again by the next commit. A revision counts the
-// commits that changed something.
+// A refused entry stays on the list until it is decided anew: rows keep the identity that is really in force until `retry`; policy and
+// endpoints are tried again by the next commit. A revision counts the commits that changed something.
 
 import type { Clock } from '../core/clock.ts'
 import { identity, revision, type EndpointId, type Identity, type Revision } from '../core/ids.ts'
@@ -37,7 +36,7 @@ export interface CommitterOptions {
   readonly labelSets: LabelSets
   /** Prefix entries that the datapath has from an earlier daemon. Absent: none. */
   readonly inherited?: InheritedEntries
-  /** Told of identities that got their number, before any entry of the datapath carries it. */
+  /** Called with identities that got their number, before any entry of the datapath carries the number. */
   readonly onNumbers?: ((allocated: readonly Identity[]) => void) | undefined
 }
 
@@ -61,11 +60,11 @@ export class Committer {
   #failures = 0
   #lastRefused: CommitFailure | undefined
   readonly #watch: CommitWatch
-  /** Whether it is one of `commitExtra`. */
+  /** Whether the commit under way comes from `commitExtra`. */
   #isExtra = false
   /** Whether a commit was asked for meanwhile. */
   #again = false
-  /** Changes of others, each made when its turn comes. */
+  /** Changes from `commitExtra`, each made when its turn comes. */
   #extra: (() => Changes)[] = []
   readonly #listeners: (() => void)[] = []
 
@@ -92,7 +91,7 @@ export class Committer {
     return this.#watch.isUnderWay
   }
 
-  /** How long the datapath has been at it, and whether it comes to an end. */
+  /** How long the datapath has been at the commit, and whether it is stalled. */
   get watch(): Pick<CommitWatch, 'underWayMs' | 'isStalled' | 'stalls'> {
     return this.#watch
   }
@@ -194,14 +193,14 @@ export class Committer {
     return !this.#incomplete.has(id) && this.#to.policyMaps.isComplete(id)
   }
 
-  /** Entries that were refused wait for ever: nobody waits for them. */
+  /** Refused entries wait without limit, so no caller may wait for them. */
   #hasPolicyPending(endpoint: EndpointId, id: Identity): boolean {
     if (this.#incomplete.has(id)) return false
     if (this.#policyPairs.size > 0 && this.#policyPairs.has(pairNumber(endpoint, id))) return true
     return this.#to.policyMaps.isChanged(endpoint, id)
   }
 
-  /** Everything that is to be done; undefined when there is nothing. */
+  /** All present changes; undefined when there are none. */
   #gather(): Changes | undefined {
     const prefixes = this.#prefixes
     prefixes.gather()
@@ -240,7 +239,7 @@ export class Committer {
     }
   }
 
-  /** The datapath is done with the commit that was under way: the next one, and whoever waits. */
+  /** The datapath has ended the commit that was under way: begins the next one and calls the listener. */
   #ended(result: CommitResult): void {
     invariant(this.#watch.isUnderWay, 'a commit that ends was under way')
     this.#watch.end()

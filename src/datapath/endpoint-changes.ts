@@ -1,5 +1,5 @@
-// Endpoints to be fenced, changed or let go, until a commit takes them. What was refused is listed again and goes
-// with every commit until it is taken or decided anew.
+// Endpoints to attach, change or remove, until a commit takes them. A refused endpoint is listed again and goes with every commit until the
+// datapath takes it or it is decided anew.
 
 import type { EndpointId } from '../core/ids.ts'
 import type { CommitFailure, EndpointEntry } from './datapath.ts'

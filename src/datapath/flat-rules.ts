@@ -1,5 +1,5 @@
-// What an endpoint's rules come to for one identity: flattened entries, by the selectors that select it. Equal inputs give the
-// same array, whatever the endpoint, as long as it is remembered, so that a map mostly sees by one compare that nothing changed.
+// The flattened entries of an endpoint's rules for one identity, by the selectors that select the identity. Equal inputs give the same array
+// for every endpoint while the array is remembered, so that a policy map mostly sees by one comparison that nothing changed.
 
 import type { Identity } from '../core/ids.ts'
 import type { Selector, SelectorCache } from '../identity/selector-cache.ts'

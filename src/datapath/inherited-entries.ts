@@ -1,6 +1,6 @@
-// Prefix entries that the kernel carries from an earlier daemon, found by their key until someone takes them: whoever
-// wants the very entry has it without a write, whoever wants another one for that prefix writes over it. What nobody took
-// is what the configuration and the names of now do not ask for (restore/restart.ts). 46 octets an entry, given back with the last.
+// Prefix entries that the kernel carries from an earlier daemon, found by their key until they are taken. A component that wants the very
+// entry takes it without a write; one that wants another entry for the prefix overwrites it. Entries that stay untaken are not wanted by the
+// present configuration and names (restore/restart.ts). 46 octets an entry, freed with the last.
 
 import { HashIndex } from '../core/tables/hash-index.ts'
 import type { Identity } from '../core/ids.ts'
@@ -21,7 +21,7 @@ export class InheritedEntries {
     for (let i = 0; i < batch.count; i++) this.#index.insert(batch.hash(i), i + 1)
   }
 
-  /** Entries that nobody took. */
+  /** Entries that were not taken. */
   get left(): number {
     return this.#left
   }
@@ -30,7 +30,7 @@ export class InheritedEntries {
     return this.#left === 0 || this.#isTaken[entry] === 1
   }
 
-  /** An entry that nobody took is removed; with the last of them the batch is empty. */
+  /** Removes an entry that was not taken; with the last of them the batch is empty. */
   drop(entry: number): void {
     this.#isTaken[entry] = 1
     this.#left--
@@ -39,7 +39,7 @@ export class InheritedEntries {
 
   /**
    * Takes the entry of a prefix whose 16 octets stand at `offset`; scope 0 is the node's. True: the kernel has it with
-   * this identity and class. A prefix is asked for once: what became of it afterwards is not known here.
+   * this identity and class. A caller asks once for each prefix, because later changes are not known here.
    */
   take(
     scope: number,
@@ -59,7 +59,7 @@ export class InheritedEntries {
     return isEqual
   }
 
-  /** The entry of a prefix that nobody took, negative when there is none. */
+  /** The untaken entry of a prefix, negative when there is none. */
   find(scope: number, family: Family, octets: Uint8Array, offset: number, length: number): number {
     const { batch } = this
     const hash = prefixHash(scope, family, octets, offset)

@@ -1,5 +1,5 @@
-// Where DNS is intercepted: what the datapath must know so that port 53 passes it to whoever redirects it, and
-// only as long as that is in force. Written by `intercept up|down` and by the daemon, each time as a whole.
+// Where DNS is intercepted. The datapath lets port 53 pass there to the rules that redirect it, and only as long as those rules are in force.
+// Written by `intercept up|down` and by the daemon, each time as a whole.
 
 /** An interface on which the rules that redirect DNS stand. */
 export interface InterceptedInterface {

@@ -1,8 +1,7 @@
-// Policy entries to write and to take out, until a commit takes them: by endpoint and identity, then by protocol
-// and port, the latest word on a key wins. Written by the policy maps; handed over by `take`, new denies before
-// new allows, old allows before old denies, what audited rules deny last and first. What a commit could not place comes back by `putBack`.
-// When such audited denies come and go, two commits do it: the old ones hide what will pass, until they are out, and the
-// new ones end what passed. Everything that lets pass comes and the old ones go; then all the rest.
+// Policy entries to write and to remove, until a commit takes them, by endpoint and identity, then by protocol and port; the last change of a
+// key wins. Written by the policy maps. `take` hands over new denies before new allows, old allows before old denies, and audited denies
+// last and first. `putBack` returns what a commit could not place. When audited denies come and go together, two commits do it: the old
+// ones hide entries that let pass until they are out, and the new ones end what passed.
 //
 // Costs nothing while nothing changes: learning under known label sets never comes here.
 

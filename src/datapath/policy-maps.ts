@@ -1,9 +1,9 @@
-// The policy maps that are wanted: per endpoint, per identity (or class, or 0), the flattened entries.
-// Written when an endpoint's policy changes and when an identity comes into or goes out of use; what
-// differs is collected for the next commit, new denies before new allows, old allows before old denies.
+// The wanted policy maps: per endpoint, per identity (or class, or 0), the flattened entries. Written when an endpoint's policy changes and
+// when an identity comes into or goes out of use. Differences are collected for the next commit, new denies before new allows, old
+// allows before old denies.
 //
-// Learning an address under a known label set never comes here (invariant 3). A new identity costs one
-// look at each endpoint whose policy uses a selector that selects it.
+// Learning an address under a known label set never comes here (invariant 3). A new identity costs one look at each endpoint whose policy
+// uses a selector that selects the identity.
 
 import { addTo, removeFrom, type FewSet } from '../core/tables/few-set.ts'
 import { ruleId, type EndpointId, type Identity } from '../core/ids.ts'

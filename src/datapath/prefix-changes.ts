@@ -1,7 +1,7 @@
-// Rows of the IPCache on their way into the datapath. `gather` lists what differs from what the datapath has
-// confirmed, `settle` notes what became of it. Between the two, which a slow datapath can draw out, a row may be
-// wanted otherwise, or not at all: it settles with what was submitted, and its turn comes again because whoever
-// changed it listed it again. A row that is under way is not freed, and its identity is held.
+// Rows of the IPCache on their way into the datapath. `gather` lists the rows that differ from what the datapath has confirmed, `settle`
+// notes the outcome. Between the two, which a slow datapath can draw out, a row may change again or go: the row settles with what was
+// submitted, and the next `gather` finds it because the change listed it again. A row that is under way is not freed, and its identity is
+// held.
 //
 // A refused row keeps what is really in force until `retry`.
 

@@ -1,4 +1,4 @@
-// Which entries of a commit the datapath refused.
+// Lists the entries of a commit that the datapath refused.
 
 import type { CommitFailure } from './datapath.ts'
 

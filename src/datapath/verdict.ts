@@ -1,24 +1,24 @@
-// How entries of a policy map become a verdict (step 6 in the header of datapath.ts): of one key's entries the
-// longest match on (protocol, port) counts, of the keys' answers the strongest. The memory adapter judges packets with
-// this, and `explain` questions; the kernel programs have the same in their own words, held to it by the contract suite.
+// How entries of a policy map become a verdict (step 6 in the header of datapath.ts): the longest match on (protocol, port) decides for one key,
+// the strongest answer decides among the keys. `explain` and the reports of nftables use this. The kernel programs implement the same, and
+// the contract suite compares them.
 
 import type { PolicyKey, PolicyVerdict } from './datapath.ts'
 
 /** Protocol and ports of an entry. */
 export type PortKey = Pick<PolicyKey, 'protocol' | 'port' | 'portBits'>
 
-/** What the keys' answers come to. */
+/** The outcome of all keys' answers. */
 export interface Outcome {
   /** `none`: no rule speaks of it; `audit` passes and is reported. */
   readonly verdict: 'allow' | 'deny' | 'audit' | 'none'
-  /** The answer whose rules made it so. */
+  /** The answer that decided. */
   readonly by: PolicyVerdict | 'none'
 }
 
 /** The strongest first; what audited rules deny counts only where something lets pass. */
 const STRENGTH = ['deny', 'audit-pass', 'audit-deny', 'allow', 'audit'] as const
 
-/** Several answers together, in whatever order. */
+/** The outcome of several answers, in any order. */
 export function outcomeOf(answers: readonly (PolicyVerdict | 'none')[]): Outcome {
   const passes = answers.some(
     (each) => each === 'allow' || each === 'audit' || each === 'audit-pass',

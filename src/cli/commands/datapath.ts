@@ -1,7 +1,7 @@
 // `namegate datapath verify|detach|close|mode`. `mode` and `detach` are break glass: where the kernel enforces they
 // work on the pinned maps themselves, first and whether a daemon answers or not, and then tell the daemon.
 
-import { setPinnedMode } from '../../datapath/ebpf/maps/pins.ts'
+import { setPinnedMode } from '../../datapath/ebpf/break-glass.ts'
 import type { Mode } from '../../datapath/datapath.ts'
 import { stayAlive, systemClock } from '../../core/clock.ts'
 import { InvalidInputError, UnavailableError } from '../../core/errors.ts'
@@ -77,7 +77,7 @@ async function setModeBeside(file: string, mode: Mode): Promise<boolean> {
     return true
   }
   if (readDatapathKind(file) !== 'nftables') return false
-  const { setTableMode } = await import('../../datapath/nftables/glass.ts')
+  const { setTableMode } = await import('../../datapath/nftables/break-glass.ts')
   setTableMode(loadNetlink(), mode)
   return true
 }

@@ -26,11 +26,11 @@ import {
 } from '../datapath.ts'
 import type { RepairByDaemon } from '../repair.ts'
 import { pinDirectory } from './maps/bpffs.ts'
-import { readCounters } from './maps/counters.ts'
-import { readDump, readDumpInSlices } from './maps/dump.ts'
+import { readCounters } from './maps/reports.ts'
+import { ReadAhead, readDump, readDumpInSlices } from './maps/dump.ts'
 import { removePolicy, removePrefixes, upsertPolicy, upsertPrefixes } from './maps/entries.ts'
 import { Fixtures } from './fixtures.ts'
-import { listIntercepted, writeIntercepted } from './maps/intercepted.ts'
+import { listIntercepted, writeIntercepted, writeListeners } from './maps/exceptions.ts'
 import {
   decodeMode,
   encodeDnsSource,
@@ -39,9 +39,7 @@ import {
   MAP_SHAPES,
   readNumber,
 } from './maps/layout.ts'
-import { writeListeners } from './maps/own-listeners.ts'
-import { detachAll } from './maps/pins.ts'
-import { ReadAhead } from './maps/read-ahead.ts'
+import { detachAll } from './break-glass.ts'
 import { openRunning, programOf, type EbpfOptions, type Running } from './running.ts'
 
 /** What the programs return for a packet to be dropped: TC_ACT_SHOT, and 0. */
@@ -173,8 +171,8 @@ export class EbpfDatapath implements Datapath {
     return this.#on().gate.state
   }
 
-  /** What the kernel's program makes of an Ethernet frame that an endpoint sends (`from`) or is sent (`to`), by
-   *  running it on that frame, with all its effects. Of a cgroup endpoint this process must be a member. */
+  /** Runs the kernel's program, with all its effects, on an Ethernet frame that an endpoint sends (`from`) or receives (`to`). This
+   *  process must be a member of a cgroup endpoint's cgroup. */
   judge(endpoint: EndpointId, direction: 'from' | 'to', frame: Uint8Array): 'pass' | 'drop' {
     const { hooks } = this.#on()
     const key = hooks.placeOf(endpoint)
@@ -184,7 +182,7 @@ export class EbpfDatapath implements Datapath {
     return this.judgeAt(key?.id ?? 0, direction, frame)
   }
 
-  /** The same for whoever sends or is sent the frame on an interface. */
+  /** The same for an interface, with or without an endpoint. */
   judgeAt(ifindex: number, direction: 'from' | 'to', frame: Uint8Array): 'pass' | 'drop' {
     return this.#runs(`ng_tc_${direction}`, frame, ifindex) === TC_DROP ? 'drop' : 'pass'
   }

@@ -1,8 +1,7 @@
-// Programs, listeners, names and limits as this process made them, against what the kernel has of them now. Nothing is
-// found while pins are gone: then somebody takes enforcement away on purpose (`namegate datapath detach`), and a daemon that
-// put it back would be in his way.
+// Compares programs, listeners, names and limits as this process made them with what the kernel has now. Nothing differs while pins are gone:
+// then `namegate datapath detach` takes enforcement away on purpose, and a daemon that repaired it would undo that.
 //
-// Cost: two queries of some 20 us for each interface.
+// Cost: two queries of about 20 us for each interface.
 
 import { formatAddress } from '../../core/ip.ts'
 import type { ListenerEntry } from '../datapath.ts'
@@ -17,7 +16,7 @@ import {
   encodeListener,
   encodeNumber,
 } from './maps/layout.ts'
-import { isBeingDetached } from './maps/pins.ts'
+import { isBeingDetached } from './break-glass.ts'
 import type { PlacedEndpoint } from '../hooks/endpoint-hooks.ts'
 import { encodeShares, type EbpfOptions, type Running } from './running.ts'
 

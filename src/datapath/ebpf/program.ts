@@ -1,4 +1,4 @@
-// Loads the kernel object with its maps pinned, or says in one line why this machine can't.
+// Loads the kernel object with its maps pinned, or reports in one line why this machine cannot.
 
 import { existsSync } from 'node:fs'
 import { UnavailableError } from '../../core/errors.ts'

@@ -1,10 +1,10 @@
-// What the eBPF datapath has between `start` and `stop`: the loaded object with its maps, and those who write them.
+// The parts of the eBPF datapath between `start` and `stop`: the loaded object with its maps, and the writers of the maps.
 
 import type { Bpf, LoadedObject, Posix } from '../../native/native.ts'
 import { Adopted } from './maps/adopted.ts'
 import type { Programs } from './hooks/attach.ts'
 import { linkDirectory } from './maps/bpffs.ts'
-import { Events } from './maps/events.ts'
+import { Events } from './maps/reports.ts'
 import { Gate } from './hooks/gate.ts'
 import { Hooks } from './hooks/hooks.ts'
 import { encodeNumber } from './maps/layout.ts'

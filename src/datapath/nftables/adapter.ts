@@ -15,11 +15,10 @@ import type {
 import type { Changes, CommitResult, Datapath, DatapathDump, Mode } from '../datapath.ts'
 import type { RepairByAdapter, RepairedEntry } from '../repair.ts'
 import { takeChanges } from './commit.ts'
-import { listenerElements } from './tables/exceptions.ts'
+import { listenerElements, ownElements } from './tables/exceptions.ts'
 import { pack } from './netlink/keys.ts'
 import { MODE_NUMBER } from './rules/layout.ts'
 import type { Element } from './tables/mirror.ts'
-import { ownElements } from './tables/own.ts'
 import { open, type NftablesOptions, type Running } from './running.ts'
 
 export class NftablesDatapath implements Datapath {

@@ -1,13 +1,15 @@
-// One commit on its way into the tables, and back out again when the kernel refused it: what a commit changed is taken back, because
-// who commits believes that what was refused is not in force.
+// Commits on their way into the tables and to the thread, one at a time. A refused commit is tried once more with the whole table written
+// anew. When the kernel refuses it again, its entries are at fault, and the commit is taken back out of the tables, because the committer
+// believes that a refused entry is not in force.
 
 import { identity, type EndpointId } from '../../core/ids.ts'
-import type {
-  Changes,
-  CommitFailure,
-  CommitResult,
-  EndpointEntry,
-  PolicyEntry,
+import {
+  type Changes,
+  type CommitFailure,
+  type CommitResult,
+  COMMITTED,
+  type EndpointEntry,
+  type PolicyEntry,
 } from '../datapath.ts'
 import { PrefixBatch } from '../prefix-batch.ts'
 import type { Hooks } from './hooks.ts'
@@ -128,4 +130,88 @@ function note(batch: PrefixBatch, i: number, { prefixes }: Table, taken: Taken):
 
 function textOf({ section, action, index }: CommitFailure): string {
   return `${section} ${action} ${index}`
+}
+
+export interface ApplierOptions {
+  readonly table: Table
+  readonly hooks: Hooks
+  readonly onCommitted: (result: CommitResult) => void
+}
+
+export class Applier {
+  readonly #to: ApplierOptions
+  /** What the thread is at. */
+  #state: 'idle' | 'own' | 'commit' | 'repair' = 'idle'
+  /** The commit that is with the thread, or waits for it. */
+  #taken: Taken | undefined
+  /** Whether there is something to be written when the thread is done. */
+  #again = false
+
+  constructor(options: ApplierOptions) {
+    this.#to = options
+  }
+
+  get isIdle(): boolean {
+    return this.#state === 'idle'
+  }
+
+  /** As `Datapath.commit`. */
+  commit(taken: Taken): CommitResult | undefined {
+    if (this.#taken !== undefined) throw new Error('Cannot commit: a commit is under way')
+    if (this.#state === 'idle') return this.#begin(taken)
+    this.#taken = taken
+    return undefined
+  }
+
+  /** Writes changes that nobody waits for, now or when the thread is done. */
+  flush(): void {
+    this.#again = this.#state !== 'idle'
+    if (this.#again) return
+    if (this.#to.table.submit() === undefined) this.#state = 'own'
+  }
+
+  /** The thread may be done: takes what came of it. With `wait` it is done when this returns, and a commit that waited, too. */
+  finish(wait: boolean): void {
+    do {
+      if (this.#state === 'idle') return
+      const done = this.#to.table.take(wait)
+      if (done === 'busy') return
+      this.#ended(done.outcome)
+      if (this.#again || this.#to.table.hasMore) this.flush()
+    } while (wait)
+  }
+
+  #begin(taken: Taken): CommitResult | undefined {
+    const { table, hooks } = this.#to
+    const outcome = table.submit()
+    if (outcome === undefined) {
+      this.#taken = taken
+      this.#state = 'commit'
+      return undefined
+    }
+    return outcome === 'none' ? resultOf(taken) : refuseAll(taken, outcome, table, hooks)
+  }
+
+  #ended(outcome: string | undefined): void {
+    const { table, hooks, onCommitted } = this.#to
+    const [state, taken] = [this.#state, this.#taken]
+    this.#state = 'idle'
+    this.#taken = undefined
+    if (taken === undefined) return
+    if (state === 'own') {
+      const result = this.#begin(taken)
+      if (result !== undefined) onCommitted(result)
+    } else if (outcome === undefined) {
+      onCommitted(resultOf(taken))
+    } else if (state === 'commit' && table.submit() === undefined) {
+      this.#taken = taken
+      this.#state = 'repair'
+    } else {
+      onCommitted(refuseAll(taken, outcome, table, hooks))
+    }
+  }
+}
+
+function resultOf({ failures }: Taken): CommitResult {
+  return failures.length === 0 ? COMMITTED : failures
 }

@@ -14,7 +14,7 @@ import { LinkEvents } from '../hooks/link-events.ts'
 import { wordAt } from './netlink/keys.ts'
 import { SIDES, type Side } from './rules/layout.ts'
 import { SIDE_OUT } from './tables/dump.ts'
-import { EndpointElements } from './tables/endpoint-elements.ts'
+import { EndpointElements } from './tables/endpoints.ts'
 import { matches, nameRanges } from './tables/fences.ts'
 import type { Mirror } from './tables/mirror.ts'
 

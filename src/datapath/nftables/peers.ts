@@ -1,6 +1,6 @@
-// Peers that endpoints have open connections to, from the kernel's connection table: established TCP, UDP and SCTP that the endpoint
-// began. The kernel closes what is idle by its own times (nf_conntrack_*_timeout; UDP 30 s, 120 s once answered): `tcp-idle` and
-// `udp-idle` above them have no effect.
+// Peers to which endpoints have open connections, from the kernel's connection table: established TCP, UDP and SCTP that the endpoint began.
+// The kernel closes idle connections by its own times (nf_conntrack_*_timeout; UDP 30 s, 120 s once answered): `tcp-idle` and `udp-idle`
+// above those have no effect.
 
 import type { EndpointId } from '../../core/ids.ts'
 import { containsPrefix, widthOf, type Family, type Prefix } from '../../core/ip.ts'
@@ -26,7 +26,7 @@ export class Peers {
     this.#scan = new FlowScan(addon)
   }
 
-  /** A pass that is not at its end is given up by the next one. */
+  /** A new pass ends an unfinished one. */
   scan(endpoints: Iterable<readonly [EndpointId, readonly Prefix[]]>): PeerScan {
     const owners = new Owners(endpoints)
     this.#scan.begin()
@@ -39,8 +39,8 @@ export class Peers {
     }
   }
 
-  /** The addresses are somebody else's now: away with what peers began with their predecessor, and with its TCP. What it
-   *  began over UDP stays, so that a peer that goes on sending does not begin it anew: it is judged as the successor's own. */
+  /** The addresses have a new endpoint: removes the flows that peers began with the endpoint before, and its TCP flows. UDP flows that the
+   *  endpoint before began stay, so that a peer that goes on sending begins no flow: they are judged as the new endpoint's own. */
   forget(sources: readonly Prefix[]): void {
     const table = this.#table
     if (table === undefined || sources.length === 0) return
@@ -60,7 +60,7 @@ export class Peers {
   }
 }
 
-/** Whose an address is: single addresses by a table, prefixes one after the other. */
+/** Finds the endpoint of an address: single addresses by a table, prefixes one after the other. */
 class Owners {
   readonly #single = new Map<string, EndpointId>()
   readonly #wide: { readonly id: EndpointId; readonly prefix: Prefix }[] = []

@@ -1,24 +1,22 @@
-// What there is of the adapter between `start` and `stop`, put together: what the kernel has from before is taken over. Where the
-// table is not just as this program writes it, it is written anew in one transaction, so that enforcement never pauses.
+// The parts of the nftables datapath between `start` and `stop`. `open` takes over what the kernel has from before. A table that differs
+// from what this program writes is written anew in one transaction, so that enforcement never pauses.
 
 import { loadConntrack, type ConntrackAddon, type Posix } from '../../native/native.ts'
 import type { NetlinkAddon } from '../../native/netfilter/nftables.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
 import type { CommitResult, DatapathDump } from '../datapath.ts'
 import type { RepairedEntry } from '../repair.ts'
-import { Applier } from './applier.ts'
+import { Applier } from './commit.ts'
 import { Adopted } from './tables/adopted.ts'
-import { Counters } from './counters.ts'
+import { Counters, Events, explain } from './reports.ts'
 import { DumpReader } from './tables/dump.ts'
-import { Events } from './events.ts'
-import { explain } from './explain.ts'
 import { Hooks } from './hooks.ts'
-import { Intercepted } from './tables/intercepted.ts'
+import { Intercepted } from './tables/exceptions.ts'
 import { Peers } from './peers.ts'
 import { restore } from './tables/restore.ts'
 import { unavailable } from './netlink/socket.ts'
 import { Table } from './tables/table.ts'
-import { Watch } from './tables/watch.ts'
+import { Watch } from './repair/watch.ts'
 import { markWritten } from './rules/written.ts'
 
 export interface NftablesOptions {
@@ -34,7 +32,7 @@ export interface NftablesOptions {
   readonly policyEntriesMax: number
   /** Adopted flows at most; default 65,536. */
   readonly adoptedMax?: number
-  /** Nobody else writes rules in the network namespace when it starts. Default: false. */
+  /** No other process writes rules in the network namespace while the datapath starts. Default: false. */
   readonly isAlone?: boolean
 }
 
@@ -134,7 +132,7 @@ function takeOver(options: NftablesOptions, table: Table, watch: Watch): Datapat
   }
 }
 
-/** What somebody else changed, until it is told: the first of each set, and how many. */
+/** Changes of other processes until they are reported: the first of each set, and how many. */
 class Found {
   readonly #clock: Clock
   readonly #sets = new Map<string, { readonly first: RepairedEntry; count: number }>()

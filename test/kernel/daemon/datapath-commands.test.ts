@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readPinnedMode, setPinnedMode } from '../../../src/datapath/ebpf/maps/pins.ts'
+import { readPinnedMode, setPinnedMode } from '../../../src/datapath/ebpf/break-glass.ts'
 import { loadBpf } from '../../../src/native/native.ts'
 import { podLab, type PodLab } from '../../support/labs/lab-pod.ts'
 import { canUseNamegate, Namegate } from '../../support/labs/lab-namegate.ts'

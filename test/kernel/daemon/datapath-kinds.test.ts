@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, rmSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
-import { readPinnedMode } from '../../../src/datapath/ebpf/maps/pins.ts'
+import { readPinnedMode } from '../../../src/datapath/ebpf/break-glass.ts'
 import { createGate, UnavailableError } from '../../../src/library.ts'
 import { loadBpf } from '../../../src/native/native.ts'
 import { pinNoteFile } from '../../../src/state/pin-note.ts'

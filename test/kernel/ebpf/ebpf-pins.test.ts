@@ -15,8 +15,8 @@ import {
   clearIntercepted,
   readIntercepted,
   setIntercepted,
-} from '../../../src/datapath/ebpf/maps/intercepted.ts'
-import { detachAll, readPinnedMode, setPinnedMode } from '../../../src/datapath/ebpf/maps/pins.ts'
+} from '../../../src/datapath/ebpf/maps/exceptions.ts'
+import { detachAll, readPinnedMode, setPinnedMode } from '../../../src/datapath/ebpf/break-glass.ts'
 import { PrefixBatch } from '../../../src/datapath/prefix-batch.ts'
 import { frame, SYN, tcp, udp } from '../../support/packets.ts'
 import { commit, LEARNED, PEER_4, POD, POD_4, settle, type Sizes } from '../../contract/bench.ts'

@@ -4,10 +4,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { describe, test } from 'node:test'
-import { setTableMode } from '../../../src/datapath/nftables/glass.ts'
+import { removeTable, setTableMode } from '../../../src/datapath/nftables/break-glass.ts'
 import { Message } from '../../../src/datapath/nftables/netlink/message.ts'
 import { LAYOUT } from '../../../src/datapath/nftables/rules/layout.ts'
-import { removeTable } from '../../../src/datapath/nftables/rules/remove.ts'
 import { loadNetlink } from '../../../src/native/native.ts'
 import {
   batch,

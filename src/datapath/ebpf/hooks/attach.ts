@@ -1,12 +1,22 @@
-// Puts the kernel programs on interfaces and cgroups and takes them away. On an interface they are tc
-// filters with a handle of our own at the first priority: other filters stay as they are, and because ours
-// passes on what it admits (TC_ACT_UNSPEC), they still see it. On a cgroup they are links, pinned so that
-// they outlive the process. Attaching again replaces the program in one step.
+// Puts entries and programs on interfaces and cgroups, and takes the programs away. The order leaves no packet unjudged: the entry, the
+// programs, and then the mark that opens the gate. A hook that carries the programs keeps its mark, so that an entry changes its endpoint
+// without losing a packet.
+//
+// On an interface the programs are tc filters with a handle of our own at the first priority. Other filters stay, and they still see the
+// packets that ours admit (TC_ACT_UNSPEC). On a cgroup the programs are links, pinned so that they outlive the process. Attaching again
+// replaces the program in one step.
 
 import { existsSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { errnoName, type Bpf } from '../../../native/native.ts'
+import { type Bpf, errnoName } from '../../../native/native.ts'
 import type { HookKey } from '../../hooks/find-hook.ts'
+import type { KernelMap } from '../maps/kernel-map.ts'
+import {
+  decodeEndpoint,
+  encodeEndpoint,
+  encodeHookKey,
+  type EndpointValue,
+} from '../maps/layout.ts'
 
 const TC_HANDLE = 0x4e47
 const TC_PRIORITY = 1
@@ -95,4 +105,28 @@ function linkPin(links: string, key: HookKey, direction: string): string {
 function firstError(results: readonly number[]): AttachResult {
   const failed = results.find((result) => result < 0)
   return failed === undefined ? undefined : errnoName(failed)
+}
+
+/** Undefined, or the name of the errno that refused it. */
+export function writeEntry(
+  endpoints: KernelMap,
+  key: HookKey,
+  value: Omit<EndpointValue, 'attached'>,
+): string | undefined {
+  const octets = encodeHookKey(key)
+  const before = endpoints.get(octets)
+  const attached = before !== undefined && decodeEndpoint(before, 0).attached
+  const errno = endpoints.set(octets, encodeEndpoint({ ...value, attached }))
+  return errno === 0 ? undefined : errnoName(errno)
+}
+
+/** The programs are on. Undefined, or the name of an errno. */
+export function markAttached(endpoints: KernelMap, key: HookKey): string | undefined {
+  const octets = encodeHookKey(key)
+  const before = endpoints.get(octets)
+  if (before === undefined) return undefined
+  const value = decodeEndpoint(before, 0)
+  if (value.attached) return undefined
+  const errno = endpoints.set(octets, encodeEndpoint({ ...value, attached: true }))
+  return errno === 0 ? undefined : errnoName(errno)
 }

@@ -1,18 +1,17 @@
-// Interfaces that carry the programs and belong to no endpoint: they match a pattern of the configuration, or an
-// endpoint waits for one of that name but its generation had another. Who sends there may do DNS and nothing else
-// until an endpoint is known. An endpoint's entry takes the fence's place in one write, and a fence takes the place
-// of an endpoint that left such an interface, so there is no moment without either. Written by the adapter only.
+// Interfaces that carry the programs and belong to no endpoint: their name matches a pattern of the configuration, or an endpoint waits for an
+// interface of that name but its generation had another. A fenced interface may do DNS only, until an endpoint is known. An endpoint's entry
+// replaces the fence in one write, and a fence replaces the entry of an endpoint that left, so there is no moment without either. Written
+// by the adapter only.
 //
-// In ng_endpoints a fence is an entry with endpoint 0; its generation is the interface's index, so that what two
-// fenced interfaces show of their links stays apart. It outlives the process like every entry.
+// In ng_endpoints a fence is an entry with endpoint 0. Its generation is the interface's index, so that the neighbours of two fenced
+// interfaces stay apart. A fence outlives the process like every entry.
 
 import { endpointId, generation } from '../../../core/ids.ts'
 import type { Bpf, Posix } from '../../../native/native.ts'
-import { attachInterface, detach, type Programs } from './attach.ts'
+import { attachInterface, detach, markAttached, type Programs, writeEntry } from './attach.ts'
 import { isWithoutLinkHeader, LOOPBACK } from '../../hooks/find-hook.ts'
 import type { Side } from '../../hooks/hook-index.ts'
 import type { LinkEvents, LinkItem } from '../../hooks/link-events.ts'
-import { markAttached, writeEntry } from './entry-writer.ts'
 import type { Gate } from './gate.ts'
 import type { KernelMap } from '../maps/kernel-map.ts'
 import { decodeEndpoint, decodeHookKey, encodeHookKey } from '../maps/layout.ts'
@@ -51,7 +50,7 @@ export class Fences {
     return [...this.#fenced.values()].toSorted()
   }
 
-  /** Index and name of what is fenced; the name is empty as long as nobody looked. */
+  /** Index and name of what is fenced; the name is empty until the first look. */
   interfaces(): Iterable<readonly [ifindex: number, name: string]> {
     return this.#fenced
   }
@@ -60,7 +59,7 @@ export class Fences {
     return this.#fenced.has(ifindex)
   }
 
-  /** Makes a fence again that somebody else took away. */
+  /** Makes a fence again that another process removed. */
   putBack(ifindex: number): void {
     const name = this.#fenced.get(ifindex)
     if (name !== undefined) this.#put({ ifindex, name })
@@ -80,7 +79,7 @@ export class Fences {
     this.#lookAtAll()
   }
 
-  /** The patterns and endpoints of this process are known: away with what an earlier one left. */
+  /** The patterns and endpoints of this process are known: removes what an earlier process left. */
   settle(): void {
     this.#options.gate.dropLeftovers()
     this.#lookAtAll()

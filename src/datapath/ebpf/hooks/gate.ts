@@ -1,7 +1,6 @@
-// The gate before routing (gate.bpf.c) and the names it knows. It is extra: where the kernel lacks it (before 6.4), an
-// interface is closed from the moment its programs are attached, about a millisecond after it appears, and the
-// adapter says so. Names are written before an interface of that name can come, and outlive the process, so that an
-// interface that is made while no daemon runs is closed too.
+// The gate before routing (gate.bpf.c) and the names it knows. The gate is an addition: where the kernel lacks it (before 6.4), an interface
+// is closed from the moment its programs are attached, about a millisecond after it appears, and the adapter reports that. Names are written
+// before an interface of that name can come, and outlive the process, so that an interface that appears without a daemon is closed too.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,7 +29,7 @@ export class Gate {
   readonly #object: LoadedObject | undefined
   /** How often each key is wanted, in hex. */
   readonly #wanted = new Map<string, number>()
-  /** Keys that an earlier process left and nobody has claimed. */
+  /** Keys that an earlier process left and this one has not claimed. */
   #leftover: Set<string>
   readonly state: HookState
 
@@ -68,7 +67,7 @@ export class Gate {
     else if (this.#wanted.delete(keyText(key))) this.#options.names.delete(key)
   }
 
-  /** Everything that is wanted has been added: away with what an earlier process left. */
+  /** Everything that is wanted has been added: removes what an earlier process left. */
   dropLeftovers(): void {
     for (const text of this.#leftover) this.#options.names.delete(keyOf(text))
     this.#leftover = new Set()
@@ -79,7 +78,7 @@ export class Gate {
     return new Set([...this.#wanted.keys(), ...this.#leftover])
   }
 
-  /** Where the program was put and is no more. */
+  /** Families whose program another process removed. */
   lost(): readonly string[] {
     if (this.state.kind !== 'attached') return []
     return Object.keys(FAMILIES).filter((name) => !existsSync(this.#pinOf(name)))

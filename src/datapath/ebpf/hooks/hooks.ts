@@ -14,8 +14,14 @@ import { LinkEvents } from '../../hooks/link-events.ts'
 import type { KernelMap } from '../maps/kernel-map.ts'
 import { decodeEndpoint, decodeHookKey, encodeHookKey } from '../maps/layout.ts'
 import type { Sources } from '../maps/sources.ts'
-import { attachCgroup, attachInterface, detach, type Programs } from './attach.ts'
-import { markAttached, writeEntry } from './entry-writer.ts'
+import {
+  attachCgroup,
+  attachInterface,
+  detach,
+  markAttached,
+  type Programs,
+  writeEntry,
+} from './attach.ts'
 import { Fences } from './fences.ts'
 import type { Gate } from './gate.ts'
 

@@ -1,5 +1,5 @@
-// ng_adopting and ng_adopted: flows older than enforcement. The kernel side adds what it learns from segments in the
-// first minute; here are the listed ones, and the clearing out of what is over.
+// ng_adopting and ng_adopted: flows older than enforcement. The programs add the flows that they learn from segments in the first minute; this
+// file adds the listed flows and removes those whose time is over.
 
 import { endpointId, type EndpointId, type Generation } from '../../../core/ids.ts'
 import type { Family } from '../../../core/ip.ts'

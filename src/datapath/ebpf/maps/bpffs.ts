@@ -1,5 +1,4 @@
-// The pin directory: where it is, that bpffs is mounted there, and what its files are called. A pin outlives
-// the process that made it; that is what keeps enforcement in force.
+// The pin directory: its path, its names, and the bpffs that is mounted there. A pin outlives the process that made it; so enforcement does.
 
 import { existsSync, mkdirSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,14 +1,17 @@
-// Everything in force, read back from the kernel's maps: at once, or in slices with a pause after each, while commits go on.
-// A pass over the trie of prefixes goes on from the last key that it read; where that key is gone by then, the kernel begins
-// again, and so does the pass, three times at most: then it reads without pauses.
+// Everything in force, read back from the kernel's maps: at once, in slices while commits go on, or ahead by a thread.
+// A pass over the trie of prefixes continues from the last key that it read. Where that key is gone, the kernel begins again, and so does
+// the pass, three times at most; after that it reads without pauses.
 
+import { join } from 'node:path'
 import type { DatapathDump, DatapathEndpoint, PolicyEntry } from '../../datapath.ts'
-import { PrefixBatch } from '../../prefix-batch.ts'
+import { PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE, PrefixBatch } from '../../prefix-batch.ts'
 import type { KernelMap } from './kernel-map.ts'
 import { formatHookKey } from '../../hooks/find-hook.ts'
 import { decodeEndpoint, decodeHookKey, decodeMode, decodePolicy, encodeNumber } from './layout.ts'
 import type { KernelMaps } from './maps.ts'
 import { Sources } from './sources.ts'
+import type { Bpf } from '../../../native/native.ts'
+import { pinDirectory } from './bpffs.ts'
 
 /** Entries between two pauses: a millisecond's worth or less. */
 const SLICE = 512
@@ -17,7 +20,7 @@ const PASSES = 3
 
 type Slices<T> = Generator<undefined, T>
 
-/** `prefixes`: where they are at hand already. */
+/** `prefixes`: those that were read ahead. */
 export function readDump(maps: KernelMaps, prefixes?: PrefixBatch): DatapathDump {
   const reading = readParts(maps, false, prefixes)
   for (;;) {
@@ -96,4 +99,41 @@ function* eachSlice(
 
 function isAt(keys: Uint8Array, key: Uint8Array): boolean {
   return key.every((octet, i) => octet === keys[i])
+}
+
+export class ReadAhead {
+  readonly #bpf: Bpf
+  readonly #fd: number
+  readonly #reading: object | number
+
+  private constructor(bpf: Bpf, fd: number) {
+    this.#bpf = bpf
+    this.#fd = fd
+    this.#reading = bpf.gather(fd, PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE)
+  }
+
+  /** Undefined: there is no such map. */
+  static begin(bpf: Bpf, pinPath: string): ReadAhead | undefined {
+    const fd = bpf.openPin(join(pinDirectory(pinPath), 'ng_ipcache'))
+    if (fd < 0) return undefined
+    const [keySize, valueSize] = shapeOf(bpf, fd)
+    if (keySize === PREFIX_KEY_SIZE && valueSize === PREFIX_VALUE_SIZE)
+      return new ReadAhead(bpf, fd)
+    bpf.close(fd)
+    return undefined
+  }
+
+  /** What was read, once; waits for it. Undefined: it could not be read. */
+  take(): PrefixBatch | undefined {
+    const read =
+      typeof this.#reading === 'number' ? this.#reading : this.#bpf.gathered(this.#reading)
+    this.#bpf.close(this.#fd)
+    return typeof read === 'number' ? undefined : PrefixBatch.of(...read)
+  }
+}
+
+function shapeOf(bpf: Bpf, fd: number): Uint32Array {
+  const shape = new Uint32Array(3)
+  bpf.shape(fd, shape)
+  return shape
 }

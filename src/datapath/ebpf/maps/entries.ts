@@ -1,5 +1,5 @@
-// Policy entries and prefixes of a commit on their way into the kernel's maps. Each refused one is told with its
-// position and errno; the others are in force.
+// Writes the policy entries and prefixes of a commit into the kernel's maps. Each refused entry is reported with its position and errno; all
+// others are in force.
 
 import { errnoName } from '../../../native/native.ts'
 import type { ChangeSection, CommitFailure, PolicyEntry, PolicyKey } from '../../datapath.ts'

@@ -1,6 +1,6 @@
-// One pinned map: writes and removals in batches, each entry with its own error; reads of the whole map in
-// slices. Counts its writes. Whoever opens one has its key and value sizes checked against ours, because the
-// kernel writes into our buffers by its own. Removing what is not there is no error, so that every change can be repeated.
+// One pinned map: writes and removals in batches, each entry with its own error; reads of the whole map in slices. Counts its writes. Opening
+// a map checks its key and value sizes, because the kernel writes as many octets into our buffers. Removing an absent key is no error, so
+// that every change can be repeated.
 
 import { UnavailableError } from '../../../core/errors.ts'
 import { CURSOR_DONE, CURSOR_SIZE, type Bpf } from '../../../native/native.ts'

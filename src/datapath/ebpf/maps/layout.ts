@@ -1,6 +1,6 @@
-// Keys and values of the kernel maps as octets: the TypeScript half of layout.h, to be changed together with
-// it. Numbers are in the machine's byte order unless a prefix must match inside them; those are big-endian.
-// LAYOUT_VERSION names the pin directory, so that two layouts never meet in one map.
+// Keys and values of the kernel maps as octets: the TypeScript half of layout.h. Change both together. Numbers are in the machine's byte
+// order, except where a prefix must match inside them; those are big-endian. LAYOUT_VERSION names the pin directory, so that two layouts
+// never share a map.
 
 import type { HookKey } from '../../hooks/find-hook.ts'
 import { endianness } from 'node:os'

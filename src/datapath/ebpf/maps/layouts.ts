@@ -1,7 +1,7 @@
-// From one layout of the maps to another and back. Each layout has a pin directory of its own. Maps that an older layout has just
-// as this one has them are pinned in both: they are the same maps, so whoever starts, the newer version or the older one again, finds
-// all that is known and in force, and links of cgroup programs are changed in place. A map that changed begins empty, and
-// the older version must not find what it had in it: it goes from the older directory.
+// From one layout of the maps to another and back. Each layout has a pin directory of its own. Maps that are alike in an older layout are
+// pinned in both directories: they are the same maps, so the older and the newer version both find all that is known and in force, and links
+// of cgroup programs are changed in place. A changed map begins empty, and its pin in the older directory is removed, so that the older
+// version does not find stale content in it.
 
 import { existsSync, linkSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

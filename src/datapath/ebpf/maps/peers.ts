@@ -1,11 +1,11 @@
-// A pass over the established TCP connections (ng_conn) in slices, then over flows of UDP and SCTP and what else is unsettled
-// (ng_conn_new): tells which peers an endpoint has open connections to, and clears out what has been idle for too long or belongs to
-// an endpoint or generation that is gone. Only connections that the endpoint began are told: those are the ones that stand
-// on an address being known. A flow that others of the same endpoint pushed out of its share (share.h) counts as over.
+// One pass over established TCP connections (ng_conn) in slices, then over flows of UDP and SCTP and everything unsettled (ng_conn_new). The
+// pass reports the peers to which an endpoint has open connections, and removes what has been idle for too long or belongs to an endpoint or
+// generation that is gone. It reports only connections that the endpoint began, because those depend on a known address. A flow that other
+// flows of its endpoint pushed out of the share (share.h) counts as over.
 //
-// The kernel side counts entries per (endpoint, generation) and in all as they come and go; what is cleared here is
-// counted in entries that only this file writes, so that no count is ever written from two sides. Where a process was killed between
-// the two, or another version without these counts was at work, the next pass puts the count in all right.
+// The programs count entries per (endpoint, generation) and in all. What this file removes is counted in entries that only this file
+// writes, so that no count has two writers. Where a process was killed between the two, or a version without these counts ran, the next
+// pass corrects the count of all.
 
 import { endpointId, type EndpointId, type Generation } from '../../../core/ids.ts'
 import type { Family } from '../../../core/ip.ts'
@@ -35,7 +35,7 @@ const OWNER_AT = 20
 const REPLY_IDLE_MS = 180_000
 const NEIGHBOUR_MS = 3_600_000
 
-/** Owner of tuples that are remembered whoever's they are. */
+/** Owner of tuples that are remembered for no endpoint. */
 const NOBODY = 0
 /** Owner of the counts of all. */
 const ALL = '0 0 '
@@ -56,7 +56,7 @@ const COUNT_SLACK = 256
 export interface PeersOptions {
   readonly bpf: Bpf
   readonly connections: KernelMap
-  /** Half-open and ending TCP, UDP, SCTP, echoes, and tuples of nobody. */
+  /** Half-open and ending TCP, UDP, SCTP, echoes, and tuples without an endpoint. */
   readonly others: KernelMap
   readonly slots: KernelMap
   readonly turns: KernelMap
@@ -111,7 +111,7 @@ export class Peers {
     return { all, most }
   }
 
-  /** Away with the counts of a generation that is gone. */
+  /** Removes the counts of a generation that is gone. */
   forget(id: EndpointId, generation: Generation): void {
     const { counts, turns } = this.#options
     for (const table of [CONNECTIONS, FLOWS] as const) {

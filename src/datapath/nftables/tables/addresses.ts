@@ -6,7 +6,7 @@ import type { Family } from '../../../core/ip.ts'
 import { hashOctets } from '../../../core/tables/keyed-hash.ts'
 import { Slots } from '../../../core/tables/slots.ts'
 import type { Message } from '../netlink/message.ts'
-import { AddressLook } from './address-look.ts'
+import { AddressLook } from '../repair/address-comparison.ts'
 import { data, wordAt } from '../netlink/keys.ts'
 import { DELETE_ELEMENT, DESTROY_ELEMENT, NEW_ELEMENT, type Elements } from '../netlink/sets.ts'
 

@@ -1,5 +1,5 @@
 // Interfaces whose DNS is redirected behind the datapath: the model of src/datapath/ebpf/programs/intercept.h, where the
-// reasons stand, and of the time that an interface stays quiet afterwards (src/datapath/ebpf/maps/intercepted.ts).
+// reasons stand, and of the time that an interface stays quiet afterwards (src/datapath/ebpf/maps/exceptions.ts).
 
 import type { Clock } from '../../../../src/core/clock.ts'
 import type { Family } from '../../../../src/core/ip.ts'

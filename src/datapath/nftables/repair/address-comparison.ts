@@ -1,8 +1,8 @@
-// One look at all addresses that the kernel has: which rows were met, and which were written meanwhile, so that what was listed of
-// them is of before or of after. Two octets a row while it lasts.
+// One comparison of all addresses that the kernel has: notes the rows that were met and the rows that were written meanwhile, because the
+// listing of those may be of before or of after. Two octets a row while it lasts.
 
 import type { Family } from '../../../core/ip.ts'
-import type { AddressTable } from './addresses.ts'
+import type { AddressTable } from '../tables/addresses.ts'
 import { wordAt } from '../netlink/keys.ts'
 
 const ROWS_PER_STEP = 1024

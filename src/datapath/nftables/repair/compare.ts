@@ -1,14 +1,13 @@
-// Everything in the kernel's sets against what we wrote, in slices with the event loop free between them, when the kernel's news of
-// what others did was lost. What is written meanwhile is not compared. Of sets to which packets add elements only the kernel's
-// news tells.
+// Compares everything in the kernel's sets with what this process wrote, after the kernel lost reports of changes. The comparison runs in
+// slices with the event loop free between them, and skips what is written meanwhile. Only the kernel's reports tell of sets to which packets
+// add elements.
 
 import type { Family } from '../../../core/ip.ts'
-import { suspect, type OnFound } from './foreign.ts'
-import { KEPT, TIMED } from '../rules/kept-sets.ts'
-import { shapeOf } from '../rules/layout.ts'
-import { textOf, type Element } from './mirror.ts'
+import { suspect, type OnFound } from './suspect.ts'
+import { KEPT, shapeOf, TIMED } from '../rules/layout.ts'
+import { textOf, type Element } from '../tables/mirror.ts'
 import { eachElement, eachElementInSlices } from '../netlink/read-elements.ts'
-import type { Table } from './table.ts'
+import type { Table } from '../tables/table.ts'
 
 const ATTEMPTS = 5
 /** What a listing lacks or has too much is asked for one by one, up to so many: it can be wrong while the set changes. */

@@ -1,14 +1,13 @@
-// One attached endpoint in the kernel's sets: its interface, its flags, its sources, and an entry to read all that back.
-// Written by hooks.ts only.
+// One attached endpoint in the kernel's sets: its interface, its flags, its sources as ranges that do not overlap, and an entry to read all
+// that back. Written by hooks.ts only.
 
-import { endpointId, type EndpointId } from '../../../core/ids.ts'
-import type { Prefix } from '../../../core/ip.ts'
+import { type EndpointId, endpointId } from '../../../core/ids.ts'
+import { containsPrefix, type Family, type Prefix } from '../../../core/ip.ts'
 import type { EndpointEntry } from '../../datapath.ts'
 import { AUDIT, ENFORCING, SCOPED, SIDE_OUT } from './dump.ts'
 import { data, pack, wordAt, words } from '../netlink/keys.ts'
-import type { Side } from '../rules/layout.ts'
+import { shapeOf, type Side } from '../rules/layout.ts'
 import type { Element, Mirror } from './mirror.ts'
-import { sourceRanges } from './sources.ts'
 
 const FLAGS = ['audited', 'unenforced', 'scoped'] as const
 const FAMILIES = [4, 6] as const
@@ -94,4 +93,36 @@ export class EndpointElements {
 
 function textOf({ key, keyEnd = key }: Element): string {
   return Buffer.concat([key, keyEnd]).toString('hex')
+}
+
+export interface SourceRange {
+  readonly key: Uint8Array
+  readonly keyEnd: Uint8Array
+}
+
+/** A prefix inside another of the list is that one. */
+export function sourceRanges(
+  id: EndpointId,
+  family: Family,
+  sources: readonly Prefix[],
+): readonly SourceRange[] {
+  const own = sources.filter((prefix) => prefix.family === family)
+  const outer = own.filter((prefix, i) => !own.some((other, j) => isInside(prefix, i, other, j)))
+  const fields = shapeOf(`sources${family}`).key
+  return outer.map((prefix) => ({
+    key: pack(fields, [id, prefix.octets]),
+    keyEnd: pack(fields, [id, lastOf(prefix)]),
+  }))
+}
+
+function isInside(prefix: Prefix, i: number, other: Prefix, j: number): boolean {
+  if (i === j || !containsPrefix(other, prefix)) return false
+  return other.length < prefix.length || j < i
+}
+
+export function lastOf({ family, octets, length }: Prefix): Uint8Array {
+  const last = octets.slice()
+  const width = family === 4 ? 32 : 128
+  for (let bit = length; bit < width; bit++) last[bit >> 3]! |= 0x80 >> (bit & 7)
+  return last
 }

@@ -1,18 +1,23 @@
-// Drops and audits as nflog reports them: packets' first octets with a prefix that says why. The rules report a bounded number a
-// second and the kernel never waits; here at most `limit` are read at a time. Identity and rule are what the tables say of the
-// packet when it is read. Its time is what the kernel wrote beside it, by the wall clock: before Linux 5.18 only where something else
-// makes the kernel take the time of packets, else it is the time of reading. A wall clock that is set meanwhile moves no packet
-// to before the look that found none waiting.
+// What the nftables datapath reports: drops and audits from nflog, and counters.
+//
+// The rules report a bounded number of packets a second, and the kernel never waits. A report has the first octets of the packet, a prefix
+// with the reason, and often the time. The tables name identity and rule when the report is read. The kernel writes the time by the wall
+// clock; before Linux 5.18 it does so only where something else makes it take the time of packets, and otherwise the time of reading counts.
+// A wall clock that is set meanwhile moves no packet to before the look that found no report waiting.
 
 import type { Clock } from '../../core/clock.ts'
-import { identity, ruleId, type EndpointId } from '../../core/ids.ts'
+import { type EndpointId, identity, ruleId } from '../../core/ids.ts'
 import type { NetlinkAddon } from '../../native/netfilter/nftables.ts'
 import type { DatapathEvent, DropReason } from '../datapath.ts'
-import type { Explanation } from './explain.ts'
 import { familyOf, readReportedPacket, type ReportedPacket } from './reported-packet.ts'
-import { LOG_AUDIT, LOG_DENY, LOG_GROUP, LOG_OCTETS } from './rules/layout.ts'
-import { Message } from './netlink/message.ts'
+import { COUNTERS, LOG_AUDIT, LOG_DENY, LOG_GROUP, LOG_OCTETS, TABLE } from './rules/layout.ts'
+import { FAMILY_INET, Message } from './netlink/message.ts'
 import { BODY, Reader } from './netlink/reader.ts'
+import { worldOf } from '../../identity/reserved.ts'
+import { outcomeOf } from '../verdict.ts'
+import type { Table } from './tables/table.ts'
+import type { DatapathCounters } from '../abilities.ts'
+import type { Taken } from './commit.ts'
 
 const CONFIG = (4 << 8) | 1
 const PACKET = 4 << 8
@@ -181,4 +186,87 @@ function openGroup(netlink: NetlinkAddon): number {
   if (count > 0 && results[1] === 0) return fd
   netlink.nlClose(fd)
   return -1
+}
+
+export interface Explanation {
+  readonly identity: number
+  readonly rule: number
+}
+
+export function explain(
+  { prefixes, policies }: Table,
+  endpoint: EndpointId,
+  isScoped: boolean,
+  packet: ReportedPacket,
+): Explanation {
+  const { family, target, protocol, targetPort } = packet
+  const scopes = isScoped ? [endpoint, 0] : [0]
+  const known = scopes
+    .map((scope) => prefixes.longest(scope, family, target))
+    .find(([id]) => id !== 0)
+  const [id, addressClass] = known ?? [worldOf(family), worldOf(family)]
+  const found = [id, addressClass, 0].flatMap(
+    (key) => policies.find(endpoint, identity(key), protocol, targetPort) ?? [],
+  )
+  const { by } = outcomeOf(found.map(({ verdict }) => verdict))
+  return { identity: id, rule: found.find(({ verdict }) => verdict === by)?.rule ?? 0 }
+}
+
+const GET_OBJECT = 19
+const NAME = 2
+const DATA = 4
+const PACKETS = 2
+
+export class Counters {
+  readonly #table: Table
+  readonly #base = new Map<string, number>()
+  readonly #last = new Map<string, number>()
+  #writes = { policy: 0, prefixes: 0, endpoints: 0 }
+
+  constructor(table: Table) {
+    this.#table = table
+  }
+
+  add({ counts }: Taken): void {
+    this.#writes.policy += counts.policy
+    this.#writes.prefixes += counts.prefixes
+    this.#writes.endpoints += counts.endpoints
+  }
+
+  read(): DatapathCounters {
+    this.#readKernel()
+    const kernel = COUNTERS.map((name) => {
+      return [name, (this.#base.get(name) ?? 0) + (this.#last.get(name) ?? 0)] as const
+    })
+    return {
+      ...Object.fromEntries(kernel),
+      drop_fragment: 0,
+      connections_over_limit: 0,
+      map_writes_ipcache: this.#writes.prefixes,
+      map_writes_policy: this.#writes.policy,
+      map_writes_endpoints: this.#writes.endpoints,
+      table_repairs: this.#table.repairs,
+    }
+  }
+
+  #readKernel(): void {
+    const { socket, message } = this.#table
+    const request = (to: Message, flags: number): void => {
+      to.begin(GET_OBJECT, flags, FAMILY_INET)
+      to.text(1, TABLE)
+      to.end()
+    }
+    socket.list(request, message, (reader, from, end) => {
+      let [name, packets] = ['', 0]
+      reader.attributes(from, end, (type, at, to) => {
+        if (type === NAME) name = reader.text(at, to)
+        if (type !== DATA) return
+        const value = reader.find(at, to, PACKETS)
+        if (value >= 0) packets = reader.u64(value)
+      })
+      const last = this.#last.get(name) ?? 0
+      if (packets < last) this.#base.set(name, (this.#base.get(name) ?? 0) + last)
+      this.#last.set(name, packets)
+    })
+  }
 }

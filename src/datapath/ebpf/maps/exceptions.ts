@@ -1,16 +1,25 @@
-// ng_intercepted: the interfaces whose DNS passes the programs because rules behind them redirect it. It stays in the
-// pins, so that `intercept up` and `down` set it with or without a daemon, and a killed daemon changes nothing.
+// Traffic that needs no rule, in the kernel's maps: own listeners (ng_listeners), and interfaces whose DNS passes the programs because rules
+// behind them redirect it (ng_intercepted). ng_intercepted stays in the pins, so that `intercept up` and `down` set it with or without a
+// daemon, and a killed daemon changes nothing.
 //
-// An interface that is taken off the list stays quiet for a while: answers that are still under way begin no
-// connection. Nothing reads its entry after that; the next write clears it out.
+// An interface that is taken off the list stays quiet for a while: answers that are under way begin no connection. The programs ignore its
+// entry after that, and the next write removes the entry.
 
 import { join } from 'node:path'
 import { UnavailableError } from '../../../core/errors.ts'
-import { errnoName, type Bpf } from '../../../native/native.ts'
+import { type Bpf, errnoName } from '../../../native/native.ts'
 import type { InterceptedInterface } from '../../interception.ts'
 import { pinDirectory } from './bpffs.ts'
-import { KernelMap } from './kernel-map.ts'
-import { encodeLong, encodeNumber, MAP_SHAPES, readLong, readNumber } from './layout.ts'
+import { KernelMap, keyOf, keyText } from './kernel-map.ts'
+import {
+  encodeListener,
+  encodeLong,
+  encodeNumber,
+  MAP_SHAPES,
+  readLong,
+  readNumber,
+} from './layout.ts'
+import type { ListenerEntry } from '../../datapath.ts'
 
 const NAME = 'ng_intercepted'
 const ENOENT = -2
@@ -128,4 +137,17 @@ function withMap<T>(
   } finally {
     bpf.close(fd)
   }
+}
+
+/** Makes the listeners exactly these: additions first. */
+export function writeListeners(map: KernelMap, listeners: readonly ListenerEntry[]): void {
+  const stale = new Set(map.keyTexts())
+  const one = encodeNumber(1)
+  for (const listener of listeners) {
+    const key = encodeListener(listener)
+    stale.delete(keyText(key))
+    const errno = map.set(key, one)
+    if (errno !== 0) throw new Error(`Cannot set listener: ${errnoName(errno)}`)
+  }
+  for (const key of stale) map.delete(keyOf(key))
 }

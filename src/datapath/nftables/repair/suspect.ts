@@ -1,13 +1,12 @@
-// Elements that somebody else added, removed or changed: each is noted where what is wanted of its set stands, and written anew
-// with the next batch. Break glass sets the mode (glass.ts), so that is not looked at.
+// Elements that another process added, removed or changed. Each is noted in the table that knows what its set should have, and the next batch
+// writes it anew. Break-glass mode sets the set `mode` (break-glass.ts), so that set is left alone.
 
 import { formatAddress } from '../../../core/ip.ts'
 import type { RepairedEntry } from '../../repair.ts'
 import { wordAt } from '../netlink/keys.ts'
-import { TIMED } from '../rules/kept-sets.ts'
-import { SETS } from '../rules/layout.ts'
-import type { Element } from './mirror.ts'
-import type { Table } from './table.ts'
+import { SETS, TIMED } from '../rules/layout.ts'
+import type { Element } from '../tables/mirror.ts'
+import type { Table } from '../tables/table.ts'
 
 const FAMILY = { exact4: 4, exact6: 6 } as const
 const MODE = 'mode'

@@ -1,11 +1,13 @@
-// The ring buffer of drops and audits. The kernel side writes at most a bounded number a second for each
-// CPU and never waits; here at most `limit` are read at a time, so that no flood of drops holds the daemon.
+// What the eBPF datapath reports: drops and audits from the ring buffer, and counters. The programs write a bounded number of records a
+// second for each CPU and never wait. One read takes at most `limit` records, so that no flood of drops holds the daemon.
 
 import { atMonotonic } from '../../../core/clock.ts'
 import { endpointId, identity, ruleId } from '../../../core/ids.ts'
 import type { Bpf } from '../../../native/native.ts'
 import type { DatapathEvent, DropReason } from '../../datapath.ts'
-import { readLong, readNumber } from './layout.ts'
+import { encodeNumber, readLong, readNumber, STAT_NAMES } from './layout.ts'
+import type { DatapathCounters } from '../../abilities.ts'
+import type { KernelMaps } from './maps.ts'
 
 const RECORD = 56
 const MAX_RECORDS = 1024
@@ -54,4 +56,21 @@ function decode(octets: Uint8Array, at: number, booted: number): DatapathEvent {
     peer: octets.slice(at + 36, at + 52),
     opening: readNumber(octets, at + 52) !== 0,
   }
+}
+
+export function readCounters(bpf: Bpf, maps: KernelMaps): DatapathCounters {
+  const counters: Record<string, number> = {}
+  const cpus = bpf.possibleCpus()
+  const values = new Uint8Array(8 * cpus)
+  STAT_NAMES.forEach((name, index) => {
+    let sum = 0
+    if (bpf.lookup(maps.ng_stats.fd, encodeNumber(index), values) === 0) {
+      for (let cpu = 0; cpu < cpus; cpu++) sum += readLong(values, cpu * 8)
+    }
+    counters[name] = sum
+  })
+  for (const map of Object.values(maps)) {
+    counters[`map_writes_${map.name.slice('ng_'.length)}`] = map.writes
+  }
+  return counters
 }

@@ -1,19 +1,19 @@
-// What can be done with the pins alone, no daemon needed: read and set the mode (break glass), and take all
-// enforcement away. Fast: a few system calls each, so that it works while a machine is in trouble.
+// Break-glass mode and removal with the pins alone, without a daemon: reads and sets the mode, and takes all enforcement away. A few system
+// calls each, so that both work while a machine is in trouble.
 
 import { existsSync, readdirSync, rmSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { UnavailableError } from '../../../core/errors.ts'
-import { errnoName, type Bpf } from '../../../native/native.ts'
-import type { Mode } from '../../datapath.ts'
-import { detach } from '../hooks/attach.ts'
-import { linkDirectory, pinDirectory } from './bpffs.ts'
-import { KernelMap } from './kernel-map.ts'
-import { layoutsIn } from './layouts.ts'
-import { decodeHookKey, decodeMode, encodeMode, encodeNumber, type MapName } from './layout.ts'
+import { UnavailableError } from '../../core/errors.ts'
+import { errnoName, type Bpf } from '../../native/native.ts'
+import type { Mode } from '../datapath.ts'
+import { detach } from './hooks/attach.ts'
+import { linkDirectory, pinDirectory } from './maps/bpffs.ts'
+import { KernelMap } from './maps/kernel-map.ts'
+import { layoutsIn } from './maps/layouts.ts'
+import { decodeHookKey, decodeMode, encodeMode, encodeNumber, type MapName } from './maps/layout.ts'
 
 const ENOENT = -2
-/** Gone before the first program is: a daemon that does not end with that sees that it was meant. */
+/** Removed before the first program, so that a running daemon sees that enforcement is removed on purpose. */
 const FIRST_TO_GO: MapName = 'ng_mode'
 
 export function readPinnedMode(bpf: Bpf, pinPath: string): Mode {
@@ -31,7 +31,7 @@ export function setPinnedMode(bpf: Bpf, pinPath: string, mode: Mode): void {
   }
 }
 
-/** Whether somebody takes enforcement away, or has: what is missing is not to be put back. */
+/** Whether enforcement is being removed or was removed; the daemon then repairs nothing. */
 export function isBeingDetached(pinPath: string): boolean {
   return !existsSync(join(pinDirectory(pinPath), FIRST_TO_GO))
 }
@@ -92,6 +92,6 @@ function removeIfEmpty(directory: string): void {
   try {
     rmdirSync(directory)
   } catch {
-    // Not there, or something of somebody else's is in it.
+    // Absent, or not empty because of files of another program.
   }
 }

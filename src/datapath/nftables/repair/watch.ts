@@ -6,13 +6,13 @@
 import type { Clock, Timer } from '../../../core/clock.ts'
 import type { Posix } from '../../../native/native.ts'
 import type { NetlinkAddon } from '../../../native/netfilter/nftables.ts'
-import { suspect, type OnFound } from './foreign.ts'
+import { suspect, type OnFound } from './suspect.ts'
 import { TABLE } from '../rules/layout.ts'
-import { lookAtAll } from './look.ts'
+import { lookAtAll } from './compare.ts'
 import { BODY, Reader } from '../netlink/reader.ts'
 import { readElements, setNameOf } from '../netlink/read-elements.ts'
 import { structureInKernel, type Structure } from '../rules/structure.ts'
-import type { Table } from './table.ts'
+import type { Table } from '../tables/table.ts'
 
 const LOST = -105
 /** What is read of the kernel's news before the event loop goes on: some 300 elements. */

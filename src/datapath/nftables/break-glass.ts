@@ -1,4 +1,4 @@
-// Break glass: the mode in the table itself, daemon or not.
+// The table without a daemon: sets its mode, finds it, removes it. `namegate datapath mode` and `detach` call this for the table of any daemon.
 
 import { UnavailableError } from '../../core/errors.ts'
 import type { NetlinkAddon } from '../../native/netfilter/nftables.ts'
@@ -10,6 +10,7 @@ import { Message } from './netlink/message.ts'
 import { encode, type Element } from './tables/mirror.ts'
 import { DELETE_ELEMENT, Elements, NEW_ELEMENT } from './netlink/sets.ts'
 import { Socket, unavailable } from './netlink/socket.ts'
+import { encodeRemoval } from './rules/install.ts'
 
 /** Throws UnavailableError where there is no table, or no privilege. */
 export function setTableMode(netlink: NetlinkAddon, mode: Mode): void {
@@ -35,6 +36,32 @@ export function setTableMode(netlink: NetlinkAddon, mode: Mode): void {
     message.endBatch(elements.last)
     const outcome = socket.apply(message)
     if (outcome !== undefined) throw unavailable(`set mode ${mode}`, outcome)
+  } finally {
+    socket.close()
+  }
+}
+
+/** Whether it is there. Throws UnavailableError where nobody can look. */
+export function hasTable(netlink: NetlinkAddon): boolean {
+  const socket = new Socket(netlink, () => undefined)
+  try {
+    return readTable(socket, new Message()) !== undefined
+  } finally {
+    socket.close()
+  }
+}
+
+/** Tables that were there: 1, or 0. Throws UnavailableError without the privilege. */
+export function removeTable(netlink: NetlinkAddon): number {
+  const socket = new Socket(netlink, () => undefined)
+  const message = new Message()
+  try {
+    if (readTable(socket, message) === undefined) return 0
+    message.beginBatch()
+    message.endBatch(encodeRemoval(message))
+    const outcome = socket.apply(message)
+    if (outcome !== undefined) throw unavailable('remove nftables rules', outcome)
+    return 1
   } finally {
     socket.close()
   }
