@@ -1,5 +1,5 @@
-/* Helpers of both addons: reading arguments and making results. Only N-API (level 8) and C. Functions that
- * can fail in the kernel return a negative errno; an argument of the wrong kind throws a TypeError. */
+/* Helpers of all addons: they read arguments and make results. Only N-API (level 8) and C. Functions that can fail in the kernel
+ * return a negative errno; an argument of the wrong kind throws a TypeError. */
 #ifndef NAMEGATE_ADDON_H
 #define NAMEGATE_ADDON_H
 

@@ -1,6 +1,6 @@
-/* A descriptor watched by the event loop: while it is readable, a JavaScript function is called once a turn.
- * The watch holds that function; after watch_stop it is not called again, and the memory goes when the
- * loop has let go of the handle. */
+/* A descriptor watched by the event loop: while the descriptor is readable, the loop calls a JavaScript function once a turn. The
+ * watch holds that function. After watch_stop the loop calls it no more, and frees the memory when the loop has released
+ * the handle. */
 #ifndef NAMEGATE_WATCH_H
 #define NAMEGATE_WATCH_H
 

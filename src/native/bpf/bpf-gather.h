@@ -1,6 +1,6 @@
-/* A whole map read by a thread of its own, while whoever wants it does something else: at the start of a daemon, reading a
- * million entries takes the kernel as long as reading the files about them. Nobody may write the map meanwhile. The thread
- * touches its own struct alone; `gathered` waits for it and hands its buffers over. */
+/* Reads a whole map in a thread, while the caller does something else: at the start of a daemon, reading a million entries takes
+ * the kernel as long as reading the files about them. No process may write the map meanwhile. The thread touches its own
+ * struct alone; `gathered` waits for the thread and hands its buffers over. */
 #ifndef NAMEGATE_BPF_GATHER_H
 #define NAMEGATE_BPF_GATHER_H
 

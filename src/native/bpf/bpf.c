@@ -1,7 +1,6 @@
-/* A thin face of libbpf: loads an object with its maps pinned, moves octets between maps and buffers,
- * attaches programs, runs one on a given packet, empties the ring buffer. TypeScript decides; nothing here
- * knows what a key means. Calls return at once; a negative number is an errno. Maps are named by file
- * descriptor, so that pins can be used without loading anything. */
+/* A thin face of libbpf: loads an object with its maps pinned, moves octets between maps and buffers, attaches programs, runs
+ * one on a given packet, empties the ring buffer. TypeScript decides what a key means. Calls return at once; a negative
+ * number is an errno. File descriptors name maps, so that pins can be used without loading anything. */
 #define _GNU_SOURCE
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -1,6 +1,6 @@
-/* set-mode FOLDER enforce|audit|bypass: writes the mode into the map pinned in a folder and nothing else. Break glass
- * in a millisecond: `bin/namegate datapath mode` runs it before Node has even started. No library but libc,
- * no output; the exit code is 0 or 1. The Node command that follows does the same again, and says what is so. */
+/* set-mode FOLDER enforce|audit|bypass: writes the mode into the map pinned in a folder, and nothing else. Break-glass mode in a
+ * millisecond: `bin/namegate datapath mode` runs it before Node has started. Only libc, no output; the exit code is 0 or 1.
+ * The Node command that follows sets the mode again and reports it. */
 
 #include <errno.h>
 #include <linux/bpf.h>

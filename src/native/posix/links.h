@@ -1,5 +1,5 @@
-/* Network interfaces: their numbers, types and masters, and news of them by netlink. Without uv.h at build time news can't be
- * watched, only drained. */
+/* Network interfaces: their numbers, types and masters, and events of them by netlink. Without uv.h at build time events can be
+ * drained, but not watched. */
 #ifndef NAMEGATE_LINKS_H
 #define NAMEGATE_LINKS_H
 

@@ -1,6 +1,5 @@
-/* Sockets of this machine, for what Node has no call for: one datagram to whoever supervises us, messages that carry
- * descriptors, and what a descriptor that somebody gave us is. A path that begins with '@' is an abstract name.
- * Included by posix.c. */
+/* Sockets of this machine that Node has no call for: one datagram to the supervisor, messages that carry descriptors, and the
+ * kind of a descriptor that was handed over. A path that begins with '@' is an abstract name. Included by posix.c. */
 #ifndef NAMEGATE_LOCAL_SOCKET_H
 #define NAMEGATE_LOCAL_SOCKET_H
 

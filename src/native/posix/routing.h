@@ -1,7 +1,7 @@
-/* What routing policy has to do with one user of it, as octets to be compared with those of another time: routes of his table,
- * and rules of both families that are his by their protocol number (rtm_protocol), that match his mark, or that come no later
- * than his last. Only what somebody set is in them, so the octets are the same as long as nothing
- * was changed. Needs no privilege; some ten system calls. Included by posix.c. */
+/* The part of routing policy that concerns one user of it, as octets to be compared with those of another time: routes of the
+ * user's table, and rules of both families that have the user's protocol number (rtm_protocol), that match the user's
+ * mark, or that come no later than the user's last rule. The octets hold only configured fields, so they stay the same until
+ * the configuration changes. Needs no privilege; about ten system calls. Included by posix.c. */
 #ifndef NAMEGATE_ROUTING_H
 #define NAMEGATE_ROUTING_H
 

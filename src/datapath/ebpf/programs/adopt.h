@@ -1,5 +1,6 @@
-/* Flows that are older than the enforcement of their endpoint; src/datapath/adoption.ts has the rules and why.
- * Asked only about what policy refuses. Entries carry the generation, so a successor inherits none. */
+/* Flows that are older than the enforcement of their endpoint; src/datapath/adoption.ts has the rules and the reasons.
+ * Consulted only for packets that policy refuses. Entries carry the generation, so the next endpoint on an address inherits
+ * none. */
 #ifndef NAMEGATE_ADOPT_H
 #define NAMEGATE_ADOPT_H
 

@@ -1,17 +1,17 @@
-/* Who began a connection, and whether it is still open.
+/* Who began a connection, and whether the connection is still open.
  *
- * A reply in a connection that the peer began passes without policy; everything else that an endpoint
- * sends is judged, each time. So an entry with BEGAN_ENDPOINT grants nothing: it stands so that no inbound
- * packet can make the same tuple look begun by the peer, and so that livePeers can report it.
+ * A reply in a connection that the peer began passes without policy. Everything else that an endpoint sends is judged
+ * each time, so an entry with BEGAN_ENDPOINT grants nothing. Such an entry prevents an inbound packet from making the
+ * same tuple look begun by the peer, and lets livePeers report it.
  *
- * A successor on an address has another generation, so none of its predecessor's entries is its own. TCP begins with a
- * SYN only; of datagrams the tuple is remembered without its owner as well, because a peer that goes on sending would
- * otherwise begin the predecessor's flow anew.
+ * The next endpoint on an address has another generation, so no entry of the endpoint before is its own. TCP begins with a
+ * SYN only. Of datagrams the tuple is remembered without its owner as well, because a peer that goes on sending would
+ * otherwise begin the flow of the endpoint before anew.
  *
- * Established TCP stands in ng_conn, which evicts nothing. Half-open TCP, UDP, SCTP and ICMP echo stand in
- * ng_conn_new, where an endpoint's flows make room for its own (share.h). TCP is entered on SYN without ACK only. After both FINs a TCP entry goes back to
- * ng_conn_new, for the last acknowledgements; after an RST too, and returns when both sides go on talking,
- * because anybody can forge an RST. */
+ * Established TCP is in ng_conn, which evicts nothing. Half-open TCP, UDP, SCTP and ICMP echo are in ng_conn_new, where an
+ * endpoint's flows make room for its own (share.h). TCP is entered on SYN without ACK only. After both FINs a TCP entry
+ * returns to ng_conn_new for the last acknowledgements. After an RST it does too, and returns to ng_conn when both sides
+ * go on talking, because an RST can be forged. */
 #ifndef NAMEGATE_CONN_H
 #define NAMEGATE_CONN_H
 

@@ -1,9 +1,9 @@
-/* Closes the moment between an interface's appearance and the programs on it. tc can only be attached to what is
- * there, so a workload whose veth is made and brought up at once would be ahead of us; this hook stands before
- * routing for all interfaces (kernel 6.4 or newer) and lets nothing pass from one that is to be fenced and does not
- * carry the programs yet. From one that does, everything has been judged by them.
+/* Closes the moment between an interface's appearance and the programs on it. tc can be attached only to an existing
+ * interface, so a workload whose veth is made and brought up at once would send before its programs are there. This hook
+ * is before routing for all interfaces (kernel 6.4 or newer). It drops every packet from an interface that is to be fenced
+ * and has no programs yet. Packets from an interface with programs were judged by those.
  *
- * It sees what is routed or for the host itself. Between two ports of one bridge it sees nothing. */
+ * The hook sees routed packets and packets for the host itself. It sees nothing between two ports of one bridge. */
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

@@ -1,15 +1,15 @@
-/* DNS on its way to whoever redirects it. tc at the host side of a veth runs before nftables, so what is to be
- * redirected must pass here first; it may only while the rules that redirect it stand, or it would reach any
- * resolver. `intercept up` writes the entry after the rules are in, `down` removes it before they go.
+/* DNS on its way to the rules that redirect it. tc at the host side of a veth runs before nftables, so the packets to be
+ * redirected must pass here first. They may pass only while the rules are in force, or they would reach any resolver.
+ * `intercept up` writes the entry after the rules are in; `down` removes the entry before the rules go.
  *
- *  - What not every reader of packets takes for DNS is judged by policy: the rules may not see DNS there. So is what goes to
- *    a group, which a router of groups may send on.
- *  - What goes out by the interface, as an endpoint inside sends it, meets no rule: they redirect what comes in.
- *  - On a bridge port only frames for the bridge itself meet the rules: others stay on the bridge.
+ *  - A packet that some readers do not take for DNS is judged by policy, because the rules may not see DNS in it. So is a
+ *    packet to a group, which a multicast router may send on.
+ *  - A packet that goes out by the interface, as an endpoint inside sends it, meets no rule: the rules redirect what comes in.
+ *  - On a bridge port only frames for the bridge itself meet the rules. Others stay on the bridge.
  *  - A tagged frame goes to another interface than the one that the rules name.
  *  - A later fragment has no port.
- * Nothing is followed: an entry for each query would push others out of ng_conn_new. So what comes back from port
- * 53 begins nothing either, also for a while after the rules went: an answer that was under way would open its
+ * These packets are not followed, because an entry for each query would push others out of ng_conn_new. So an answer from
+ * port 53 begins no connection either, also for a while after the rules went: an answer that was under way would open its
  * tuple to an endpoint that kept its socket. */
 #ifndef NAMEGATE_INTERCEPT_H
 #define NAMEGATE_INTERCEPT_H

@@ -1,5 +1,5 @@
-/* What becomes of one packet of a known sender: source, listeners, policy, what adoption spares, mode, and what is reported of it.
- * The steps are those of the verdict order in src/datapath/datapath.ts. */
+/* The verdict on one packet of a known sender: source, listeners, policy, adoption, mode, and the report. The steps follow the
+ * verdict order in src/datapath/datapath.ts. */
 #ifndef NAMEGATE_JUDGE_H
 #define NAMEGATE_JUDGE_H
 

@@ -1,6 +1,6 @@
-/* Keys, values and numbers that the kernel programs share with layout.ts. A change here is a new pin
- * directory (LAYOUT_VERSION in layout.ts), never a change in place: maps outlive the process.
- * Numbers are in host order unless a field says network order; that is where prefixes must match. */
+/* Keys, values and numbers that the kernel programs share with layout.ts. Maps outlive the process, so a change here needs a
+ * new pin directory (LAYOUT_VERSION in layout.ts), never a change in place. Numbers are in host order unless a field says
+ * network order; network order is where prefixes must match. */
 #ifndef NAMEGATE_LAYOUT_H
 #define NAMEGATE_LAYOUT_H
 

@@ -1,19 +1,19 @@
-/* The kernel side: judges what endpoints send, and follows what they receive. IPv4 and IPv6; tc (clsact) on
- * an interface, cgroup_skb for processes of the host itself. The verdict order stands in
- * src/datapath/datapath.ts; the memory adapter is its executable model, and one contract suite runs both.
+/* The kernel side: judges what endpoints send, and follows what they receive. IPv4 and IPv6; tc (clsact) on an interface,
+ * cgroup_skb for processes of the host itself. src/datapath/datapath.ts has the verdict order; the tests' packet model is
+ * its executable form, and one contract suite runs both.
  *
- * Rules that the port leaves to us:
- *  - Later fragments have no ports: they pass where the whole protocol, or every protocol, may pass to that
- *    identity. A first fragment that was dropped is never completed, so no deny is undone by this.
- *  - ICMP is judged as protocol 1 or 58, port 0; an echo reply to a peer's request is a reply.
+ * Rules that the port leaves to the programs:
+ *  - Later fragments have no ports: they pass where the whole protocol, or every protocol, may pass to that identity. A
+ *    dropped first fragment is never completed, so this undoes no deny.
+ *  - ICMP is judged as protocol 1 or 58, port 0. An echo reply to a peer's request is a reply.
  *  - Protocols other than TCP, UDP, SCTP and ICMP have port 0 and no connections.
- *  - A hook without an endpoint drops what is sent through it: closed. One that is fenced until its endpoint is
- *    known lets DNS pass that goes to us; its sender is unknown, so it may use no source that is somebody else's.
- *  - Source and malformed drops hold for endpoints that are audited or do not enforce as well: they protect
- *    the others. Mode bypass lifts them.
- *  - What comes in is never dropped, and in mode bypass not followed.
- * A process with CAP_NET_RAW in a fenced cgroup can send through a packet socket, which no cgroup program
- * sees; an endpoint that has an interface can't. */
+ *  - A hook without an endpoint drops what is sent through it. A hook that is fenced until its endpoint is known passes DNS
+ *    to namegate; its sender is unknown, so the sender may use no source of another endpoint.
+ *  - Source and malformed drops hold for audited and not enforcing endpoints as well, because they protect the others. Mode
+ *    bypass lifts them.
+ *  - Inbound packets are never dropped, and in mode bypass not followed.
+ * A process with CAP_NET_RAW in a fenced cgroup can send through a packet socket, which no cgroup program sees; an endpoint
+ * that has an interface cannot. */
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>

@@ -1,8 +1,8 @@
-/* Neighbour discovery and multicast listener reports, which must pass without policy or an address of the
- * endpoint (duplicate address detection has none), and must not become a tunnel: only what can't leave the
- * link. Hop limit 255 towards ff02::/16 or fe80::/10 can't; towards another unicast address it passes only
- * when that address is known to be on the link, because something with hop limit 255 came from there.
- * Router advertisements and redirects of an endpoint are judged like any ICMPv6. */
+/* Neighbour discovery and multicast listener reports. They must pass without policy and without an address of the endpoint
+ * (duplicate address detection has none), and must not become a tunnel. So only packets pass that cannot leave the link. A
+ * packet with hop limit 255 towards ff02::/16 or fe80::/10 cannot. Towards another unicast address it passes only when that
+ * address is known to be on the link, because a packet with hop limit 255 came from there. Router advertisements and
+ * redirects of an endpoint are judged like any ICMPv6. */
 #ifndef NAMEGATE_NEIGHBOUR_H
 #define NAMEGATE_NEIGHBOUR_H
 
