@@ -14,7 +14,7 @@ export interface RepairByDaemon {
   readonly kind: 'by-daemon'
   /** Writes an endpoint whole, whatever was believed to be in the kernel. `held`: the sources that the kernel has for it. */
   rewrite(endpoint: EndpointEntry, held: readonly Prefix[]): void
-  /** Fixtures that differ from what this process made. `touched` looks only at interfaces of which the kernel had news. */
+  /** Fixtures that differ from what this process made. `touched` looks only at interfaces with events. */
   fixtures(which: FixtureScope): Iterable<FixtureDifference>
   /** Calls `listener` from `hooks.refresh` when programs may have been taken off their hooks. One listener, set once. */
   onTouched(listener: () => void): void
@@ -32,7 +32,7 @@ export interface RepairByAdapter {
 }
 
 /** A fixture stands beside the entries that commits write, as long as the datapath does: programs at their hooks, own listeners,
- *  limits. `touched`: only at interfaces of which the kernel had news. */
+ *  limits. `touched`: only at interfaces with events. */
 export type FixtureScope = 'touched' | 'all'
 
 /** A difference that another process made. */

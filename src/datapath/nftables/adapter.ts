@@ -91,7 +91,7 @@ export class NftablesDatapath implements Datapath {
   readonly repair: RepairByAdapter = {
     kind: 'by-adapter',
     onRepaired: (listener) => (this.#onRepaired = listener),
-    walks: () => this.#running?.watch.looks ?? 0,
+    walks: () => this.#running?.watch.walks ?? 0,
   }
 
   constructor(options: NftablesOptions) {

@@ -7,7 +7,7 @@ import { wordAt } from '../netlink/keys.ts'
 
 const ROWS_PER_STEP = 1024
 
-export class AddressLook {
+export class AddressComparison {
   readonly isFresh: Uint8Array
   /** Rows that went, kept until the end so that they are found. */
   readonly gone: number[] = []
@@ -41,7 +41,7 @@ export class AddressLook {
     }
   }
 
-  /** Whether a row was written since the look began. */
+  /** Whether a row was written since the comparison began. */
   wasWritten(family: Family, key: Uint8Array): boolean {
     return this.isFresh[this.#rowOf(family, key)] === 1
   }

@@ -19,22 +19,22 @@ const GOING_MS = 2000
 type Slices = Generator<undefined>
 
 /** Notes what is not as it should be, to be written anew. */
-export function* lookAtAll(table: Table, onFound: OnFound): Slices {
+export function* compareAll(table: Table, onFound: OnFound): Slices {
   const note = (name: string, element: Element, isThere: boolean): void => {
     suspect(table, name, element, isThere, onFound)
   }
-  yield* lookAtAddresses(table, 4, note)
-  yield* lookAtAddresses(table, 6, note)
-  for (const name of KEPT) yield* lookAtKept(table, name, note)
+  yield* compareAddresses(table, 4, note)
+  yield* compareAddresses(table, 6, note)
+  for (const name of KEPT) yield* compareKept(table, name, note)
   for (const name of TIMED) {
-    if (shapeOf(name).dynamic !== true) yield* lookAtTimed(table, name, note)
+    if (shapeOf(name).dynamic !== true) yield* compareTimed(table, name, note)
   }
 }
 
 type Note = (name: string, element: Element, isThere: boolean) => void
 
 /** A listing during which the kernel makes the set's table larger can lack an element: what counts is what two of them say. */
-function* lookAtKept(table: Table, name: string, note: Note): Slices {
+function* compareKept(table: Table, name: string, note: Note): Slices {
   const { mirror, socket, message } = table
   let before: ReadonlySet<string> | undefined
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -62,7 +62,7 @@ function* lookAtKept(table: Table, name: string, note: Note): Slices {
   }
 }
 
-function* lookAtTimed(table: Table, name: string, note: Note): Slices {
+function* compareTimed(table: Table, name: string, note: Note): Slices {
   const { timed, socket, message } = table
   const held = new Map<string, Element>()
   const keep = (element: Element): void => void held.set(textOf(element), element)
@@ -76,20 +76,20 @@ function* lookAtTimed(table: Table, name: string, note: Note): Slices {
   }
 }
 
-function* lookAtAddresses(table: Table, family: Family, note: Note): Slices {
+function* compareAddresses(table: Table, family: Family, note: Note): Slices {
   const { prefixes, socket, message } = table
   const name = `exact${family}`
   const { addresses } = prefixes
   const found = new Map<string, Element | Uint8Array>()
-  const look = addresses.beginLook(table.isWriting)
+  const comparison = addresses.beginComparison(table.isWriting)
   try {
     const meet = (element: Element): void => {
       const { key, data = new Uint8Array(16) } = element
-      if (!look.meet(family, key, data)) found.set(textOf(element), element)
+      if (!comparison.meet(family, key, data)) found.set(textOf(element), element)
     }
     const outcome = yield* eachElementInSlices(socket, message, name, meet, 1)
     if (outcome !== undefined && outcome !== 'interrupted') return
-    for (const key of look.missing(family)) {
+    for (const key of comparison.missing(family)) {
       if (key === undefined) yield undefined
       else if (!found.has(textOf({ key }))) found.set(textOf({ key }), key)
     }
@@ -98,7 +98,7 @@ function* lookAtAddresses(table: Table, family: Family, note: Note): Slices {
     for (const each of found.values()) {
       if (++asked % ASKED_AT_ONCE === 0) yield undefined
       const listed = each instanceof Uint8Array ? { key: each } : each
-      if (table.isBuilding || look.wasWritten(family, listed.key)) continue
+      if (table.isBuilding || comparison.wasWritten(family, listed.key)) continue
       let held = each instanceof Uint8Array ? undefined : each
       if (!isSure) {
         held = undefined
@@ -107,6 +107,6 @@ function* lookAtAddresses(table: Table, family: Family, note: Note): Slices {
       note(name, held ?? listed, held !== undefined)
     }
   } finally {
-    addresses.endLook()
+    addresses.endComparison()
   }
 }

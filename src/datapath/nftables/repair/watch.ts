@@ -1,25 +1,25 @@
-// Notices when somebody else changed namegate's table and has it put right. The kernel tells of every transaction, element by
-// element; our own are left out there. An element is compared with what is wanted of it; when rules, chains, sets or the table
-// itself were changed, all of that is read, ten times a second at most. When news was lost, everything is looked at in slices, once
-// a second at most. Costs nothing while nobody else writes to the table.
+// Notices when another process changed namegate's table, and has the change undone. The kernel reports every transaction, element by element;
+// reports of our own are left out there. Each reported element is compared with the wanted one. After a change of rules, chains, sets or the
+// table itself, their structure is read, at most ten times a second. After lost reports everything is compared in slices, at most once a
+// second. Costs nothing while no other process writes to the table.
 
 import type { Clock, Timer } from '../../../core/clock.ts'
 import type { Posix } from '../../../native/native.ts'
 import type { NetlinkAddon } from '../../../native/netfilter/nftables.ts'
 import { suspect, type OnFound } from './suspect.ts'
 import { TABLE } from '../rules/layout.ts'
-import { lookAtAll } from './compare.ts'
+import { compareAll } from './compare.ts'
 import { BODY, Reader } from '../netlink/reader.ts'
 import { readElements, setNameOf } from '../netlink/read-elements.ts'
 import { structureInKernel, type Structure } from '../rules/structure.ts'
 import type { Table } from '../tables/table.ts'
 
 const LOST = -105
-/** What is read of the kernel's news before the event loop goes on: some 300 elements. */
+/** Octets of reports that one turn of the event loop reads: some 300 elements. */
 const ROOM = 32_768
 const CHANGED = { map: 'rules', key: `table inet ${TABLE}`, want: 'as written', have: 'changed' }
 const RULES_MS = 100
-const LOOK_MS = 1000
+const COMPARE_MS = 1000
 const SLICE_MS = 1
 const NEW_ELEMENT = 12
 const DELETE_ELEMENT = 14
@@ -31,7 +31,7 @@ export interface WatchOptions {
   readonly table: Table
   readonly clock: Clock
   readonly onFound: OnFound
-  /** There is something to be written. */
+  /** Called when there are elements to write. */
   readonly onSuspects: () => void
 }
 
@@ -40,7 +40,7 @@ export class Watch {
   readonly #fd: number
   readonly #news = new Uint8Array(ROOM)
   #watching: object | number = 0
-  /** What the table is known by; undefined: read with the first look, so that the start need not wait for it. */
+  /** The table's structure; undefined: the first look reads it, so that the start need not wait. */
   #known: Structure | undefined
   #areRulesSuspect = false
   /** Rules alone were written anew, and nobody has changed them since: when that did not help, everything is written. */
@@ -48,11 +48,11 @@ export class Watch {
   #nextRules = 0
   #rulesTimer: Timer | undefined
   #isLost = false
-  #nextLook = 0
-  #looking: Generator<undefined> | undefined
+  #nextComparison = 0
+  #comparing: Generator<undefined> | undefined
   #isClosed = false
-  /** Looks at everything that came to their end. */
-  looks = 0
+  /** Comparisons of everything that came to their end. */
+  walks = 0
 
   constructor(options: WatchOptions) {
     this.#to = options
@@ -69,7 +69,7 @@ export class Watch {
   close(): void {
     this.#isClosed = true
     this.#rulesTimer?.cancel()
-    this.#looking?.return(undefined)
+    this.#comparing?.return(undefined)
     if (typeof this.#watching === 'object') this.#to.posix.linkUnwatch(this.#watching)
     this.#to.netlink.nlClose(this.#fd)
   }
@@ -148,30 +148,30 @@ export class Watch {
     this.#rulesTimer = this.#to.clock.after(Math.ceil(ms), () => this.look())
   }
 
-  /** Looks at everything, unless that is being done; what is lost meanwhile makes another look. */
+  /** Begins a comparison of everything, unless one is under way. Reports that are lost meanwhile cause another. */
   #begin(): void {
     const { table, clock, onFound } = this.#to
-    if (this.#looking !== undefined || clock.now() < this.#nextLook) return
+    if (this.#comparing !== undefined || clock.now() < this.#nextComparison) return
     this.#isLost = false
-    this.#looking = lookAtAll(table, onFound)
+    this.#comparing = compareAll(table, onFound)
     clock.soon(() => this.#work())
   }
 
   #work(): void {
     const { clock, onSuspects } = this.#to
-    if (this.#isClosed || this.#looking === undefined) return
+    if (this.#isClosed || this.#comparing === undefined) return
     const until = clock.now() + SLICE_MS
     let isMore = true
-    do isMore = this.#looking.next().done !== true
+    do isMore = this.#comparing.next().done !== true
     while (isMore && clock.now() < until)
     if (isMore) {
       clock.soon(() => this.#work())
       return
     }
-    this.looks++
-    this.#looking = undefined
-    this.#nextLook = clock.now() + LOOK_MS
+    this.walks++
+    this.#comparing = undefined
+    this.#nextComparison = clock.now() + COMPARE_MS
     onSuspects()
-    if (this.#isLost) clock.after(LOOK_MS, () => this.look())
+    if (this.#isLost) clock.after(COMPARE_MS, () => this.look())
   }
 }

@@ -6,7 +6,7 @@ import type { Family } from '../../../core/ip.ts'
 import { hashOctets } from '../../../core/tables/keyed-hash.ts'
 import { Slots } from '../../../core/tables/slots.ts'
 import type { Message } from '../netlink/message.ts'
-import { AddressLook } from '../repair/address-comparison.ts'
+import { AddressComparison } from '../repair/address-comparison.ts'
 import { data, wordAt } from '../netlink/keys.ts'
 import { DELETE_ELEMENT, DESTROY_ELEMENT, NEW_ELEMENT, type Elements } from '../netlink/sets.ts'
 
@@ -37,7 +37,7 @@ export class AddressTable {
   readonly #isSuspect: Uint8Array
   /** Keys that the kernel has and that have no row. */
   #strays: { readonly family: Family; readonly key: Uint8Array }[] = []
-  #look: AddressLook | undefined
+  #comparison: AddressComparison | undefined
   #count = 0
 
   constructor(capacity: number) {
@@ -96,7 +96,7 @@ export class AddressTable {
     if ((this.identities[row] === 0) !== (identity === 0)) this.#count += identity === 0 ? -1 : 1
     this.identities[row] = identity
     this.classes[row] = identity === 0 ? 0 : addressClass
-    if (this.#look !== undefined) this.#look.isFresh[row] = 1
+    if (this.#comparison !== undefined) this.#comparison.isFresh[row] = 1
     if (this.#isChanged[row] === 0) {
       this.#isChanged[row] = 1
       this.#changed.push(row)
@@ -183,17 +183,17 @@ export class AddressTable {
     elements.flush()
   }
 
-  /** Begins a look at everything that the kernel has; rows that are written meanwhile are told to it. `isWriting`: those of the
-   *  last batch still are. */
-  beginLook(isWriting: boolean): AddressLook {
-    this.#look = new AddressLook(this, this.#isChanged)
-    if (isWriting) for (const row of this.#written) this.#look.isFresh[row] = 1
-    return this.#look
+  /** Begins a comparison of everything that the kernel has; it notes rows that are written meanwhile. `isWriting`: also those of the
+   *  last batch. */
+  beginComparison(isWriting: boolean): AddressComparison {
+    this.#comparison = new AddressComparison(this, this.#isChanged)
+    if (isWriting) for (const row of this.#written) this.#comparison.isFresh[row] = 1
+    return this.#comparison
   }
 
-  endLook(): void {
-    const gone = new Set(this.#look?.gone)
-    this.#look = undefined
+  endComparison(): void {
+    const gone = new Set(this.#comparison?.gone)
+    this.#comparison = undefined
     for (const row of gone)
       if (this.identities[row] === 0 && this.#isChanged[row] === 0) this.#free(row)
   }
@@ -270,8 +270,8 @@ export class AddressTable {
   }
 
   #free(row: number): void {
-    if (this.#look !== undefined) {
-      this.#look.gone.push(row)
+    if (this.#comparison !== undefined) {
+      this.#comparison.gone.push(row)
       return
     }
     this.#isSuspect[row] = 0
