@@ -1,6 +1,5 @@
-// Which files a configured policy path stands for: itself, or in a folder every *.yaml, *.yml, *.json and *.allow, in
-// folders below too. Names that begin with a dot are left out, so a mounted ConfigMap (`..data`) counts once.
-// Also the one way files with a person's text are read.
+// The files of a configured path: itself, or every *.yaml, *.yml, *.json and *.allow in a folder and the folders below. Names
+// that begin with a dot are left out, so that a mounted ConfigMap (`..data`) counts once. `readTextFile` reads such files.
 
 import { isAscii } from 'node:buffer'
 import {
@@ -19,7 +18,7 @@ import type { Fault } from '../core/errors.ts'
 /** Deepest folder below a configured path; links that lead in circles end there. */
 export const FOLDER_DEPTH_MAX = 16
 
-/** Files and folders that are looked at below it, policies or not: somebody may have named /, or links multiply. */
+/** The most files and folders that are looked at below a path: the path may be /, and links multiply entries. */
 export const FOLDER_ENTRIES_MAX = 100_000
 
 export interface PolicyFiles {

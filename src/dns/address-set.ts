@@ -1,7 +1,7 @@
 // Addresses that one answer teaches, each once, with the least TTL that came with it. IPv4 is family 4 with
 // its octets in the first 4 of 16 and zeros behind; IPv4-mapped IPv6 is IPv4 (core/ip.ts).
-// Filled by AnswerView, read by whoever learns; used again for the next answer, and never grows, because a
-// message can't hold more than `ADDRESSES_MAX`.
+// AnswerView fills it and learning reads it. It is reused for the next answer and never grows, because a message holds at
+// most `ADDRESSES_MAX`.
 // Cost: up to 16 addresses are compared one by one, more go through a hash table.
 
 import { isMapped, type Family } from '../core/ip.ts'

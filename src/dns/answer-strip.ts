@@ -1,7 +1,7 @@
 // Takes addresses out of a message before it goes on (`dns.svcb: strip`, `dns.guard: strip`, `dns.on-degraded:
 // strip-addresses`; docs/spec/semantics 4): A and AAAA records whole, of SVCB and HTTPS records the hints, in whatever section they
-// stand. Everything else stays octet for octet but for counts, RDLENGTHs, pointers to what moved, and AD, which nobody
-// can vouch for any more.
+// stand. Everything else stays octet for octet but for counts, RDLENGTHs, pointers to what moved, and AD, which
+// no longer holds.
 //
 // A record set that lost something is no longer what its zone signed: RRSIG records over its type go too (docs/spec/correctness
 // S6), so that a client that validates finds it unsigned, which it refuses where the zone is signed; DO or not. An SVCB or
@@ -53,7 +53,7 @@ export class AnswerStrip {
   #buf: Uint8Array = new Uint8Array(0)
   #unwanted: UnwantedAddresses | undefined
   #lost = 0
-  /** A record that stays has a name that can't be read, so that nobody can say what it would be where other octets stand. */
+  /** A record that stays has an unreadable name, so that its meaning at another place is unknown. */
   #isBad = false
 
   /** The message without what is gone, `length` octets from 0; after 'gone', until the next `strip`. */

@@ -82,7 +82,7 @@ export function readName(
   }
 }
 
-/** As `readName`, checks included, for a name that nobody wants to see. */
+/** As `readName`, with the same checks, but without a copy of the name. */
 export function skipName(buf: Uint8Array, start: number, end: number, at: number): number {
   let next = -1
   let part = at

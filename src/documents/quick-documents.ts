@@ -1,6 +1,6 @@
-// Documents of a YAML text that are plainly written, read by the quick reader: some ten times as fast as by the one that knows
-// all of YAML, and the same (test/documents/quick-documents.test.ts). Places are known for what stands in the text; whoever
-// wants to know the place of anything else, as for a fault, gets it from the whole reader, which then reads it all.
+// Documents of a plain YAML text, read by the quick reader: ten times as fast as the whole reader, with the same result
+// (test/documents/quick-documents.test.ts). Values in the text have their place here; for any other place, as for a fault, the
+// whole reader reads the text.
 
 import type { Position } from '../core/errors.ts'
 import { readQuickYaml, type QuickPlaces } from './quick-yaml.ts'

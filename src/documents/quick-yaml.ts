@@ -1,8 +1,8 @@
-// The plain part of YAML, read fast: block mappings and lists, flow collections that end on their line, plain and quoted
-// scalars without escapes, with comments and blank lines between the lines. Whatever is anything else (anchors, tags, block scalars, empty values, keys twice,
-// scalars that are or may be other than a text or a small number) is not read at all: the caller then asks the reader that
-// knows all of YAML. So what is read here means the same there (test/documents/quick-yaml.test.ts). About 2 us for a mapping of
-// three fields, where the whole reader takes 140.
+// The plain part of YAML, read fast: block mappings and lists, flow collections that end on their line, plain and quoted scalars
+// without escapes, comments and blank lines. For everything else (anchors, tags, block scalars, empty values, repeated keys,
+// scalars that may be other than a text or a small number) the reader returns nothing, and the caller asks the whole reader. What
+// this reader returns, the whole reader returns too (test/documents/quick-yaml.test.ts). A mapping of three fields takes 2 us,
+// the whole reader 140.
 
 /** Where a list or mapping begins, and what is in it, in the order in which it is written: offsets in the text. */
 export interface QuickPlace {

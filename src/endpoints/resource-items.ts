@@ -1,10 +1,9 @@
-// A resources file that changes now and then and has very many entries: what was read of it before is used again. A text of
-// the usual form, `resources:` and one list below it, is cut into its entries; of a later text only the entries between
-// the common beginning and the common end are read. The records of all others stay the same objects, so that whoever
-// applies them need not look at them either. A text of another form, or with anything wrong in it, is read as a whole,
-// by the reader that knows where and what. Names that are there twice are left to whoever compares files.
+// Reads a large resources file that changes now and then, and reuses what was read before. A text of the usual form, `resources:`
+// and one list below it, is cut into its entries; of a later text only the entries between the common beginning and the common
+// end are read. All other records stay the same objects, so that callers skip them. A text of another form, or with a fault, goes
+// to the reader that knows places. Names that repeat in several files are found by the caller.
 //
-// Cost of one changed entry in 100,000: comparing the texts, some milliseconds.
+// Cost of one changed entry in 100,000: some milliseconds for comparing the texts.
 
 import type { Fault, Position } from '../core/errors.ts'
 import { replaced } from '../core/tables/list-difference.ts'

@@ -1,4 +1,4 @@
-// Doubtful policies: what is valid but hardly meant. Pure; a finding never stops a policy from being loaded.
+// Doubtful policies: valid, but hardly intended. Pure; a finding never stops a policy from being loaded.
 
 import type { Fault } from '../core/errors.ts'
 import type { Policy } from '../policy/rule.ts'

@@ -1,5 +1,5 @@
-// Rules and policies that select nothing: prefixes that their exceptions use up, peers that are empty, selectors that
-// contradict themselves, and, where the endpoints are known, policies that are for none of them.
+// Rules and policies that select nothing: prefixes that their exceptions use up, empty peers, selectors that contradict
+// themselves, and, where the endpoints are known, policies that select none of them.
 
 import { containsPrefix, formatPrefix } from '../core/ip.ts'
 import {

@@ -1,5 +1,5 @@
-// Allow rules that deny rules take back whole. Only what holds for every endpoint that the allow rule is for counts: deny
-// rules of policies that select at least the same endpoints; those of audited policies take nothing back yet. Ports are decided by the flattening that policy maps use.
+// Allow rules that deny rules revoke completely. A deny rule counts when its policy selects at least the endpoints of the allow
+// rule; audited policies revoke nothing yet. Ports are compared as the policy maps flatten them.
 
 import { containsPrefix } from '../core/ip.ts'
 import { EVERYTHING } from '../core/protocol.ts'

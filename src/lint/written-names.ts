@@ -1,5 +1,5 @@
-// The names and patterns of a policy file as they were written, list by list, with their places: the rule type has
-// only what they mean. Everything under a `toFQDNs` or `dns` counts, whatever is around it.
+// Names and patterns as a policy file writes them, list by list, with their places; the rule type has only their meaning. Every
+// entry under a `toFQDNs` or `dns` counts.
 
 import { parseYaml } from '../documents/yaml-source.ts'
 import type { Position } from '../core/errors.ts'

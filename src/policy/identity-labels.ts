@@ -1,6 +1,6 @@
-// Which labels of an endpoint make its identity (`endpoints.identity-labels`), as Cilium's identity-relevant labels:
-// policy sees these and no others, both in who it applies to and in who a peer is. Leaving out what is different
-// in every copy of a workload keeps identities few. Each endpoint that names no cluster gets the label of this one here.
+// The labels of an endpoint that make its identity (`endpoints.identity-labels`), as Cilium's identity-relevant labels. Policies
+// see these labels alone, of subjects and of peers. Leaving out labels that differ in every copy of a workload keeps identities
+// few. An endpoint without a cluster gets the label of this cluster.
 
 import { CLUSTER_KEY, NAMESPACE_KEY, splitKey, splitLabel } from './match/labels.ts'
 

@@ -1,5 +1,5 @@
-// The one internal rule type. Every form of policy (CiliumNetworkPolicy, NetworkPolicy, allow-lists) becomes
-// this, and only this is compiled. Plain readonly values; no YAML, no text positions but the origin's.
+// The one internal rule type. Every form of policy (CiliumNetworkPolicy, NetworkPolicy, allow-lists) becomes this type, and the
+// compiler reads this type alone. Plain readonly values, without YAML and with one position each.
 
 import type { Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'

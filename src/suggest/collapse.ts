@@ -1,5 +1,5 @@
-// Names to fewer patterns, only as told: siblings (names that differ in their first label alone) become `*.PARENT` from a number of
-// them on. A pattern allows more than was seen, so who uses it says so; never where anybody may have a name, as `*.com`, `*.co.uk`.
+// Replaces siblings (names that differ in their first label alone) by `*.PARENT`, from a given number on. A pattern allows more than
+// was seen, so callers report it. No pattern where anyone may register a name, such as `*.com` or `*.co.uk`.
 
 import { isPublicSuffix } from './public-suffix.ts'
 

@@ -1,14 +1,14 @@
-// What a suggested rule rests on: how many flows, when, from which endpoints, on which nodes. Grows only; its words are the same
-// whatever the order in which flows were read.
+// The evidence of a suggested rule: how many flows, when, from which endpoints, on which nodes. It only grows, and its text is the
+// same for every order of the flows.
 
 /** One line of kept flows, or one flow. */
 export interface Sighting {
   readonly count: number
-  /** RFC 3339 UTC with milliseconds, so that text order is time order; empty when nobody knows. */
+  /** RFC 3339 UTC with milliseconds, so that text order is time order; empty when unknown. */
   readonly first: string
   readonly last: string
   readonly endpoint: string
-  /** Empty when nobody knows. */
+  /** Empty when unknown. */
   readonly node: string
 }
 

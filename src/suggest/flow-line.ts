@@ -1,5 +1,5 @@
-// One line of recorded flows, as `namegate flows -o json` prints it and the files under the state folder have it, as far as a policy
-// can be made from it. Unknown members are passed over, wrong ones are faults that name the member. Pure; never throws on any text.
+// Parses one line of recorded flows, as `namegate flows -o json` prints it, into what a policy needs. Unknown members are ignored;
+// wrong ones are faults that name the member. Pure; never throws on any text.
 
 import { parseAddress } from '../core/ip.ts'
 import type { Sighting } from './evidence.ts'
@@ -8,7 +8,7 @@ import type { Connection } from './needs.ts'
 export type FlowLine =
   | (Seen & { readonly kind: 'asked'; readonly name: string })
   | (Seen & { readonly kind: 'reached'; readonly connection: Connection })
-  /** Policy denied it, so nobody misses it. */
+  /** Policy denied it, so no policy is suggested for it. */
   | { readonly kind: 'denied'; readonly count: number }
   /** So many flows are in no line. */
   | { readonly kind: 'lost'; readonly count: number }

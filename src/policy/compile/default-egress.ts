@@ -1,6 +1,6 @@
-// What an endpoint may do that no policy puts into default deny (docs/spec/semantics 2): the node's `default-egress`, or
-// what the endpoint's own label says. A label that says nothing known gives no access: sources refuse it with
-// file, line and column, and one that comes another way must not open what was never meant.
+// The default of an endpoint that no policy puts into default deny (docs/spec/semantics 2): the node's `default-egress`, or the
+// endpoint's own label. An unknown value of the label gives no access: sources refuse it with file, line and column, and a label
+// from elsewhere must not open anything.
 
 import { splitLabel } from '../match/labels.ts'
 

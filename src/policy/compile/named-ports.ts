@@ -1,6 +1,6 @@
-// Ports by name. What a name stands for say the endpoints and external resources that have it; policies get the
-// numbers before they are compiled, so that nothing behind knows of names. As in Cilium a name that stands for several
-// numbers of a protocol opens none of them; a rule that denies takes them all, and one that nothing has is no port.
+// Ports by name. Endpoints and external resources give each name its numbers, and policies get the numbers before they are
+// compiled. As in Cilium, a name with several numbers of one protocol opens none of them; a rule that denies takes all of them; a
+// name without a number is no port.
 
 import type { PortRange } from '../../core/protocol.ts'
 import type { NamedPort, Policy, PortRule, Rule } from '../rule.ts'

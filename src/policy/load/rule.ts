@@ -88,8 +88,8 @@ export function readRule(
 }
 
 /**
- * A key without a value, as when its list is commented out. Kubernetes takes it for an absent key, and a rule
- * whose peers are absent means any peer: that is not what whoever wrote the key wanted.
+ * Refuses a key without a value, as when its list is commented out. Kubernetes takes it for an absent key, and a rule without
+ * peers means any peer, which the author of the key did not want.
  */
 function refuseNothing(reader: Reader): void {
   if (!isMapping(reader.value) || !Object.values(reader.value).includes(null)) return

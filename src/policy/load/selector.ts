@@ -20,7 +20,7 @@ const OPERATORS: readonly LabelOperator[] = ['In', 'NotIn', 'Exists', 'DoesNotEx
 /** Cilium's key for the labels of an endpoint's namespace. */
 export const NAMESPACE_LABELS = 'io.cilium.k8s.namespace.labels.'
 
-/** That label of a namespace is its name, says the API server; whoever has a namespace here has that. */
+/** The API server gives every namespace its name under this key, so every endpoint with a namespace has it here. */
 const NAMESPACE_NAME = `${NAMESPACE_LABELS}kubernetes.io/metadata.name`
 
 /** Label sources that no endpoint or resource has, and what of a rule is about what they stand for. */

@@ -10,7 +10,7 @@ import { LABEL_OCTETS_MAX } from '../../core/name.ts'
 /** Most labels that fit in 255 octets. */
 export const LABELS_MAX = 127
 
-/** A secret, so that nobody writes selectors whose labels share a bucket. */
+/** A secret, so that no author can write selectors whose labels share a bucket. */
 const HASH_START = drawKey().low
 const HASH_FACTOR = 0x01000193
 
@@ -50,7 +50,7 @@ export class NameLabels {
   }
 }
 
-/** FNV-1a from a secret start, without a final mix: whoever makes a table place of it mixes it with more (see LabelTrie). */
+/** FNV-1a from a secret start, without a final mix: LabelTrie mixes it with more before it becomes a place in a table. */
 export function labelHash(octets: Uint8Array, offset: number, length: number): number {
   let hash = HASH_START
   for (let i = offset; i < offset + length; i++) hash = Math.imul(hash ^ octets[i]!, HASH_FACTOR)

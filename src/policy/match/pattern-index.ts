@@ -1,5 +1,5 @@
-// Many patterns against one name (docs/spec/semantics 1), by a tree of labels read from the right. Written by whoever
-// owns the ids (selectors, DNS rules); `match` only reads and allocates nothing.
+// Many patterns against one name (docs/spec/semantics 1), by a tree of labels read from the right. The owner of the
+// ids (selectors, DNS rules) writes it; `match` only reads and allocates nothing.
 //
 // Always: `match` gives each (pattern, id) pair that was added, not removed, and matches, exactly once.
 // Cost of a match: one pass over the name's octets, then for each label one look-up of the literal child, and

@@ -1,10 +1,9 @@
-// Which policies select whom. Given the policies anew it finds what came and went by the objects themselves, and forgets
-// what it knew of those labels alone that a policy which came or went selects. Written by whoever puts policies in force,
-// and by who looks beforehand whether they fit.
+// Which policies select a set of labels. `set` compares the new policies with the old ones by object identity, and forgets only the
+// results for labels that an added or removed policy selects. PolicyControl sets it, and checks of proposed policies do.
 //
-// Always: `selecting` gives the policies in the order in which they were set; equal keys mean the same policies, whatever
-// the labels. Cost: `set` a look at each policy and each label set that was asked for, `selecting` one probe for labels
-// that were asked for before, else the policies that share a label with them.
+// Always: `selecting` returns the policies in the order of `set`; equal keys mean the same policies, whatever the labels. Cost:
+// `set` looks at each policy and each known label set; `selecting` is one probe for known labels, else a look at the policies
+// that share a label with them.
 
 import {
   addTo,
