@@ -1,5 +1,5 @@
-// One daemon for each state folder, and for each pin path or table. A lock ends with its process, or is handed to the
-// successor, so that no other daemon can start in between.
+// One daemon for each state folder, for each pin path or table, and one that keeps interception in a network namespace. A lock
+// ends with its process, or is handed to the successor, so that no other daemon can start in between.
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -8,7 +8,13 @@ import { ensurePinDirectory } from '../datapath/ebpf/maps/bpffs.ts'
 import { isLockAt, takeOnLock, type HeldLock } from '../native/lock.ts'
 import { isBuilt, loadPosix, type Posix } from '../native/native.ts'
 import { isRefusal } from '../state/faults.ts'
-import { lockOrFail, pinLockFile, tableLockFile } from '../state/lock.ts'
+import {
+  interceptionLockFile,
+  lockOrFail,
+  pinLockFile,
+  tableLockFile,
+  type LockTexts,
+} from '../state/lock.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export class Locks {
@@ -30,7 +36,8 @@ export class Locks {
     }
     const posix = loadPosix()
     const left = new Set(given)
-    const take = (file: string, what: string): HeldLock => takeOneOf(posix, left, file, what)
+    const take = (file: string, what: string, texts?: LockTexts): HeldLock =>
+      takeOneOf(posix, left, file, what, texts)
     try {
       if (keepsState) this.folder = new FolderLock(posix, folder, take, log)
       if (config.datapath.kind === 'ebpf') {
@@ -40,6 +47,10 @@ export class Locks {
         this.#held.push(take(pinLockFile(pinPath), `pin path ${pinPath}`))
       } else if (config.datapath.kind === 'nftables') {
         this.#held.push(take(tableLockFile(), 'the nftables table of this network namespace'))
+      }
+      if (config.listeners.some(({ mode }) => mode !== 'explicit')) {
+        const texts = { about: config.file, otherwise: EXPLICIT }
+        this.#held.push(take(interceptionLockFile(), INTERCEPTION, texts))
       }
     } catch (error) {
       this.release()
@@ -63,14 +74,23 @@ export class Locks {
   }
 }
 
+const INTERCEPTION = 'interception in this network namespace'
+const EXPLICIT = 'give this one listeners of mode explicit, or a network namespace of its own'
+
 /** The given descriptor that is this lock, removed from `given`; else the lock is taken. */
-function takeOneOf(posix: Posix, given: Set<number>, file: string, what: string): HeldLock {
+function takeOneOf(
+  posix: Posix,
+  given: Set<number>,
+  file: string,
+  what: string,
+  texts?: LockTexts,
+): HeldLock {
   for (const descriptor of given) {
-    if (!takeOnLock(descriptor, file, process.pid)) continue
+    if (!takeOnLock(descriptor, file, process.pid, texts?.about)) continue
     given.delete(descriptor)
     return { descriptor, release: () => posix.closeFd(descriptor) }
   }
-  return lockOrFail(posix, file, what)
+  return lockOrFail(posix, file, what, texts)
 }
 
 /**
@@ -104,7 +124,9 @@ export class FolderLock {
 
   /** Takes the lock unless it is held; throws UnavailableError with the daemon that has it. */
   need(): void {
-    this.#held ??= lockOrFail(this.#posix, this.#file, this.#what, 'keep anything')
+    this.#held ??= lockOrFail(this.#posix, this.#file, this.#what, {
+      act: 'keep anything',
+    })
   }
 
   /** Releases a lock whose file is no longer in the folder, where another process may have made one; returns whether it did. */

@@ -17,7 +17,8 @@ export function reasonsNotReady(daemon: ReadinessSources): readonly string[] {
   if (daemon.sources.isRefused) reasons.push(PAST_BOUND)
   if (!daemon.readiness.anyAnswered) reasons.push('no upstream has answered yet')
   const { interception } = daemon
-  if (interception.state.kind === 'failed') {
+  const { kind } = interception.state
+  if (kind === 'failed' || kind === 'other') {
     reasons.push(`interception: ${describeInterception(interception)}`)
   }
   const { repair } = daemon.datapath

@@ -185,12 +185,11 @@ export class Interception {
     const { rules, onStart } = this.#options
     const found = await rules.inForce()
     if (found === undefined || found.about === '') {
-      const wasOther = this.#state.kind === 'other'
       rules.clearFlags()
       this.#state = { kind: 'absent' }
       if (!onStart) return
       await this.#up(plan)
-      if (!wasOther) this.#tellRepaired([`nft table inet ${TABLE}`])
+      this.#tellRepaired([`nft table inet ${TABLE}`])
     } else if (found.about === aboutOf(plan)) {
       const isRoutingDue = this.#isRoutingDue
       if (isRoutingDue) await this.#mendRouting(plan)
@@ -201,6 +200,10 @@ export class Interception {
       this.#state = { kind: 'in-force', notes }
     } else {
       this.#state = { kind: 'other', about: found.about }
+      if (!onStart) return
+      // One daemon alone keeps interception in a network namespace, so these rules are of no other one.
+      await this.#up(plan)
+      this.#tellRepaired([`nft table inet ${TABLE} (of another configuration: ${found.about})`])
     }
   }
 

@@ -13,29 +13,35 @@ export interface HeldLock {
 export type LockResult =
   | ({ readonly kind: 'held' } & HeldLock)
   /** `holder`: process id, undefined when the file does not tell. */
-  | { readonly kind: 'taken'; readonly holder: number | undefined }
+  | ({ readonly kind: 'taken' } & Holder)
+
+/** `about`: what the holder wrote beside its process id. */
+interface Holder {
+  readonly holder: number | undefined
+  readonly about?: string
+}
 
 const EWOULDBLOCK = -11
 const EACCES = -13
 
 /** Takes the lock if it is free; never waits. The file stays behind. */
-export function takeLock(posix: Posix, path: string, pid: number): LockResult {
+export function takeLock(posix: Posix, path: string, pid: number, about = ''): LockResult {
   const fd = posix.lock(path)
-  if (fd === EWOULDBLOCK) return { kind: 'taken', holder: readHolder(path) }
+  if (fd === EWOULDBLOCK) return { kind: 'taken', ...readHolder(path) }
   if (fd < 0) {
     const remedy = fd === EACCES ? ': run as root, or as the user whose it is' : ''
     const code = errnoName(fd)
     const cause = Object.assign(new Error(code), { code })
     throw new UnavailableError(`Cannot lock ${path}: ${code}${remedy}`, { cause })
   }
-  note(fd, pid)
+  note(fd, pid, about)
   return { kind: 'held', descriptor: fd, release: () => posix.closeFd(fd) }
 }
 
 /** Whether a descriptor of another process is the lock at `path`; if so, writes our process id into the file. */
-export function takeOnLock(fd: number, path: string, pid: number): boolean {
+export function takeOnLock(fd: number, path: string, pid: number, about = ''): boolean {
   if (!isLockAt(fd, path)) return false
-  note(fd, pid)
+  note(fd, pid, about)
   return true
 }
 
@@ -46,16 +52,17 @@ export function isLockAt(fd: number, path: string): boolean {
 }
 
 /** Writes the holder into the file. On a disk that is full or read-only the lock holds without it. */
-function note(fd: number, pid: number): void {
+function note(fd: number, pid: number, about: string): void {
   try {
     ftruncateSync(fd)
-    writeSync(fd, `${pid}\n`, 0)
+    writeSync(fd, about === '' ? `${pid}\n` : `${pid}\n${about}\n`, 0)
   } catch {
     // An error about the lock then names no pid, or an earlier one.
   }
 }
 
-function readHolder(path: string): number | undefined {
-  const text = readFileSync(path, 'utf8').trim()
-  return /^[0-9]{1,10}$/.test(text) ? Number(text) : undefined
+function readHolder(path: string): Holder {
+  const [pid = '', about = ''] = readFileSync(path, 'utf8').trim().split('\n')
+  const holder = /^[0-9]{1,10}$/.test(pid) ? Number(pid) : undefined
+  return about === '' ? { holder } : { holder, about }
 }

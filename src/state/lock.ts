@@ -36,12 +36,22 @@ export function pinLockFile(pinPath: string): string {
   return join(FOLDER, `${name}.lock`)
 }
 
-/**
- * The lock of this network namespace's nftables rules. An ordinary user has his own namespaces, and his lock is in his folder
- * below /tmp. A service may be able to write to its folder in /run alone, and its /tmp may be private.
- */
+/** The lock of this network namespace's nftables rules. */
 export function tableLockFile(): string {
-  const name = `nftables-${namespaceNumber()}.lock`
+  return namespaceLockFile('nftables')
+}
+
+/** The lock of the one daemon that keeps interception in this network namespace. */
+export function interceptionLockFile(): string {
+  return namespaceLockFile('interception')
+}
+
+/**
+ * An ordinary user has his own namespaces, and his lock is in his folder below /tmp. A service may be able to write to its folder
+ * in /run alone, and its /tmp may be private.
+ */
+function namespaceLockFile(what: string): string {
+  const name = `${what}-${namespaceNumber()}.lock`
   try {
     accessSync(existsSync(FOLDER) ? FOLDER : dirname(FOLDER), constants.W_OK)
     return join(FOLDER, name)
@@ -53,19 +63,32 @@ export function tableLockFile(): string {
 /**
  * Takes the lock until it is released or the process ends. Throws UnavailableError with the owner and the act that it prevents.
  */
-export function lockOrFail(posix: Posix, file: string, what: string, act = 'start'): HeldLock {
-  const result = tryLock(posix, file, what)
+export function lockOrFail(
+  posix: Posix,
+  file: string,
+  what: string,
+  { act = 'start', about = '', otherwise = 'use another one' }: LockTexts = {},
+): HeldLock {
+  const result = tryLock(posix, file, what, about)
   if (result.kind === 'held') return result
-  const owner = `the namegate with pid ${result.holder ?? 'unknown'}`
+  const config = result.about === undefined ? '' : ` (config ${result.about})`
+  const owner = `the namegate with pid ${result.holder ?? 'unknown'}${config}`
   throw new UnavailableError(
-    `Cannot ${act}: ${what} is in use by ${owner}: stop it, or use another one`,
+    `Cannot ${act}: ${what} is in use by ${owner}: stop it, or ${otherwise}`,
   )
 }
 
-function tryLock(posix: Posix, file: string, what: string): LockResult {
+/** `about`: the config of the process that takes the lock; `otherwise`: the remedy that leaves the owner running. */
+export interface LockTexts {
+  readonly act?: string
+  readonly about?: string
+  readonly otherwise?: string
+}
+
+function tryLock(posix: Posix, file: string, what: string, about: string): LockResult {
   try {
     makeFolder(dirname(file))
-    return takeLock(posix, file, process.pid)
+    return takeLock(posix, file, process.pid, about)
   } catch (error) {
     const isFile = FILE_IN_THE_WAY.has(systemCodeOf(error) ?? '')
     const remedy = isFile
