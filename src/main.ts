@@ -1,5 +1,5 @@
-// The program: every command, loaded when it is called. scripts/bundle.mjs makes one file of it, which starts much sooner
-// (docs/decisions/0016-…). No `await` here: such a file can't have one.
+// The program: all commands, each loaded when it is called. scripts/bundle.mjs makes one file of it, which starts much sooner
+// (docs/decisions/0016-…). No top-level `await`, because such a file cannot have one.
 
 import { findCommand } from './cli/commands.ts'
 import { runCommand } from './cli/main.ts'

@@ -1,5 +1,5 @@
-// `POST /v1/ask`: a DNS query in the name of an endpoint of this node, as it would send it, and the answer that it would get. What
-// the answer teaches is learned as if the endpoint had asked.
+// `POST /v1/ask`: asks a DNS query in the name of an endpoint of this node, and returns the answer that the endpoint would get. The
+// answer is learned as if the endpoint had asked.
 
 import { TCP, UDP } from '../core/protocol.ts'
 import { parseSocketAddress, SOCKET_ADDRESS_FORM } from '../core/socket-address.ts'

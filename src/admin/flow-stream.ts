@@ -1,5 +1,5 @@
-// Flows as JSON lines: those of the ring, then, for who follows, those that come; and those kept on disk. The ring has no
-// listeners, so that adding a flow costs the packet path nothing; who follows looks at it every 50 ms.
+// Flows as JSON lines: those of the ring, then those that come for a reader that follows; and those kept on disk. Adding a flow calls
+// no listener, so it costs the packet path nothing; a reader that follows looks every 50 ms.
 
 import type { ServerResponse } from 'node:http'
 import { SliceWriter } from './json-stream.ts'

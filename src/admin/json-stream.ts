@@ -1,5 +1,5 @@
-// Writes rows to a response without holding the event loop: at most a slice of work, then everything else of the
-// process has its turn. A client that reads slowly is waited for; one that is gone ends the work.
+// Writes rows to a response without blocking the event loop: a slice of work, then a turn for the rest of the process. The writer
+// waits for a slow client, and ends when the client is gone.
 
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'

@@ -1,6 +1,5 @@
-// Where the admin API and the metrics are reached. The socket is its owner's alone (0600) from its first
-// moment. A socket file that nobody answers was left by a daemon that died and is replaced; one that is
-// answered never is.
+// Opens the sockets of the admin API and the metrics. The socket file is its owner's alone (0600) from its first moment. A socket
+// file on which no process answers is replaced; one on which a process answers never is.
 
 import { lstatSync, mkdirSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'

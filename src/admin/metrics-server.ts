@@ -1,5 +1,5 @@
-// `/metrics`, `/healthz` and `/readyz` over TCP, for those who look from outside. Nothing can be changed here
-// and no names, addresses or policy are shown; files with faults are, because someone has to mend them.
+// `/metrics`, `/healthz` and `/readyz` over TCP, for observers outside. The server changes nothing and shows no name, address or policy;
+// it shows files with faults, because an operator has to repair them.
 
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { METRICS_TYPE } from '../telemetry/metrics.ts'

@@ -1,4 +1,4 @@
-// Bodies of requests that change something: JSON of a known form, anything else is told what was expected.
+// Bodies of requests that change something: JSON of a known form. A refusal says which form was expected.
 
 import type { IncomingMessage } from 'node:http'
 import type { Mode } from '../datapath/datapath.ts'

@@ -1,6 +1,6 @@
-// `PUT` and `DELETE /v1/resources/NAME`: an external resource comes, changes or goes. The answer comes when the datapath
-// enforces it and the disk has it. What was accepted and takes longer than WAIT_MS, or cannot be kept, is in force or will
-// be, and the error says so: asking the same again waits again.
+// `PUT` and `DELETE /v1/resources/NAME`: adds, changes or removes an external resource. The answer comes when the datapath
+// enforces the change and the disk has it. After WAIT_MS, or when the disk refuses, the error says that the change is or will be
+// in force; the same request then waits again.
 
 import type { IncomingMessage } from 'node:http'
 import type { ResourceOutcome } from '../enforcement/resource-control.ts'

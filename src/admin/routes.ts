@@ -1,4 +1,4 @@
-// What each path of the admin API answers. A route gives its answer as a value; server.ts writes it.
+// The answer of each path of the admin API, as a value; server.ts writes it.
 
 import type { IncomingMessage } from 'node:http'
 import { askBody } from './ask.ts'

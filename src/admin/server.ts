@@ -1,6 +1,6 @@
-// The admin API over HTTP on a UNIX socket: the state of the daemon, flows, and the few settings that can be
-// changed at run time. One request never holds the event loop (json-stream.ts), and a fault of one ends that
-// request alone. A socket file that somebody removed is made anew.
+// The admin API over HTTP on a UNIX socket: the state of the daemon, flows, and the settings that can change at run time. No
+// request blocks the event loop (json-stream.ts), and a failure ends only its own request. A socket file that was removed is made
+// anew.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { writeFlows } from './flow-stream.ts'

@@ -1,5 +1,5 @@
-// A socket by which others reach us, as long as we listen: when somebody removes its file, as cleaners of temporary folders do, it
-// is made anew. Looked at once a second, one stat each; connections that are open go on.
+// Keeps a socket file in place while its socket listens: a file that was removed, as by a cleaner of temporary folders, is made
+// anew. One stat a second; open connections continue.
 
 import { lstatSync } from 'node:fs'
 import type { Clock, Timer } from '../core/clock.ts'

@@ -1,6 +1,5 @@
-// What the admin API needs of the daemon, by name. The daemon fills it once, when everything is put
-// together; views and handlers get it and hold nothing of their own. Functions are asked at each
-// request, so they must be cheap and say what is so now.
+// What the admin API needs of the daemon, by name. The daemon fills it once, when everything is put together; views and
+// handlers read it and hold no state. Functions are called at each request, so they must be cheap and return the present state.
 
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'

@@ -1,6 +1,6 @@
-// `GET /v1/status?realized=N`: the status as soon as the datapath enforces revision N of the policies completely, or when
-// the time is over. `realized=wanted` is the revision that is wanted when the request comes. Looked at every LOOK_MS, for a
-// minute at most unless `timeout=` (milliseconds) says otherwise; a request that went away is looked at until then.
+// `GET /v1/status?realized=N`: returns the status when the datapath enforces revision N of the policies completely, or when the time is
+// over. `realized=wanted` is the revision that is wanted when the request comes. The check runs every LOOK_MS, for a minute at
+// most unless `timeout=` (milliseconds) says otherwise, also when the client has gone.
 
 import { statusView } from './views/status.ts'
 import type { AdminState } from './state.ts'

@@ -1,4 +1,4 @@
-// One question to one server, over UDP or TCP, with a time limit. For `namegate ask`; the proxy has its own ways.
+// Asks one server one question, over UDP or TCP, with a time limit. For `namegate ask`; the proxy has its own transports.
 
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'

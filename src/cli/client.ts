@@ -1,5 +1,5 @@
-// The daemon as commands see it: HTTP over its UNIX socket. No daemon, or one that does not answer (silence.ts), is
-// UnavailableError with what to do next.
+// The connection of commands to the daemon: HTTP over its UNIX socket. A daemon that is absent or silent (silence.ts) is an
+// UnavailableError with the remedy.
 
 import { request, type IncomingMessage } from 'node:http'
 import { messageOf, UnavailableError, UsageError } from '../core/errors.ts'

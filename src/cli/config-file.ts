@@ -1,5 +1,5 @@
-// Which configuration and which socket a command goes by when several places name one. Light: break glass asks.
-// bin/namegate searches for the configuration in the same order.
+// Finds the configuration and the socket that a command uses. Loads little, because break glass needs it. bin/namegate searches for
+// the configuration in the same order.
 
 import { existsSync } from 'node:fs'
 

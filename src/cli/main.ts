@@ -1,4 +1,4 @@
-// argv -> command -> exit code. Errors that have an exit code get it here, in one place.
+// Runs a command and returns its exit code. Errors get their exit code here, in one place.
 
 import { InvalidInputError, UnavailableError, UsageError } from '../core/errors.ts'
 import { EXIT_UNAVAILABLE, EXIT_USAGE, type Command } from './command.ts'

@@ -1,5 +1,5 @@
-// Where the pins are, by the config file but without asking whether the rest of it is right: break glass must
-// be quick, and must work with a config that would keep the daemon from starting.
+// Reads the pin path from the config file without checking the rest of it: break glass must be quick, and must work with a config
+// that would keep the daemon from starting.
 
 import { InvalidInputError } from '../core/errors.ts'
 import { DEFAULT_PIN_PATH } from '../core/pin-path.ts'

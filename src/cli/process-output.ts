@@ -1,6 +1,5 @@
-// The process's own stdout and stderr. A reader that went away (`namegate get names | head`) is no error: the command has
-// nothing more to do and ends well. What cannot be written for another reason, as to a full disk, ends it with exit code 3.
-// A daemon writes nothing here: who reads its flows is the business of their output.
+// The process's stdout and stderr. A reader that has gone (`namegate get names | head`) is no error: the command ends well. A write
+// that fails for another reason, as on a full disk, ends the process with exit code 3. The daemon writes nothing here.
 
 import { messageOf, systemCodeOf } from '../core/errors.ts'
 import { EXIT_OK, EXIT_UNAVAILABLE, type CommandOutput } from './command.ts'

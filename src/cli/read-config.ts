@@ -1,5 +1,5 @@
-// The configuration that a command goes by: the file that is found (config-file.ts), else the built-in defaults. Apart
-// from the commands because reading YAML costs more time than all the rest of them.
+// Reads the configuration that a command uses: the file that is found (config-file.ts), else the built-in defaults. Apart from the
+// commands, because reading YAML takes longer than the rest of them.
 
 import type { Config } from '../config/config.ts'
 import { defaultConfig, loadConfig } from '../config/load.ts'

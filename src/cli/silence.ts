@@ -1,6 +1,6 @@
-// Whether a daemon that says nothing still works. Long lists, waits and flows that are followed are silent for long, and so is
-// a daemon that hangs. One that was silent for half of the time is asked something small on a connection of its own; whatever
-// it says to that, it works, and is waited for as long as that is so.
+// Finds out whether a silent daemon still works. Long lists, waits and followed flows are silent for long, and so is a daemon that
+// hangs. After half of the time a small request goes to the daemon on its own connection. While the daemon answers those, the
+// command waits.
 
 import { request } from 'node:http'
 import { systemClock, type Timer } from '../core/clock.ts'

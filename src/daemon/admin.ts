@@ -1,4 +1,4 @@
-// The daemon as the admin API, `status` and metrics see it. Wiring only: every field reads a part.
+// Connects the daemon with the admin API, `status` and metrics. Wiring only: every field reads a part.
 
 import type { AdminState } from '../admin/state.ts'
 import { auditOf, nodeAuditOf, setAudit } from './audit.ts'

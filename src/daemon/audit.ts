@@ -1,5 +1,5 @@
-// Audit as the admin API sets and shows it: what was said of the node and of an endpoint, and where. What is said at run time
-// is kept by AuditControl; here it is put in force at once. Wiring only.
+// Audit settings as the admin API sets and shows them: of the node and of an endpoint, with their origin. AuditControl keeps settings
+// made at run time; here they take effect at once. Wiring only.
 
 import type { AuditResult, AuditScope } from '../admin/state.ts'
 import type { AuditDecision } from '../enforcement/audit-control.ts'

@@ -1,6 +1,5 @@
-// The composition root: the one place where everything is put together, read from top to bottom. Starts in
-// the order of the promise: kernel state, listeners, policy and endpoints, and only then hooks; stops in
-// reverse and leaves the kernel enforcing.
+// The composition root: builds all parts, read from top to bottom. The start follows the promise: kernel state, listeners, policy
+// and endpoints, and only then hooks. The stop is the reverse, and the kernel goes on enforcing.
 
 import { systemClock, type Clock } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'

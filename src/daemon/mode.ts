@@ -1,4 +1,4 @@
-// The daemon's mode: what break glass says goes before all, then what settings and silent sources ask for.
+// The daemon's mode. A mode that was set by hand (break-glass mode) comes first, then settings and silent sources.
 
 import type { Config } from '../config/config.ts'
 import type { AuditControl } from '../enforcement/audit-control.ts'

@@ -1,4 +1,4 @@
-// What keeps the daemon from being ready, in words that say what to do where there is something to do.
+// Reasons why the daemon is not ready, each with its remedy where there is one.
 
 import type { Daemon } from './daemon.ts'
 import { describeInterception } from '../intercept/interception.ts'

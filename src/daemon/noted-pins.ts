@@ -1,4 +1,4 @@
-// Where the last eBPF daemon of a config file had its pins, whatever the file says by now. Light, because break glass asks.
+// The pin path of the last eBPF daemon of a config file, whatever the file says now. Loads little, because break glass needs it.
 
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'

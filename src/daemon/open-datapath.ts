@@ -1,5 +1,5 @@
-// The datapath that the config asks for, with the bounds it needs. A kind that cannot be had is an error with
-// the remedy, never a lesser kind instead.
+// Opens the datapath of the config, with its bounds. A kind that is not available is an error with the remedy; no other kind
+// takes its place.
 
 import { configuredPrefixesMax } from '../enforcement/config-bounds.ts'
 import type { Config } from '../config/config.ts'

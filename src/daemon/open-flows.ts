@@ -1,4 +1,4 @@
-// What keeps the daemon's flows, as the config wants it: outputs, and the keeper that feeds them. Wiring only.
+// Opens what keeps the daemon's flows, as the config says: outputs, and the keeper that feeds them. Wiring only.
 
 import { hostname } from 'node:os'
 import { join } from 'node:path'

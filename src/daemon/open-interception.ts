@@ -1,5 +1,5 @@
-// Interception put together from the config, for the daemon and for `namegate intercept`: the plan, the tools, the
-// lock, and where the datapath's flags are. What the two share is here, so that both make the same rules.
+// Builds interception from the config, for the daemon and for `namegate intercept`, so that both make the same rules: the plan,
+// the tools, the lock, and the datapath's flags.
 
 import { existsSync, readFileSync } from 'node:fs'
 import type { Config, PlacedPath } from '../config/config.ts'

@@ -1,4 +1,4 @@
-// The repair of the kernel's entries, where there is a kernel whose entries others can reach.
+// Opens the repair of the kernel's entries, for a datapath whose entries other processes can reach.
 
 import { Repair } from '../reconcile/repair.ts'
 import type { RepairByAdapter } from '../datapath/repair.ts'

@@ -1,4 +1,4 @@
-// Parts of the daemon made from its config alone, before they are put together in daemon.ts.
+// Parts of the daemon that are made from its config alone; daemon.ts puts them together.
 
 import { constants } from 'node:os'
 import type { Clock } from '../core/clock.ts'

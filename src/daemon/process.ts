@@ -1,5 +1,5 @@
-// One process that is the daemon, from its start to its end, across take-overs: it may begin with what another process
-// gave it, may give everything away, and takes it back when the successor fails. At any time one `DaemonServices` serves.
+// The daemon as one process, from its start to its end, across take-overs. It may begin with what another process hands over, may
+// hand everything over itself, and resumes when the successor fails. At any time one `DaemonServices` serves.
 
 import type { Config } from '../config/config.ts'
 import { systemClock } from '../core/clock.ts'

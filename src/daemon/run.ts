@@ -1,6 +1,5 @@
-// The daemon as a process: signals, its supervisor, and its end. Resolves with the exit code when the daemon has
-// ended. SIGTERM and SIGINT stop it when what is in flight is answered, or at once when they come again; the kernel goes
-// on enforcing. SIGHUP reads files again.
+// The daemon as a process: signals, supervisor, end. Resolves with the exit code. SIGTERM and SIGINT stop the daemon when what is
+// in flight is answered, or at once when they come again; the kernel goes on enforcing. SIGHUP reads files again.
 
 import type { Config } from '../config/config.ts'
 import { stayAlive, systemClock } from '../core/clock.ts'

@@ -1,6 +1,6 @@
-// The daemon with what stands around it: locks, settings made at run time, admin API, metrics. The process
-// (run.ts) and the library (library/gate.ts) run the same one. Nothing here touches the process itself:
-// no signals, no exit; several can live in one process. Start once, stop once, in reverse.
+// The daemon with its services: locks, state folder, admin API, metrics, flows. The process (process.ts) and the library
+// (library/open-gate.ts) run the same one. It leaves the process alone (no signals, no exit), so that several can live in one
+// process. Start once, stop once, in reverse.
 
 import { AdminServer } from '../admin/server.ts'
 import { MetricsServer } from '../admin/metrics-server.ts'

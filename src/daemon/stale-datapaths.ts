@@ -1,7 +1,7 @@
-// What a datapath of another kind, or with other pins, left in force. No daemon would tell it of new names, so it goes on
-// dropping what policy allows by now: none starts beside it, and `namegate datapath detach` takes it away with the rest. The
-// note of the pins says what the daemon of this config file had; the pin path of the config, the usual one and the table of
-// this network namespace are nobody else's when no daemon has their lock.
+// Finds and removes a stale datapath: one of another kind, or with other pins, that still enforces. No daemon would report new
+// names to it, so it would drop what policy allows: no daemon starts beside it, and `namegate datapath detach` removes it. The
+// note of the pins names the last pins of this config file. The pin path of the config, the usual pin path and the table of
+// this network namespace are stale when no daemon holds their lock.
 
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'

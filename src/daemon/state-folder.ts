@@ -1,6 +1,6 @@
-// The state folder of a config, all that is in it: read at the start, and written from then on. What the daemon is given of
-// it, what `status` and metrics say of it, and its end. Every two seconds a look whether the folder and what was written last
-// are still there; where they are not, all is written anew, but never in a folder that another daemon has.
+// The state folder of a config: read at the start, written from then on. Provides the daemon's saved state, the figures of `status`
+// and metrics, and the end. Every two seconds it checks that the folder and the latest files are still there. Missing files are
+// written anew, but never in a folder whose lock another daemon holds.
 
 import { join } from 'node:path'
 import type { AdminState } from '../admin/state.ts'

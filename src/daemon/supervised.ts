@@ -1,5 +1,5 @@
-// The daemon as systemd sees it (Type=notify): ready when /readyz says so and its own listeners answer, with a status
-// line of what is amiss, and a watchdog that is fed by the same self-queries. Without a supervisor nothing runs here.
+// Reports the daemon to systemd (Type=notify): ready when /readyz says so and the daemon's own listeners answer, with a status line
+// of faults, and a watchdog that the same self-queries feed. Without a supervisor nothing runs here.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Daemon } from './daemon.ts'

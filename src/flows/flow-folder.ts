@@ -1,5 +1,5 @@
-// The folder of kept flows: which files are in it, oldest first, and what is in them. Written by FlowFiles; read by the admin API
-// and the command line, also while it is written.
+// The folder of kept flows: its files, oldest first, and their lines. FlowFiles writes the folder; the admin API and the command
+// line read it, also during a write.
 
 import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'

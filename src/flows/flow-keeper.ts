@@ -1,8 +1,8 @@
-// Keeps flows: looks at the ring ten times a second while any come, counts what is new (FlowTally) and hands what is due to the outputs once a
-// second, as JSON lines `{time, last, count, node, ...flow}`, time being the first. The ring has no listeners, so a flow costs the packet path nothing
-// for being kept; a look takes slices of about a millisecond. Nothing here waits for an output: what none has room for stays counted
-// and is told later, and what finds no row, or was overwritten in the ring before it was looked at, is counted as lost and told
-// as a line of kind `lost`.
+// Keeps flows. The keeper reads the ring ten times a second while flows come, counts new ones (FlowTally), and once a second gives
+// the outputs what is due, as JSON lines `{time, last, count, node, ...flow}` with the time of the first. A read takes slices of
+// about a millisecond, and adding a flow to the ring costs nothing for it. The keeper never waits for an output: what an
+// output has no room for stays counted and is written later. A flow that finds no row, or that the ring overwrote before it was
+// read, is counted as lost and reported as a line of kind `lost`.
 
 import type { FlowRing } from './record/flow-ring.ts'
 import type { Clock, Timer } from '../core/clock.ts'

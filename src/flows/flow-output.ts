@@ -1,5 +1,5 @@
-// Where lines of flows go: files, standard output, syslog. Each takes lines at its own pace and never makes the caller wait; what
-// it has no room for is refused, and the caller counts it.
+// The port to an output of flows: files, standard output, syslog. An output takes lines at its own pace and never blocks. Lines
+// that it has no room for are refused, and the caller counts them.
 
 export type FlowOutputName = 'file' | 'stdout' | 'syslog'
 

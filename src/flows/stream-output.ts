@@ -1,5 +1,5 @@
-// Lines of flows to a stream, in practice standard output: for who collects what containers and services print. A reader that is slow
-// fills the stream's buffer to a bound; one that is gone ends the output, which is told once.
+// Writes lines of flows to a stream, in practice standard output. A slow reader fills the stream's buffer up to a bound; a reader
+// that is gone ends the output, which is logged once.
 
 import type { Writable } from 'node:stream'
 import type { Clock } from '../core/clock.ts'

@@ -1,6 +1,6 @@
-// Lines of flows to the system's log: one datagram a line to /dev/log, in the form that local senders use (`<PRI>TAG[PID]: TEXT`, RFC
-// 3164 4.1 without time and host, which the receiver adds). Sends never wait: what the receiver has no room for is refused and
-// counted. Its socket is opened again when the receiver was started anew.
+// Writes lines of flows to the system's log: one datagram a line to /dev/log, in the form of local senders (`<PRI>TAG[PID]: TEXT`,
+// RFC 3164 4.1 without time and host, which the receiver adds). A send never waits: a line that the receiver has no room for is
+// refused and counted. The socket is opened again after the receiver restarted.
 
 import { writeSync } from 'node:fs'
 import { systemCodeOf } from '../core/errors.ts'

@@ -1,6 +1,5 @@
-// Flows for a program, one after another. A reader keeps nothing: it reads out of the daemon's ring, which
-// overwrites its oldest, and counts what it missed. Flows have no listeners, so that adding one costs the
-// packet path nothing; a reader that waits looks every 20 ms.
+// Flows for a program, one after another. A reader keeps nothing: it reads the daemon's ring, which overwrites its oldest flow, and
+// counts what it missed. Adding a flow calls no listener, so it costs the packet path nothing; a waiting reader looks every 20 ms.
 
 import { FLOW_CAPACITY } from '../flows/record/flow-ring.ts'
 import type { AdminState } from '../admin/state.ts'

@@ -1,5 +1,4 @@
-// The face of the library: what `import 'namegate'` gives, as types. The work is done by open-gate.ts over the
-// daemon; here is what a program may rely on.
+// The types that `import 'namegate'` gives, and on which a program may rely. open-gate.ts does the work over the daemon.
 
 import type {
   DnsFlowKind,

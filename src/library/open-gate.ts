@@ -1,6 +1,6 @@
-// A gate over the daemon: the same composition root that the process runs, with what a program gives in the
-// place of files. Touches nothing of the process: no signals, no exit, no output; ports are free ones, and
-// nothing is written to disk, unless the configuration says so.
+// A gate over the daemon: the same composition root that the process runs, with a program's values in place of files. It leaves the
+// process alone: no signals, no exit, no output. Ports are free ones, and nothing is written to disk unless the configuration
+// says so.
 
 import { endpointRows } from '../admin/views/endpoints.ts'
 import { FLOW_FILTERS } from '../admin/views/flows.ts'

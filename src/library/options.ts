@@ -1,5 +1,5 @@
-// What a program hands to the library, checked: types hold for TypeScript alone, and a misspelt `polices` that
-// nobody reads would be a gate without policy. Faults read like those of the configuration.
+// Checks what a program hands to the library. Types hold for TypeScript only, and a misspelt `polices` that is ignored would be a
+// gate without policy. Faults read like those of the configuration.
 
 import { InvalidInputError, type Fault } from '../core/errors.ts'
 import {

@@ -1,5 +1,5 @@
-// What `--allow TARGET[:PORT[/PROTO]]` gave (policy/allow-line.ts) -> a policy document, the same that a person would
-// write in a file. Pure.
+// Translates `--allow TARGET[:PORT[/PROTO]]` (policy/allow-line.ts) into a policy document, the same that a person would write in a
+// file. Pure.
 
 import { formatPrefix } from '../core/ip.ts'
 import type { Allow, AllowTarget } from '../policy/allow-line.ts'

@@ -1,4 +1,4 @@
-// Who calls: what he may do, whether his terminal is ours to hand on, and what his resolv.conf says besides servers.
+// The caller: its privileges, whether its terminal can be handed on, and the lines of its resolv.conf besides servers.
 
 import { readFileSync } from 'node:fs'
 import { isatty } from 'node:tty'

@@ -1,5 +1,5 @@
-// Every query that the command sends, to whatever server, over UDP or TCP, goes to the gate's listeners on its own
-// loopback: a table of its own in the command's network namespace, `type nat hook output`. It ends with the namespace.
+// Sends every query of the command, to any server, over UDP or TCP, to the gate's listeners on the command's own loopback: a
+// table in the command's network namespace, `type nat hook output`. The table ends with the namespace.
 
 import { UnavailableError } from '../core/errors.ts'
 import { TCP, UDP } from '../core/protocol.ts'

@@ -1,4 +1,4 @@
-// What the launcher could not do -> one line with the remedy, or the exit code of a command that cannot be run.
+// Translates a failure of the launcher into one line with the remedy, or into the exit code of a command that cannot be run.
 
 import { UnavailableError } from '../core/errors.ts'
 import { errnoName } from '../native/native.ts'

@@ -1,6 +1,6 @@
-// Forwarding in the caller's network namespace, which the uplink as root has need of: switched on where it is off, which is
-// said, and put back after the last sandbox that had need of it. The launcher's program does it (native/sandbox/forwarding.h),
-// in a process that ends with us, and keeps what is to be put back in a file of this network namespace.
+// Forwarding in the caller's network namespace, which the uplink of root needs. Where it is off it is switched on, which is
+// reported, and it is restored after the last sandbox that needs it. The launcher's program does so (native/sandbox/forwarding.h), in
+// a process that ends with us, and notes the former setting in a file of this network namespace.
 
 import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { UnavailableError } from '../core/errors.ts'

@@ -1,5 +1,5 @@
-// A program beside the command that ends with us, in whatever way we end: its standard input is a pipe whose other end we
-// alone have, and it ends when that does.
+// A program beside the command that ends with us, however we end: its standard input is a pipe whose other end only this process
+// has, and the program ends when that end closes.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'

@@ -1,7 +1,6 @@
-// What of the caller's world is covered in the command's: sockets of agents, sessions and services that would act for it
-// outside its network namespace. By three ways: names that are known, variables of the environment that lead to a
-// socket, and every UNIX socket that has a name in the caller's network namespace now (bound-sockets.ts). Variables that lead
-// there go too.
+// Sockets of the caller that are covered in the command's file system: those of agents, sessions and services that would act for
+// the command outside its network namespace. They are found by known names, by environment variables that lead to a socket, and by
+// the names of all UNIX sockets in the caller's network namespace (bound-sockets.ts). The variables are removed, too.
 
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'

@@ -1,5 +1,5 @@
-// The launcher's process (native/sandbox/): starts it, takes the sockets that it opened inside, and speaks its lines.
-// It dies with us, and the command with it.
+// The launcher's process (native/sandbox/): starts it, receives the sockets that it opened inside, and reads and writes its
+// lines. The launcher ends with us, and the command with the launcher.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'

@@ -1,6 +1,6 @@
-// What the command asked and reached, gathered while it runs: names from the ring of flows, connections that were
-// refused from the same, connections that were made from the kernel's connection table, and which names each address
-// was answered for. Bounded; what goes beyond is counted. Looked at once a second, and at the end.
+// What the command asked and reached, gathered while it runs: names and refused connections from the ring of flows, made
+// connections from the kernel's connection table, and the names for which each address was answered. Bounded; what is beyond the
+// bound is counted. Read once a second, and at the end.
 
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { FlowDetails } from '../flows/record/flow-kinds.ts'

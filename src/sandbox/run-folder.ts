@@ -1,6 +1,6 @@
-// The folder that a run of `namegate exec` has for files of its own, until the command has started. It is locked for as long as
-// the run lives; a run that was killed leaves it, unlocked, and the next one takes it away. Never others': what is locked,
-// too young to be locked yet, another user's, or no such folder stays.
+// The folder for the files of one run of `namegate exec`, until the command has started. The folder is locked while the run
+// lives. A run that was killed leaves it unlocked, and the next run removes it. Folders that are locked, too young to be locked yet,
+// of another user, or not of this form stay.
 
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// `--suggest`: the policy that would have allowed what was seen: every name that was asked, and for each name every protocol and port
-// that one of its addresses was reached or refused at. Made by the engine of `policy suggest`; `--policy` takes it. Pure.
+// `--suggest`: the policy that allows what was seen: every name that was asked, and for each name every protocol and port at which
+// one of its addresses was reached or refused. The engine of `policy suggest` makes it; `--policy` takes it. Pure.
 
 import { formatPolicy, selectorOf } from '../suggest/format-policy.ts'
 import { Needs } from '../suggest/needs.ts'

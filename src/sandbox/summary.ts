@@ -1,5 +1,5 @@
-// What a run tells at its end: names asked with their verdicts, connections refused with the option that would allow
-// them; as a table for people or an object for machines. Pure.
+// The report at the end of a run: names asked with their verdicts, and refused connections with the option that would allow them;
+// as a table for people or an object for machines. Pure.
 
 import type { ConnectionRecord, NameRecord, Recorder } from './record.ts'
 

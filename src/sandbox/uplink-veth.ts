@@ -1,7 +1,7 @@
-// The uplink as root: a veth pair, addresses that nobody here has, and masquerading in the caller's network namespace.
-// Its rules stand in a table of this run's own that nft(8) owns: the kernel removes it when that process ends, which it
-// does when we end in whatever way. The pair goes with the command's namespace. What can is begun at once, and by programs
-// that need no word of ours in between: meanwhile the gate is made.
+// The uplink of root: a veth pair, addresses that no interface here has, and masquerading in the caller's network namespace. Its rules
+// are in a table of this run that nft(8) owns: the kernel removes the table when that process ends, and the process ends with
+// us. The pair ends with the command's namespace. Steps that can begin early run as programs of their own, while the gate is
+// made.
 
 import { UnavailableError } from '../core/errors.ts'
 import type { RunTool } from '../intercept/tools.ts'

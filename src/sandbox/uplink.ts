@@ -1,5 +1,5 @@
-// The port to what connects the command's network namespace with the caller's, and what its ways have in common:
-// waiting until the kernel has the routes. All give the interface the same name.
+// The port to an uplink, which connects the command's network namespace with the caller's, and what all uplinks share: the
+// name of the interface, and the wait for the kernel's routes.
 
 import { accessSync, constants, readFileSync } from 'node:fs'
 import type { Clock } from '../core/clock.ts'

@@ -1,4 +1,4 @@
-// A URL after --allow, and the option to write in its place.
+// The option to write in place of a URL after --allow.
 
 /** Ports that URLs leave out, as options take them. */
 const PORTS: ReadonlyMap<string, string> = new Map([

@@ -1,5 +1,5 @@
-// Sockets that were bound before we started and outlive us (sd_listen_fds(3)): what comes while no daemon runs waits in
-// them. Here they are only taken and looked at; proxy/server/passed-sockets.ts finds the listener of each.
+// Sockets that systemd bound before the start and that outlive the daemon (sd_listen_fds(3)): what comes while no daemon runs waits
+// in them. This file takes and reads them; proxy/server/passed-sockets.ts finds the listener of each.
 
 import { UnavailableError } from '../core/errors.ts'
 import { isBuilt, loadPosix } from '../native/native.ts'

@@ -1,6 +1,6 @@
-// What systemd is told of the service, by datagrams to the socket that it named (sd_notify(3)): one per call, lost in
-// silence when nobody takes it, so the daemon never depends on who supervises it. The socket and the watchdog's
-// interval are taken out of the environment, so that no program that we start speaks in our name.
+// Notices to systemd, as datagrams to its socket (sd_notify(3)): one for each call, lost in silence when systemd does not take it,
+// so that the daemon never depends on its supervisor. The socket and the watchdog's interval are removed from the environment, so
+// that no program that we start can report in our name.
 
 import { loadPosix, isBuilt, errnoName, type Posix } from '../native/native.ts'
 

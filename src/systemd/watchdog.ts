@@ -1,6 +1,6 @@
-// The watchdog of systemd, fed by nothing but an answer to a query of our own that went the whole way: in by a
-// listener, through the pipeline and a commit of the datapath, out again (proxy/self-check.ts). A daemon whose event
-// loop, sockets or datapath hang is not fed, and is started anew; one whose servers are silent is.
+// Feeds systemd's watchdog only after an answer to a query of our own that went the whole way: in by a listener, through the pipeline
+// and a commit of the datapath, out again (proxy/self-query.ts). A daemon whose event loop, sockets or datapath hang is restarted;
+// one whose servers are silent is not.
 
 import type { Clock, Timer } from '../core/clock.ts'
 

@@ -1,5 +1,5 @@
-// Something that is well or not, looked at now and then: what the log is told of it. One line when it fails and one when it is well
-// again, at most one of each a minute: a failure that comes sooner after the last one is told when the minute is over, if it lasts.
+// A condition that fails and recovers, checked now and then. It yields one log line when it fails and one when it is well again, at
+// most one of each a minute. A failure that comes sooner after the last one is reported when the minute is over, if it lasts.
 
 const TOLD_MS = 60_000
 

@@ -1,5 +1,5 @@
-// One line in the log when a bound is hit for the first time since the start, with its key: what is refused or goes there is
-// named and counted, but nobody looks at counters before something is missing.
+// One log line when a bound is hit for the first time since the start. The line names the configuration key, because operators
+// look at counters only after something is missing.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { configKeyOf, type LimitUse } from './limits.ts'

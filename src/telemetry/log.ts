@@ -1,9 +1,9 @@
-// Logs: state changes and faults, never single queries (those are flows). Lines go to stderr, as text for
-// people or as JSON, through pino. Everything that may stand in a line is in LogFields, so that a field has
-// one name everywhere. Messages are constant texts; what varies is a field.
+// Logs: changes of state and faults, never single queries (those are flows). pino writes lines to stderr, as text for people
+// or as JSON. LogFields has every field that a line may have, so that a field has one name everywhere. Messages are constant
+// texts; what varies is a field.
 //
-// What can repeat by the second is logged through `limited`: one line a minute and cause, and the next one
-// says how many were left out. Causes are constant texts too; 256 of them at most.
+// `limited` writes one line a minute for each cause, and the next line says how many were left out. Causes are constant texts;
+// there are at most 256.
 
 import pino from 'pino'
 import type { Clock } from '../core/clock.ts'

@@ -1,4 +1,4 @@
-// All metrics in one registry, which is asked only at a scrape. One file an area in metrics/.
+// All metrics in one registry, which is read only at a scrape. Each area has a file in metrics/.
 
 import { Registry } from 'prom-client'
 import { addCounter, addGauge } from './metrics/build.ts'

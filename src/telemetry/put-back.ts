@@ -1,5 +1,5 @@
-// Files of our own that somebody removed while the daemon runs, each of which was made anew: counted by which, and told in
-// the log at once, then once a minute at most with how many there were, so that none goes untold.
+// Files of the daemon that were removed while it runs, and that it made anew. Each is counted by its kind and logged at once, then
+// once a minute at most, with the number since the last line.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import type { Log } from './log.ts'

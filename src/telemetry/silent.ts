@@ -1,4 +1,4 @@
-// The log of whoever wants none: no line is written, and no package that writes lines is loaded.
+// A log that writes nothing, and loads no package that would.
 
 import type { Log } from './log.ts'
 

@@ -1,4 +1,4 @@
-// Endpoints: who they are, whether anything fences them and which policies apply.
+// Endpoints: their labels and addresses, whether they are fenced, and which policies apply.
 
 import type { EndpointId } from '../../core/ids.ts'
 import { formatAddress, formatPrefix, widthOf, type Prefix } from '../../core/ip.ts'

@@ -1,5 +1,5 @@
-// The IPCache: every prefix that has a fact, with its identity, its labels and who says so; what one endpoint
-// alone sees of an address is a row of its own that names the endpoint.
+// The IPCache: every prefix that has a fact, with its identity, labels and owners. The view of a single endpoint of an address is a
+// row of its own that names the endpoint.
 
 import { OWNER_KINDS, OWNER_NAME } from '../../ipcache/facts.ts'
 import type { IpcacheShape } from '../shapes.ts'

@@ -1,6 +1,5 @@
-// Names as answers taught them: one row an (endpoint, name) with its addresses and how long they hold.
-// A name may have thousands of addresses, so there are pauses inside a row too; rows of the tables may be
-// used again meanwhile, hence each is looked at before it is believed.
+// Names from answers: one row for each (endpoint, name) with its addresses and their ends. A name may have thousands of addresses, so
+// there are pauses inside a row, too. Rows of the tables may be reused meanwhile, so each is checked before it is shown.
 
 import { endpointId } from '../../core/ids.ts'
 import { formatAddress } from '../../core/ip.ts'

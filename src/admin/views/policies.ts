@@ -1,4 +1,4 @@
-// Policies by document, with what became of their files.
+// Policies by document, with the state of their files.
 
 import { formatFault } from '../../core/errors.ts'
 import { qualifiedName } from '../../enforcement/rule-origins.ts'

@@ -1,5 +1,5 @@
-// Long lists are made row by row, so that whoever writes them can let the event loop go in between. The tables may
-// change meanwhile: a list is right row by row, not as of one moment.
+// Long lists are made row by row, so that their writer can pause for the event loop. The tables may change meanwhile: each row is
+// right when it is made, the list as a whole is not of one moment.
 
 import type { Datapath, DatapathDump } from '../../datapath/datapath.ts'
 

@@ -1,4 +1,4 @@
-// The state of the daemon in one object: what a person looks at first.
+// The state of the daemon in one object, for `status`.
 
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import { isWorthALine } from '../../telemetry/limits.ts'

@@ -1,8 +1,8 @@
-// Desired state against what the datapath holds, entry by entry. Read in slices while both go on changing, so a
-// difference counts only when a second look finds the same one.
+// Compares the desired state with what the datapath holds, entry by entry. Both change while they are read in slices, so a difference
+// counts only when a second look finds it again.
 //
-// Prefixes are compared by table row, without text: a million of them cost a mark each. Policy entries and
-// endpoints are compared by the text of their keys.
+// Prefixes are compared by table row, without text: a million of them cost a mark each. Policy entries and endpoints are
+// compared by the text of their keys.
 
 import { formatPrefix } from '../../core/ip.ts'
 import type { DatapathDump, EndpointEntry } from '../../datapath/datapath.ts'

@@ -1,7 +1,6 @@
-// `namegate datapath close`: the endpoints of a config, and those that the last daemon wrote down, are fenced before there
-// is a daemon. They may do DNS only, as long as nobody has loaded policy for them; the daemon that starts later takes
-// them over as they are. An interface that is not there yet is closed by its name. For the first step of a pod, and of a
-// machine that comes up (deploy/systemd/namegate-early.service), so that no workload is faster than its policy.
+// `namegate datapath close`: fences the endpoints of a config, and those that the last daemon saved, before a daemon runs. They may
+// do DNS only until policy is loaded; the daemon that starts later takes them over as they are. An interface that does not exist
+// yet is closed by its name. For the first step of a pod, and of a machine that comes up (deploy/systemd/namegate-early.service).
 
 import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../core/clock.ts'

@@ -1,5 +1,5 @@
-// Who is closed before there is a daemon: the endpoints of the configuration, and those that the last daemon wrote down,
-// so that a file that is broken or not there yet at boot opens nobody. Reads only.
+// The endpoints that are closed before a daemon runs: those of the configuration, and those that the last daemon saved, so that a
+// file that is broken or missing at boot opens no endpoint. Reads only.
 
 import type { Config } from '../../config/config.ts'
 import { SavedEndpoints } from '../../restore/saved-endpoints.ts'

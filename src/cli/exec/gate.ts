@@ -1,5 +1,5 @@
-// The gate of `namegate exec`: the daemon's composition root, without files, admin API and metrics. Its listeners and its
-// datapath are in the command's network namespace, by sockets that the launcher opened there; its upstreams in ours.
+// The gate of `namegate exec`: the daemon's composition root, without files, admin API and metrics. Its listeners and its datapath
+// are in the command's network namespace, by sockets that the launcher opened there; its upstreams are in ours.
 
 import { InvalidInputError, UnavailableError } from '../../core/errors.ts'
 import { formatAddress } from '../../core/ip.ts'

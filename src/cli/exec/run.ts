@@ -1,6 +1,6 @@
-// `namegate exec` put together: launcher, uplink, gate, command, and what is told at the end. What takes time runs side
-// by side: while the launcher makes its namespaces and the uplink comes up, the gate is loaded and made. The
-// command is started last, when the kernel has confirmed the fence; any failure before ends everything.
+// Runs `namegate exec`: launcher, uplink, gate, command, and the report at the end. Slow steps run side by side: while the launcher
+// makes its namespaces and the uplink comes up, the gate is loaded and made. The command starts last, when the kernel has
+// confirmed the fence; a failure before that ends everything.
 
 import { writeFileSync } from 'node:fs'
 import { constants } from 'node:os'

@@ -1,6 +1,7 @@
-// When the flows began that packets are reported of. A peer is recorded by the names that it had then: what is resolved while a
-// flow goes on was not contacted by it. Written by the reader of datapath events, at most some thousand times a second. A flow whose
-// first packet was not reported, or that is forgotten for want of room, begins with the packet at hand. About 1 MiB when full.
+// The beginnings of flows whose packets are reported. A packet is recorded with the names that its peer had when the flow began: a
+// name that was resolved later was not contacted by it. The reader of datapath events writes here, at most some thousand times a
+// second. A flow whose first packet was not reported, or that was forgotten for want of room, begins with the current packet.
+// About 1 MiB when full.
 
 import type { DatapathEvent } from '../../datapath/datapath.ts'
 

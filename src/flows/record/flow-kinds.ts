@@ -1,4 +1,4 @@
-// What flows are: the kinds of decisions and events that are recorded, and what is told of one. Values only; FlowRing has them.
+// Kinds of flows, outcomes, and the details of one flow. Values and types only; FlowRing stores them.
 
 /** What a flow tells. The first group are DNS decisions, the second packets, the last events. */
 export const FLOW_KINDS = [

@@ -1,6 +1,5 @@
-// Names of flows: wire octets in a ring of their own, as long as there is room for them, and where in it the name of each
-// flow ends. A name that was overwritten meanwhile is none. They are kept in the case in which they were asked, and lowered
-// when somebody reads them, which is off the packet path.
+// Names of flows: wire octets in a ring of their own, and the end of each flow's name in it. A name that was overwritten reads as
+// absent. Names keep the case in which they were asked, and are lowered when they are read, off the packet path.
 
 import { formatName, lower, NAME_OCTETS_MAX } from '../../core/name.ts'
 

@@ -1,6 +1,6 @@
-// The last decisions, in a ring of typed arrays: DNS questions and what became of them, packets that were
-// dropped or would have been. Names stand in a ring of octets beside it (flow-names.ts). Written by the pipeline and by the
-// reader of datapath events. Costs about 5 MiB when full, nothing before; adding allocates nothing.
+// The latest decisions in a ring of typed arrays: DNS queries and their outcomes, and packets that were dropped or would have been.
+// Names are in a ring of octets beside it (flow-names.ts). The pipeline and the reader of datapath events write here. Costs about
+// 5 MiB when full and nothing before; adding allocates nothing.
 
 import {
   FLOW_KINDS,

@@ -1,6 +1,6 @@
-// A packet that was dropped or would have been, as it is recorded: by which names its peer was known when its flow began, and which policies
-// denied it. An event of the datapath names the rules of the entry that decided; where none did, it is the policies that
-// turned default deny on for the endpoint. Costs a look at the peer's names, at most a thousand times a second.
+// Records a packet that was dropped or would have been, with the names of its peer when its flow began and the policies that denied
+// it. An event of the datapath names the rules of the entry that decided; where no entry did, the policies that turned default
+// deny on for the endpoint are named. Costs one look at the peer's names, at most a thousand times a second.
 
 import { endpointId } from '../../core/ids.ts'
 import { widthOf } from '../../core/ip.ts'
