@@ -1,7 +1,7 @@
 // Bodies of requests that change something: JSON of a known form. A refusal says which form was expected.
 
 import type { IncomingMessage } from 'node:http'
-import type { Mode } from '../datapath/datapath.ts'
+import type { Mode } from '../datapath/entries.ts'
 import type { AuditScope } from './state.ts'
 
 const BODY_MAX = 65_536

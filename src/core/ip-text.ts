@@ -1,7 +1,14 @@
 // Addresses and prefixes as text for people. Apart from ip.ts, so that a program that only shows addresses does not load the library that
 // parses them: break-glass has to be quick.
 
-import type { Family, Prefix } from './ip.ts'
+export type Family = 4 | 6
+
+/** `octets` is always 16 long; bits behind `length` are zero. `length` is 0..32 (IPv4) or 0..128 (IPv6). */
+export interface Prefix {
+  readonly family: Family
+  readonly octets: Uint8Array
+  readonly length: number
+}
 
 /** The address in the form of RFC 5952 (IPv6) or dotted decimal (IPv4). */
 export function formatAddress(family: Family, octets: Uint8Array, offset = 0): string {

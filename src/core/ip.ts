@@ -4,18 +4,9 @@
 
 import { IPv4, IPv6 } from 'ip-num'
 import { plainGroups, plainQuad } from './ip-plain.ts'
-import { formatPrefix } from './ip-text.ts'
+import { formatPrefix, type Family, type Prefix } from './ip-text.ts'
 
-export { formatAddress, formatPrefix } from './ip-text.ts'
-
-export type Family = 4 | 6
-
-/** `octets` is always 16 long; bits behind `length` are zero. `length` is 0..32 (IPv4) or 0..128 (IPv6). */
-export interface Prefix {
-  readonly family: Family
-  readonly octets: Uint8Array
-  readonly length: number
-}
+export { formatAddress, formatPrefix, type Family, type Prefix } from './ip-text.ts'
 
 /** Width of an address of the family in bits. */
 export function widthOf(family: Family): number {

@@ -5,7 +5,7 @@ import { systemClock, type Clock } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
 import type { Prefix } from '../core/ip.ts'
 import type { AdoptionControl } from '../enforcement/adoption-control.ts'
-import type { AuditControl, AuditSettings } from '../enforcement/audit-control.ts'
+import type { AuditControl } from '../enforcement/audit-control.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import { EndpointControl } from '../enforcement/endpoint-control.ts'
 import { FlowBegins } from '../flows/record/flow-begins.ts'
@@ -15,7 +15,6 @@ import { Housekeeping } from '../reconcile/housekeeping.ts'
 import { packetFlowOf } from '../flows/record/packet-flow.ts'
 import type { PolicyControl } from '../enforcement/policy-control.ts'
 import { Persistence, fileDocuments } from '../restore/persistence.ts'
-import type { StateFolder } from '../restore/state-port.ts'
 import { ResourceControl } from '../enforcement/resource-control.ts'
 import { Restart } from '../restore/restart.ts'
 import { Transition } from '../enforcement/transition.ts'
@@ -30,6 +29,7 @@ import {
   makeReadiness,
   ownTraffic,
   serversOf,
+  type DaemonOptions,
 } from './parts.ts'
 import {
   ConditionReports,
@@ -39,14 +39,14 @@ import {
   reportFallbacks,
   reportHooks,
 } from './log-reports.ts'
-import type { Datapath, DatapathDump } from '../datapath/datapath.ts'
+import type { DatapathDump } from '../datapath/entries.ts'
+import type { Datapath } from '../datapath/datapath.ts'
 import { reasonsNotReady } from './not-ready.ts'
 import { isBuilt, loadPosix } from '../native/native.ts'
 import type { Interception } from '../intercept/interception.ts'
 import { interfacesOf, openInterception } from './open-interception.ts'
 import { openRepair, type Repairs } from './open-repair.ts'
 import { DnsProxy } from '../proxy/dns-proxy.ts'
-import type { GivenSockets } from '../proxy/server/listeners.ts'
 import { systemRandom } from '../proxy/random.ts'
 import type { Readiness } from '../proxy/upstream/probes.ts'
 import type { ServerAddress } from '../proxy/upstream/server-pool.ts'
@@ -54,26 +54,6 @@ import type { ResourceKeeper } from '../sources/api-resources.ts'
 import { ConfigSources } from '../sources/config-sources.ts'
 import { nodeAddresses } from '../config/own-addresses.ts'
 import type { Log } from '../telemetry/log.ts'
-
-export interface DaemonOptions {
-  readonly config: Config
-  readonly log: Log
-  readonly datapath: Datapath
-  readonly clock?: Clock
-  /** Settings made at run time before, and where new ones are kept. */
-  readonly auditSettings?: AuditSettings
-  readonly saveAudit?: (settings: AuditSettings) => void
-  /** Resources of the admin API over restarts. */
-  readonly resourceKeeper?: ResourceKeeper
-  /** What outlives the process. Absent: nothing does but what the kernel has. */
-  readonly kept?: StateFolder | undefined
-  /** In the place of those of the config. */
-  readonly servers?: readonly ServerAddress[]
-  /** Listening sockets of another network namespace. */
-  readonly sockets?: readonly GivenSockets[]
-  /** Those of our own that were bound before we started. */
-  readonly passed?: readonly GivenSockets[] | undefined
-}
 
 export class Daemon {
   readonly config: Config

@@ -3,7 +3,8 @@
 import type { Config } from '../config/config.ts'
 import type { AuditControl } from '../enforcement/audit-control.ts'
 import { reportMode, reportSilence } from './log-reports.ts'
-import type { Datapath, Mode } from '../datapath/datapath.ts'
+import type { Mode } from '../datapath/entries.ts'
+import type { Datapath } from '../datapath/datapath.ts'
 import type { SourceKind } from '../sources/source-ages.ts'
 import type { Log } from '../telemetry/log.ts'
 

@@ -1,13 +1,22 @@
 // Reasons why the daemon is not ready, each with its remedy where there is one.
 
-import type { Daemon } from './daemon.ts'
+import type { Datapath } from '../datapath/datapath.ts'
+import type { CoreState } from '../enforcement/core-state.ts'
+import type { PolicyControl } from '../enforcement/policy-control.ts'
+import type { Interception } from '../intercept/interception.ts'
+import type { Readiness } from '../proxy/upstream/probes.ts'
+import type { ConfigSources } from '../sources/config-sources.ts'
 import { describeInterception } from '../intercept/interception.ts'
 import { PAST_BOUND } from '../sources/source-bounds.ts'
 
-export type ReadinessSources = Pick<
-  Daemon,
-  'core' | 'policies' | 'sources' | 'readiness' | 'interception' | 'datapath'
->
+export interface ReadinessSources {
+  readonly core: CoreState
+  readonly policies: PolicyControl
+  readonly sources: ConfigSources
+  readonly readiness: Readiness
+  readonly interception: Interception
+  readonly datapath: Datapath
+}
 
 /** Empty when it is ready, listeners apart. */
 export function reasonsNotReady(daemon: ReadinessSources): readonly string[] {

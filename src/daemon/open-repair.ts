@@ -2,18 +2,25 @@
 
 import { Repair } from '../reconcile/repair.ts'
 import type { RepairByAdapter } from '../datapath/repair.ts'
-import type { Daemon } from './daemon.ts'
+import type { Config } from '../config/config.ts'
+import type { CoreState } from '../enforcement/core-state.ts'
+import type { EndpointControl } from '../enforcement/endpoint-control.ts'
+import type { Restart } from '../restore/restart.ts'
 import { reportRepaired } from './log-reports.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** Repairs of every kind, by the daemon or by the datapath itself. */
 export type Repairs = Pick<Repair, 'counters' | 'start' | 'stop'>
 
+export interface RepairParts {
+  readonly config: Config
+  readonly core: CoreState
+  readonly endpoints: EndpointControl
+  readonly restart: Restart
+}
+
 /** Undefined for a datapath that no other process reaches. */
-export function openRepair(
-  daemon: Pick<Daemon, 'config' | 'core' | 'endpoints' | 'restart'>,
-  log: Log,
-): Repairs | undefined {
+export function openRepair(daemon: RepairParts, log: Log): Repairs | undefined {
   const { datapath } = daemon.config
   const { repair } = daemon.core.datapath
   if (repair.kind === 'by-adapter') return repairsOf(repair, log)

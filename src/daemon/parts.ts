@@ -5,7 +5,11 @@ import type { Clock } from '../core/clock.ts'
 import { InvalidInputError, UnavailableError } from '../core/errors.ts'
 import { formatAddress, parseAddress, type Family, type Prefix } from '../core/ip.ts'
 import { AdoptionControl, type TrackedFlow } from '../enforcement/adoption-control.ts'
-import { AuditControl, NO_AUDIT_SETTINGS } from '../enforcement/audit-control.ts'
+import {
+  AuditControl,
+  NO_AUDIT_SETTINGS,
+  type AuditSettings,
+} from '../enforcement/audit-control.ts'
 import { configuredPrefixesMax } from '../enforcement/config-bounds.ts'
 import { CoreState } from '../enforcement/core-state.ts'
 import type { Persistence } from '../restore/persistence.ts'
@@ -13,8 +17,12 @@ import { PolicyControl } from '../enforcement/policy-control.ts'
 import type { Config } from '../config/config.ts'
 import { ownAddresses } from '../config/own-addresses.ts'
 import { resolveUpstreams } from '../config/upstreams.ts'
-import type { DaemonOptions } from './daemon.ts'
-import type { Datapath, DatapathDump } from '../datapath/datapath.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { GivenSockets } from '../proxy/server/listeners.ts'
+import type { ResourceKeeper } from '../sources/api-resources.ts'
+import type { StateFolder } from '../restore/state-port.ts'
+import type { DatapathDump } from '../datapath/entries.ts'
+import type { Datapath } from '../datapath/datapath.ts'
 import type { OwnTraffic } from '../datapath/abilities.ts'
 import { IdentityLabels } from '../policy/identity-labels.ts'
 import { openConntrack } from '../native/netfilter/conntrack.ts'
@@ -23,6 +31,27 @@ import type { DnsProxy } from '../proxy/dns-proxy.ts'
 import { Readiness } from '../proxy/upstream/probes.ts'
 import type { ServerAddress } from '../proxy/upstream/server-pool.ts'
 import { systemResolvers } from '../sources/system-resolvers.ts'
+
+/** What a daemon is made from. */
+export interface DaemonOptions {
+  readonly config: Config
+  readonly log: Log
+  readonly datapath: Datapath
+  readonly clock?: Clock
+  /** Settings made at run time before, and where new ones are kept. */
+  readonly auditSettings?: AuditSettings
+  readonly saveAudit?: (settings: AuditSettings) => void
+  /** Resources of the admin API over restarts. */
+  readonly resourceKeeper?: ResourceKeeper
+  /** What outlives the process. Absent: nothing does but what the kernel has. */
+  readonly kept?: StateFolder | undefined
+  /** In the place of those of the config. */
+  readonly servers?: readonly ServerAddress[]
+  /** Listening sockets of another network namespace. */
+  readonly sockets?: readonly GivenSockets[]
+  /** Those of our own that were bound before we started. */
+  readonly passed?: readonly GivenSockets[] | undefined
+}
 
 const SECOND_MS = 1000
 

@@ -4,7 +4,7 @@
 import type { EndpointId } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import type { AdoptedFlow, Adoption } from './adoption.ts'
-import type { DatapathEvent, Hook, HookState, ListenerEntry, Mode } from './datapath.ts'
+import type { DatapathEvent, Hook, HookState, ListenerEntry, Mode } from './entries.ts'
 import type { InterceptedInterface } from './interception.ts'
 
 export interface ModeSwitch {

@@ -2,7 +2,7 @@
 // datapath takes it or it is decided anew.
 
 import type { EndpointId } from '../core/ids.ts'
-import type { CommitFailure, EndpointEntry } from './datapath.ts'
+import type { CommitFailure, EndpointEntry } from './entries.ts'
 import { refusedOf } from './refused.ts'
 
 interface EndpointTurn {

@@ -7,7 +7,7 @@
 
 import { FewMap } from '../core/tables/few-map.ts'
 import type { EndpointId, Identity } from '../core/ids.ts'
-import type { PolicyEntry, PolicyKey } from './datapath.ts'
+import type { PolicyEntry, PolicyKey } from './entries.ts'
 
 export interface PolicyTurn {
   readonly upserts: readonly PolicyEntry[]

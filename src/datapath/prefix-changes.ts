@@ -9,7 +9,7 @@ import { identity, type Identity } from '../core/ids.ts'
 import type { Allocator } from '../identity/allocator.ts'
 import { HOST } from '../identity/reserved.ts'
 import { ROW_CHANGED, ROW_REFUSED, ROW_UNDER_WAY, type IpCache } from '../ipcache/ipcache.ts'
-import type { CommitFailure } from './datapath.ts'
+import type { CommitFailure } from './entries.ts'
 import type { InheritedEntries } from './inherited-entries.ts'
 import { PrefixBatch } from './prefix-batch.ts'
 

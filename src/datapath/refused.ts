@@ -1,6 +1,6 @@
 // Lists the entries of a commit that the datapath refused.
 
-import type { CommitFailure } from './datapath.ts'
+import type { CommitFailure } from './entries.ts'
 
 const NONE: readonly never[] = []
 

@@ -2,7 +2,7 @@
 // and repaired by the daemon (src/reconcile/repair.ts); the nftables adapter repairs its table by itself; memory has no other writer.
 
 import type { Prefix } from '../core/ip.ts'
-import type { EndpointEntry } from './datapath.ts'
+import type { EndpointEntry } from './entries.ts'
 
 export type Repair = NoRepair | RepairByDaemon | RepairByAdapter
 

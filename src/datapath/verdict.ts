@@ -2,7 +2,7 @@
 // the strongest answer decides among the keys. `explain` and the reports of nftables use this. The kernel programs implement the same, and
 // the contract suite compares them.
 
-import type { PolicyKey, PolicyVerdict } from './datapath.ts'
+import type { PolicyKey, PolicyVerdict } from './entries.ts'
 
 /** Protocol and ports of an entry. */
 export type PortKey = Pick<PolicyKey, 'protocol' | 'port' | 'portBits'>

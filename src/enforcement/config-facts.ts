@@ -1,6 +1,6 @@
 // Facts that configuration makes, kept by owner. A new version of a source is applied as the difference to the old one, so
 // what stays the same causes nothing (invariant 8). Additions come before removals, so that no prefix is without labels in
-// between. `cidrFacts` says which facts a policy makes; `OwnerNames` numbers the owners.
+// between. `cidrFacts` says which facts a policy makes.
 //
 // Cost: `replace` looks at the facts of its owner alone, `apply` at all of them.
 
@@ -179,44 +179,6 @@ function byOwner(wanted: Iterable<WantedFact>): Iterable<Owned> {
 
 function keyOf(kind: number, owner: string): string {
   return `${kind} ${owner}`
-}
-
-/**
- * Numbers for the owners of facts that configuration makes (policies, endpoints, resources, the node). The fact holds the number.
- * The text is for people, and decides conflicts. Numbers are counted references; a free one is used again.
- */
-export class OwnerNames {
-  readonly #numbers = new Map<string, number>()
-  readonly #texts: (string | undefined)[] = [undefined]
-  readonly #uses: number[] = [0]
-  readonly #free: number[] = []
-
-  /** A counted reference to the number of an owner's text. */
-  hold(text: string): number {
-    const known = this.#numbers.get(text)
-    if (known !== undefined) {
-      this.#uses[known]!++
-      return known
-    }
-    const number = this.#free.pop() ?? this.#texts.length
-    this.#texts[number] = text
-    this.#uses[number] = 1
-    this.#numbers.set(text, number)
-    return number
-  }
-
-  release(number: number): void {
-    this.#uses[number]!--
-    if (this.#uses[number] !== 0) return
-    const text = this.#texts[number]
-    if (text !== undefined) this.#numbers.delete(text)
-    this.#texts[number] = undefined
-    this.#free.push(number)
-  }
-
-  text(number: number): string {
-    return this.#texts[number] ?? ''
-  }
 }
 
 /** Every prefix that a rule names, exceptions included (docs/spec/semantics 3 "CIDR fact"). */

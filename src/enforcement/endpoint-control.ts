@@ -5,7 +5,7 @@
 
 import { endpointId, generation, type EndpointId } from '../core/ids.ts'
 import { formatPrefix, type Prefix } from '../core/ip.ts'
-import type { DatapathDump, DatapathEndpoint, EndpointEntry } from '../datapath/datapath.ts'
+import type { DatapathDump, DatapathEndpoint, EndpointEntry } from '../datapath/entries.ts'
 import { EndpointRegistry, type Endpoint, type EndpointHook } from '../endpoints/registry.ts'
 import { OWNER_ENDPOINT, OWNER_NODE } from '../ipcache/facts.ts'
 import { ConfigFacts, type WantedFact } from './config-facts.ts'

@@ -7,7 +7,7 @@
 import { formatAddress, type Family } from '../core/ip.ts'
 import type { Committer } from '../datapath/committer.ts'
 import { PrefixBatch } from '../datapath/prefix-batch.ts'
-import type { Changes } from '../datapath/datapath.ts'
+import type { Changes } from '../datapath/entries.ts'
 import { LOCAL } from '../dns/codes.ts'
 import { QueryView, type HashedQuestion } from '../dns/query.ts'
 import { HEADER_OCTETS, u16 } from '../dns/wire.ts'

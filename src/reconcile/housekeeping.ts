@@ -4,7 +4,7 @@
 // process that sleeps, and makes one that works on wait.
 
 import type { Timer } from '../core/clock.ts'
-import type { DatapathEvent } from '../datapath/datapath.ts'
+import type { DatapathEvent } from '../datapath/entries.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import type { Transition } from '../enforcement/transition.ts'
 

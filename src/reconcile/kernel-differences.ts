@@ -5,13 +5,13 @@
 import type { EndpointId, Identity } from '../core/ids.ts'
 import { formatPrefix, type Family } from '../core/ip.ts'
 import type {
-  Datapath,
   DatapathDump,
   DatapathEndpoint,
   EndpointEntry,
   PolicyEntry,
   PolicyKey,
-} from '../datapath/datapath.ts'
+} from '../datapath/entries.ts'
+import type { Datapath } from '../datapath/datapath.ts'
 import type { PrefixBatch } from '../datapath/prefix-batch.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import { policyKeyText } from './stale-entries.ts'

@@ -7,7 +7,7 @@
 import type { Timer } from '../core/clock.ts'
 import { messageOf } from '../core/errors.ts'
 import type { EndpointId } from '../core/ids.ts'
-import type { Changes, EndpointEntry, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
+import type { Changes, EndpointEntry, PolicyEntry, PolicyKey } from '../datapath/entries.ts'
 import type { FixtureScope, RepairedEntry } from '../datapath/repair.ts'
 import { PrefixBatch } from '../datapath/prefix-batch.ts'
 import {

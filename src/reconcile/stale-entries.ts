@@ -3,7 +3,7 @@
 
 import type { EndpointId, Identity } from '../core/ids.ts'
 import { PrefixBatch } from '../datapath/prefix-batch.ts'
-import type { Changes, DatapathDump, PolicyEntry, PolicyKey } from '../datapath/datapath.ts'
+import type { Changes, DatapathDump, PolicyEntry, PolicyKey } from '../datapath/entries.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 
 /** `endpoint identity protocol port/bits`; equal keys have equal texts. */

@@ -12,7 +12,7 @@
 
 import { endpointId, type EndpointId, type Identity } from '../core/ids.ts'
 import { widthOf, type Family } from '../core/ip.ts'
-import type { DatapathDump, PolicyEntry } from '../datapath/datapath.ts'
+import type { DatapathDump, PolicyEntry } from '../datapath/entries.ts'
 import { NODE_SCOPE } from '../datapath/prefix-batch.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 import { NAMED_LABEL, WORLD_IPV4, WORLD_IPV6 } from '../identity/reserved.ts'

@@ -3,7 +3,7 @@
 
 import { identity } from '../../src/core/ids.ts'
 import { parsePrefix } from '../../src/core/ip.ts'
-import type { Changes, CommitResult } from '../../src/datapath/datapath.ts'
+import type { Changes, CommitResult } from '../../src/datapath/entries.ts'
 import { NftablesDatapath } from '../../src/datapath/nftables/adapter.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
 import { isBuilt, loadNetlink, loadPosix } from '../../src/native/native.ts'

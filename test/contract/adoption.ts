@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { endpointId, generation } from '../../src/core/ids.ts'
 import { formatAddress } from '../../src/core/ip.ts'
 import type { Adoption, FlowTuple } from '../../src/datapath/adoption.ts'
-import type { Mode } from '../../src/datapath/datapath.ts'
+import type { Mode } from '../../src/datapath/entries.ts'
 import { ACK, address, FIN, frame, PSH, RST, SYN, tcp, udp } from '../support/packets.ts'
 import {
   batch,

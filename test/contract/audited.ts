@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { PolicyEntry, PolicyVerdict } from '../../src/datapath/datapath.ts'
+import type { PolicyEntry, PolicyVerdict } from '../../src/datapath/entries.ts'
 import { frame, SYN, tcp } from '../support/packets.ts'
 import {
   commit,

@@ -6,13 +6,13 @@ import { parsePrefix, type Prefix } from '../../src/core/ip.ts'
 import type {
   Changes,
   CommitResult,
-  Datapath,
   EndpointEntry,
   Hook,
   ListenerEntry,
   PolicyEntry,
   PolicyVerdict,
-} from '../../src/datapath/datapath.ts'
+} from '../../src/datapath/entries.ts'
+import type { Datapath } from '../../src/datapath/datapath.ts'
 import { NftablesDatapath } from '../../src/datapath/nftables/adapter.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
 import { address } from '../support/packets.ts'

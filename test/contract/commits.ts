@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { endpointId, generation } from '../../src/core/ids.ts'
-import type { DatapathDump } from '../../src/datapath/datapath.ts'
+import type { DatapathDump } from '../../src/datapath/entries.ts'
 import { changesOfNothing } from '../../src/proxy/self-check.ts'
 import { frame, SYN, tcp } from '../support/packets.ts'
 import {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { systemClock } from '../../src/core/clock.ts'
-import type { DatapathEvent, Mode } from '../../src/datapath/datapath.ts'
+import type { DatapathEvent, Mode } from '../../src/datapath/entries.ts'
 import { frame, hopByHop, icmp, raw, sctp, SYN, tcp, udp } from '../support/packets.ts'
 import {
   batch,

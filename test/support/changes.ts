@@ -1,6 +1,6 @@
 // A commit kept for later: its lists of prefixes are used again by whoever made it.
 
-import type { Changes } from '../../src/datapath/datapath.ts'
+import type { Changes } from '../../src/datapath/entries.ts'
 import { PrefixBatch } from '../../src/datapath/prefix-batch.ts'
 
 export function copyChanges(changes: Changes): Changes {

@@ -5,12 +5,7 @@ import { RESERVED_NAMES } from '../../identity/reserved.ts'
 import { formatAddress, formatPrefix, type Family } from '../../core/ip.ts'
 import { formatPortRange, formatProtocol } from '../../core/protocol.ts'
 import type { AdoptedFlow } from '../../datapath/adoption.ts'
-import type {
-  DatapathDump,
-  EndpointEntry,
-  PolicyEntry,
-  PolicyKey,
-} from '../../datapath/datapath.ts'
+import type { DatapathDump, EndpointEntry, PolicyEntry, PolicyKey } from '../../datapath/entries.ts'
 import { NODE_SCOPE } from '../../datapath/prefix-batch.ts'
 import type { DatapathShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'

@@ -1,7 +1,8 @@
 // Long lists are made row by row, so that their writer can pause for the event loop. The tables may change meanwhile: each row is
 // right when it is made, the list as a whole is not of one moment.
 
-import type { Datapath, DatapathDump } from '../../datapath/datapath.ts'
+import type { DatapathDump } from '../../datapath/entries.ts'
+import type { Datapath } from '../../datapath/datapath.ts'
 
 /** Rows; `undefined` stands where much was looked at without a row to show, and one may pause there too. */
 export type Rows<T> = Iterable<T | undefined>

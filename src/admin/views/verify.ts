@@ -5,7 +5,7 @@
 // compared by the text of their keys.
 
 import { formatPrefix } from '../../core/ip.ts'
-import type { DatapathDump, EndpointEntry } from '../../datapath/datapath.ts'
+import type { DatapathDump, EndpointEntry } from '../../datapath/entries.ts'
 import type { DifferenceShape } from '../shapes.ts'
 import type { AdminState } from '../state.ts'
 import {

@@ -2,7 +2,7 @@
 // work on the pinned maps themselves, first and whether a daemon answers or not, and then tell the daemon.
 
 import { setPinnedMode } from '../../datapath/ebpf/break-glass.ts'
-import type { Mode } from '../../datapath/datapath.ts'
+import type { Mode } from '../../datapath/entries.ts'
 import { stayAlive, systemClock } from '../../core/clock.ts'
 import { InvalidInputError, UnavailableError } from '../../core/errors.ts'
 import { loadBpf, loadNetlink } from '../../native/native.ts'

@@ -9,11 +9,11 @@ import { endpointId, generation } from '../../core/ids.ts'
 import { fencedPatterns } from '../../daemon/parts.ts'
 import type {
   CommitResult,
-  Datapath,
   DatapathDump,
   EndpointEntry,
   HookState,
-} from '../../datapath/datapath.ts'
+} from '../../datapath/entries.ts'
+import type { Datapath } from '../../datapath/datapath.ts'
 import { EbpfDatapath } from '../../datapath/ebpf/adapter.ts'
 import { PrefixBatch } from '../../datapath/prefix-batch.ts'
 import { endpointsToClose, type EndpointToClose } from './endpoints-to-close.ts'

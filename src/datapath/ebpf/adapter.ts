@@ -19,11 +19,11 @@ import {
   type Changes,
   type CommitFailure,
   type CommitResult,
-  type Datapath,
   type DatapathDump,
   type HookState,
   type ListenerEntry,
-} from '../datapath.ts'
+} from '../entries.ts'
+import { type Datapath } from '../datapath.ts'
 import type { RepairByDaemon } from '../repair.ts'
 import { pinDirectory } from './maps/bpffs.ts'
 import { readCounters } from './maps/reports.ts'

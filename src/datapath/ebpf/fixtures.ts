@@ -4,7 +4,7 @@
 // Cost: two queries of about 20 us for each interface.
 
 import { formatAddress } from '../../core/ip.ts'
-import type { ListenerEntry } from '../datapath.ts'
+import type { ListenerEntry } from '../entries.ts'
 import type { FixtureDifference, FixtureMap, FixtureScope } from '../repair.ts'
 import { carriesCgroup, carriesInterface } from './hooks/attach.ts'
 import { keyOf, keyText, type KernelMap } from './maps/kernel-map.ts'

@@ -7,7 +7,7 @@
 
 import type { EndpointId, Generation } from '../../core/ids.ts'
 import type { Prefix } from '../../core/ip.ts'
-import type { EndpointEntry, Hook, HookState } from '../datapath.ts'
+import type { EndpointEntry, Hook, HookState } from '../entries.ts'
 import {
   formatHookKey,
   sameKey,

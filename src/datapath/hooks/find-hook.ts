@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { errnoName, type Posix } from '../../native/native.ts'
-import type { Hook, HookState } from '../datapath.ts'
+import type { Hook, HookState } from '../entries.ts'
 
 /** The kernel's key of a hook: an interface's index, or a cgroup's id. */
 export interface HookKey {

@@ -2,7 +2,7 @@
 // each look takes a few of them, in turn.
 
 import type { EndpointId } from '../../core/ids.ts'
-import type { Hook } from '../datapath.ts'
+import type { Hook } from '../entries.ts'
 import type { LinkItem } from './link-events.ts'
 
 /** How many cgroups one look takes: all of them within 100 ms up to 128 endpoints, at one look in 50 ms. */

@@ -18,12 +18,12 @@ import {
   type Changes,
   type CommitFailure,
   type CommitResult,
-  type Datapath,
   type DatapathDump,
   type EndpointEntry,
   type Hook,
   type Mode,
-} from '../datapath.ts'
+} from '../entries.ts'
+import { type Datapath } from '../datapath.ts'
 import type { Repair } from '../repair.ts'
 import { NO_ADOPTION, NO_FENCES, NO_PEERS, NO_REPAIR, NoExceptions } from './no-kernel.ts'
 import { Policies } from './policies.ts'

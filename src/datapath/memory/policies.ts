@@ -1,7 +1,7 @@
 // Policy entries by endpoint and identity.
 
 import type { EndpointId, Identity } from '../../core/ids.ts'
-import type { PolicyEntry, PolicyKey } from '../datapath.ts'
+import type { PolicyEntry, PolicyKey } from '../entries.ts'
 import { covers, specificity } from '../verdict.ts'
 
 export class Policies {

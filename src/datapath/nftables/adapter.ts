@@ -12,7 +12,8 @@ import type {
   PacketReports,
   PeerTable,
 } from '../abilities.ts'
-import type { Changes, CommitResult, Datapath, DatapathDump, Mode } from '../datapath.ts'
+import type { Changes, CommitResult, DatapathDump, Mode } from '../entries.ts'
+import type { Datapath } from '../datapath.ts'
 import type { RepairByAdapter, RepairedEntry } from '../repair.ts'
 import { takeChanges } from './commit.ts'
 import { listenerElements, ownElements } from './tables/exceptions.ts'

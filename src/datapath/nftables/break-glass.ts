@@ -2,7 +2,7 @@
 
 import { UnavailableError } from '../../core/errors.ts'
 import type { NetlinkAddon } from '../../native/netfilter/nftables.ts'
-import type { Mode } from '../datapath.ts'
+import type { Mode } from '../entries.ts'
 import { eachElement, readTable } from './netlink/read-elements.ts'
 import { pack } from './netlink/keys.ts'
 import { MODE_NUMBER } from './rules/layout.ts'

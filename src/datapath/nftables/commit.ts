@@ -10,7 +10,7 @@ import {
   COMMITTED,
   type EndpointEntry,
   type PolicyEntry,
-} from '../datapath.ts'
+} from '../entries.ts'
 import { PrefixBatch } from '../prefix-batch.ts'
 import type { Hooks } from './hooks.ts'
 import type { Table } from './tables/table.ts'

@@ -7,7 +7,7 @@
 import { endpointId, generation, type EndpointId, type Generation } from '../../core/ids.ts'
 import type { Prefix } from '../../core/ip.ts'
 import type { Posix } from '../../native/native.ts'
-import type { EndpointEntry, Hook, HookState } from '../datapath.ts'
+import type { EndpointEntry, Hook, HookState } from '../entries.ts'
 import { EndpointHooks, type HookActs, type PlacedEndpoint } from '../hooks/endpoint-hooks.ts'
 import { HookFinder, type FoundHook, type HookKey, type PresentHook } from '../hooks/find-hook.ts'
 import { LinkEvents } from '../hooks/link-events.ts'

@@ -8,7 +8,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { type EndpointId, identity, ruleId } from '../../core/ids.ts'
 import type { NetlinkAddon } from '../../native/netfilter/nftables.ts'
-import type { DatapathEvent, DropReason } from '../datapath.ts'
+import type { DatapathEvent, DropReason } from '../entries.ts'
 import { familyOf, readReportedPacket, type ReportedPacket } from './reported-packet.ts'
 import { COUNTERS, LOG_AUDIT, LOG_DENY, LOG_GROUP, LOG_OCTETS, TABLE } from './rules/layout.ts'
 import { FAMILY_INET, Message } from './netlink/message.ts'

@@ -4,7 +4,7 @@
 import { loadConntrack, type ConntrackAddon, type Posix } from '../../native/native.ts'
 import type { NetlinkAddon } from '../../native/netfilter/nftables.ts'
 import { systemClock, type Clock } from '../../core/clock.ts'
-import type { CommitResult, DatapathDump } from '../datapath.ts'
+import type { CommitResult, DatapathDump } from '../entries.ts'
 import type { RepairedEntry } from '../repair.ts'
 import { Applier } from './commit.ts'
 import { Adopted } from './tables/adopted.ts'

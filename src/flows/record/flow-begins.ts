@@ -3,7 +3,7 @@
 // second. A flow whose first packet was not reported, or that was forgotten for want of room, begins with the current packet.
 // About 1 MiB when full.
 
-import type { DatapathEvent } from '../../datapath/datapath.ts'
+import type { DatapathEvent } from '../../datapath/entries.ts'
 
 /** The flow that began first goes. */
 const FLOWS_MAX = 8192

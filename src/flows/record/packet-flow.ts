@@ -4,7 +4,7 @@
 
 import { endpointId } from '../../core/ids.ts'
 import { widthOf } from '../../core/ip.ts'
-import type { DatapathEvent } from '../../datapath/datapath.ts'
+import type { DatapathEvent } from '../../datapath/entries.ts'
 import type { CoreState } from '../../enforcement/core-state.ts'
 import { namesOf } from '../../explain/known-addresses.ts'
 import type { FlowBegins } from './flow-begins.ts'

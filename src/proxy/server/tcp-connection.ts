@@ -9,7 +9,6 @@ import type { PeerAddress } from '../messages/address-book.ts'
 import type { HandedConnection } from '../handed.ts'
 import type { MessageBatch } from '../messages/batch.ts'
 import type { Arrival, Stream, StreamOwner } from '../sockets/streams.ts'
-import type { TcpServerLimits } from './connection-table.ts'
 
 /** Unsent octets from which on nothing more is read: the client must take answers first. */
 const READ_PAUSE_OCTETS = 64 * 1024
@@ -225,11 +224,17 @@ export function arrivalOf(handed: HandedConnection): Arrival {
   return { peer: from, peerPort, interfaceIndex, asked, askedPort }
 }
 
+/** How long a connection may wait, in milliseconds. */
+interface TcpTimeouts {
+  readonly idleTimeout: number
+  readonly messageTimeout: number
+}
+
 /** Which bound of time a connection has passed, as the counter of it. */
 export function whyClose(
   connection: TcpConnection,
   now: number,
-  { idleTimeout, messageTimeout }: TcpServerLimits,
+  { idleTimeout, messageTimeout }: TcpTimeouts,
 ): 'closedSlowReader' | 'closedIncomplete' | 'closedIdle' | undefined {
   const { partialSince, lastMessageAt, idle } = connection
   if (connection.stalledFor(now) > messageTimeout) return 'closedSlowReader'

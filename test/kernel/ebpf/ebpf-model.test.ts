@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { endpointId } from '../../../src/core/ids.ts'
-import type { Changes, PolicyEntry } from '../../../src/datapath/datapath.ts'
+import type { Changes, PolicyEntry } from '../../../src/datapath/entries.ts'
 import {
   ACK,
   FIN,

@@ -16,7 +16,7 @@ import {
   PREFIX_VALUE_SIZE,
   type PrefixBatch,
 } from '../../../src/datapath/prefix-batch.ts'
-import type { PolicyEntry } from '../../../src/datapath/datapath.ts'
+import type { PolicyEntry } from '../../../src/datapath/entries.ts'
 import { ebpfMaker, makeEbpfBench, type EbpfBench } from '../../contract/ebpf-bench.ts'
 import { KernelNode } from '../../support/nodes/kernel-node.ts'
 import { mkPolicies } from '../../support/nodes/node.ts'

@@ -2,7 +2,7 @@
 // answer leaves, every address in it is in the datapath under the identity that the node wants it to have.
 
 import assert from 'node:assert/strict'
-import type { PolicyEntry } from '../../../src/datapath/datapath.ts'
+import type { PolicyEntry } from '../../../src/datapath/entries.ts'
 import { prefixOf } from '../../support/nodes/node.ts'
 import { keyOfPrefix } from '../../support/models/recorder.ts'
 import type { Reply } from './client.ts'

@@ -1,6 +1,6 @@
 // The packet model, which a scenario can make refuse entries, as a kernel does that has no room.
 
-import type { Changes, CommitFailure, CommitResult } from '../../../src/datapath/datapath.ts'
+import type { Changes, CommitFailure, CommitResult } from '../../../src/datapath/entries.ts'
 import { PrefixBatch } from '../../../src/datapath/prefix-batch.ts'
 import { PacketModel } from '../../support/models/packet-model/packet-model.ts'
 

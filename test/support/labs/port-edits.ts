@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { UDP } from '../../../src/core/protocol.ts'
-import type { PolicyEntry } from '../../../src/datapath/datapath.ts'
+import type { PolicyEntry } from '../../../src/datapath/entries.ts'
 import { NftablesDatapath } from '../../../src/datapath/nftables/adapter.ts'
 import { loadNetlink, loadPosix } from '../../../src/native/native.ts'
 import { batch, commit, endpoint, LEARNED, policy, prefix, WORLD_4 } from '../../contract/bench.ts'

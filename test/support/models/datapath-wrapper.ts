@@ -1,6 +1,7 @@
 // A datapath that hands everything on to another one: the base of those that do one thing differently.
 
-import type { Changes, CommitResult, Datapath } from '../../../src/datapath/datapath.ts'
+import type { Changes, CommitResult } from '../../../src/datapath/entries.ts'
+import type { Datapath } from '../../../src/datapath/datapath.ts'
 
 export class DatapathWrapper implements Datapath {
   readonly kind: Datapath['kind']

@@ -15,14 +15,14 @@ import type {
   ChangeSection,
   CommitFailure,
   CommitResult,
-  Datapath,
   DatapathDump,
   EndpointEntry,
   HookState,
   Mode,
   PolicyEntry,
   PolicyKey,
-} from '../../../src/datapath/datapath.ts'
+} from '../../../src/datapath/entries.ts'
+import type { Datapath } from '../../../src/datapath/datapath.ts'
 import {
   NO_ADOPTION,
   NO_FENCES,

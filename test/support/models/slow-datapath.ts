@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict'
 import type { Clock } from '../../../src/core/clock.ts'
-import type { Changes, CommitResult, Datapath } from '../../../src/datapath/datapath.ts'
+import type { Changes, CommitResult } from '../../../src/datapath/entries.ts'
+import type { Datapath } from '../../../src/datapath/datapath.ts'
 import { copyChanges } from '../changes.ts'
 import { DatapathWrapper } from './datapath-wrapper.ts'
 

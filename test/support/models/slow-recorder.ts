@@ -1,7 +1,7 @@
 // A recorder whose commits end when the test says so: until then nothing of them is in force.
 
 import assert from 'node:assert/strict'
-import type { Changes, CommitResult } from '../../../src/datapath/datapath.ts'
+import type { Changes, CommitResult } from '../../../src/datapath/entries.ts'
 import { copyChanges } from '../changes.ts'
 import { Recorder } from './recorder.ts'
 

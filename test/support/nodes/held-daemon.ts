@@ -7,12 +7,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { loadConfig } from '../../../src/config/load.ts'
 import { Daemon } from '../../../src/daemon/daemon.ts'
-import {
-  COMMITTED,
-  type Changes,
-  type CommitResult,
-  type Datapath,
-} from '../../../src/datapath/datapath.ts'
+import { COMMITTED, type Changes, type CommitResult } from '../../../src/datapath/entries.ts'
+import { type Datapath } from '../../../src/datapath/datapath.ts'
 import { openDatapath } from '../../../src/daemon/open-datapath.ts'
 import { SILENT } from '../../../src/telemetry/silent.ts'
 import { copyChanges } from '../changes.ts'

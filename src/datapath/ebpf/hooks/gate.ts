@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { builtFile, errnoName, type Bpf, type LoadedObject } from '../../../native/native.ts'
-import type { HookState } from '../../datapath.ts'
+import type { HookState } from '../../entries.ts'
 import { pinDirectory } from '../maps/bpffs.ts'
 import { keyOf, keyText, type KernelMap } from '../maps/kernel-map.ts'
 import { encodeGateName, encodeNumber } from '../maps/layout.ts'

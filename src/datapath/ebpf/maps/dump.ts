@@ -3,7 +3,7 @@
 // the pass, three times at most; after that it reads without pauses.
 
 import { join } from 'node:path'
-import type { DatapathDump, DatapathEndpoint, PolicyEntry } from '../../datapath.ts'
+import type { DatapathDump, DatapathEndpoint, PolicyEntry } from '../../entries.ts'
 import { PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE, PrefixBatch } from '../../prefix-batch.ts'
 import type { KernelMap } from './kernel-map.ts'
 import { formatHookKey } from '../../hooks/find-hook.ts'

@@ -2,7 +2,7 @@
 // others are in force.
 
 import { errnoName } from '../../../native/native.ts'
-import type { ChangeSection, CommitFailure, PolicyEntry, PolicyKey } from '../../datapath.ts'
+import type { ChangeSection, CommitFailure, PolicyEntry, PolicyKey } from '../../entries.ts'
 import type { PrefixBatch } from '../../prefix-batch.ts'
 import { encodePolicyKey, encodePolicyValue, MAP_SHAPES } from './layout.ts'
 import type { KernelMaps } from './maps.ts'

@@ -19,7 +19,7 @@ import {
   readLong,
   readNumber,
 } from './layout.ts'
-import type { ListenerEntry } from '../../datapath.ts'
+import type { ListenerEntry } from '../../entries.ts'
 
 const NAME = 'ng_intercepted'
 const ENOENT = -2

@@ -13,7 +13,7 @@ import {
   type Generation,
 } from '../../../core/ids.ts'
 import type { Family, Prefix } from '../../../core/ip.ts'
-import type { ListenerEntry, Mode, PolicyEntry, PolicyKey, PolicyVerdict } from '../../datapath.ts'
+import type { ListenerEntry, Mode, PolicyEntry, PolicyKey, PolicyVerdict } from '../../entries.ts'
 import { PREFIX_KEY_HEAD_BITS, PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE } from '../../prefix-batch.ts'
 
 export const LAYOUT_VERSION = 3

@@ -4,7 +4,7 @@
 import { atMonotonic } from '../../../core/clock.ts'
 import { endpointId, identity, ruleId } from '../../../core/ids.ts'
 import type { Bpf } from '../../../native/native.ts'
-import type { DatapathEvent, DropReason } from '../../datapath.ts'
+import type { DatapathEvent, DropReason } from '../../entries.ts'
 import { encodeNumber, readLong, readNumber, STAT_NAMES } from './layout.ts'
 import type { DatapathCounters } from '../../abilities.ts'
 import type { KernelMaps } from './maps.ts'

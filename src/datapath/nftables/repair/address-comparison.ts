@@ -2,19 +2,30 @@
 // listing of those may be of before or of after. Two octets a row while it lasts.
 
 import type { Family } from '../../../core/ip.ts'
-import type { AddressTable } from '../tables/addresses.ts'
 import { wordAt } from '../netlink/keys.ts'
 
 const ROWS_PER_STEP = 1024
+
+/** The rows that are compared: `AddressTable` has them. */
+export interface AddressRows {
+  readonly slots: { readonly high: number }
+  /** By row; 0: no address is wanted there. */
+  readonly identities: Uint32Array
+  readonly classes: Uint32Array
+  familyOf(row: number): Family
+  keyOf(row: number): Uint8Array
+  /** The row of a key whose address begins at `offset`; 0 without one. */
+  find(scope: number, family: Family, octets: Uint8Array, offset: number): number
+}
 
 export class AddressComparison {
   readonly isFresh: Uint8Array
   /** Rows that went, kept until the end so that they are found. */
   readonly gone: number[] = []
-  readonly #table: AddressTable
+  readonly #table: AddressRows
   readonly #isSeen: Uint8Array
 
-  constructor(table: AddressTable, isChanged: Uint8Array) {
+  constructor(table: AddressRows, isChanged: Uint8Array) {
     this.#table = table
     this.isFresh = isChanged.slice()
     this.#isSeen = new Uint8Array(isChanged.length)

@@ -1,7 +1,7 @@
 // Where packets end: each chain counts and then passes or drops, and what is dropped or would be is reported.
 
 import type { Family } from '../../../core/ip.ts'
-import type { PolicyVerdict } from '../../datapath.ts'
+import type { PolicyVerdict } from '../../entries.ts'
 import { outcomeOf } from '../../verdict.ts'
 import {
   compare,

@@ -10,7 +10,7 @@ import type {
   Mode,
   PolicyEntry,
   PolicyVerdict,
-} from '../../datapath.ts'
+} from '../../entries.ts'
 import { PrefixBatch } from '../../prefix-batch.ts'
 import { shortAt, wordAt } from '../netlink/keys.ts'
 import { MODE_NUMBER, VERDICTS } from '../rules/layout.ts'

@@ -3,7 +3,7 @@
 
 import { type EndpointId, endpointId } from '../../../core/ids.ts'
 import { containsPrefix, type Family, type Prefix } from '../../../core/ip.ts'
-import type { EndpointEntry } from '../../datapath.ts'
+import type { EndpointEntry } from '../../entries.ts'
 import { AUDIT, ENFORCING, SCOPED, SIDE_OUT } from './dump.ts'
 import { data, pack, wordAt, words } from '../netlink/keys.ts'
 import { shapeOf, type Side } from '../rules/layout.ts'

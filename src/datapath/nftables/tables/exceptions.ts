@@ -1,7 +1,7 @@
 // Traffic that needs no rule, as elements of sets: own listeners, own traffic, and interfaces whose DNS is redirected behind the rules. An
 // interface that is no longer intercepted stays quiet for a minute: answers that are under way begin no connection.
 
-import type { ListenerEntry } from '../../datapath.ts'
+import type { ListenerEntry } from '../../entries.ts'
 import { TCP, UDP } from '../../../core/protocol.ts'
 import { pack, wordAt } from '../netlink/keys.ts'
 import { shapeOf } from '../rules/layout.ts'

@@ -2,7 +2,7 @@
 // for is refused before anything is written.
 
 import { endpointId, identity, type EndpointId, type Identity } from '../../../core/ids.ts'
-import type { PolicyEntry, PolicyKey } from '../../datapath.ts'
+import type { PolicyEntry, PolicyKey } from '../../entries.ts'
 import { portEntryOf } from './dump.ts'
 import { data, pack, wordAt } from '../netlink/keys.ts'
 import { shapeOf } from '../rules/layout.ts'

@@ -3,7 +3,7 @@
 // which everything is read back. Written by policies.ts only.
 
 import type { RuleId } from '../../../core/ids.ts'
-import type { PolicyEntry, PolicyVerdict } from '../../datapath.ts'
+import type { PolicyEntry, PolicyVerdict } from '../../entries.ts'
 import { data, pack, words } from '../netlink/keys.ts'
 import { shapeOf, VERDICT_NUMBER } from '../rules/layout.ts'
 import type { Mirror } from './mirror.ts'

@@ -2,7 +2,7 @@
 // table that this very program wrote stays in place; any other of the same layout is read and replaced, one of another layout
 // replaced unread.
 
-import type { DatapathDump } from '../../datapath.ts'
+import type { DatapathDump } from '../../entries.ts'
 import { PrefixBatch } from '../../prefix-batch.ts'
 import { COMMENT } from '../rules/install.ts'
 import { DumpReader } from './dump.ts'

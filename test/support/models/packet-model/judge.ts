@@ -10,7 +10,7 @@ import type {
   DropReason,
   EndpointEntry,
   Mode,
-} from '../../../../src/datapath/datapath.ts'
+} from '../../../../src/datapath/entries.ts'
 import { NODE_SCOPE } from '../../../../src/datapath/prefix-batch.ts'
 import { longestMatch, outcomeOf, type Outcome } from '../../../../src/datapath/verdict.ts'
 import { isOpening, type Connections } from './connections.ts'

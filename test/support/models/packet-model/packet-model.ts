@@ -10,7 +10,7 @@ import type {
   PacketReports,
   PeerTable,
 } from '../../../../src/datapath/abilities.ts'
-import type { Changes, CommitResult, DatapathEvent } from '../../../../src/datapath/datapath.ts'
+import type { Changes, CommitResult, DatapathEvent } from '../../../../src/datapath/entries.ts'
 import { MemoryDatapath, type MemoryOptions } from '../../../../src/datapath/memory/memory.ts'
 import { Adoptions } from './adoptions.ts'
 import { Connections } from './connections.ts'
