@@ -7,7 +7,7 @@ import type {
   FlowVerdict,
   PacketFlowKind,
 } from '../admin/flow-shapes.ts'
-import type { EndpointShape, StatusShape } from '../admin/shapes.ts'
+import type { GateEndpoint, GateStatus } from './admin-types.ts'
 import type { GateConfig } from './config-keys.ts'
 import type { PolicyDocument } from './policy-document.ts'
 
@@ -84,8 +84,7 @@ export interface FlowOptions {
 }
 
 export type Flow = FlowShape
-export type GateStatus = StatusShape
-export type GateEndpoint = EndpointShape
+export type { GateEndpoint, GateStatus }
 
 /** Flows as they come. Ends after `end` or the gate's stop when what was there has been read; at once by `return` (`break`). */
 export interface Flows extends AsyncIterable<Flow> {

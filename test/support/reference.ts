@@ -6,6 +6,7 @@ import { COMMANDS } from '../../src/cli/commands.ts'
 import { helpOf } from '../../src/cli/reference.ts'
 import { configJsonSchema } from '../../src/config/load.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
+import { ADMIN_TYPES, adminTypes } from './admin-types.ts'
 import { LIBRARY_TYPES, libraryTypes } from './library-types.ts'
 import { mkSources, readExposition } from './nodes/metrics.ts'
 import { Node } from './nodes/node.ts'
@@ -20,6 +21,7 @@ export async function makeReference(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/commands.md', commandsPage()],
     ['docs/reference/api.md', apiPage()],
     [LIBRARY_TYPES, await libraryTypes()],
+    [ADMIN_TYPES, await adminTypes()],
   ])
 }
 
