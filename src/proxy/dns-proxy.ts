@@ -217,10 +217,9 @@ export class DnsProxy {
   /** Queries of our own know each other by their ids. */
   #makeOwn(): OwnQueries {
     return {
-      answered: (id, question, octets, offset, length) => {
-        if (!OwnQuestions.owns(id)) {
-          return this.prewarm?.answered(id, question, octets, offset, length)
-        }
+      answered: (id, question, message) => {
+        if (!OwnQuestions.owns(id)) return this.prewarm?.answered(id, question, message)
+        const { octets, offset, length } = message
         this.ownQuestions.end(id, octets.slice(offset, offset + length))
       },
       unanswered: (id, octets, length) => {

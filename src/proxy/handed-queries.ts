@@ -4,7 +4,7 @@
 
 import type { EndpointId, Generation } from '../core/ids.ts'
 import type { QueryView } from '../dns/query.ts'
-import type { Fate, HandedQuery } from './handed.ts'
+import type { HandedQuery } from './handed.ts'
 import {
   AnswerBatch,
   FAILED_SOCKET,
@@ -12,14 +12,19 @@ import {
   FailureBatch,
 } from './messages/answer-batch.ts'
 import { MessageBatch } from './messages/batch.ts'
+import { MessageView } from './messages/message-view.ts'
 import { OF_OURS, type ClientColumns } from './messages/client-columns.ts'
 import { CLIENT_FULL, TABLE_FULL } from './messages/in-flight.ts'
-import { copyOctets } from './messages/octet-store.ts'
+import { copyOctets, copyOf } from './messages/octet-store.ts'
 import type { Forwarder, Pipeline } from './pipeline/pipeline.ts'
 import type { ForwardResult, Upstream } from './upstream/upstream.ts'
 
-const NONE = new Uint8Array(0)
 const STRIDE = 4096
+
+/** What became of a query. */
+type End = Pick<HandedQuery, 'fate' | 'overTcp' | 'answer'>
+
+const TIMEOUT: End = { fate: 'timeout', overTcp: false, answer: new Uint8Array(0) }
 
 /** Every answer and every failure leaves as it comes, with the query and its client. Nothing is sent to a client. */
 export class Relay {
@@ -38,22 +43,22 @@ export class Relay {
     for (let i = 0; i < answers.count; i++) {
       const offset = answers.offset(i)
       const answer = answers.octets(i).slice(offset, offset + answers.length(i))
-      this.#end(answers.slots[i]!, 'answered', answers.overTcp[i] === 1, answer)
+      this.#end(answers.slots[i]!, { fate: 'answered', overTcp: answers.overTcp[i] === 1, answer })
     }
   }
 
   fail(failures: FailureBatch): void {
     for (let i = 0; i < failures.count; i++) {
-      const fate = failures.reasons[i] === FAILED_TIMEOUT ? 'timeout' : 'socket'
-      this.#end(failures.slots[i]!, fate, false, NONE)
+      const isTimeout = failures.reasons[i] === FAILED_TIMEOUT
+      this.#end(failures.slots[i]!, isTimeout ? TIMEOUT : { ...TIMEOUT, fate: 'socket' })
     }
   }
 
   /** Queries that were not forwarded yet. */
   admitWaited(batch: MessageBatch): void {
     for (let i = 0; i < batch.count; i++) {
-      const query = copy(batch.octets(i), batch.offset(i), batch.length(i))
-      this.#hand(batch, i, query, 'asked', false, NONE)
+      const query = copyOf(batch.octets(i), batch.offset(i), batch.length(i))
+      this.#hand(batch, i, query, { ...TIMEOUT, fate: 'asked' })
     }
   }
 
@@ -62,27 +67,23 @@ export class Relay {
     const { inFlight } = this.#upstream
     for (let slot = 0; slot < inFlight.capacity && inFlight.count > 0; slot++) {
       if (!inFlight.isTaken(slot)) continue
-      const query = copy(inFlight.octets(slot), inFlight.offset(slot), inFlight.length(slot))
-      this.#hand(inFlight, slot, query, 'timeout', false, NONE)
+      this.#handSlot(slot, TIMEOUT)
       inFlight.release(slot)
     }
   }
 
-  #end(slot: number, fate: Fate, overTcp: boolean, answer: Uint8Array): void {
-    const { inFlight } = this.#upstream
-    const query = copy(inFlight.octets(slot), inFlight.offset(slot), inFlight.length(slot))
-    this.#hand(inFlight, slot, query, fate, overTcp, answer)
+  #end(slot: number, end: End): void {
+    this.#handSlot(slot, end)
     this.#upstream.release(slot)
   }
 
-  #hand(
-    clients: ClientColumns,
-    row: number,
-    query: Uint8Array,
-    fate: Fate,
-    overTcp: boolean,
-    answer: Uint8Array,
-  ): void {
+  #handSlot(slot: number, end: End): void {
+    const { inFlight } = this.#upstream
+    const query = copyOf(inFlight.octets(slot), inFlight.offset(slot), inFlight.length(slot))
+    this.#hand(inFlight, slot, query, end)
+  }
+
+  #hand(clients: ClientColumns, row: number, query: Uint8Array, end: End): void {
     // The successor asks its own questions.
     if (clients.transports[row] === OF_OURS) return
     const at = row * 16
@@ -96,9 +97,7 @@ export class Relay {
       asked: clients.askedAddresses.slice(at, at + 16),
       askedPort: clients.askedPorts[row]!,
       query,
-      fate,
-      overTcp,
-      answer,
+      ...end,
     })
   }
 }
@@ -122,7 +121,7 @@ export class HandedQueries implements Forwarder {
     const batch = this.#batch
     const pipeline = this.#pipeline
     const { channel, family, address, port, query } = handed
-    batch.addTcp(channel, family, address, port, query, 0, query.length)
+    batch.addTcp(channel, family, address, port, MessageView.of(query))
     batch.transports[0] = handed.transport
     batch.interfaces[0] = handed.interfaceIndex
     batch.askedPorts[0] = handed.askedPort
@@ -155,12 +154,8 @@ export class HandedQueries implements Forwarder {
     if (slot === TABLE_FULL) return 'full'
     if (slot === CLIENT_FULL) return 'client-full'
     const { answer, fate, overTcp } = handed
-    if (fate === 'answered') this.#answers.add(slot, 0, overTcp, answer, 0, answer.length)
+    if (fate === 'answered') this.#answers.add(slot, 0, overTcp, MessageView.of(answer))
     else this.#failures.add(slot, fate === 'timeout' ? FAILED_TIMEOUT : FAILED_SOCKET)
     return 'forwarded'
   }
-}
-
-function copy(octets: Uint8Array, offset: number, length: number): Uint8Array {
-  return octets.slice(offset, offset + length)
 }

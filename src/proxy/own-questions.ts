@@ -4,6 +4,7 @@
 import type { EndpointId } from '../core/ids.ts'
 import type { SocketAddress } from '../core/socket-address.ts'
 import { MessageBatch } from './messages/batch.ts'
+import { MessageView } from './messages/message-view.ts'
 import { OF_OURS } from './messages/client-columns.ts'
 import { PREWARM_MAX } from './prewarm.ts'
 
@@ -47,7 +48,7 @@ export class OwnQuestions {
     octets.set([id >> 8, id & 0xff])
     const batch = this.#batch
     const family = server?.family ?? 4
-    batch.addTcp(endpoint, family, NOBODY, protocol, octets, 0, octets.length)
+    batch.addTcp(endpoint, family, NOBODY, protocol, MessageView.of(octets))
     batch.transports[0] = OF_OURS
     if (server !== undefined) {
       batch.askedAddresses.set(server.octets)

@@ -16,6 +16,7 @@ import type { Question } from '../dns/query.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import type { CompiledPolicy } from '../policy/compile/compile.ts'
 import { MessageBatch } from './messages/batch.ts'
+import { MessageView } from './messages/message-view.ts'
 import { OF_OURS } from './messages/client-columns.ts'
 
 /** Questions kept; fewer than there are ids. */
@@ -71,6 +72,7 @@ export class Prewarm {
   readonly #view = new AnswerView()
   readonly #batch = new MessageBatch({ capacity: PER_TICK, stride: 512 })
   readonly #query = new Uint8Array(QUERY_MAX)
+  readonly #message = new MessageView()
   #timer: Timer | undefined
   #stale = true
   #next = 0
@@ -98,13 +100,7 @@ export class Prewarm {
   }
 
   /** The answer to the question of that id, on its way to nobody. */
-  answered(
-    id: number,
-    question: Question,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-  ): void {
+  answered(id: number, question: Question, { octets, offset, length }: MessageView): void {
     const view = this.#view
     const status = view.read(octets, offset, length, question)
     const wanted = this.#wanted[id]
@@ -152,7 +148,7 @@ export class Prewarm {
     this.counters.asked++
     const index = this.#batch.count
     const length = writeQuery(this.#query, id, name, qtype)
-    this.#batch.addTcp(endpoint, 4, NOBODY, 0, this.#query, 0, length)
+    this.#batch.addTcp(endpoint, 4, NOBODY, 0, this.#message.set(this.#query, 0, length))
     this.#batch.transports[index] = OF_OURS
   }
 

@@ -13,6 +13,7 @@ import { QueryView, type HashedQuestion } from '../dns/query.ts'
 import { HEADER_OCTETS, u16 } from '../dns/wire.ts'
 import { worldOf } from '../identity/reserved.ts'
 import { MessageBatch } from './messages/batch.ts'
+import { MessageView } from './messages/message-view.ts'
 import { copyClient } from './messages/client-columns.ts'
 import type { RandomSource } from './random.ts'
 import type { Responder } from './server/responder.ts'
@@ -49,6 +50,7 @@ export class SelfCheck {
   readonly query: Uint8Array
   readonly #to: SelfCheckOptions
   readonly #view = new QueryView()
+  readonly #message = new MessageView()
   readonly #hash: number
   readonly #waiting = new MessageBatch({ capacity: WAITING_MAX })
   /** The revision that has the commit of those that wait; 0: it is not made yet. */
@@ -77,7 +79,7 @@ export class SelfCheck {
     if (this.#waiting.full) return
     const row = this.#waiting.count
     const nobody = batch.addresses
-    this.#waiting.addTcp(0, 4, nobody, 0, batch.octets(i), batch.offset(i), batch.length(i))
+    this.#waiting.addTcp(0, 4, nobody, 0, batch.view(i, this.#message))
     copyClient(batch, i, this.#waiting, row)
     if (row > 0) return
     this.#needed = 0
@@ -168,7 +170,7 @@ export class SelfQuery {
     for (const [i, { family, octets, port }] of listeners.entries()) {
       const socket = (this.#sockets[i] ??= this.#openSocket(i, family))
       const { query } = this.#check
-      socket?.sendTo(query, 0, query.length, this.#round, port, reachable(family, octets))
+      socket?.sendTo(MessageView.of(query), this.#round, port, reachable(family, octets))
     }
   }
 

@@ -2,6 +2,7 @@
 // pipeline. Entries are valid during the call: who holds an answer longer copies its octets. The slot stays
 // taken until it is released, so it's safe to keep.
 
+import type { MessageView } from './message-view.ts'
 import { DEFAULT_STRIDE, OctetStore } from './octet-store.ts'
 
 /** Answers that one batch takes. */
@@ -43,22 +44,21 @@ export class AnswerBatch {
     return this.store.lengths[index]!
   }
 
+  /** The octets of an answer, put into a view. */
+  view(index: number, into: MessageView): MessageView {
+    const { store } = this
+    return into.set(store.octets(index), store.offsets[index]!, store.lengths[index]!)
+  }
+
   /** Adds an answer of any length; the batch must not be full. `lasting`: its octets hold until `clear`. */
-  add(
-    slot: number,
-    server: number,
-    overTcp: boolean,
-    source: Uint8Array,
-    offset: number,
-    length: number,
-    lasting = false,
-  ): void {
+  add(slot: number, server: number, overTcp: boolean, message: MessageView, lasting = false): void {
+    const { octets, offset, length } = message
     const index = this.#count++
     this.slots[index] = slot
     this.servers[index] = server
     this.overTcp[index] = overTcp ? 1 : 0
-    if (lasting) this.store.refer(index, source, offset, length)
-    else this.store.keep(index, source, offset, length)
+    if (lasting) this.store.refer(index, octets, offset, length)
+    else this.store.keep(index, octets, offset, length)
   }
 
   clear(): void {

@@ -5,6 +5,7 @@
 import type { Family } from '../../core/ip.ts'
 import { invariant } from '../../core/invariant.ts'
 import { ClientColumns, OVER_TCP, OVER_UDP } from './client-columns.ts'
+import type { MessageView } from './message-view.ts'
 import { DEFAULT_STRIDE, OctetStore } from './octet-store.ts'
 
 /** Messages that one batch takes. */
@@ -49,6 +50,12 @@ export class MessageBatch extends ClientColumns {
     return this.store.lengths[index]!
   }
 
+  /** The octets of a message, put into a view. */
+  view(index: number, into: MessageView): MessageView {
+    const { store } = this
+    return into.set(store.octets(index), store.offsets[index]!, store.lengths[index]!)
+  }
+
   /** Adds a datagram; the batch must not be full. `peer` is 16 octets. */
   addUdp(
     channel: number,
@@ -69,13 +76,11 @@ export class MessageBatch extends ClientColumns {
     family: Family,
     peer: Uint8Array,
     port: number,
-    source: Uint8Array,
-    offset: number,
-    length: number,
+    { octets, offset, length }: MessageView,
   ): void {
     const index = this.#addPeer(OVER_TCP, channel, family, peer, port)
     this.oversized[index] = 0
-    this.store.keep(index, source, offset, length)
+    this.store.keep(index, octets, offset, length)
   }
 
   /** Native sockets have filled all columns of the next `count` entries, octets and lengths included. */

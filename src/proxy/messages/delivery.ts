@@ -5,6 +5,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { invariant } from '../../core/invariant.ts'
 import { AnswerBatch, FailureBatch } from './answer-batch.ts'
+import type { MessageView } from './message-view.ts'
 import type { TurnFollower } from '../sockets/datagrams.ts'
 
 export interface DeliveryOptions {
@@ -36,17 +37,10 @@ export class Delivery implements TurnFollower {
     this.#spare = new FailureBatch(options.capacity)
   }
 
-  answer(
-    slot: number,
-    server: number,
-    overTcp: boolean,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-  ): void {
+  answer(slot: number, server: number, overTcp: boolean, message: MessageView): void {
     invariant(!this.#delivering, 'no answer is received while answers are handled')
     if (this.#answers.full) this.deliver()
-    this.#answers.add(slot, server, overTcp, octets, offset, length, octets === this.#lasting)
+    this.#answers.add(slot, server, overTcp, message, message.octets === this.#lasting)
     this.#schedule()
   }
 

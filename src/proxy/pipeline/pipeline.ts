@@ -10,7 +10,7 @@ import { LOCAL, type LocalAnswer } from '../../dns/codes.ts'
 import { AnswerView } from '../../dns/answer.ts'
 import { QueryView, type QueryStatus } from '../../dns/query.ts'
 import { FAILED_TIMEOUT, type AnswerBatch, type FailureBatch } from '../messages/answer-batch.ts'
-import type { MessageBatch } from '../messages/batch.ts'
+import { MessageBatch } from '../messages/batch.ts'
 import { OVER_UDP } from '../messages/client-columns.ts'
 import { OUTCOME_HELD_OUT, OUTCOME_PENDING } from './learner.ts'
 import { reasonOf, SERVER_UNTRUSTED, SOURCES_SILENT } from './judge.ts'
@@ -70,6 +70,12 @@ export class Pipeline {
   readonly counters = makePipelineCounters()
   readonly #to: PipelineOptions
   readonly #query = new QueryView()
+  /** The query at hand, as flows take it. */
+  readonly #asked = {
+    query: this.#query,
+    batch: new MessageBatch({ capacity: 1, stride: 0 }),
+    row: 0,
+  }
   readonly #slot = new SlotView()
   readonly #answer = new AnswerView()
   readonly #releaser: Releaser
@@ -121,6 +127,9 @@ export class Pipeline {
   #admitOne(batch: MessageBatch, i: number, waited: boolean): void {
     const { responder, judge, clients, flows, selfCheck } = this.#to
     const query = this.#query
+    const asked = this.#asked
+    asked.batch = batch
+    asked.row = i
     const status = query.read(batch.octets(i), batch.offset(i), batch.length(i))
     if (status !== 'ok' || batch.oversized[i] === 1) return this.#malformed(batch, i, status)
     if (!this.#to.isReady()) {
@@ -134,7 +143,7 @@ export class Pipeline {
     if (endpoint === undefined) return this.#unknown(batch, i, waited)
     if (!clients.arrivesRightly(endpoint, batch, i)) {
       this.counters.interfaceMismatch++
-      flows.refused('interface-mismatch', endpoint.id, query, batch, i)
+      flows.refused('interface-mismatch', endpoint.id, asked)
       return responder.refuse(batch, i, query, LOCAL.clientUnknown)
     }
     const verdict = judge.judge(endpoint.id, batch, i, query.name)
@@ -143,7 +152,7 @@ export class Pipeline {
       if (verdict !== AUDITED && !isLenient) return this.#deny(batch, i, endpoint.id, verdict)
       this.counters.audited++
       const reason = verdict === SOURCES_SILENT ? reasonOf(verdict) : ''
-      flows.refused('audited', endpoint.id, query, batch, i, reason, judge.deniedBy)
+      flows.refused('audited', endpoint.id, asked, reason, judge.deniedBy)
     }
     this.#forward(batch, i, endpoint.id, endpoint.generation)
   }
@@ -157,7 +166,7 @@ export class Pipeline {
       return
     }
     this.counters.overloaded++
-    flows.refused('overloaded', endpoint, query, batch, i, BOUNDS[result])
+    flows.refused('overloaded', endpoint, this.#asked, BOUNDS[result])
     responder.refuse(batch, i, query, LOCAL.overloaded)
   }
 
@@ -166,14 +175,8 @@ export class Pipeline {
     const query = this.#query
     this.counters.malformedQueries++
     const isCut = batch.oversized[i] === 1
-    flows.refused(
-      'malformed',
-      clients.of(batch, i)?.id ?? 0,
-      query,
-      batch,
-      i,
-      isCut ? 'too long' : status,
-    )
+    const endpoint = clients.of(batch, i)?.id ?? 0
+    flows.refused('malformed', endpoint, this.#asked, isCut ? 'too long' : status)
     if (status === 'silent') responder.ignore(batch, i)
     else responder.refuse(batch, i, query, isCut ? LOCAL.queryMalformed : localAnswerTo(status))
   }
@@ -189,7 +192,7 @@ export class Pipeline {
       return this.#forward(batch, i, UNMANAGED, NO_GENERATION)
     }
     this.counters.unknownClients++
-    flows.refused('unknown-client', 0, this.#query, batch, i)
+    flows.refused('unknown-client', 0, this.#asked)
     responder.refuse(batch, i, this.#query, LOCAL.clientUnknown)
   }
 
@@ -199,7 +202,7 @@ export class Pipeline {
     const answer = verdict === SOURCES_SILENT ? this.#closed : this.#denied
     const by = verdict === SERVER_UNTRUSTED ? 0 : judge.deniedBy
     this.counters.denied++
-    flows.refused('denied', endpoint, this.#query, batch, i, reason, by)
+    flows.refused('denied', endpoint, this.#asked, reason, by)
     if (reason === 'server') responder.refuse(batch, i, this.#query, LOCAL.serverProhibited)
     else if (answer === undefined) responder.ignore(batch, i)
     else responder.refuse(batch, i, this.#query, answer)
@@ -266,15 +269,7 @@ export class Pipeline {
       const isPending = outcome === OUTCOME_PENDING
       const mustWait = turn !== 'last' && (isPending || releases.isBehind(slot))
       if (mustWait && releases.hold(slot, answers, i, isPending)) return
-      this.#releaser.release(
-        i,
-        isPending ? OUTCOME_HELD_OUT : outcome,
-        slot,
-        answers.octets(i),
-        answers.offset(i),
-        answers.length(i),
-        answers.overTcp[i] === 1,
-      )
+      this.#releaser.release(answers, i, isPending ? OUTCOME_HELD_OUT : outcome)
     }
     if (turn !== 'first') releases.end(slot)
     upstream.release(slot)

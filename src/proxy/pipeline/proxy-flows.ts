@@ -14,10 +14,19 @@ const QUESTION_FIXED_OCTETS = 4
 const ANSWERED = FLOW_KINDS.indexOf('answered')
 const FAILED = FLOW_KINDS.indexOf('upstream-failed')
 
+/** A query of a batch that the pipeline has read. The pipeline sets one view again for each query. */
+export interface AskedQuery {
+  readonly query: QueryView
+  readonly batch: MessageBatch
+  readonly row: number
+}
+
 export class ProxyFlows {
   readonly #ring: FlowRing
   readonly #clock: Clock
   readonly #inFlight: InFlightTable
+  /** How a forwarded query ended; set again for each. */
+  readonly #end = { kind: 0, outcome: 0, rcode: 0, addresses: 0 }
 
   constructor(options: {
     readonly ring: FlowRing
@@ -29,15 +38,8 @@ export class ProxyFlows {
     this.#inFlight = options.inFlight
   }
 
-  refused(
-    kind: FlowKind,
-    endpoint: number,
-    query: QueryView,
-    batch: MessageBatch,
-    i: number,
-    reason = '',
-    deniedBy = 0,
-  ): void {
+  refused(kind: FlowKind, endpoint: number, asked: AskedQuery, reason = '', deniedBy = 0): void {
+    const { query, batch, row } = asked
     this.#ring.addDns(
       this.#clock.wall(),
       FLOW_KINDS.indexOf(kind),
@@ -48,9 +50,9 @@ export class ProxyFlows {
       query.qtype,
       0,
       0,
-      batch.families[i]!,
+      batch.families[row]!,
       batch.addressWords,
-      i * 4,
+      row * 4,
       reason,
       0,
       deniedBy,
@@ -58,21 +60,25 @@ export class ProxyFlows {
   }
 
   answered(slot: number, outcome: number, rcode: number, addresses: number): void {
-    this.#add(slot, ANSWERED, outcome, rcode, addresses, '')
+    const end = this.#end
+    end.kind = ANSWERED
+    end.outcome = outcome
+    end.rcode = rcode
+    end.addresses = addresses
+    this.#add(slot, '')
   }
 
   failed(slot: number, reason: string): void {
-    this.#add(slot, FAILED, 0, 0, 0, reason)
+    const end = this.#end
+    end.kind = FAILED
+    end.outcome = 0
+    end.rcode = 0
+    end.addresses = 0
+    this.#add(slot, reason)
   }
 
-  #add(
-    slot: number,
-    kind: number,
-    outcome: number,
-    rcode: number,
-    addresses: number,
-    reason: string,
-  ): void {
+  #add(slot: number, reason: string): void {
+    const { kind, outcome, rcode, addresses } = this.#end
     const inFlight = this.#inFlight
     const headAndName = inFlight.questionEnds[slot]! - QUESTION_FIXED_OCTETS
     this.#ring.addDns(

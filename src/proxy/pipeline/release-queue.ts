@@ -11,6 +11,7 @@ import { LinkedRows, NO_ROW } from '../../core/tables/linked-rows.ts'
 import type { Committer } from '../../datapath/committer.ts'
 import { AnswerBatch } from '../messages/answer-batch.ts'
 import { DueTimer } from '../upstream/due-timer.ts'
+import { MessageView } from '../messages/message-view.ts'
 import { HeldAnswers } from './held-answers.ts'
 import type { InFlightTable } from '../messages/in-flight.ts'
 
@@ -51,6 +52,7 @@ export class ReleaseQueue {
   /** 1 while the slot is in the batch that is settled again. */
   readonly #isReady: Uint8Array
   readonly #batch = new AnswerBatch()
+  readonly #message = new MessageView()
   readonly #timer: DueTimer
 
   constructor(options: ReleaseQueueOptions) {
@@ -156,11 +158,10 @@ export class ReleaseQueue {
   }
 
   #add(slot: number): void {
-    const octets = this.#answers.octets(slot)
-    const offset = this.#answers.offset(slot)
-    const overTcp = this.#answers.isOverTcp(slot)
+    const answers = this.#answers
     this.#isReady[slot] = 1
-    this.#batch.add(slot, 0, overTcp, octets, offset, this.#answers.length(slot), true)
+    this.#message.set(answers.octets(slot), answers.offset(slot), answers.length(slot))
+    this.#batch.add(slot, 0, answers.isOverTcp(slot), this.#message, true)
   }
 
   #settle(isLast: boolean): void {

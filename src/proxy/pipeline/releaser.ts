@@ -5,6 +5,8 @@ import { LOCAL } from '../../dns/codes.ts'
 import { OUTCOME_DEGRADED, OUTCOME_EXACT, OUTCOME_HELD_OUT, type Learner } from './learner.ts'
 import type { PipelineCounters } from './pipeline-counters.ts'
 import type { ProxyFlows } from './proxy-flows.ts'
+import type { AnswerBatch } from '../messages/answer-batch.ts'
+import { MessageView } from '../messages/message-view.ts'
 import type { Responder } from '../server/responder.ts'
 import type { Stripping } from './stripping.ts'
 
@@ -20,23 +22,18 @@ export interface ReleaserOptions {
 export class Releaser {
   readonly #counters: PipelineCounters
   readonly #to: ReleaserOptions
+  readonly #message = new MessageView()
 
   constructor(options: ReleaserOptions, counters: PipelineCounters) {
     this.#to = options
     this.#counters = counters
   }
 
-  /** Answers the client of a slot with answer `index` of the learner's batch; its octets are copied. */
-  release(
-    index: number,
-    outcome: number,
-    slot: number,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-    overTcp: boolean,
-  ): void {
+  /** Answers the client of answer `index` of a batch that the learner has read; its octets are copied. */
+  release(answers: AnswerBatch, index: number, outcome: number): void {
     const { responder, learner, flows, onDegraded, stripping } = this.#to
+    const slot = answers.slots[index]!
+    const overTcp = answers.overTcp[index] === 1
     const rcode = learner.rcodeOf(index)
     flows.answered(slot, outcome, rcode, learner.countOf(index))
     if (outcome === OUTCOME_EXACT) this.#counters.exact++
@@ -46,15 +43,16 @@ export class Releaser {
     if (outcome === OUTCOME_DEGRADED && onDegraded === 'servfail') {
       return responder.answerLocally(slot, LOCAL.degraded)
     }
-    const stripped = stripping.strip(index, outcome, octets, offset, length)
+    const message = answers.view(index, this.#message)
+    const stripped = stripping.strip(index, outcome, message)
     if (stripped === 'same') {
-      responder.answer(slot, octets, offset, length, overTcp, rcode)
+      responder.answer(slot, message, overTcp, rcode)
     } else if (stripped === 'bad') {
       responder.answerLocally(slot, LOCAL.answerMalformed)
     } else {
       // Names written again can make it longer than what the client takes.
-      const isCut = overTcp || stripping.length > length
-      responder.answer(slot, stripping.octets, 0, stripping.length, isCut, rcode)
+      const isCut = overTcp || stripping.length > message.length
+      responder.answer(slot, message.set(stripping.octets, 0, stripping.length), isCut, rcode)
     }
   }
 

@@ -7,6 +7,7 @@ import type { Family } from '../../core/ip.ts'
 import { AnswerStrip, type StripResult } from '../../dns/answer-strip.ts'
 import type { UnwantedAddresses } from '../../dns/svcb-strip.ts'
 import type { Guard } from '../../names/guard.ts'
+import type { MessageView } from '../messages/message-view.ts'
 import { OUTCOME_DEGRADED, type Learner } from './learner.ts'
 
 export interface StrippingOptions {
@@ -51,13 +52,7 @@ export class Stripping implements UnwantedAddresses {
   }
 
   /** Strips answer `index` of the learner's batch, whose outcome is known. */
-  strip(
-    index: number,
-    outcome: number,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-  ): StripResult {
+  strip(index: number, outcome: number, { octets, offset, length }: MessageView): StripResult {
     this.#index = index
     this.#isDegraded = this.#stripsDegraded && outcome === OUTCOME_DEGRADED
     const stripsHints = this.#to.learner.stripsHints(index)

@@ -11,6 +11,7 @@ import type { Family } from '../../core/ip.ts'
 import { MessageBatch } from '../messages/batch.ts'
 import { ClientCounts } from '../messages/client-counts.ts'
 import { copyClient, ClientColumns } from '../messages/client-columns.ts'
+import { MessageView } from '../messages/message-view.ts'
 import { copyOctets } from '../messages/octet-store.ts'
 
 /** Queries that wait, in all and of one client address. */
@@ -57,6 +58,7 @@ export class UnknownClients {
   readonly #due = new Float64Array(WAITING_MAX)
   readonly #counts = new ClientCounts(WAITING_MAX)
   readonly #countEntries = new Int32Array(WAITING_MAX)
+  readonly #message = new MessageView()
   #batch: MessageBatch | undefined
   /** Rows are numbers modulo WAITING_MAX, oldest first; free ones may lie between. */
   #oldest = 0
@@ -170,7 +172,8 @@ export class UnknownClients {
     const at = row * WAITING_OCTETS_MAX
     const family: Family = this.#clients.families[row] === 4 ? 4 : 6
     const index = batch.count
-    batch.addTcp(0, family, addresses, ports[row]!, this.#cells, at, this.#lengths[row]!)
+    const message = this.#message.set(this.#cells, at, this.#lengths[row]!)
+    batch.addTcp(0, family, addresses, ports[row]!, message)
     copyClient(this.#clients, row, batch, index)
     this.#counts.remove(this.#countEntries[row]!)
     this.#lengths[row] = 0

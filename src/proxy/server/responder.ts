@@ -8,34 +8,23 @@ import type { Question, QueryView } from '../../dns/query.ts'
 import { u16 } from '../../dns/wire.ts'
 import { LOCAL_ANSWER_MAX, writeLocalAnswer, writeTruncated } from '../../dns/reply.ts'
 import type { MessageBatch } from '../messages/batch.ts'
-import { OF_OURS, OVER_TCP, type ClientColumns } from '../messages/client-columns.ts'
+import { OF_OURS, OVER_TCP } from '../messages/client-columns.ts'
 import type { InFlightTable } from '../messages/in-flight.ts'
 import { SlotView } from '../messages/slot-view.ts'
+import { MessageView } from '../messages/message-view.ts'
+import type { UdpListener } from '../sockets/datagrams.ts'
 import type { TcpServer } from './tcp-server.ts'
-
-/** How an answer leaves over UDP: Node's sockets or the native ones. */
-export interface DatagramSender {
-  /** Sends a copy, with `id` as its first octets, to the client of a row, from the server that it asked. */
-  send(
-    clients: ClientColumns,
-    row: number,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-    id: number,
-  ): void
-}
 
 /** What asks of its own accord: prewarm.ts, own-questions.ts. Every query of these ends in one call. */
 export interface OwnQueries {
-  answered(id: number, question: Question, octets: Uint8Array, offset: number, length: number): void
+  answered(id: number, question: Question, message: MessageView): void
   /** `octets`: the local answer, which begins there; absent when there is none. */
   unanswered(id: number, octets?: Uint8Array, length?: number): void
 }
 
 export interface ResponderOptions {
   /** By channel number. */
-  readonly udp: readonly DatagramSender[]
+  readonly udp: readonly Pick<UdpListener, 'send'>[]
   readonly tcp: Pick<TcpServer, 'reply' | 'noReply'>
   readonly inFlight: InFlightTable
   /** Answers to queries of our own; they leave to nobody. */
@@ -55,6 +44,8 @@ export class Responder {
   readonly #udpMessageMax: number
   readonly #view = new SlotView()
   readonly #scratch = new Uint8Array(LOCAL_ANSWER_MAX)
+  /** A local or shortened answer, in `#scratch`. */
+  readonly #message = new MessageView()
 
   constructor(options: ResponderOptions) {
     this.#options = options
@@ -74,7 +65,7 @@ export class Responder {
       this.#options.tcp.reply(channel, out, 0, length, view.id)
       return
     }
-    this.#options.udp[channel]?.send(batch, index, out, 0, length, view.id)
+    this.#options.udp[channel]?.send(batch, index, this.#message.set(out, 0, length), view.id)
   }
 
   /** A batch entry gets no answer. */
@@ -89,18 +80,11 @@ export class Responder {
    * Answers the client of a slot with an upstream's message, byte for byte but for the id. `rcode` is the answer's,
    * all 12 bits, for the case that it must be shortened. The octets are copied.
    */
-  answer(
-    slot: number,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-    overTcp: boolean,
-    rcode: number,
-  ): void {
+  answer(slot: number, message: MessageView, overTcp: boolean, rcode: number): void {
     const { inFlight } = this.#options
     const byUdp = inFlight.transports[slot] !== OVER_TCP
-    if (!byUdp || length <= this.#limitFor(slot, overTcp)) {
-      this.#send(slot, octets, offset, length)
+    if (!byUdp || message.length <= this.#limitFor(slot, overTcp)) {
+      this.#send(slot, message)
       return
     }
     this.counters.truncated++
@@ -108,8 +92,9 @@ export class Responder {
     view.read(inFlight, slot)
     const query = inFlight.octets(slot)
     const at = inFlight.offset(slot)
+    const { octets, offset } = message
     const cut = writeTruncated(this.#scratch, 0, query, at, view, octets, offset, rcode)
-    this.#send(slot, this.#scratch, 0, cut)
+    this.#send(slot, this.#message.set(this.#scratch, 0, cut))
   }
 
   /** Answers the client of a slot with a local answer. */
@@ -119,7 +104,8 @@ export class Responder {
     view.read(inFlight, slot)
     const query = inFlight.octets(slot)
     const at = inFlight.offset(slot)
-    this.#send(slot, this.#scratch, 0, writeLocalAnswer(this.#scratch, 0, query, at, view, answer))
+    const length = writeLocalAnswer(this.#scratch, 0, query, at, view, answer)
+    this.#send(slot, this.#message.set(this.#scratch, 0, length))
   }
 
   /** The client of a slot gets no answer. */
@@ -135,19 +121,19 @@ export class Responder {
     return overTcp ? Math.min(own, this.#udpMessageMax) : this.#udpMessageMax
   }
 
-  #send(slot: number, octets: Uint8Array, offset: number, length: number): void {
+  #send(slot: number, message: MessageView): void {
     const { inFlight, udp, tcp, own } = this.#options
     const id = inFlight.clientIds[slot]!
     const channel = inFlight.channels[slot]!
     if (inFlight.transports[slot] === OF_OURS) {
       this.#view.read(inFlight, slot)
-      own?.answered(id, this.#view, octets, offset, length)
+      own?.answered(id, this.#view, message)
       return
     }
     if (inFlight.transports[slot] === OVER_TCP) {
-      tcp.reply(channel, octets, offset, length, id)
+      tcp.reply(channel, message.octets, message.offset, message.length, id)
       return
     }
-    udp[channel]?.send(inFlight, slot, octets, offset, length, id)
+    udp[channel]?.send(inFlight, slot, message, id)
   }
 }

@@ -8,6 +8,7 @@ import { FrameReader } from '../../dns/framing.ts'
 import type { PeerAddress } from '../messages/address-book.ts'
 import type { HandedConnection } from '../handed.ts'
 import type { MessageBatch } from '../messages/batch.ts'
+import type { MessageView } from '../messages/message-view.ts'
 import type { Arrival, Stream, StreamOwner } from '../sockets/streams.ts'
 
 /** Unsent octets from which on nothing more is read: the client must take answers first. */
@@ -106,12 +107,12 @@ export class TcpConnection implements StreamOwner {
     return this.hasAsked || now - this.lastMessageAt >= quietMs
   }
 
-  /** Adds the message that `reader` found to the batch, which must not be full. */
-  addTo(batch: MessageBatch): void {
+  /** Adds the message that `reader` found to the batch, which must not be full; `view` is reused. */
+  addTo(batch: MessageBatch, view: MessageView): void {
     const { peer, reader, port, number } = this
-    const { buffer, offset, length } = reader
     const row = batch.count
-    batch.addTcp(number, peer.family, peer.octets, port, buffer, offset, length)
+    const message = view.set(reader.buffer, reader.offset, reader.length)
+    batch.addTcp(number, peer.family, peer.octets, port, message)
     batch.interfaces[row] = this.interfaceIndex
     if (this.#asked !== undefined) {
       batch.askedPorts[row] = this.#askedPort

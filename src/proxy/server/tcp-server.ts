@@ -15,6 +15,7 @@ import {
   TcpCounters,
   type TcpServerLimits,
 } from './connection-table.ts'
+import { MessageView } from '../messages/message-view.ts'
 import type { HandedConnection } from '../handed.ts'
 import type {
   Arrival,
@@ -43,6 +44,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
   readonly #streams: Streams
   readonly #limits: TcpServerLimits
   readonly #table: ConnectionTable
+  readonly #message = new MessageView()
   readonly #listeners: StreamListener[] = []
   /** Connections with gathered frames, to be written at the end of this turn. */
   #dirty: TcpConnection[] = []
@@ -214,7 +216,7 @@ export class TcpServer implements StreamAcceptor, ConnectionHost {
       this.counters.received++
       connection.inFlight++
       connection.hasAsked = true
-      connection.addTo(batch)
+      connection.addTo(batch, this.#message)
     }
     if (this.#table.find(connection.number) !== connection) return
     if (this.counters.received !== before) {

@@ -5,6 +5,7 @@
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import type { Family } from '../../core/ip.ts'
+import type { MessageView } from '../messages/message-view.ts'
 import { copyOctets } from '../messages/octet-store.ts'
 
 /** Sends that may wait in libuv for room in the kernel's buffer; beyond that they're dropped. */
@@ -71,15 +72,9 @@ export class DatagramSocket {
   }
 
   /** As `send`, to a peer; `port` is 1..65535 and `address` numeric. */
-  sendTo(
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-    id: number,
-    port: number,
-    address: string,
-  ): boolean {
+  sendTo(message: MessageView, id: number, port: number, address: string): boolean {
     if (!this.#hasRoom()) return false
+    const { octets, offset, length } = message
     this.#socket.send(copyWithId(octets, offset, length, id), port, address, this.#sent)
     return true
   }

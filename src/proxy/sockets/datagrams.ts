@@ -7,6 +7,7 @@
 import type { ListenerMode } from '../../config/config.ts'
 import type { Family } from '../../core/ip.ts'
 import type { ClientColumns } from '../messages/client-columns.ts'
+import type { MessageView } from '../messages/message-view.ts'
 import type { BatchCollector } from '../messages/collector.ts'
 import type { InFlightTable } from '../messages/in-flight.ts'
 import type { ServerAddress } from '../upstream/server-pool.ts'
@@ -50,14 +51,7 @@ export interface UdpListener {
   /** Off: what comes stays in the kernel, as long as it has room. Node's sockets read on. */
   reading(on: boolean): void
   /** Sends a copy, with `id` as its first octets, to the client of a row, from the server that it asked. */
-  send(
-    clients: ClientColumns,
-    row: number,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-    id: number,
-  ): void
+  send(clients: ClientColumns, row: number, message: MessageView, id: number): void
   stop(): void
 }
 

@@ -29,6 +29,7 @@ import {
   UDP_WANT_ASKED,
   UDP_WANT_ORIGINAL,
 } from '../../native/udp/udp.ts'
+import type { MessageView } from '../messages/message-view.ts'
 import type { ClientColumns } from '../messages/client-columns.ts'
 import type {
   ConnectedSocket,
@@ -147,14 +148,8 @@ export class NativeListener implements UdpListener {
     this.#engine.reading(this.#handle, on)
   }
 
-  send(
-    clients: ClientColumns,
-    row: number,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-    id: number,
-  ): void {
+  send(clients: ClientColumns, row: number, message: MessageView, id: number): void {
+    const { octets, offset, length } = message
     let handle = this.#handle
     if (this.#transparent) {
       handle = this.#replies.handleFor(this.family, clients.askedPorts[row]!)

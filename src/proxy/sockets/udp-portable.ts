@@ -9,6 +9,7 @@ import { formatAddress, type Family } from '../../core/ip.ts'
 import { AddressBook, isAnswerable } from '../messages/address-book.ts'
 import type { MessageBatch } from '../messages/batch.ts'
 import type { ClientColumns } from '../messages/client-columns.ts'
+import type { MessageView } from '../messages/message-view.ts'
 import type { BatchCollector } from '../messages/collector.ts'
 import type {
   ConnectedSocket,
@@ -121,17 +122,9 @@ class PortableListener implements UdpListener {
   }
 
   /** The socket's own address is the one that was asked. */
-  send(
-    clients: ClientColumns,
-    row: number,
-    octets: Uint8Array,
-    offset: number,
-    length: number,
-    id: number,
-  ): void {
+  send(clients: ClientColumns, row: number, message: MessageView, id: number): void {
     const text = this.#book.write(this.family, clients.addresses, row * 16)
-    if (this.#socket.sendTo(octets, offset, length, id, clients.ports[row]!, text))
-      this.counters.sent++
+    if (this.#socket.sendTo(message, id, clients.ports[row]!, text)) this.counters.sent++
     else this.counters.sendsDropped++
   }
 

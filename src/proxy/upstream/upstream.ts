@@ -18,6 +18,7 @@ import { Attempts } from './attempts.ts'
 import type { MessageBatch } from '../messages/batch.ts'
 import { Coalescing } from './coalescing.ts'
 import { Delivery } from '../messages/delivery.ts'
+import { MessageView } from '../messages/message-view.ts'
 import { CLIENT_FULL, InFlightTable, TABLE_FULL } from '../messages/in-flight.ts'
 import { Probes } from './probes.ts'
 import { RandomPool, type RandomSource } from '../random.ts'
@@ -105,6 +106,7 @@ export class Upstream {
   readonly #numbers = new SocketNumbers()
   readonly #delivery: Delivery
   readonly #view = new SlotView()
+  readonly #message = new MessageView()
   /** 1 once the slot was handed to the pipeline. */
   readonly #handed: Uint8Array
   readonly #repeat = (wait: number): boolean => this.attempts.repeatOverTcp(wait)
@@ -258,10 +260,11 @@ export class Upstream {
     this.counters.answers++
     const chosen = this.attempts.onlyOf(slot)
     this.#coalescing.end(slot)
+    const message = this.#message.set(octets, offset, length)
     for (let asker = slot; asker >= 0;) {
       const next = this.#coalescing.followerOf(asker)
       this.#handed[asker] = 1
-      this.#delivery.answer(asker, socket.server, socket.overTcp, octets, offset, length)
+      this.#delivery.answer(asker, socket.server, socket.overTcp, message)
       asker = next
     }
     this.links.end(chosen)

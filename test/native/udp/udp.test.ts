@@ -22,6 +22,7 @@ import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
 import type { UdpListener } from '../../../src/proxy/sockets/datagrams.ts'
 import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
 import { until } from '../../support/peers/client.ts'
+import { MessageView } from '../../../src/proxy/messages/message-view.ts'
 
 const skip = isBuilt('udp') ? false : 'udp.node is not built'
 const { EBADF } = constants.errno
@@ -210,7 +211,7 @@ describe('UdpAddon', { skip }, () => {
       clients.ports[row] = row === 1 ? 0 : socket.address().port
       clients.addresses.set(row === 3 ? [255, 255, 255, 255] : LOOPBACK, row * 16)
       const octets = Buffer.from(`..message ${row}`)
-      listener.send(clients, row, octets, 0, octets.length, 0x4142)
+      listener.send(clients, row, MessageView.of(octets), 0x4142)
     }
     datagrams.flush()
     await until('three', () => messages.length === 3)
@@ -233,7 +234,7 @@ describe('UdpAddon', { skip }, () => {
       const text = `${i} `.padEnd(20 + (i % 7 === 0 ? 1 : 0), 'x')
       clients.ports[0] = receivers[i % 2]?.socket.address().port ?? 0
       expected[i % 2]?.push(`AB${text}`)
-      listener.send(clients, 0, Buffer.from(`..${text}`), 0, text.length + 2, 0x4142)
+      listener.send(clients, 0, MessageView.of(Buffer.from(`..${text}`)), 0x4142)
     }
     datagrams.flush()
     await until('all', () => receivers.every(({ messages }) => messages.length === 450))

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import { OVER_TCP, OVER_UDP } from '../../../src/proxy/messages/client-columns.ts'
+import { MessageView } from '../../../src/proxy/messages/message-view.ts'
 
 const STRIDE = 64
 const PEER = Uint8Array.from({ length: 16 }, (_, i) => i)
@@ -36,7 +37,7 @@ test('MessageBatch cuts and marks long datagrams, keeps long frames whole, and s
     ])
     let at = 5
     for (const { size } of rows) {
-      batch.addTcp(3, 4, PEER, 1024, source, at, size)
+      batch.addTcp(3, 4, PEER, 1024, new MessageView().set(source, at, size))
       at += size
     }
     source.fill(0xff)

@@ -12,6 +12,7 @@ import { UdpClient, until } from '../../support/peers/client.ts'
 import { makeDatagrams, testSockets } from '../../support/sockets.ts'
 import { byNumber, rcodeOf } from '../../support/transport.ts'
 import { answering, answerTo, queryFor } from '../../support/peers/upstream.ts'
+import { MessageView } from '../../../src/proxy/messages/message-view.ts'
 
 const FORMERR = 1
 testSockets('UdpListener gathers what came in one turn into one batch', async (net) => {
@@ -70,7 +71,8 @@ testSockets(
           const text = Buffer.from(batch.octets(i).subarray(at, at + batch.length(i))).toString()
           const peer = Buffer.from(batch.addresses.subarray(i * 16, i * 16 + 16)).toString('hex')
           seen.push(`${batch.channels[i]} ${batch.families[i]} ${peer} ${text}`)
-          listener.send(batch, i, batch.octets(i), at, batch.length(i), 0x4142)
+          const message = new MessageView().set(batch.octets(i), at, batch.length(i))
+          listener.send(batch, i, message, 0x4142)
         }
       }
       const collector = new BatchCollector({ clock: systemClock, onBatch, batch: { capacity: 4 } })

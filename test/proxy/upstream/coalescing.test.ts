@@ -9,6 +9,7 @@ import { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import { Coalescing, FOLLOWERS_MAX } from '../../../src/proxy/upstream/coalescing.ts'
 import { InFlightTable } from '../../../src/proxy/messages/in-flight.ts'
 import { queryFor } from '../../support/peers/upstream.ts'
+import { MessageView } from '../../../src/proxy/messages/message-view.ts'
 
 interface Ask {
   readonly client: number
@@ -34,7 +35,7 @@ function take(table: InFlightTable, ask: Ask): number {
   const batch = new MessageBatch({ capacity: 1 })
   const octets = queryFor(ask.name, { id: ask.id, ...(ask.edns ? { udpSize: 1232 } : {}) })
   const address = Uint8Array.from({ length: 16 }, (_, i) => (i === 3 ? ask.client : 0))
-  if (ask.tcp) batch.addTcp(0, 4, address, 4000 + ask.id, octets, 0, octets.length)
+  if (ask.tcp) batch.addTcp(0, 4, address, 4000 + ask.id, MessageView.of(octets))
   else batch.addUdp(0, 4, address, 4000 + ask.id, octets)
   batch.askedAddresses[3] = ask.asked
   batch.askedPorts[0] = 53

@@ -9,6 +9,7 @@ import { mkQuery, opt } from '../../support/messages.ts'
 import { canonicalAddress, octetsOf } from './addresses.ts'
 import { RCODES } from './zone.ts'
 import { hintsOf } from '../../support/models/oracle-svcb.ts'
+import { MessageView } from '../../../src/proxy/messages/message-view.ts'
 
 export interface Reply {
   readonly rcode: string
@@ -48,7 +49,7 @@ export class Clients {
   /** How replies come back. */
   readonly udp: ResponderOptions['udp'] = [
     {
-      send: (clients, row, octets, offset, length, id) =>
+      send: (clients, row, { octets, offset, length }, id) =>
         this.#receive(clients.ports[row] ?? 0, octets.subarray(offset, offset + length), id),
     },
   ]
@@ -74,7 +75,7 @@ export class Clients {
     const family = source.length === 4 ? 4 : 6
     const port = portOf(number)
     this.#from.set(port, from)
-    if (tcp) batch.addTcp(port, family, peer, port, message, 0, message.length)
+    if (tcp) batch.addTcp(port, family, peer, port, MessageView.of(message))
     else batch.addUdp(0, family, peer, port, message)
   }
 

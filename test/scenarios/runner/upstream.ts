@@ -6,6 +6,7 @@ import { FAILED_SOCKET, FAILED_TIMEOUT } from '../../../src/proxy/messages/answe
 import { OVER_TCP } from '../../../src/proxy/messages/client-columns.ts'
 import { Delivery, type DeliveryOptions } from '../../../src/proxy/messages/delivery.ts'
 import { InFlightTable, TABLE_FULL, CLIENT_FULL } from '../../../src/proxy/messages/in-flight.ts'
+import { MessageView } from '../../../src/proxy/messages/message-view.ts'
 import { SlotView } from '../../../src/proxy/messages/slot-view.ts'
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts'
 import { mkReply, type Zone } from './zone.ts'
@@ -74,7 +75,7 @@ export class ScenarioUpstream implements Pick<Upstream, 'forward' | 'release' | 
     }
     this.counters.answers++
     const overTcp = this.inFlight.transports[slot] === OVER_TCP
-    this.#delivery.answer(slot, 0, overTcp, octets, 0, octets.length)
+    this.#delivery.answer(slot, 0, overTcp, MessageView.of(octets))
   }
 
   #timeOut(slot: number, query: number): void {

@@ -32,6 +32,7 @@ import {
   type UpstreamOptions,
 } from '../../../src/proxy/upstream/upstream.ts'
 import { FakeClock } from '../fake-clock.ts'
+import { MessageView } from '../../../src/proxy/messages/message-view.ts'
 
 export interface ForwarderOptions {
   readonly servers: readonly ServerAddress[]
@@ -168,7 +169,7 @@ export class Forwarder {
       const octets = answers.octets(i)
       const offset = answers.offset(i)
       const rcode = (octets[offset + 3] ?? 0) & 15
-      this.responder.answer(slot, octets, offset, answers.length(i), overTcp, rcode)
+      this.responder.answer(slot, answers.view(i, new MessageView()), overTcp, rcode)
       this.upstream.release(slot)
     }
   }

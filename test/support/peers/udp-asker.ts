@@ -11,6 +11,7 @@ import { ClientColumns } from '../../../src/proxy/messages/client-columns.ts'
 import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
 import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
 import { queryFor } from './upstream.ts'
+import { MessageView } from '../../../src/proxy/messages/message-view.ts'
 
 /** Queries that wait at once; ids tell them apart. */
 const WINDOW = 512
@@ -56,7 +57,7 @@ function send(id: number): void {
   servers.ports[id] = DNS
   writeServer(asked[id]!, servers.addresses, id * 16)
   query.write(asked[id]!.toString(16).padStart(8, '0'), DIGITS_AT, 'latin1')
-  listener.send(servers, id, query, 0, query.length, id)
+  listener.send(servers, id, MessageView.of(query), id)
 }
 
 /** The address `index` behind the first. */

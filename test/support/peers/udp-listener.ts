@@ -15,6 +15,7 @@ import type { MessageBatch } from '../../../src/proxy/messages/batch.ts'
 import { BatchCollector } from '../../../src/proxy/messages/collector.ts'
 import type { UdpListener } from '../../../src/proxy/sockets/datagrams.ts'
 import { NativeDatagrams } from '../../../src/proxy/sockets/udp-native.ts'
+import { MessageView } from '../../../src/proxy/messages/message-view.ts'
 
 const MODES = ['explicit', 'tproxy', 'redirect'] as const
 
@@ -52,7 +53,12 @@ function answer(batch: MessageBatch, row: number): void {
   if (name.startsWith('size')) length = Number(name.slice(4))
   if (name === 'counters') tellReplies()
   else if (name !== 'quiet') tell(batch, row)
-  listeners[batch.channels[row]!]?.send(batch, row, scratch, 0, length, view.id)
+  listeners[batch.channels[row]!]?.send(
+    batch,
+    row,
+    new MessageView().set(scratch, 0, length),
+    view.id,
+  )
 }
 
 function tell(batch: MessageBatch, row: number): void {
