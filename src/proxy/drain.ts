@@ -27,14 +27,14 @@ const QUIET_MS = 200
 
 export class Drain {
   readonly #clock: Clock
-  readonly #to: Drained
+  readonly #options: Drained
   #isOwn = false
   #timer: Timer | undefined
   #end: () => void = () => undefined
 
   constructor(clock: Clock, drained: Drained) {
     this.#clock = clock
-    this.#to = drained
+    this.#options = drained
   }
 
   /** Whether the end has begun. */
@@ -50,7 +50,7 @@ export class Drain {
   /** Resolves when all is answered; gives how many queries were given up. `outlives`: the sockets do. */
   async run(limitMs: number, outlives: boolean): Promise<number> {
     const clock = this.#clock
-    const { listeners } = this.#to
+    const { listeners } = this.#options
     const until = clock.now() + limitMs
     this.#isOwn = !outlives
     if (outlives) listeners.reading(false)
@@ -69,13 +69,13 @@ export class Drain {
   }
 
   get #isDone(): boolean {
-    const { listeners, upstream, unknown, releases } = this.#to
+    const { listeners, upstream, unknown, releases } = this.#options
     const connections = listeners.tcp.closeIdle(QUIET_MS)
     return upstream.inFlight.count + unknown.waiting + releases.count + connections === 0
   }
 
   #giveUp(): number {
-    const { upstream, responder } = this.#to
+    const { upstream, responder } = this.#options
     const { inFlight } = upstream
     const left = inFlight.count
     for (let slot = 0; slot < inFlight.capacity && left > 0; slot++) {

@@ -65,7 +65,7 @@ export class Prewarm {
     /** Questions that found no room at the last look at the policies. */
     leftOut: 0,
   }
-  readonly #to: PrewarmOptions
+  readonly #options: PrewarmOptions
   /** By query id. */
   readonly #wanted: (Wanted | undefined)[] = []
   readonly #ids = new Map<string, number>()
@@ -78,7 +78,7 @@ export class Prewarm {
   #next = 0
 
   constructor(options: PrewarmOptions) {
-    this.#to = options
+    this.#options = options
   }
 
   /** Questions that are kept. */
@@ -87,7 +87,7 @@ export class Prewarm {
   }
 
   start(): void {
-    this.#timer = this.#to.clock.every(TICK_MS, () => this.#tick())
+    this.#timer = this.#options.clock.every(TICK_MS, () => this.#tick())
   }
 
   stop(): void {
@@ -112,7 +112,7 @@ export class Prewarm {
     const wait = Math.min(Math.max(ttl * 1000 * AGAIN_SHARE, AGAIN_MIN_MS), AGAIN_MAX_MS)
     wanted.asked = false
     wanted.failures = 0
-    wanted.due = this.#to.clock.now() + wait
+    wanted.due = this.#options.clock.now() + wait
   }
 
   /** The question of that id gets no answer that teaches. */
@@ -122,12 +122,12 @@ export class Prewarm {
     if (wanted === undefined) return
     wanted.asked = false
     const wait = Math.min(RETRY_MS * 2 ** wanted.failures++, RETRY_MAX_MS)
-    wanted.due = this.#to.clock.now() + wait
+    wanted.due = this.#options.clock.now() + wait
   }
 
   #tick(): void {
     if (this.#stale) this.#refresh()
-    const now = this.#to.clock.now()
+    const now = this.#options.clock.now()
     const batch = this.#batch
     for (let looked = 0; looked < this.#wanted.length && !batch.full; looked++) {
       const id = this.#next++ % this.#wanted.length
@@ -138,7 +138,7 @@ export class Prewarm {
     }
     if (batch.count === 0) return
     try {
-      this.#to.onBatch(batch)
+      this.#options.onBatch(batch)
     } finally {
       batch.clear()
     }
@@ -157,8 +157,8 @@ export class Prewarm {
     this.#stale = false
     this.counters.leftOut = 0
     const keep = new Set<string>()
-    for (const endpoint of this.#to.endpoints) {
-      for (const text of this.#to.namesOf(endpoint.id)) {
+    for (const endpoint of this.#options.endpoints) {
+      for (const text of this.#options.namesOf(endpoint.id)) {
         for (const qtype of typesOf(endpoint)) {
           const key = `${endpoint.id} ${qtype} ${text}`
           if (this.#ids.has(key) || this.#add(key, endpoint.id, text, qtype)) keep.add(key)
@@ -181,7 +181,7 @@ export class Prewarm {
     }
     let id = this.#wanted.length < PREWARM_MAX ? -1 : this.#wanted.indexOf(undefined)
     if (id < 0) id = this.#wanted.length
-    const due = this.#to.clock.now()
+    const due = this.#options.clock.now()
     this.#wanted[id] = { key, endpoint, name: parsed.name, qtype, due, asked: false, failures: 0 }
     this.#ids.set(key, id)
     return true

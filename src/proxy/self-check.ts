@@ -48,7 +48,7 @@ export class SelfCheck {
   readonly counters = { asked: 0, answered: 0 }
   /** The query, whose first two octets are the id. */
   readonly query: Uint8Array
-  readonly #to: SelfCheckOptions
+  readonly #options: SelfCheckOptions
   readonly #view = new QueryView()
   readonly #message = new MessageView()
   readonly #hash: number
@@ -57,7 +57,7 @@ export class SelfCheck {
   #needed = 0
 
   constructor(options: SelfCheckOptions) {
-    this.#to = options
+    this.#options = options
     this.query = Uint8Array.of(...HEAD, ...makeName(options.random), ...TAIL)
     this.#view.read(this.query, 0, this.query.length)
     this.#hash = this.#view.nameHash
@@ -83,25 +83,29 @@ export class SelfCheck {
     copyClient(batch, i, this.#waiting, row)
     if (row > 0) return
     this.#needed = 0
-    this.#to.committer.commitExtra(() => this.#write())
+    this.#options.committer.commitExtra(() => this.#write())
     this.#look()
   }
 
   #write(): Changes {
-    this.#needed = this.#to.committer.revision + 1
+    this.#needed = this.#options.committer.revision + 1
     return changesOfNothing()
   }
 
   /** Answers when the commit was confirmed. What was refused of it is told by readiness: the way is there. */
   #look(): void {
     const batch = this.#waiting
-    if (batch.count === 0 || this.#needed === 0 || this.#to.committer.revision < this.#needed) {
+    if (
+      batch.count === 0 ||
+      this.#needed === 0 ||
+      this.#options.committer.revision < this.#needed
+    ) {
       return
     }
     for (let i = 0; i < batch.count; i++) {
       this.#view.read(batch.octets(i), batch.offset(i), batch.length(i))
       this.counters.answered++
-      this.#to.responder.refuse(batch, i, this.#view, LOCAL.alive)
+      this.#options.responder.refuse(batch, i, this.#view, LOCAL.alive)
     }
     batch.clear()
   }

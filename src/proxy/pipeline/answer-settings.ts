@@ -12,14 +12,14 @@ export interface AnswerSettingsOptions {
 }
 
 export class AnswerSettings {
-  readonly #to: AnswerSettingsOptions
+  readonly #options: AnswerSettingsOptions
   readonly #now: Mutable<AnswerDefaults>
   readonly #ofLink: Mutable<AnswerDefaults>
   #rules: AnswerRules | undefined
   #isPlain = true
 
   constructor(options: AnswerSettingsOptions) {
-    this.#to = options
+    this.#options = options
     this.#now = { ...options.defaults }
     this.#ofLink = { ...options.defaults }
   }
@@ -40,7 +40,7 @@ export class AnswerSettings {
 
   /** Looks up what holds for an answer to the endpoint about the wire name. */
   look(endpoint: EndpointId, name: Uint8Array): void {
-    const { policies, defaults } = this.#to
+    const { policies, defaults } = this.#options
     const rules = policies.answerRulesOf(endpoint)
     if (rules === undefined && this.#rules === undefined) return
     this.#rules = rules
@@ -53,12 +53,12 @@ export class AnswerSettings {
 
   /** Whether names inside the answer's chain may be matched at all. */
   get mayMatchLinks(): boolean {
-    return this.#rules !== undefined || this.#to.defaults.cnameMatch === 'chain'
+    return this.#rules !== undefined || this.#options.defaults.cnameMatch === 'chain'
   }
 
   /** Whether this name inside the answer's chain is matched. */
   matchesLink(name: Uint8Array): boolean {
-    const { defaults } = this.#to
+    const { defaults } = this.#options
     if (this.#rules === undefined) return defaults.cnameMatch === 'chain'
     this.#rules.read(name, defaults, this.#ofLink)
     return this.#ofLink.cnameMatch === 'chain'

@@ -27,12 +27,12 @@ interface Link {
 }
 
 export class ChainLinks {
-  readonly #to: ChainLinksOptions
+  readonly #options: ChainLinksOptions
   readonly #links = Array.from({ length: CHAIN_LINKS_MAX + 1 }, mkLink)
   #isLeftOut = false
 
   constructor(options: ChainLinksOptions) {
-    this.#to = options
+    this.#options = options
   }
 
   /** Whether the last `learn` left a name out that selectors match. */
@@ -60,7 +60,7 @@ export class ChainLinks {
    * the question already. Returns the row by which the endpoint sees the address now.
    */
   learn(lesson: Lesson, owner: number, row: number): number {
-    const { names } = this.#to
+    const { names } = this.#options
     const question = lesson.name
     let seen = row
     this.#isLeftOut = false
@@ -84,7 +84,7 @@ export class ChainLinks {
 
   #isSelected(link: number): boolean {
     const { name, isMatched } = this.#links[link]!
-    return isMatched && this.#to.selectorLabels.labelsOf(name.wire, 0) !== EMPTY_SET
+    return isMatched && this.#options.selectorLabels.labelsOf(name.wire, 0) !== EMPTY_SET
   }
 }
 

@@ -25,16 +25,16 @@ export interface ClientEndpointsOptions {
 }
 
 export class ClientEndpoints {
-  readonly #to: ClientEndpointsOptions
+  readonly #options: ClientEndpointsOptions
 
   constructor(options: ClientEndpointsOptions) {
-    this.#to = options
+    this.#options = options
   }
 
   /** The endpoint whose address the client of a row has; undefined when it is nobody known. */
   of(clients: ClientColumns, row: number): Endpoint | undefined {
     const family = clients.families[row] === 4 ? 4 : 6
-    const { registry, datapath, ipcache } = this.#to
+    const { registry, datapath, ipcache } = this.#options
     if (clients.transports[row] === OF_OURS) return registry.byNumber(clients.channels[row]!)
     const { addresses } = clients
     const at = row * 16
@@ -49,19 +49,19 @@ export class ClientEndpoints {
 
   /** Whether a transparent listener itself was asked. */
   asksListener(clients: ClientColumns, row: number): boolean {
-    return this.#to.listeners?.isDirect(clients, row) === true
+    return this.#options.listeners?.isDirect(clients, row) === true
   }
 
   /** Whether the query came in where its endpoint's packets do. */
   arrivesRightly(endpoint: Endpoint, clients: ClientColumns, row: number): boolean {
-    const { arrivals } = this.#to
+    const { arrivals } = this.#options
     if (arrivals === undefined || !arrivals.isJudged(clients, row)) return true
     return arrivals.mayArrive(endpoint, clients.interfaces[row]!)
   }
 
   /** Whether what policy denies the endpoint passes and is only reported. */
   isAudited(endpoint: Endpoint): boolean {
-    return endpoint.audit || this.#to.isNodeAudited()
+    return endpoint.audit || this.#options.isNodeAudited()
   }
 
   /** Loopback and the node's own addresses. */

@@ -49,7 +49,7 @@ export interface LearnerOptions {
 
 export class Learner {
   readonly counters = { addresses: 0, guarded: 0, overBound: 0 }
-  readonly #to: LearnerOptions
+  readonly #options: LearnerOptions
   readonly #states = new Uint8Array(ANSWERS_CAPACITY)
   readonly #rcodes = new Uint16Array(ANSWERS_CAPACITY)
   /** Who asked, where something was taught. */
@@ -70,13 +70,13 @@ export class Learner {
   #now = 0
 
   constructor(options: LearnerOptions) {
-    this.#to = options
+    this.#options = options
     this.#links = new ChainLinks(options)
   }
 
   /** Whether something is to be committed. */
   get changed(): boolean {
-    return this.#to.ipcache.changedCount > 0
+    return this.#options.ipcache.changedCount > 0
   }
 
   /** `again`: its answers were held and were counted when they came. */
@@ -84,13 +84,13 @@ export class Learner {
     this.#count = 0
     this.#isCounted = again
     this.#rows.clear()
-    this.#now = this.#to.names.tick()
-    this.#to.names.begin()
+    this.#now = this.#options.names.tick()
+    this.#options.names.begin()
   }
 
   /** Looks up what holds for the next answer; whether hints in it teach. */
   look(endpoint: EndpointId, name: Uint8Array): boolean {
-    const { settings } = this.#to
+    const { settings } = this.#options
     settings.look(endpoint, name)
     return settings.svcb === 'learn'
   }
@@ -112,7 +112,7 @@ export class Learner {
 
   /** Takes in what the next answer teaches its endpoint. */
   add(endpoint: EndpointId, question: HashedQuestion, answer: AnswerView): void {
-    const { names, settings, maxTtl } = this.#to
+    const { names, settings, maxTtl } = this.#options
     const { minTtl, grace } = settings
     const lesson = this.#lesson
     const { name } = lesson
@@ -151,7 +151,7 @@ export class Learner {
 
   /** The row of an address that the endpoint did not know by this name, 0 when it is left out. */
   #learn(lesson: Lesson): number {
-    const { names, guard, selectorLabels } = this.#to
+    const { names, guard, selectorLabels } = this.#options
     const level = guard.levelOf(lesson.family, lesson.octets, lesson.offset)
     lesson.guarded = level
     const isOpen =
@@ -175,7 +175,7 @@ export class Learner {
     octets: Uint8Array,
     at: number,
   ): boolean {
-    const { names, guard, selectorLabels } = this.#to
+    const { names, guard, selectorLabels } = this.#options
     if (!selectorLabels.wasOpen || guard.levelOf(family, octets, at) === UNGUARDED) return false
     const labels = selectorLabels.labelsOf(question.name, 0)
     const isPart = selectorLabels.guardedLabelsOf(question.name, 0) !== labels
@@ -205,7 +205,7 @@ export class Learner {
 
   /** Whether answer i taught the address of 4 or 16 octets at `at`, and it has all its labels; after the commit. */
   isFullyLabelled(i: number, family: Family, octets: Uint8Array, at: number): boolean {
-    const { prefixes } = this.#to.ipcache
+    const { prefixes } = this.#options.ipcache
     const width = widthOf(family)
     for (let end = this.#ends[i]!, k = end - this.countOf(i); k < end; k++) {
       const row = this.#rows.items[k]!
@@ -219,7 +219,7 @@ export class Learner {
 
   /** What became of answer i; after the commit. */
   outcomeOf(i: number): number {
-    const { committer, ipcache } = this.#to
+    const { committer, ipcache } = this.#options
     const { isUnderWay } = committer
     const endpoint = this.#endpoints[i] ?? NOBODY
     let outcome = this.#degraded[i] === 1 ? OUTCOME_DEGRADED : OUTCOME_EXACT
@@ -239,14 +239,14 @@ export class Learner {
 
   #next(state: number, rcode: number): void {
     this.#states[this.#count] = state
-    this.#stripsHints[this.#count] = this.#to.settings.svcb === 'strip' ? 1 : 0
+    this.#stripsHints[this.#count] = this.#options.settings.svcb === 'strip' ? 1 : 0
     this.#rcodes[this.#count] = rcode
     this.#ends[this.#count++] = this.#rows.count
   }
 
   /** Whether the endpoint's view of an address would get labels from this name. */
   #isSelected(endpoint: EndpointId, question: Question): boolean {
-    const { names, selectorLabels } = this.#to
+    const { names, selectorLabels } = this.#options
     if (names.scopes.isNamed(endpoint)) return true
     return selectorLabels.labelsOf(question.name, 0) !== EMPTY_SET
   }

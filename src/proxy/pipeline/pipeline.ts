@@ -68,7 +68,7 @@ const NO_GENERATION = generation(0)
 
 export class Pipeline {
   readonly counters = makePipelineCounters()
-  readonly #to: PipelineOptions
+  readonly #options: PipelineOptions
   readonly #query = new QueryView()
   /** The query at hand, as flows take it. */
   readonly #asked = {
@@ -85,7 +85,7 @@ export class Pipeline {
   readonly #closed: LocalAnswer | undefined
 
   constructor(options: PipelineOptions) {
-    this.#to = options
+    this.#options = options
     this.#forwarder = options.upstream
     this.#releaser = new Releaser(options, this.counters)
     this.#denied = DENIED[options.denyResponse]
@@ -95,7 +95,7 @@ export class Pipeline {
   /** Queries: each is answered at once, forwarded, or waits for its endpoint to become known. */
   admit(batch: MessageBatch): void {
     this.counters.queries += batch.count
-    const behind = this.#to.backlog.isBehind(batch)
+    const behind = this.#options.backlog.isBehind(batch)
     for (let i = 0; i < batch.count; i++) {
       if (!behind || !this.#passOver(batch, i)) this.#admitOne(batch, i, false)
     }
@@ -103,7 +103,7 @@ export class Pipeline {
 
   /** While more comes than can be taken in: who has all that he may in flight is not looked at. */
   #passOver(batch: MessageBatch, i: number): boolean {
-    const { inFlight } = this.#to.upstream
+    const { inFlight } = this.#options.upstream
     if (batch.transports[i] !== OVER_UDP || !inFlight.isClientFull(batch, i)) return false
     this.counters.passedOver++
     return true
@@ -120,19 +120,19 @@ export class Pipeline {
     try {
       this.admit(batch)
     } finally {
-      this.#forwarder = this.#to.upstream
+      this.#forwarder = this.#options.upstream
     }
   }
 
   #admitOne(batch: MessageBatch, i: number, waited: boolean): void {
-    const { responder, judge, clients, flows, selfCheck } = this.#to
+    const { responder, judge, clients, flows, selfCheck } = this.#options
     const query = this.#query
     const asked = this.#asked
     asked.batch = batch
     asked.row = i
     const status = query.read(batch.octets(i), batch.offset(i), batch.length(i))
     if (status !== 'ok' || batch.oversized[i] === 1) return this.#malformed(batch, i, status)
-    if (!this.#to.isReady()) {
+    if (!this.#options.isReady()) {
       this.counters.notReady++
       return responder.refuse(batch, i, query, LOCAL.notReady)
     }
@@ -158,7 +158,7 @@ export class Pipeline {
   }
 
   #forward(batch: MessageBatch, i: number, endpoint: EndpointId, generation: Generation): void {
-    const { responder, flows } = this.#to
+    const { responder, flows } = this.#options
     const query = this.#query
     const result = this.#forwarder.forward(batch, i, query, endpoint, generation)
     if (result === 'forwarded') {
@@ -171,7 +171,7 @@ export class Pipeline {
   }
 
   #malformed(batch: MessageBatch, i: number, status: QueryStatus): void {
-    const { responder, clients, flows } = this.#to
+    const { responder, clients, flows } = this.#options
     const query = this.#query
     this.counters.malformedQueries++
     const isCut = batch.oversized[i] === 1
@@ -183,7 +183,7 @@ export class Pipeline {
 
   /** Of a client that no endpoint is known for. It waits once, so that an endpoint that is just being told of is served. */
   #unknown(batch: MessageBatch, i: number, waited: boolean): void {
-    const { responder, unknown, onUnknown, flows, judge } = this.#to
+    const { responder, unknown, onUnknown, flows, judge } = this.#options
     const held = waited ? 'no-wait' : unknown.hold(batch, i)
     if (held === 'held') return
     if (held === 'no-wait' && onUnknown === 'allow-unmanaged') {
@@ -197,7 +197,7 @@ export class Pipeline {
   }
 
   #deny(batch: MessageBatch, i: number, endpoint: EndpointId, verdict: number): void {
-    const { responder, flows, judge } = this.#to
+    const { responder, flows, judge } = this.#options
     const reason = reasonOf(verdict)
     const answer = verdict === SOURCES_SILENT ? this.#closed : this.#denied
     const by = verdict === SERVER_UNTRUSTED ? 0 : judge.deniedBy
@@ -220,7 +220,7 @@ export class Pipeline {
   }
 
   #settle(answers: AnswerBatch, turn: Turn): void {
-    const { learner, committer } = this.#to
+    const { learner, committer } = this.#options
     learner.begin(turn !== 'first')
     for (let i = 0; i < answers.count; i++) this.#learnOne(answers, i)
     if (learner.changed) committer.commit()
@@ -228,7 +228,7 @@ export class Pipeline {
   }
 
   #learnOne(answers: AnswerBatch, i: number): void {
-    const { registry, learner, upstream, judge } = this.#to
+    const { registry, learner, upstream, judge } = this.#options
     const { inFlight } = upstream
     const slot = answers.slots[i]!
     const view = this.#answer
@@ -250,13 +250,13 @@ export class Pipeline {
 
   /** Forwarded for nobody known, and still nobody's: what its endpoint would have had to be taught is not released. */
   #isUnmanaged(slot: number): boolean {
-    const { upstream, clients } = this.#to
+    const { upstream, clients } = this.#options
     const { inFlight } = upstream
     return inFlight.endpoints[slot] === UNMANAGED && clients.of(inFlight, slot) === undefined
   }
 
   #releaseOne(answers: AnswerBatch, i: number, turn: Turn): void {
-    const { learner, responder, releases, upstream } = this.#to
+    const { learner, responder, releases, upstream } = this.#options
     const slot = answers.slots[i]!
     if (learner.isOrphan(i)) {
       this.counters.orphaned++
@@ -277,7 +277,7 @@ export class Pipeline {
 
   /** Queries that no server answered. */
   fail(failures: FailureBatch): void {
-    const { responder, upstream, flows } = this.#to
+    const { responder, upstream, flows } = this.#options
     for (let i = 0; i < failures.count; i++) {
       const slot = failures.slots[i]!
       const timeout = failures.reasons[i] === FAILED_TIMEOUT

@@ -43,7 +43,7 @@ export class ReleaseQueue {
     overBound: 0,
   }
   readonly times = new HoldTimes()
-  readonly #to: ReleaseQueueOptions
+  readonly #options: ReleaseQueueOptions
   readonly #answers: HeldAnswers
   readonly #order: ReleaseOrder
   /** The revision that a slot waits for; 0: none, only for its turn. */
@@ -58,7 +58,7 @@ export class ReleaseQueue {
   constructor(options: ReleaseQueueOptions) {
     const { clock, inFlight, committer } = options
     const { capacity } = inFlight
-    this.#to = options
+    this.#options = options
     this.#answers = new HeldAnswers({ capacity })
     this.#order = new ReleaseOrder(capacity)
     this.#needed = new Float64Array(capacity)
@@ -76,7 +76,7 @@ export class ReleaseQueue {
   /** For how long the first one has waited, in milliseconds; 0 when none waits. */
   get oldestMs(): number {
     const { first } = this.#order
-    return first < 0 ? 0 : this.#to.clock.now() - this.#since[first]!
+    return first < 0 ? 0 : this.#options.clock.now() - this.#since[first]!
   }
 
   stop(): void {
@@ -90,7 +90,7 @@ export class ReleaseQueue {
   /** Whether an earlier answer to the same endpoint about the same name is held. */
   isBehind(slot: number): boolean {
     if (this.#order.count === 0) return false
-    const { inFlight } = this.#to
+    const { inFlight } = this.#options
     return this.#order.isBehind(slot, inFlight.endpoints[slot]!, inFlight.nameHash(slot))
   }
 
@@ -100,13 +100,13 @@ export class ReleaseQueue {
    */
   hold(slot: number, answers: AnswerColumns, index: number, isPending: boolean): boolean {
     if (!this.#order.has(slot) && !this.#take(slot, answers, index)) return false
-    this.#needed[slot] = isPending ? this.#to.committer.desired : 0
+    this.#needed[slot] = isPending ? this.#options.committer.desired : 0
     return true
   }
 
   /** The wait of a held slot is over; its octets are gone with the next `hold`. */
   end(slot: number): void {
-    this.times.add(this.#to.clock.now() - this.#since[slot]!)
+    this.times.add(this.#options.clock.now() - this.#since[slot]!)
     this.#order.remove(slot)
     this.#answers.drop(slot)
   }
@@ -119,18 +119,18 @@ export class ReleaseQueue {
       this.counters.overBound++
       return false
     }
-    const { inFlight } = this.#to
+    const { inFlight } = this.#options
     this.#order.add(slot, inFlight.endpoints[slot]!, inFlight.nameHash(slot))
-    const now = this.#to.clock.now()
+    const now = this.#options.clock.now()
     this.#since[slot] = now
     this.counters.held++
-    this.#timer.arm(now, now + this.#to.limitMs)
+    this.#timer.arm(now, now + this.#options.limitMs)
     return true
   }
 
   /** A commit ended: whoever waited for it, and those behind them, as far as their own wait is over. */
   #settleReady(): void {
-    const { committer } = this.#to
+    const { committer } = this.#options
     const inForce = committer.isUnderWay ? committer.revision : Infinity
     for (let at = this.#order.first; at >= 0; at = this.#order.after(at)) {
       if (this.#batch.full) this.#settle(false)
@@ -142,8 +142,8 @@ export class ReleaseQueue {
   }
 
   #settleOverdue(): void {
-    const now = this.#to.clock.now()
-    const { limitMs } = this.#to
+    const now = this.#options.clock.now()
+    const { limitMs } = this.#options
     const before = this.count
     let at = this.#order.first
     for (; at >= 0 && this.#since[at]! + limitMs <= now; at = this.#order.after(at)) {
@@ -168,7 +168,7 @@ export class ReleaseQueue {
     const batch = this.#batch
     if (batch.count === 0) return
     try {
-      this.#to.onSettle(batch, isLast)
+      this.#options.onSettle(batch, isLast)
     } finally {
       for (let i = 0; i < batch.count; i++) this.#isReady[batch.slots[i]!] = 0
       batch.clear()

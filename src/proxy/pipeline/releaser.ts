@@ -21,17 +21,17 @@ export interface ReleaserOptions {
 
 export class Releaser {
   readonly #counters: PipelineCounters
-  readonly #to: ReleaserOptions
+  readonly #options: ReleaserOptions
   readonly #message = new MessageView()
 
   constructor(options: ReleaserOptions, counters: PipelineCounters) {
-    this.#to = options
+    this.#options = options
     this.#counters = counters
   }
 
   /** Answers the client of answer `index` of a batch that the learner has read; its octets are copied. */
   release(answers: AnswerBatch, index: number, outcome: number): void {
-    const { responder, learner, flows, onDegraded, stripping } = this.#to
+    const { responder, learner, flows, onDegraded, stripping } = this.#options
     const slot = answers.slots[index]!
     const overTcp = answers.overTcp[index] === 1
     const rcode = learner.rcodeOf(index)
@@ -58,7 +58,7 @@ export class Releaser {
 
   /** False: the answer is to be released all the same. */
   #holdOut(slot: number): boolean {
-    const { responder, onLimit } = this.#to
+    const { responder, onLimit } = this.#options
     switch (onLimit) {
       case 'servfail':
         this.#counters.heldOutServfail++

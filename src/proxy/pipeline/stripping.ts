@@ -26,7 +26,7 @@ export class Stripping implements UnwantedAddresses {
     failed: 0,
   }
   readonly taken: AnswerStrip['counters']
-  readonly #to: StrippingOptions
+  readonly #options: StrippingOptions
   readonly #strip = new AnswerStrip()
   readonly #stripsGuarded: boolean
   readonly #stripsDegraded: boolean
@@ -36,7 +36,7 @@ export class Stripping implements UnwantedAddresses {
 
   constructor(options: StrippingOptions) {
     const { guard, onDegraded } = options.dns
-    this.#to = options
+    this.#options = options
     this.#stripsGuarded = guard === 'strip'
     this.#stripsDegraded = onDegraded === 'strip-addresses'
     this.taken = this.#strip.counters
@@ -55,7 +55,7 @@ export class Stripping implements UnwantedAddresses {
   strip(index: number, outcome: number, { octets, offset, length }: MessageView): StripResult {
     this.#index = index
     this.#isDegraded = this.#stripsDegraded && outcome === OUTCOME_DEGRADED
-    const stripsHints = this.#to.learner.stripsHints(index)
+    const stripsHints = this.#options.learner.stripsHints(index)
     const unwanted = this.#stripsGuarded || this.#isDegraded ? this : undefined
     if (unwanted === undefined && !stripsHints) return 'same'
     const result = this.#strip.strip(octets, offset, length, stripsHints, unwanted)
@@ -65,7 +65,7 @@ export class Stripping implements UnwantedAddresses {
   }
 
   isUnwanted(family: Family, octets: Uint8Array, offset: number): boolean {
-    const { guard, learner } = this.#to
+    const { guard, learner } = this.#options
     const isGuarded = this.#stripsGuarded && guard.isGuarded(family, octets, offset)
     if (!isGuarded && !this.#isDegraded) return false
     // What a document opened to the name was taught all the same.

@@ -50,7 +50,7 @@ export class UnknownClients {
     refusedClientFull: 0,
     refusedLong: 0,
   }
-  readonly #to: UnknownClientsOptions
+  readonly #options: UnknownClientsOptions
   readonly #clients = new ClientColumns(WAITING_MAX)
   readonly #cells = new Uint8Array(WAITING_MAX * WAITING_OCTETS_MAX)
   /** 0 for a row that is free. */
@@ -72,7 +72,7 @@ export class UnknownClients {
   readonly #runLook = (): void => this.#look()
 
   constructor(options: UnknownClientsOptions) {
-    this.#to = options
+    this.#options = options
   }
 
   /** Queries that wait now. */
@@ -82,7 +82,7 @@ export class UnknownClients {
 
   /** Takes entry `i` of a batch, a sound query, to wait. */
   hold(batch: MessageBatch, i: number): HoldResult {
-    const { clock, waitMs } = this.#to
+    const { clock, waitMs } = this.#options
     if (waitMs === 0) return 'no-wait'
     const length = batch.length(i)
     if (length > WAITING_OCTETS_MAX) return this.#refused('refusedLong')
@@ -107,12 +107,12 @@ export class UnknownClients {
     this.#lookAt = this.#oldest
     if (this.#looking || this.#waiting === 0) return
     this.#looking = true
-    this.#to.clock.soon(this.#runLook)
+    this.#options.clock.soon(this.#runLook)
   }
 
   /** Gives all that wait to somebody else, and waits for nothing any more. */
   handOver(to: (batch: MessageBatch) => void): void {
-    const batch = new MessageBatch({ stride: this.#to.stride })
+    const batch = new MessageBatch({ stride: this.#options.stride })
     for (; this.#oldest < this.#end; this.#oldest++) {
       const row = this.#oldest % WAITING_MAX
       if (this.#lengths[row] === 0) continue
@@ -132,8 +132,8 @@ export class UnknownClients {
   }
 
   #look(): void {
-    const { isKnown, clock } = this.#to
-    const batch = (this.#batch ??= new MessageBatch({ stride: this.#to.stride }))
+    const { isKnown, clock } = this.#options
+    const batch = (this.#batch ??= new MessageBatch({ stride: this.#options.stride }))
     const until = Math.min(this.#end, this.#lookAt + LOOK_PART)
     for (; this.#lookAt < until && !batch.full; this.#lookAt++) {
       const row = this.#lookAt % WAITING_MAX
@@ -147,8 +147,8 @@ export class UnknownClients {
   }
 
   #endDue(): void {
-    const { clock } = this.#to
-    const batch = (this.#batch ??= new MessageBatch({ stride: this.#to.stride }))
+    const { clock } = this.#options
+    const batch = (this.#batch ??= new MessageBatch({ stride: this.#options.stride }))
     const now = clock.now()
     this.#timer = undefined
     for (; this.#oldest < this.#end && !batch.full; this.#oldest++) {
@@ -183,7 +183,7 @@ export class UnknownClients {
   #handOn(batch: MessageBatch): void {
     if (batch.count === 0) return
     try {
-      this.#to.onEnd(batch)
+      this.#options.onEnd(batch)
     } finally {
       batch.clear()
     }

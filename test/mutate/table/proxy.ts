@@ -45,8 +45,8 @@ export const PROXY: readonly Mutation[] = [
   ]),
   ...inFile('src/proxy/pipeline/release-queue.ts', HOLD, [
     [
-      'this.#needed[slot] = isPending ? this.#to.committer.desired : 0',
-      'this.#needed[slot] = isPending ? this.#to.committer.revision : 0',
+      'this.#needed[slot] = isPending ? this.#options.committer.desired : 0',
+      'this.#needed[slot] = isPending ? this.#options.committer.revision : 0',
     ],
     ['if (isNext && this.#needed[at]! <= inForce) this.#add(at)', 'if (isNext) this.#add(at)'],
     [
