@@ -137,7 +137,7 @@ export class DnsProxy {
     this.drain = new Drain(clock, this)
   }
 
-  /** Endpoints or their hooks changed: who was unknown may be known now. */
+  /** Endpoints or their hooks changed: unknown clients may be known now. */
   endpointsChanged(): void {
     this.#arrivals?.forget()
     this.unknown.endpointsChanged()
@@ -178,7 +178,7 @@ export class DnsProxy {
     return this.listeners.handOut(duplicate)
   }
 
-  /** Who was asked, where clients choose the server. */
+  /** The servers that clients ask, where clients choose the server. */
   #makeAsked({ config, servers, core }: DnsProxyOptions): AskedServers | undefined {
     const { originalDestination, trusted, untrusted } = config.upstreams
     if (!originalDestination) return undefined

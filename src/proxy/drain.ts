@@ -1,7 +1,7 @@
-// The orderly end: nothing new is taken on, and who was taken on gets an answer. Sockets that outlive us are not read any
+// The orderly end: nothing new is taken on, and every query taken on gets an answer. Sockets that outlive us are not read any
 // more, so what comes waits in them for the next daemon; from our own, which die with us, everything is still read
 // and refused as "not ready", so that clients go elsewhere at once. What is in flight has `limitMs`; what is left then is
-// refused likewise. Nobody is left waiting for an answer that will not come.
+// refused likewise. No client waits for an answer that will not come.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { LOCAL } from '../dns/codes.ts'

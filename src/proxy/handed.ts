@@ -1,5 +1,5 @@
 // What one daemon hands to the next: its listening sockets, its clients' connections as they stand, and queries, with
-// what became of them once that is known. Descriptors in here belong to whoever holds the object.
+// what became of them once that is known. Descriptors in here belong to the holder of the object.
 
 import type { ListenerMode } from '../config/config.ts'
 import type { Family } from '../core/ip.ts'

@@ -1,7 +1,7 @@
 // `dns.prewarm`: the exact names of policies are asked before anyone does, so that the first packet of a workload that
 // knows its addresses already passes. Each endpoint whose policy has a `matchName` asks for it, in its own name and
-// through the same pipeline as its own queries: verdict, forwarding, learning into its own pairs, commit. What it asked
-// leaves to nobody (OF_OURS). Types are those of the endpoint's own families.
+// through the same pipeline as its own queries: verdict, forwarding, learning into its own pairs, commit. Answers to it
+// leave by no socket (OF_OURS). Types are those of the endpoint's own families.
 //
 // An answer is asked for again when a tenth of its TTL is left, while the name is still in the endpoint's policy; what
 // brought no address is tried again later and later. At most PER_TICK queries leave a tick, PREWARM_MAX
@@ -99,7 +99,7 @@ export class Prewarm {
     this.#stale = true
   }
 
-  /** The answer to the question of that id, on its way to nobody. */
+  /** The answer to the question of that id; it leaves by no socket. */
   answered(id: number, question: Question, { octets, offset, length }: MessageView): void {
     const view = this.#view
     const status = view.read(octets, offset, length, question)

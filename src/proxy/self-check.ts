@@ -92,7 +92,7 @@ export class SelfCheck {
     return changesOfNothing()
   }
 
-  /** Answers when the commit was confirmed. What was refused of it is told by readiness: the way is there. */
+  /** Answers when the commit was confirmed. Readiness reports what was refused of it; the way works all the same. */
   #look(): void {
     const batch = this.#waiting
     if (
@@ -125,7 +125,7 @@ export function changesOfNothing(): Changes {
   }
 }
 
-/** `<32 hexadecimal digits>.namegate.invalid` in wire form (RFC 6761 6.4: nobody else has it). */
+/** `<32 hexadecimal digits>.namegate.invalid` in wire form (RFC 6761 6.4: no real name is like it). */
 function makeName(random: RandomSource): Uint8Array {
   const token = new Uint8Array(TOKEN_OCTETS)
   random.fill(token)

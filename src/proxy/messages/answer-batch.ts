@@ -1,5 +1,5 @@
 // Accepted answers of one turn, and the queries that failed in it, as the upstream hands them to the
-// pipeline. Entries are valid during the call: who holds an answer longer copies its octets. The slot stays
+// pipeline. Entries are valid during the call: a component that holds an answer longer copies its octets. The slot stays
 // taken until it is released, so it's safe to keep.
 
 import type { MessageView } from './message-view.ts'

@@ -20,7 +20,7 @@ export class BatchCollector {
   }
   readonly #clock: Clock
   readonly #onBatch: (batch: MessageBatch) => void
-  /** Filled by whoever got `room`, or in place by sockets that then flush. */
+  /** Filled by the caller of `room`, or in place by sockets that then flush. */
   readonly batch: MessageBatch
   readonly #runFlush = (): void => {
     this.#scheduled = false

@@ -134,7 +134,7 @@ export class InFlightTable extends ClientColumns {
 
   /**
    * What one client may have now: its bound, but of the last sixteenth of the table no more than what is still free.
-   * So many clients that ask without end leave room for whoever has few in flight [A32].
+   * So many clients that ask without end leave room for clients with few in flight [A32].
    */
   get #share(): number {
     const free = this.capacity - this.#count

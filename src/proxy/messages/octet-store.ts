@@ -1,5 +1,5 @@
 // Octets of the messages of one batch: small ones copied into a slab that is allocated once (one cell of
-// `stride` octets each, touched only when used), bigger ones kept by reference. Whoever fills a batch
+// `stride` octets each, touched only when used), bigger ones kept by reference. The filler of a batch
 // (Node's sockets, or recvmmsg in the addon) writes here; readers take octets(i), offsets[i], lengths[i].
 // Entries are valid until the batch is cleared.
 

@@ -60,7 +60,7 @@ export class Arrivals {
     this.#places.clear()
   }
 
-  /** Whether a query of the endpoint may arrive on that interface; 0 is one that nobody told. */
+  /** Whether a query of the endpoint may arrive on that interface; 0 is an unknown one. */
   mayArrive({ id, hook }: Endpoint, ifindex: number): boolean {
     if (ifindex === 0 || hook.kind === 'none') return true
     if (hook.kind === 'cgroup') return ifindex === LOOPBACK

@@ -1,9 +1,9 @@
 // Whether queries come faster than they are taken in: then they wait in the sockets' buffers, everybody's behind each
-// other's, until the kernel drops whoever comes. Seen by the batches: while each one is full, more is waiting.
+// other's, until the kernel drops what comes. Seen by the batches: while each one is full, more is waiting.
 // When that has gone on for BEHIND_MS, queries of clients that already have all they may in flight are passed over
-// without a look and without an answer, so that those of the others come up in time. Who is passed over would have been
+// without a look and without an answer, so that those of the others come up in time. A query that is passed over would have been
 // shed; with the buffer emptied, shed queries are answered again.
-// Node's own sockets give small batches, so with them nobody is passed over, and the kernel drops.
+// Node's own sockets give small batches, so with them no query is passed over, and the kernel drops.
 
 import type { Clock } from '../../core/clock.ts'
 import type { MessageBatch } from '../messages/batch.ts'

@@ -31,7 +31,7 @@ export class ClientEndpoints {
     this.#options = options
   }
 
-  /** The endpoint whose address the client of a row has; undefined when it is nobody known. */
+  /** The endpoint whose address the client of a row has; undefined when no endpoint has it. */
   of(clients: ClientColumns, row: number): Endpoint | undefined {
     const family = clients.families[row] === 4 ? 4 : 6
     const { registry, datapath, ipcache } = this.#options

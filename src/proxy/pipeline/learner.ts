@@ -52,7 +52,7 @@ export class Learner {
   readonly #options: LearnerOptions
   readonly #states = new Uint8Array(ANSWERS_CAPACITY)
   readonly #rcodes = new Uint16Array(ANSWERS_CAPACITY)
-  /** Who asked, where something was taught. */
+  /** The endpoint that asked, where something was taught. */
   readonly #endpoints: EndpointId[] = Array.from({ length: ANSWERS_CAPACITY }, () => NOBODY)
   readonly #degraded = new Uint8Array(ANSWERS_CAPACITY)
   /** Rows of answer i are `rows[ends[i - 1]]` to below `rows[ends[i]]`. */
@@ -100,7 +100,7 @@ export class Learner {
     this.#next(ORPHAN, 0)
   }
 
-  /** The next answer is for nobody known: it is passed and teaches nothing. */
+  /** The next answer is for no known endpoint: it is passed and teaches nothing. */
   addUntaught(rcode: number): void {
     this.#degraded[this.#count] = 0
     this.#next(TEACHES, rcode)

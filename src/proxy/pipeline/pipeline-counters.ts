@@ -10,7 +10,7 @@ export function makePipelineCounters() {
     /** Denied by policy, passed because audit says so. */
     audited: 0,
     unknownClients: 0,
-    /** Of nobody known, forwarded all the same (`allow-unmanaged`). */
+    /** Of no known endpoint, forwarded all the same (`allow-unmanaged`). */
     unmanaged: 0,
     /** Came in where its endpoint's packets do not. */
     interfaceMismatch: 0,

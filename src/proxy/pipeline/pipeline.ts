@@ -55,14 +55,14 @@ export interface PipelineOptions {
   readonly onLimit: 'servfail' | 'drop' | 'release'
   readonly onDegraded: 'release' | 'servfail' | 'strip-addresses'
   readonly stripping: Stripping
-  /** Queries of our own that ask whether all of this works; undefined when nobody asks. */
+  /** Queries of our own that ask whether all of this works; undefined without a self-check. */
   readonly selfCheck?: SelfCheck | undefined
 }
 
 /** Whether answers come from upstream, were held and may be held on, or were held as long as they may be. */
 type Turn = 'first' | 'again' | 'last'
 
-/** The endpoint of queries that are forwarded for nobody known; no endpoint has it. */
+/** Stands for the endpoint of queries that are forwarded for no known endpoint; no endpoint has this number. */
 const UNMANAGED = endpointId(0)
 const NO_GENERATION = generation(0)
 
@@ -101,7 +101,7 @@ export class Pipeline {
     }
   }
 
-  /** While more comes than can be taken in: who has all that he may in flight is not looked at. */
+  /** While more comes than can be taken in: passes over clients that have all they may in flight. */
   #passOver(batch: MessageBatch, i: number): boolean {
     const { inFlight } = this.#options.upstream
     if (batch.transports[i] !== OVER_UDP || !inFlight.isClientFull(batch, i)) return false
@@ -248,7 +248,7 @@ export class Pipeline {
     }
   }
 
-  /** Forwarded for nobody known, and still nobody's: what its endpoint would have had to be taught is not released. */
+  /** Forwarded for no known endpoint, and still of none: an answer that an endpoint would have to learn is not released. */
   #isUnmanaged(slot: number): boolean {
     const { upstream, clients } = this.#options
     const { inFlight } = upstream

@@ -3,7 +3,7 @@
 // had just come: what it teaches is known by then, and what changed meanwhile (its endpoint, its policy, an expiry)
 // counts. Answers to one endpoint about one name leave in the order in which they came; others are not delayed.
 //
-// Who waits longer than `dns.hold.limit` ends as `dns.hold.on-limit` says. Every held answer ends in exactly one
+// An answer that waits longer than `dns.hold.limit` ends as `dns.hold.on-limit` says. Every held answer ends in exactly one
 // `end`. Costs nothing while nothing is held, which is always so with a datapath that applies at once.
 
 import type { Clock } from '../../core/clock.ts'
@@ -128,7 +128,7 @@ export class ReleaseQueue {
     return true
   }
 
-  /** A commit ended: whoever waited for it, and those behind them, as far as their own wait is over. */
+  /** A commit ended: settles answers that waited for it, and those behind them whose own wait is over. */
   #settleReady(): void {
     const { committer } = this.#options
     const inForce = committer.isUnderWay ? committer.revision : Infinity

@@ -1,6 +1,6 @@
 // Queries of clients that no endpoint is known for. Each waits for `unknown-clients.wait`: when endpoints change those
 // whose client became known go on at once, in the order in which they came; the others go on when their time is
-// over. Nobody else waits for them. Writers: the pipeline holds, the daemon says when endpoints changed.
+// over. Other queries do not wait for them. The pipeline adds queries, the daemon reports changes of endpoints.
 // Bounded in number, per client and in all, and in octets; what is over a bound is refused. All wait equally long,
 // so a ring in order of arrival and one timer do it. A query over TCP goes on counting for its connection.
 // Memory: 512-octet cells, touched only as far as used (2 MiB at most). A look asks for each waiting query once,
@@ -36,7 +36,7 @@ export interface UnknownClientsOptions {
   readonly onEnd: (batch: MessageBatch) => void
 }
 
-/** `no-wait`: nobody waits here. `full`: it would be over a bound, and is refused at once. */
+/** `no-wait`: the configuration lets no query wait. `full`: it would be over a bound, and is refused at once. */
 export type HoldResult = 'held' | 'no-wait' | 'full'
 
 export class UnknownClients {
@@ -110,7 +110,7 @@ export class UnknownClients {
     this.#options.clock.soon(this.#runLook)
   }
 
-  /** Gives all that wait to somebody else, and waits for nothing any more. */
+  /** Gives all waiting queries to `to`, and holds none any more. */
   handOver(to: (batch: MessageBatch) => void): void {
     const batch = new MessageBatch({ stride: this.#options.stride })
     for (; this.#oldest < this.#end; this.#oldest++) {

@@ -147,7 +147,7 @@ export class Listeners {
     this.tcp.accepting(on)
   }
 
-  /** Everything as it stands, for who takes over, in sockets that `duplicate` copies; nothing is left here. */
+  /** Everything as it stands, for the successor, in sockets that `duplicate` copies; nothing is left here. */
   handOut(duplicate: (descriptor: number) => number): HandedSockets {
     this.#collector.flush()
     const streams = this.tcp.descriptors

@@ -27,7 +27,7 @@ export interface ResponderOptions {
   readonly udp: readonly Pick<UdpListener, 'send'>[]
   readonly tcp: Pick<TcpServer, 'reply' | 'noReply'>
   readonly inFlight: InFlightTable
-  /** Answers to queries of our own; they leave to nobody. */
+  /** Takes answers to queries of our own; they leave by no socket. */
   readonly own?: OwnQueries | undefined
   /** `limits.udp-message`, in octets. */
   readonly udpMessageMax?: number

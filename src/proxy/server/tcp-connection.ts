@@ -101,7 +101,7 @@ export class TcpConnection implements StreamOwner {
     return this.halfClosed && this.inFlight === 0 && !this.paused
   }
 
-  /** Whether nothing is owed to the client, who has asked something or had so long for it. */
+  /** Whether the client has all its answers and has asked once, or had `quietMs` to ask. */
   isOver(now: number, quietMs: number): boolean {
     if (!this.idle || this.reader.pending > 0) return false
     return this.hasAsked || now - this.lastMessageAt >= quietMs
@@ -139,7 +139,7 @@ export class TcpConnection implements StreamOwner {
     this.#host.gone(this, fault)
   }
 
-  /** The connection as it stands, for who takes over; undefined where it can't be given. Nothing is gathered. */
+  /** The connection as it stands, for the successor; undefined where it can't be handed over. Nothing is gathered. */
   handOut(): HandedConnection | undefined {
     const { descriptor } = this.#stream
     if (descriptor === undefined) return undefined

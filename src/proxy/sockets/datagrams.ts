@@ -2,7 +2,7 @@
 // sockets (udp-portable.ts, explicit mode) and the addon's (udp-native.ts, every mode).
 //
 // The addon works in turns: it fills the batch of queries, has it admitted, sends, reads answers, has them settled,
-// sends. Node's sockets bring one datagram at a time. Whoever gathers what servers answered follows the turns.
+// sends. Node's sockets bring one datagram at a time. The component that gathers answers follows the turns.
 
 import type { ListenerMode } from '../../config/config.ts'
 import type { Family } from '../../core/ip.ts'
@@ -46,7 +46,7 @@ export interface UdpListener {
   /** The port bound. */
   readonly port: number
   readonly counters: UdpCounters
-  /** The socket, which stays the listener's, for who takes over; undefined where it is Node's. */
+  /** The socket, for the successor; the listener keeps it. Undefined where it is Node's. */
   readonly descriptor: number | undefined
   /** Off: what comes stays in the kernel, as long as it has room. Node's sockets read on. */
   reading(on: boolean): void
@@ -55,7 +55,7 @@ export interface UdpListener {
   stop(): void
 }
 
-/** Who uses a connected socket. */
+/** The user of a connected socket. */
 export interface DatagramOwner {
   /** Octets source[offset, offset + length) came; they are valid during the call. */
   received(source: Uint8Array, offset: number, length: number): void
@@ -73,7 +73,7 @@ export interface ConnectedSocket {
   close(): void
 }
 
-/** Who gathers answers of a turn. Calls come as `hold`, any number of `deliver`, `release`. */
+/** Gathers the answers of a turn. Calls come as `hold`, any number of `deliver`, `release`. */
 export interface TurnFollower {
   /** A turn begins: `deliver` will be called, and octets of `lasting` hold until then. */
   hold(lasting: Uint8Array): void

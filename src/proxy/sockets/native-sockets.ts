@@ -1,5 +1,5 @@
 // Sockets of the addon: a listener, and one that speaks with a server. Both only put rows into the engine's next
-// flush; counts are kept in C and read when somebody asks.
+// flush; counts are kept in C and read on request.
 
 import type { Family } from '../../core/ip.ts'
 import { formatAddress } from '../../core/ip.ts'

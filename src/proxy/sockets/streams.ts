@@ -1,6 +1,6 @@
 // The port between DNS over TCP and the sockets that carry it, with two implementations: Node's own sockets
 // (tcp-portable.ts, explicit mode) and the addon's (tcp-native.ts, every mode). A stream carries frames out and
-// octets in; whoever owns it is told what happens by four calls, so a connection needs no closures.
+// octets in, and reports what happens to its owner by four calls, so a connection needs no closures.
 // Always: no call of an owner comes from inside a call of its stream, and none after `destroy` or `closed`.
 
 import type { ListenerMode } from '../../config/config.ts'
@@ -30,7 +30,7 @@ export interface Arrival {
   readonly askedPort: number
 }
 
-/** Who uses a stream. */
+/** The user of a stream. */
 export interface StreamOwner {
   /** Octets source[offset, offset + length) came; they are valid during the call. */
   received(source: Uint8Array, offset: number, length: number): void
@@ -58,11 +58,11 @@ export interface Stream {
   finish(): boolean
   /** Closes at once; what is unsent is lost, and the peer gets RST when there is any. */
   destroy(): void
-  /** The connection, which stays the stream's, for who takes over; undefined where it is Node's. */
+  /** The connection, for the successor; the stream keeps it. Undefined where it is Node's. */
   readonly descriptor: number | undefined
-  /** What the kernel was offered and has not taken, copied; who takes over sends it. After `flush`. */
+  /** What the kernel was offered and has not taken, copied; the successor sends it. After `flush`. */
   unsentOctets(): Uint8Array
-  /** Gives the connection up: whoever has it too goes on with it, and the peer notices nothing. */
+  /** Gives the connection up: the successor, which has a copy, goes on with it, and the peer notices nothing. */
   letGo(): void
 }
 
@@ -75,7 +75,7 @@ export interface StreamAcceptor {
 
 export interface StreamListener {
   readonly port: number
-  /** The socket, which stays the listener's, for who takes over; undefined where it is Node's. */
+  /** The socket, for the successor; the listener keeps it. Undefined where it is Node's. */
   readonly descriptor: number | undefined
   /** Off: connections wait in the kernel. Node's listeners go on. */
   accepting(on: boolean): void
@@ -88,7 +88,7 @@ export interface Streams {
   /** Rejects with UnavailableError and the remedy when that listener can't be had. */
   listen(options: StreamListen, acceptor: StreamAcceptor): Promise<StreamListener>
   /**
-   * Goes on with a connection that somebody else accepted, after sending what he could not; `resume` begins to read.
+   * Goes on with a connection that another daemon accepted, after sending what that daemon could not; `resume` begins to read.
    * Undefined when it can't, and then it is closed.
    */
   adopt(

@@ -42,7 +42,7 @@ export class PortableStreams implements Streams {
   }
 
   adopt(): undefined {
-    // Descriptors are for the addon; nobody gives them to Node's sockets.
+    // Only the addon takes descriptors.
     return undefined
   }
 

@@ -3,7 +3,7 @@
 // bounded number of rounds, so timers and TCP get theirs.
 //
 // What is sent outside a turn (timers, TCP) leaves at the end of that turn of the event loop. News from the kernel
-// (refusals, a full socket) are told after a flush, never from inside `send`.
+// (refusals, a full socket) are reported after a flush, never from inside `send`.
 
 import type { Clock } from '../../core/clock.ts'
 import { UnavailableError } from '../../core/errors.ts'

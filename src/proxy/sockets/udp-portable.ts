@@ -72,7 +72,7 @@ export class PortableDatagrams implements Datagrams {
   }
 
   stop(): void {
-    // Sockets are closed by those who opened them.
+    // The owner of each socket closes it.
   }
 }
 

@@ -13,7 +13,7 @@ export const ASKED_MAX = 1024
 const PORTS = 65_536
 
 export interface AskedServer {
-  /** `pool`: nobody else than us was asked, or it isn't known who. */
+  /** `pool`: the client asked namegate itself, or the socket does not say which server it asked. */
   readonly kind: 'pool' | 'trusted' | 'untrusted'
   readonly address: ServerAddress
   /** `9.9.9.9:53` */

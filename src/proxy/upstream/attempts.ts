@@ -22,7 +22,7 @@ import type { Waits } from './waits.ts'
 const DUE_PER_TICK_MAX = 2048
 /** A query's repetitions over TCP: the second only when the first one's connection ended. */
 const REPEATS_PER_QUERY = 2
-/** Repetitions over TCP that wait at once: whoever forges answers brings no more than this on a server's TCP. */
+/** Repetitions over TCP that wait at once: forged answers cause no more than these on a server's TCP. */
 const REPEATS_MAX = 4096
 /** A server that answered within this is up whatever its TCP does: it may have none, or be flooded [A4]. */
 const ALIVE_MS = 1000

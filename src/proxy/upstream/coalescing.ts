@@ -62,7 +62,7 @@ export class Coalescing {
     return this.#followers[slot]!
   }
 
-  /** Nobody joins the leader any more. Nothing happens when it leads no longer. */
+  /** No query joins the leader any more. Nothing happens when the slot is no leader. */
   end(slot: number): void {
     if (this.#isLeader[slot] === 0) return
     this.#isLeader[slot] = 0

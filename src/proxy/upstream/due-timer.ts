@@ -1,5 +1,5 @@
 // One timer for everything that falls due, exact to a tick. It runs after the turn's input has been read, and one tick
-// later when the event loop was held up: what waits to be read then isn't overdue, it is us who are late.
+// later when the event loop was held up: input that waits to be read then is not overdue: this process is late.
 
 import type { Clock, Timer } from '../../core/clock.ts'
 

@@ -10,7 +10,7 @@ import type { RandomPool } from '../random.ts'
 import type { ServerAddress } from './server-pool.ts'
 import type { SocketNumbers, UpstreamEvents, UpstreamSocket } from './upstream-socket.ts'
 
-/** Sockets at once per server: 5 bits on top of a port's 16 for whoever guesses. */
+/** Sockets at once per server: an attacker must guess 5 bits more than a port's 16. */
 export const UDP_SOCKETS_PER_SERVER = 32
 /** After so many queries or milliseconds a socket takes no new query. */
 export const RENEW_QUERIES = 10_000

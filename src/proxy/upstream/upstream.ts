@@ -97,7 +97,7 @@ export class Upstream {
     socketFailures: 0,
     /** Messages with an id that the socket doesn't wait for: wrong, or far too late. */
     unexpected: 0,
-    /** Answers to attempts that nobody waits for any more, and to probes. */
+    /** Answers to attempts that no query waits for any more, and to probes. */
     late: 0,
     /** Messages with the id of a wait that are no reply to its question. */
     mismatched: 0,
@@ -270,7 +270,7 @@ export class Upstream {
     this.links.end(chosen)
   }
 
-  /** An answer that nobody waits for any more, or a probe's: its server lives. */
+  /** Whether this is an answer that no query waits for any more, or a probe's; its server lives. */
   #isLate(socket: UpstreamSocket, octets: Uint8Array, offset: number, length: number): boolean {
     if (length < HEADER_OCTETS || (u16(octets, offset + 2) & FLAG_QR) === 0) return false
     const sentAt = this.waits.late.take(socket.number, u16(octets, offset))
