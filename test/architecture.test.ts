@@ -50,6 +50,7 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
   pino: /^src\/telemetry\//,
   'pino-pretty': /^src\/telemetry\//,
   'prom-client': /^src\/telemetry\//,
+  tldts: /^src\/suggest\/public-suffix\.ts$/,
   yaml: /^src\/(documents\/|config\/|policy\/load|endpoints\/file)/,
   zod: /^src\/(documents\/|config\/|admin\/(shapes|openapi)\.ts|policy\/load|endpoints\/file)/,
 }

@@ -12,9 +12,15 @@ test('collapse makes a pattern of siblings, never where anybody may have a name'
     ['com.au', false, 'likewise'],
     ['ac.jp', false, 'likewise'],
     ['shop.co.uk', true, 'somebody has it'],
-    ['co.example', true, 'no country has so many letters'],
-    ['shop.uk', true, 'no word of a registry'],
-    ['s3.amazonaws.com', true, 'a hoster, which only a list would tell'],
+    ['co.example', true, 'no registry has it'],
+    ['shop.uk', true, 'no suffix of the list'],
+    ['s3.amazonaws.com', false, 'a hoster that gives names to anyone'],
+    ['github.io', false, 'likewise'],
+    ['blogspot.com', false, 'likewise'],
+    ['me.github.io', true, 'somebody has it'],
+    ['city.kawasaki.jp', true, 'an exception of the list'],
+    ['a.ck', false, 'below a suffix with a star'],
+    ['_srv.example.net', true, 'no name of a host'],
   ]
   for (const [parent, isPattern, reason] of rows) {
     const names = ['a', 'b', 'c'].map((label) => `${label}.${parent}`)
