@@ -1,6 +1,6 @@
 // Runs the tests and counts them by kind. The files are compiled once (test-modules.mjs). Each has a process of its own or shares one
-// with others of its folder (test-order.mjs). Two processes run at a time, on larger machines up to four, the longest first; kernel and
-// conformance tests come after the others, always two at a time, and behind them whether the conformance table agrees with what ran.
+// with others of its folder (test-order.mjs). Three processes run at a time, on larger machines up to four, the longest first; kernel and
+// conformance tests come after the others, four at a time, and behind them whether the conformance table agrees with what ran.
 // Ends with a table by kind and, as the very last line, `N passed, N failed, N skipped`. Exit 1 on any failure.
 //   node scripts/test.mjs [--list] [--kind KIND] [--results FILE] [PART-OF-PATH ...]
 //   node scripts/test.mjs --property [--runs Nx] [--seed SEED [--path PATH]] [--list] [PART-OF-PATH ...]
@@ -17,10 +17,10 @@ import { KINDS, kindOfFile, WHOLE } from './test-results.mjs'
 
 /** Runs behind all others, with their results in the file that NAMEGATE_RESULTS names. */
 const LAST = 'test/conformance/ran.test.ts'
-const LANES = Math.max(2, Math.min(4, availableParallelism()))
+const LANES = Math.max(3, Math.min(4, availableParallelism()))
 
-/** Each lab has namespaces, pins and folders of its own. More than two would take the processor from tests that measure times. */
-const KERNEL_LANES = 2
+/** Each lab has namespaces, pins and folders of its own. Labs mostly wait: two at a time left half of two cores unused. */
+const KERNEL_LANES = 4
 
 function collect() {
   return readdirSync('test', { recursive: true })
