@@ -5,6 +5,7 @@ import { inFile, type Mutation } from '../mutation.ts'
 const EBPF = ['test/contract/ebpf.test.ts']
 const NFT = ['test/contract/nftables.test.ts']
 const IDLE = ['test/kernel/ebpf/ebpf-idle.test.ts', 'test/kernel/packets/flow-shares.test.ts']
+const SHARES = ['test/kernel/ebpf/ebpf-shares.test.ts', ...IDLE]
 const SANDBOX = ['test/kernel/exec/exec-ways-out.test.ts', 'test/kernel/exec/exec-refused.test.ts']
 
 export const KERNEL: readonly Mutation[] = [
@@ -62,7 +63,7 @@ export const KERNEL: readonly Mutation[] = [
     ['	return bpf_ktime_get_ns() - c->seen < limit;', '	return limit > 0;'],
     ['#define REPLY_IDLE (180 * SECOND)', '#define REPLY_IDLE (360 * SECOND)'],
   ]),
-  ...inFile('src/datapath/ebpf/programs/share.h', IDLE, [
+  ...inFile('src/datapath/ebpf/programs/share.h', SHARES, [
     [
       'if (!config || used >= (__s64)config->connections_per_endpoint)',
       'if (!config || used > (__s64)config->connections_per_endpoint)',
@@ -71,7 +72,10 @@ export const KERNEL: readonly Mutation[] = [
       'return used < (__s64)config->reserved || used < (__s64)config->pool',
       'return used < (__s64)config->pool',
     ],
-    ['used < (__s64)config->pool - share_used(&all, table);', 'used < (__s64)config->pool;'],
+    [
+      'used < (__s64)config->pool - share_used(&all, table);',
+      'used < (__s64)config->pool - (share_used(&all, table) >> 8);',
+    ],
   ]),
   ...inFile('src/datapath/ebpf/programs/intercept.h', EBPF, [
     [
