@@ -1,0 +1,35 @@
+// What a command of `namegate exec` may ask of the kernel: it lists interfaces, pushes no keys into its terminal, and no
+// program that it runs gets back a capability that the launcher dropped.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { canUseExecLab, ExecLab } from '../../support/labs/exec-lab.ts'
+
+/** TIOCSTI and TIOCLINUX; on what is no terminal the kernel itself answers ENOTTY. */
+const KEYS = [0x5412, 0x541c]
+
+describe('a command of namegate exec', { skip: canUseExecLab() ?? false }, () => {
+  let lab: ExecLab
+  before(async () => {
+    lab = await ExecLab.open()
+  })
+  after(async () => {
+    await lab.close()
+  })
+
+  for (const who of ['root', 'user'] as const) {
+    it(`reads interfaces over netlink, has keys refused, and keeps no dropped capability, as ${who}`, async () => {
+      const keys = KEYS.map((key) => `perl -e 'ioctl(STDIN, ${key}, $x) or print 0+$!, "\\n"'`)
+      const script = ['ip -o link show lo', ...keys, 'grep ^Cap /proc/self/status'].join('; ')
+      const { stdout, stderr } = await lab.exec({ who, args: ['--', 'sh', '-c', script] })
+      assert.match(stdout, /^1: lo: /m, `netlink: ${stderr}`)
+      assert.deepEqual(stdout.match(/^\d+$/gm), ['1', '1'], 'EPERM for both')
+      const sets = new Map(
+        [...stdout.matchAll(/^Cap(\w+):\t([0-9a-f]+)$/gm)].map(([, set, bits]) => [set, bits]),
+      )
+      assert.ok(sets.has('Bnd'), stdout)
+      assert.equal(sets.get('Bnd'), sets.get('Prm'), 'the bounding set is what the command has')
+      assert.match(sets.get('Amb') ?? '', /^0+$/)
+    })
+  }
+})
