@@ -1,6 +1,14 @@
 // A copy of the tree in which one line is changed at a time, and its tests run there.
 
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import type { Mutation } from './mutation.ts'
@@ -19,6 +27,8 @@ export class Tree {
 
   constructor() {
     const root = resolve('.')
+    // Tests of the sandbox run programs of the copy as an ordinary user.
+    chmodSync(this.path, 0o755)
     cpSync(root, this.path, {
       recursive: true,
       preserveTimestamps: true,

@@ -6,7 +6,7 @@ const EBPF = ['test/contract/ebpf.test.ts']
 const NFT = ['test/contract/nftables.test.ts']
 const IDLE = ['test/kernel/ebpf/ebpf-idle.test.ts', 'test/kernel/packets/flow-shares.test.ts']
 const SHARES = ['test/kernel/ebpf/ebpf-shares.test.ts', ...IDLE]
-const SANDBOX = ['test/kernel/exec/exec-ways-out.test.ts', 'test/kernel/exec/exec-refused.test.ts']
+const SANDBOX = ['test/kernel/exec/exec-rights.test.ts', 'test/kernel/exec/exec-ways-out.test.ts']
 
 export const KERNEL: readonly Mutation[] = [
   ...inFile('src/datapath/ebpf/programs/packet.h', EBPF, [
