@@ -46,8 +46,7 @@ export class AnswerBatch {
 
   /** The octets of an answer, put into a view. */
   view(index: number, into: MessageView): MessageView {
-    const { store } = this
-    return into.set(store.octets(index), store.offsets[index]!, store.lengths[index]!)
+    return this.store.view(index, into)
   }
 
   /** Adds an answer of any length; the batch must not be full. `lasting`: its octets hold until `clear`. */

@@ -52,8 +52,7 @@ export class MessageBatch extends ClientColumns {
 
   /** The octets of a message, put into a view. */
   view(index: number, into: MessageView): MessageView {
-    const { store } = this
-    return into.set(store.octets(index), store.offsets[index]!, store.lengths[index]!)
+    return this.store.view(index, into)
   }
 
   /** Adds a datagram; the batch must not be full. `peer` is 16 octets. */

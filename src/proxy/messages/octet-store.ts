@@ -3,6 +3,8 @@
 // (Node's sockets, or recvmmsg in the addon) writes here; readers take octets(i), offsets[i], lengths[i].
 // Entries are valid until the batch is cleared.
 
+import type { MessageView } from './message-view.ts'
+
 /**
  * Octets between the ends of cells: with a stride of 4,096 alone, the first octets of all cells would fall into the same
  * set of a processor's cache.
@@ -41,6 +43,11 @@ export class OctetStore {
   /** The array that holds entry `index`; its message is `lengths[index]` octets from `offsets[index]`. */
   octets(index: number): Uint8Array {
     return this.#external[index] ?? this.slab
+  }
+
+  /** The message of an entry, put into a view. */
+  view(index: number, into: MessageView): MessageView {
+    return into.set(this.octets(index), this.offsets[index]!, this.lengths[index]!)
   }
 
   /** Copies `length` octets into the entry's cell; they must fit. */
