@@ -82,7 +82,7 @@ export const intercept = group('Redirect rules of the transparent modes', {
     min: 1,
     max: 0xffff_ffff,
     unit: 'number',
-    doc: 'mark of our own packets',
+    doc: 'mark of the packets that namegate itself sends',
   }),
   table: integer({
     default: 20_039,
@@ -243,7 +243,7 @@ export const datapath = group('What enforces', {
   }).prefault({}),
   verify: duration({
     default: '1m',
-    doc: "compare the kernel's maps with what is wanted so often, and repair them",
+    doc: "time between two comparisons of the kernel's maps with the wanted entries; differences are repaired",
   }),
   'adopt-existing': duration({
     default: '10m',

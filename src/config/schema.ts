@@ -87,7 +87,7 @@ export const configSchema = group('namegate configuration', {
     }),
     'restore-grace': duration({
       default: '10m',
-      doc: 'restored entries that nobody claims go after so long',
+      doc: 'time after which restored entries go that no source has claimed',
     }),
   }).prefault({}),
   sources: group('Policy and endpoint sources that fall silent', {

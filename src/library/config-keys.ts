@@ -44,7 +44,7 @@ export interface InterceptKeys {
   'on-start'?: boolean | undefined
   /** DNS of intercepted clients after an orderly stop (default closed). */
   'on-exit'?: 'closed' | 'open' | undefined
-  /** Mark of our own packets (default 20039). */
+  /** Mark of the packets that namegate itself sends (default 20039). */
   mark?: number | undefined
   /** Routing table for TPROXY (default 20039). */
   table?: number | undefined
@@ -134,7 +134,7 @@ export interface DatapathKeys {
         'pin-path'?: string | undefined
       }
     | undefined
-  /** Compare the kernel's maps with what is wanted so often, and repair them (default 1m). */
+  /** Time between two comparisons of the kernel's maps with the wanted entries; differences are repaired (default 1m). */
   verify?: Duration | undefined
   /** Flows open before an endpoint was first enforced pass for so long (default 10m). */
   'adopt-existing'?: Duration | undefined
@@ -197,7 +197,7 @@ export interface GateConfig {
     | {
         /** Folder of the state (default var/state). */
         directory?: string | undefined
-        /** Restored entries that nobody claims go after so long (default 10m). */
+        /** Time after which restored entries go that no source has claimed (default 10m). */
         'restore-grace'?: Duration | undefined
       }
     | undefined

@@ -51,7 +51,7 @@ export const GET: ParsedCommand = {
   synopsis: ['get endpoints|policies|selectors|names|ipcache|identities|resources|datapath'],
   words: 'endpoints policies selectors names ipcache identities resources datapath'.split(' '),
   about: `endpoints   workloads that policy applies to, and whether anything fences them
-policies    policies, the state of their files, and which of their names nobody asked for
+policies    policies, the state of their files, and which of their names were never asked
 selectors   what policies select by, and the identities that each selects now
 names       names that answers taught, with addresses and how long they hold
 ipcache     prefixes with identity, labels and their owners

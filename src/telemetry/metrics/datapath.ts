@@ -73,12 +73,12 @@ function addCommitMetrics(registry: Registry, sources: MetricsSources): void {
 function addRepairMetrics(registry: Registry, sources: MetricsSources): void {
   addCounter(registry, {
     name: 'datapath_verified_total',
-    help: 'Comparisons of everything in the kernel with what is wanted there',
+    help: 'Comparisons of all entries in the kernel with the wanted ones',
     read: () => sources.repair?.counters.walks ?? 0,
   })
   addCounter(registry, {
     name: 'datapath_repaired_entries_total',
-    help: 'Entries that somebody else changed or deleted, and that were put right',
+    help: 'Entries that another program changed or deleted, and that were repaired',
     read: () => sources.repair?.counters.repaired ?? 0,
   })
   addCounter(registry, {

@@ -96,7 +96,7 @@ function addUnknownMetrics(registry: Registry, { pipeline, unknown }: MetricsSou
 function addPrewarmMetrics(registry: Registry, sources: MetricsSources): void {
   addCounter(registry, {
     name: 'dns_prewarm_total',
-    help: 'Exact names of policies that were asked of our own accord',
+    help: 'Exact names of policies that dns.prewarm asks',
     label: 'event',
     read: () => {
       const counters = sources.prewarm?.counters
@@ -109,7 +109,7 @@ function addPrewarmMetrics(registry: Registry, sources: MetricsSources): void {
   })
   addGauge(registry, {
     name: 'dns_prewarm_left_out',
-    help: 'Questions beyond the bound on names asked of our own accord',
+    help: 'Questions that dns.prewarm leaves out because of its bound',
     read: () => sources.prewarm?.counters.leftOut ?? 0,
   })
 }
