@@ -1,5 +1,5 @@
-// `import { createGate } from 'namegate'`: a gate inside another program (docs/library.md). The only file that
-// the package exports; everything public is here or named here.
+// The only file that the package exports. `createGate` starts a namegate inside another program (docs/library.md), and every public type
+// is defined here or exported from here.
 
 import type { Gate, GateOptions } from './library/gate.ts'
 import { openGate } from './library/open-gate.ts'
@@ -10,9 +10,9 @@ export type * from './library/gate.ts'
 export type * from './library/policy-document.ts'
 
 /**
- * Starts a gate: it takes queries at `Gate.addresses` and enforces by the datapath of the configuration, with
- * `memory` (the default) without root. Several may run in one process. Rejects with InvalidInputError, whose
- * `faults` name the path of each key that is wrong, or with UnavailableError that names the remedy.
+ * Starts a gate. The gate takes queries at `Gate.addresses`, and the datapath of the configuration enforces policy. The default datapath
+ * is `memory`, which needs no root. One process can run several gates. Rejects with InvalidInputError, whose `faults` name the path of
+ * each wrong key, or with UnavailableError, which names the remedy.
  */
 export async function createGate(options: GateOptions = {}): Promise<Gate> {
   return await openGate(options)

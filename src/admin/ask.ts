@@ -1,12 +1,12 @@
-// `POST /v1/ask`: asks a DNS query in the name of an endpoint of this node, and returns the answer that the endpoint would get. The
-// answer is learned as if the endpoint had asked.
+// Answers `POST /v1/ask`: asks a DNS query in the name of an endpoint of this node, and returns the answer that the endpoint would get.
+// Addresses of the answer are learned as if the endpoint had asked.
 
 import { TCP, UDP } from '../core/protocol.ts'
 import { parseSocketAddress, SOCKET_ADDRESS_FORM } from '../core/socket-address.ts'
 import { fieldsOf } from './requests.ts'
 import type { AdminState } from './state.ts'
 
-/** With header and question; as long as a query over UDP without EDNS. */
+/** Octets of a query: at least header and question, at most the size of a UDP query without EDNS. */
 const QUERY_MIN = 17
 const QUERY_MAX = 512
 const PROTOCOLS: ReadonlyMap<unknown, number> = new Map([
@@ -46,7 +46,7 @@ export async function askBody(state: AdminState, body: unknown): Promise<AskAnsw
   })
 }
 
-/** Under the id that was asked with. */
+/** The answer in base64, with the message id of the query. */
 function inBase64(answer: Uint8Array, query: Uint8Array): string {
   const octets = Buffer.from(answer)
   octets.set(query.subarray(0, 2))

@@ -1,5 +1,5 @@
-// `POST /v1/explain`: why an endpoint of this node may or may not ask or connect. The body names the endpoint and the
-// question in the words of `namegate policy explain`; the answer is from what is in force at that moment.
+// Answers `POST /v1/explain`: why policy allows or denies a question or a connection of an endpoint. The body names the endpoint and the
+// question, with the words of `namegate policy explain`. The policy that is in force at the time of the request gives the answer.
 
 import { explain } from '../explain/explain.ts'
 import type { Asker, Explanation, Question } from '../explain/explanation.ts'
@@ -16,7 +16,7 @@ const QUESTION = ['ask', 'server', 'protocol', 'name', 'address', 'port'] as con
 const FORM =
   'body: expected {"endpoint": NAME} with {"ask": NAME, "server": "ADDRESS:PORT"} or {"name": NAME, "address": ADDRESS, "port": "443/TCP"}'
 
-/** Answers a body that was read as JSON. */
+/** Answers a request. `body` is the value of the request's JSON. */
 export function explainBody(state: AdminState, body: unknown): ExplainAnswer {
   const fields = fieldsOf(body, ['endpoint', ...QUESTION])
   if (fields === undefined) return refused(400, FORM)
@@ -48,7 +48,7 @@ function withState(state: AdminState, endpoint: Endpoint, found: Explanation): E
   return { ...found, notes: [...found.notes, ...stateNotes(state, endpoint)] }
 }
 
-/** While sources are silent and `sources.then` is deny no name may be asked that policy allows. */
+/** Turns an explanation that allows a name into a refusal, while sources are silent and `sources.then` is deny. */
 function unlessClosed(
   { sourceAges, sourcesThen }: AdminState,
   { audited }: Asker,
@@ -66,7 +66,7 @@ function unlessClosed(
   }
 }
 
-/** With what makes its denied packets and queries pass. */
+/** The endpoint as it asks, with the audit setting that allows what policy denies. */
 function askerOf(state: AdminState, endpoint: Endpoint): Asker {
   const { id, labels, hook, audit } = endpoint
   const origin = audit ? (state.auditOf(endpoint).origin ?? 'the endpoint') : undefined
@@ -74,7 +74,7 @@ function askerOf(state: AdminState, endpoint: Endpoint): Asker {
   return { id, labels, hook, audited }
 }
 
-/** What makes the datapath do something else than policy says. */
+/** Names the states in which the datapath does not do what policy says. */
 function stateNotes(state: AdminState, { id }: Endpoint): readonly string[] {
   const hook = state.core.datapath.hooks.stateOf(id)
   const isOff = hook.kind === 'waiting' || hook.kind === 'failed'

@@ -1,31 +1,31 @@
-// The lines of `/v1/flows`: one JSON object for each flow, of one of four forms (docs/spec/promises "Outside contracts").
-// Types only, because the library gives the same objects.
+// Types of the lines of `/v1/flows`: one JSON object for each flow, in one of four forms (docs/spec/promises "Outside contracts"). The
+// library returns the same objects, so this file has types only.
 
 import type { FlowKind } from '../flows/record/flow-kinds.ts'
 
 export type FlowVerdict = 'allow' | 'deny' | 'audit' | 'error' | 'event'
 
-/** Packets that were dropped, or would have been. */
+/** Packets that were dropped, and packets that would have been dropped without audit. */
 export type PacketFlowKind = 'drop' | 'audit'
-/** An endpoint lost its last policy; or it connected to an address of a name whose TTL was over. */
+/** An endpoint lost its last policy (`policy-lost`), or connected to an address after the TTL of the address' name (`expired-use`). */
 export type EventFlowKind = 'policy-lost' | 'expired-use'
-/** Queries and what became of them. */
+/** DNS queries, by what was decided. */
 export type DnsFlowKind = Exclude<FlowKind, PacketFlowKind | EventFlowKind>
 
 interface FlowBase {
-  /** Counts up from the start of the daemon. */
+  /** Number of the flow. The first flow after the start of the daemon has number 0. */
   readonly number: number
   readonly time: string
   readonly verdict: FlowVerdict
-  /** Null when nobody known sent it, or the endpoint is gone. */
+  /** Null when the client is no known endpoint, or the endpoint was removed. */
   readonly endpoint: string | null
-  /** The endpoint's; empty where it is null. */
+  /** Labels of the endpoint. Empty when `endpoint` is null. */
   readonly endpointLabels: readonly string[]
 }
 
-/** A rule, or for what no rule allows a policy that turns default deny on. */
+/** A rule that decided. If no rule allowed the name or packet, a policy that turned default deny on. */
 export interface FlowRuleShape {
-  /** `namespace/name`, or the name alone of a clusterwide policy. */
+  /** `namespace/name`. A clusterwide policy has only a name. */
   readonly policy: string
   readonly file: string
   readonly line: number
@@ -33,19 +33,22 @@ export interface FlowRuleShape {
 
 export interface DnsFlowShape extends FlowBase {
   readonly kind: DnsFlowKind
+  /** The client's address, or `namegate` when namegate asked itself, by `ask --as` or `dns.prewarm`. */
   readonly client: string
-  /** Null when the ring no longer has it. */
+  /** Null when the ring has overwritten the name. */
   readonly name: string | null
   readonly type: string
-  /** Null unless answered by a server. */
+  /** The code of the server's answer. Null when no server answered. */
   readonly rcode: string | null
   readonly outcome: string | null
-  /** Addresses taught. */
+  /** How many addresses namegate learned from the answer. */
   readonly addresses: number
-  /** What was wrong with the query, which bound it met, why it was denied though policy allows it (`server`, `sources-silent`), or how
-   *  the upstream failed; null when there is none. */
+  /**
+   * The fault of the query, the bound that was hit, or how the upstream failed. `server` and `sources-silent`: why the query was denied
+   * although policy allows the name. Null for other flows.
+   */
   readonly reason: string | null
-  /** What denied the name, or would have; empty for what was not denied, or by no policy. */
+  /** Rules that denied the name, or would have denied it without audit. Empty when no policy denies it. */
   readonly rules: readonly FlowRuleShape[]
 }
 
@@ -55,13 +58,13 @@ export interface PacketFlowShape extends FlowBase {
   readonly protocol: string
   readonly port: number
   readonly identity: number
-  /** The peer's. */
+  /** Labels of the peer's identity. */
   readonly labels: readonly string[]
-  /** Names that the peer was known by when the packet was sent, the first few. */
+  /** The first few names by which the peer was known when the packet was sent. */
   readonly names: readonly string[]
-  /** Whether a deny rule did, so that no allow would help, or that no rule allows it; null for other reasons. */
+  /** `rule`: a deny rule, which no allow rule can outweigh. `default`: no rule allows the packet. Null for other reasons. */
   readonly deniedBy: 'rule' | 'default' | null
-  /** What denied the packet, or would have; empty where a default or another reason did. */
+  /** Rules that denied the packet, or would have denied it without audit. Empty when there is no such rule. */
   readonly rules: readonly FlowRuleShape[]
   readonly reason: string
 }
@@ -73,11 +76,11 @@ export interface PolicyLostShape extends FlowBase {
 
 export interface ExpiredUseShape extends FlowBase {
   readonly kind: 'expired-use'
-  /** The address that it connected to. */
+  /** The address to which the endpoint connected. */
   readonly peer: string
-  /** The name whose TTL was over; empty when the ring no longer has it. */
+  /** The name whose TTL was over. Empty when the ring has overwritten the name. */
   readonly names: readonly string[]
-  /** Seconds since the end of the TTL when the connection was seen. */
+  /** Seconds from the end of the TTL until the connection was seen. */
   readonly expired: number
 }
 

@@ -1,5 +1,5 @@
-// Flows as JSON lines: those of the ring, then those that come for a reader that follows; and those kept on disk. Adding a flow calls
-// no listener, so it costs the packet path nothing; a reader that follows looks every 50 ms.
+// Writes flows as JSON lines: the flows of the ring, and for a reader that follows also each new flow. keptLines reads the flows that are
+// kept on disk. A reader that follows looks at the ring every 50 ms, so following costs the packet path nothing.
 
 import type { ServerResponse } from 'node:http'
 import { SliceWriter } from './json-stream.ts'
@@ -10,9 +10,9 @@ const LOOK_MS = 50
 
 export interface FlowQuery {
   readonly follow: boolean
-  /** A verdict or kind. */
+  /** A verdict or a kind. Undefined for all flows. */
   readonly filter: string | undefined
-  /** The first flow wanted; older ones are left out. */
+  /** The number of the first flow that is written. */
   readonly since: number
 }
 
@@ -26,7 +26,7 @@ export async function writeFlows(
   do {
     for (; next < state.flows.count; next++) {
       if (!writer.open) return
-      // What the ring lost meanwhile, because the reader was too slow, is left out.
+      // Flows that the ring overwrote because the reader was too slow are left out.
       next = Math.max(next, state.flows.oldest)
       const flow = flowView(state, next, filter)
       if (flow !== undefined) writer.add(`${JSON.stringify(flow)}\n`)
@@ -37,11 +37,11 @@ export async function writeFlows(
   } while (follow && writer.open)
 }
 
-/** Where a line that is kept has its time: `{"time":"2026-01-02T03:04:05.678Z",...`. */
+/** Position of the time in a line on disk: `{"time":"2026-01-02T03:04:05.678Z",...`. */
 const TIME_AT = '{"time":"'.length
 const TIME_LENGTH = 24
 
-/** What is kept on disk; `older`: only what began before the flows that the ring still has. */
+/** Yields the lines on disk. With `older`, only lines of flows that began before the oldest flow in the ring. */
 export async function* keptLines(
   { keptFlows, flows, clock }: AdminState,
   older: boolean,

@@ -1,14 +1,14 @@
-// Writes rows to a response without blocking the event loop: a slice of work, then a turn for the rest of the process. The writer
-// waits for a slow client, and ends when the client is gone.
+// Writes rows to a response without blocking the event loop. After each slice of work, the rest of the process runs. The writer waits for a
+// slow client, and it ends when the client has closed the connection.
 
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.ts'
 import type { Rows } from './views/rows.ts'
 
-/** How long one slice may take. A row more is made before the look at the clock. */
+/** How long one slice takes, in milliseconds. The clock is read after each row, so a slice can be longer by one row. */
 const SLICE_MS = 2
-/** Characters gathered before they are written. */
+/** How many characters are gathered before they are written. */
 const CHUNK = 32_768
 
 export class SliceWriter {
@@ -23,7 +23,7 @@ export class SliceWriter {
     this.#until = clock.now() + SLICE_MS
   }
 
-  /** Whether somebody still reads. */
+  /** True while the client can still read. */
   get open(): boolean {
     return !this.#response.destroyed
   }
@@ -32,7 +32,7 @@ export class SliceWriter {
     this.#text += text
   }
 
-  /** Lets others run when the slice is over; call after each piece of work. */
+  /** Lets the rest of the process run if the slice is over. Call it after each piece of work. */
   async breathe(): Promise<void> {
     const late = this.#clock.now() >= this.#until
     if (this.#text.length >= CHUNK || late) await this.flush()
@@ -41,7 +41,7 @@ export class SliceWriter {
     this.#until = this.#clock.now() + SLICE_MS
   }
 
-  /** Writes what was gathered and waits until the reader has room for more. */
+  /** Writes the gathered text and waits until the client takes more. */
   async flush(): Promise<void> {
     const text = this.#text
     this.#text = ''
@@ -54,7 +54,7 @@ export class SliceWriter {
   }
 }
 
-/** One JSON array, a row a line. */
+/** Writes one JSON array, with one row on each line. */
 export async function writeRows(
   response: ServerResponse,
   clock: Clock,

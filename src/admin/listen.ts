@@ -1,5 +1,5 @@
-// Opens the sockets of the admin API and the metrics. The socket file is its owner's alone (0600) from its first moment. A socket
-// file on which no process answers is replaced; one on which a process answers never is.
+// Opens the sockets of the admin API and the metrics. The socket file has mode 0600 from the moment it is made. A socket file on which no
+// process answers is replaced. A socket file on which a process answers is never replaced.
 
 import { lstatSync, mkdirSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
@@ -24,7 +24,8 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
   await removeStale(path)
   const before = process.umask(NOT_OTHERS)
   try {
-    // The file is made before `listen` returns; only the news of it comes later.
+    // `listen` makes the file before it returns, and the event `listening` follows later. So the umask is changed only until `listen`
+    // returns.
     const listening = listen(server, () => server.listen(path))
     process.umask(before)
     await listening
@@ -35,7 +36,7 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
   }
 }
 
-/** Returns the port, which is drawn when 0 was asked for. */
+/** Listens, and returns the port. Port 0 takes a free port. */
 export async function listenOnPort(server: Server, address: string, port: number): Promise<number> {
   try {
     await listen(server, () => server.listen({ host: address, port }))
@@ -84,7 +85,7 @@ async function isAnswered(path: string): Promise<boolean> {
       probe.destroy()
       resolve(true)
     })
-    // Refused: nobody has it. Anything else (not ours to use, full) may be alive.
+    // If the connection is refused, no process listens. After any other error (no permission, full) a process may listen.
     probe.once('error', (error: NodeJS.ErrnoException) => {
       resolve(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT')
     })

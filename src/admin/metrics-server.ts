@@ -1,5 +1,5 @@
-// `/metrics`, `/healthz` and `/readyz` over TCP, for observers outside. The server changes nothing and shows no name, address or policy;
-// it shows files with faults, because an operator has to repair them.
+// Serves `/metrics`, `/healthz` and `/readyz` over TCP, for observers outside of the node. The server changes nothing. It shows no learned
+// name, no client address and no policy. It shows the faults of files, because an operator has to repair these files.
 
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { METRICS_TYPE } from '../telemetry/metrics.ts'
@@ -34,12 +34,12 @@ export class MetricsServer {
     this.#server.requestTimeout = REQUEST_MS
   }
 
-  /** The port bound; after `start`. */
+  /** The port on which the server listens. Valid after `start`. */
   get port(): number {
     return this.#port
   }
 
-  /** Listens; throws UnavailableError with the remedy. */
+  /** Listens. Rejects with UnavailableError that names the remedy. */
   async start(): Promise<void> {
     this.#port = await listenOnPort(this.#server, this.#options.address, this.#port)
   }

@@ -1,4 +1,4 @@
-// Bodies of requests that change something: JSON of a known form. A refusal says which form was expected.
+// Reads the bodies of requests that change something: JSON of a known form. A refusal says which form was expected.
 
 import type { IncomingMessage } from 'node:http'
 import type { Mode } from '../datapath/entries.ts'
@@ -10,7 +10,7 @@ const MODES: readonly Mode[] = ['enforce', 'audit', 'bypass']
 export type Parsed<T> =
   { readonly kind: 'ok'; readonly value: T } | { readonly kind: 'bad'; readonly reason: string }
 
-/** The body as JSON; `bad` when it is too long or none. */
+/** Reads the body as JSON. The result is `bad` when the body is too long or is not JSON. */
 export async function readJson(request: IncomingMessage): Promise<Parsed<unknown>> {
   const chunks: Uint8Array[] = []
   let length = 0
@@ -28,7 +28,7 @@ export async function readJson(request: IncomingMessage): Promise<Parsed<unknown
   }
 }
 
-/** `{"mode": "bypass"}`, or `{"mode": "pinned"}` after the pinned maps were set */
+/** Reads `{"mode": "bypass"}`, or `{"mode": "pinned"}`, which a client sends after changing the mode in the pinned maps. */
 export function parseMode(body: unknown): Parsed<Mode | 'pinned'> {
   const fields = fieldsOf(body, ['mode'])
   const wanted = fields?.get('mode')
@@ -40,7 +40,7 @@ export function parseMode(body: unknown): Parsed<Mode | 'pinned'> {
 
 export interface AuditRequest {
   readonly scope: AuditScope
-  /** Undefined: as if nothing had been said at run time. */
+  /** Undefined removes the setting that was made at run time. */
   readonly on: boolean | undefined
 }
 
@@ -79,7 +79,7 @@ function scopeOf(fields: ReadonlyMap<string, unknown>): AuditScope | undefined {
   }
 }
 
-/** The fields of an object that has no others than these. */
+/** The fields of an object. Undefined when the body is no object, or when the object has a field that is not in `known`. */
 export function fieldsOf(
   body: unknown,
   known: readonly string[],
@@ -89,7 +89,7 @@ export function fieldsOf(
   return [...fields.keys()].every((key) => known.includes(key)) ? fields : undefined
 }
 
-/** An object of texts that is not empty. */
+/** Reads an object whose values are texts. Undefined for an empty object and for any other value. */
 function textsOf(value: unknown): ReadonlyMap<string, string> | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   const texts = new Map<string, string>()

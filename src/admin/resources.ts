@@ -1,6 +1,6 @@
-// `PUT` and `DELETE /v1/resources/NAME`: adds, changes or removes an external resource. The answer comes when the datapath
-// enforces the change and the disk has it. After WAIT_MS, or when the disk refuses, the error says that the change is or will be
-// in force; the same request then waits again.
+// Answers `PUT` and `DELETE /v1/resources/NAME`, which add, change or remove an external resource. The answer is sent when the datapath
+// enforces the change and the disk has it. If this takes longer than WAIT_MS, or if the disk refuses, the answer is an error. The error
+// says that the change is or will be in force. The same request then waits again.
 
 import type { IncomingMessage } from 'node:http'
 import type { ResourceOutcome } from '../enforcement/resource-control.ts'
@@ -19,7 +19,7 @@ export const RESOURCE_PATH = '/v1/resources/'
 const LOOK_MS = 1
 const WAIT_MS = 10_000
 
-/** `name` as it stands in the path. */
+/** Changes the resource that the path names. `encodedName` is the name as it is encoded in the path. */
 export async function changeResource(
   state: AdminState,
   encodedName: string,
@@ -58,7 +58,7 @@ async function answer(
   }
 }
 
-/** Whether the datapath has everything of now before the time is over. */
+/** Waits until the datapath enforces all changes that were made. Returns false when WAIT_MS is over first. */
 async function untilRealized({ clock, transition }: AdminState): Promise<boolean> {
   const until = clock.now() + WAIT_MS
   while (transition.pending) {
@@ -68,7 +68,7 @@ async function untilRealized({ clock, transition }: AdminState): Promise<boolean
   return true
 }
 
-/** Why it cannot be kept; undefined: it is. */
+/** Waits until the change is kept. Returns undefined on success, or the reason of the failure. */
 async function untilKept(kept: Promise<void>): Promise<string | undefined> {
   try {
     await kept

@@ -1,6 +1,5 @@
-// The admin API over HTTP on a UNIX socket: the state of the daemon, flows, and the settings that can change at run time. No
-// request blocks the event loop (json-stream.ts), and a failure ends only its own request. A socket file that was removed is made
-// anew.
+// Serves the admin API over HTTP on a UNIX socket: the state of the daemon, flows, and the settings that can change at run time. No request
+// blocks the event loop (json-stream.ts), and a failure ends only the request that failed. A socket file that was removed is made again.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { writeFlows } from './flow-stream.ts'
@@ -16,7 +15,7 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 export interface AdminServerOptions {
   readonly state: AdminState
   readonly socket: string
-  /** A bug met while answering; the daemon goes on. */
+  /** Receives an error of the program in answering a request. The daemon continues. */
   readonly onError: (error: unknown) => void
   readonly onRemoved?: OnRemoved
 }
@@ -32,7 +31,7 @@ export class AdminServer {
     this.#server.maxConnections = CONNECTIONS_MAX
   }
 
-  /** Listens; throws UnavailableError with the remedy. */
+  /** Listens. Rejects with UnavailableError that names the remedy. */
   async start(): Promise<void> {
     const { state, socket, onRemoved } = this.#options
     await listenOnSocket(this.#server, socket)
@@ -51,7 +50,7 @@ export class AdminServer {
     })
   }
 
-  /** Requests that are under way go on. */
+  /** Makes the socket again. Requests that are under way continue. */
   async #renew(): Promise<void> {
     if (this.#server.listening) this.#server.close()
     await listenOnSocket(this.#server, this.#options.socket)
@@ -69,7 +68,7 @@ export class AdminServer {
         response.writeHead(500, { 'content-type': JSON_TYPE })
         response.end('{"error":"internal error, see the log"}\n')
       } else {
-        // What was sent is not whole; the client must see that.
+        // The answer is incomplete. Closing the connection tells the client so.
         response.destroy()
       }
     }

@@ -1,5 +1,5 @@
-// What the admin API needs of the daemon, by name. The daemon fills it once, when everything is put together; views and
-// handlers read it and hold no state. Functions are called at each request, so they must be cheap and return the present state.
+// Lists the parts of the daemon that the admin API uses. The daemon fills AdminState once, after all its parts are made. Views and handlers
+// read AdminState and hold no state. Its functions are called at each request, so they must be cheap and return the present state.
 
 import type { Clock } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
@@ -15,9 +15,8 @@ import type { Endpoint, EndpointRegistry } from '../endpoints/registry.ts'
 import type { LabelSelector, Policy } from '../policy/rule.ts'
 import type { SocketAddress } from '../core/socket-address.ts'
 import type { LimitUse } from '../telemetry/limits.ts'
-import type { KeptStateSource } from '../telemetry/metrics/sources.ts'
 
-/** A policy file as its source has it; `PolicyFile` of sources/ fits. */
+/** A policy file as its source has it. `PolicyFile` of sources/ has these fields. */
 export interface PolicyFileState {
   readonly path: string
   /** Policies of the file that are in force. */
@@ -27,17 +26,17 @@ export interface PolicyFileState {
 }
 
 export interface UpstreamState {
-  /** `9.9.9.9:53` */
+  /** For example `9.9.9.9:53`. */
   readonly address: string
-  /** Whether it answered last; undefined before it was asked anything. */
+  /** True if the server answered the last question. Undefined while the first answer can still come. */
   readonly answered: boolean | undefined
-  /** Down servers are asked only when all are down, and probed. */
+  /** A server that is down is probed, and receives queries only while all servers are down. */
   readonly state: 'up' | 'failing' | 'down'
-  /** Whether new queries ask it first. */
+  /** True if new queries ask this server first. */
   readonly first: boolean
-  /** Smoothed milliseconds to its answers; undefined before the first. */
+  /** Smoothed time to the server's answers in milliseconds. Undefined before the first answer. */
   readonly rttMs: number | undefined
-  /** Attempts since its last answer that ended without one. */
+  /** How many attempts have ended without an answer since the server's last answer. */
   readonly failures: number
 }
 
@@ -45,28 +44,49 @@ export type AuditScope =
   | { readonly kind: 'node' }
   | { readonly kind: 'endpoint'; readonly name: string }
   | { readonly kind: 'selector'; readonly selector: LabelSelector }
-  /** Everything that was said at run time; only to take it back. */
+  /** All settings that were made at run time. This scope can only remove settings. */
   | { readonly kind: 'all' }
 
 export type AuditResult =
   | { readonly kind: 'ok'; readonly endpoints: readonly string[] }
   | { readonly kind: 'unknown-endpoint' }
 
-/** A query in the name of an endpoint; `OwnQuestion` of proxy/ fits. */
+/** A query in the name of an endpoint. `OwnQuestion` of proxy/ has these fields. */
 export interface AskedQuestion {
   readonly endpoint: EndpointId
   readonly query: Uint8Array
-  /** That it would come over, TCP or UDP. */
+  /** The protocol over which the endpoint would ask: TCP or UDP. */
   readonly protocol: number
-  /** That the endpoint asks, where it may choose. */
+  /** The server that the endpoint would ask. Undefined where the endpoint cannot choose a server. */
   readonly server: SocketAddress | undefined
+}
+
+/** The state of the state folder. */
+export interface KeptState {
+  readonly use: {
+    readonly generation: number
+    readonly imageOctets: number
+    readonly journalOctets: number
+    /** Seconds since the last successful write. */
+    readonly age: number
+    /** True while a restart would lose something, because the disk refused something or lost something. */
+    readonly isFailing: boolean
+    /** Text that names another daemon which has the folder. Undefined when no other daemon has it. */
+    readonly taken?: string | undefined
+    /** Why settings that were made at run time are not on disk. Undefined when they are on disk. */
+    readonly settingsFault?: string | undefined
+    /** Faults of files that were passed over at the start. A fault stays until its file is written again. */
+    readonly damage: readonly string[]
+    /** Failed writes by cause. */
+    readonly faults: Readonly<Record<string, number>>
+  }
 }
 
 export interface AdminState {
   readonly clock: Clock
-  /** `0.1.0` */
+  /** For example `0.1.0`. */
   readonly version: string
-  /** Wall-clock milliseconds. */
+  /** Time of the start, in wall-clock milliseconds. */
   readonly startedAt: number
   readonly core: CoreState
   readonly policies: PolicyControl
@@ -74,55 +94,55 @@ export interface AdminState {
   readonly emptyDenies: { readonly texts: readonly string[] }
   readonly transition: { readonly realizedRevision: number; readonly pending: boolean }
   readonly flows: FlowRing
-  /** Undefined where none are kept outside of the process. */
+  /** Undefined while no flows are kept on disk. */
   readonly keptFlows: { read(): AsyncIterable<string> } | undefined
-  /** What is kept over restarts; undefined where nothing is. */
-  readonly kept?: KeptStateSource | undefined
-  /** The way back to what the daemon before knew; undefined where nothing is kept. */
+  /** Undefined while nothing is kept over restarts. */
+  readonly kept?: KeptState | undefined
+  /** Progress in restoring what the daemon before knew. Undefined while nothing is kept over restarts. */
   readonly restart?: { readonly progress: RestartProgress } | undefined
-  /** When sources were heard, and which are silent for too long. */
+  /** Sources that have been silent for longer than `sources.max-age`. */
   readonly sourceAges?: { readonly silent: readonly string[] } | undefined
-  /** What happens while they are (`sources.then`). */
+  /** The reaction to silent sources (`sources.then`). */
   readonly sourcesThen?: 'keep' | 'audit' | 'deny'
-  /** Who puts right what others did to the datapath's entries; undefined where the adapter does. */
+  /** Repairs of entries that other processes changed. Undefined for a datapath that no other process can change. */
   readonly repair?: { readonly counters: { readonly repaired: number } } | undefined
   /** Answers that wait for the datapath. */
   readonly releases: { readonly count: number }
   readonly endpoints: {
     readonly registry: EndpointRegistry
-    /** What the datapath is to fence. */
+    /** The endpoints that the datapath must enforce. */
     entries(): Iterable<EndpointEntry>
   }
   resources(): Iterable<ListedResource>
   policyFiles(): Iterable<PolicyFileState>
-  /** What is as files say, and may not be meant: they were emptied or are gone. */
+  /** Warnings about missing configured files, and about resources of the API that were left out. */
   sourceWarnings?(): readonly string[]
   /** Faults of files other than policies, such as endpoints. */
   faults(): readonly Fault[]
-  /** `127.0.0.1:53`, `0.0.0.0:10053 (tproxy)` */
+  /** For example `127.0.0.1:53` and `0.0.0.0:10053 (tproxy)`. */
   listeners(): readonly string[]
-  /** What stands in the way of queries to other servers, or why nothing does; undefined without transparent listeners. */
+  /** The state of interception. Undefined without transparent listeners. */
   interception(): string | undefined
   upstreams(): readonly UpstreamState[]
-  /** What keeps the daemon from being ready; empty when it is. */
+  /** Why the daemon is not ready. Empty when it is ready. */
   notReady(): readonly string[]
   mode(): Mode
-  /** Whether an endpoint itself is audited, and where that was said (`endpoints file`, `run time`, ...). */
+  /** The audit setting of one endpoint, with its origin (`endpoints file`, `run time`, ...). */
   auditOf(endpoint: Endpoint): AuditDecision
-  /** Whether the whole node is, likewise. */
+  /** The audit setting of the whole node, with its origin. */
   nodeAudit(): AuditDecision
   limits(): readonly LimitUse[]
   /** The text of `GET /metrics`, in the exposition format. */
   metrics(): Promise<string>
-  /** `pinned`: takes over what the datapath has by now. */
+  /** Sets the mode. `pinned` adopts the mode that is set in the pinned maps. */
   setMode(mode: Mode | 'pinned'): void
-  /** Asks in the name of an endpoint; false when too many such questions wait (src/proxy/own-questions.ts). */
+  /** Asks in the name of an endpoint. Returns false when too many such questions wait (src/proxy/own-questions.ts). */
   ask(question: AskedQuestion, onAnswer: (answer: Uint8Array | undefined) => void): boolean
-  /** Undefined: what was said at run time is taken back. */
+  /** Makes a setting at run time. `on` undefined removes the setting. */
   setAudit(scope: AuditScope, on: boolean | undefined): AuditResult
-  /** Adds an external resource or changes it, by the body of the request. */
+  /** Adds or changes an external resource. `body` is the value of the request's JSON. */
   setResource(name: string, body: unknown): ResourceOutcome
   removeResource(name: string): ResourceOutcome
-  /** Takes all enforcement away and ends; undefined where the datapath has nothing to take away. */
+  /** Removes all enforcement and ends the daemon. Undefined where nothing enforces after the end of the daemon. */
   readonly detach: (() => void) | undefined
 }

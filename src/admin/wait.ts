@@ -1,12 +1,18 @@
-// `GET /v1/status?realized=N`: returns the status when the datapath enforces revision N of the policies completely, or when the time is
-// over. `realized=wanted` is the revision that is wanted when the request comes. The check runs every LOOK_MS, for a minute at
-// most unless `timeout=` (milliseconds) says otherwise, also when the client has gone.
+// Answers `GET /v1/status?realized=N`: returns the status when the datapath enforces revision N of the policies completely, or when the
+// time is over. `realized=wanted` means the revision that is wanted when the request arrives. The time is a minute, or `timeout=`
+// (milliseconds). The revision is checked every LOOK_MS until the time is over, also after the client has closed the connection.
 
 import { statusView } from './views/status.ts'
+import type { StatusShape } from './shapes.ts'
 import type { AdminState } from './state.ts'
 
+export interface WaitedStatus extends StatusShape {
+  /** The revision for which the answer waited. */
+  readonly waitedFor: number
+}
+
 export type WaitAnswer =
-  | { readonly kind: 'ok'; readonly value: object }
+  | { readonly kind: 'ok'; readonly value: WaitedStatus }
   | { readonly kind: 'bad'; readonly reason: string }
 
 const LOOK_MS = 20

@@ -1,61 +1,63 @@
-// The form of a command: one object with its texts, its options and what it runs. Help, completion, the man page and the
-// README's table are made from these objects (reference.ts); commands.ts finds one by its name. `run` returns the exit
-// code; it never ends the process and writes to `output` only.
+// This file defines a command as one object with texts, options, and a function `run`. The file reference.ts makes help, completion, the
+// man page and the README's table from these objects. The file commands.ts finds an object by its name. `run` returns the exit code. `run`
+// never ends the process, and writes only to `output`.
 
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { messageOf } from '../core/errors.ts'
 import { nearest } from '../core/did-you-mean.ts'
 import { helpOf, usageOf, type CommandTexts } from './reference.ts'
 
+/** Where a command writes its results (stdout) and its messages (stderr). */
 export interface CommandOutput {
   stdout(text: string): void
   stderr(text: string): void
 }
 
-/** A command as main.ts calls it: arguments in, exit code out. */
+/** A command as main.ts calls it. It receives arguments and returns the exit code. */
 export type Command = (args: readonly string[], output: CommandOutput) => number | Promise<number>
 
 export const EXIT_OK = 0
-/** A negative result: denied, differs, not ready, faults found. */
+/** The command worked, and the result is negative: denied, differs, not ready, faults found. */
 export const EXIT_NEGATIVE = 1
-/** Wrong use, or input that a person must correct. */
+/** The command was used in a wrong way, or its input is invalid. */
 export const EXIT_USAGE = 2
-/** Could not be done: no daemon, no privilege, port taken, kernel refused. */
+/** The command could not do its work: no daemon, no privilege, port taken, kernel refused. */
 export const EXIT_UNAVAILABLE = 3
 
 export interface ParsedCommand extends CommandTexts {
-  /** Verbs that are commands themselves. */
+  /** Verbs with definitions of their own, such as `policy check`. */
   readonly verbs?: readonly ParsedCommand[]
   readonly run: (read: ParsedArguments, output: CommandOutput) => number | Promise<number>
 }
 
-/** A command whose arguments are not all its own, such as `exec`. */
+/** A command that reads its arguments itself, such as `exec`, which gives some of them to the command that it runs. */
 export interface RawCommand extends CommandTexts {
   readonly runRaw: Command
 }
 
 export type CommandSpec = ParsedCommand | RawCommand
 
+/** The arguments of a command after its options were read. Keys are the names of options without `--`. */
 export interface ParsedArguments {
   readonly positionals: readonly string[]
   /** Options with a value. */
   readonly texts: ReadonlyMap<string, string>
-  /** Options that may be given several times. */
+  /** Options that can be given several times. */
   readonly lists: ReadonlyMap<string, readonly string[]>
-  /** Flags that were given. */
+  /** Names of the flags that were given. */
   readonly flags: ReadonlySet<string>
-  /** Writes what was wrong and how the command is used; returns exit code 2. */
+  /** Writes the reason and the usage of the command. Returns exit code 2. */
   readonly wrong: (reason: string) => number
 }
 
-/** Options that every command takes. */
+/** Options that every command accepts. */
 const COMMON: NonNullable<ParseArgsConfig['options']> = {
   help: { type: 'boolean', short: 'h' },
   config: { type: 'string' },
   output: { type: 'string', short: 'o' },
 }
 
-/** The command as a function. It writes its help and wrong use of options itself. */
+/** Returns the command as a function. The function also writes the command's help, and reports wrong options. */
 export function commandOf(spec: CommandSpec): Command {
   if ('runRaw' in spec) return spec.runRaw
   return async (args, output) => {
@@ -65,8 +67,8 @@ export function commandOf(spec: CommandSpec): Command {
 }
 
 /**
- * Reads arguments. Writes help (exit code 0) or what was wrong (exit code 2) itself and returns the exit code
- * then. `-o` takes `json` only.
+ * Reads arguments. For `--help` it writes the help and returns exit code 0. For wrong use it writes the reason and returns exit code 2.
+ * The only value of `-o` is `json`.
  */
 function readArguments(
   args: readonly string[],
@@ -117,20 +119,20 @@ function parseOptionsOf({ options }: CommandTexts): NonNullable<ParseArgsConfig[
   )
 }
 
-/** `; did you mean --follow?` for an unknown option that is nearly a known one. */
+/** Returns `; did you mean --follow?` for an unknown option that resembles a known option, else an empty text. */
 function nearestOption(reason: string, known: readonly string[]): string {
   const [, unknown] = /^Unknown option '--([^']+)'/.exec(reason) ?? []
   const meant = unknown === undefined ? undefined : nearest(unknown, known)
   return meant === undefined ? '' : `; did you mean --${meant}?`
 }
 
-/** Writes what was wrong and how the command is used; returns exit code 2. */
+/** Writes the reason and the usage of the command. Returns exit code 2. */
 export function usageError(reason: string, spec: CommandTexts, output: CommandOutput): number {
   output.stderr(`namegate: ${reason}\n${usageOf(spec)}\n`)
   return EXIT_USAGE
 }
 
-/** JSON as every reading command prints it. */
+/** Returns JSON as every command with `-o json` prints it. */
 export function toJson(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`
 }

@@ -1,17 +1,17 @@
-// Reads the pin path from the config file without checking the rest of it: break glass must be quick, and must work with a config
-// that would keep the daemon from starting.
+// `readPinPath` reads the pin path from the config file without checking the rest of the file. Break-glass mode must be quick, and must
+// work with a config with which the daemon refuses to start.
 
 import { InvalidInputError } from '../core/errors.ts'
 import { DEFAULT_PIN_PATH } from '../core/pin-path.ts'
 import { pathFrom, readTextFile } from '../config/files.ts'
 import { parseYamlDocument } from '../documents/yaml-source.ts'
 
-/** What `datapath.kind` says; throws InvalidInputError when the file can't be read. */
+/** Returns the value of `datapath.kind`, whatever it is. Throws InvalidInputError if the file cannot be read. */
 export function readDatapathKind(file: string): unknown {
   return fieldOf(readDatapath(file), 'kind')
 }
 
-/** The pin path when the datapath is eBPF; undefined for any other. Throws InvalidInputError when the file can't be read. */
+/** Returns the pin path if the datapath is eBPF, else undefined. Throws InvalidInputError if the file cannot be read. */
 export function readPinPath(file: string): string | undefined {
   const datapath = readDatapath(file)
   if (fieldOf(datapath, 'kind') !== 'ebpf') return undefined

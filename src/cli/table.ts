@@ -1,13 +1,13 @@
-// Tables for people: columns as wide as their widest cell, two blanks between. Cells come from a daemon or from
-// files; control characters in them are shown, never sent to the terminal.
+// A TableWriter writes tables for people. Each column is as wide as its widest cell, and two blanks separate columns. Cells come from a
+// daemon or from files, so control characters in them are written in escaped form and never reach the terminal.
 
 import type { CommandOutput } from './command.ts'
 
-/** Widths are taken from so many rows, so that a list of a million is not kept in memory. */
+/** Only the first 1000 lines decide the widths, so that a table of a million lines is not kept in memory. */
 const MEASURED_ROWS = 1000
 const GAP = '  '
 
-/** Writes a table as its rows come. */
+/** Writes a table while its lines arrive. */
 export class TableWriter {
   readonly #output: CommandOutput
   readonly #titles: readonly string[]
@@ -35,7 +35,7 @@ export class TableWriter {
     if (this.#waiting.length >= MEASURED_ROWS) this.#begin()
   }
 
-  /** Writes what still waits; nothing at all when there were no rows. */
+  /** Writes the lines that are not written yet. Writes nothing, not even titles, if no line was added. */
   end(): void {
     if (this.#widths === undefined && this.#count > 0) this.#begin()
   }
@@ -51,7 +51,7 @@ export class TableWriter {
   }
 }
 
-/** A whole table as text. */
+/** Returns a whole table as text. */
 export function formatTable(titles: readonly string[], rows: Iterable<readonly string[]>): string {
   let text = ''
   const output = { stdout: (part: string) => void (text += part), stderr: () => undefined }
@@ -61,7 +61,7 @@ export function formatTable(titles: readonly string[], rows: Iterable<readonly s
   return text
 }
 
-/** `name:  value` lines, values in one column. */
+/** Returns lines of the form `name:  value`, with the values in one column. */
 export function formatPairs(pairs: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(0, ...pairs.map(([name]) => name.length + 1))
   return pairs
@@ -69,7 +69,7 @@ export function formatPairs(pairs: readonly (readonly [name: string, value: stri
     .join('')
 }
 
-/** Control characters, line ends and what turns writing around as `\u{..}`. */
+/** Returns the text with control characters, line ends and marks of writing direction replaced by `\u{..}`. */
 export function cleanCell(text: string): string {
   return text.replace(/\p{C}/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
@@ -82,7 +82,7 @@ function formatRow(cells: readonly string[], widths: readonly number[]): string 
   return `${padded.join(GAP).trimEnd()}\n`
 }
 
-/** Code points, which is the width of the Latin script and enough for what stands here. */
+/** Returns the number of code points. It is the width of Latin script, which is enough for these cells. */
 function widthOf(text: string): number {
   return Array.from(text).length
 }

@@ -1,5 +1,6 @@
-// The configuration of `namegate exec`: that of the daemon with values of its own. It is built without the schema, because loading
-// zod takes longer than making a sandbox. A test compares every other value with the schema (test/config/exec-config.test.ts).
+// Makes the configuration of `namegate exec`: the daemon's configuration with some values of its own. The configuration is built without
+// the schema, because loading zod takes longer than making a sandbox. test/config/exec-config.test.ts compares all other values with the
+// schema.
 
 import type { Position } from '../core/errors.ts'
 import { invariant } from '../core/invariant.ts'
@@ -18,7 +19,10 @@ export interface ExecConfigOptions {
   readonly allowedPrefixes: readonly Prefix[]
 }
 
-/** Limits of one command: smaller tables are made sooner. Behaviour at a bound is the same (docs/spec/semantics 6). */
+/**
+ * The limits of one command. They are smaller than the daemon's, so the tables are made sooner. At a bound, the command and the daemon do
+ * the same.
+ */
 export const EXEC_LIMITS: Partial<Limits> = {
   pairs: 20_000,
   'wildcard-names': 40_000,
@@ -33,7 +37,7 @@ export const EXEC_LIMITS: Partial<Limits> = {
 }
 
 const DNS_PORT = 53
-/** In the place of a file's name. */
+/** The position of values that are in no file. */
 const NOWHERE: Position = { file: 'exec', line: 0, column: 0 }
 const POLICY_OPTION: Position = { file: '--policy', line: 0, column: 0 }
 
@@ -78,7 +82,7 @@ export function execConfig({
     metrics: { address: '127.0.0.1', port: 9465 },
     dns: {
       denyResponse: 'refused',
-      // A policy file is read as the daemon reads it; without one nothing is allowed that --allow does not say.
+      // A policy file is read as the daemon reads it. Without a policy file, only what `--allow` names is allowed.
       withoutRules: policyFile === undefined ? 'deny' : 'allow',
       hold: { limitMs: 100, onLimit: 'servfail' },
       onDegraded: 'release',
@@ -98,7 +102,7 @@ export function execConfig({
   }
 }
 
-/** The prefixes that cover `prefix` but for `holes`. */
+/** The prefixes that together cover `prefix` without the addresses in `holes`. */
 function without(prefix: Prefix, holes: readonly Prefix[]): readonly Prefix[] {
   if (holes.some((hole) => containsPrefix(hole, prefix))) return []
   const inside = holes.filter((hole) => containsPrefix(prefix, hole))

@@ -1,5 +1,6 @@
-// The files of a configured path: itself, or every *.yaml, *.yml, *.json and *.allow in a folder and the folders below. Names
-// that begin with a dot are left out, so that a mounted ConfigMap (`..data`) counts once. `readTextFile` reads such files.
+// Finds and reads the files of a configured path. A path is one file, or a folder with all *.yaml, *.yml, *.json and *.allow files in the
+// folder and in the folders below. Names that begin with a dot are left out, so that the files of a mounted ConfigMap, which are also in
+// `..data`, are found once.
 
 import { isAscii } from 'node:buffer'
 import {
@@ -15,28 +16,28 @@ import {
 import { dirname, isAbsolute, join } from 'node:path'
 import type { Fault } from '../core/errors.ts'
 
-/** Deepest folder below a configured path; links that lead in circles end there. */
+/** How deep folders below a configured path are read. This bound also ends a circle of links. */
 export const FOLDER_DEPTH_MAX = 16
 
-/** The most files and folders that are looked at below a path: the path may be /, and links multiply entries. */
+/** The number of files and folders below a path that are looked at. The path can be /, and links can multiply entries. */
 export const FOLDER_ENTRIES_MAX = 100_000
 
 export interface PolicyFiles {
-  /** In a fixed order. */
+  /** The files, in an order that depends on their names only. */
   readonly files: readonly string[]
   readonly faults: readonly Fault[]
-  /** Paths that could not be looked at, the given one with them when it isn't there. */
+  /** Paths that could not be looked at. The given path is in the list when it does not exist. */
   readonly unread: readonly string[]
 }
 
 const POLICY_FILE = /\.(ya?ml|json|allow)$/
 
-/** Whether a folder of policies counts a file of this name. */
+/** Returns true if a file with this name, in a folder of policies, is read. */
 export function isPolicyFile(path: string): boolean {
   return POLICY_FILE.test(path)
 }
 
-/** The files of one path; a path that can't be read is a fault. */
+/** Finds the files of one path. A path that cannot be read is a fault. */
 export function findPolicyFiles(path: string): PolicyFiles {
   const files: string[] = []
   const faults: Fault[] = []
@@ -65,7 +66,7 @@ export function findPolicyFiles(path: string): PolicyFiles {
     if (seen++ > FOLDER_ENTRIES_MAX) return
     if (name.startsWith('.')) return
     const isPolicy = isPolicyFile(name)
-    // What a link leads to, or nothing says of itself, is looked at.
+    // The type of a link's target is looked up, and so is the type of an entry whose type the file system does not report.
     if (entry.isFile() && isPolicy) files.push(at)
     else if (isPolicy || (!entry.isFile() && isFolder(at))) visit(at, depth + 1)
   }
@@ -82,7 +83,7 @@ function byName(a: Dirent, b: Dirent): number {
   return a.name < b.name ? -1 : 1
 }
 
-/** What can't be looked at counts as one: visiting it says why. */
+/** Returns true for a folder, and for a path that cannot be looked at. The visit of such a path reports the reason. */
 function isFolder(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
@@ -91,7 +92,7 @@ function isFolder(path: string): boolean {
   }
 }
 
-/** A path as a configuration means it: relative to the folder of that file, or absolute. */
+/** Resolves a path of a configuration file. A relative path starts at the folder of that file. */
 export function pathFrom(file: string, path: string): string {
   return isAbsolute(path) ? path : join(dirname(file), path)
 }
@@ -99,11 +100,11 @@ export function pathFrom(file: string, path: string): string {
 export type TextResult =
   { readonly kind: 'ok'; readonly text: string } | { readonly kind: 'bad'; readonly fault: Fault }
 
-/** Reads a file as UTF-8; octets that aren't are a fault, never silently replaced. */
+/** Reads a file as UTF-8. Octets that are not UTF-8 are a fault, and are never replaced. */
 export function readTextFile(file: string): TextResult {
   try {
     const octets = readRegularFile(file)
-    // Most are ASCII, which needs no decoding.
+    // Most files are ASCII, which needs no decoding.
     if (isAscii(octets)) return { kind: 'ok', text: octets.toString('latin1') }
     return { kind: 'ok', text: new TextDecoder('utf-8', { fatal: true }).decode(octets) }
   } catch (error) {
@@ -111,7 +112,7 @@ export function readTextFile(file: string): TextResult {
   }
 }
 
-/** The octets of a file. Throws for a pipe, which would wait for a writer, and for what never ends. */
+/** The octets of a regular file. Throws for anything else: reading a pipe would wait for a writer, and reading a device may never end. */
 function readRegularFile(file: string): Buffer {
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
@@ -122,7 +123,7 @@ function readRegularFile(file: string): Buffer {
   }
 }
 
-/** The system's own words without the path, which stands before them already. */
+/** The reason of a system error without the path, because the fault names the path already. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.message.replace(/, \w+( '.*')?$/, '')

@@ -1,22 +1,21 @@
-// Which servers the queries go to: `system` becomes what resolv.conf names, and a server that is one of our
-// own listeners is a fault, because every query would come back to us. Pure: who the node is and what
-// resolv.conf says are given.
+// Decides which servers namegate asks. `system` is replaced by the servers of resolv.conf. A server that is one of namegate's own listeners
+// is a fault, because every query would return to namegate. The node's addresses and the servers of resolv.conf are arguments.
 
 import type { Fault } from '../core/errors.ts'
 import type { Family } from '../core/ip.ts'
 import { formatSocketAddress, type SocketAddress } from '../core/socket-address.ts'
 import type { ListenerConfig, UpstreamServer } from './config.ts'
 
-/** Whether an address (16 octets) is one of this node's own. */
+/** Returns true for an address of this node. `octets` has 16 octets (core/ip.ts). */
 export type IsOwnAddress = (family: Family, octets: Uint8Array) => boolean
 
 export interface ResolvedUpstreams {
-  /** In order of preference, each once. */
+  /** The servers in order of preference, without duplicates. */
   readonly addresses: readonly SocketAddress[]
   readonly faults: readonly Fault[]
 }
 
-/** `system` is asked only when the config names it. */
+/** Resolves the configured servers. Calls `system` only when the configuration names `system`. */
 export function resolveUpstreams(
   servers: readonly UpstreamServer[],
   listeners: readonly ListenerConfig[],
@@ -58,7 +57,7 @@ function upstreamFault(
   return `our own listener${place}, expected a server that isn't namegate itself`
 }
 
-/** Whether what's sent to `address` arrives at the listener. `::` takes IPv4 too. */
+/** Returns true if a packet to `address` reaches the listener. A listener on `::` takes IPv4 packets too. */
 function isTakenBy(
   address: SocketAddress,
   { address: bound, port }: ListenerConfig,

@@ -1,5 +1,5 @@
-// The one generic brand. A branded scalar is made by one parser or constructor, in the file that
-// declares it; only that file may cast.
+// Defines the generic brand. One parser or constructor, in the file that declares a branded scalar, makes the values of that brand. Only
+// that file casts to the brand.
 
-/** `Base` that passed the check named `Name`. */
+/** A `Base` that has passed the check named `Name`. */
 export type Brand<Base, Name extends string> = Base & { readonly __brand: Name }

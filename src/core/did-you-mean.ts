@@ -1,6 +1,9 @@
-// The known word that a person probably meant by an unknown one. For messages only.
+// Finds the known word that a person probably meant by an unknown word. For messages only.
 
-/** The candidate with the fewest edits, if these are at most a third of the word's length; else undefined. */
+/**
+ * Returns the candidate that needs the fewest edits. Undefined when even this candidate needs more edits than a third of the word's length
+ * (at least one edit).
+ */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const wanted = fold(word)
   let best: string | undefined
@@ -13,12 +16,12 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** Ignores case, `-` and `_`, the commonest differences. */
+/** Removes the most common differences between words: case, `-` and `_`. */
 function fold(word: string): string {
   return word.toLowerCase().replace(/[-_]/g, '')
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
+/** The number of insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let before: readonly number[] = []
   let row: readonly number[] = Array.from({ length: b.length + 1 }, (_, i) => i)

@@ -1,30 +1,30 @@
-// The error classes that some caller treats differently. Everything expected is a value instead.
+// Defines faults and the error classes that callers treat differently. Everything that is expected is a value, not an error.
 
-/** A place in a text that a person wrote. Lines and columns count from 1; 0 in what a program gave as an object. */
+/** A place in a text that a person wrote. Lines and columns begin at 1. Both are 0 for an object that a program gave. */
 export interface Position {
   readonly file: string
   readonly line: number
   readonly column: number
 }
 
-/** One fault in a file: where, what was found and what was expected. */
+/** One fault in a file: its place, and a message that says what was found and what was expected. */
 export interface Fault {
   readonly position: Position
   readonly message: string
 }
 
-/** `file:line:col: message`, the form that editors jump to; `name: message` of an object. */
+/** Formats a fault as `file:line:col: message`, which editors can follow. A fault of an object is `name: message`. */
 export function formatFault(fault: Fault): string {
   const { file, line, column } = fault.position
   return line === 0 ? `${file}: ${fault.message}` : `${file}:${line}:${column}: ${fault.message}`
 }
 
-/** Where something stood first, inside a message: `file:line`, or the name of an object. */
+/** Formats a place inside a message: `file:line`, or the name of an object. */
 export function formatPlace({ file, line }: Position): string {
   return line === 0 ? file : `${file}:${line}`
 }
 
-/** Input that a person must correct; the command ends with exit code 2. */
+/** Reports input that a person must correct. The command ends with exit code 2. */
 export class InvalidInputError extends Error {
   override readonly name = 'InvalidInputError'
   readonly faults: readonly Fault[]
@@ -35,23 +35,23 @@ export class InvalidInputError extends Error {
   }
 }
 
-/** The environment refuses (privilege, port, kernel, no daemon); the message names the remedy; exit code 3. */
+/** Reports that the environment refuses (privilege, port, kernel, no daemon). The message names the remedy. Exit code 3. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError'
 }
 
-/** What a thrown thing says, be it an Error or not. */
+/** The message of a thrown value, which may be no Error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The code of the system call that failed (`EROFS`), as the error or its cause has it; undefined: there is none. */
+/** The code of the system call that failed (such as `EROFS`), from the error or its cause. Undefined when there is none. */
 export function systemCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   return 'code' in error ? String(error.code) : systemCodeOf(error.cause)
 }
 
-/** Wrong use of the command line; exit code 2. */
+/** Reports wrong use of the command line. Exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

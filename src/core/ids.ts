@@ -1,19 +1,19 @@
-// Numbers that name things. Each is a brand, so that an endpoint's number cannot be given where an
-// identity is wanted. The functions here are the only places that cast.
+// Defines the numbers that name things. Each kind of number is a brand, so that the compiler refuses an endpoint's number where an identity
+// is wanted. Only the functions in this file cast to these brands.
 
 import type { Brand } from './brand.ts'
 
-/** An endpoint in this node's kernel maps; 1..2^31-1, never reused while a kernel entry carries it. */
+/** An endpoint in this node's kernel maps, from 1 to 2^31-1. Never reused while a kernel entry has it. */
 export type EndpointId = Brand<number, 'EndpointId'>
-/** One life of an endpoint's hook or addresses; 1..2^31-1. Connections of another generation are not its own. */
+/** The life of an endpoint at one place, from 1 to 2^31-1. Connections of another generation do not belong to the endpoint. */
 export type Generation = Brand<number, 'Generation'>
-/** A numeric identity: reserved ones below 256, local ones from 2^24 to 2^25-1 (Cilium's local scope). */
+/** The number of an identity. Reserved numbers are below 256, local ones are from 2^24 to 2^25-1 (Cilium's local scope). */
 export type Identity = Brand<number, 'Identity'>
-/** A selector in the selector table; dense from 0. */
+/** The number of a selector in the selector table. Numbers are dense and begin at 0. */
 export type SelectorId = Brand<number, 'SelectorId'>
-/** What a kernel policy entry came from: an index into the compiled rule origins; 0 = a default. */
+/** The number of the set of rules that made a kernel policy entry: an index into the compiled rule origins. 0: a default. */
 export type RuleId = Brand<number, 'RuleId'>
-/** Grows with every change of desired datapath state. */
+/** A counter that grows with every change of the desired state of the datapath. */
 export type Revision = Brand<number, 'Revision'>
 
 export function endpointId(n: number): EndpointId {

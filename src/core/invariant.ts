@@ -1,15 +1,15 @@
-// Assertions for bugs of our own. Bad input is never an assertion: it is a value or a fault.
+// Checks for bugs in namegate itself. Bad input is never checked here, because bad input gives a value or a fault.
 
 /**
- * Throws when something that must hold does not. `about`: the number that it is about, put into words only then; a text made
- * for each call costs more than most of what is asserted.
+ * Throws if something that must hold does not hold. The number `about` is added to the text only then, because making a text for each call
+ * would cost more than most of the checks.
  */
 export function invariant(condition: boolean, text: string, about?: number): asserts condition {
   if (condition) return
   throw new Error(`Invariant broken: ${text}${about === undefined ? '' : `: ${about}`}`)
 }
 
-/** For the default branch of an exhaustive switch. */
+/** For the default branch of a switch that has all cases. */
 export function assertNever(value: never): never {
   throw new Error(`Invariant broken: unexpected value ${JSON.stringify(value)}`)
 }

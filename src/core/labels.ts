@@ -1,10 +1,9 @@
-// Labels (`source:key=value`) and label sets, each known by a number. A label set is canonical: equal sets
-// have equal numbers while they live. Sets are counted: a component that keeps a number calls `retain`, and
-// `release` when it lets go; `collect` frees the others. Numbers of sets are never used twice, so a
-// cache that still names a freed set merely misses.
+// Holds labels (`source:key=value`) and label sets. Each set has a number, and equal sets have equal numbers while they exist. A component
+// that keeps a number calls `retain`, and later `release`. `collect` frees sets that no component retains. A number is never used for a second
+// set, so a cache that still has the number of a freed set only misses.
 //
-// Sources here: k8s, fqdn (`fqdn:` + selector text), cidr (`cidr:` + prefix), reserved, external, or any
-// of the operator's. Cost of a known union: one probe of a direct-mapped cache.
+// Sources of labels are k8s, fqdn (`fqdn:` + selector text), cidr (`cidr:` + prefix), reserved, external, and any source that the operator
+// names. A union of two sets that was made before costs one look at a direct-mapped cache.
 
 import { invariant } from './invariant.ts'
 import { parsePrefix, type Prefix } from './ip.ts'
@@ -15,10 +14,10 @@ export type LabelKind = 'fqdn' | 'cidr' | 'plain'
 export interface Label {
   readonly id: number
   readonly text: string
-  /** What may stand once only in a set: source and key. A fqdn or cidr label is its own key. */
+  /** Source and key. A set must have at most one label with each key. The key of a fqdn or cidr label is its whole text. */
   readonly key: string
   readonly kind: LabelKind
-  /** Of a cidr label only. */
+  /** The prefix of a cidr label. Undefined for other labels. */
   readonly prefix: Prefix | undefined
 }
 
@@ -27,22 +26,22 @@ export interface LabelSet {
   /** Sorted by label number. */
   readonly labels: readonly Label[]
   readonly fqdnCount: number
-  /** The one cidr label, if there is one (more only in a set of one prefix's own facts). */
+  /** The cidr label with the longest prefix, or undefined. Only a set of one prefix's own facts can have several cidr labels. */
   readonly cidr: Label | undefined
 }
 
 interface CountedLabel extends Label {
-  /** Sets that have it. */
+  /** How many sets have the label. */
   uses: number
 }
 
 interface CountedSet extends LabelSet {
   references: number
-  /** Another set with the same hash. */
+  /** The next set with the same hash. */
   next: CountedSet | undefined
 }
 
-/** The set without labels; always there. */
+/** The number of the set without labels. This set always exists. */
 export const EMPTY_SET = 0
 
 const UNION_CACHE = 1 << 14
@@ -50,7 +49,7 @@ const UNION_CACHE = 1 << 14
 export class LabelSets {
   readonly #labels = new Map<string, CountedLabel>()
   readonly #sets = new Map<number, CountedSet>()
-  /** The sets of each hash, as chains. */
+  /** The first set of each hash. `next` leads to the other sets with that hash. */
   readonly #byHash = new Map<number, CountedSet>()
   readonly #unionKeys = new Int32Array(UNION_CACHE * 2)
   readonly #unionResults = new Int32Array(UNION_CACHE)
@@ -69,7 +68,7 @@ export class LabelSets {
     })
   }
 
-  /** How many sets live. */
+  /** How many sets exist. */
   get size(): number {
     return this.#sets.size
   }
@@ -84,18 +83,18 @@ export class LabelSets {
     return set
   }
 
-  /** The number of the set of these labels; duplicates fold. */
+  /** Returns the number of the set of these labels. A label that is given twice is in the set once. */
   intern(texts: readonly string[]): number {
     if (texts.length === 0) return EMPTY_SET
     return this.#internLabels(texts.map((text) => this.#label(text)))
   }
 
-  /** The number of the set of these labels, as found in other sets. */
+  /** Returns the number of the set of these labels. The labels must come from sets of this object. */
   internLabels(labels: readonly Label[]): number {
     return labels.length === 0 ? EMPTY_SET : this.#internLabels([...labels])
   }
 
-  /** All labels of both. */
+  /** Returns the number of the set that has all labels of both sets. */
   union(a: number, b: number): number {
     if (a === b || b === EMPTY_SET) return a
     if (a === EMPTY_SET) return b
@@ -111,14 +110,14 @@ export class LabelSets {
     return result
   }
 
-  /** Texts, sorted; for people. */
+  /** The texts of the labels, sorted for people. */
   format(id: number): readonly string[] {
     return this.get(id)
       .labels.map((label) => label.text)
       .sort()
   }
 
-  /** A label of this text when any set has it. */
+  /** The label with this text. Undefined when no set has it. */
   find(text: string): Label | undefined {
     return this.#labels.get(text)
   }
@@ -138,7 +137,9 @@ export class LabelSets {
     if (set.references === 0) this.#loose.push(set)
   }
 
-  /** Frees the sets without references. Call between batches, never while a number is only in a variable. */
+  /**
+   * Frees the sets that no component retains. Call `collect` between batches, and never while only a variable has a number that is still needed.
+   */
   collect(): void {
     const loose = this.#loose
     if (loose.length === 0) return
@@ -148,7 +149,7 @@ export class LabelSets {
     }
   }
 
-  /** Every set but the empty one with how often it is retained; for checks. */
+  /** Lists every set except the empty set, with the number of `retain` calls that were not released. For checks. */
   *references(): Iterable<readonly [id: number, references: number]> {
     for (const { id, references } of this.#sets.values()) {
       if (id !== EMPTY_SET) yield [id, references]
@@ -176,7 +177,7 @@ export class LabelSets {
     if (before !== undefined) before.next = set.next
   }
 
-  /** Interns labels in any order; takes the array over. */
+  /** Returns the number of the set of these labels, in any order. Keeps the array, so the caller must not use it again. */
   #internLabels(labels: Label[]): number {
     if (labels.length > 1) sortUnique(labels)
     const hash = hashLabels(labels)
@@ -226,7 +227,7 @@ function makeLabel(id: number, text: string): CountedLabel {
   return { id, text, key, kind: 'plain', prefix: undefined, uses }
 }
 
-/** By number, each once. */
+/** Sorts labels by number and removes duplicates. */
 function sortUnique(labels: Label[]): void {
   labels.sort(byNumber)
   let count = 0
@@ -246,7 +247,7 @@ function countFqdn(labels: readonly Label[]): number {
   return count
 }
 
-/** The label of the longest prefix among the cidr labels. */
+/** The cidr label with the longest prefix. Undefined when there is no cidr label. */
 export function longestCidr(labels: readonly Label[]): Label | undefined {
   let longest: Label | undefined
   for (const label of labels) {

@@ -1,17 +1,17 @@
-// Domain names as wire octets: length-prefixed labels and a final zero octet, ASCII letters in lower case
-// (RFC 1035 3.1, RFC 4343). At most 255 octets in all, 63 a label. Text exists only for people: octets
-// outside A-Z a-z 0-9 - _ are written \DDD, so a label that contains a dot cannot be read as two labels.
+// Parses and formats domain names. Inside the program a name is wire octets: DNS labels with their length in front, a final zero octet, and
+// ASCII letters in lower case (RFC 1035 3.1, RFC 4343). A name has at most 255 octets, a DNS label at most 63. Text is only for people.
+// Octets outside A-Z a-z 0-9 - _ are written \DDD. So a DNS label that contains a dot is not read as two DNS labels.
 
-/** Longest name in wire octets, the final zero included (RFC 1035 2.3.4). */
+/** The longest name in wire octets, with the final zero octet (RFC 1035 2.3.4). */
 export const NAME_OCTETS_MAX = 255
-/** Longest label in octets (RFC 1035 2.3.4). */
+/** The longest DNS label in octets (RFC 1035 2.3.4). */
 export const LABEL_OCTETS_MAX = 63
 
 export type NameResult =
   | { readonly kind: 'ok'; readonly name: Uint8Array }
   | { readonly kind: 'bad'; readonly reason: string }
 
-/** Parses a name as a person writes it: final dot optional, `.` or nothing is the root, `\DDD` is one octet. */
+/** Parses a name as a person writes it. The final dot is optional, `.` or an empty text is the root, and `\DDD` is one octet. */
 export function parseName(text: string): NameResult {
   const octets: number[] = []
   let label: number[] = []
@@ -52,19 +52,19 @@ export function parseName(text: string): NameResult {
   return { kind: 'ok', name: Uint8Array.from(octets) }
 }
 
-/** Lower case of one ASCII octet. */
+/** The lower case of one ASCII octet. */
 export function lower(octet: number): number {
   return octet >= 0x41 && octet <= 0x5a ? octet + 32 : octet
 }
 
-/** Octets of the uncompressed name that starts at `offset`, the final zero included. */
+/** The length in octets of the uncompressed name at `offset`, with the final zero octet. */
 export function nameLength(wire: Uint8Array, offset = 0): number {
   let at = offset
   while (wire[at]! !== 0) at += wire[at]! + 1
   return at + 1 - offset
 }
 
-/** Text without final dot; `.` for the root; octets outside A-Z a-z 0-9 - _ as `\DDD`. */
+/** Formats a name as text without final dot. The root is `.`. Octets outside A-Z a-z 0-9 - _ are written `\DDD`. */
 export function formatName(wire: Uint8Array, offset = 0): string {
   let text = ''
   for (let at = offset; wire[at]! !== 0; at += wire[at]! + 1) {

@@ -1,6 +1,6 @@
-// IP protocols that policy can name, by their IANA number, and what a rule covers of them.
+// Defines the IP protocols that policy can name, by their IANA number, and the ranges of ports that a rule covers.
 
-/** 0 stands for every protocol, ICMP included. */
+/** Stands for every protocol, also ICMP. */
 export const ANY_PROTOCOL = 0
 export const TCP = 6
 export const UDP = 17
@@ -12,10 +12,10 @@ export const PORT_PROTOCOLS: readonly number[] = [TCP, UDP, SCTP]
 /** Protocols that carry DNS. */
 export type DnsProtocol = typeof UDP | typeof TCP
 
-/** One for each. */
+/** One value for each protocol that carries DNS. */
 export type ByDnsProtocol<T> = Readonly<Record<DnsProtocol, T>>
 
-/** Made for each; the same object for both where `isSame` says that they are alike. */
+/** Makes a value for each protocol that carries DNS. If `isSame` returns true, both protocols have one object. */
 export function byDnsProtocol<T>(
   make: (protocol: DnsProtocol) => T,
   isSame: (udp: T, tcp: T) => boolean,
@@ -24,7 +24,7 @@ export function byDnsProtocol<T>(
   return { [UDP]: udp, [TCP]: isSame(udp, tcp) ? udp : tcp }
 }
 
-/** Ports `low..high` of one protocol. Protocol 0 always covers 0..65535 and every protocol there is. */
+/** Ports `low..high` of one protocol. Protocol 0 always covers ports 0..65535 and every protocol. */
 export interface PortRange {
   readonly protocol: number
   readonly low: number
@@ -48,7 +48,7 @@ export function formatProtocol(protocol: number): string {
   }
 }
 
-/** `443/TCP`, `80-90/UDP`, `ANY` for everything. */
+/** For example `443/TCP` and `80-90/UDP`. `ANY` is everything. */
 export function formatPortRange(range: PortRange): string {
   const protocol = formatProtocol(range.protocol)
   if (range.low === 0 && range.high === 65535) return protocol

@@ -1,5 +1,5 @@
-// Durations and sizes as people write them in config: an integer and a unit, nothing else. Inside the
-// program a duration is milliseconds and a size is octets, both safe integers.
+// Parses and formats durations and sizes as people write them in the config: a whole number and a unit. Inside the program a duration is
+// milliseconds and a size is octets, both safe integers.
 
 const DURATION_UNITS: ReadonlyMap<string, number> = new Map([
   ['ms', 1],
@@ -15,21 +15,21 @@ const SIZE_UNITS: ReadonlyMap<string, number> = new Map([
   ['GiB', 2 ** 30],
 ])
 
-/** Longest time that an address may be made to live for: ten years. */
+/** The longest time for which the config can keep an address alive: ten years. */
 export const LONGEST_MS = 10 * 365 * 86_400_000
 
 export const DURATION_FORM = 'a duration: a whole number and ms, s, m, h or d, such as 30s'
 export const SIZE_FORM = 'a size: a whole number and KiB, MiB or GiB, such as 64MiB'
-/** The same forms for JSON Schema. */
+/** The form of a duration as a pattern, for JSON Schema. */
 export const DURATION_PATTERN = /^[0-9]+(ms|s|m|h|d)$/
 export const SIZE_PATTERN = /^[0-9]+(KiB|MiB|GiB)$/
 
-/** `90s` -> 90000 milliseconds; undefined when the text is not a duration. */
+/** Converts `90s` to 90000 milliseconds. Returns undefined when the text is not a duration. */
 export function parseDuration(text: string): number | undefined {
   return parse(text, DURATION_PATTERN, DURATION_UNITS)
 }
 
-/** `64MiB` -> 67108864 octets; undefined when the text is not a size. */
+/** Converts `64MiB` to 67108864 octets. Returns undefined when the text is not a size. */
 export function parseSize(text: string): number | undefined {
   return parse(text, SIZE_PATTERN, SIZE_UNITS)
 }
@@ -42,12 +42,12 @@ function parse(text: string, form: RegExp, units: ReadonlyMap<string, number>): 
   return Number.isSafeInteger(value) ? value : undefined
 }
 
-/** Milliseconds in the largest unit that divides them: 90000 -> `90s`, 3600000 -> `1h`. */
+/** Formats milliseconds in the largest unit that divides them: 90000 is `90s`, 3600000 is `1h`. */
 export function formatDuration(ms: number): string {
   return format(ms, DURATION_UNITS, 'ms')
 }
 
-/** Octets in the largest unit that divides them; sizes that no unit divides are in `B`, for display only. */
+/** Formats octets in the largest unit that divides them. A size that no unit divides is in `B`, which no parser reads. */
 export function formatSize(octets: number): string {
   return format(octets, SIZE_UNITS, 'B')
 }

@@ -1,5 +1,5 @@
-// Repeats work while there is some and rests while there is none, so that an idle daemon is not woken. Waking costs one look at a field,
-// so the packet path may do it for each query.
+// Repeats work while there is work, and rests while there is none, so that an idle daemon is not woken. `wake` reads one field when the
+// timer already runs, so the packet path can call it for each query.
 
 import type { Clock, Timer } from './clock.ts'
 
@@ -10,7 +10,7 @@ export class RestingTimer {
   #timer: Timer | undefined
   #stopped = false
 
-  /** `run` says whether there will be more to do. It begins resting. */
+  /** `run` returns true if there is more to do. The timer rests until `wake`. */
   constructor(clock: Clock, everyMs: number, run: () => boolean) {
     this.#clock = clock
     this.#everyMs = everyMs
@@ -21,7 +21,7 @@ export class RestingTimer {
     return this.#timer === undefined
   }
 
-  /** There is something to do `everyMs` from now. */
+  /** Calls `run` every `everyMs` milliseconds until there is nothing more to do. */
   wake(): void {
     if (this.#timer !== undefined || this.#stopped) return
     this.#timer = this.#clock.every(this.#everyMs, () => {
@@ -29,7 +29,7 @@ export class RestingTimer {
     })
   }
 
-  /** For good. */
+  /** Stops for good. Later calls of `wake` do nothing. */
   stop(): void {
     this.#stopped = true
     this.#rest()

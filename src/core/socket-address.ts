@@ -1,21 +1,21 @@
-// An address with a port: `9.9.9.9:53`, `[2620:fe::fe]:53`. Text is parsed here once; inside the program
-// it is octets and a number (see ip.ts).
+// Parses and formats an address with a port: `9.9.9.9:53`, `[2620:fe::fe]:53`. Text is parsed once; inside the program the address is
+// octets (ip.ts) and the port is a number.
 
 import { formatAddress, parseAddress, type Family } from './ip.ts'
 
-/** `octets` is always 16 long (ip.ts); `port` is 0..65535. */
+/** `octets` always has 16 octets (ip.ts). `port` is 0..65535. */
 export interface SocketAddress {
   readonly family: Family
   readonly octets: Uint8Array
   readonly port: number
 }
 
-/** Longest path in octets that the address of a UNIX socket takes (unix(7)). */
+/** The longest path, in octets, that the address of a UNIX socket can have (unix(7)). */
 export const SOCKET_PATH_MAX = 107
 
 export const SOCKET_ADDRESS_FORM = 'ADDRESS:PORT, such as 9.9.9.9:53 or [2620:fe::fe]:53'
 
-/** Parses `ADDRESS:PORT` or `[IPV6]:PORT`; the port must be there, 1..65535; undefined when the text is neither. */
+/** Parses `ADDRESS:PORT` or `[IPV6]:PORT`. The port is required, 1..65535. Returns undefined for any other text. */
 export function parseSocketAddress(text: string): SocketAddress | undefined {
   const colon = text.lastIndexOf(':')
   const portText = text.slice(colon + 1)
@@ -29,7 +29,7 @@ export function parseSocketAddress(text: string): SocketAddress | undefined {
   return { family: address.family, octets: address.octets, port }
 }
 
-/** `192.0.2.1:53`, `[2001:db8::1]:53`. */
+/** For example `192.0.2.1:53` and `[2001:db8::1]:53`. */
 export function formatSocketAddress(address: SocketAddress): string {
   const text = formatAddress(address.family, address.octets)
   return address.family === 4 ? `${text}:${address.port}` : `[${text}]:${address.port}`

@@ -1,5 +1,5 @@
-// Audit settings as the admin API sets and shows them: of the node and of an endpoint, with their origin. AuditControl keeps settings
-// made at run time; here they take effect at once. Wiring only.
+// Sets and shows audit settings for the admin API: of the node and of an endpoint, with the origin of each setting. AuditControl keeps
+// settings that were made at run time. setAudit keeps such a setting and puts it in force at once.
 
 import type { AuditResult, AuditScope } from '../admin/state.ts'
 import type { AuditDecision } from '../enforcement/audit-control.ts'
@@ -7,24 +7,24 @@ import type { Daemon } from './daemon.ts'
 import type { Endpoint } from '../endpoints/registry.ts'
 import { indexLabels, selectorMatches } from '../policy/match/labels.ts'
 
-/** Of the endpoint alone: by name, by selector, by its file, by the config. */
+/** The decision for one endpoint. The first of these settings decides: by name, by selector, by the endpoint's file, by the config. */
 export function auditOf({ sources, audit }: Daemon, endpoint: Endpoint): AuditDecision {
   const record = sources.recordOf(endpoint.name)
   return record === undefined ? { on: endpoint.audit, origin: undefined } : audit.decide(record)
 }
 
-/** Of the whole node; break glass sets the mode behind the settings. */
+/** The decision for the whole node. A mode that was set by hand (break-glass mode) wins over the settings, which stay as they are. */
 export function nodeAuditOf({ audit, mode }: Daemon): AuditDecision {
   const isSet = mode.now === 'audit'
   const origin = `mode ${mode.now}, set by hand`
   return isSet === audit.node.on ? audit.node : { on: isSet, origin }
 }
 
-/** Puts a setting in force; undefined takes back what was said at run time. */
+/** Puts a setting in force and commits. `on` undefined removes the setting that was made at run time. */
 export function setAudit(daemon: Daemon, scope: AuditScope, on: boolean | undefined): AuditResult {
   const { audit, endpoints } = daemon
   const isKnown = scope.kind !== 'endpoint' || endpoints.registry.byName(scope.name) !== undefined
-  // What was said of an endpoint that is gone can be taken back.
+  // The setting of an endpoint that no longer exists can still be removed.
   if (!isKnown && on !== undefined) return { kind: 'unknown-endpoint' }
   switch (scope.kind) {
     case 'node':

@@ -1,5 +1,6 @@
-// One daemon for each state folder, for each pin path or table, and one that keeps interception in a network namespace. A lock
-// ends with its process, or is handed to the successor, so that no other daemon can start in between.
+// Takes the locks of a daemon. Only one daemon at a time can have a state folder, a pin path, or the nftables table of a network namespace.
+// Only one daemon at a time can keep interception in a network namespace. A lock ends with its process, or the process hands it to the
+// successor, so that no third daemon can start between the two.
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -18,13 +19,13 @@ import {
 import type { Log } from '../telemetry/log.ts'
 
 export class Locks {
-  /** Of the state folder; undefined where no state is kept, or without the native part. */
+  /** The lock of the state folder. Undefined where no state is kept, and without the native part. */
   readonly folder: FolderLock | undefined
   readonly #held: HeldLock[] = []
 
   /**
-   * Takes every lock that the config asks for, or none: throws UnavailableError. `given`: descriptors of the daemon before, closed
-   * here when they are not needed. Without the native part there is no lock, and the log says so.
+   * Takes every lock that the config needs, or throws UnavailableError and holds none. `given`: descriptors of the predecessor's locks.
+   * Descriptors that are not needed are closed. Without the native part there are no locks, and a warning is logged.
    */
   constructor(config: Config, log: Log, keepsState: boolean, given: readonly number[] = []) {
     const folder = resolve(config.state.directory)
@@ -42,7 +43,7 @@ export class Locks {
       if (keepsState) this.folder = new FolderLock(posix, folder, take, log)
       if (config.datapath.kind === 'ebpf') {
         const { pinPath } = config.datapath
-        // Mounts the bpffs where it has to be, whose lock it then is.
+        // Mounts a bpffs at the pin path if there is none, because the lock is named after the mounted file system.
         ensurePinDirectory(posix, pinPath)
         this.#held.push(take(pinLockFile(pinPath), `pin path ${pinPath}`))
       } else if (config.datapath.kind === 'nftables') {
@@ -60,7 +61,7 @@ export class Locks {
     }
   }
 
-  /** More descriptors of the same locks, for the successor: a lock is held as long as one descriptor is open. */
+  /** Returns further descriptors of the same locks for the successor. A lock is held as long as one of its descriptors is open. */
   duplicate(): readonly number[] {
     const held = this.folder?.held === undefined ? this.#held : [this.folder.held, ...this.#held]
     if (held.length === 0) return []
@@ -77,7 +78,7 @@ export class Locks {
 const INTERCEPTION = 'interception in this network namespace'
 const EXPLICIT = 'give this one listeners of mode explicit, or a network namespace of its own'
 
-/** The given descriptor that is this lock, removed from `given`; else the lock is taken. */
+/** Returns the lock that a given descriptor holds, and removes the descriptor from `given`. If none holds it, takes the lock. */
 function takeOneOf(
   posix: Posix,
   given: Set<number>,
@@ -94,9 +95,9 @@ function takeOneOf(
 }
 
 /**
- * The lock of a state folder while a daemon runs. A disk that is full or read-only and a folder that is not writable allow
- * no lock, and a folder that is removed takes its lock along; neither stops the daemon, but a write in the folder needs the
- * lock first.
+ * The lock of a state folder while a daemon runs. The lock cannot be taken on a full or read-only disk, or in a folder that is not
+ * writable. The lock is lost when the folder is removed. In these cases the daemon continues, but it must take the lock before it writes in
+ * the folder again.
  */
 export class FolderLock {
   readonly #posix: Posix
@@ -104,7 +105,7 @@ export class FolderLock {
   readonly #what: string
   #held: HeldLock | undefined
 
-  /** Throws UnavailableError when another daemon has the lock, or the file may not be opened. */
+  /** Takes the lock. Throws UnavailableError when another daemon has it, or when the lock file exists but cannot be opened. */
   constructor(posix: Posix, folder: string, take: TakeLock, log: Log) {
     this.#posix = posix
     this.#file = join(folder, 'lock')
@@ -112,7 +113,7 @@ export class FolderLock {
     try {
       this.#held = take(this.#file, this.#what)
     } catch (error) {
-      // Another daemon may hold a lock file that we may not open.
+      // If the file exists, another daemon may hold the lock, even when this daemon cannot open the file.
       if (!isRefusal(error) || existsSync(this.#file)) throw error
       log.warn({ reason: String(error) }, 'the state folder takes no lock: nothing is kept in it')
     }
@@ -122,14 +123,17 @@ export class FolderLock {
     return this.#held
   }
 
-  /** Takes the lock unless it is held; throws UnavailableError with the daemon that has it. */
+  /** Takes the lock if it is not held. Throws UnavailableError that names the daemon that has the lock. */
   need(): void {
     this.#held ??= lockOrFail(this.#posix, this.#file, this.#what, {
       act: 'keep anything',
     })
   }
 
-  /** Releases a lock whose file is no longer in the folder, where another process may have made one; returns whether it did. */
+  /**
+   * Releases the lock if its file is no longer in the folder, because another process can then lock a new file. Returns true if it released
+   * the lock.
+   */
   hasStrayed(): boolean {
     if (this.#held === undefined || isInPlace(this.#held, this.#file)) return false
     this.release()
@@ -148,7 +152,7 @@ function isInPlace({ descriptor }: HeldLock, file: string): boolean {
   try {
     return isLockAt(descriptor, file)
   } catch {
-    // A folder that cannot be read now proves nothing.
+    // A folder that cannot be read now does not prove that the file is gone.
     return true
   }
 }

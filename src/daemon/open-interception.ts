@@ -1,5 +1,5 @@
-// Builds interception from the config, for the daemon and for `namegate intercept`, so that both make the same rules: the plan,
-// the tools, the lock, and the datapath's flags.
+// Builds interception from the config: the plan, the tools, the lock, and the datapath's flags. The daemon and `namegate intercept` use
+// the same functions, so both make the same rules.
 
 import { existsSync, readFileSync } from 'node:fs'
 import type { Config, PlacedPath } from '../config/config.ts'
@@ -31,7 +31,7 @@ export interface DaemonInterception {
   readonly servers: PlanOptions['servers']
 }
 
-/** What the daemon starts and stops. Loads nothing native when no listener is transparent. */
+/** The daemon's interception. If no listener is transparent, no native module is loaded. */
 export function openInterception(options: DaemonInterception): Interception {
   const { config, clock, log, datapath, servers } = options
   const plan = planOf(config, servers, process.geteuid?.() ?? 0)
@@ -53,7 +53,7 @@ export function openInterception(options: DaemonInterception): Interception {
   })
 }
 
-/** The plan of a config; undefined when no listener has a transparent mode. */
+/** The plan of a config. Undefined when no listener has a transparent mode. */
 export function planOf(
   config: Config,
   servers: PlanOptions['servers'],
@@ -66,7 +66,7 @@ export function makeRules(flags: InterceptFlags): Rules {
   return new Rules({ run: runTool, flags, forgetFlows })
 }
 
-/** Flags in the pins, daemon or not; where nothing is pinned no program bars the way. */
+/** Flags in the pinned maps, which exist with and without a daemon. Without pins, no program of namegate stops intercepted queries. */
 export function pinnedFlags(pinPath: string | undefined): InterceptFlags {
   if (pinPath === undefined) return { read: () => [], set: () => undefined }
   const bpf = loadBpf()
@@ -79,7 +79,7 @@ export function pinnedFlags(pinPath: string | undefined): InterceptFlags {
   }
 }
 
-/** Interfaces where endpoints' packets come in to this host. */
+/** The interfaces at which packets of endpoints enter this host. */
 export function interfacesOf(
   endpoints: Iterable<{ readonly hook: EndpointHook }>,
 ): readonly string[] {
@@ -89,7 +89,7 @@ export function interfacesOf(
   return [...new Set(names)]
 }
 
-/** The same from the endpoints files, without a daemon. */
+/** The interfaces of the endpoints files at which packets of endpoints enter this host. Needs no daemon. */
 export function configuredInterfaces(files: readonly PlacedPath[]): readonly string[] {
   return interfacesOf(readEndpointFiles(files))
 }
@@ -104,7 +104,7 @@ function forgetFlows(): number {
   }
 }
 
-/** Whether this network namespace can deliver IPv6 to itself, which is what TPROXY needs. */
+/** True if this network namespace can deliver IPv6 packets to itself, which TPROXY needs. */
 function hasIpv6(): boolean {
   const setting = '/proc/sys/net/ipv6/conf/lo/disable_ipv6'
   return existsSync(setting) && readFileSync(setting, 'utf8').trim() === '0'

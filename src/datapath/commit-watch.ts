@@ -1,14 +1,14 @@
-// Measures how long the datapath has been at a commit, and whether the datapath is stalled by it.
+// CommitWatch measures how long the datapath works on a commit, and tells when the datapath is stalled.
 
 import type { Clock } from '../core/clock.ts'
 
-/** The datapath is stalled when a commit takes longer, in milliseconds. */
+/** The datapath is stalled if a commit takes longer than this, in milliseconds. */
 const STALLED_MS = 1000
 
 export class CommitWatch {
   readonly #clock: Clock
   #isUnderWay = false
-  /** When the commit that is under way was given to the datapath. */
+  /** When the datapath got the commit (`Clock.now()`). */
   #since = 0
   #stalls = 0
 
@@ -39,7 +39,7 @@ export class CommitWatch {
     return this.underWayMs > STALLED_MS
   }
 
-  /** How often the datapath was stalled, the present commit included. */
+  /** How many commits stalled the datapath, the present commit included. */
   get stalls(): number {
     return this.#stalls + (this.isStalled ? 1 : 0)
   }

@@ -1,4 +1,4 @@
-// The wanted policy map of one endpoint. Written by the policy maps alone.
+// EndpointMap holds the wanted policy map of one endpoint. Only PolicyMaps writes to it.
 
 import type { EndpointId, Identity } from '../core/ids.ts'
 import type { FlatEntry } from '../policy/compile/flatten.ts'
@@ -8,14 +8,17 @@ export interface EndpointMap {
   readonly endpoint: EndpointId
   rules: EndpointRules
   readonly entries: Map<Identity, readonly FlatEntry[]>
+  /** How many policy entries the map has. */
   size: number
-  /** Identities that count as dynamic here, and how many of the entries are theirs. */
+  /** The identities in the map that answers made. */
   readonly dynamic: Set<Identity>
+  /** How many policy entries the identities in `dynamic` have. */
   dynamicSize: number
-  /** Entries promised to dynamic identities that the next commit enters. */
+  /** How many further policy entries are promised to identities that the next commit adds. */
   reserved: number
 }
 
+/** Makes an empty map. */
 export function newMap(endpoint: EndpointId, rules: EndpointRules): EndpointMap {
   return {
     endpoint,

@@ -1,36 +1,39 @@
-// The flattened entries of an endpoint's rules for one identity, by the selectors that select the identity. Equal inputs give the same array
-// for every endpoint while the array is remembered, so that a policy map mostly sees by one comparison that nothing changed.
+// FlatRules flattens an endpoint's rules into the policy entries of one identity. The result depends on the selectors that select the
+// identity. FlatRules remembers results. Equal inputs give the same array for every endpoint, so a policy map mostly needs one comparison
+// to find that nothing changed.
 
 import type { Identity } from '../core/ids.ts'
 import type { Selector, SelectorCache } from '../identity/selector-cache.ts'
 import { flatten, type Coverage, type FlatEntry } from '../policy/compile/flatten.ts'
 
-/** What an endpoint's policy says, with its selectors resolved. */
+/** The rules of an endpoint's policy, with its selectors resolved. */
 export interface EndpointRules {
+  /** The rules about a whole class of addresses, or about any address (identity 0). */
   readonly levels: ReadonlyMap<Identity, readonly Coverage[]>
+  /** The rules about the identities that a selector selects. */
   readonly selectors: ReadonlyMap<Selector, readonly Coverage[]>
 }
 
-/** Combinations of selectors remembered for one endpoint's rules. */
+/** How many combinations of selectors are remembered for one endpoint's rules. */
 const COMBINATIONS_MAX = 16_384
 
 export class FlatRules {
   readonly #selectors: SelectorCache
-  /** By the numbers of the selectors, or of one alone by what the rules say of it: mostly that of its whole rule. */
+  /** The key is the list of selector numbers. For one selector or level the key is its coverages, which all selectors of a rule share. */
   readonly #flattened = new WeakMap<EndpointRules, Map<unknown, readonly FlatEntry[]>>()
 
   constructor(options: { readonly selectors: SelectorCache }) {
     this.#selectors = options.selectors
   }
 
-  /** Entries of an identity in use, or of the class or level that has its number. */
+  /** Returns the entries for an identity. The number can also stand for a class, or 0 for any address. */
   entriesFor(rules: EndpointRules, id: Identity): readonly FlatEntry[] {
     const level = rules.levels.get(id)
     if (level === undefined) return this.entriesOf(rules, this.#selectors.selectorsOf(id))
     return this.#flatten(rules, level, () => level)
   }
 
-  /** Entries of an identity that those selectors select. */
+  /** Returns the entries for an identity that `selectors` select. */
   entriesOf(rules: EndpointRules, selectors: readonly Selector[]): readonly FlatEntry[] {
     const [first] = selectors
     const only = selectors.length === 1 && first && rules.selectors.get(first)
@@ -50,14 +53,14 @@ export class FlatRules {
     const known = cache.get(key)
     if (known !== undefined) return known
     const entries = flatten(coverages())
-    // Answers can make combinations of selectors without end.
+    // Answers can make an unlimited number of combinations of selectors.
     if (cache.size >= COMBINATIONS_MAX) cache.clear()
     cache.set(key, entries)
     return entries
   }
 }
 
-/** What rules say of an identity that those selectors select, or of the class or level that has its number. */
+/** Returns what rules say about `id`: about the class or level with this number, else about an identity that `selecting` select. */
 export function coveragesOf(
   rules: EndpointRules,
   id: Identity,

@@ -1,9 +1,11 @@
-// How an adapter keeps what is in force as it was written when another process changes it. The kernel's entries of eBPF are compared
-// and repaired by the daemon (src/reconcile/repair.ts); the nftables adapter repairs its table by itself; memory has no other writer.
+// This file declares how an adapter undoes changes that another process made to the state in force. For eBPF, the daemon compares the
+// kernel's entries and repairs them (src/reconcile/repair.ts). The nftables adapter repairs its table by itself. The memory datapath has no
+// other writer.
 
 import type { Prefix } from '../core/ip.ts'
 import type { EndpointEntry } from './entries.ts'
 
+/** The component that repairs the state in force: none, the daemon, or the adapter itself. */
 export type Repair = NoRepair | RepairByDaemon | RepairByAdapter
 
 export interface NoRepair {
@@ -12,44 +14,46 @@ export interface NoRepair {
 
 export interface RepairByDaemon {
   readonly kind: 'by-daemon'
-  /** Writes an endpoint whole, whatever was believed to be in the kernel. `held`: the sources that the kernel has for it. */
+  /** Writes a whole endpoint, whatever the adapter believes to be in the kernel. `held`: the sources of the endpoint in the kernel. */
   rewrite(endpoint: EndpointEntry, held: readonly Prefix[]): void
-  /** Fixtures that differ from what this process made. `touched` looks only at interfaces with events. */
+  /** Yields the fixtures that differ from what this process made. */
   fixtures(which: FixtureScope): Iterable<FixtureDifference>
-  /** Calls `listener` from `hooks.refresh` when programs may have been taken off their hooks. One listener, set once. */
+  /** Calls `listener` from `hooks.refresh` when programs can have been taken off their hooks. Takes one listener, set once. */
   onTouched(listener: () => void): void
-  /** Pinned maps that the next process would not find. Enforcement goes on without them as long as this process does. */
+  /** Returns pinned maps that the next process would not find. Without the pins, enforcement ends with this process. */
   missingPins(): readonly string[]
 }
 
 export interface RepairByAdapter {
   readonly kind: 'by-adapter'
-  /** Calls `listener` from `hooks.refresh` with the first of `count` repaired entries of each map, at most once a second. One
-   *  listener, set once. */
+  /** Calls `listener` at most once a second, from `hooks.refresh`, with the first of `count` repaired entries of each map. Set once. */
   onRepaired(listener: (first: RepairedEntry, count: number) => void): void
-  /** How often the adapter has compared everything. */
+  /** How many times the adapter has compared everything. */
   walks(): number
 }
 
-/** A fixture stands beside the entries that commits write, as long as the datapath does: programs at their hooks, own listeners,
- *  limits. `touched`: only at interfaces with events. */
+/**
+ * Which fixtures to compare. A fixture is something that exists beside the entries of commits, as long as the datapath exists: programs at
+ * their hooks, own listeners, limits. `touched`: only fixtures at interfaces that had events.
+ */
 export type FixtureScope = 'touched' | 'all'
 
 /** A difference that another process made. */
 export interface RepairedEntry {
-  /** The kernel's map or set; `rules` for all that stands beside them. */
+  /** The name of the kernel's map or set; `rules` for anything else. */
   readonly map: string
   readonly key: string
-  /** Null: there should be none. */
+  /** The wanted value. Null: the entry must not exist. */
   readonly want: string | null
-  /** Null: there is none. */
+  /** The value that was found. Null: the entry did not exist. */
   readonly have: string | null
 }
 
+/** A fixture that differs from what this process made. */
 export interface FixtureDifference extends RepairedEntry {
   /** The kernel's map, or `tc`, `cgroup`, `netfilter` for programs. */
   readonly map: FixtureMap
-  /** Puts the fixture right. A fixture that the kernel refuses is found again by the next look. */
+  /** Restores the fixture. If the kernel refuses, the next comparison finds the fixture again. */
   readonly mend: () => void
 }
 

@@ -1,24 +1,24 @@
-// How entries of a policy map become a verdict (step 6 in the header of datapath.ts): the longest match on (protocol, port) decides for one key,
-// the strongest answer decides among the keys. `explain` and the reports of nftables use this. The kernel programs implement the same, and
-// the contract suite compares them.
+// This file turns entries of a policy map into a verdict (step 6 in the header of datapath.ts). For one key, the entry with the longest
+// match on (protocol, port) decides. Among the keys, the strongest verdict decides. `explain` and the reports of nftables use this file.
+// The kernel programs implement the same steps, and the contract suite compares the results.
 
 import type { PolicyKey, PolicyVerdict } from './entries.ts'
 
 /** Protocol and ports of an entry. */
 export type PortKey = Pick<PolicyKey, 'protocol' | 'port' | 'portBits'>
 
-/** The outcome of all keys' answers. */
+/** The verdict over all keys. */
 export interface Outcome {
-  /** `none`: no rule speaks of it; `audit` passes and is reported. */
+  /** `none`: no entry allows or denies. `audit`: the packet passes and is reported. */
   readonly verdict: 'allow' | 'deny' | 'audit' | 'none'
-  /** The answer that decided. */
+  /** The verdict of the key that decided. */
   readonly by: PolicyVerdict | 'none'
 }
 
-/** The strongest first; what audited rules deny counts only where something lets pass. */
+/** The strongest verdict first. `audit-deny` decides only if another key lets the packet pass. */
 const STRENGTH = ['deny', 'audit-pass', 'audit-deny', 'allow', 'audit'] as const
 
-/** The outcome of several answers, in any order. */
+/** Combines the verdicts of several keys, given in any order. */
 export function outcomeOf(answers: readonly (PolicyVerdict | 'none')[]): Outcome {
   const passes = answers.some(
     (each) => each === 'allow' || each === 'audit' || each === 'audit-pass',
@@ -28,12 +28,12 @@ export function outcomeOf(answers: readonly (PolicyVerdict | 'none')[]): Outcome
   return { verdict: by === 'deny' || by === 'allow' ? by : 'audit', by }
 }
 
-/** How specific an entry is: an exact port before a wider port prefix before any port before any protocol. */
+/** Returns how specific an entry is. The order from most to least: an exact port, a port prefix, any port of a protocol, any protocol. */
 export function specificity({ protocol, portBits }: PortKey): number {
   return protocol === 0 ? 0 : 1 + portBits
 }
 
-/** Whether an entry speaks of the port; undefined is a fragment without ports, of which only whole protocols speak. */
+/** True if an entry matches the port. Undefined is a fragment without ports, which only entries for all ports match. */
 export function covers(entry: PortKey, protocol: number, port: number | undefined): boolean {
   if (entry.protocol === 0) return true
   if (entry.protocol !== protocol) return false
@@ -41,7 +41,7 @@ export function covers(entry: PortKey, protocol: number, port: number | undefine
   return (entry.port ^ port) >> (16 - entry.portBits) === 0
 }
 
-/** The entry of one key that decides. */
+/** Returns the entry that decides among the entries of one key; undefined if none matches. */
 export function longestMatch<Entry extends PortKey>(
   entries: readonly Entry[],
   protocol: number,

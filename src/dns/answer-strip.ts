@@ -1,12 +1,11 @@
-// Takes addresses out of a message before it goes on (`dns.svcb: strip`, `dns.guard: strip`, `dns.on-degraded:
-// strip-addresses`; docs/spec/semantics 4): A and AAAA records whole, of SVCB and HTTPS records the hints, in whatever section they
-// stand. Everything else stays octet for octet but for counts, RDLENGTHs, pointers to what moved, and AD, which
-// no longer holds.
+// AnswerStrip removes addresses from a message (`dns.svcb: strip`, `dns.guard: strip`, `dns.on-degraded: strip-addresses`;
+// docs/spec/semantics 4). In every section it removes whole A and AAAA records, and the hints of SVCB and HTTPS records. All other
+// octets stay the same, except counts, RDLENGTHs, pointers to names that moved, and the AD flag, which is cleared.
 //
-// A record set that lost something is no longer what its zone signed: RRSIG records over its type go too (docs/spec/correctness
-// S6), so that a client that validates finds it unsigned, which it refuses where the zone is signed; DO or not. An SVCB or
-// HTTPS record that cannot be read goes whole, since no one can say what a client would read in it.
-// Cost: a pass over the message; a second one that copies it when something is to go. Nothing is allocated.
+// A record set that lost a record is not the set that its zone signed. So AnswerStrip also removes the RRSIG records over its type
+// (docs/spec/correctness S6), whether the query has DO or not. A client that validates then finds an unsigned set, and refuses it if
+// the zone is signed. An SVCB or HTTPS record that cannot be read is removed whole, because a client could find addresses in it.
+// Cost: one pass over the message, and a second pass that copies it if something is removed. Nothing is allocated.
 
 import { CLASS_IN, FLAG_AD, TYPE_A, TYPE_AAAA, TYPE_HTTPS, TYPE_SVCB } from './codes.ts'
 import { MessageCopy } from './message-copy.ts'
@@ -29,11 +28,11 @@ import {
   u16,
 } from './wire.ts'
 
-/** 'gone': some are out, and the message is `octets` now. 'bad': it can't be read, or would be too long. */
+/** 'same': nothing was removed. 'gone': `octets` has the new message. 'bad': the message cannot be read, or would be too long. */
 export type StripResult = 'same' | 'gone' | 'bad'
 
 const TYPE_RRSIG = 46
-/** Bits for the types whose records lost something. */
+/** Bits for the types whose records lost addresses. */
 const LOST_A = 1
 const LOST_AAAA = 2
 const LOST_SVCB = 4
@@ -41,10 +40,11 @@ const LOST_HTTPS = 8
 
 export class AnswerStrip {
   readonly counters = {
-    /** A and AAAA records, and addresses in hints, that were taken out. */
+    /** A and AAAA records that were removed. */
     addresses: 0,
+    /** Addresses that were removed from hints. */
     hints: 0,
-    /** SVCB and HTTPS records that could not be read. */
+    /** SVCB and HTTPS records that could not be read and were removed. */
     unreadable: 0,
     signatures: 0,
   }
@@ -53,10 +53,10 @@ export class AnswerStrip {
   #buf: Uint8Array = new Uint8Array(0)
   #unwanted: UnwantedAddresses | undefined
   #lost = 0
-  /** A record that stays has an unreadable name, so that its meaning at another place is unknown. */
+  /** True if a record that stays has a name that cannot be read, so the record cannot be copied to another offset. */
   #isBad = false
 
-  /** The message without what is gone, `length` octets from 0; after 'gone', until the next `strip`. */
+  /** After `strip` returned 'gone', the new message: `length` octets from offset 0. It is valid until the next `strip`. */
   get octets(): Uint8Array {
     return this.#copy.octets
   }
@@ -65,7 +65,7 @@ export class AnswerStrip {
     return this.#copy.length
   }
 
-  /** Takes the unwanted addresses, and with `stripsHints` every hint, out of the message of `length` octets at `start`. */
+  /** Removes the unwanted addresses from the message of `length` octets at `start`. `stripsHints`: also removes every hint. */
   strip(
     buf: Uint8Array,
     start: number,
@@ -86,7 +86,7 @@ export class AnswerStrip {
     return this.#isBad || this.#copy.isFull ? 'bad' : 'gone'
   }
 
-  /** Whether the message can be read; `#lost` says of which types something is to go. */
+  /** Returns true if the message can be read. Sets `#lost` to the types that will lose a record or a hint. */
   #look(start: number, end: number): boolean {
     const buf = this.#buf
     let at = start + HEADER_OCTETS
@@ -131,7 +131,7 @@ export class AnswerStrip {
     }
   }
 
-  /** False when the record goes. */
+  /** Writes a record to the copy. Returns false if the record is removed. */
   #writeRecord(start: number, at: number, fixed: number, next: number): boolean {
     const buf = this.#buf
     const copy = this.#copy
@@ -185,7 +185,7 @@ export class AnswerStrip {
     }
   }
 
-  /** A signature over a type that lost something (RFC 4034 3.1.1: the first two octets are the type covered). */
+  /** Returns true for a signature over a type that lost addresses. Its first two octets are the covered type (RFC 4034 3.1.1). */
   #isStaleSignature(type: number, data: number, next: number): boolean {
     if (type !== TYPE_RRSIG || next - data < 2) return false
     return (lostOf(u16(this.#buf, data)) & this.#lost) !== 0

@@ -1,17 +1,17 @@
-// Numbers of the protocol that namegate reads or writes, and the local answers of docs/spec/semantics 4 as ready
-// values, so that the packet path only copies octets. Texts are short and say nothing of the rules (RFC 8914 4).
+// This file has the numbers of the DNS protocol that namegate uses, and the contents of the local answers of docs/spec/semantics 4.
+// The contents are encoded once, so the packet path only copies octets. The texts are short and do not name rules (RFC 8914 4).
 
-/** RFC 1035 4.1.1, RFC 6895 2.3. */
+/** RCODEs (RFC 1035 4.1.1, RFC 6895 2.3). */
 export const RCODE_NOERROR = 0
 export const RCODE_FORMERR = 1
 export const RCODE_SERVFAIL = 2
 export const RCODE_NXDOMAIN = 3
 export const RCODE_NOTIMP = 4
 export const RCODE_REFUSED = 5
-/** RFC 6891 9; the upper 8 of its 12 bits stand in the OPT record. */
+/** RFC 6891 9. The upper 8 of the 12 bits are in the OPT record. */
 export const RCODE_BADVERS = 16
 
-/** The 16 bits behind the id (RFC 1035 4.1.1, RFC 4035 3.1.6, 3.2). */
+/** The 16 bits after the id (RFC 1035 4.1.1, RFC 4035 3.1.6, 3.2). */
 export const FLAG_QR = 0x8000
 export const MASK_OPCODE = 0x7800
 export const FLAG_AA = 0x0400
@@ -36,7 +36,7 @@ export const OPTION_COOKIE = 10
 export const OPTION_EDE = 15
 /** The DO bit in the lower half of the OPT record's TTL (RFC 3225 3). */
 export const EDNS_DO = 0x8000
-/** The UDP size that local answers advertise: below every path's fragmentation (RFC 9715). */
+/** The UDP size that local answers advertise: a message of this size is not fragmented on usual paths (RFC 9715). */
 export const OWN_UDP_SIZE = 1232
 
 /** Extended DNS Errors (RFC 8914 4). */
@@ -48,10 +48,10 @@ export const EDE_NO_REACHABLE_AUTHORITY = 22
 export const EDE_NETWORK_ERROR = 23
 export const EDE_INVALID_DATA = 24
 
-/** Longest EDE text: header, longest question, OPT and text stay within 512 octets. */
+/** Length of the longest EDE text in octets. Header, longest question, OPT and this text fit in 512 octets. */
 export const EDE_TEXT_MAX = 200
 
-/** What a local answer says. `ede` is undefined where docs/spec/semantics 4 has none. */
+/** The contents of a local answer. `ede` is undefined if docs/spec/semantics 4 names no EDE for it. */
 export interface LocalAnswer {
   readonly rcode: number
   readonly ede: number | undefined
@@ -65,7 +65,7 @@ function mkLocalAnswer(rcode: number, ede?: number, text = ''): LocalAnswer {
 
 const SOURCES_SILENT_TEXT = 'where policies come from is silent for too long'
 
-/** docs/spec/semantics 4's table, one value a row; a denied name has one for each `deny-response` that answers. */
+/** The table in docs/spec/semantics 4, one value per row. A denied name has one value per `deny-response`, except for `drop`. */
 export const LOCAL = {
   deniedRefused: mkLocalAnswer(RCODE_REFUSED, EDE_BLOCKED),
   deniedNxdomain: mkLocalAnswer(RCODE_NXDOMAIN, EDE_BLOCKED),
@@ -85,6 +85,6 @@ export const LOCAL = {
   queryMalformed: mkLocalAnswer(RCODE_FORMERR),
   badVersion: mkLocalAnswer(RCODE_BADVERS),
   notImplemented: mkLocalAnswer(RCODE_NOTIMP),
-  /** To a query of our own that went the whole way (proxy/self-check.ts). */
+  /** Answers a query of the self-check (proxy/self-check.ts). */
   alive: mkLocalAnswer(RCODE_NOERROR),
 } as const

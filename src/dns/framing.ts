@@ -1,11 +1,10 @@
-// DNS over a byte stream: two octets of length, then the message (RFC 1035 4.2.2, RFC 7766 8). The reader takes
-// chunks cut anywhere and hands out whole messages; a message that lies whole in one chunk is not copied.
+// FrameReader finds DNS messages in a byte stream: two octets of length, then the message (RFC 1035 4.2.2, RFC 7766 8). The stream
+// arrives in chunks that can end anywhere. A message that is whole in one chunk is not copied.
 //
-// The owner calls `push` with a chunk, then `next` until it says false; each true describes one message by
-// `buffer`, `offset` and `length`, valid until the following call. To stop reading (too many queries in flight)
-// the owner stops calling `next`; the rest waits, and `hold` copies it. Memory: what has arrived and
-// was not handed out, never what a length merely announces; at most 65,537 octets and the last chunk, as long
-// as the owner pushes no second chunk before `next` said false.
+// The owner calls `push` with a chunk, then `next` until it returns false. After each true, `buffer`, `offset` and `length` describe
+// one message, until the next call. To stop reading (too many queries in flight), the owner stops calling `next` and calls `hold`,
+// which copies the remaining octets. Memory: only octets that have arrived and were not read, and not the octets that a length
+// announces. It is at most 65,537 octets and the last chunk, if the owner pushes no second chunk before `next` has returned false.
 
 import { MESSAGE_OCTETS_MAX, putU16, u16 } from './wire.ts'
 
@@ -16,24 +15,24 @@ const STORE_OCTETS_MIN = 512
 const EMPTY = new Uint8Array(0)
 
 export class FrameReader {
-  /** Where the message lies that `next` found. */
+  /** The array that contains the message that `next` found. */
   buffer: Uint8Array = EMPTY
   offset = 0
-  /** Octets of that message, 0..65,535; less than 12 is no DNS message, which is for the owner to judge. */
+  /** Length of this message, 0..65,535. With fewer than 12 octets it is no DNS message, which the owner must check. */
   length = 0
-  /** Octets that came and were not handed out: chunk[#at..], or store[#at..#filled) when `#stored`. */
+  /** The octets that were not read: #chunk[#at..#end), or #store[#at..#end) if `#stored`. */
   #chunk: Uint8Array = EMPTY
   #store: Uint8Array = EMPTY
   #at = 0
   #end = 0
   #stored = false
 
-  /** Octets that have come and belong to no message handed out. */
+  /** The number of octets that have arrived and belong to no message that `next` found. */
   get pending(): number {
     return this.#end - this.#at
   }
 
-  /** Takes the next octets of the stream, chunk[from, to); they must stay as they are until `next` says false or `hold`. */
+  /** Adds the next octets of the stream, chunk[from, to). They must not change until `next` returns false or `hold` is called. */
   push(chunk: Uint8Array, from = 0, to = chunk.length): void {
     if (this.pending === 0) {
       this.#chunk = chunk
@@ -47,18 +46,18 @@ export class FrameReader {
     this.#end += to - from
   }
 
-  /** Copies what was not handed out, so that the last chunk may change before `next` says false. */
+  /** Copies the octets that were not read. After this call the last chunk can change. */
   hold(): void {
     if (!this.#stored) this.#rest()
   }
 
-  /** A copy of what was not handed out. */
+  /** Returns a copy of the octets that were not read. */
   rest(): Uint8Array {
     const source = this.#stored ? this.#store : this.#chunk
     return source.slice(this.#at, this.#end)
   }
 
-  /** Finds the next whole message. After false nothing refers to the last chunk. */
+  /** Finds the next whole message. Returns false if there is none; then the reader no longer refers to the last chunk. */
   next(): boolean {
     const source = this.#stored ? this.#store : this.#chunk
     const pending = this.pending
@@ -74,7 +73,7 @@ export class FrameReader {
     return true
   }
 
-  /** Lets go of the chunk, and of the store when nothing is pending. */
+  /** Drops the reference to the chunk, and the store too if no octets are pending. */
   #rest(): void {
     if (this.pending > 0) {
       this.#keep(0)
@@ -87,7 +86,7 @@ export class FrameReader {
     this.offset = this.length = 0
   }
 
-  /** Moves what is pending to the front of the store, with room for `more` octets behind it. */
+  /** Moves the pending octets to the front of the store, with room for `more` octets after them. */
   #keep(more: number): void {
     const source = this.#stored ? this.#store : this.#chunk
     const pending = this.pending
@@ -103,14 +102,14 @@ export class FrameReader {
   }
 }
 
-/** Doubling, so that a message that comes octet by octet costs no more than twice its size in copies. */
+/** Returns a size of the store, a power of two. A message that arrives octet by octet costs at most twice its size in copies. */
 function roomFor(octets: number): number {
   let room = STORE_OCTETS_MIN
   while (room < octets) room *= 2
   return room
 }
 
-/** Writes length and message at `at`, to go out in one write (T5); returns the octets written. */
+/** Writes length and message at `at`, for one write (T5). Returns the number of written octets. */
 export function writeFrame(
   out: Uint8Array,
   at: number,

@@ -1,27 +1,27 @@
-// A message that is written from another one, some of whose octets are left out. Names keep their meaning: what a pointer
-// leads to has moved, or stood in what was left out and is then written where it is first needed. Everything else is
-// copied as it is. Filled from the front to the back by answer-strip.ts; one is used again and again.
+// MessageCopy copies a message without some of its octets. Names keep their meaning: a pointer is changed if its target has moved. If
+// its target was left out, the name is written in full where it is first needed. All other octets stay the same. answer-strip.ts
+// fills one object from front to back for each message.
 //
-// Always: names were checked by `skipName` before, so that their pointers go backwards. A message of which nothing is left
-// out is written with the same octets. `isFull`: the message became longer than one can be, and is good for nothing.
-// Cost: a write an octet, one more a label for where it went; 192 KiB.
+// `skipName` must have checked the names, so their pointers lead backwards. A copy that leaves nothing out has the same octets.
+// Cost: one write per octet, and one per DNS label for its new offset. The object takes 192 KiB.
 
 import { HEADER_OCTETS, MESSAGE_OCTETS_MAX, putU16, u16 } from './wire.ts'
 
-/** The two top bits of a pointer; what they leave is the offset (RFC 1035 4.1.4). */
+/** The two top bits of a pointer; the other bits are the offset (RFC 1035 4.1.4). */
 const POINTER = 0xc000
 const POINTER_OFFSET_MAX = 0x3fff
 
 export class MessageCopy {
   readonly octets = new Uint8Array(MESSAGE_OCTETS_MAX)
   length = 0
+  /** True if the copy is longer than a message can be. The copy must not be used then. */
   isFull = false
-  /** Where labels and pointers of names went, by their offset in the source; 0: nowhere that a pointer can lead to. */
+  /** The new offset of each DNS label and pointer, by its offset in the source; 0: no pointer can lead to it. */
   readonly #places = new Uint16Array(MESSAGE_OCTETS_MAX)
   #buf: Uint8Array = new Uint8Array(0)
   #start = 0
 
-  /** Begins a copy of the message of `length` octets at `start` with its header. */
+  /** Begins a copy of the message of `length` octets at `start`, and copies its header. */
   begin(buf: Uint8Array, start: number, length: number): void {
     this.#buf = buf
     this.#start = start

@@ -1,6 +1,5 @@
-// A client's query, read strictly from its octets into one object that is used again for the next query.
-// Written by `read` alone; between two reads the fields describe one message and hold no reference to it.
-// Always: after 'ok' the whole message was walked, every octet belongs to a record, and there is one question.
+// QueryView reads a client's query strictly. One object is reused for all queries. Only `read` writes the fields; they do not refer
+// to the message. After 'ok', the message has exactly one question, and every octet belongs to the question or a record.
 // Cost: one pass, no allocation.
 
 import { hashOctets } from '../core/tables/keyed-hash.ts'
@@ -28,31 +27,31 @@ import {
   u32,
 } from './wire.ts'
 
-/** What to do with a query (docs/spec/semantics 4): forward by policy, say nothing, or answer with that RCODE. */
+/** What the admission does with a query (docs/spec/semantics 4). 'ok': asks policy. 'silent': no answer. Others: answers this RCODE. */
 export type QueryStatus = 'ok' | 'silent' | 'formerr' | 'notimp' | 'badvers'
 
-/** One question; the name in wire octets, lower case, no compression. */
+/** One question. The name is in lower-case wire format without compression. */
 export interface Question {
   readonly name: Uint8Array
-  /** Octets of `name` in use, the final zero included; 1..255. */
+  /** The number of octets of the name, including the final zero; 1..255. */
   readonly nameLength: number
   readonly qtype: number
   readonly qclass: number
 }
 
-/** A question whose name was hashed when it was read. */
+/** A question with the hash of its name. */
 export interface HashedQuestion extends Question {
   /** `hashOctets` of the name. */
   readonly nameHash: number
 }
 
-/** Smallest UDP size that counts (RFC 6891 6.2.3), and the size without EDNS. */
+/** The size without EDNS. A smaller UDP size in OPT is raised to this one (RFC 6891 6.2.3). */
 export const UDP_SIZE_MIN = 512
 
-/** From here on a length octet is none: two bits of a pointer, or reserved ones (RFC 1035 4.1.4). */
+/** An octet of 64 or more is no length of a DNS label: its top bits mark a pointer, or are reserved (RFC 1035 4.1.4). */
 const POINTER = 64
 
-/** Octets that patterns can match, after lowering: a-z 0-9 - _ (docs/spec/semantics 1). */
+/** 1 for lower-case octets that patterns can match: a-z 0-9 - _ (docs/spec/semantics 1). */
 const FITS = Uint8Array.from({ length: 256 }, (_, octet) => {
   const letter = octet >= 0x61 && octet <= 0x7a
   const digit = octet >= 0x30 && octet <= 0x39
@@ -61,26 +60,26 @@ const FITS = Uint8Array.from({ length: 256 }, (_, octet) => {
 
 export class QueryView implements HashedQuestion {
   id = 0
-  /** The 16 bits behind the id, as they came. */
+  /** The 16 bits after the id, as in the message. */
   flags = 0
   rd = false
   cd = false
   ad = false
   readonly name = new Uint8Array(255)
-  /** 0 when no question could be read. */
+  /** 0 if no question could be read. */
   nameLength = 0
   /** `hashOctets` of the name. */
   nameHash = 0
-  /** Whether every octet of every label is one of a-z 0-9 - _; the root fits. */
+  /** True if every octet of every DNS label is one of a-z 0-9 - _. Also true for the root. */
   nameFits = false
   labelCount = 0
   qtype = 0
   qclass = 0
-  /** Octets from the start of the message to behind the only question; 0 when there is none to repeat. */
+  /** Octets from the start of the message to the end of the only question; 0 if there is no question that an answer can repeat. */
   questionEnd = 0
-  /** Whether an OPT record stands in the additional section, be it malformed. */
+  /** True if the additional section has an OPT record, even a malformed one. */
   hasOpt = false
-  /** What the client takes over UDP, in octets; 512 without OPT. */
+  /** The longest UDP message that the client accepts, in octets; 512 without OPT. */
   udpSize = UDP_SIZE_MIN
   ednsVersion = 0
   dnssecOk = false
@@ -99,7 +98,7 @@ export class QueryView implements HashedQuestion {
     this.cd = (flags & FLAG_CD) !== 0
     const end = offset + length
     if (length > MESSAGE_OCTETS_MAX || this.#walk(buf, offset, end) !== end) this.#malformed = true
-    // Another opcode may have another layout, so its faults are none of ours; the walk only looked for OPT.
+    // A message with another opcode can have another layout, so its faults are ignored. It was read only to find OPT.
     if ((flags & MASK_OPCODE) !== 0) return 'notimp'
     if (this.#malformed) return 'formerr'
     if (this.ednsVersion > 0) return 'badvers'
@@ -118,14 +117,14 @@ export class QueryView implements HashedQuestion {
     this.#malformed = false
   }
 
-  /** The offset behind the last record, or a fault. Goes on behind what it can, so that OPT is seen (E2, E8). */
+  /** Returns the offset after the last record, or a fault. If possible, it continues after a fault, to find OPT (E2, E8). */
   #walk(buf: Uint8Array, start: number, end: number): number {
     const questions = u16(buf, start + 4)
     let at = start + HEADER_OCTETS
     if (questions === 1) {
       at = this.#question(buf, start, end, at)
     } else if (questions > 1) {
-      // Never only the first (RFC 9619): not even its name is kept.
+      // The first of several questions must not be used (RFC 9619), so its name is not read.
       this.#malformed = true
       for (let i = 0; i < questions && at >= 0; i++) at = skipQuestion(buf, start, end, at)
     }
@@ -144,7 +143,7 @@ export class QueryView implements HashedQuestion {
       this.#plainName(this.name, NAME_OCTETS_MAX, 0)
     }
     if (next + 4 > end) return FAULT_BOUNDS
-    // A name without pointers takes as many octets as it has.
+    // A name with pointers takes a different number of octets than the name without compression.
     if (next - at !== this.nameLength) this.#malformed = true
     this.qtype = u16(buf, next)
     this.qclass = u16(buf, next + 2)
@@ -153,8 +152,9 @@ export class QueryView implements HashedQuestion {
   }
 
   /**
-   * Reads a sound name without pointers, as nearly every one is, and measures it in the same pass: labels, length and
-   * alphabet; then hashes it. The offset behind it, or -1 for any other, which is left to `readName`; what that made is one, too.
+   * Reads a well-formed name without pointers, as nearly every name is. In the same pass it counts DNS labels and octets and checks the
+   * alphabet; then it hashes the name. Returns the offset after the name, or -1 for any other name. `readName` then reads this name,
+   * and writes it without pointers.
    */
   #plainName(buf: Uint8Array, end: number, start: number): number {
     const name = this.name
@@ -164,7 +164,7 @@ export class QueryView implements HashedQuestion {
     for (;;) {
       const size = at < end ? buf[at]! : POINTER
       const last = at + size
-      // Behind a label there is a zero at least.
+      // After a DNS label, at least a zero octet follows.
       const least = last - start + (size === 0 ? 1 : 2)
       if (size >= POINTER || last >= end || least > NAME_OCTETS_MAX) return -1
       name[at - start] = size
@@ -195,12 +195,12 @@ export class QueryView implements HashedQuestion {
     }
     const next = data + u16(buf, fixed + 8)
     if (next > end) return FAULT_BOUNDS
-    // What options look like in a later version of EDNS is not known here (RFC 6891 6.1.3).
+    // Later versions of EDNS can have other options (RFC 6891 6.1.3).
     if (isOpt && this.ednsVersion === 0 && !optionsAreSound(buf, data, next)) this.#malformed = true
     return next
   }
 
-  /** CLASS is the UDP size; TTL is extended RCODE (8 bits), version (8), DO (1), Z (15) (RFC 6891 6.1.3). */
+  /** Reads OPT. CLASS is the UDP size. TTL is extended RCODE (8 bits), version (8), DO (1), Z (15) (RFC 6891 6.1.3). */
   #opt(buf: Uint8Array, fixed: number): void {
     const ttl = u32(buf, fixed + 4)
     this.hasOpt = true
@@ -210,7 +210,7 @@ export class QueryView implements HashedQuestion {
   }
 }
 
-/** Options are (code u16, length u16, octets)*; a COOKIE has 8 octets, or 16 to 40 (RFC 7873 4). */
+/** Checks the options (code u16, length u16, octets)*. A COOKIE must have 8 octets, or 16 to 40 (RFC 7873 4). */
 function optionsAreSound(buf: Uint8Array, at: number, end: number): boolean {
   while (at < end) {
     if (at + 4 > end) return false

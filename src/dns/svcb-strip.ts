@@ -1,7 +1,7 @@
-// Takes address hints out of the RDATA of an SVCB or HTTPS record (RFC 9460 7.3): all of them, or the unwanted ones. A hint
-// parameter without addresses goes, and so does its key in the list of mandatory ones, because a record that lacks what
-// it calls mandatory is no good to any client (RFC 9460 8). All other parameters, `ech` too, stay as they are.
-// Used by answer-strip.ts: `fateOf` a record, then `write` it if it's to be rewritten. Cost: a pass over RDATA.
+// ServiceStrip removes address hints from the RDATA of an SVCB or HTTPS record (RFC 9460 7.3): all hints, or the unwanted addresses. If
+// a hint parameter has no addresses left, it is removed, and its key is removed from the list of mandatory keys. Otherwise no client
+// could use the record, because a mandatory parameter would be missing (RFC 9460 8). All other parameters, also `ech`, stay the same.
+// answer-strip.ts calls `fateOf` for a record, and then `write` if the fate is REWRITE. Cost: one pass over RDATA.
 
 import { isMapped, type Family } from '../core/ip.ts'
 import type { MessageCopy } from './message-copy.ts'
@@ -14,12 +14,12 @@ import {
 } from './svcb.ts'
 import { u16 } from './wire.ts'
 
-/** Says which addresses are to go. IPv4-mapped IPv6 is asked for as IPv4. */
+/** Tells which addresses must be removed. An IPv4-mapped IPv6 address is given as IPv4. */
 export interface UnwantedAddresses {
   isUnwanted(family: Family, octets: Uint8Array, offset: number): boolean
 }
 
-/** What becomes of a record. */
+/** What happens to a record: it stays the same, is removed, or is written without some hints. */
 export const KEEP = 0
 export const REMOVE = 1
 export const REWRITE = 2
@@ -29,18 +29,18 @@ export class ServiceStrip {
   #buf: Uint8Array = new Uint8Array(0)
   #isEach = false
   #unwanted: UnwantedAddresses | undefined
-  /** Addresses of each hint that stay. */
+  /** The number of addresses that stay in each hint. */
   #ipv4Left = 0
   #ipv6Left = 0
 
-  /** What goes from the records to come: with `isEach` every hint, else the unwanted ones. */
+  /** Begins a message. `isEach`: its records lose every hint. Otherwise they lose the unwanted addresses. */
   begin(buf: Uint8Array, isEach: boolean, unwanted: UnwantedAddresses | undefined): void {
     this.#buf = buf
     this.#isEach = isEach
     this.#unwanted = unwanted
   }
 
-  /** REMOVE: the RDATA in [data, end) can't be read. */
+  /** Returns what happens to the record with RDATA in [data, end): KEEP, REWRITE, or REMOVE if it cannot be read. */
   fateOf(data: number, end: number): number {
     const params = this.#params
     if (!params.read(this.#buf, data, end)) return REMOVE
@@ -51,7 +51,7 @@ export class ServiceStrip {
     return isWhole ? KEEP : REWRITE
   }
 
-  /** Writes the record that `fateOf` has just read; returns how many addresses are out. */
+  /** Writes the record that `fateOf` has just read. Returns the number of removed addresses. */
   write(copy: MessageCopy, data: number, end: number): number {
     const buf = this.#buf
     const { ipv4Octets, ipv6Octets, paramsAt } = this.#params
@@ -80,7 +80,7 @@ export class ServiceStrip {
     }
   }
 
-  /** The keys without those of hints that are gone; nothing when none of them is left. */
+  /** Writes the mandatory keys without the keys of removed hints. Writes nothing if no key is left. */
   #writeMandatory(copy: MessageCopy, value: number, end: number): void {
     let left = 0
     for (let at = value; at < end; at += 2) if (!this.#isGone(at, end)) left += 2
@@ -92,7 +92,7 @@ export class ServiceStrip {
     }
   }
 
-  /** Whether the key at `at` is that of a hint none of whose addresses stay. */
+  /** Returns true if the key at `at` belongs to a hint that loses all its addresses. */
   #isGone(at: number, end: number): boolean {
     if (at + 2 > end) return false
     const key = u16(this.#buf, at)
@@ -112,7 +112,7 @@ export class ServiceStrip {
   }
 }
 
-/** Asks for the address at `at`, IPv4-mapped as IPv4; false when nothing is unwanted. */
+/** Returns true if the address at `at` is unwanted. An IPv4-mapped address is checked as IPv4. */
 export function isUnwanted(
   unwanted: UnwantedAddresses | undefined,
   family: Family,

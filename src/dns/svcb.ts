@@ -1,33 +1,33 @@
-// The parameters of an SVCB or HTTPS record (RFC 9460 2.2), as far as namegate needs them: where the address hints and
-// the list of mandatory keys lie. Written by `read` alone, holds until the next `read`; the message is not kept.
+// ServiceParams finds the address hints in an SVCB or HTTPS record (RFC 9460 2.2). Only `read` writes the fields. They stay valid until
+// the next `read`, and do not refer to the message.
 //
-// Strict: keys rise, every length ends inside RDATA, a hint is a whole number of addresses and not empty, the target is
-// a name without compression. What fails that has no hints, whatever stands in it (docs/spec/correctness S5).
+// `read` is strict. Keys must be in ascending order. Every length must end inside RDATA. A hint must be a whole number of addresses and
+// not empty. The target must be a name without compression. A record that breaks a rule has no hints (docs/spec/correctness S5).
 // Cost: one pass over RDATA, no allocation.
 
 import { LABEL_OCTETS_MAX, NAME_OCTETS_MAX } from '../core/name.ts'
 import { u16 } from './wire.ts'
 
-/** Keys of RFC 9460 14.3.2. */
+/** Keys of parameters (RFC 9460 14.3.2). */
 export const KEY_MANDATORY = 0
 export const KEY_IPV4_HINT = 4
 export const KEY_IPV6_HINT = 6
-/** Key and length, in front of each value. */
+/** Octets of key and length before each value. */
 export const PARAM_FIXED_OCTETS = 4
 const PRIORITY_OCTETS = 2
 
 export class ServiceParams {
   /** 0: AliasMode, whose parameters clients ignore (RFC 9460 2.4.2). */
   priority = 0
-  /** Where the parameters begin. */
+  /** The offset of the first parameter. */
   paramsAt = 0
-  /** Values of the hints, and their octets; 0 octets: no such hint. */
+  /** The offset of each hint's value, and its number of octets. With 0 octets, the record has no such hint. */
   ipv4At = 0
   ipv4Octets = 0
   ipv6At = 0
   ipv6Octets = 0
 
-  /** Reads the RDATA in [at, end); false when it is malformed: then no field means anything. */
+  /** Reads the RDATA in [at, end). Returns false if it is malformed; the fields are then invalid. */
   read(buf: Uint8Array, at: number, end: number): boolean {
     this.ipv4Octets = this.ipv6Octets = 0
     if (at + PRIORITY_OCTETS > end) return false
@@ -48,7 +48,7 @@ export class ServiceParams {
     return true
   }
 
-  /** Whether a client may use hints of this record: it has some, and isn't in AliasMode. */
+  /** True if a client can use hints of the record: it has hints, and is not in AliasMode. */
   get hasHints(): boolean {
     return this.priority !== 0 && this.ipv4Octets + this.ipv6Octets > 0
   }
@@ -68,7 +68,7 @@ export class ServiceParams {
   }
 }
 
-/** The offset behind the TargetName at `at`, which has no pointers (RFC 9460 2.2); -1 when it is no such name. */
+/** Returns the offset after the TargetName at `at`, or -1 if it is no name without pointers (RFC 9460 2.2). */
 function endOfTarget(buf: Uint8Array, at: number, end: number): number {
   const limit = Math.min(end, at + NAME_OCTETS_MAX)
   while (at < limit) {

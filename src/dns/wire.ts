@@ -1,30 +1,30 @@
-// Reading integers and names from a message that lies somewhere in a slab. A message is (buf, start, end);
-// offsets given and returned are offsets in `buf`. Nothing here allocates or throws: a fault is negative.
+// These functions read integers and names from a message. The message is the octets from `start` to `end` of the array `buf`, and all
+// offsets are offsets in `buf`. No function allocates or throws. A fault is a negative result.
 //
-// Names are read strictly (RFC 1035 4.1.4, RFC 9267): a pointer must go backwards, to before the run of labels
-// that holds it and behind the 12 octets of the header; so each jump lowers the position and no loop exists.
-// Cost: at most 255 octets and 127 jumps a name.
+// Names are read strictly (RFC 1035 4.1.4, RFC 9267). A pointer must lead to an offset after the header's 12 octets and before the
+// DNS labels in front of the pointer. So each jump leads backwards, and a loop is impossible.
+// Cost: at most 255 octets and 127 jumps per name.
 
 import { LABEL_OCTETS_MAX, NAME_OCTETS_MAX } from '../core/name.ts'
 
 export const HEADER_OCTETS = 12
-/** Longest message: what two octets of length can say (RFC 1035 4.2.2). */
+/** The length of the longest message, because TCP has two octets of length (RFC 1035 4.2.2). */
 export const MESSAGE_OCTETS_MAX = 65535
-/** Jumps in one name. 127 labels fit into 255 octets and no sane compressor jumps twice for one label. */
+/** The largest number of jumps in one name. A name has at most 127 DNS labels, and no useful compression jumps twice for one. */
 export const POINTER_HOPS_MAX = 127
 /** Type, class, TTL and RDLENGTH, between a record's owner and its RDATA. */
 export const RECORD_FIXED_OCTETS = 10
 
-/** Octets are missing: the message ends inside the name. */
+/** The message ends inside the name. */
 export const FAULT_BOUNDS = -1
-/** Label types 01 and 10 (RFC 6891 5: withdrawn or never given out). */
+/** The name has a DNS label of type 01 or 10 (RFC 6891 5: withdrawn or never assigned). */
 export const FAULT_LABEL = -2
-/** A pointer into the header, to itself or forward, or too many of them. */
+/** A pointer leads into the header, to itself or forward, or the name has too many pointers. */
 export const FAULT_POINTER = -3
-/** More than 255 octets in all. */
+/** The name has more than 255 octets. */
 export const FAULT_LENGTH = -4
 
-/** Lower case of each octet, ASCII only (RFC 4343). */
+/** The lower case of each octet, for ASCII letters only (RFC 4343). */
 export const LOWER = Uint8Array.from({ length: 256 }, (_, octet) =>
   octet >= 0x41 && octet <= 0x5a ? octet + 32 : octet,
 )
@@ -43,8 +43,8 @@ export function putU16(buf: Uint8Array, at: number, value: number): void {
 }
 
 /**
- * Reads the name at `at` into `out` (255 octets) without compression and in lower case, final zero included.
- * Returns the offset behind the name's own octets, or a fault; after a fault `out` holds rubbish.
+ * Reads the name at `at` into `out` (255 octets) in lower case, without compression, with the final zero.
+ * Returns the offset after the name (after its first pointer, if it has one), or a fault. After a fault, the octets in `out` are invalid.
  */
 export function readName(
   buf: Uint8Array,
@@ -82,7 +82,7 @@ export function readName(
   }
 }
 
-/** As `readName`, with the same checks, but without a copy of the name. */
+/** Returns the same as `readName`, with the same checks, but does not copy the name. */
 export function skipName(buf: Uint8Array, start: number, end: number, at: number): number {
   let next = -1
   let part = at
@@ -106,14 +106,14 @@ export function skipName(buf: Uint8Array, start: number, end: number, at: number
   }
 }
 
-/** The offset behind the question at `at`, or a fault. */
+/** Returns the offset after the question at `at`, or a fault. */
 export function skipQuestion(buf: Uint8Array, start: number, end: number, at: number): number {
   const next = skipName(buf, start, end, at)
   if (next < 0) return next
   return next + 4 > end ? FAULT_BOUNDS : next + 4
 }
 
-/** Where the pointer at `at` leads, or a fault; `part` is where the run of labels before it began. */
+/** Returns the target of the pointer at `at`, or a fault. `part` is the offset of the first DNS label in front of the pointer. */
 function pointerTarget(
   buf: Uint8Array,
   start: number,
@@ -128,7 +128,7 @@ function pointerTarget(
   return target < start + HEADER_OCTETS || target >= part ? FAULT_POINTER : target
 }
 
-/** Whether two runs of octets of that length are equal. */
+/** Returns true if `length` octets of two arrays are equal. */
 export function sameOctets(
   a: Uint8Array,
   aAt: number,

@@ -1,12 +1,11 @@
-// Plain values that a program gives instead of a text, as documents for the same readers: mappings and lists
-// are copied once, so that nothing the giver does later, and no getter, is seen halfway. What no text could
-// say (functions, dates, class instances, circles) is a fault. A place in it is its path alone: line 0.
-// Cost: one pass over the values.
+// `objectDocument` makes a document of plain values of a program, so that the readers of text documents can read it. It copies mappings and
+// lists once, so that later changes and getters have no effect. Values that no text can express (functions, dates, class instances,
+// circles) are faults. Positions have line 0, and a fault names the path instead. Cost: one pass over the values.
 
 import type { Fault, Position } from '../core/errors.ts'
 import { formatPath, isMapping, type SourceDocument, type SourcePath } from './source-document.ts'
 
-/** Deepest nesting of lists and mappings, as in texts. */
+/** How deep lists and mappings can be nested, as in texts. */
 export const OBJECT_DEPTH_MAX = 64
 
 export interface ObjectResult {
@@ -14,7 +13,7 @@ export interface ObjectResult {
   readonly faults: readonly Fault[]
 }
 
-/** `name` stands where a file's name would. Keys whose value is undefined are left out. */
+/** Makes a document of `value`. Positions have `name` in place of the file. Keys whose value is undefined are left out. */
 export function objectDocument(value: unknown, name: string): ObjectResult {
   const position: Position = { file: name, line: 0, column: 0 }
   const faults: Fault[] = []
@@ -43,7 +42,7 @@ function copy(
     return refuse(path, `a ${typeof value}`)
   if (!isMapping(value)) return value
   const prototype: unknown = Object.getPrototypeOf(value)
-  // A mapping of another realm, such as a test runner's context, has another Object.prototype.
+  // A mapping of another realm, such as the context of a test runner, has another Object.prototype.
   const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null
   if (!isPlain) return refuse(path, 'an object of a class')
   const entries = Object.entries(value).flatMap(([key, each]) =>

@@ -1,6 +1,6 @@
-// Documents of a plain YAML text, read by the quick reader: ten times as fast as the whole reader, with the same result
-// (test/documents/quick-documents.test.ts). Values in the text have their place here; for any other place, as for a fault, the
-// whole reader reads the text.
+// `parseDocuments` and `parseDocument` read a plain YAML text with the quick reader (quick-yaml.ts). It is ten times as fast as the full
+// reader (yaml-source.ts), with the same result (test/documents/quick-documents.test.ts). The quick reader knows where values begin. For
+// any other position, such as that of a key, the full reader reads the text. The full reader also reads texts that are not plain.
 
 import type { Position } from '../core/errors.ts'
 import { readQuickYaml, type QuickPlaces } from './quick-yaml.ts'
@@ -13,22 +13,22 @@ import {
   type YamlResult,
 } from './yaml-source.ts'
 
-/** A line that ends a document; nothing else can stand there, not even inside a text. */
+/** A line that ends a document. No text in a document can contain it. */
 const MARK = /^---[ ]*$/m
 
-/** As `parseYaml`. */
+/** Reads all documents of a text, like `parseYaml`. */
 export function parseDocuments(text: string, file: string): YamlResult {
   return parseQuick(text, file) ?? parseYaml(text, file)
 }
 
-/** As `parseYamlDocument`: a text that must be one document. */
+/** Reads a text that must be one document, like `parseYamlDocument`. */
 export function parseDocument(text: string, file: string): YamlDocumentResult {
   const { documents: [document, ...others] = [] } = parseQuick(text, file) ?? {}
   if (document === undefined || others.length > 0) return parseYamlDocument(text, file)
   return { document, faults: [] }
 }
 
-/** Undefined: some document is for the whole reader. */
+/** Reads all documents with the quick reader. Returns undefined if a document needs the full reader. */
 function parseQuick(text: string, file: string): YamlResult | undefined {
   if (text.length > TEXT_LENGTH_MAX) return undefined
   const parts = partsOf(text)
@@ -53,11 +53,11 @@ function parseQuick(text: string, file: string): YamlResult | undefined {
 
 interface Part {
   readonly text: string
-  /** Number of its first line. */
+  /** The number of the first line of the part. */
   readonly line: number
 }
 
-/** What stands between the marks; before the first one there need not be anything. */
+/** Returns the parts between the marks. Leaves out an empty part before the first mark. */
 function partsOf(text: string): readonly Part[] {
   const parts: Part[] = []
   let [rest, line] = [text, 1]
@@ -70,7 +70,7 @@ function partsOf(text: string): readonly Part[] {
   return [...parts, { text: rest, line }]
 }
 
-/** Where in its part the value at a path begins; undefined when that is not known here. */
+/** Returns the offset in the part where the value at a path begins; undefined if the quick reader does not know it. */
 function offsetOf(root: unknown, path: SourcePath, places: QuickPlaces): number | undefined {
   let value = root
   let offset = places.get(root)?.start
@@ -88,7 +88,7 @@ function placeIn({ line }: Part, lines: Lines, offset: number, file: string): Po
   return { file, line: line + at, column: offset - lines.startOf(at) + 1 }
 }
 
-/** Where the lines of a text begin; found out when it is asked for first. */
+/** Finds the lines of a text. It computes their offsets at the first use. */
 class Lines {
   readonly #text: string
   #starts: readonly number[] | undefined
@@ -101,7 +101,7 @@ class Lines {
     return this.#all[index] ?? 0
   }
 
-  /** The line, from 0 on, that the offset is in. */
+  /** Returns the index (from 0) of the line that contains the offset. */
   indexAt(offset: number): number {
     const starts = this.#all
     let [low, high] = [0, starts.length - 1]

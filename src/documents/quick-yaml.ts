@@ -1,41 +1,43 @@
-// The plain part of YAML, read fast: block mappings and lists, flow collections that end on their line, plain and quoted scalars
-// without escapes, comments and blank lines. For everything else (anchors, tags, block scalars, empty values, repeated keys,
-// scalars that may be other than a text or a small number) the reader returns nothing, and the caller asks the whole reader. What
-// this reader returns, the whole reader returns too (test/documents/quick-yaml.test.ts). A mapping of three fields takes 2 us,
-// the whole reader 140.
+// `readQuickYaml` reads the plain part of YAML fast:
+//   - block mappings and lists, and flow collections that end on their line;
+//   - plain and quoted scalars without escapes;
+//   - comments and blank lines.
+// For everything else it returns undefined, and the caller uses the full reader (yaml-source.ts). This concerns anchors, tags, block
+// scalars, empty values, repeated keys, and scalars that can be other than a text, true, false or a small number. Both readers return the
+// same values (test/documents/quick-yaml.test.ts). A mapping of three fields takes 2 us, with the full reader 140 us.
 
-/** Where a list or mapping begins, and what is in it, in the order in which it is written: offsets in the text. */
+/** Where a list or mapping begins (`start`) and where its values begin (`inside`, in written order), as offsets in the text. */
 export interface QuickPlace {
   readonly start: number
   readonly inside: number[]
 }
 
-/** Of every list and mapping that was read. */
+/** The place of every list and mapping. The key is the list or mapping itself. */
 export type QuickPlaces = Map<unknown, QuickPlace>
 
-/** What is read, or undefined: this is for the whole reader. Places are noted where they are wanted. */
+/** Returns the value of a text, or undefined if the text needs the full reader. Fills `places`. */
 export function readQuickYaml(text: string, places?: QuickPlaces): unknown {
   return new QuickYaml(text, places).read()
 }
 
-/** Says of a value that it is for the whole reader. */
+/** Stands for a value that needs the full reader. */
 const OTHER = Symbol('other')
 
 const DEPTH_MAX = 16
 const DASH = /- +/y
 const BLANK = 0x20
-/** What is empty or a comment below the line goes with it. */
+/** The end of a line, with the blank lines and comments below it. */
 const LINE_END = / *\n(?: *(?:#[^\n\r\t]*)?\n)*/y
 const BEFORE = /(?: *(?:#[^\n\r\t]*)?\n)*/y
 const KEY = /[A-Za-z_][\w./-]*(?::[\w./-]+)*/y
-/** A colon only before what goes on. */
+/** A plain scalar. It can contain a colon, but not end with one. */
 const PLAIN = /[A-Za-z_0-9][\w./-]*(?::+[\w./-]+)*/y
 const DOUBLE = /"[^"\\\n\r\t]*"/y
 const SINGLE = /'[^'\n\r\t]*'/y
-/** What a schema may take for something else than a text. */
+/** Scalars that some YAML schema reads as another value than a text. */
 const WORD = /^(?:true|false|null|yes|no|on|off|y|n|inf|nan)$/i
 const NUMBER = /^[1-9][0-9]{0,8}$/
-/** Digits first, and certainly no number: three parts with dots, or with a colon. */
+/** Texts that begin with digits and are no number for certain: three parts with dots, or a colon. */
 const ADDRESS = /^[0-9]+\.[0-9]+\.[0-9]|^[0-9A-Fa-f]+:/
 
 class QuickYaml {
@@ -56,13 +58,13 @@ class QuickYaml {
     return value === OTHER || this.#at !== this.#text.length ? undefined : value
   }
 
-  /** A flow collection that is all there is. */
+  /** Reads a text that is one flow collection. */
   #flow(): unknown {
     const value = this.#inline()
     return this.#skip(LINE_END) ? value : OTHER
   }
 
-  /** The value that begins `indent` columns in on the line that is next, all lines that belong to it taken. */
+  /** Reads the value that begins at column `indent` of the next line, with all its lines. */
   #block(indent: number): unknown {
     if (this.#depth === DEPTH_MAX) return OTHER
     this.#depth++
@@ -86,7 +88,7 @@ class QuickYaml {
     return items
   }
 
-  /** An entry of a list: what fits on its line, or a mapping that begins there. */
+  /** Reads an item of a list: a value on its line, or a mapping that begins on the line. */
   #item(indent: number): unknown {
     const begin = this.#at
     const value = this.#inline()
@@ -109,7 +111,7 @@ class QuickYaml {
     return mapping
   }
 
-  /** What stands behind a key: on its line, or below it; a list may be as far in as its key. */
+  /** Reads the value after a key, on its line or below it. A list can have the indent of its key. */
   #valueOf(indent: number, place: QuickPlace | undefined): unknown {
     if (!this.#skip(LINE_END)) {
       if (!this.#blanks()) return OTHER
@@ -123,7 +125,7 @@ class QuickYaml {
     return isDeeper ? this.#block(next) : OTHER
   }
 
-  /** Whether the next line has one more entry of the collection; then it is gone to. */
+  /** Moves to the next item of the collection. Returns false if there is none. */
   #isNextAt(indent: number, isList: boolean): boolean {
     if (this.#indent() !== indent) return false
     const next = this.#text[this.#at + indent]
@@ -168,7 +170,7 @@ class QuickYaml {
       const key = this.#key()
       if (key === undefined || key in mapping || !this.#is(':')) return OTHER
       this.#at++
-      // Behind a quoted key the value may stand at once, as in JSON.
+      // After a quoted key, the value can follow without a blank, as in JSON.
       if (!this.#blanks() && !isQuoted) return OTHER
       place?.inside.push(this.#at)
       const value = this.#inline()
@@ -181,7 +183,7 @@ class QuickYaml {
 
   #key(): string | undefined {
     const key = this.#is('"') ? this.#take(DOUBLE)?.slice(1, -1) : this.#take(KEY)
-    // A number as a key is moved before the others, whose places would not be theirs any more.
+    // JavaScript moves number keys to the front, which would mix up the places.
     return key === undefined || WORD.test(key) || key < ':' ? undefined : key
   }
 
@@ -208,14 +210,14 @@ class QuickYaml {
     return place
   }
 
-  /** Passes blanks; whether there were any. */
+  /** Skips blanks. Returns true if there were any. */
   #blanks(): boolean {
     const begin = this.#at
     while (this.#text.charCodeAt(this.#at) === BLANK) this.#at++
     return this.#at > begin
   }
 
-  /** Passes the character and blanks before it, or nothing; whether it is there. */
+  /** Skips blanks and then the character, if the character follows. Returns true if it does. */
   #closes(character: string): boolean {
     const begin = this.#at
     this.#blanks()
@@ -224,7 +226,7 @@ class QuickYaml {
     return this.#at > begin
   }
 
-  /** Blanks at the beginning of the line. */
+  /** Counts the blanks at the beginning of the line. */
   #indent(): number {
     let count = 0
     while (this.#text.charCodeAt(this.#at + count) === BLANK) count++
@@ -235,7 +237,7 @@ class QuickYaml {
     return this.#text[this.#at] === character
   }
 
-  /** What the pattern matches here, which is then behind. */
+  /** Returns the text that the pattern matches here, and skips it. */
   #take(pattern: RegExp): string | undefined {
     const begin = this.#at
     return this.#skip(pattern) ? this.#text.slice(begin, this.#at) : undefined
@@ -249,7 +251,7 @@ class QuickYaml {
   }
 }
 
-/** Without a prototype, so that no key can be taken for something inherited. */
+/** Makes a mapping without a prototype, so that no key can be confused with an inherited property. */
 function newMapping(): Record<string, unknown> {
   const mapping: Record<string, unknown> = {}
   Object.setPrototypeOf(mapping, null)

@@ -1,6 +1,6 @@
-// A text that a person wrote, read into plain values that still know where they stand: the face that
-// config, policy and endpoints files share, whatever syntax they are in (documents/yaml-source.ts). A Reader
-// walks one document and collects a fault for everything that isn't as expected; it never throws on input.
+// A SourceDocument is a plain value that knows its positions in a text. Config, policy and endpoints files are read into this form,
+// whatever their syntax (documents/yaml-source.ts). A Reader walks over one document and adds a fault for everything unexpected. It never
+// throws.
 
 import type { Fault, Position } from '../core/errors.ts'
 import { nearest } from '../core/did-you-mean.ts'
@@ -11,16 +11,16 @@ export type SourcePath = readonly (string | number)[]
 export interface SourceDocument {
   /** Mappings (without a prototype), lists, texts, numbers, booleans and null. */
   readonly value: unknown
-  /** Where the value at the path begins, or the key before it; of a path that isn't there, its nearest ancestor. */
+  /** Returns the position of the value at the path, or of its key. For a missing path, returns the position of the nearest ancestor. */
   positionOf(path: SourcePath, part?: 'key' | 'value'): Position
 }
 
-/** Whether a value is a mapping. */
+/** True for a mapping. */
 export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What was found, for messages: short, never more than a line. */
+/** Describes a value for messages, on one line. */
 export function describeValue(value: unknown): string {
   if (value === null || value === undefined) return 'nothing'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
@@ -29,7 +29,7 @@ export function describeValue(value: unknown): string {
   return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)
 }
 
-/** `spec.egress[0].toFQDNs`; keys that aren't plain words are quoted. */
+/** Formats a path as `spec.egress[0].toFQDNs`. Quotes keys that are no plain words. */
 export function formatPath(path: SourcePath): string {
   let text = ''
   for (const step of path) {
@@ -40,46 +40,47 @@ export function formatPath(path: SourcePath): string {
   return text
 }
 
-/** `; did you mean "listeners"?` or nothing. */
+/** Returns `; did you mean "listeners"?`, or an empty text if no candidate is similar. */
 export function suggestion(word: string, candidates: Iterable<string>): string {
   const meant = nearest(word, candidates)
   return meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`
 }
 
-/** A field that is known and means something elsewhere, but that nothing here can do. */
+/** A known field that other programs support and namegate does not. */
 export interface Unsupported {
-  /** `is not supported: ...`, with what to do instead. */
+  /** The message: `is not supported: ...`, with the alternative. */
   readonly unsupported: string
 }
 
+/** Makes the state of an unsupported field. `instead` names the alternative. */
 export function notSupported(instead: string): Unsupported {
   return { unsupported: `is not supported: ${instead}` }
 }
 
-/** What may stand in a mapping: true, why the key is refused (`is not built yet`), or that it's not supported. */
+/** The keys that a mapping can have. The value is true for a known field, the reason for a refused field, or Unsupported. */
 export type FieldTable = ReadonlyMap<string, true | string | Unsupported>
 
-/** Whether a field is among those found that the table calls unsupported: then warned of, and no more. */
+/** True if `fields` has an unsupported field. The reader has reported the field already. */
 export function hasUnsupported(fields: ReadonlyMap<string, Reader>, table: FieldTable): boolean {
   return [...fields.keys()].some((key) => typeof table.get(key) === 'object')
 }
 
-/** A path as one step from where another value is: put together when it is asked for, which is mostly never. */
+/** A path as one step from the path of another reader. The whole path is made only when a fault needs it. */
 interface Step {
   readonly above: Reader
   readonly step: string | number
 }
 
-/** What readers of one document find; they add to these lists. */
+/** The lists to which the readers of one document add. */
 export interface Findings {
   readonly faults: Fault[]
-  /** Takes what is not supported. Without it that is a fault. */
+  /** Receives unsupported fields. Absent: unsupported fields are faults. */
   readonly warnings?: Fault[] | undefined
-  /** Takes what is read otherwise than it looks. Without it no reader reports that. */
+  /** Receives notes about texts that do not mean what they seem to mean. Absent: no notes are kept. */
   readonly notes?: Fault[] | undefined
 }
 
-/** One value of a document on the way through it. */
+/** Reads one value of a document. */
 export class Reader {
   readonly value: unknown
   readonly #place: SourcePath | Step
@@ -107,38 +108,38 @@ export class Reader {
     return this.#document.positionOf(this.path)
   }
 
-  /** Adds a fault at this value (or at its key); the path leads the message. */
+  /** Adds a fault at this value, or at its key. The message begins with the path. */
   fault(message: string, part: 'key' | 'value' = 'value'): undefined {
     this.#findings.faults.push(this.#finding(message, part))
     return undefined
   }
 
-  /** Reports that this value (or its key) is read otherwise than it looks. */
+  /** Adds a note that this value, or its key, does not mean what it seems to mean. */
   note(message: string, part: 'key' | 'value' = 'value'): void {
     this.#findings.notes?.push(this.#finding(message, part))
   }
 
-  /** A fault, or where the reader was given a list for them, a warning. */
+  /** Adds a warning. Without a list for warnings, adds a fault. */
   unsupported(message: string, part: 'key' | 'value' = 'value'): undefined {
     const { faults, warnings = faults } = this.#findings
     warnings.push(this.#finding(message, part))
     return undefined
   }
 
-  /** The same value, for which what isn't supported is a fault in any case. */
+  /** Returns a reader of the same value. For that reader, unsupported fields are always faults. */
   strict(): Reader {
     const { faults, notes } = this.#findings
     return new Reader(this.#document, { faults, notes }, this.#place, this.value)
   }
 
-  /** The usual fault. */
+  /** Adds the usual fault: `found ..., expected WHAT`. */
   expected(what: string): undefined {
     return this.fault(`found ${describeValue(this.value)}, expected ${what}`)
   }
 
   /**
-   * The known fields that are there, by key, with those that are not supported (`hasUnsupported`). A key that isn't
-   * in the table, or that the table refuses, is a fault. A null value is the same as no field, as in Kubernetes.
+   * Returns the known fields by key, with unsupported fields (`hasUnsupported`). A key that the table lacks or refuses is a fault. A field
+   * with the value null is treated as absent, as in Kubernetes.
    */
   fields(table: FieldTable, what = 'a mapping'): ReadonlyMap<string, Reader> | undefined {
     if (!isMapping(this.value)) return this.expected(what)
@@ -176,7 +177,7 @@ export class Reader {
     })
   }
 
-  /** Every entry of a mapping whose keys are free; null values included. */
+  /** Returns all keys and values of a mapping that can have any keys. Includes null values. */
   entries(what = 'a mapping'): readonly (readonly [string, Reader])[] | undefined {
     if (!isMapping(this.value)) return this.expected(what)
     return Object.entries(this.value).map(([key, value]) => [key, this.#child(key, value)])
@@ -202,7 +203,7 @@ export class Reader {
   }
 }
 
-/** `a`, `a or b`, `a, b or c`. */
+/** Joins words: `a`, `a or b`, `a, b or c`. */
 export function listWords(words: readonly string[]): string {
   return words.length < 2
     ? (words[0] ?? 'nothing')

@@ -1,7 +1,7 @@
-// YAML text -> documents whose values know their place (documents/source-document.ts), by the `yaml` package.
-// Strings, numbers, booleans and null as in YAML 1.2's core schema. Bounded against hostile text: length,
-// depth, and how many values aliases may stand for; merge keys, own tags and keys that aren't scalars are
-// faults. Never throws on any text. Cost: one pass of the parser and one over its tree.
+// `parseYaml` reads YAML text into documents whose values know their positions (documents/source-document.ts). It uses the `yaml` package
+// with the core schema of YAML 1.2: strings, numbers, booleans and null. Against hostile text it bounds the length, the depth, and the
+// number of values that aliases stand for. Merge keys, own tags and keys that are no scalars are faults. It never throws, whatever the
+// text. Cost: one pass of the parser and one over its tree.
 
 import {
   Composer,
@@ -22,15 +22,15 @@ import {
 import type { Fault, Position } from '../core/errors.ts'
 import { describeValue, type SourceDocument, type SourcePath } from './source-document.ts'
 
-/** Longest text in UTF-16 units; a bound of the reader, not of what a file may say. */
+/** The longest text that the reader takes, in UTF-16 units. A kind of file can have a lower bound of its own. */
 export const TEXT_LENGTH_MAX = 64 * 2 ** 20
-/** Deepest nesting of lists and mappings. */
+/** How deep lists and mappings can be nested. */
 export const DEPTH_MAX = 64
-/** Values that all aliases of a document may stand for together. */
+/** How many values all aliases of a document can stand for together. */
 export const ALIAS_VALUES_MAX = 10_000
 
 export interface YamlResult {
-  /** Documents without faults of syntax, in order; a document that is empty has the value null. */
+  /** The documents without faults, in order. An empty document has the value null. */
   readonly documents: readonly SourceDocument[]
   readonly faults: readonly Fault[]
 }
@@ -69,8 +69,8 @@ export function parseYaml(text: string, file: string): YamlResult {
 }
 
 /**
- * Offset of the first list or mapping nested too deeply. Looked for in the parser's tokens, without
- * recursion, because composing them into documents recurses and would run out of stack.
+ * Returns the offset of a list or mapping that is nested too deeply; undefined if there is none. It searches the tokens of the parser
+ * without recursion. The composer, which makes documents of the tokens, uses recursion and would run out of stack.
  */
 function tooDeepAt(token: CST.Token): number | undefined {
   const stack: { readonly token: CST.Token; readonly depth: number }[] = [{ token, depth: 0 }]
@@ -93,7 +93,7 @@ function firstLine(message: string): string {
   return message.split('\n')[0] ?? message
 }
 
-/** A document that is there when nothing is wrong. */
+/** The result for a text of one document. The document is undefined if there are faults. */
 export interface YamlDocumentResult {
   readonly document: SourceDocument | undefined
   readonly faults: readonly Fault[]
@@ -108,7 +108,7 @@ export function parseYamlDocument(text: string, file: string): YamlDocumentResul
   return { document: undefined, faults: [{ position: second.positionOf([]), message }] }
 }
 
-/** One document's way from the parser's tree to plain values. */
+/** Converts the parser's tree of one document to plain values. */
 class Conversion {
   readonly faults: Fault[] = []
   readonly #doc: Document.Parsed
@@ -155,7 +155,7 @@ class Conversion {
     return typeof node.value === 'bigint' ? Number(node.value) : node.value
   }
 
-  /** An alias stands for the last anchor of its name before it. */
+  /** Converts an alias. It stands for the last anchor of its name before the alias. */
   #convertAlias(alias: Alias, depth: number): unknown {
     const target = this.#targets.get(alias) ?? this.#anchors.get(alias.source)
     if (target === undefined) {
@@ -189,7 +189,7 @@ class Conversion {
     return toMapping(values)
   }
 
-  /** Keys are texts; a number or boolean as a key is its own spelling. */
+  /** Returns a key as a text. A number or boolean stays as it is written. */
   #keyOf(pair: Pair): string | undefined {
     const text = keyText(pair)
     if (text === undefined) {
@@ -231,17 +231,17 @@ class Conversion {
   }
 }
 
-/** A mapping without a prototype, so that no key can be taken for something inherited. */
+/** Makes a mapping without a prototype, so that no key can be confused with an inherited property. */
 function toMapping(values: ReadonlyMap<string, unknown>): unknown {
   return Object.setPrototypeOf(Object.fromEntries(values), null)
 }
 
-/** Offset of a node in the text; 0 for what isn't written down. */
+/** Returns the offset of a node in the text; 0 for a node that is not in the text. */
 function startOf(node: unknown): number {
   return isNode(node) ? (node.range?.[0] ?? 0) : 0
 }
 
-/** A value that was left out: `key:` and nothing. Faults about it stand at the key. */
+/** True for a value that was left out, as in `key:` and nothing. Its position is that of the key. */
 function isBlank(node: unknown): boolean {
   return !isNode(node) || (isScalar(node) && node.range?.[0] === node.range?.[1])
 }

@@ -1,6 +1,6 @@
-// The endpoints file: workloads known by configuration. Text in, plain records with their places out; nothing
-// here knows which interfaces or cgroups exist. A file is taken whole or not at all. Several files together
-// must not overlap either: `overlapFaults` looks at all records at once.
+// `parseEndpoints` reads an endpoints file: a list of workloads. It turns text into plain records with their positions, and does not check
+// which interfaces or cgroups exist. If a file has a fault, none of its endpoints is used. `overlapFaults` finds names, addresses and hooks
+// that two endpoints share, in one file or in several.
 
 import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import { containsPrefix, formatPrefix, type Prefix } from '../core/ip.ts'
@@ -11,29 +11,30 @@ import type { PortName } from '../policy/compile/named-ports.ts'
 import { readAddresses, readLabels, readList, readName, readPortNames } from './read.ts'
 import type { EndpointHook } from './registry.ts'
 
+/** An endpoint as a file describes it. */
 export interface EndpointRecord {
   readonly name: string
   /**
-   * An address is its own /32 or /128. Empty for a cgroup, whose processes share the host's addresses, and, until
-   * its source has filled them in (sources/files/endpoint-files.ts), for an interface of side `egress`.
+   * The addresses and prefixes of the endpoint. An address is a /32 or /128. Empty for a cgroup, whose processes share the host's
+   * addresses. Can be empty for an interface of side `egress`; then its source fills them in (sources/files/endpoint-files.ts).
    */
   readonly addresses: readonly Prefix[]
-  /** Where each of `addresses` stands. */
+  /** The position of each item of `addresses`. */
   readonly addressPositions: readonly Position[]
   /** `source:key=value`, sorted. */
   readonly labels: readonly string[]
-  /** Ports that policies may name; absent when there are none. */
+  /** The names of ports that policies can use; absent if there are none. */
   readonly ports?: readonly PortName[]
   /**
-   * Where the kernel sees its packets. Side `ingress`: the interface is the host side of its veth; `egress`:
-   * the interface is inside the workload's own namespace. `none`: served and taught, but nothing fences it.
+   * Where the kernel sees the endpoint's packets. Side `ingress`: the interface is the host side of the endpoint's veth. Side `egress`: the
+   * interface is inside the workload's own namespace. `none`: the endpoint can ask and learn, but its packets are not enforced.
    */
   readonly hook: EndpointHook
   readonly audit: boolean
   readonly position: Position
 }
 
-/** With faults there are no endpoints. */
+/** The result of reading endpoints. If there are faults, the list of endpoints is empty. */
 export interface EndpointsFile {
   readonly endpoints: readonly EndpointRecord[]
   readonly faults: readonly Fault[]
@@ -50,7 +51,7 @@ const ENDPOINT: FieldTable = new Map([
   ['audit', true],
 ])
 
-/** Loads one file. A file without a list of them is faulty: emptying it takes none away. Never throws on any text. */
+/** Reads one file. A file without the list has a fault, so that an emptied file removes no endpoint. Never throws, whatever the text. */
 export function parseEndpoints(text: string, file: string): EndpointsFile {
   const { document, faults: syntax } = parseDocument(text, file)
   const faults = [...syntax]
@@ -64,7 +65,7 @@ export function parseEndpoints(text: string, file: string): EndpointsFile {
   return { endpoints: faults.length > 0 ? [] : endpoints, faults }
 }
 
-/** One endpoint given as an object with the same fields; `name` stands for the file in faults. */
+/** Reads one endpoint from an object with the same fields. Faults show `name` in place of the file. */
 export function parseEndpointObject(value: unknown, name: string): EndpointsFile {
   const { document, faults: unread } = objectDocument(value, name)
   const faults = [...unread]
@@ -119,7 +120,7 @@ function readSide(reader: Reader): 'ingress' | 'egress' | undefined {
   return value === 'ingress' || value === 'egress' ? value : reader.expected('ingress or egress')
 }
 
-/** A path inside the cgroup2 mount; slashes around it don't count, steps upwards are refused. */
+/** Reads a path inside the cgroup2 mount. Removes slashes at both ends, and refuses steps upwards. */
 function readCgroup(reader: Reader): string | undefined {
   const what = 'a path inside the cgroup2 mount, such as shop.slice'
   const text = reader.text(what)
@@ -130,7 +131,7 @@ function readCgroup(reader: Reader): string | undefined {
   return bad || /\p{C}/u.test(path) ? reader.expected(what) : path
 }
 
-/** Names that are there twice, and addresses that two endpoints have: the later one is the fault. */
+/** Finds names, hooks and addresses that two endpoints share. The fault is at the later endpoint. */
 export function overlapFaults(endpoints: readonly EndpointRecord[]): readonly Fault[] {
   const faults: Fault[] = []
   const names = new Map<string, EndpointRecord>()
@@ -161,7 +162,7 @@ export function overlapFaults(endpoints: readonly EndpointRecord[]): readonly Fa
   return faults
 }
 
-/** One interface or cgroup fences one endpoint. */
+/** Finds interfaces and cgroups that two endpoints share, because a hook can have one endpoint only. */
 function sharedHooks(endpoints: readonly EndpointRecord[]): readonly Fault[] {
   const first = new Map<string, EndpointRecord>()
   return endpoints.flatMap((endpoint) => {
@@ -182,7 +183,7 @@ function contains(outer: { readonly prefix: Prefix } | undefined, inner: Prefix)
   return outer !== undefined && containsPrefix(outer.prefix, inner)
 }
 
-/** By family, address, then length: a prefix stands right before those inside it. */
+/** Compares by family, then address, then length. So after sorting, a prefix is right before the prefixes inside it. */
 function comparePrefixes(a: Prefix, b: Prefix): number {
   if (a.family !== b.family) return a.family - b.family
   for (const [i, octet] of a.octets.entries()) {

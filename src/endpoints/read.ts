@@ -1,4 +1,4 @@
-// What endpoints and resources have in common in their files: a name, addresses, labels.
+// This file reads the fields that endpoints and resources share: name, addresses, labels and names of ports.
 
 import type { Fault, Position } from '../core/errors.ts'
 import { parsePrefix, type Prefix } from '../core/ip.ts'
@@ -21,11 +21,11 @@ import { isPortName, type PortName } from '../policy/compile/named-ports.ts'
 
 export interface ReadAddresses {
   readonly addresses: readonly Prefix[]
-  /** Where each of them stands. */
+  /** The position of each item of `addresses`. */
   readonly addressPositions: readonly Position[]
 }
 
-/** The list under the one key of a file. A file without it is faulty, so that emptying a file takes nothing away. */
+/** Reads the list under the only key of a file. A file without the list has a fault, so that an emptied file removes nothing. */
 export function readList(
   document: SourceDocument | undefined,
   key: 'endpoints' | 'resources',
@@ -41,7 +41,7 @@ export function readList(
   return list?.items() ?? []
 }
 
-/** The `addresses` of an entry; none is a fault unless they may be left out. */
+/** Reads the `addresses` of an endpoint or resource. No address is a fault, except with `mayBeEmpty`. */
 export function readAddresses(
   entry: Reader,
   fields: ReadonlyMap<string, Reader>,
@@ -62,7 +62,7 @@ export function readAddresses(
   return { addresses, addressPositions }
 }
 
-/** A name as people and tables show it. */
+/** Reads the name of an endpoint or resource. */
 export function readName(reader: Reader): string | undefined {
   const what = 'a name of 1 to 253 letters, digits, - _ . / and :, a letter or digit first'
   const text = reader.text(what)
@@ -77,7 +77,7 @@ function readPrefix(reader: Reader): Prefix | undefined {
   return result.kind === 'ok' ? result.prefix : reader.fault(result.reason)
 }
 
-/** A mapping from `key` or `source:key` to text; no source is `external`. */
+/** Reads labels: a mapping from `key` or `source:key` to text. Without a source, the source is `external`. */
 export function readLabels(
   reader: Reader | undefined,
   of: 'endpoint' | 'resource',
@@ -109,7 +109,7 @@ const PROTOCOLS: ReadonlyMap<string, number> = new Map([
   ['SCTP', SCTP],
 ])
 
-/** `ports`: names of ports, which policies may use instead of numbers. `web: 8080` is TCP, `dns: 53/UDP` UDP. */
+/** Reads `ports`: names that policies can use instead of port numbers. `web: 8080` is TCP, `dns: 53/UDP` is UDP. */
 export function readPortNames(reader: Reader | undefined): readonly PortName[] {
   const names: PortName[] = []
   for (const [name, value] of reader?.entries() ?? []) {
@@ -130,7 +130,7 @@ export function readPortNames(reader: Reader | undefined): readonly PortName[] {
   return names
 }
 
-/** Labels that namegate itself gives, or that would silently not mean what they say. */
+/** Returns the fault of a label that only namegate can give, or that would have an unexpected meaning; undefined if there is none. */
 function refusedLabel(
   source: string,
   key: string,
@@ -147,7 +147,7 @@ function refusedLabel(
     : undefined
 }
 
-/** The endpoint's own default: one of the known ones, said once whatever the source. */
+/** Checks the label for the endpoint's own default. It must have a known value and occur once, whatever its source. */
 function checkDefaultEgress(
   value: Reader,
   text: string,

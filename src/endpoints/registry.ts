@@ -1,6 +1,6 @@
-// The endpoints known, by number, by name and by address. A query's endpoint is the one whose address is
-// the longest match of the query's source. Written by endpoint sources through the daemon; the lookup by
-// address is on the packet path and allocates nothing.
+// EndpointRegistry finds known endpoints by number, name and address. A query belongs to the endpoint whose address or prefix is the
+// longest match of the query's source address. Endpoint sources write to the registry through the daemon. The lookup by address runs on
+// the packet path and allocates nothing.
 
 import { endpointId, type EndpointId, type Generation } from '../core/ids.ts'
 import { widthOf, type Family, type Prefix } from '../core/ip.ts'
@@ -11,12 +11,13 @@ export type EndpointHook =
   | { readonly kind: 'cgroup'; readonly path: string }
   | { readonly kind: 'none' }
 
+/** A known endpoint. Its number and generation are never used again for another endpoint. */
 export interface Endpoint {
   readonly id: EndpointId
   readonly generation: Generation
   readonly name: string
   readonly addresses: readonly Prefix[]
-  /** `source:key=value` texts. */
+  /** The labels as `source:key=value`. */
   readonly labels: readonly string[]
   readonly hook: EndpointHook
   readonly audit: boolean
@@ -38,7 +39,7 @@ export class EndpointRegistry {
     return this.#byId.size
   }
 
-  /** How many addresses still fit. */
+  /** The number of addresses that still fit into the registry. */
   get room(): number {
     return this.#index.slots.capacity - this.#index.slots.used
   }
@@ -47,12 +48,12 @@ export class EndpointRegistry {
     return this.#byId.get(id)
   }
 
-  /** As `get`, for a number that came out of a table. */
+  /** Returns the same as `get`, for a number from a table. */
   byNumber(id: number): Endpoint | undefined {
     return this.#byId.get(endpointId(id))
   }
 
-  /** How many endpoints share the host's addresses (cgroups). */
+  /** The number of endpoints that are cgroups, which share the host's addresses. */
   get sharedCount(): number {
     return this.#shared
   }
@@ -65,7 +66,7 @@ export class EndpointRegistry {
     return this.#byId.values()
   }
 
-  /** The endpoint that has the address of 16 octets at `offset`. */
+  /** Returns the endpoint of the address whose 16 octets begin at `offset`; undefined if none has it. */
   byAddress(family: Family, octets: Uint8Array, offset: number): Endpoint | undefined {
     const lengths = this.#lengths[family]
     for (let length = widthOf(family); length >= 0; length--) {
@@ -76,7 +77,7 @@ export class EndpointRegistry {
     return undefined
   }
 
-  /** Adds an endpoint whose name and addresses are not taken. */
+  /** Adds an endpoint. No other endpoint must have its name or one of its addresses. */
   add(endpoint: Endpoint): void {
     this.#byId.set(endpoint.id, endpoint)
     this.#byName.set(endpoint.name, endpoint)

@@ -1,9 +1,9 @@
-// Reads a large resources file that changes now and then, and reuses what was read before. A text of the usual form, `resources:`
-// and one list below it, is cut into its entries; of a later text only the entries between the common beginning and the common
-// end are read. All other records stay the same objects, so that callers skip them. A text of another form, or with a fault, goes
-// to the reader that knows places. Names that repeat in several files are found by the caller.
+// ResourceItems reads a large resources file again after a change, and reuses the records of the text before. It cuts a text of the usual
+// form (`resources:` and one list below it) into its items. When the text changes, it finds the common beginning and the common end of
+// both texts, and reads only the items between. All other records stay the same objects, so callers can skip them. If a text has
+// another form or a fault, the full reader reads it (resources.ts). The caller finds names that occur twice.
 //
-// Cost of one changed entry in 100,000: some milliseconds for comparing the texts.
+// Cost of one changed item in 100,000: some milliseconds to compare the texts.
 
 import type { Fault, Position } from '../core/errors.ts'
 import { replaced } from '../core/tables/list-difference.ts'
@@ -19,32 +19,32 @@ import {
   type ResourcesFile,
 } from './resources.ts'
 
-/** Where an entry is in the text. Its record has it as its position, so a line that moves moves there, too. */
+/** The position of an item in the text. The item's record uses the same object, so a change of `line` also moves the record. */
 interface Place extends Position {
   line: number
 }
 
-/** A text cut into entries. */
+/** A text that is cut into items. */
 interface Cut {
   readonly text: string
-  /** Blanks before the dash of each entry. */
+  /** The number of blanks before the dash of each item. */
   readonly indent: number
   readonly records: readonly ResourceRecord[]
   readonly places: readonly Place[]
-  /** Offset of the first character of each entry's line. */
+  /** The offset of the first line of each item. */
   readonly starts: Int32Array
 }
 
 const BLANK = '[ ]*(?:#[^\n]*)?'
 const HEAD = new RegExp(`^(?:${BLANK}\n)*resources:(?:[ ]+#[^\n]*|[ ]*)\n(?:${BLANK}\n)*(?=( *)- )`)
-/** What an entry begins with, where its value begins on the same line. */
+/** The beginning of an item whose value begins on the same line. */
 const ENTRY = / *- +(?=["{A-Za-z])/y
 
 type Read =
   | { readonly kind: 'ok'; readonly items: Items }
-  /** Faults of entries, each where it is; `exact` says as much as those of the whole text would. */
+  /** An item has a fault. `exact`: the full reader would find the same faults in the whole text. */
   | { readonly kind: 'bad'; readonly faults: readonly Fault[]; readonly exact: boolean }
-  /** Not of the usual form. */
+  /** The text does not have the usual form. */
   | { readonly kind: 'other' }
 
 interface Items {
@@ -65,7 +65,7 @@ export class ResourceItems {
     this.#file = file
   }
 
-  /** As `parseResources`, but for names that are there twice. */
+  /** Reads a text like `parseResources`, but does not always report names that occur twice. */
   parse(text: string): ResourcesFile {
     const again = this.#cut === undefined ? OTHER : this.#readAgain(this.#cut, text)
     if (again.kind === 'bad') return { resources: [], faults: again.faults }
@@ -94,12 +94,12 @@ export class ResourceItems {
     return read
   }
 
-  /** The text after a change; when it is bad, what was cut before stays for the next one. */
+  /** Reads a changed text. If the text has a fault, the items of the last good text stay for the next call. */
   #readAgain(cut: Cut, text: string): Read {
     const { text: before, indent, records, places, starts } = cut
     const same = commonStart(before, text)
     const change = before.length - commonEnd(before, text, same)
-    // From the entry before the change, which what is new may go on with, to the one after it.
+    // Read from the item before the change, because new lines can continue that item, to the item after the change.
     const from = lastStartBefore(starts, same)
     const until = lastStartBefore(starts, change) + 1
     const [first, start] = [places[from], starts[from]]
@@ -122,7 +122,7 @@ export class ResourceItems {
     return { kind: 'ok', items: { ...items, ...both } }
   }
 
-  /** The entries that begin in a part of the text, the first of which is number `index`. */
+  /** Reads the items that begin in a part of the text. The first of these items has the number `index`. */
   #readItems(text: string, part: Part): Read {
     const { indent, until } = part
     const next = new RegExp(`\n(?! {${indent + 1}}|${BLANK}(?:\n|$))`, 'g')
@@ -165,7 +165,7 @@ interface EntryRead {
   readonly exact: boolean
 }
 
-/** One entry by itself. What is wrong with its syntax may be so because it was cut out of the text. */
+/** Reads one item by itself. A fault of syntax is not exact, because it can come from cutting the item out of the text. */
 function readEntry(entry: string, place: Place, index: number, shared: SharedLabels): EntryRead {
   const faults: Fault[] = []
   const quick = itemOf(readQuickYaml(entry))
@@ -203,7 +203,7 @@ function readItem(
     : readResource(reader, (labels) => shared.read(labels, faults))
 }
 
-/** Lists of labels by what is written: many entries have the same ones, and are spared the reading. */
+/** Keeps lists of labels by their text, because many items have the same labels. The labels are then read once. */
 class SharedLabels {
   readonly #known = new Map<string, readonly string[]>()
 
@@ -222,7 +222,7 @@ class SharedLabels {
   }
 }
 
-/** Equal for equal mappings of texts, of which none that is read quickly has a line's end in it; undefined for others. */
+/** Returns a key that is equal for equal mappings of texts. Undefined if a value is no text. */
 function writtenIn(labels: unknown): string | undefined {
   if (!isMapping(labels)) return undefined
   let written = ''
@@ -251,7 +251,7 @@ function moveLines(places: readonly Place[], from: number, lines: number): void 
   }
 }
 
-/** Those of a text that has grown, with the starts of new entries for those from `from` up to `until`. */
+/** Returns the starts after a change. New starts replace those from `from` up to `until`, and later starts move by `grown`. */
 function movedStarts(starts: Int32Array, { from, until, items, grown }: Move): Int32Array {
   const moved = new Int32Array(starts.length + items.length - (until - from))
   moved.set(starts.subarray(0, from))
@@ -269,7 +269,7 @@ interface Move {
   readonly grown: number
 }
 
-/** The last entry that begins before an offset; -1: none does. */
+/** Returns the index of the last item that begins before an offset; -1 if there is none. */
 function lastStartBefore(starts: Int32Array, offset: number): number {
   let [low, high] = [-1, starts.length - 1]
   while (low < high) {

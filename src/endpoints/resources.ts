@@ -1,7 +1,7 @@
-// The resources file: addresses and prefixes outside that have labels but no client on them, such as a
-// database by its address. Labels only; policy selects them by `toEntities: cluster` and, through labels,
-// what stands inside their prefixes inherits. A file is taken whole or not at all, and so is one resource given as an
-// object, which has its name beside it and may have a time to live.
+// `parseResources` reads a resources file. A resource gives labels to addresses and prefixes that no endpoint has, for example those of a
+// database. Policy selects resources by `toEntities: cluster` and by labels. Addresses inside the prefixes of a resource inherit its
+// labels. If a file has a fault, none of its resources is used. `parseResourceObject` reads one resource from an object. The name stands
+// outside of this object, and the object can have a time to live (`ttl`).
 
 import { formatPlace, type Fault, type Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
@@ -12,17 +12,18 @@ import { parseYamlDocument } from '../documents/yaml-source.ts'
 import type { PortName } from '../policy/compile/named-ports.ts'
 import { readAddresses, readLabels, readList, readName, readPortNames } from './read.ts'
 
+/** A resource as a file or the API describes it. */
 export interface ResourceRecord {
   readonly name: string
   readonly addresses: readonly Prefix[]
   /** `source:key=value`, sorted. */
   readonly labels: readonly string[]
-  /** Ports that policies may name; absent when there are none. */
+  /** The names of ports that policies can use; absent if there are none. */
   readonly ports?: readonly PortName[]
   readonly position: Position
 }
 
-/** With faults there are no resources. */
+/** The result of reading resources. If there are faults, the list of resources is empty. */
 export interface ResourcesFile {
   readonly resources: readonly ResourceRecord[]
   readonly faults: readonly Fault[]
@@ -35,7 +36,7 @@ const RESOURCE: FieldTable = new Map([
   ['ports', true],
 ])
 
-/** The fields of a resource whose name stands beside it. */
+/** The fields of a resource whose name stands outside of the object. */
 const BODY: FieldTable = new Map([
   ['addresses', true],
   ['labels', true],
@@ -43,18 +44,19 @@ const BODY: FieldTable = new Map([
   ['ttl', true],
 ])
 
-/** Longest time to live: ten years, in milliseconds. */
+/** The longest time to live: ten years, in milliseconds. */
 export const RESOURCE_TTL_MAX = 3_650 * 86_400_000
 
-/** With faults there is no resource. */
+/** The result of reading one resource. */
 export interface ResourceBody {
+  /** Undefined if there are faults. */
   readonly resource: ResourceRecord | undefined
-  /** Milliseconds from when it is given; undefined: until it is taken away. */
+  /** How long the resource exists, in milliseconds from now; undefined: until it is removed. */
   readonly ttl: number | undefined
   readonly faults: readonly Fault[]
 }
 
-/** One resource given as an object; `from` stands for the file in faults. */
+/** Reads one resource from an object. Faults show `from` in place of the file. */
 export function parseResourceObject(name: string, value: unknown, from: string): ResourceBody {
   const { document, faults: unread } = objectDocument(value, from)
   const faults = [...unread]
@@ -75,7 +77,7 @@ function readTtl(reader: Reader | undefined): number | undefined {
   return reader.expected(ttl === undefined ? DURATION_FORM : 'a duration from 1s to 3650d')
 }
 
-/** Loads one file. A file without a list of them is faulty: emptying it takes none away. Never throws on any text. */
+/** Reads one file. A file without the list has a fault, so that an emptied file removes no resource. Never throws, whatever the text. */
 export function parseResources(text: string, file: string): ResourcesFile {
   const { document, faults: syntax } = parseYamlDocument(text, file)
   const faults = [...syntax]
@@ -89,12 +91,12 @@ export function parseResources(text: string, file: string): ResourcesFile {
   return { resources: faults.length > 0 ? [] : resources, faults }
 }
 
-/** Reads the `labels` of an entry; several may share a list. */
+/** Reads the `labels` of a resource. Several resources can get the same list object. */
 export type LabelReading = (reader: Reader | undefined) => readonly string[]
 
 const ownLabels: LabelReading = (reader) => readLabels(reader, 'resource')
 
-/** One entry of the list. */
+/** Reads one item of the list. */
 export function readResource(
   reader: Reader,
   labelsOf: LabelReading = ownLabels,
@@ -120,7 +122,7 @@ function readRecord(
   return ports.length === 0 ? record : { ...record, ports }
 }
 
-/** Names that are there twice, in one file or in several: the later one is the fault. */
+/** Finds names that occur twice, in one file or in several. The fault is at the later resource. */
 export function repeatedNames(resources: readonly ResourceRecord[]): readonly Fault[] {
   const first = new Map<string, Position>()
   return resources.flatMap(({ name, position }) => {

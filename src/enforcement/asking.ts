@@ -1,6 +1,7 @@
-// The rules of asking that DnsVerdicts needs, from an endpoint's policies: as if no policy were audited, without the effects of
-// audited policies, and the policies that deny in either case. Made when an endpoint's rules come into force, and again when it
-// first asks a server of a new kind that it chose itself.
+// `askingOf` and `askingAt` make the rules about DNS questions that DnsVerdicts needs, from an endpoint's compiled policies. Each result
+// has the rules with audited policies enforced, the rules without audited policies, and the numbers of the rules that deny.
+// PolicyControl calls `askingOf` when an endpoint's rules come into force. DnsVerdicts calls `askingAt` when the endpoint first asks a
+// server of a new kind that the client chose itself.
 
 import { byDnsProtocol, type ByDnsProtocol } from '../core/protocol.ts'
 import { ENDPOINT_CLASS, RESOURCE_CLASS } from '../identity/reserved.ts'
@@ -24,7 +25,7 @@ export interface AskingParts {
   readonly withoutRules: 'allow' | 'deny'
 }
 
-/** The rules for the configured servers. */
+/** The rules for questions to the configured servers. */
 export function askingOf({ core, compiled }: AskingParts): ByDnsProtocol<AskingRules> {
   const { dns, auditedDns, policies } = compiled
   return byDnsProtocol(
@@ -41,7 +42,7 @@ export function askingOf({ core, compiled }: AskingParts): ByDnsProtocol<AskingR
   )
 }
 
-/** The rules for a server that the client chose. */
+/** The rules for questions to a server that the client chose. */
 export function askingAt(
   { core, compiled, withoutRules }: AskingParts,
   { addressClass, identity, port, protocol }: DnsServer,
@@ -83,7 +84,10 @@ function deniers(
   }
 }
 
-/** The deny rules; else the policies that turn default deny on; else those with DNS rules, none of which permits the name. */
+/**
+ * Returns what denies a question: the deny rules. If there are none, the policies that turn default deny on. If there are none either,
+ * the policies with DNS rules, because none of these rules permits the name.
+ */
 function denying(
   policies: readonly Policy[],
   denies: (rule: Rule) => boolean,

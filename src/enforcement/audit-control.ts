@@ -1,6 +1,6 @@
-// Which endpoints are audited and why (docs/spec/semantics 2 "Audit"): the whole node, the endpoints that a selector of the config
-// matches, endpoints by their file, and settings made at run time. The last win until they are taken back, and survive restarts.
-// This file holds the settings; `decide` answers with them.
+// AuditControl decides which endpoints are audited, and says why (docs/spec/semantics 2 "Audit"). The config can audit the whole node or
+// the endpoints that a selector matches. The endpoints file can audit single endpoints. Settings made at run time win over the config
+// and the file until they are removed, and they survive restarts.
 
 import { indexLabels, selectorMatches } from '../policy/match/labels.ts'
 import type { LabelSelector } from '../policy/rule.ts'
@@ -9,7 +9,7 @@ import type { LabelSelector } from '../policy/rule.ts'
 export interface AuditSettings {
   readonly node: boolean | undefined
   readonly endpoints: Readonly<Record<string, boolean>>
-  /** The last one that matches decides. */
+  /** If several selectors match, the last one wins. */
   readonly selectors: readonly {
     readonly matchLabels: Readonly<Record<string, string>>
     readonly on: boolean
@@ -18,9 +18,10 @@ export interface AuditSettings {
 
 export const NO_AUDIT_SETTINGS: AuditSettings = { node: undefined, endpoints: {}, selectors: [] }
 
+/** Says if something is audited, and why. */
 export interface AuditDecision {
   readonly on: boolean
-  /** The origin of the setting; undefined without one. */
+  /** Where the setting was made; undefined if nothing was set. */
   readonly origin: string | undefined
 }
 
@@ -53,24 +54,26 @@ export class AuditControl {
     this.#save = options.save
   }
 
-  /** Whether the whole node is audited. */
+  /** Says if the whole node is audited. */
   get node(): AuditDecision {
     const { node } = this.#settings
     if (node !== undefined) return { on: node, origin: RUN_TIME }
     return this.#node ? { on: true, origin: CONFIG } : UNSAID
   }
 
-  /** Undefined takes the setting back, here and in the methods below. */
+  /** Turns audit of the whole node on or off at run time. Undefined removes the setting. */
   setNode(on: boolean | undefined): void {
     this.#change({ ...this.#settings, node: on })
   }
 
+  /** Turns audit of one endpoint on or off at run time. Undefined removes the setting. */
   setEndpoint(name: string, on: boolean | undefined): void {
     const others = Object.entries(this.#settings.endpoints).filter(([each]) => each !== name)
     const endpoints = Object.fromEntries(on === undefined ? others : [...others, [name, on]])
     this.#change({ ...this.#settings, endpoints })
   }
 
+  /** Turns audit of all endpoints that a selector matches on or off at run time. Undefined removes the setting. */
   setSelector(selector: LabelSelector, on: boolean | undefined): void {
     const matchLabels = Object.fromEntries(selector.matchLabels)
     const key = JSON.stringify(matchLabels)
@@ -81,14 +84,18 @@ export class AuditControl {
     this.#change({ ...this.#settings, selectors })
   }
 
-  /** Takes back all settings made at run time. */
+  /** Removes all settings that were made at run time. */
   reset(): void {
     this.#change(NO_AUDIT_SETTINGS)
   }
 
+  /**
+   * Decides for one endpoint. The first setting in this order wins: a run-time setting for its name, a run-time setting for a selector,
+   * the endpoints file, a selector in the config.
+   */
   decide(endpoint: Auditable): AuditDecision {
     const { endpoints } = this.#settings
-    // An endpoint's name may equal a property that every object has.
+    // The name of an endpoint can equal a property that every object has.
     const said = Object.hasOwn(endpoints, endpoint.name) ? endpoints[endpoint.name] : undefined
     if (said !== undefined) return { on: said, origin: RUN_TIME }
     const labels = indexLabels(endpoint.labels)

@@ -1,6 +1,6 @@
-// Bounds that configuration must not pass (docs/spec/semantics 6). A configuration that needs more is refused whole, and the one
-// in force stays. The check runs before anything is applied. A fault names the place that changed when that is known, because
-// what was in force before did fit.
+// `boundFaults` compares configuration with its bounds (docs/spec/semantics 6) before anything is applied. If a configuration needs more
+// than a bound allows, namegate refuses the whole configuration and keeps the one in force. A fault names a place that changed, if one is
+// known, because the configuration in force did fit.
 
 import type { Fault, Position } from '../core/errors.ts'
 import { RunningSum } from '../core/tables/list-difference.ts'
@@ -12,7 +12,7 @@ import { PolicyMatcher } from '../policy/match/policy-matcher.ts'
 import type { Policy } from '../policy/rule.ts'
 import type { EndpointRecord } from './endpoint-control.ts'
 
-/** Rows reserved for prefixes that configuration names. Learned names cannot take them. */
+/** How many prefixes configuration can name. Learned names cannot use the room that is reserved for these prefixes. */
 export function configuredPrefixesMax(limits: {
   readonly selectors: number
   readonly resources: number
@@ -20,12 +20,13 @@ export function configuredPrefixesMax(limits: {
   return 2 * limits.selectors + limits.resources
 }
 
+/** The bounds of configuration, from the keys under `limits`. */
 export interface ConfigBounds {
   readonly selectors: number
   readonly endpoints: number
   readonly resources: number
   readonly policyEntries: number
-  /** Prefixes with labels from configuration: rows that are kept free for them. */
+  /** Prefixes that get labels from configuration (`configuredPrefixesMax`). */
   readonly prefixes: number
 }
 
@@ -33,30 +34,31 @@ type Addressed = Pick<EndpointRecord, 'addresses'>
 
 /** What the sources configure. */
 export interface Configured {
-  /** Default: every file is new. */
+  /** Absent: every file is new. */
   readonly isNew?: IsNew
   readonly policies: readonly Policy[]
   readonly endpoints: readonly (Pick<EndpointRecord, 'name' | 'labels' | 'addresses'> & Placed)[]
   readonly resources: readonly (Addressed & Placed)[]
 }
 
-/** Selectors and prefixes that a policy names. */
+/** How many selectors and prefixes a policy names. */
 interface Counts {
   readonly selectors: number
   readonly prefixes: number
 }
 
-/** Results for policies and endpoints of the check before, so that the next check works only on what changed. */
+/** Keeps results of the last check, so that the next check works only on what changed. */
 export class BoundsMemo {
   readonly matcher = new PolicyMatcher()
   #counts: Counts = { selectors: 0, prefixes: 0 }
-  /** Addresses of endpoints and of resources. */
+  /** How many addresses all endpoints have. */
   readonly endpointAddresses = new RunningSum<Addressed>(addressesOf)
+  /** How many addresses all resources have. */
   readonly resourceAddresses = new RunningSum<Addressed>(addressesOf)
-  /** Policy entries by what selects an endpoint and its default. */
+  /** The number of policy entries. The key joins the policies that select an endpoint and the endpoint's default. */
   sizes: ReadonlyMap<string, number> = new Map()
 
-  /** Sets the policies. Returns what all of them name together. */
+  /** Sets the policies. Returns how many selectors and prefixes they name together. */
   setPolicies(policies: readonly Policy[]): Counts {
     const { added, removed } = this.matcher.set(policies)
     let { selectors, prefixes } = this.#counts
@@ -74,10 +76,10 @@ function signed(policies: readonly Policy[], sign: 1 | -1) {
   return policies.map((policy) => [policy, sign] as const)
 }
 
-/** The place of a record that is from no file. */
+/** The place of a record that no file has. */
 const NOWHERE: Position = { file: 'endpoints', line: 1, column: 1 }
 
-/** The bounds that the configuration passes; empty when it fits. */
+/** Returns one fault for each bound that the configuration exceeds. An empty list means that the configuration fits. */
 export function boundFaults(
   { policies, endpoints, resources, isNew = () => true }: Configured,
   bounds: ConfigBounds,
@@ -115,7 +117,7 @@ export function boundFaults(
   return faults
 }
 
-/** Addresses and prefixes that get labels, counted as often as they are named. */
+/** How many addresses and prefixes get labels. A prefix that is named twice is counted twice. */
 export function countPrefixes(
   { policies, endpoints, resources }: Configured,
   memo = new BoundsMemo(),
@@ -140,7 +142,7 @@ function addressesOf({ addresses }: Addressed): number {
   return addresses.length
 }
 
-/** The policy entries that configuration itself makes: one identity for each selector. */
+/** How many policy entries an endpoint needs if each selector selects exactly one identity. */
 function entriesOf(
   policies: readonly Policy[],
   options: Pick<CompileOptions, 'defaultEgress'>,
@@ -148,7 +150,7 @@ function entriesOf(
   const { levels, selectors } = compileEntries(policies, { ...options, originOf: () => 0 })
   let size = 0
   for (const coverages of levels.values()) size += flatten(coverages).length
-  // Selectors of one rule are neighbours and share their coverages.
+  // The selectors of one rule stand next to each other and share one list of coverages.
   let last: { readonly coverages: unknown; readonly size: number } | undefined
   for (const { coverages } of selectors) {
     if (last?.coverages !== coverages) last = { coverages, size: flatten(coverages).length }
@@ -157,15 +159,18 @@ function entriesOf(
   return size
 }
 
-/** A record with its place in a file, when it is from one. */
+/** A record with its place in a file; undefined if it comes from no file. */
 export interface Placed {
   readonly position?: Position
 }
 
-/** Whether a file differs from the one in force. */
+/** True if a file differs from its version in force. */
 export type IsNew = (file: string) => boolean
 
-/** The place to blame: the record one too many if its file is new, else the last record of a new file, else the first again. */
+/**
+ * Returns the place to blame for too many records. `oneTooMany` is the index of the first record beyond the bound. The place is that
+ * record if its file is new, else the last record of a new file, else again the record at `oneTooMany`.
+ */
 export function placeOf(
   records: readonly Placed[],
   oneTooMany: number,

@@ -1,8 +1,8 @@
-// Facts that configuration makes, kept by owner. A new version of a source is applied as the difference to the old one, so
-// what stays the same causes nothing (invariant 8). Additions come before removals, so that no prefix is without labels in
-// between. `cidrFacts` says which facts a policy makes.
+// ConfigFacts keeps the facts that configuration makes, by owner. It applies only the difference between the old and the new version of
+// a source, so unchanged facts cause no work (invariant 8). It adds facts before it removes others, so that no prefix is without
+// labels in between. `cidrFacts` returns the facts that a policy makes.
 //
-// Cost: `replace` looks at the facts of its owner alone, `apply` at all of them.
+// Cost: `replace` looks at the facts of one owner, `apply` at all facts.
 
 import { formatPrefix, type Prefix } from '../core/ip.ts'
 import { OWNER_POLICY } from '../ipcache/facts.ts'
@@ -16,13 +16,14 @@ export interface OwnedFact {
   readonly labels: readonly string[]
 }
 
+/** A fact that configuration wants, with its owner. `kind`: one of the OWNER_ constants of ipcache/facts.ts. */
 export interface WantedFact extends OwnedFact {
   readonly kind: number
   readonly owner: string
 }
 
 interface HeldFact {
-  /** Text of the prefix. */
+  /** The prefix as text. */
   readonly prefix: string
   readonly fact: number
   readonly owner: number
@@ -30,9 +31,9 @@ interface HeldFact {
 
 export class ConfigFacts {
   readonly #core: CoreState
-  /** By kind and owner; an owner has each prefix once. */
+  /** The facts in force, by kind and owner. An owner has at most one fact about a prefix. */
   readonly #held = new Map<string, readonly HeldFact[]>()
-  /** Sets of lists of labels: many owners share one. */
+  /** The label set of each list of labels. Many owners share one list. */
   readonly #sets = new WeakMap<readonly string[], number>()
   #refused = 0
 
@@ -40,12 +41,12 @@ export class ConfigFacts {
     this.#core = options.core
   }
 
-  /** Facts refused because the table was full. */
+  /** How many times a full table refused a fact. */
   get refused(): number {
     return this.#refused
   }
 
-  /** Makes the facts of this source exactly the wanted ones: additions first, then removals. */
+  /** Makes the facts of all owners equal to `wanted`. Adds facts first, then removes others. */
   apply(wanted: Iterable<WantedFact>): void {
     const gone = new Map(this.#held)
     const stale: HeldFact[] = []
@@ -62,7 +63,7 @@ export class ConfigFacts {
     this.#remove(stale)
   }
 
-  /** Makes the facts of one owner exactly the wanted ones; false when the table was too full for one. */
+  /** Makes the facts of one owner equal to `wanted`. Returns false if a full table refused at least one fact. */
   replace(kind: number, owner: string, wanted: Iterable<OwnedFact>): boolean {
     const facts = [...wanted]
     const [only] = facts
@@ -76,12 +77,12 @@ export class ConfigFacts {
     return complete
   }
 
-  /** Adds the wanted facts that are missing, and leaves all others. */
+  /** Adds or changes the wanted facts. Removes no facts. */
   add(wanted: Iterable<WantedFact>): void {
     for (const { kind, owner, facts } of byOwner(wanted)) this.#merge(kind, owner, facts)
   }
 
-  /** Adds or changes the wanted facts of an owner. `stale` are its other facts. */
+  /** Adds or changes the wanted facts of an owner. Returns the owner's other facts as `stale`. `complete`: the table had room for all. */
   #merge(
     kind: number,
     owner: string,
@@ -109,7 +110,7 @@ export class ConfigFacts {
     return { stale: [...stale.values()], complete }
   }
 
-  /** The first and only fact of an owner. Most owners come with one, a hundred thousand of them at a start. */
+  /** Adds the only fact of a new owner. This is the common case: a hundred thousand such owners can come at a start. */
   #addOnly(key: string, kind: number, owner: string, { prefix, labels }: OwnedFact): boolean {
     const set = this.#setOf(labels)
     const added = this.#addFact(prefix, formatPrefix(prefix), kind, owner, set)
@@ -142,7 +143,7 @@ export class ConfigFacts {
     return undefined
   }
 
-  /** Forgets the other facts of an owner. The caller removes them. */
+  /** Forgets the facts of an owner that are not wanted. The caller removes these facts from the IPCache. */
   #keepWanted(key: string, wanted: readonly OwnedFact[]): void {
     const texts = new Set(wanted.map(({ prefix }) => formatPrefix(prefix)))
     const kept = (this.#held.get(key) ?? []).filter(({ prefix }) => texts.has(prefix))
@@ -181,7 +182,7 @@ function keyOf(kind: number, owner: string): string {
   return `${kind} ${owner}`
 }
 
-/** Every prefix that a rule names, exceptions included (docs/spec/semantics 3 "CIDR fact"). */
+/** Returns one fact for every prefix that a rule of the policy names, exceptions included (docs/spec/semantics 3 "CIDR fact"). */
 export function cidrFacts(policy: Policy): readonly WantedFact[] {
   const facts: WantedFact[] = []
   for (const { peers } of policy.rules) {

@@ -1,7 +1,7 @@
-// Applies the endpoints of a source as the difference to those known. A new endpoint gets a number, facts for its addresses, rules,
-// and then its hook. One that is gone is detached first; its connections and entries go with it, many entries in slices. A changed
-// hook or address makes another endpoint: number and generation are new, so nothing of the old one applies to it
-// (docs/spec/semantics 5).
+// EndpointControl compares the endpoints of a source with the known endpoints, and applies the difference. A new endpoint gets a number,
+// facts for its addresses, rules, and then its hook. An endpoint that is gone is detached first. Then its connections and its entries are
+// removed, many entries in slices. An endpoint with a changed hook or address is a new endpoint. It has a new number and generation, so
+// nothing that was known of the old endpoint applies to it (docs/spec/semantics 5).
 
 import { endpointId, generation, type EndpointId } from '../core/ids.ts'
 import { formatPrefix, type Prefix } from '../core/ip.ts'
@@ -14,7 +14,7 @@ import type { PolicyControl } from './policy-control.ts'
 import { endpointDocument, endpointGone, type SavedEndpoints } from '../restore/saved-endpoints.ts'
 import type { SavedDocument } from '../restore/state-port.ts'
 
-/** An endpoint as a source knows it. */
+/** An endpoint as a source describes it. */
 export interface EndpointRecord {
   readonly name: string
   readonly addresses: readonly Prefix[]
@@ -23,23 +23,9 @@ export interface EndpointRecord {
   readonly audit: boolean
 }
 
-export interface EndpointControlOptions {
-  readonly core: CoreState
-  readonly policies: PolicyControl
-  readonly restored: DatapathDump
-  readonly nodeAddresses: readonly Prefix[]
-  readonly endpointsMax: number
-  /** Called at the first apply with each endpoint whose hook exists and that no pinned state knows. */
-  readonly onPresent?: (endpoint: Endpoint) => void
-  /** Endpoints of the daemon before. Absent: none is known. */
-  readonly saved?: SavedEndpoints | undefined
-  /** Called with the record of an endpoint that came, changed or went. */
-  readonly onDocument?: ((document: SavedDocument) => void) | undefined
-}
-
-/** Addresses per endpoint that the table has room for, on average. */
+/** How many addresses per endpoint the table has room for, on average. */
 const ADDRESSES_PER_ENDPOINT = 4
-/** Entries forgotten in the commit that removes an endpoint, about 2 ms. The transition forgets the rest. */
+/** How many entries are forgotten in the commit that removes an endpoint. This takes about 2 ms. The transition forgets the rest. */
 const REMOVAL_SLICE = 2048
 
 export class EndpointControl {
@@ -48,21 +34,33 @@ export class EndpointControl {
   readonly #policies: PolicyControl
   readonly #facts: ConfigFacts
   readonly #nodeAddresses: readonly Prefix[]
-  /** Endpoints that the kernel fences from an earlier daemon and that no source listed yet, by hook. */
+  /** Endpoints that an earlier daemon left in the kernel and that no source has listed yet. The key is the kernel's key of the hook. */
   readonly #adoptable = new Map<string, DatapathEndpoint>()
-  /** Numbers of the endpoints that the kernel fences from before. */
+  /** The numbers of all endpoints that an earlier daemon left in the kernel. */
   readonly #fenced = new Set<EndpointId>()
   readonly #entries = new Map<EndpointId, EndpointEntry>()
-  /** The kernel's number of each endpoint's hook, from when the hook existed last. */
+  /** The kernel's key of each endpoint's hook, when the hook was last seen. */
   readonly #hookKeys = new Map<EndpointId, string>()
   readonly #onPresent: (endpoint: Endpoint) => void
   readonly #saved: SavedEndpoints | undefined
   readonly #onDocument: (document: SavedDocument) => void
-  /** True until endpoints are applied once: those existed before enforcement. */
+  /** True until the first `apply`. The endpoints of the first `apply` existed before enforcement. */
   #isFirst = true
   #nextId: number
 
-  constructor(options: EndpointControlOptions) {
+  constructor(options: {
+    readonly core: CoreState
+    readonly policies: PolicyControl
+    readonly restored: DatapathDump
+    readonly nodeAddresses: readonly Prefix[]
+    readonly endpointsMax: number
+    /** Called in the first `apply` for each endpoint whose hook exists and that no pinned state knows. */
+    readonly onPresent?: (endpoint: Endpoint) => void
+    /** The endpoints that an earlier daemon saved. Absent: none. */
+    readonly saved?: SavedEndpoints | undefined
+    /** Called with the record to save when an endpoint is new, changed or gone. */
+    readonly onDocument?: ((document: SavedDocument) => void) | undefined
+  }) {
     this.#core = options.core
     this.#policies = options.policies
     this.#nodeAddresses = options.nodeAddresses
@@ -80,12 +78,12 @@ export class EndpointControl {
     this.#nextId = 1 + Math.max(highestId(options.restored), options.saved?.highest ?? 0)
   }
 
-  /** Whether all addresses of endpoints have their labels. Otherwise applying the endpoints again may help. */
+  /** True if every address of an endpoint got its labels. False if a full table refused labels; then a later `apply` can help. */
   get isComplete(): boolean {
     return this.#facts.refused === 0
   }
 
-  /** Makes the endpoints exactly these; the caller then runs the transition. */
+  /** Makes the known endpoints equal to `records`. The caller then runs the transition. */
   apply(records: readonly EndpointRecord[]): void {
     const wanted = new Map(records.map((record) => [record.name, record]))
     for (const endpoint of this.registry) {
@@ -109,14 +107,14 @@ export class EndpointControl {
   }
 
   /**
-   * The endpoint's hook came, went or was made again. A hook that went ends the workload behind it. A later workload under the
-   * same name is another endpoint, without the entries and connections of the first (docs/spec/semantics 5). True: the endpoint
-   * began anew, and the caller runs the transition.
+   * Handles an endpoint whose hook appeared, disappeared or was made again. When a hook disappears, the workload behind it has ended. A
+   * later workload under the same name is a new endpoint, without the entries and connections of the old one (docs/spec/semantics 5).
+   * Returns true if the endpoint became a new endpoint. Then the caller runs the transition.
    */
   followHook(endpoint: Endpoint): boolean {
     const before = this.#hookKeys.get(endpoint.id)
     const key = this.#noteHook(endpoint)
-    // The datapath may have seen an earlier hook that this component did not check.
+    // The datapath can have seen a hook that came and went between two calls of this method.
     const hook = this.#core.datapath.hooks.stateOf(endpoint.id)
     const isRemade = hook.kind === 'waiting' && hook.remade === true
     if (!isRemade && (before === undefined || before === key)) return false
@@ -130,7 +128,7 @@ export class EndpointControl {
     return true
   }
 
-  /** Turns auditing of an endpoint on or off at run time. */
+  /** Turns audit of an endpoint on or off at run time. */
   setAudit(endpoint: Endpoint, audit: boolean): void {
     const changed = { ...endpoint, audit }
     this.registry.remove(endpoint.id)
@@ -138,12 +136,12 @@ export class EndpointControl {
     this.#publish(changed)
   }
 
-  /** The endpoints that the datapath has to fence, for comparing with the kernel. */
+  /** The endpoints that the datapath has to enforce. Reconciliation compares them with the kernel. */
   entries(): Iterable<EndpointEntry> {
     return this.#entries.values()
   }
 
-  /** The records of all endpoints. */
+  /** The records of all endpoints, to be saved. */
   documents(): readonly SavedDocument[] {
     return [...this.registry].map((endpoint) => {
       return endpointDocument(endpoint, this.#hookKeys.get(endpoint.id))
@@ -169,7 +167,7 @@ export class EndpointControl {
 
   #publish(endpoint: Endpoint): void {
     const { id, hook, audit, addresses: sources, generation: own } = endpoint
-    // Once scoped, always scoped: entries in the scope may outlive their reason, and an empty scope costs nothing.
+    // An endpoint stays scoped, because entries in its scope can outlive the setting that made them. An empty scope costs nothing.
     const scoped = this.#policies.isScoped(endpoint) || this.#entries.get(id)?.scoped === true
     const entry = { id, generation: own, hook, enforcing: true, audit, scoped, sources }
     this.#entries.set(id, entry)
@@ -217,7 +215,7 @@ function highestId(restored: DatapathDump): number {
   return highest
 }
 
-/** The same workload at the same place: connections and learned names stay its own. */
+/** True if the record describes the same workload at the same place. Then the endpoint keeps its connections and learned names. */
 function samePlace(endpoint: Endpoint, record: EndpointRecord): boolean {
   return samePrefixes(endpoint.addresses, record.addresses) && sameHook(endpoint.hook, record.hook)
 }

@@ -1,9 +1,10 @@
-// Everything that policies hold in the core: their selectors, the labels that names get from them, and the facts of their prefixes.
-// Applied as the difference between the policies before and those wanted, in slices, in the order of `PolicyControl`: `hold` before
-// rules use them; `dropLabels`, `takeFacts` and `release` when no rule does.
+// PolicyHolds keeps all that policies need in the core: their selectors, the labels that names get from the selectors, and the facts of
+// their prefixes. It works on the difference between the old and the wanted policies, in slices. `PolicyControl` calls `hold` before a
+// rule uses a new policy, and `dropLabels`, `takeFacts` and `release` when no rule uses the removed policies any more.
 //
-// Always: a selector is held once for each use by a held policy, and for each use by a policy that left until `release`. A prefix
-// carries the labels of every held policy of its owner, and of those that left until `takeFacts`.
+// A policy is held from `hold` until it is removed from the wanted policies. PolicyHolds keeps one reference to a selector for each use by
+// a held policy. The references of a removed policy end with `release`. A prefix carries the labels of every held policy that names the
+// prefix. The labels of a removed policy end with `takeFacts`.
 
 import type { FqdnSelector, Selector } from '../identity/selector-cache.ts'
 import { OWNER_POLICY } from '../ipcache/facts.ts'
@@ -14,7 +15,7 @@ import { denyPeersOf, type DenyPeer } from './empty-denies.ts'
 import type { CoreState } from './core-state.ts'
 import { qualifiedName } from './rule-origins.ts'
 
-/** Policies or selectors between two looks at the clock. */
+/** Policies or selectors that are handled between two reads of the clock. */
 const PER_LOOK = 16
 
 export class PolicyHolds {
@@ -24,24 +25,24 @@ export class PolicyHolds {
   readonly #held = new Map<Policy, readonly Selector[]>()
   /** Peers of deny rules, by held policy. */
   readonly #denyPeers = new Map<Policy, readonly DenyPeer[]>()
-  /** Wanted and not held yet. */
+  /** Wanted policies that are not held yet. */
   readonly #coming = new Set<Policy>()
-  /** Uses by policies that are held. */
+  /** How many times held policies use a selector. */
   readonly #uses = new Map<Selector, number>()
-  /** Uses by policies that are held and open guarded addresses to their names. */
+  /** How many of these uses are in policies that open guarded addresses to their names. */
   readonly #opening = new Map<FqdnSelector, number>()
-  /** Selectors to open or close once no rule of a policy that left is in force. */
+  /** Selectors that `dropLabels` opens for guarded addresses, or closes, when no rule of a removed policy is in force. */
   readonly #reconsidered = new Set<FqdnSelector>()
-  /** Selectors of policies that left, until no identity carries their labels. */
+  /** Selectors of removed policies, until `release`. */
   readonly #leaving: Selector[] = []
-  /** How many of those had their labels checked. */
+  /** How many items of `#leaving` `dropLabels` has checked. */
   #looked = 0
-  /** Held policies that name prefixes, by the owner of their facts. */
+  /** Held policies that name prefixes. The key is the owner of their facts (`namespace/name`). */
   readonly #byOwner = new Map<string, Set<Policy>>()
-  /** Owners whose facts may differ from the wanted ones. */
+  /** Owners whose facts can differ from the wanted facts. */
   readonly #stale = new Set<string>()
 
-  /** Calls `onChange` with each selector that comes, stops giving its label, or goes. */
+  /** Calls `onChange` with each selector that is new, stops giving its label to names, or is removed. */
   constructor(options: {
     readonly core: CoreState
     readonly onChange: (selector: Selector) => void
@@ -51,18 +52,18 @@ export class PolicyHolds {
     this.#facts = new ConfigFacts(options)
   }
 
-  /** Notes the policies that are wanted now. */
+  /** Notes the policies that were added and removed. */
   change({ added, removed }: PolicyDifference): void {
     for (const policy of added) this.#coming.add(policy)
     for (const policy of removed) this.#leave(policy)
   }
 
-  /** Takes what new policies need, until the time is over; true when all is taken. */
+  /** Takes what new policies need, until `until` (`Clock.now()`). Returns true when all is taken. */
   hold(until: number): boolean {
     return this.#inSlices(this.#coming, until, (policy) => this.holdOne(policy))
   }
 
-  /** Takes what one policy needs, unless it has it. */
+  /** Takes what one policy needs. Does nothing if the policy is held already. */
   holdOne(policy: Policy): void {
     if (!this.#coming.delete(policy)) return
     const held = this.#acquire(policy)
@@ -84,12 +85,12 @@ export class PolicyHolds {
     this.#facts.add(facts)
   }
 
-  /** Peers of deny rules, of all policies that are held. */
+  /** The peers of the deny rules of all held policies. */
   *denyPeers(): Iterable<DenyPeer> {
     for (const peers of this.#denyPeers.values()) yield* peers
   }
 
-  /** Names stop getting the labels of FQDN selectors that no policy has; true when it is done. */
+  /** Stops giving names the labels of FQDN selectors that no held policy uses. Returns true when the work is done. */
   dropLabels(until: number): boolean {
     const { clock, selectorLabels } = this.#core
     for (const selector of this.#reconsidered) {
@@ -106,7 +107,7 @@ export class PolicyHolds {
     return true
   }
 
-  /** Facts that only policies which left had go; true when it is done. */
+  /** Removes the facts that only removed policies made. Returns true when the work is done. */
   takeFacts(until: number): boolean {
     const full: string[] = []
     const done = this.#inSlices(this.#stale, until, (owner) => {
@@ -114,12 +115,12 @@ export class PolicyHolds {
       this.#stale.delete(owner)
       if (!this.#facts.replace(OWNER_POLICY, owner, wanted)) full.push(owner)
     })
-    // Facts refused by a full table are tried again with the next change.
+    // The next change tries again the facts that a full table refused.
     for (const owner of full) this.#stale.add(owner)
     return done
   }
 
-  /** Gives back the selectors of policies that left; true when it is done. */
+  /** Gives back the selectors of removed policies. Returns true when the work is done. */
   release(until: number): boolean {
     const { clock, selectors } = this.#core
     for (let n = 1; this.#leaving.length > 0; n++) {
@@ -150,8 +151,9 @@ export class PolicyHolds {
   }
 
   /**
-   * A selector labels guarded addresses only when every policy that has it allows that, because rules of all of them admit the
-   * addresses. It is closed at once, and opened only once no rule of a policy that left is in force.
+   * Counts a new use (`change` 1) or an ended use (-1) of a selector. A selector labels guarded addresses only if every policy that uses
+   * the selector allows it, because the rules of each of these policies admit the addresses. A new policy that does not allow it closes the
+   * selector for guarded addresses at once. Only `dropLabels` opens a selector, when no rule of a removed policy is in force.
    */
   #noteOpening(selector: FqdnSelector, policy: Policy, change: 1 | -1): void {
     const { selectorLabels } = this.#core

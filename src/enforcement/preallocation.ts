@@ -1,11 +1,12 @@
-// Allocates numbers in advance for the label sets that names will get (docs/spec/semantics 3, CFP-28427 "FQDN identity
-// pre-allocation"), so that the first answer for a name needs no allocation and no policy-map write. A `matchName` gets the union of
-// all selectors that match it, a pattern its own set; each per family in use, and with the labels that selected prefixes of length 0-8
-// pass down. All of it comes once more with `reserved:named` while an endpoint has `default-egress: allow-named`. Best effort: it stops
-// at half of `limits.static-identities`.
+// Preallocation allocates identities in advance for the label sets that names will get (docs/spec/semantics 3, CFP-28427 "FQDN identity
+// pre-allocation"). So the first answer for a name needs no allocation and no write to a policy map. The label set of a `matchName` is the
+// union of the labels of all selectors that match the name. The label set of a pattern is its own label. If policy selects
+// a prefix of length 0-8, the addresses inside inherit its labels. Each label set is allocated once per address family in use and per set
+// of inherited labels. Addresses outside of these prefixes inherit the empty set. While an endpoint has `default-egress: allow-named`,
+// each of these sets also exists with `reserved:named`. Pre-allocation is best effort: it stops at half of `limits.static-identities`.
 //
-// A selector that came or went is noted, and with a pattern the `matchName`s under it. A change of families, wide prefixes or
-// `allow-named` concerns all selectors. `refresh` does the work, in slices.
+// `note` remembers a changed selector. If it is a pattern, `refresh` also looks at the `matchName`s that the pattern matches. If the
+// families in use, the prefixes of length 0-8 or `allow-named` change, `refresh` looks at all selectors. `refresh` works in slices.
 
 import { identity, type Identity } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
@@ -18,19 +19,20 @@ import { addTo, removeFrom } from '../policy/match/labels.ts'
 import { matches, type Pattern } from '../policy/match/pattern.ts'
 import type { CoreState } from './core-state.ts'
 
-/** Prefixes up to this length count as passing labels down to most of the world. */
+/** Prefixes up to this length, in bits, contain so much of the world that the labels inherited from them are worth a pre-allocation. */
 const PASSED_DOWN_LENGTH_MAX = 8
-/** Comparisons of names with changed patterns beyond which it is cheaper to check every selector. */
+/** If more names than this have to be compared with changed patterns, a check of every selector is cheaper. */
 const COMPARED_MAX = 8192
-/** Selectors between two looks at the clock. */
+/** Selectors that are handled between two reads of the clock. */
 const PER_LOOK = 16
 
-/** Labels that every pre-allocated set has besides the selectors'. These sets live until the next commit. */
+/** The label sets that are combined with the labels of selectors. The sets live until the next commit. */
 interface Around {
+  /** The set of `reserved:named`; EMPTY_SET while no endpoint has `allow-named`. */
   readonly named: number
-  /** By family, sets that prefixes pass down. */
+  /** The sets that addresses inherit from prefixes of length 0-8, by family. */
   readonly sets: ReadonlyMap<Family, readonly number[]>
-  /** Equal for equal ones. */
+  /** Two objects with the same content have the same key. */
   readonly key: string
 }
 
@@ -47,15 +49,15 @@ export class Preallocation {
   readonly #max: number
   readonly #exact = new ExactNames()
   readonly #bySelector = new Map<FqdnSelector, readonly Held[]>()
-  /** The set of `reserved:named` alone. */
+  /** The identities of `reserved:named` without labels of selectors. */
   #named: readonly Held[] = []
-  /** Selectors to be looked at. */
+  /** Selectors that `refresh` has to look at. */
   #noted = new Set<FqdnSelector>()
-  /** Patterns that came or went, for the names under them. */
+  /** Patterns that changed. `refresh` notes the exact names that they match. */
   #patterns: FqdnSelector[] = []
   #around: Around = NOTHING_AROUND
   #count = 0
-  /** A set got no number, for want of room. */
+  /** True if a set got no identity because there was no room. */
   #isFull = false
 
   constructor(options: { readonly core: CoreState; readonly staticIdentitiesMax: number }) {
@@ -71,7 +73,7 @@ export class Preallocation {
     return this.#noted.size > 0 || this.#patterns.length > 0
   }
 
-  /** A selector came, stopped giving its label, or went. */
+  /** Notes a selector that is new, stopped giving its label to names, or is removed. */
   note(selector: Selector): void {
     if (selector.kind !== 'fqdn') return
     this.#noted.add(selector)
@@ -80,7 +82,7 @@ export class Preallocation {
     else this.#exact.remove(selector)
   }
 
-  /** Brings the pre-allocated sets in line with selectors, prefixes and families, until the time is over; true when all are. */
+  /** Updates the pre-allocated sets until `until` (`Clock.now()`). Returns true when `refresh` has looked at all noted selectors. */
   refresh(families: ReadonlySet<Family>, until: number): boolean {
     this.#noteConcerned(this.#lookAround(families))
     let n = 0
@@ -105,7 +107,7 @@ export class Preallocation {
     if (isOther) this.#named = this.#hold(this.#named, this.#wantedSets([around.named]))
   }
 
-  /** Whether names get the selector's label. */
+  /** True if the names that the selector matches get its label. */
   #gives(selector: FqdnSelector): boolean {
     return this.#core.selectorLabels.has(selector)
   }
@@ -118,7 +120,7 @@ export class Preallocation {
     }
   }
 
-  /** Notes the exact names that a noted pattern matches; false when that would take too long. */
+  /** Notes the exact names that a changed pattern matches. Returns false if that would take too long. */
   #noteUnderPatterns(): boolean {
     let compared = 0
     for (const { pattern } of this.#patterns) {
@@ -134,7 +136,7 @@ export class Preallocation {
     return true
   }
 
-  /** Acquires and releases sets, so that exactly the wanted ones are held. */
+  /** Acquires and releases sets, so that exactly the wanted sets are held. */
   #hold(before: readonly Held[], wanted: readonly number[]): readonly Held[] {
     const { allocator } = this.#core
     const [only] = wanted
@@ -174,7 +176,7 @@ export class Preallocation {
     return wanted
   }
 
-  /** Empty for a selector whose label names do not get: another selector's set serves them, if any. */
+  /** The label sets of a selector, before inherited labels are added. Empty if names do not get the label of the selector. */
   #ownSets(selector: FqdnSelector): readonly number[] {
     const own = this.#ownSet(selector)
     if (own === undefined) return []
@@ -199,7 +201,7 @@ export class Preallocation {
     return { named, sets, key: [named, ...texts].join('; ') }
   }
 
-  /** Label sets of selected prefixes so wide that most addresses are inside, and of the world without any. */
+  /** The sets that addresses inherit from prefixes of length 0-8. EMPTY_SET stands for addresses outside of these prefixes. */
   #passedDown(family: Family): readonly number[] {
     const { prefixes } = this.#core.ipcache
     const sets = new Set<number>([EMPTY_SET])
@@ -216,10 +218,7 @@ export class Preallocation {
 
 type Selectors = ReadonlySet<FqdnSelector>
 
-/**
- * Selectors of single names (`matchName`) by the last two labels of the name, so that a pattern is compared with few of them. The
- * pre-allocation alone uses it.
- */
+/** Finds selectors of single names (`matchName`) by the last two DNS labels of the name, so that a pattern is compared with few names. */
 class ExactNames {
   readonly #byEnd = new Map<string, Set<FqdnSelector>>()
 
@@ -231,7 +230,7 @@ class ExactNames {
     removeFrom(this.#byEnd, endOf(selector.pattern.labels), selector)
   }
 
-  /** Sets with every selector whose name a pattern may match. */
+  /** Returns sets of selectors. Together they contain every selector whose name the pattern can match. They can contain others. */
   under({ labels }: Pattern): Iterable<Selectors> {
     const last = labels.slice(-2)
     const isLiteral = last.length === 2 && !last.some((label) => label.includes('*'))

@@ -1,6 +1,6 @@
-// External resources: labels on addresses and prefixes that no client of this node has. They make facts only. Resources of
-// files come as a whole list and are applied as the difference to the list before; an unchanged record costs one comparison.
-// Resources of the admin API come one by one. The sources make sure that each name is one resource.
+// ResourceControl turns resources into facts. A resource gives labels to addresses and prefixes that no endpoint of this node has. The
+// resource files deliver their whole list. ResourceControl applies the difference to the list before, and an unchanged record costs
+// one comparison. The admin API sets and removes single resources. The sources make sure that each name belongs to one resource.
 
 import type { Prefix } from '../core/ip.ts'
 import { difference } from '../core/tables/list-difference.ts'
@@ -8,7 +8,7 @@ import { OWNER_RESOURCE } from '../ipcache/facts.ts'
 import { ConfigFacts } from './config-facts.ts'
 import type { CoreState } from './core-state.ts'
 
-/** A resource as a source knows it. */
+/** A resource as a source describes it. */
 export interface Resource {
   readonly name: string
   readonly addresses: readonly Prefix[]
@@ -17,9 +17,9 @@ export interface Resource {
 
 export class ResourceControl {
   readonly #facts: ConfigFacts
-  /** In force, by name. */
+  /** The resources in force, by name. */
   readonly #known = new Map<string, Resource>()
-  /** Those of files, in their order. */
+  /** The resources of the files, in the order of the files. */
   #listed: readonly Resource[] = []
   #addresses = 0
 
@@ -27,7 +27,7 @@ export class ResourceControl {
     this.#facts = new ConfigFacts(options)
   }
 
-  /** In force. */
+  /** The resources in force. */
   get resources(): Iterable<Resource> {
     return this.#known.values()
   }
@@ -36,12 +36,12 @@ export class ResourceControl {
     return this.#known.size
   }
 
-  /** Addresses and prefixes of all of them. */
+  /** How many addresses and prefixes all resources have together. */
   get addressCount(): number {
     return this.#addresses
   }
 
-  /** Makes the resources of files exactly these; the caller then runs the transition. */
+  /** Makes the resources of the files equal to `listed`. The caller then runs the transition. */
   apply(listed: readonly Resource[]): void {
     const { before, after } = difference(this.#listed, listed)
     this.#listed = listed
@@ -53,7 +53,7 @@ export class ResourceControl {
     for (const name of gone) this.remove(name)
   }
 
-  /** Adds a resource or changes the one of its name; false: the table of facts is full. The caller then runs the transition. */
+  /** Adds or replaces the resource of a name. Returns false if the table of facts is full. The caller then runs the transition. */
   set(resource: Resource): boolean {
     const { name, addresses, labels } = resource
     const before = this.#known.get(name)
@@ -64,7 +64,7 @@ export class ResourceControl {
     return this.#facts.replace(OWNER_RESOURCE, name, wanted)
   }
 
-  /** Takes a resource away; the caller then runs the transition. */
+  /** Removes a resource. The caller then runs the transition. */
   remove(name: string): void {
     this.#addresses -= this.#known.get(name)?.addresses.length ?? 0
     this.#known.delete(name)
@@ -72,7 +72,7 @@ export class ResourceControl {
   }
 }
 
-/** Whether two resources make the same facts. In another order they count as different, which costs a look and changes nothing. */
+/** True if two resources make the same facts. A different order returns false, which only costs a comparison of the facts. */
 function sameMeaning(a: Resource, b: Resource): boolean {
   return sameList(a.labels, b.labels) && sameList(a.addresses, b.addresses, samePrefix)
 }
@@ -101,22 +101,22 @@ function samePrefix(a: Prefix, b: Prefix): boolean {
 export type ResourceOutcome =
   | {
       readonly kind: 'ok'
-      /** Whether anything has to be brought into force. */
+      /** True if the caller has to run the transition. */
       readonly changed: boolean
-      /** Wall-clock milliseconds; undefined: it has no end. */
+      /** The end of the resource in wall-clock milliseconds; undefined: no end. */
       readonly expires: number | undefined
       /** Resolves when the resource is saved for restarts; rejects when saving fails. */
       readonly kept: Promise<void>
     }
-  /** Each reason begins with the path of the fault. */
+  /** Each reason begins with the path of the faulty field. */
   | { readonly kind: 'invalid'; readonly reasons: readonly string[] }
-  /** The resource contradicts another or passes a bound. Nothing has changed. */
+  /** The resource contradicts another resource or exceeds a bound. Nothing has changed. */
   | { readonly kind: 'conflict'; readonly reason: string }
   | { readonly kind: 'unknown'; readonly reason: string }
 
 /** A resource in force, with its origin. */
 export interface ListedResource extends Resource {
   readonly origin: 'file' | 'api'
-  /** Wall-clock milliseconds; undefined: it has no end. */
+  /** The end of the resource in wall-clock milliseconds; undefined: no end. */
   readonly expires: number | undefined
 }

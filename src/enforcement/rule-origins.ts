@@ -1,11 +1,13 @@
-// Numbers for the origins of policy entries. A rule, or a policy's default deny, has a number by its place (policy, file and line), so an
-// unchanged file that is read again keeps its numbers. A set of rules has a number too, which the kernel's policy entries carry. Grows
-// with the distinct places that were ever in force.
+// RuleOrigins gives numbers to the origins of policy entries. An origin is a rule, or a policy's default deny. Its number belongs to its
+// place (policy, file and line), so an unchanged file that is read again keeps its numbers. A set of origins has a number too, and the
+// kernel's policy entries carry that number. The tables grow with the number of different places that were ever in force.
+//
+// OwnerNames gives numbers to the owners of facts.
 
 import { formatFault } from '../core/errors.ts'
 import type { Policy, Rule } from '../policy/rule.ts'
 
-/** A rule as people find it. */
+/** The place where people find a rule. */
 export interface RulePlace {
   readonly policy: string
   readonly file: string
@@ -14,15 +16,15 @@ export interface RulePlace {
 
 export class RuleOrigins {
   readonly #numbers = new Map<string, number>()
-  /** Origin 0 is a default. */
+  /** The place of each origin. Origin 0 is the endpoint's default and has no place. */
   readonly #places: (RulePlace | undefined)[] = [undefined]
   readonly #defaultDenies = new Set<number>()
   readonly #setNumbers = new Map<string, number>([['', 0]])
-  /** Numbers of lists asked for before: those of one rule are the same list. */
+  /** The set numbers of lists that `setOf` saw before. All entries of a rule share one list, so this saves a key. */
   readonly #listNumbers = new WeakMap<readonly number[], number>()
   readonly #sets: (readonly number[])[] = [[]]
 
-  /** The number of a rule; without one of the default deny that the policy turns on, whose place is the policy's. */
+  /** Returns the number of a rule. Without `rule`, returns the number of the policy's default deny. Its place is the policy's place. */
   originOf(policy: Policy, rule?: Rule): number {
     const name = qualifiedName(policy)
     const { position } = rule ?? policy
@@ -36,7 +38,7 @@ export class RuleOrigins {
     return number
   }
 
-  /** The number of a set of origins, ascending. */
+  /** Returns the number of a set of origins. `origins` is in ascending order. */
   setOf(origins: readonly number[]): number {
     const known = this.#listNumbers.get(origins)
     if (known !== undefined) return known
@@ -47,27 +49,28 @@ export class RuleOrigins {
     return number
   }
 
-  /** Whether a rule is in the set, not only what denies by default. */
+  /** True if the set contains at least one rule; false if it contains default denies only. */
   hasRule(set: number): boolean {
     return (this.#sets[set] ?? []).some(
       (origin) => origin !== 0 && !this.#defaultDenies.has(origin),
     )
   }
 
-  /** The rules behind the number of a set; empty for a default. */
+  /** Returns the places of the origins in a set. Empty for an endpoint's default. */
   places(set: number): readonly RulePlace[] {
     return (this.#sets[set] ?? []).flatMap((origin) => this.#places[origin] ?? [])
   }
 }
 
-/** `namespace/name`, or the name alone for a clusterwide policy. */
+/** Returns `namespace/name`, or the name alone for a clusterwide policy. */
 export function qualifiedName(policy: Pick<Policy, 'name' | 'namespace'>): string {
   return policy.namespace === undefined ? policy.name : `${policy.namespace}/${policy.name}`
 }
 
 /**
- * Numbers for the owners of facts that configuration makes (policies, endpoints, resources, the node). The fact holds the number.
- * The text is for people, and decides conflicts. Numbers are counted references; a free one is used again.
+ * Gives numbers to the owners of facts that configuration makes (policies, endpoints, resources, the node). A fact stores the number of
+ * its owner. The owner's text is shown to people, and decides conflicts between owners. References to a number are counted. A number
+ * without references is used again.
  */
 export class OwnerNames {
   readonly #numbers = new Map<string, number>()
@@ -75,7 +78,7 @@ export class OwnerNames {
   readonly #uses: number[] = [0]
   readonly #free: number[] = []
 
-  /** A counted reference to the number of an owner's text. */
+  /** Returns the number of an owner's text, and counts a reference to it. */
   hold(text: string): number {
     const known = this.#numbers.get(text)
     if (known !== undefined) {

@@ -1,5 +1,5 @@
-// Compiled policies, shared by all endpoints that the same policies select under the same default. Compiled when first needed, and
-// kept while an endpoint wants them.
+// SharedRulesCache compiles policies. All endpoints that the same policies select under the same default share one result. It compiles a
+// set of policies when the set is first needed, and keeps the result while an endpoint wants the set.
 
 import { invariant } from '../core/invariant.ts'
 import type { EndpointRules } from '../datapath/flat-rules.ts'
@@ -10,7 +10,7 @@ import type { Coverage } from '../policy/compile/flatten.ts'
 import type { Selecting } from '../policy/match/policy-matcher.ts'
 import type { CoreState } from './core-state.ts'
 
-/** Rules of all endpoints that the same policies select. */
+/** The rules of all endpoints that the same policies select under the same default. */
 export interface SharedRules {
   readonly compiled: CompiledPolicy
   readonly rules: EndpointRules
@@ -26,7 +26,7 @@ export class SharedRulesCache {
   readonly #core: CoreState
   readonly #withoutDnsRules: 'allow' | 'deny'
   readonly #known = new Map<string, SharedRules>()
-  /** Selects the addresses that endpoints under `allow-named` learned; held while compiled rules have it. */
+  /** Selects the addresses that endpoints under `allow-named` learned. Held while any compiled rules use it. */
   #named: Selector | undefined
 
   constructor(options: { readonly core: CoreState; readonly withoutDnsRules: 'allow' | 'deny' }) {
@@ -34,7 +34,7 @@ export class SharedRulesCache {
     this.#withoutDnsRules = options.withoutDnsRules
   }
 
-  /** The selectors of the policies must exist already. */
+  /** Returns the compiled rules. The selectors of the policies must exist before the call. */
   get(wanted: Wanted): SharedRules {
     const key = keyOf(wanted)
     const known = this.#known.get(key)
@@ -51,14 +51,14 @@ export class SharedRulesCache {
     return shared
   }
 
-  /** Forgets rules that no endpoint wants. Call this while their selectors still exist. */
+  /** Forgets all rules that are not in `wanted`. Call this while the selectors of the forgotten rules still exist. */
   keep(wanted: Iterable<Wanted>): void {
     const kept = new Set<string>()
     for (const each of wanted) kept.add(keyOf(each))
     for (const key of this.#known.keys()) if (!kept.has(key)) this.#known.delete(key)
   }
 
-  /** Gives the selector of learned addresses back when no rules have it. */
+  /** Gives back the selector of learned addresses if no compiled rules use it. */
   releaseNamed(): void {
     if (this.#named === undefined) return
     for (const { compiled } of this.#known.values()) if (compiled.named) return

@@ -1,7 +1,7 @@
-// Carries a change of configuration through to the datapath, in slices. Prefixes inside changed ones and names under changed selectors
-// get their labels, and entries of removed endpoints are forgotten; each slice is committed. Once all labels are in force, policy takes
-// its next step (policy-control.ts), until there is none. With a slow datapath a step waits for the commit before. Only the
-// transition says whether desired and realized state agree.
+// Transition brings a change of configuration into force in the datapath, in slices. First it updates labels: those of prefixes inside
+// changed prefixes, and those of names that changed selectors match. It also forgets the entries of removed endpoints. It commits each
+// slice. When the datapath has confirmed all labels, policy does its next phase (policy-control.ts). Then Transition updates labels again,
+// until policy has no phase left. Only Transition knows if the realized state equals the desired state.
 
 import { invariant } from '../core/invariant.ts'
 import type { CoreState } from './core-state.ts'
@@ -9,8 +9,11 @@ import type { PolicyControl } from './policy-control.ts'
 
 const ROWS_PER_LOOK = 128
 
-/** `label`: labels are brought up to date. `advance`: they are, and once in force policy takes its next step. `close`: there was
- *  no next step, and the transition ends once all is in force. */
+/**
+ * `label`: Transition updates labels.
+ * `advance`: all labels are committed. When the datapath has confirmed them, policy does its next phase.
+ * `close`: policy has no phase left. The transition ends when the datapath has confirmed everything.
+ */
 type Stage = 'label' | 'advance' | 'close'
 
 export class Transition {
@@ -19,9 +22,9 @@ export class Transition {
   readonly #rowsPerLook: number
   #open = false
   #stage: Stage = 'label'
-  /** The revision that has to be in force before the stage goes on. */
+  /** The revision that has to be in force before the stage can continue. */
   #needed = 0
-  /** Whether all entries of removed endpoints were forgotten when labels were up to date. */
+  /** True if the last slice forgot the last entries of removed endpoints. */
   #forgotten = false
   #realized = 0
   #waiting: (() => void)[] = []
@@ -29,7 +32,7 @@ export class Transition {
   constructor(options: {
     readonly core: CoreState
     readonly policies: PolicyControl
-    /** Rows between two commits, and looks at the clock. */
+    /** How many table rows (prefixes, names, entries) are handled between two commits, and between two reads of the clock. */
     readonly rowsPerLook?: number
   }) {
     this.#core = options.core
@@ -43,11 +46,12 @@ export class Transition {
     return this.#realized
   }
 
+  /** True from `begin` until everything is in force. */
   get pending(): boolean {
     return this.#open
   }
 
-  /** Whether the next step has to wait for the datapath: `whenReady` says when. */
+  /** True while `step` can do nothing, because the datapath has not confirmed the last commit. `whenReady` reports the end. */
   get isWaiting(): boolean {
     const { committer } = this.#core
     return committer.isUnderWay && committer.revision < this.#needed
@@ -58,13 +62,13 @@ export class Transition {
     this.#waiting.push(wake)
   }
 
-  /** Call after a change: `step` then has work until it returns true. */
+  /** Call this after a change. Then call `step` until it returns true. */
   begin(): void {
     this.#open = true
     this.#stage = 'label'
   }
 
-  /** Works for at most about `milliseconds` and commits; true when all is up to date and in force. */
+  /** Works for about `milliseconds` at most, and commits. Returns true when everything is in force. */
   step(milliseconds: number): boolean {
     const { clock, committer, ipcache } = this.#core
     if (!this.#open) return true
@@ -78,7 +82,7 @@ export class Transition {
           this.#stage = 'label'
           continue
         }
-        // Once more: policy entries go with the identities that the last commit freed.
+        // The last commit freed identities. This commit removes their policy entries.
         committer.commit()
         this.#waitFor('close')
         if (this.isWaiting) return false
@@ -92,26 +96,26 @@ export class Transition {
     return false
   }
 
-  /** Everything at once, with a datapath that applies at once. */
+  /** Does all steps in one call. Only for a datapath that has applied a commit when `commit` returns. */
   finish(): void {
     while (!this.step(Number.POSITIVE_INFINITY)) {
       invariant(!this.isWaiting, 'the datapath applies commits at once')
     }
   }
 
-  /** Everything, for the start: waits for the datapath where it takes its time. */
+  /** Does all steps, and waits for a slow datapath between them. Used at the start. */
   async finished(): Promise<void> {
     while (!this.step(Number.POSITIVE_INFINITY)) {
       if (this.isWaiting) await new Promise<void>((resolve) => this.whenReady(resolve))
     }
   }
 
-  /** Whether labels are to be brought up to date again. */
+  /** True if labels have to be updated again. */
   get #isStale(): boolean {
     return this.#core.rederive.pending || this.#core.relabel.pending
   }
 
-  /** Brings labels up to date until the time is over and commits; true when they are. */
+  /** Updates labels until `until` (`Clock.now()`), and commits. Returns true when all labels are up to date. */
   #label(until: number): boolean {
     const { clock, rederive, relabel, endpointRemoval, committer } = this.#core
     const rows = this.#rowsPerLook

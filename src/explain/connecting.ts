@@ -1,10 +1,10 @@
-// May an endpoint connect to an address, or to what a name resolves to. A name without an address is judged by its known
-// addresses, and the strictest verdict among them applies. When none is known, an address is assumed that no selected prefix
-// but that of all addresses contains: of IPv4, and of IPv6 where its verdict differs.
+// `explainConnecting` explains if an endpoint can connect to an address, or to the addresses of a name. If the question has only a name,
+// the strictest verdict on the known addresses of the name applies. If no address of the name is known, the verdict is about an assumed
+// IPv4 address that no selected prefix except 0.0.0.0/0 contains. A note says if an assumed IPv6 address gets another verdict.
 //
-// `decide` asks the three keys that judge a packet (datapath.ts step 6). It uses the same coverages, the same flattening and
-// the same ranks as a policy map. The rules behind a verdict are read from the coverages, because a flattened entry keeps
-// only the widest of several equal rules.
+// `decide` looks up the three keys that judge a packet (datapath.ts step 6). It uses the same coverages, the same flattening and the same
+// order of strength as a policy map. It reads the rules behind a verdict from the coverages, because a flattened entry can name fewer
+// rules than apply to one port.
 
 import type { Identity } from '../core/ids.ts'
 import { formatAddress } from '../core/ip.ts'
@@ -42,8 +42,9 @@ type Connect = Extract<Question, { readonly kind: 'connect' }>
 
 interface Parts {
   readonly core: CoreState
-  /** In force for the endpoint. */
+  /** The compiled policy in force for the endpoint. */
   readonly shared: SharedRules
+  /** All policies, for the nearest rule. */
   readonly all: readonly Policy[]
 }
 
@@ -52,16 +53,17 @@ interface Judged {
   readonly decision: Decision
 }
 
-/** The most addresses of a name, and names of an address, to check. */
+/** How many addresses of a name, and names of an address, are checked at most. */
 const LOOKED_AT_MAX = 16
 
+/** Explains if an endpoint can connect. The file header says which addresses are judged. */
 export function explainConnecting(parts: Parts, asker: Asker, question: Connect): Explanation {
   const { core, shared } = parts
   const { protocol, port } = question
   const judged = peersOf(core, asker, question).map((peer) => {
     return { peer, decision: decide(core, shared, peer, protocol, port) }
   })
-  // Without an address IPv4 comes first and speaks alone.
+  // If no address is known, the assumed IPv4 address comes first, and it alone decides.
   const counted = judged.filter(({ peer }, i) => i === 0 || peer.address !== undefined)
   const hardest = counted.reduce((a, b) => (isDenied(b) && !isDenied(a) ? b : a))
   const { peer, decision } = hardest
@@ -163,15 +165,17 @@ function placeOf({ family, address }: Peer): string {
   return address === undefined ? `IPv${family}` : formatAddress(family, address.octets)
 }
 
+/** The verdict on connections to one address, with the rules behind it. */
 export interface Decision {
   readonly verdict: Outcome['verdict']
   readonly rules: readonly ExplainedRule[]
-  /** Whether a default is part of the verdict. */
+  /** True if the endpoint's default is one of the reasons for the verdict. */
   readonly byDefault: boolean
-  /** Whether denied traffic passes because the policies that deny it are audited. */
+  /** True if traffic passes only because the policies that deny it are audited. */
   readonly byAudit: boolean
 }
 
+/** Decides on connections to one address, protocol and port. */
 export function decide(
   core: CoreState,
   shared: SharedRules,

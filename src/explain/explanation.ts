@@ -1,5 +1,5 @@
-// The questions and answers of `explain`, as plain values: the form that the command line prints, the daemon sends and policy tests
-// compare.
+// This file declares the questions and answers of `explain` as plain values. The command line prints them, the daemon sends them, and
+// policy tests compare them.
 
 import type { Endpoint } from '../endpoints/registry.ts'
 import type { DefaultEgress } from '../policy/compile/default-egress.ts'
@@ -7,15 +7,15 @@ import type { Prefix } from '../core/ip.ts'
 import type { DnsProtocol } from '../core/protocol.ts'
 
 export type Question =
-  /** May it ask this name over that protocol; of the configured servers, or of one that it chose. */
+  /** Can the endpoint ask this name over this protocol? The question goes to `server`, or without it to the configured servers. */
   | {
       readonly kind: 'ask'
-      /** Wire form in lower case. */
+      /** The name in wire format and lower case. */
       readonly name: Uint8Array
       readonly protocol: DnsProtocol
       readonly server?: { readonly address: Prefix; readonly port: number }
     }
-  /** May it connect to the address, or to what the name resolves to; with both, to the address as the name's. */
+  /** Can the endpoint connect to the address, or to the addresses of the name? With both fields: to the address, learned by the name. */
   | {
       readonly kind: 'connect'
       readonly name?: Uint8Array
@@ -24,52 +24,55 @@ export type Question =
       readonly port: number
     }
 
-/** The endpoint in question. Policies are in force for it. */
+/** The endpoint that a question is about. */
 export type Asker = Pick<Endpoint, 'id' | 'labels' | 'hook'> & {
-  /** The reason why denied traffic passes; undefined when it does not. */
+  /** Why denied traffic passes: `the node`, or where the endpoint's audit setting was made. Undefined: denied traffic is dropped. */
   readonly audited: string | undefined
 }
 
 export type ExplainedVerdict = 'allow' | 'deny' | 'audit'
 
-/** A rule as people find it. */
+/** A rule and its place in a file. */
 export interface ExplainedRule {
-  /** `namespace/name`, or the name alone of a clusterwide policy. */
+  /** `namespace/name`, or the name alone for a clusterwide policy. */
   readonly policy: string
   readonly file: string
   readonly line: number
   readonly action: 'allow' | 'deny'
 }
 
-/** A rule that nearly allows it. */
+/** A rule that nearly allows what was asked. */
 export interface NearestRule {
   readonly policy: string
   readonly file: string
   readonly line: number
-  /** The missing part, as a sentence without full stop. */
+  /** Why the rule does not allow it, as a sentence without a full stop. */
   readonly missing: string
 }
 
+/** The answer to a question. */
 export interface Explanation {
   readonly verdict: ExplainedVerdict
-  /** One sentence without full stop. */
+  /** One sentence without a full stop. */
   readonly reason: string
-  /** Every rule behind the verdict; for `audit` those that would deny. Empty: a default decided. */
+  /** Every rule behind the verdict. For `audit`: the rules that would deny. Empty if a default decided. */
   readonly rules: readonly ExplainedRule[]
-  /** The selectors of the endpoint's policies that select the peer, or match the name, whatever the port. */
+  /** The selectors of the endpoint's policies that select the peer or match the name, whatever their ports. */
   readonly selectors: readonly string[]
-  /** Numbers by which policy looked the peer up. */
+  /** The identities of the peer, for which policy was looked up. */
   readonly identities: readonly number[]
-  /** Labels of the peer. */
+  /** The labels of the peer. */
   readonly labels: readonly string[]
-  /** The default for everything that no rule names, the policies that turned default deny on, and the audited ones that would. */
+  /** The default for everything that no rule names. */
   readonly default: {
     readonly egress: DefaultEgress
+    /** The policies that turn default deny on. */
     readonly policies: readonly string[]
+    /** The audited policies that would turn default deny on. */
     readonly audited: readonly string[]
   }
-  /** The nearest rule that would allow it; null when it is allowed, and when no rule is near. */
+  /** The rule that comes nearest to allowing what was asked; null if it is allowed already, or if no rule is near. */
   readonly nearest: NearestRule | null
-  /** Further notes. */
+  /** Further notes, each a sentence without a full stop. */
   readonly notes: readonly string[]
 }

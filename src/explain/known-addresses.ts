@@ -1,4 +1,4 @@
-// The addresses that a name is known to have led to, and the names of an address.
+// This file finds the addresses that were learned by a name, and the names by which an address was learned.
 
 import type { EndpointId } from '../core/ids.ts'
 import { nameLength } from '../core/name.ts'
@@ -7,7 +7,7 @@ import type { Prefix } from '../core/ip.ts'
 import type { EntryTable } from '../names/tables/entry-table.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 
-/** The first `max` addresses of a name, whichever endpoint asked; empty for an unknown or expired name. */
+/** Returns up to `max` addresses that any endpoint learned by a name. Empty for an unknown or expired name. */
 export function knownAddresses(
   { names, ipcache }: CoreState,
   name: Uint8Array,
@@ -25,15 +25,15 @@ export function knownAddresses(
   return addresses
 }
 
-/** The most names of one address to check for those that the endpoint asked itself. */
+/** How many names of an address are checked at most, to find names that the endpoint asked itself. */
 const OWN_LOOKED_AT_MAX = 256
 
-/** The most entries of one name and address to check for one that is old enough. */
+/** How many entries of one name and address are checked at most, to find one that is old enough. */
 const ENTRIES_LOOKED_AT_MAX = 16
 
 /**
- * The first names that are known to have led to an address, as text: those that `asker` was answered, or others where there is none.
- * `asOf`: only names that were answered until then, by `Clock.now()`.
+ * Returns up to `max` names by which an address was learned, as text. If `asker` asked any of these names, returns only names that `asker`
+ * asked; else names that other endpoints asked. `asOf`: only names whose answer came up to this time (`Clock.now()`).
  */
 export function namesOf(
   { names, ipcache }: CoreState,
@@ -62,7 +62,7 @@ export function namesOf(
   return (own.length > 0 ? own : others).map((name) => names.names.format(name))
 }
 
-/** Whether one of a name's entries was learned by then. */
+/** True if an endpoint had learned one of the entries by the time `asOf`. */
 function isOlder(entries: EntryTable, first: number, asOf: number): boolean {
   if (asOf === Number.POSITIVE_INFINITY) return true
   let at = first

@@ -1,7 +1,7 @@
-// The nearest rule: the one that would have allowed it if one thing differed, its ports, its peers, or the endpoints that its policy
-// selects. Of several the one that lacks least wins, of equals the first, the endpoint's own policies before others'. This makes words
-// for people and decides nothing. It checks a bounded number of selectors of others' policies, so that a node with a hundred thousand
-// answers as quickly as one with ten.
+// This file finds the nearest rule: the allow rule that would allow what was asked if its ports, its peers, or the endpoints that its
+// policy selects were slightly different. The rule that lacks least wins. Among equals, the first wins, and the endpoint's own policies
+// come before other policies. The result is a hint for people and decides nothing. The search checks a bounded number of selectors of
+// other policies, so that its time does not grow with the number of policies.
 
 import { formatName } from '../core/name.ts'
 import { nearest } from '../core/did-you-mean.ts'
@@ -14,13 +14,14 @@ import type { RuleOrigin } from '../policy/compile/compile.ts'
 import type { NearestRule, Question } from './explanation.ts'
 import { explained, rulesOf } from './rules.ts'
 
-/** The parts of a question that rules can be near to. */
+/** The parts of a question that are compared with rules. */
 export interface Target {
+  /** The labels of the endpoint. */
   readonly labels: readonly string[]
-  /** Wire form; undefined when no name is asked about. */
+  /** Undefined if the question has no name. */
   readonly name: Words | undefined
   readonly address: Prefix | undefined
-  /** Whether the address is a known endpoint's or resource's. */
+  /** True for an address of the node, of a known endpoint or of a resource. */
   readonly isKnown: boolean
   readonly protocol: number
   readonly port: number
@@ -28,26 +29,30 @@ export interface Target {
   readonly textOf: (selector: PeerSelector) => string
 }
 
-/** How near one part is (1: it matches), and the words when it is less. */
+/** The comparison of one part of a rule. */
 interface Part {
+  /** From 0 (unrelated) to 1 (it matches). */
   readonly near: number
+  /** Words about the difference; empty if the part matches. */
   readonly lacks: string
 }
 
 const FAR: Part = { near: 0, lacks: '' }
 const FITS: Part = { near: 1, lacks: '' }
-/** Below this a peer is unrelated to the question. */
+/** A part below this is unrelated to the question. */
 const NEAR_MIN = 0.5
 
-/** The most selectors of others' policies to check, about a millisecond. */
+/** How many selectors of other policies are checked at most. This takes about a millisecond. */
 const OTHERS_MAX = 1000
 
-/** The policies in force for the endpoint, and all policies. */
+/** The policies to search. */
 export interface Searched {
+  /** The policies in force for the endpoint. */
   readonly own: readonly Policy[]
   readonly all: readonly Policy[]
 }
 
+/** Finds the nearest rule for a connection that is denied or audited; null if no rule is near. */
 export function nearestAllow(searched: Searched, target: Target): NearestRule | null {
   const namespace = namespaceOf(indexLabels(target.labels))
   let best: { readonly score: number; readonly rule: NearestRule } | undefined
@@ -75,7 +80,7 @@ interface Candidate {
   readonly isOwn: boolean
 }
 
-/** Allow rules: all of the endpoint's, then others' as far as the bound. */
+/** Yields allow rules: first all of the endpoint's policies, then those of other policies up to the bound. */
 function* candidates({ own, all }: Searched): Iterable<Candidate> {
   for (const origin of rulesOf(own)) {
     if (origin.rule.action === 'allow') yield { origin, isOwn: true }
@@ -133,19 +138,20 @@ function outside(selector: PeerSelector, { address, textOf }: Target): string {
   return `${where} is not in ${textOf(selector)}`
 }
 
-/** A name in parts, the last label first. */
+/** A name and its DNS labels, the last label first. */
 interface Words {
   readonly wire: Uint8Array
   readonly text: string
   readonly labels: readonly string[]
 }
 
+/** Splits a name in wire format into its DNS labels. */
 export function wordsOf(wire: Uint8Array): Words {
   const text = formatName(wire)
   return { wire, text, labels: text.split('.').reverse() }
 }
 
-/** 1 for equal names. Names with the same parent are near, and names with one misspelt label. */
+/** Compares a pattern with a name, from 0 to 1. Names under the same parent are near, and so are names with one misspelt DNS label. */
 function patternCloseness({ text, labels }: Pattern, name: Words): number {
   const [count, others] = [labels.length, name.labels]
   let same = 0
@@ -158,14 +164,14 @@ function patternCloseness({ text, labels }: Pattern, name: Words): number {
   return 0.5 + (0.4 * (same + star)) / Math.max(count, others.length)
 }
 
-/** How many labels differ between two names of equal length. */
+/** Counts the DNS labels that differ between two names with the same number of labels. */
 function differing(labels: readonly string[], reversed: readonly string[]): number {
   let count = 0
   for (const [i, label] of labels.entries()) if (label !== reversed[labels.length - 1 - i]) count++
   return count
 }
 
-/** Near when the address shares at least half of a prefix. */
+/** Compares a prefix with an address, from 0 to 1. An address is near if about half of the prefix bits are equal. */
 function prefixCloseness(prefix: Prefix, address: Prefix): number {
   if (prefix.family !== address.family || prefix.length === 0) return 0
   const same = commonBits(prefix.octets, 0, address.octets, 0, prefix.length)
@@ -191,7 +197,7 @@ function portsOf(toPorts: readonly PortRule[] | undefined, { protocol, port }: T
   return { near: 0.7, lacks }
 }
 
-/** The nearest rule for a name that must not be asked. */
+/** Finds the nearest rule for a question about a name that is denied or audited. `texts`: the labels of the endpoint. */
 export function nearestAsking(
   searched: Searched,
   texts: readonly string[],

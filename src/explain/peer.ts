@@ -1,6 +1,6 @@
-// An address as policy sees it: identity, class, labels and the selectors that select them. Either the prefix table has them, or this
-// file derives them as they would be after the endpoint learned the address by a name. It uses the derivation of real answers
-// (ipcache/derive.ts) and writes nothing, so a daemon can be asked while it works.
+// `peerAt` shows an address as policy sees it: its identity, class and labels, and the selectors that select it. It reads them from the
+// prefix table. With a name, it derives them as they would be after the endpoint learned the address by that name. It uses the derivation
+// of real answers (ipcache/derive.ts) and writes nothing, so a daemon can use it while it works.
 
 import { identity, type EndpointId, type Identity } from '../core/ids.ts'
 import type { Family, Prefix } from '../core/ip.ts'
@@ -12,21 +12,23 @@ import { isKnownClass } from '../ipcache/derive.ts'
 import { GUARDED_UNLESS_SAID, UNGUARDED } from '../names/guard.ts'
 import type { CoreState } from '../enforcement/core-state.ts'
 
+/** An address as policy sees it. */
 export interface Peer {
   readonly family: Family
-  /** Undefined: any address of the family that no configured prefix but that of all addresses contains. */
+  /** Undefined: an assumed address of the family that no configured prefix except /0 contains. */
   readonly address: Prefix | undefined
-  /** Undefined: the label set would get a number with the answer. */
+  /** Undefined: the label set has no identity number yet, and would get one when the answer is learned. */
   readonly identity: Identity | undefined
   readonly addressClass: Identity
   readonly labels: readonly string[]
   readonly selectedBy: readonly Selector[]
-  /** Names get no labels there (docs/spec/semantics 4 "guarded"). */
+  /** True if the guard keeps the name from giving its labels to this address (docs/spec/semantics 4 "guarded"). */
   readonly isGuarded: boolean
 }
 
-/** What one scope says of an address. `set` undefined: nothing is known of it there. */
+/** An address as one scope sees it. */
 interface View {
+  /** The label set; undefined if the scope knows no prefix around the address. */
   readonly set: number | undefined
   readonly identity: Identity | undefined
   readonly addressClass: Identity
@@ -41,11 +43,12 @@ interface Place {
 
 const NO_OCTETS = new Uint8Array(16)
 
-/** The number to look coverages up by; of labels without one, a number that no class has. */
+/** Returns the identity to look up coverages. For a label set without a number, returns a number that no class has. */
 export function keyOf(peer: Peer): Identity {
   return peer.identity ?? FIRST_LOCAL
 }
 
+/** Looks up an address for an endpoint. `address` undefined: an assumed address. `name` undefined: only what is known already. */
 export function peerAt(
   core: CoreState,
   endpoint: EndpointId,
@@ -83,7 +86,7 @@ export function peerAt(
   }
 }
 
-/** The labels that a name gives to an address that is guarded so far. */
+/** Returns the labels that a name gives to an address with this level of guard. */
 function taughtLabels(
   labels: CoreState['selectorLabels'],
   name: Uint8Array,
@@ -93,7 +96,7 @@ function taughtLabels(
   return level === GUARDED_UNLESS_SAID ? labels.guardedLabelsOf(name, 0) : EMPTY_SET
 }
 
-/** The node's view of an address that has these labels by a name. */
+/** Returns the node's view of an address to which a name gives the labels `taught`. */
 function nodeView(core: CoreState, { family, address }: Place, taught: number): View {
   const { ipcache, labelSets } = core
   const { prefixes, deriver } = ipcache
@@ -111,7 +114,7 @@ function nodeView(core: CoreState, { family, address }: Place, taught: number): 
   return { set, identity: numberOf(core, host, set, addressClass), addressClass }
 }
 
-/** The endpoint's own view, if it has one or would get one; else the node's. */
+/** Returns the view in the endpoint's own scope, if it has one or would get one; else the node's view. */
 function ownView(
   core: CoreState,
   { endpoint, family, address }: Place,
@@ -130,7 +133,7 @@ function ownView(
   return { set, identity: numberOf(core, known, set, addressClass), addressClass }
 }
 
-/** The number that a row with that set has, or would get. */
+/** Returns the identity number that a row with this label set has or would get; undefined if it would get a new number. */
 function numberOf(
   { ipcache, allocator }: CoreState,
   row: number,
@@ -138,7 +141,7 @@ function numberOf(
   addressClass: Identity,
 ): Identity | undefined {
   if (ipcache.deriver.isHost(set, addressClass)) return HOST
-  // At the bound of identities a row's identity has fewer labels than the row. The identity in force counts.
+  // At the bound of identities, the identity of a row has fewer labels than the row. Use the identity, not the label set of the row.
   const wanted =
     row !== 0 && ipcache.prefixes.derived[row] === set ? ipcache.prefixes.wanted[row]! : 0
   return wanted === 0 ? allocator.find(set) : identity(wanted)
@@ -149,7 +152,7 @@ function hostRow(core: CoreState, family: Family, address: Prefix | undefined): 
   return core.ipcache.prefixes.find(family, address.octets, 0, widthOf(family))
 }
 
-/** The row of the longest prefix with facts around an address that has none itself, 0 without one. */
+/** Returns the row of the longest prefix with facts around an address without facts of its own; 0 if there is none. */
 function containerOf(core: CoreState, family: Family, octets: Uint8Array | undefined): number {
   const { prefixes } = core.ipcache
   if (octets !== undefined) return prefixes.findAround(family, octets, 0)

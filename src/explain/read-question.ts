@@ -1,4 +1,5 @@
-// Reads a question to `explain` from texts: options of the command line, JSON of the admin API, and rows of a policy test.
+// `readQuestion` reads a question to `explain` from texts. The texts come from options of the command line, JSON of the admin API, or a
+// policy test.
 
 import { parseAddress } from '../core/ip.ts'
 import { parseName, type NameResult } from '../core/name.ts'
@@ -15,7 +16,7 @@ export interface QuestionTexts {
   readonly port?: string | undefined
 }
 
-/** `field` is the wrong one. */
+/** The question, or the first field with a fault. */
 export type QuestionResult =
   | { readonly kind: 'ok'; readonly question: Question }
   | { readonly kind: 'bad'; readonly field: keyof QuestionTexts; readonly reason: string }
@@ -31,6 +32,7 @@ const DNS_PROTOCOLS: ReadonlyMap<string, DnsProtocol> = new Map([
   ['TCP', TCP],
 ])
 
+/** Reads a question. With `ask`, it is a question about a name; without it, about a connection. */
 export function readQuestion(texts: QuestionTexts): QuestionResult {
   return texts.ask === undefined ? readConnect(texts) : readAsk(texts.ask, texts)
 }
@@ -79,7 +81,7 @@ function readConnect({ server, protocol, name, address, port }: QuestionTexts): 
   return { kind: 'ok', question: { ...question, ...where, name: parsed.name } }
 }
 
-/** A name alone. A URL or a pattern could be a name on the wire, but is hardly meant as one. */
+/** Reads a name. Refuses a URL or a pattern: it could be a name on the wire, but the user hardly means one. */
 function readName(text: string): NameResult {
   const [odd] = /[^a-z0-9._\\-]/i.exec(text.replace(/\\(?:\d{3}|.)/g, '')) ?? []
   if (odd === undefined || odd.charCodeAt(0) > 0x7e) return parseName(text)
@@ -90,7 +92,7 @@ function readName(text: string): NameResult {
   return { kind: 'bad', reason }
 }
 
-/** `443/TCP`; TCP when no protocol is named. */
+/** Reads `443/TCP`. Without a protocol, the protocol is TCP. */
 function readPort(text: string): { readonly protocol: number; readonly port: number } | undefined {
   const [, digits, word = 'TCP'] = /^(\d{1,5})(?:\/([a-z]+))?$/i.exec(text) ?? []
   const protocol = PROTOCOLS.get(word.toUpperCase())

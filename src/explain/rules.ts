@@ -1,5 +1,5 @@
-// Rules, peers and wording that the answers about asking and about connecting share. Whether a peer is among a rule's peers
-// is asked of the selectors in force, as for the rules of servers (policy-control.ts).
+// This file has the functions that explanations about asking and about connecting share. `includes` uses the selectors in force to find
+// if a rule selects a peer, as the rules for DNS servers do (enforcement/asking.ts).
 
 import { identity } from '../core/ids.ts'
 import type { Prefix } from '../core/ip.ts'
@@ -13,23 +13,25 @@ import type { PeerSelector, Policy, Rule } from '../policy/rule.ts'
 import type { Asker, ExplainedRule, Explanation } from './explanation.ts'
 import { type Peer, peerAt } from './peer.ts'
 
+/** Returns all rules of the policies, each with its policy. */
 export function rulesOf(policies: readonly Policy[]): readonly RuleOrigin[] {
   return policies.flatMap((policy) => policy.rules.map((rule) => ({ policy, rule })))
 }
 
+/** Returns a rule with its place, for an explanation. */
 export function explained({ policy, rule }: RuleOrigin): ExplainedRule {
   const { file, line } = rule.position
   return { policy: qualifiedName(policy), file, line, action: rule.action }
 }
 
-/** Whether one selector of a rule selects the peer. */
+/** True if a selector of a rule selects the peer. */
 export function includes(core: CoreState, peer: Peer, selector: PeerSelector): boolean {
   if (selector.kind === 'entity') return coversClass(selector.entity, peer.addressClass)
   const found = core.selectors.find(selector)
   return found !== undefined && peer.selectedBy.includes(found)
 }
 
-/** The texts of a rule's selectors that select the peer. */
+/** Returns the texts of a rule's selectors that select the peer. */
 export function matchedBy(core: CoreState, peer: Peer, { peers }: Rule): readonly string[] {
   if (peers.kind === 'any') return []
   return peers.selectors
@@ -37,19 +39,19 @@ export function matchedBy(core: CoreState, peer: Peer, { peers }: Rule): readonl
     .map((selector) => textOf(core, selector))
 }
 
-/** As `get selectors` shows it. */
+/** Returns a selector as `get selectors` shows it. */
 export function textOf(core: CoreState, selector: PeerSelector): string {
   if (selector.kind === 'entity') return selector.entity
   const found: Selector | undefined = core.selectors.find(selector)
   return found?.text ?? selector.kind
 }
 
-/** Each once, in the order of the text. */
+/** Returns each text once, sorted. */
 export function sorted(texts: Iterable<string>): readonly string[] {
   return [...new Set(texts)].sort()
 }
 
-/** As policy sees the address in what this endpoint sends. Loopback of a process on the host is the host. */
+/** Returns an address as policy sees it in packets of this endpoint. For a cgroup endpoint, loopback is the host. */
 export function peerOf(
   core: CoreState,
   asker: Asker,
@@ -66,7 +68,7 @@ function isLoopback({ family, octets }: Prefix): boolean {
   return octets[15] === 1 && octets.subarray(0, 15).every((octet) => octet === 0)
 }
 
-/** What holds for what no rule speaks of. */
+/** Returns the default for everything that no rule names. */
 export function defaultOf({ compiled }: SharedRules): Explanation['default'] {
   const denying = compiled.policies.filter((policy) => policy.defaultDeny)
   const named = (isAudited: boolean): readonly string[] =>
@@ -74,21 +76,23 @@ export function defaultOf({ compiled }: SharedRules): Explanation['default'] {
   return { egress: compiled.egress, policies: named(false), audited: named(true) }
 }
 
+/** Returns the identities of the peers, each once, in ascending order. */
 export function numbersOf(peers: readonly (Peer | undefined)[]): readonly number[] {
   const numbers = peers.flatMap((peer) => peer?.identity ?? [])
   return [...new Set(numbers.map((number) => identity(number)))].sort((a, b) => a - b)
 }
 
-/** The verdict on denied traffic: it passes when it is audited. */
+/** Returns the verdict on traffic that policy denies: `audit` if the endpoint is audited. */
 export function deniedVerdict({ audited }: Asker): 'deny' | 'audit' {
   return audited === undefined ? 'deny' : 'audit'
 }
 
+/** Returns words to add to a reason if denied traffic passes because of audit; else an empty text. */
 export function auditWords({ audited }: Asker, denied: boolean): string {
   return denied && audited !== undefined ? `, but passes: audit by ${audited}` : ''
 }
 
-/** The commonest cause of an unexpected verdict. */
+/** Returns a note about the most common cause of an unexpected verdict: no policy selects the endpoint. */
 export function unselectedNote({ compiled }: SharedRules): readonly string[] {
   return compiled.policies.length > 0 ? [] : ['no policy selects an endpoint with these labels']
 }

@@ -1,26 +1,25 @@
-// Flows on disk: `flows-0000000001.jsonl` and so on in one folder, the newest being appended to. A file ends at a sixteenth of
-// `max-size` or an eighth of `keep`; the oldest go whole, before their room is needed. Octets are written asynchronously, one write at
-// a time; while one is under way at most a batch more is taken.
+// Keeps flows on disk, in files `flows-0000000001.jsonl` and so on in one folder. Lines are appended to the newest file. A file ends at a
+// sixteenth of `max-size` (64 KiB to 16 MiB), or after an eighth of `keep`. Then a new file begins. Before a write would exceed `max-size`,
+// the oldest files are removed whole. Writes are asynchronous, one at a time. During a write, FlowFiles takes at most one more batch.
 //
-// A disk that is full or read-only is told once by cause: the batch stays and is tried again with the next one, and nothing else
-// of the process waits. What a crash cuts short is the last line of a file, which is never appended to again. Nothing is synced: flows
-// are a record, not state. Ages go by the clock of the process, which nobody sets; only how old a file is that was there before is
-// read off the wall clock, at least nothing.
+// A full or read-only disk is logged once a minute for each cause. The batch stays in memory and is written with the next batch; the rest
+// of the process does not wait. A crash can cut short the last line of a file; the next process begins a new file. Flows are a record, not
+// state, so nothing is synced. Ages are measured on the monotonic clock. For a file of an earlier process, the wall clock gives the age.
 
 import { mkdir, open, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 import { messageOf, systemCodeOf } from '../core/errors.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { FlowOutput } from './flow-output.ts'
+import type { FlowOutput } from './flow-outputs.ts'
 import { listFlowFiles, flowFileName, type FlowFile } from './flow-folder.ts'
 
-/** Octets taken before they are written. */
+/** How many octets can wait for a write. */
 const BATCH_MAX = 262_144
 const FILE_MIN = 65_536
 const FILE_MAX = 16_777_216
 const FILES = 16
-/** Files of one line each, from a daemon that is started again and again, count too. */
+/** Bounds the number of files, because a daemon that restarts again and again begins a file with each start. */
 const COUNT_MAX = 1_024
 const AGES = 8
 const STOP_MS = 1_000
@@ -34,15 +33,15 @@ export interface FlowFilesOptions {
 }
 
 export interface FlowFileCounters {
-  /** Files that went because of size, and because of age. */
+  /** Files that were removed because of `max-size` or COUNT_MAX, and files that were older than `keep`. */
   removedBySize: number
   removedByAge: number
-  /** Writes that failed. */
+  /** Steps that failed to list, remove or write files. */
   failed: number
 }
 
 interface AgingFile extends Pick<FlowFile, 'name' | 'number' | 'octets'> {
-  /** When it was last written to, on the clock of the process. */
+  /** Time of the last write, on the monotonic clock in milliseconds. */
   changed: number
 }
 
@@ -53,12 +52,12 @@ export class FlowFiles implements FlowOutput {
     removedByAge: 0,
     failed: 0,
   }
-  /** Octets of all files. */
+  /** The size of all files together. */
   octets = 0
   readonly #options: FlowFilesOptions
   readonly #fileMax: number
   readonly #batchMax: number
-  /** Oldest first; the last is the one that is written to when `#handle` is there. */
+  /** The files, oldest first. If `#handle` is set, it writes to the last of them. Undefined: the next step lists the folder. */
   #files: AgingFile[] | undefined
   #handle: FileHandle | undefined
   #begun = 0
@@ -86,7 +85,7 @@ export class FlowFiles implements FlowOutput {
     this.#go()
   }
 
-  /** Tries again what failed, and removes what is too old. */
+  /** Tries again to write what failed, and removes files that are older than `keep`. */
   tick(): void {
     this.#go()
   }
@@ -98,7 +97,7 @@ export class FlowFiles implements FlowOutput {
     await Promise.race([this.#handle?.close().catch(() => undefined), late])
   }
 
-  /** When everything taken so far is written or has failed. */
+  /** Resolves when everything that was taken is written or has failed. */
   async settled(): Promise<void> {
     while (this.#work !== undefined) await this.#work
   }
@@ -124,7 +123,7 @@ export class FlowFiles implements FlowOutput {
         'flows cannot be kept',
       )
       await this.#leaveFile()
-      // Whatever is there now is looked at anew.
+      // Makes the next step list the folder.
       this.#files = undefined
     }
   }
@@ -153,7 +152,7 @@ export class FlowFiles implements FlowOutput {
         at += (await handle.write(data, at, data.length - at, file.octets + at)).bytesWritten
       }
     } catch (error) {
-      // Half a batch would stand twice when it is tried again.
+      // Removes the part that was written, because the next try writes the whole batch again.
       await handle.truncate(file.octets).catch(() => undefined)
       if (file.octets === 0) await unlink(join(this.#options.folder, file.name))
       throw error
@@ -165,7 +164,7 @@ export class FlowFiles implements FlowOutput {
     this.#pendingOctets -= octets
   }
 
-  /** The file that takes so many octets more, room made for them. */
+  /** Returns the file to which `octets` more octets can be written. Removes old files to make room. */
   async #fileFor(octets: number): Promise<AgingFile> {
     const { folder, clock, keepMs, maxOctets } = this.#options
     let file = this.#handle === undefined ? undefined : this.#files?.at(-1)
@@ -177,7 +176,7 @@ export class FlowFiles implements FlowOutput {
         file = undefined
       }
     }
-    // A daemon that takes over from this one, or the other way round, has files of its own in here.
+    // The list is read again, because another daemon writes files to this folder during a take-over.
     if (file === undefined) this.#files = await this.#list()
     const files = this.#files ?? []
     while (files.length > 0 && (this.octets + octets > maxOctets || files.length >= COUNT_MAX)) {
@@ -215,7 +214,7 @@ export class FlowFiles implements FlowOutput {
     this.octets -= file.octets
   }
 
-  /** The next batch begins a new file. */
+  /** Closes the newest file, so that the next batch begins a new file. */
   async #leaveFile(): Promise<void> {
     const handle = this.#handle
     this.#handle = undefined

@@ -1,21 +1,20 @@
-// The folder of kept flows: its files, oldest first, and their lines. FlowFiles writes the folder; the admin API and the command
-// line read it, also during a write.
+// Lists and reads the folder of kept flows. FlowFiles writes the folder; the admin API and the command line read it, also during a write.
 
 import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { systemCodeOf } from '../core/errors.ts'
 
-/** Under the state folder. */
+/** The folder's name under the state folder. */
 export const FLOW_FOLDER = 'flows'
 const NAME = /^flows-([0-9]{10})\.jsonl$/
 
 export interface FlowFile {
   readonly name: string
-  /** The greater the younger. */
+  /** A younger file has a greater number. */
   readonly number: number
   octets: number
-  /** When it was last written to before it was looked at, wall-clock milliseconds. */
+  /** Time of the last write, in wall-clock milliseconds. */
   readonly written: number
 }
 
@@ -23,7 +22,7 @@ export function flowFileName(number: number): string {
   return `flows-${String(number).padStart(10, '0')}.jsonl`
 }
 
-/** Oldest first; what has another name is somebody else's. */
+/** Returns the files of flows, oldest first. Files with other names are left out. */
 export async function listFlowFiles(folder: string): Promise<FlowFile[]> {
   const files: FlowFile[] = []
   for (const name of (await readdir(folder)).toSorted()) {
@@ -36,7 +35,7 @@ export async function listFlowFiles(folder: string): Promise<FlowFile[]> {
   return files
 }
 
-/** The text of all files, oldest first, in pieces; a line that was cut short by a crash is left out. */
+/** Yields the text of all files in pieces, oldest file first. A line that a crash cut short is left out. */
 export async function* readFlowFolder(folder: string): AsyncIterable<string> {
   const files = await listFlowFiles(folder).catch(() => [])
   for (const { name } of files) {
@@ -49,7 +48,7 @@ export async function* readFlowFolder(folder: string): AsyncIterable<string> {
         if (end > 0) yield text.slice(0, end)
       }
     } catch (error) {
-      // Removed meanwhile because it was the oldest.
+      // FlowFiles removed this file after the listing, because the file was the oldest.
       if (systemCodeOf(error) !== 'ENOENT') throw error
     }
   }

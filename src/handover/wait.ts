@@ -1,5 +1,5 @@
-// Waiting in a take-over: a condition is checked whenever `wake` is called, and every few milliseconds, because some
-// conditions change without a call.
+// Wait lets a take-over wait for a condition. It checks the condition on each `wake` and every LOOK_MS milliseconds, because some
+// conditions change without a call of `wake`.
 
 import type { Clock } from '../core/clock.ts'
 
@@ -18,7 +18,7 @@ export class Wait {
     this.#wake()
   }
 
-  /** Waits for `isSo`, `ms` milliseconds at most; returns whether it holds. */
+  /** Waits for `isSo` to return true, at most `ms` milliseconds. Returns true if it did. */
   async until(isSo: () => boolean, ms: number): Promise<boolean> {
     const clock = this.#clock
     const end = clock.now() + ms

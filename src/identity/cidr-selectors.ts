@@ -1,4 +1,5 @@
-// Selectors by CIDR, found by the prefix of a label: one lookup for each prefix length in use. Written by the selector cache alone.
+// CidrSelectors finds the CIDR selectors that select the prefix of a `cidr:` label. This costs one lookup for each prefix length in use.
+// Only the selector cache uses this class.
 
 import { containsPrefix, formatPrefix, truncatePrefix, type Prefix } from '../core/ip.ts'
 
@@ -31,7 +32,7 @@ export class CidrSelectors<Kept extends Holder> {
     else this.#lengths[family].set(length, count)
   }
 
-  /** The selectors that select an identity with the `cidr:` label of this prefix. */
+  /** Returns the selectors that select an identity with the `cidr:` label of this prefix. */
   *selectorsFor(prefix: Prefix): Iterable<Kept> {
     for (const length of this.#lengths[prefix.family].keys()) {
       if (length > prefix.length) continue
@@ -41,7 +42,7 @@ export class CidrSelectors<Kept extends Holder> {
   }
 }
 
-/** Whether a CIDR selector selects an identity with the label `cidr:<label>` (docs/spec/semantics 3). */
+/** Returns true if a CIDR selector selects an identity with the label `cidr:<label>` (docs/spec/semantics 3). */
 export function selectsCidr({ prefix, except }: Holder, label: Prefix): boolean {
   return containsPrefix(prefix, label) && !except.some((each) => containsPrefix(each, label))
 }

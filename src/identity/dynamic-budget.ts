@@ -1,6 +1,6 @@
-// The budget of identities that answers may make (docs/spec/semantics 3, "Static and dynamic"): in all, and for each endpoint whose
-// query taught them. So the names of one endpoint cannot use up the numbers of all others. Endpoint 0 stands for changes without
-// a query.
+// DynamicBudget counts the dynamic identities (docs/spec/semantics 3, "Static and dynamic"): all of them, and those of each endpoint whose
+// queries led to them. Both counts have a bound, so that the names of one endpoint cannot use up the identities of the others. Endpoint 0
+// stands for changes without a query, which have no bound per endpoint.
 
 export class DynamicBudget {
   readonly #max: number
@@ -17,14 +17,14 @@ export class DynamicBudget {
     return this.#used
   }
 
-  /** The most identities of one endpoint. */
+  /** The number of dynamic identities of the endpoint that has the most. */
   get most(): number {
     let most = 0
     for (const count of this.#byEndpoint.values()) most = Math.max(most, count)
     return most
   }
 
-  /** Endpoints that have used up their share. */
+  /** Returns the endpoints that are at their bound. */
   *exhausted(): Iterable<number> {
     for (const [endpoint, count] of this.#byEndpoint) {
       if (count >= this.#perEndpointMax) yield endpoint

@@ -1,19 +1,19 @@
-// The rules that make label sets from facts have versions. Saved state names the version of its labels, so that numbers of an older
-// version go to the corresponding present sets (docs/spec/promises "State and restart"). A change of how labels are written, or of
-// the labels that a set has, adds a step here.
+// This file has the version of the rules that make label sets from facts. Saved state contains the version of its labels. After an update,
+// the saved number of a label set is given to the set that the present rules make instead (docs/spec/promises "State and restart"). When
+// a release changes how labels are written, or which labels a set has, it adds a step here.
 
-/** Turns the labels of a set into those that the next version makes. */
+/** Turns the labels that one version makes for a set into the labels that the next version makes. */
 export type LabelStep = (labels: readonly string[]) => readonly string[]
 
-/** The first step leads from version 1 to version 2, and so on. */
+/** The first step turns labels of version 1 into labels of version 2, and so on. */
 const STEPS: readonly LabelStep[] = []
 
-/** The present version. Saved state names the version that made its labels. */
+/** The present version. */
 export const LABEL_RULES = 1 + STEPS.length
 
 /**
- * The present labels of a set that version `rules` made. Labels of a newer version stay as they are: their number goes to no
- * other set, and to their own set if it still has these labels.
+ * Returns the labels that the present rules make for a set whose labels version `rules` made. Labels of a newer version are returned
+ * unchanged. Their number is then only used if a set has exactly these labels.
  */
 export function labelsOfNow(
   labels: readonly string[],

@@ -1,9 +1,10 @@
-// Selectors by the labels of known endpoints and external resources (`toEndpoints`). These carry no `reserved:` label. Addresses of
-// the world and of the node do, so a negative condition (`NotIn`, `DoesNotExist`) never selects them. Written by the selector cache
-// alone.
+// LabelSelectors finds the selectors (`toEndpoints`) that select known endpoints and external resources by their labels. Endpoints and
+// resources have no `reserved:` label. Addresses of the world and of the node have one and are left out here, so that a negative condition
+// (`NotIn`, `DoesNotExist`) never selects them. Only the selector cache uses this class.
 //
-// Cost: an identity is compared with the selectors that want one of its labels and with those that want no label in particular. A
-// new selector is compared with the identities that have its label, else with all known ones.
+// Cost: an identity is compared with the selectors that require one of its labels, and with the selectors that require no certain label.
+// A new selector is compared with the identities that have its required label. If it requires none, it is compared with all identities
+// of endpoints and resources.
 
 import type { Identity } from '../core/ids.ts'
 import type { LabelSet } from '../core/labels.ts'
@@ -24,8 +25,9 @@ interface Holder {
 }
 
 export class LabelSelectors<Kept extends Holder> {
-  /** Selectors by a `key=value` that they require, from any source. */
+  /** Selectors by one `key=value` that they require, without the source of the label. */
   readonly #byLabel = new Map<string, Set<Kept>>()
+  /** The identities of known endpoints and resources. */
   readonly #known = new Map<Identity, LabelIndex>()
   readonly #identitiesByLabel = new Map<string, Set<Identity>>()
 
@@ -37,7 +39,7 @@ export class LabelSelectors<Kept extends Holder> {
     removeFrom(this.#byLabel, bucketOf(kept.selector), kept)
   }
 
-  /** Registers an identity if its labels are those of a known endpoint or resource. */
+  /** Registers an identity if its labels belong to a known endpoint or resource. */
   addIdentity(id: Identity, set: LabelSet): void {
     if (!isKnown(set)) return
     const labels = indexLabels(plainTexts(set))
@@ -45,7 +47,7 @@ export class LabelSelectors<Kept extends Holder> {
     for (const bucket of bucketsOf(labels)) addTo(this.#identitiesByLabel, bucket, id)
   }
 
-  /** The selectors that select a label set. */
+  /** Returns the selectors that select a label set. */
   selectorsFor(set: LabelSet): readonly Kept[] {
     if (this.#byLabel.size === 0 || !isKnown(set)) return []
     const labels = indexLabels(plainTexts(set))
@@ -63,7 +65,7 @@ export class LabelSelectors<Kept extends Holder> {
     for (const bucket of bucketsOf(labels)) removeFrom(this.#identitiesByLabel, bucket, id)
   }
 
-  /** The present identities that a selector selects. */
+  /** Returns the registered identities that a selector selects. */
   identitiesOf({ selector }: Holder): ReadonlySet<Identity> {
     const bucket = bucketOf(selector)
     const candidates =
@@ -77,7 +79,7 @@ export class LabelSelectors<Kept extends Holder> {
   }
 }
 
-/** Whether labels are those of a known endpoint or resource. */
+/** Returns true if the label set belongs to a known endpoint or resource. */
 function isKnown({ labels }: LabelSet): boolean {
   for (const { kind, key } of labels) {
     if (kind === 'plain' && key.startsWith('reserved:')) return false

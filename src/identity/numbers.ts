@@ -1,18 +1,19 @@
-// Gives label sets their numbers. Numbers that the kernel's maps carried at the start are never handed out, and the first new number
-// is above the highest of them. Numbers of the daemon before are withheld for their own label sets until `forgetWithheld`
-// (docs/spec/promises "State and restart").
+// Numbers chooses the numbers of label sets. Two kinds of numbers are special after a start (docs/spec/promises "State and restart").
+// Numbers that the kernel's maps contained at the start are never given to a set. Numbers of the daemon before are withheld: only the
+// label set that had the number can get it again, until `forgetWithheld`. The first new number is above all of these.
 
 import { identity, type Identity } from '../core/ids.ts'
 import { FIRST_LOCAL, LAST_LOCAL } from './reserved.ts'
 
-/** A number that the daemon before gave to a set with these labels (texts in any order). */
+/** A number that the daemon before gave to a label set. */
 export interface WithheldNumber {
   readonly id: Identity
+  /** The labels of the set as texts, in any order. */
   readonly labels: readonly string[]
 }
 
 export interface NumbersOptions {
-  /** Numbers that kernel maps may still carry from an earlier daemon. */
+  /** Numbers of an earlier daemon that kernel maps may still contain. */
   readonly carried: ReadonlySet<Identity>
   /** Default: none. */
   readonly withheld?: readonly WithheldNumber[] | undefined
@@ -21,7 +22,7 @@ export interface NumbersOptions {
 export class Numbers {
   readonly #carried: ReadonlySet<Identity>
   readonly #withheld = new Map<Identity, WithheldNumber>()
-  /** By `labelsKey`. */
+  /** Withheld numbers by the `labelsKey` of their labels. */
   readonly #withheldOf = new Map<string, Identity>()
   #next: number
 
@@ -31,7 +32,7 @@ export class Numbers {
     for (const id of carried) highest = Math.max(highest, id)
     for (const number of withheld) {
       this.#withheld.set(number.id, number)
-      // Two sets may have the same labels by the present rules (label-rules.ts). Then one number is used and the other is not.
+      // Under the present rules, two saved sets can have the same labels (label-rules.ts). Then only one of their numbers is used.
       const key = labelsKey(number.labels)
       if (!this.#withheldOf.has(key)) this.#withheldOf.set(key, number.id)
       highest = Math.max(highest, number.id)
@@ -39,17 +40,17 @@ export class Numbers {
     this.#next = highest >= LAST_LOCAL ? FIRST_LOCAL : highest + 1
   }
 
-  /** Numbers withheld for their label sets. */
+  /** The numbers that are withheld now. */
   get withheld(): Iterable<WithheldNumber> {
     return this.#withheld.values()
   }
 
-  /** The labels of a withheld number. */
+  /** Returns the labels of a withheld number, or undefined for another number. */
   labelsOf(id: Identity): readonly string[] | undefined {
     return this.#withheld.get(id)?.labels
   }
 
-  /** The number for a set with these labels: the one withheld for it, else an unused one. Throws when all are in use. */
+  /** Returns the number withheld for a set with these labels, or an unused one. Throws when all 2^24 numbers are in use. */
   take(labels: () => readonly string[], isUsed: (id: Identity) => boolean): Identity {
     if (this.#withheld.size > 0) {
       const key = labelsKey(labels())
@@ -69,7 +70,7 @@ export class Numbers {
     throw new Error('Cannot allocate an identity: all 2^24 numbers are in use')
   }
 
-  /** Frees the numbers still withheld, so that other sets may get them. */
+  /** Ends the withholding, so that any set can get the remaining numbers. */
   forgetWithheld(): void {
     this.#withheld.clear()
     this.#withheldOf.clear()

@@ -1,9 +1,10 @@
-// A plan as text for iptables-restore and ip6tables-restore, where nftables is not wanted. One text for both: each
-// passes over lines that begin with the other's family. Only chains of our own names are filled, so it loads with
-// --noflush beside everything else. The routing, and how to remove it all, stand in it as comments. Pure.
+// This file renders a plan as text for iptables-restore and ip6tables-restore, for hosts without nftables. One text serves both
+// programs: each program skips lines that begin with the other family. The text fills only chains with namegate's own names, so
+// --noflush loads it beside all other rules. Comments in the text contain the routing and the way to remove everything. The
+// functions are pure.
 //
-// The same as nft-script.ts does, less what iptables cannot: it never sees frames between two ports of a bridge (those
-// are the datapath's), and nothing of it comes before br_netfilter.
+// The rules do what nft-script.ts does, except for two things that iptables cannot do. iptables never sees frames between two
+// ports of a bridge, so the datapath must handle these frames. And no iptables chain comes before br_netfilter.
 
 import { formatPrefix, parsePrefix, type Family } from '../core/ip.ts'
 import { hex } from './nft-script.ts'
@@ -20,7 +21,7 @@ const ROUTING_TEXT = [
   '# TPROXY needs this routing, too:',
 ]
 
-/** Chains of ours and where a packet comes into them. */
+/** namegate's chains, and where a packet enters them. */
 const CHAINS = {
   untracked: { table: 'raw', from: 'PREROUTING', name: 'NAMEGATE_QUERIES' },
   answers: { table: 'raw', from: 'OUTPUT', name: 'NAMEGATE_ANSWERS' },
@@ -60,7 +61,7 @@ function tableTexts(chains: readonly ChainText[]): readonly string[] {
     return [
       `*${table}`,
       ...own.map(({ key }) => `:${CHAINS[key].name} - [0:0]`),
-      // First of all: what others put there does not come before.
+      // The jumps come first, so that rules of other programs do not come before them.
       ...own.flatMap(({ key }) => jumps(key)),
       ...own.flatMap(({ key, rules }) => rules.map((rule) => withChain(rule, CHAINS[key].name))),
       'COMMIT',
@@ -68,7 +69,7 @@ function tableTexts(chains: readonly ChainText[]): readonly string[] {
   })
 }
 
-/** A rule begins with its family where it has one: `-4 -p udp ...`. */
+/** A rule that is for one family begins with that family: `-4 -p udp ...`. */
 function withChain(rule: string, name: string): string {
   const family = /^-[46] /.exec(rule)?.[0] ?? ''
   return `${family}-A ${name} ${rule.slice(family.length)}`
@@ -155,10 +156,10 @@ function redirectChains(plan: InterceptPlan, part: RedirectPart): readonly Chain
       key: 'guard',
       rules: [
         ...(plan.tproxy.length > 0 ? ['-m conntrack --ctstate UNTRACKED -j RETURN'] : []),
-        // What answers a client that asks from port 53, or is redirected to a listener there.
+        // These packets answer a client that asks from port 53, or go to a listener there.
         `-m conntrack --ctstate DNAT${isListener ? '' : ' --ctdir REPLY'} -j RETURN`,
         ...own.map((match) => `${match} -j RETURN`),
-        // The end of a connection of ours has no user any more.
+        // The last packets of namegate's own TCP connections have no user.
         ...ownMatches(plan, part, '-p tcp ! --syn').map((match) => `${match} -j RETURN`),
         '-j DROP',
       ],

@@ -1,50 +1,53 @@
-// A plan as nftables text: one script, so one transaction, that replaces namegate's own two tables and touches no
-// other. `inet` takes the queries; `bridge` keeps DNS between two ports of a bridge from going past it. Pure; the
-// same plan and targets give the same text.
+// This file renders a plan as nftables text. The text is one script and so one transaction. It replaces namegate's own two tables
+// and changes no other table. Table `inet` takes the queries. Table `bridge` stops DNS between two ports of a bridge, which would
+// bypass `inet`. The functions are pure: the same plan and targets give the same text.
 //
-// TPROXY stands at priority raw, before connection tracking, with `notrack`: a service address that another table
-// rewrites (kube-proxy) would otherwise change under an open TCP connection, and nothing of ours remembers a flow.
-// After every tproxy stands a drop: without a listening socket a tproxy rule just does not match. Answers leave
-// untracked as well, so that no masquerade changes the address that the client asked.
+// TPROXY runs at priority raw, before connection tracking, with `notrack`. Otherwise another table that rewrites a service
+// address (kube-proxy) would change it under an open TCP connection. A drop follows every tproxy rule, because a tproxy
+// rule does not match without a listening socket. Answers leave untracked too, so that no masquerade changes the address that the
+// client asked.
 //
-// With br_netfilter a packet of a bridge port passes prerouting as a frame of the bridge, and loses its socket when it
-// comes to the router, where the rules are passed over. There another chain takes it again, before all others: it has
-// to be put in after the first bridge was made, hence anew when a bridge comes.
+// With br_netfilter, a packet of a bridge port passes prerouting as a frame of the bridge. It loses its socket when it reaches
+// the router, which skips the usual rules. There the chain `rerouted` takes the packet again, before all other chains. This chain
+// must be installed after the first bridge was made, so it is installed again when a bridge appears.
 //
-// REDIRECT must be tracked. It stands before the usual nat (-100), so ours is the first decision for a flow. The
-// guard behind it drops port 53 that is neither redirected nor ours: a flow that the kernel takes for the answer of
-// another is never asked by a nat chain.
+// REDIRECT needs connection tracking. It runs before the usual nat (-100), so it decides first about a connection. The chain
+// `guard` after it drops packets to port 53 that were neither redirected nor sent by namegate. It is needed because a packet that
+// the kernel takes for an answer of another connection never enters a nat chain.
 
 import type { Family } from '../core/ip.ts'
 import type { InterceptPlan, RedirectPart, Target, TproxyPart } from './plan.ts'
 import type { PartNames } from './targets.ts'
 
 export const TABLE = 'namegate_intercept'
-/** Where what is in force is said; no packet comes there. */
+/** The comments of this chain say which plan is in force. No packet enters it. */
 export const ABOUT_CHAIN = 'about'
-/** The chain whose comments hold the digests of the others (rule-digests.ts). Its name stays: rules outlive the program. */
+/**
+ * The comments of this chain hold the digests of the other chains (rule-digests.ts). Its name cannot change, because rules
+ * outlive the program.
+ */
 export const DIGESTS_CHAIN = 'seals'
 export const COUNTERS = ['taken', 'forged', 'unheard', 'own', 'guarded', 'bridged'] as const
 export type Counter = (typeof COUNTERS)[number]
 
 const NFPROTO = { 4: 'ipv4', 6: 'ipv6' } as const
 const HEADER = { 4: 'ip', 6: 'ip6' } as const
-/** Of packets that come from a bridge to the router. */
+/** The chain for packets that come from a bridge to the router. */
 const REROUTED = 'rerouted'
-/** Before br_netfilter, which passes over what comes after it. */
+/** Runs before br_netfilter, which skips the chains after it. */
 const FIRST_OF_ALL = -(2 ** 31)
 const NOT_DNS = ['meta l4proto != { tcp, udp } accept', 'th dport != 53 accept']
 
 export interface NftOptions {
   readonly plan: InterceptPlan
   readonly names: readonly PartNames[]
-  /** What the about chain says. */
+  /** The text for the about chain. */
   readonly about: string
-  /** Without, DNS between ports of one bridge is left to the datapath. */
+  /** If false, the datapath handles DNS between ports of one bridge. */
   readonly withBridge: boolean
 }
 
-/** The script that puts the plan in the place of whatever of ours was there. */
+/** The script that replaces all of namegate's rules with the rules of the plan. */
 export function installScript(options: NftOptions): string {
   const { plan, withBridge } = options
   const hasTproxy = plan.tproxy.length > 0
@@ -61,12 +64,15 @@ export function installScript(options: NftOptions): string {
   ].join('\n')
 }
 
-/** The script that removes what of ours is there. `families`: nft knows no "delete if there". */
+/**
+ * The script that removes namegate's tables of these `families`. The caller names the families because nft cannot delete "if it
+ * exists".
+ */
 export function removeScript(families: readonly ('inet' | 'bridge')[]): string {
   return families.map((family) => `delete table ${family} ${TABLE}\n`).join('')
 }
 
-/** Whether bridges came or went: then the whole script has to be put in again. */
+/** True if bridges appeared or disappeared. Then the whole script must be installed again. */
 export function bridgesChanged(
   names: readonly PartNames[],
   sets: ReadonlyMap<string, readonly string[]>,
@@ -76,7 +82,7 @@ export function bridgesChanged(
   )
 }
 
-/** The script that sets the interfaces of a plan in force anew; '' when the sets, by family and name, have them. */
+/** The script that updates the interfaces of a plan in force. It is '' if `sets`, by family and name, are up to date. */
 export function updateScript(
   names: readonly PartNames[],
   sets: ReadonlyMap<string, readonly string[]>,
@@ -123,7 +129,7 @@ function tproxyLines({ plan, names }: NftOptions): readonly string[] {
     ]),
     ...chain(REROUTED, `filter hook prerouting priority ${FIRST_OF_ALL}`, [
       ...NOT_DNS,
-      // Fragments were put together the first time.
+      // Fragments were reassembled in the first pass.
       'ip frag-off & 0x3fff != 0 accept',
       'exthdr frag exists accept',
       ...plan.tproxy.map((_, i) => `iifname @${bridgeSetName(i)} goto take${i}`),
@@ -138,7 +144,7 @@ function tproxyLines({ plan, names }: NftOptions): readonly string[] {
   ]
 }
 
-/** Strict reverse path first: a query's source says whose it is. */
+/** A strict reverse-path check comes first, because a query's source address names its endpoint. */
 function takeRules({ targets }: TproxyPart, mark: number): readonly string[] {
   const rules = ['fib saddr . iif oif missing counter name "forged" drop', 'notrack']
   for (const family of [4, 6] as const) {
@@ -188,14 +194,17 @@ function redirectLines(plan: InterceptPlan, part: RedirectPart): readonly string
       ...NOT_DNS,
       ...replyRules(plan, part),
       ...own.map((rule) => `${rule} accept`),
-      // The end of a connection of ours has no user any more.
+      // The last packets of namegate's own TCP connections have no user.
       ...ownRules(plan, part, 'tcp flags & (syn | ack) != syn').map((rule) => `${rule} accept`),
       'counter name "guarded" drop',
     ]),
   ]
 }
 
-/** What may go to port 53 because it answers a client that asks from there, or is redirected to a listener there. */
+/**
+ * Packets that may go to port 53 for one of two reasons: they answer a client that asks from port 53, or they were redirected to
+ * a listener at port 53.
+ */
 function replyRules({ tproxy }: InterceptPlan, { targets }: RedirectPart): readonly string[] {
   const isListener = targets[4]?.port === 53 || targets[6]?.port === 53
   return [
@@ -204,7 +213,7 @@ function replyRules({ tproxy }: InterceptPlan, { targets }: RedirectPart): reado
   ]
 }
 
-/** Matches of what we send ourselves: the mark alone can be set by any process with CAP_NET_RAW. */
+/** Matches what namegate sends itself. The mark alone is no proof, because any process with CAP_NET_RAW can set it. */
 function ownRules(
   { mark }: InterceptPlan,
   { uid, exempt }: RedirectPart,
@@ -224,7 +233,7 @@ function toTarget(family: Family, target: Target): string {
   return `dnat ${HEADER[family]} to ${socketOf(family, target)}`
 }
 
-/** Where `redirect` sends what a process of this namespace sends. */
+/** The address to which `redirect` sends the packets of a process in this namespace. */
 const LOOPBACK = { 4: '127.0.0.1', 6: '::1' } as const
 
 function socketOf(family: Family, { address, port }: Target): string {

@@ -1,6 +1,6 @@
-// The plan of interception, made once from the config by makePlan and read by the renderers (nft-script.ts, iptables-text.ts,
-// routing.ts) and by rules.ts. Pure. A plan takes all DNS of its interfaces or of this namespace: the rules drop what no
-// listener's family covers.
+// makePlan makes the plan of interception from the config. The renderers (nft-script.ts, iptables-text.ts, routing.ts) and
+// rules.ts read the plan. A plan takes all DNS of its interfaces or of this network namespace. The rules drop DNS of a family
+// that no listener covers. The functions are pure.
 
 import type { Config, ListenerConfig } from '../config/config.ts'
 import { InvalidInputError, UnavailableError, type Fault } from '../core/errors.ts'
@@ -9,20 +9,20 @@ import { formatAddress, formatPrefix, type Family, type Prefix } from '../core/i
 export const DNS_PORT = 53
 
 export interface InterceptPlan {
-  /** In the order of the config; where an interface is in two, the first takes it. */
+  /** In the order of the config. If two parts name an interface, the first part takes it. */
   readonly tproxy: readonly TproxyPart[]
   readonly redirect: RedirectPart | undefined
-  /** The mark of our own packets, and of packets that TPROXY delivers to a listener. */
+  /** The mark of namegate's own packets, and of packets that TPROXY delivers to a listener. */
   readonly mark: number
-  /** Routing table of TPROXY. */
+  /** The routing table of TPROXY. */
   readonly table: number
-  /** Families that some listener covers. */
+  /** The families that some listener covers. */
   readonly families: readonly Family[]
-  /** What the plan leaves out, for people. */
+  /** What the plan leaves out, as text for people. */
   readonly notes: readonly string[]
 }
 
-/** The address of a listener; undefined: all addresses of the family. */
+/** Where a listener receives. An undefined address means all addresses of the family. */
 export interface Target {
   readonly address: string | undefined
   readonly port: number
@@ -30,29 +30,29 @@ export interface Target {
 
 export type Targets = { readonly [F in Family]?: Target }
 
-/** DNS that comes in from these interfaces. */
+/** DNS that arrives at these interfaces. */
 export interface TproxyPart {
   readonly targets: Targets
   /** Interfaces that the config names. */
   readonly names: readonly string[]
-  /** Beginnings of names, written `lxc*` in the config, here without the star; '' is every interface but lo. */
+  /** Beginnings of names. The config has `lxc*`, and this list has `lxc`. '' is every interface except lo. */
   readonly beginnings: readonly string[]
-  /** Whether interfaces of endpoints belong to it, too; these come and go. */
+  /** True if the part also has the interfaces of endpoints, which appear and disappear. */
   readonly ofEndpoints: boolean
 }
 
 /** DNS that processes of this network namespace send. */
 export interface RedirectPart {
   readonly targets: Targets
-  /** Our user: its packets with the mark, to `exempt` only, are not redirected. */
+  /** The user of namegate. Its packets with the mark are not redirected if they go to `exempt`. */
   readonly uid: number
-  /** Prefixes as text; undefined: any server. */
+  /** Prefixes as text. Undefined means any server. */
   readonly exempt: { readonly [F in Family]: readonly string[] } | undefined
 }
 
 export interface PlanOptions {
   readonly config: Pick<Config, 'listeners' | 'intercept' | 'upstreams'>
-  /** The servers that we ask, `system` resolved. */
+  /** The servers that namegate asks, with `system` resolved. */
   readonly servers: readonly {
     readonly family: Family
     readonly address: string
@@ -63,7 +63,10 @@ export interface PlanOptions {
   readonly hasIpv6: boolean
 }
 
-/** Undefined when no listener has a transparent mode. Throws InvalidInputError, or UnavailableError without IPv6. */
+/**
+ * Returns undefined if no listener has a transparent mode. Throws InvalidInputError, or UnavailableError if a listener needs IPv6
+ * and the host has none.
+ */
 export function makePlan(options: PlanOptions): InterceptPlan | undefined {
   const { config, hasIpv6 } = options
   const listeners = config.listeners.filter(({ mode }) => mode !== 'explicit')
@@ -117,7 +120,7 @@ function toTproxy(listener: ListenerConfig, hasIpv6: boolean): TproxyPart {
   }
 }
 
-/** Several listeners may share the work by family; the first of a family has it. */
+/** Several listeners can divide the families among them. For each family the first listener that covers it is used. */
 function toRedirect({ config, servers, uid, hasIpv6 }: PlanOptions): RedirectPart | undefined {
   const listeners = config.listeners.filter(({ mode }) => mode === 'redirect')
   if (listeners.length === 0) return undefined
@@ -132,7 +135,7 @@ function toRedirect({ config, servers, uid, hasIpv6 }: PlanOptions): RedirectPar
   return { targets, uid, exempt: exemptOf(config.upstreams, servers) }
 }
 
-/** Servers that we may ask at port 53; at other ports nothing is redirected. */
+/** The servers that namegate can ask at port 53. Queries to other ports are never redirected. */
 function exemptOf(
   upstreams: Config['upstreams'],
   servers: PlanOptions['servers'],
@@ -164,15 +167,15 @@ function targetsOf({ address, port }: ListenerConfig, hasIpv6: boolean): Targets
   return targets
 }
 
-/** Undefined for all addresses; `::` takes both families, as listeners do. */
+/** Returns undefined for all addresses. `::` covers both families, as for listeners. */
 function addressText(address: Prefix | undefined): string | undefined {
   if (address === undefined || address.octets.every((octet) => octet === 0)) return undefined
   return formatAddress(address.family, address.octets)
 }
 
 /**
- * Whether a name can stand in a rule: a name that the kernel takes, without characters that nft and iptables read as
- * something else (quotes, backslashes, `*`, `+`, `!`).
+ * True if a rule can contain the name. The kernel accepts such a name, and it has no character that nft or iptables would
+ * interpret (quotes, backslashes, `*`, `+`, `!`).
  */
 export function isInterfaceName(name: string): boolean {
   return /^[\w.@=%~^,-]{1,15}$/.test(name) && name !== '.' && name !== '..'

@@ -1,38 +1,39 @@
-// The routing that TPROXY needs: a packet with the mark that comes in from outside is delivered here, whatever its address.
-// Each family has three rules and one route, marked as ours by their protocol number, so that `down` finds them without
-// the config that made them. Pure: commands are arguments of ip(8), and answers are texts of `ip -j`.
+// This file defines the routing that TPROXY needs. A packet with the mark that arrives from outside is delivered to this host,
+// whatever its address. Each family has three rules and one route. Their protocol number marks them as namegate's, so `down`
+// finds them without the config that made them. The functions are pure: commands are arguments of ip(8), and answers are texts of
+// `ip -j`.
 //
-//   53  from what this host sends (`iif lo`, reverse path lookups too) with the mark: on at 55
-//   54  with the mark: table T, whose only route delivers to this host
-//   55  nothing
+// - rule 53: packets with the mark that this host sends (`iif lo`, also reverse-path lookups) continue at rule 55
+// - rule 54: packets with the mark use table T, whose only route delivers to this host
+// - rule 55: does nothing
 //
-// Without rule 53 our own marked packets would come back to us instead of going to their server.
+// Without rule 53, namegate's own marked packets would return to this host instead of going to their server.
 
 import type { Family } from '../core/ip.ts'
 import { hex } from './nft-script.ts'
 import type { InterceptPlan } from './plan.ts'
 import { fieldOf } from './targets.ts'
 
-/** Right after `local`, before the rules of others. */
+/** The first preference after `local`, before the rules of other programs. */
 const FIRST = 53
 export const LAST = FIRST + 2
-/** Of rules and routes (rtnetlink(7) `rtm_protocol`), from the range left to administrators. */
+/** The protocol number of rules and routes (rtnetlink(7) `rtm_protocol`), from the range reserved for administrators. */
 export const PROTOCOL = '78'
 
 export type IpArguments = readonly string[]
 
-/** A rule or route of ours, with how to make and how to remove it. */
+/** A rule or route of namegate, with the commands that make it and remove it. */
 export interface RoutingStep {
   readonly add: IpArguments
   readonly remove: IpArguments
 }
 
-/** Steps in the order in which they are made. Empty without TPROXY. */
+/** The steps in the order in which they are made. Empty without TPROXY. */
 export function routingSteps(plan: InterceptPlan): readonly RoutingStep[] {
   return tproxyFamilies(plan).flatMap((family) => stepsOf(family, plan.mark, plan.table))
 }
 
-/** Families that some TPROXY part hands to a listener. */
+/** The families for which some TPROXY part has a listener. */
 export function tproxyFamilies({ tproxy }: InterceptPlan): readonly Family[] {
   return ([4, 6] as const).filter((family) =>
     tproxy.some(({ targets }) => targets[family] !== undefined),
@@ -75,7 +76,7 @@ function step(family: Family, object: 'rule' | 'route', words: readonly string[]
   }
 }
 
-/** A rule of `ip -j rule`, as far as it matters here. */
+/** A rule of `ip -j rule`, with the fields that this file needs. */
 export interface FoundRule {
   readonly priority: number
   readonly isOurs: boolean
@@ -84,7 +85,7 @@ export interface FoundRule {
   readonly iif: string | undefined
   readonly table: string | undefined
   readonly goto: number | undefined
-  /** For people: `10: from all lookup 200`. */
+  /** A text for people, such as `10: from all lookup 200`. */
   readonly text: string
 }
 
@@ -121,7 +122,7 @@ function toRule(item: unknown): FoundRule {
   }
 }
 
-/** Our steps that are in the kernel, of any config, from `ip -j rule` and `ip -j route show table all proto 78`. */
+/** namegate's steps that are in the kernel, of any config. Reads `ip -j rule` and `ip -j route show table all proto 78`. */
 export function foundSteps(
   family: Family,
   rules: readonly FoundRule[],
@@ -134,13 +135,13 @@ export function foundSteps(
   ]
 }
 
-/** The target of a jump first, the jump before the rule that it jumps over. */
+/** Sorts the target of a jump first, and the jump before the rule that it jumps over. */
 function byOrderOfMaking(a: FoundRule, b: FoundRule): number {
   const order = ({ priority }: FoundRule): number => (priority === LAST ? 0 : priority)
   return order(a) - order(b)
 }
 
-/** Tables with our route; `routes` lists our protocol only, so ip leaves the protocol out. */
+/** The tables with namegate's route. `routes` lists only this protocol, so ip leaves the protocol out. */
 function tablesOf(routes: string): readonly string[] {
   const parsed: unknown = JSON.parse(routes.trim() === '' ? '[]' : routes)
   const list: readonly unknown[] = Array.isArray(parsed) ? parsed : []
@@ -149,7 +150,7 @@ function tablesOf(routes: string): readonly string[] {
     .map((item) => String(fieldOf(item, 'table')))
 }
 
-/** A foreign route in the output of `ip -j route show table T`; undefined when there is none. */
+/** Returns a route of another program in the output of `ip -j route show table T`, or undefined. */
 export function foreignRoute(routes: string): string | undefined {
   const parsed: unknown = JSON.parse(routes.trim() === '' ? '[]' : routes)
   const list: readonly unknown[] = Array.isArray(parsed) ? parsed : []
@@ -158,7 +159,7 @@ export function foreignRoute(routes: string): string | undefined {
   return `${String(fieldOf(found, 'dst'))} dev ${String(fieldOf(found, 'dev'))}`
 }
 
-/** Why a foreign rule is in the way; undefined when none is. */
+/** Returns why a rule of another program is in the way, or undefined if none is. */
 export function ruleInTheWay(
   rules: readonly FoundRule[],
   { mark, table }: Pick<InterceptPlan, 'mark' | 'table'>,

@@ -1,14 +1,16 @@
-// Puts a plan into force and takes it out again, all or nothing. The caller holds the lock (state/lock.ts).
+// Rules installs a plan and removes it, all or nothing. The caller holds the lock (state/lock.ts). A flag tells the
+// datapath to let DNS pass on an interface.
 //
-// up:    look for what is in the way; routing; flags of the datapath that will not be true any more go; the rules in
-//        one transaction; flows of port 53 are forgotten; flags. What was done is undone in reverse when a step fails.
-// down:  flags; rules; routing; flows are forgotten. It goes by our names and numbers, so it needs no plan.
+// - up: check that no rule or route is in the way; make the routing; clear flags that will be invalid; install the rules in one
+//   transaction; forget connections of port 53; set the flags. If a step fails, the steps before it are undone in reverse order.
+// - down: clear the flags; remove the rules; remove the routing; forget connections. `down` finds everything by namegate's names
+//   and numbers, so it needs no plan.
 //
-// In this order nothing leaks at any moment: the datapath lets port 53 pass only while the rules stand.
+// In this order no DNS leaks at any moment, because the datapath lets port 53 pass only while the rules exist.
 
 import { createHash } from 'node:crypto'
 import { UnavailableError } from '../core/errors.ts'
-import type { InterceptedInterface } from '../datapath/interception.ts'
+import type { InterceptedInterface } from '../datapath/abilities.ts'
 import { inTheWay, KernelRouting, routingText } from './kernel-routing.ts'
 import type { InterceptPlan } from './plan.ts'
 import { bridgesChanged, installScript, removeScript, TABLE, updateScript } from './nft-script.ts'
@@ -17,7 +19,7 @@ import { digestScript } from './rule-digests.ts'
 import { findTargets, parseLinks, type Targeted } from './targets.ts'
 import { mustRun, toolError, type RunTool } from './tools.ts'
 
-/** Which interfaces the datapath lets DNS pass on. */
+/** The interfaces on which the datapath lets DNS pass. */
 export interface InterceptFlags {
   read(): readonly InterceptedInterface[]
   set(interfaces: readonly InterceptedInterface[]): void
@@ -26,7 +28,7 @@ export interface InterceptFlags {
 export interface RulesOptions {
   readonly run: RunTool
   readonly flags: InterceptFlags
-  /** Forgets flows of port 53; how many, or a negative errno. */
+  /** Forgets connections of port 53. Returns how many it forgot, or a negative errno. */
   readonly forgetFlows: () => number
 }
 
@@ -48,14 +50,14 @@ export class Rules {
     this.#forgetFlows = forgetFlows
   }
 
-  /** What of ours the kernel has; undefined when there is nothing. */
+  /** namegate's rules in the kernel, or undefined if there are none. */
   async inForce(): Promise<InForce | undefined> {
     const tables = await Promise.all(KINDS.map(async (kind) => await this.#list(kind, ['-j'])))
     const found = tables.filter((each) => each !== undefined)
     return found.length === 0 ? undefined : parseInForce(...found)
   }
 
-  /** Replaces our rules that are in force with the plan's. Returns notes for people. */
+  /** Replaces namegate's rules in force with the rules of the plan. Returns notes for people. */
   async up(plan: InterceptPlan, endpoints: readonly string[]): Promise<readonly string[]> {
     const notes = [...plan.notes, ...(await this.#lookAround(plan))]
     const targets = await this.#targets(plan, endpoints)
@@ -80,8 +82,8 @@ export class Rules {
   }
 
   /**
-   * Keeps the rules of an earlier process when they are of the same plan: only routing and interfaces are brought up to date,
-   * and flows continue, translated ones too. Returns notes; undefined when other rules or none are in force.
+   * Keeps the rules of an earlier process if they belong to the same plan. It then updates only routing and interfaces, so
+   * connections continue, also translated connections. Returns notes, or undefined if other rules or no rules are in force.
    */
   async keep(
     plan: InterceptPlan,
@@ -95,24 +97,24 @@ export class Rules {
     return notes
   }
 
-  /** Routing that a plan in force needs and that is not there, as texts. */
+  /** The routing that a plan in force needs and that is missing, as texts. */
   async missingRouting(plan: InterceptPlan): Promise<readonly string[]> {
     return (await this.#routing.missing(plan)).map(routingText)
   }
 
-  /** Puts the missing routing back; returns it as texts. */
+  /** Puts back the missing routing, and returns it as texts. */
   async mendRouting(plan: InterceptPlan): Promise<readonly string[]> {
     return (await this.#routing.make(plan, [])).map(routingText)
   }
 
-  /** Throws UnavailableError when a foreign rule or route takes queries elsewhere. */
+  /** Throws UnavailableError if a rule or route of another program takes queries elsewhere. */
   async lookForForeignRouting(plan: InterceptPlan): Promise<void> {
     await this.#routing.lookAround(plan)
   }
 
   /**
-   * Updates the interfaces of a plan that is in force as `found`, and writes all of it anew where it is damaged. Writes
-   * nothing that is up to date already.
+   * Updates the interfaces of a plan that is in force as `found`, and installs all rules again if they are damaged. Writes only
+   * what is out of date.
    */
   async update(plan: InterceptPlan, endpoints: readonly string[], found: InForce): Promise<void> {
     const targets = await this.#targets(plan, endpoints)
@@ -129,7 +131,7 @@ export class Rules {
     if (!isSame) this.#flags.set(interfaces)
   }
 
-  /** Replaces all our rules in one transaction. */
+  /** Replaces all of namegate's rules in one transaction. */
   async #install(plan: InterceptPlan, { parts }: Targeted, withBridge: boolean): Promise<void> {
     const script = installScript({ plan, names: parts, about: aboutOf(plan), withBridge })
     const isStale = !withBridge && (await this.#list('bridge', [])) !== undefined
@@ -137,18 +139,18 @@ export class Rules {
     await mustRun(this.#run, 'nft', ['-f', '-'], `${stale}${script}`)
   }
 
-  /** Writes the digests of the rules that were just put in. */
+  /** Writes the digests of the rules that were just installed. */
   async #noteDigests(): Promise<void> {
     const found = await this.inForce()
     if (found !== undefined) await mustRun(this.#run, 'nft', ['-f', '-'], digestScript(found.parts))
   }
 
-  /** The datapath lets no DNS pass from now on, because nothing redirects it. */
+  /** Makes the datapath let no DNS pass, because no rule redirects it. */
   clearFlags(): void {
     this.#flags.set([])
   }
 
-  /** Removes all our rules and routing; `removed`: whether there were any. */
+  /** Removes all of namegate's rules and routing. `removed` is true if there were any. */
   async down(): Promise<{ readonly removed: boolean; readonly notes: readonly string[] }> {
     this.clearFlags()
     const there: ('inet' | 'bridge')[] = []
@@ -158,7 +160,7 @@ export class Rules {
     return { removed, notes: removed ? this.#forget() : [] }
   }
 
-  /** What stands where, for `show`. */
+  /** The interfaces of the plan, for `show`. */
   async targets(plan: InterceptPlan, endpoints: readonly string[]): Promise<Targeted> {
     return await this.#targets(plan, endpoints)
   }
@@ -168,13 +170,13 @@ export class Rules {
     return findTargets(plan, endpoints, parseLinks(links))
   }
 
-  /** Flags that hold before and after; the others must not stand while the rules change. */
+  /** Keeps the flags that are valid before and after the change. Other flags must be clear while the rules change. */
   #keepFlags(flags: readonly InterceptedInterface[], { interfaces }: Targeted): void {
     const kept = flags.filter((flag) => isIn(flag, interfaces))
     if (kept.length < flags.length) this.#flags.set(kept)
   }
 
-  /** Throws UnavailableError when something of somebody else's is in the way. */
+  /** Throws UnavailableError if a rule or route of another program is in the way. */
   async #lookAround(plan: InterceptPlan): Promise<readonly string[]> {
     const chains = parseChains(await mustRun(this.#run, 'nft', ['-j', 'list', 'chains']), plan)
     for (const [family, table] of chains.suspects) {
@@ -201,7 +203,7 @@ export class Rules {
     )
   }
 
-  /** Our tables as they are now, as a script. */
+  /** namegate's tables as they are now, as a script. */
   async #texts(): Promise<string> {
     const texts: string[] = []
     for (const kind of KINDS) texts.push((await this.#list(kind, ['-s'])) ?? '')
@@ -211,11 +213,11 @@ export class Rules {
   async #restore(before: string): Promise<void> {
     const gone = KINDS.map((kind) => `add table ${kind} ${TABLE}\ndelete table ${kind} ${TABLE}\n`)
     const { code } = await this.#run('nft', ['-f', '-'], `${gone.join('')}${before}`)
-    // Without nftables for bridges the script as a whole is refused.
+    // Without nftables for bridges, the kernel refuses the whole script.
     if (code !== 0) await this.#run('nft', ['-f', '-'], `${gone[0] ?? ''}${before}`)
   }
 
-  /** A table of ours; undefined when it is not there. */
+  /** Lists one of namegate's tables. Returns undefined if the table does not exist. */
   async #list(kind: 'inet' | 'bridge', flags: readonly string[]): Promise<string | undefined> {
     const args = [...flags, 'list', 'table', kind, TABLE]
     const result = await this.#run('nft', args)
@@ -224,7 +226,7 @@ export class Rules {
     throw toolError('nft', args, result)
   }
 
-  /** Flows from before would go on as they began. */
+  /** Forgets connections from before, because they would not use the new rules. */
   #forget(): readonly string[] {
     const result = this.#forgetFlows()
     if (result >= 0) return []
@@ -234,7 +236,7 @@ export class Rules {
   }
 }
 
-/** Names a plan: the same text exactly when the rules are the same but for their interfaces. At most 128 octets. */
+/** Names a plan, in at most 128 octets. Two plans have the same text exactly if their rules differ only in interfaces. */
 export function aboutOf(plan: InterceptPlan): string {
   const names = plan.tproxy.map(() => ({ routed: [], bridges: [], ports: [] }))
   const script = installScript({ plan, names, about: '', withBridge: true })

@@ -1,27 +1,27 @@
-// Reading `nft -j`: what of ours is in force, and what of somebody else's would take DNS before or after us. Pure;
-// fields that are not there or of another form are passed over, so a newer nft is no fault.
+// This file reads `nft -j`. It finds namegate's parts that are in force, and rules of other programs that would take DNS before
+// or after them. The functions are pure. They skip fields that are missing or have another form, so a newer nft causes no error.
 
 import { ABOUT_CHAIN, COUNTERS, TABLE, type Counter } from './nft-script.ts'
 import { DNS_PORT, type InterceptPlan } from './plan.ts'
 import { damageOf, partsOf, digestsOf, type Parts } from './rule-digests.ts'
 import { fieldOf } from './targets.ts'
 
-/** Ours is the first decision about a flow's target; a chain at or before this comes first. */
+/** namegate's redirect must decide first about a connection's target. A chain at or before this priority would decide earlier. */
 const REDIRECT_PRIORITY = -110
 
 export interface InForce {
-  /** What the about chain says; '' when it says nothing. */
+  /** The text of the about chain; '' if it has none. */
   readonly about: string
-  /** Sets of interfaces by family and name, such as `inet interfaces0`; sorted. */
+  /** Sets of interfaces by family and name, such as `inet interfaces0`. Sorted. */
   readonly sets: ReadonlyMap<string, readonly string[]>
   readonly packets: Readonly<Record<Counter, number>>
-  /** What there is that never changes by itself. */
+  /** The parts that never change by themselves. */
   readonly parts: Parts
-  /** What of it somebody changed, for people. */
+  /** The parts that another program changed, as text for people. */
   readonly damage: readonly string[]
 }
 
-/** From `nft -j list table inet|bridge namegate_intercept`, one after the other. */
+/** Reads one or more outputs of `nft -j list table inet|bridge namegate_intercept`. */
 export function parseInForce(...tables: readonly string[]): InForce {
   const packets = { taken: 0, forged: 0, unheard: 0, own: 0, guarded: 0, bridged: 0 }
   const sets = new Map<string, readonly string[]>()
@@ -45,13 +45,13 @@ export function parseInForce(...tables: readonly string[]): InForce {
 }
 
 export interface ForeignChains {
-  /** Tables to look into, as arguments of `nft list table`. */
+  /** Tables to search, as arguments of `nft list table`. */
   readonly suspects: readonly (readonly [family: string, table: string])[]
-  /** Tables that drop what comes in unless some rule admits it. */
+  /** Tables that drop incoming packets unless a rule admits them. */
   readonly closed: readonly string[]
 }
 
-/** From `nft -j list chains`. */
+/** Reads the output of `nft -j list chains`. */
 export function parseChains(json: string, plan: InterceptPlan): ForeignChains {
   const suspects = new Map<string, readonly [string, string]>()
   const closed: string[] = []
@@ -73,7 +73,7 @@ export function parseChains(json: string, plan: InterceptPlan): ForeignChains {
   return { suspects: [...suspects.values()], closed: [...new Set(closed)] }
 }
 
-/** Why a rule in `nft -j list table FAMILY TABLE` is in the way; undefined when none is. */
+/** Returns why a rule in `nft -j list table FAMILY TABLE` is in the way, or undefined if none is. */
 export function foreignRule(json: string, plan: InterceptPlan): string | undefined {
   const takes = plan.tproxy.length > 0 ? TPROXY : []
   const turns = plan.redirect === undefined ? [] : REDIRECT
@@ -90,7 +90,7 @@ export function foreignRule(json: string, plan: InterceptPlan): string | undefin
   return undefined
 }
 
-/** As nft names them, and as iptables does. */
+/** Statement names in nft and in iptables. */
 const TPROXY: readonly string[] = ['tproxy', 'TPROXY']
 const REDIRECT: readonly string[] = ['redirect', 'REDIRECT', 'dnat', 'DNAT']
 
@@ -102,7 +102,7 @@ function statementOf(expression: unknown): string {
     : ''
 }
 
-/** Whether it names port 53, or names nothing that could leave DNS out. */
+/** True if the rule names port 53, or matches on nothing that could exclude DNS. */
 function takesDns(expressions: readonly unknown[]): boolean {
   const matches = expressions
     .map((each) => fieldOf(each, 'match'))
@@ -116,7 +116,7 @@ function takesDns(expressions: readonly unknown[]): boolean {
   )
 }
 
-/** A port, a range of ports, or a set of both. A named set may hold anything. */
+/** True if a port, a range of ports, or a set of both includes port 53. A named set is assumed to include it. */
 function admits(right: unknown): boolean {
   if (typeof right === 'number') return right === DNS_PORT
   const [low, high] = listOf(fieldOf(right, 'range')).map(Number)

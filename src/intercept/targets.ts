@@ -1,40 +1,40 @@
-// Translates names of interfaces into what the rules and the datapath need. A packet of a bridge port comes to the rules as a
-// packet of the bridge, so the rules name the bridge; the datapath judges at the port and needs the bridge's address. Pure:
-// the existing interfaces come in as a list (`ip -j -d link`).
+// findTargets translates names of interfaces into what the rules and the datapath need. The rules see a packet of a bridge port
+// as a packet of the bridge, so the rules name the bridge. The datapath judges at the port and needs the bridge's address. The
+// functions are pure: the caller passes the existing interfaces as a list (`ip -j -d link`).
 
-import type { InterceptedInterface } from '../datapath/interception.ts'
+import type { InterceptedInterface } from '../datapath/abilities.ts'
 import { isInterfaceName, type InterceptPlan, type TproxyPart } from './plan.ts'
 
 export interface Link {
   readonly index: number
   readonly name: string
-  /** The 6 octets of its own address; empty where it has another kind. */
+  /** The 6 octets of the interface's own address. Empty if the address has another kind. */
   readonly mac: Uint8Array
   readonly isBridge: boolean
-  /** Name of the bridge that it is a port of. */
+  /** The name of the bridge of which the interface is a port. */
   readonly bridge: string | undefined
-  /** Part of something else (bond, switch): its packets come to no rule under this name. */
+  /** True if the interface is part of a bond or switch, so that no rule sees its packets under this name. */
   readonly isTaken: boolean
 }
 
-/** Elements of the sets of one part. */
+/** The elements of the sets of one part. */
 export interface PartNames {
-  /** For packets that are routed here; bridges in place of their ports. */
+  /** Interfaces whose packets are routed here. A bridge also stands for its ports. */
   readonly routed: readonly string[]
-  /** Those among them that are bridges and exist. */
+  /** The existing bridges of this part. */
   readonly bridges: readonly string[]
-  /** Ports of bridges, whose packets to other ports never come to the rules above. */
+  /** The interfaces and bridge ports of this part. Packets between two ports of a bridge never reach the `inet` rules. */
   readonly ports: readonly string[]
 }
 
 export interface Targeted {
-  /** One for each TPROXY part, in order. */
+  /** One element for each TPROXY part, in order. */
   readonly parts: readonly PartNames[]
-  /** For the datapath, by index. */
+  /** Interfaces for the datapath, by index. */
   readonly interfaces: readonly InterceptedInterface[]
 }
 
-/** `endpoints`: interfaces of endpoints, whether there or not. */
+/** `endpoints` are the interfaces of endpoints. An interface need not exist yet. */
 export function findTargets(
   plan: InterceptPlan,
   endpoints: readonly string[],
@@ -79,7 +79,7 @@ function sorted(names: readonly string[]): readonly string[] {
   return [...new Set(names)].toSorted()
 }
 
-/** Reads `ip -j -d link`; ignores fields that are missing or have another type. */
+/** Reads `ip -j -d link`. Ignores fields that are missing or have another type. */
 export function parseLinks(json: string): readonly Link[] {
   const parsed: unknown = JSON.parse(json === '' ? '[]' : json)
   if (!Array.isArray(parsed)) return []
@@ -103,7 +103,7 @@ function parseMac(value: unknown): Uint8Array {
   return Uint8Array.from(value.split(':'), (octet) => Number.parseInt(octet, 16))
 }
 
-/** A field of an unknown value. */
+/** Returns a field of an unknown value. */
 export function fieldOf(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
 }

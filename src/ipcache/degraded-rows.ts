@@ -1,5 +1,6 @@
-// Rows whose identity lacks fqdn labels because no number was free for the whole set, with the endpoint whose answer wanted it (0 for
-// none). They get the whole set when numbers are free again: each is checked in its turn, a few at a time.
+// DegradedRows lists the rows whose identity lacks fqdn labels because no number was free for the whole label set. For each row it keeps
+// the endpoint whose answer wanted the identity (0 for none). `IpCache.heal` checks these rows again, a few at a time, and gives a row its
+// whole set when a number is free.
 
 export class DegradedRows {
   readonly #askers = new Map<number, number>()
@@ -8,7 +9,7 @@ export class DegradedRows {
     return this.#askers.size
   }
 
-  /** The endpoint that wanted a row's labels; undefined when it has them all. */
+  /** Returns the endpoint whose answer wanted the row's identity, or undefined when the row is not degraded. */
   askerOf(row: number): number | undefined {
     return this.#askers.get(row)
   }
@@ -21,14 +22,14 @@ export class DegradedRows {
     this.#askers.delete(row)
   }
 
-  /** How many there are by endpoint. */
+  /** Returns the number of degraded rows for each endpoint. */
   byEndpoint(): ReadonlyMap<number, number> {
     const counts = new Map<number, number>()
     for (const asker of this.#askers.values()) counts.set(asker, (counts.get(asker) ?? 0) + 1)
     return counts
   }
 
-  /** Hands the next rows to `visit`, which may delete them, and puts what is left at the end. */
+  /** Moves the first `limit` rows to the end of the list and calls `visit` for each. `visit` can delete the row. */
   turn(limit: number, visit: (row: number, asker: number) => void): void {
     let left = Math.min(limit, this.#askers.size)
     for (const [row, asker] of this.#askers) {

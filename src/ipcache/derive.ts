@@ -1,11 +1,14 @@
-// From the facts of a prefix and the prefix around it to its labels and its class: the pure heart of CFP-28427 ("CIDR Label
-// down-propagation", "Only generate terminal CIDR labels").
-//   - A prefix's own labels are the union over its facts. `mergeFacts` settles conflicts between owners.
-//   - Own labels win. Labels of the containing prefix are added unless their key is already there.
-//   - Of `cidr:` labels only the longest survives.
-//   - Addresses of the node, of known endpoints and of external resources neither carry nor inherit `cidr:` labels, unless
-//     `policies.cidr-matches-endpoints` is on. Every other prefix carries `reserved:world` and `reserved:world-ipv4` or `-ipv6`.
-// `Deriver` costs one probe of a direct-mapped cache for a combination seen before.
+// The functions here derive the labels and the class of a prefix from its facts and from its container. The container is the longest
+// other prefix with facts that contains the prefix. The functions are pure, and follow CFP-28427 ("CIDR Label down-propagation", "Only
+// generate terminal CIDR labels"):
+//   - The own labels of a prefix are the union over its facts. `mergeFacts` decides when two owners give one key different values.
+//   - The prefix inherits each label of its container whose key is not among its own labels.
+//   - If a prefix then has several `cidr:` labels, only the one with the longest prefix stays.
+//   - Addresses of the node, of known endpoints and of external resources have no `cidr:` label at all. With
+//     `policies.cidr-matches-endpoints` they have one, like other prefixes.
+//   - Every other prefix gets `reserved:world` and `reserved:world-ipv4` or `-ipv6`.
+//
+// If `Deriver` has derived a combination of labels before, it needs one probe of a direct-mapped cache.
 
 import { type Identity, identity } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
@@ -23,7 +26,7 @@ import type { PrefixTable } from './prefix-table.ts'
 
 const CACHE = 1 << 14
 
-/** Whether addresses of the class are the node's, an endpoint's or a resource's, not the world's. */
+/** Returns true if addresses of the class belong to the node, an endpoint or a resource, and false if they belong to the world. */
 export function isKnownClass(addressClass: Identity): boolean {
   return addressClass === HOST || addressClass === ENDPOINT_CLASS || addressClass === RESOURCE_CLASS
 }
@@ -47,12 +50,12 @@ export class Deriver {
     sets.retain(this.#world[6])
   }
 
-  /** Label sets that are retained here. */
+  /** Returns the label sets that this object retains. Checks of the tables use it. */
   held(): readonly number[] {
     return [this.#world[4], this.#world[6]]
   }
 
-  /** The label set of a prefix. `around` is that of the containing prefix, EMPTY_SET without one. */
+  /** Returns the label set of a prefix with the own labels `own`. `around`: the label set of its container, EMPTY_SET without one. */
   derive(own: number, around: number, addressClass: Identity, family: Family): number {
     const kind = (isKnownClass(addressClass) ? 1 : 0) + (family === 4 ? 2 : 4)
     const slot = (Math.imul(own, 0x9e3779b1) ^ Math.imul(around, 0x85ebca6b) ^ kind) & (CACHE - 1)
@@ -69,14 +72,17 @@ export class Deriver {
     return result
   }
 
-  /** Whether a label set is that of the node: one identity, unless CIDR rules are to tell its addresses apart. */
+  /**
+   * Returns true if a prefix with this label set gets the identity HOST, which the addresses of the node share. With
+   * `policies.cidr-matches-endpoints`, an address of the node that has a `cidr:` label gets another identity.
+   */
   isHost(set: number, addressClass: Identity): boolean {
     if (addressClass !== HOST) return false
     return !this.#knownHaveCidr || this.#sets.get(set).cidr === undefined
   }
 
   #compute(own: number, around: number, known: boolean, family: Family): number {
-    // Most names: a label of their own, and nothing around their addresses.
+    // Most learned addresses have own labels only, because they are in no container.
     const isPlain = !known && around === EMPTY_SET && this.#sets.get(own).cidr === undefined
     if (isPlain) return this.#sets.union(own, this.#world[family])
     const ownLabels = this.#sets.get(own).labels
@@ -101,16 +107,18 @@ function isWorldLabel(label: Label): boolean {
   return label.text === 'reserved:world' || label.text.startsWith('reserved:world-')
 }
 
-/** The labels of a prefix's own facts. */
+/** The result of `mergeFacts`. */
 export interface Merged {
+  /** The label set of the prefix's own facts. */
   readonly set: number
+  /** How often two owners gave the same key different values. */
   readonly conflicts: number
 }
 
 /**
- * The union over the owners of a prefix's facts. Where two owners claim the same key, the earlier kind wins (node, endpoint,
- * resource, name, policy), then the smaller owner text, and the conflict is counted. Facts of names and policies cannot conflict:
- * a fqdn or cidr label is its own key.
+ * Returns the union of the labels of a prefix's facts. `first` is the first fact. If two owners give the same key different values, the
+ * kind that comes first in OWNER_KINDS wins. Between owners of one kind, the owner with the smaller text wins. Facts of names and policies
+ * cannot conflict, because the key of a fqdn or cidr label is the whole label.
  */
 export function mergeFacts(
   facts: Facts,
@@ -123,7 +131,7 @@ export function mergeFacts(
   for (let fact = first; fact !== 0; fact = facts.next[fact]!) {
     const kind = facts.kind[fact]!
     if (kind !== OWNER_NAME && kind !== OWNER_POLICY) {
-      // Most prefixes of configuration have one owner.
+      // Most prefixes from the configuration have only one fact.
       return isAlone(facts, first, sets)
         ? { set: facts.set[first]!, conflicts: 0 }
         : mergeByKey(facts, first, sets, ownerText)
@@ -135,7 +143,7 @@ export function mergeFacts(
   return { set: union, conflicts: 0 }
 }
 
-/** Whether the fact is the only one and no two of its labels have the same key: then its set is what it says. */
+/** Returns true if the prefix has no other fact and no two labels of the fact have the same key. Its set is then the merged set. */
 function isAlone(facts: Facts, fact: number, sets: LabelSets): boolean {
   if (facts.next[fact] !== 0) return false
   const { labels } = sets.get(facts.set[fact]!)
@@ -170,8 +178,9 @@ function mergeByKey(
 }
 
 /**
- * The class of a prefix: the node's, a known endpoint's, a resource's or the world's. Its own facts decide, the kind first in
- * precedence; else the prefix around it. `around`: the row of the containing prefix, 0 without one.
+ * Returns the class of a prefix: HOST, ENDPOINT_CLASS, RESOURCE_CLASS or a class of the world. If the prefix has facts of the node, an
+ * endpoint or a resource, the first of these kinds decides. If it has none, its container decides. `around`: the row of the container, 0
+ * without one.
  */
 export function classOf(
   row: number,

@@ -1,9 +1,9 @@
-// The prefixes of facts and names, one row each. An address has one more row for each endpoint that has its own view of it
-// (scoped-rows.ts). Rows of full length are hosts. Only shorter rows can contain others. All columns are typed arrays of the table's
-// capacity: 1,000,000 rows cost about 50 octets each, and the garbage collector never looks inside.
+// PrefixTable has one row for each prefix of facts and names. An address has one more row for each endpoint with its own view of the
+// address (scoped-rows.ts). Rows of full length are hosts. Only rows of shorter prefixes can be containers of other rows. All columns are
+// typed arrays of the table's capacity. A row needs about 50 octets, which the garbage collector does not look at.
 //
-// Containment is by probing: a prefix asks for each shorter length in use, longest first. There is no tree. One pass over the rows
-// carries changes downwards (CFP-28427 "Lifecycle" weighs the two).
+// There is no tree. To find the container of a prefix, the table looks up each shorter length in use, the longest first. One pass over
+// the rows (`Rederive`) applies a change of a container to the rows inside (CFP-28427 "Lifecycle" compares this with a tree).
 
 import { identity, type Identity } from '../core/ids.ts'
 import { commonBits, type Family, formatPrefix, type Prefix, widthOf } from '../core/ip.ts'
@@ -11,43 +11,41 @@ import { PrefixIndex } from '../core/tables/prefix-index.ts'
 import type { Slots } from '../core/tables/slots.ts'
 import { ScopedRows } from './scoped-rows.ts'
 
-export interface PrefixTableOptions {
-  /** Rows of the node. */
-  readonly capacity: number
-  /** Rows of endpoints' own scopes, over and above. */
-  readonly scopedCapacity: number
-}
-
 export class PrefixTable {
   readonly slots: Slots
   readonly octets: Uint8Array
   readonly lengths: Uint8Array
   /** Label set of the row's own facts. */
   readonly own: Int32Array
-  /** Label set with the inherited labels. */
+  /** Label set of the own and the inherited labels. */
   readonly derived: Int32Array
-  /** Row of the longest container, 0 without one. */
+  /** Row of the container, 0 without one. */
   readonly parent: Int32Array
   readonly addressClass: Uint8Array
   readonly firstFact: Int32Array
-  /** Identity wanted in the datapath; 0: no entry. */
+  /** Identity that the datapath has to have, 0 for no entry. */
   readonly wanted: Int32Array
-  /** Identity that the datapath confirmed; 0: no entry. */
+  /** Identity that the datapath confirmed, 0 for no entry. */
   readonly applied: Int32Array
   readonly appliedClass: Uint8Array
-  /** Bits of ipcache.ts: changed, refused, degraded. */
+  /** The bits ROW_CHANGED, ROW_REFUSED, ROW_DEGRADED and ROW_UNDER_WAY of ipcache.ts. */
   readonly flags: Uint8Array
-  /** Facts and names that hold the row. */
+  /** How many facts, views and callers of `holdAddress` use the row. */
   readonly users: Int32Array
   readonly scoped: ScopedRows
-  /** Rows that pass labels down. */
+  /** Rows of shorter prefixes that have facts, so that rows inside inherit their labels. */
   readonly containers = new Set<number>()
   readonly #index: PrefixIndex
   readonly #capacity: number
-  /** Lengths of containers. */
+  /** Lengths of the containers. */
   readonly #lengths = { 4: new LengthsInUse(), 6: new LengthsInUse() }
 
-  constructor(options: PrefixTableOptions) {
+  constructor(options: {
+    /** The most rows of the node. */
+    readonly capacity: number
+    /** The most rows in endpoints' own scopes, in addition to `capacity`. */
+    readonly scopedCapacity: number
+  }) {
     const { capacity, scopedCapacity } = options
     const count = capacity + scopedCapacity
     const rows = count + 1
@@ -69,23 +67,23 @@ export class PrefixTable {
     this.scoped = new ScopedRows({ capacity: scopedCapacity, rows: count })
   }
 
-  /** The node's row of a prefix, 0 when there is none. The 16 octets at `offset` have zeros behind `length`. */
+  /** Returns the node's row of a prefix, 0 when there is none. The bits of the octets at `offset` beyond `length` must be 0. */
   find(family: Family, octets: Uint8Array, offset: number, length: number): number {
     return this.#index.find(family, octets, offset, length)
   }
 
-  /** The node's row of a prefix, created when missing; 0 when the table is full. */
+  /** Returns the node's row of a prefix, added when missing, or 0 when the table is full. */
   findOrAdd(family: Family, octets: Uint8Array, offset: number, length: number): number {
     const known = this.#index.find(family, octets, offset, length)
     if (known !== 0) return known
-    // Both kinds share the rows, but neither may take the other's.
+    // Rows of the node and views share the slots, but each kind has its own capacity.
     if (this.slots.used - this.scoped.count >= this.#capacity) return 0
     const row = this.#index.add(family, octets, offset, length)
     if (row !== 0) this.parent[row] = this.findContainer(row)
     return row
   }
 
-  /** The row of a prefix in a scope, 0 when there is none; scope 0 is the node's. */
+  /** Returns the row of a prefix in a scope, 0 when there is none. Scope 0 is the node's. */
   findIn(
     scope: number,
     family: Family,
@@ -97,7 +95,7 @@ export class PrefixTable {
     return row === 0 || scope === 0 ? row : this.scoped.find(scope, row)
   }
 
-  /** The row of an endpoint's view over the node's row of a host, created when missing; 0 when full. */
+  /** Returns the endpoint's view of a host, added when missing, or 0 when the table is full. `base`: the node's row of the host. */
   findOrAddScoped(scope: number, base: number): number {
     const known = this.scoped.find(scope, base)
     if (known !== 0) return known
@@ -111,7 +109,7 @@ export class PrefixTable {
     return row
   }
 
-  /** Frees a row that nothing holds. */
+  /** Frees a row without users. */
   remove(row: number): void {
     if (this.scoped.scope[row] === 0) {
       this.#index.remove(row)
@@ -129,7 +127,7 @@ export class PrefixTable {
     this.flags[row] = 0
   }
 
-  /** Call when a row shorter than a host begins (1) or ceases (-1) to pass labels down. */
+  /** Call when a row of a shorter prefix got its first fact (1) or lost its last one (-1). */
   countContainer(row: number, change: 1 | -1): void {
     this.#lengths[this.family(row)].count(this.lengths[row]!, change)
     if (change === 1) this.containers.add(row)
@@ -140,7 +138,7 @@ export class PrefixTable {
     return this.lengths[row]! < widthOf(this.family(row))
   }
 
-  /** Whether a row is inside another one's prefix, or has the same. */
+  /** Returns true if the prefix of `row` is inside the prefix of `outer`, or equal to it. */
   isInside(row: number, outer: number): boolean {
     const length = this.lengths[outer]!
     if (this.lengths[row]! < length || this.family(row) !== this.family(outer)) return false
@@ -148,7 +146,7 @@ export class PrefixTable {
     return commonBits(octets, row * 16, octets, outer * 16, length) === length
   }
 
-  /** The row that a row inherits from, 0 without one: the longest container; of a scoped row first its base. */
+  /** Returns the row from which a row inherits labels, 0 without one. A view inherits from its base if the base has facts. */
   findContainer(row: number): number {
     const base = this.scoped.base[row]!
     if (base !== 0 && this.firstFact[base] !== 0) return base
@@ -162,7 +160,7 @@ export class PrefixTable {
     return 0
   }
 
-  /** The node's most specific row of an address: its own, else its longest container; 0 when nothing is known. */
+  /** Returns the node's row of an address if it has facts, or the longest container of the address, or 0 when there is none. */
   findAround(family: Family, octets: Uint8Array, offset: number): number {
     const own = this.#index.find(family, octets, offset, widthOf(family))
     if (own !== 0 && this.firstFact[own] !== 0) return own
@@ -181,7 +179,7 @@ export class PrefixTable {
     return identity(this.wanted[row]!)
   }
 
-  /** What the datapath confirmed of a row that it has. */
+  /** Returns the identity and the class that the datapath confirmed for a row. */
   appliedOf(row: number): { readonly id: Identity; readonly addressClass: Identity } {
     return {
       id: identity(this.applied[row]!),
@@ -201,19 +199,19 @@ export class PrefixTable {
 const LENGTHS = 129
 
 /**
- * The lengths of the prefixes that pass labels down, for one family: few of the 33 or 129 possible ones. A longest match asks for
- * these alone. The table counts here when a container comes or goes.
+ * The lengths of the containers of one family. Of the 33 or 129 possible lengths few are in use, and a longest match looks only for
+ * these. The table calls `count` when a container is added or removed.
  */
 export class LengthsInUse {
   readonly #counts = new Int32Array(LENGTHS)
   #longestFirst: readonly number[] = []
 
-  /** Each length once. */
+  /** The lengths in use, each once, the longest first. */
   get longestFirst(): readonly number[] {
     return this.#longestFirst
   }
 
-  /** A prefix of a length came (1) or went (-1). */
+  /** Counts a container of this length that was added (1) or removed (-1). */
   count(length: number, change: 1 | -1): void {
     const now = this.#counts[length]! + change
     this.#counts[length] = now

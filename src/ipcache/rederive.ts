@@ -1,16 +1,17 @@
-// One pass over the prefixes after containers changed: first the containers inside them, shortest first, because labels flow down
-// through them, then every host. The pass runs in slices, so that a million prefixes never stop the event loop. Rows that are made
-// or changed meanwhile are right already, because they look for their container themselves. A change during the pass makes another
-// one. When few containers changed, a row outside of them costs one comparison of prefixes.
+// Rederive passes over the prefixes after containers changed, and derives the rows inside them again. It takes the containers first, from
+// the shortest prefix to the longest, because labels are inherited in this order. Then it takes the hosts. The pass runs in slices, so
+// that a million prefixes never stop the event loop. A row that is added or changed between the slices is already right, because it
+// finds its container itself. If another container changes during the pass, a second pass follows. When few containers changed, a row
+// outside of them costs one comparison of prefixes per changed container.
 
 import type { IpCache } from './ipcache.ts'
 
-/** With more changed containers every row is derived, because comparing it with all of them costs as much. */
+/** With more changed containers than this, every row is derived. To compare a row with all of them would cost as much. */
 const ROOTS_MAX = 8
 
 export class Rederive {
   readonly #ipcache: IpCache
-  /** The containers that changed; empty: too many to compare with. */
+  /** The containers that changed. Empty: there are more than ROOTS_MAX. */
   #roots: readonly number[] = []
   #containers: number[] = []
   #nextContainer = 0
@@ -25,7 +26,7 @@ export class Rederive {
     return this.#active || this.#ipcache.hasContainersChanged
   }
 
-  /** Looks at `rows` rows at most; true when everything is up to date. */
+  /** Handles at most `rows` rows. Returns true when all rows are up to date. */
   step(rows: number): boolean {
     if (!this.#active) {
       const changed = this.#ipcache.takeChangedContainers()
@@ -51,7 +52,7 @@ export class Rederive {
     return true
   }
 
-  /** This pass carries on the changes that it makes to containers. Only a change from outside needs another pass. */
+  /** Derives a container. If its labels change, this pass also derives the rows inside it, so no second pass is needed. */
   #rederiveContainer(row: number): void {
     const changedBefore = this.#ipcache.changedContainers
     this.#ipcache.rederiveRow(row)

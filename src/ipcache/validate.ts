@@ -1,7 +1,7 @@
-// The deep check of everything that is counted. It runs after each step of a test when VALIDATE is set, never in production. It
-// recounts from the rows what the tables keep as numbers, and throws at the first difference: references of identities and label
-// sets, users of rows, lists of facts, lengths of containers, and the labels of every row. Cost: one look at every row and every
-// fact, with objects; for small tables only.
+// validateIpCache is the deep check of all counts. It runs after each step of a test when VALIDATE is set, and never in production. It
+// counts again from the rows what the tables keep as numbers: references of identities and label sets, users of rows, and lists of facts.
+// It also derives the labels of every row again. It throws at the first difference. The check looks at every row and every fact and
+// makes objects, so it is for small tables only.
 
 import { identity } from '../core/ids.ts'
 import { invariant } from '../core/invariant.ts'
@@ -17,7 +17,7 @@ export interface Holders {
   readonly rows: Iterable<number>
 }
 
-/** Throws unless every count agrees with what it counts. Call with no batch under way, after a `collect`. */
+/** Throws if a count is wrong. Call between batches, after `LabelSets.collect`. */
 export function validateIpCache(
   ipcache: IpCache,
   sets: LabelSets,
@@ -43,7 +43,7 @@ function count<K>(counts: Map<K, number>, key: K): void {
   counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 
-/** Each row's list of facts is whole, and facts and holders are its users. */
+/** Throws if a row's list of facts is broken, or if the row's count of users is not the number of its facts, views and holders. */
 function checkFacts(
   ipcache: IpCache,
   references: Map<number, number>,
@@ -76,7 +76,7 @@ function checkFacts(
   }
 }
 
-/** Labels of every row that has facts are those of its facts and its container. */
+/** Throws if a row with facts does not have the labels that follow from its own labels and its container. */
 function checkRows(ipcache: IpCache, sets: LabelSets, references: Map<number, number>): void {
   const { prefixes } = ipcache
   for (let row = 1; row <= prefixes.slots.high; row++) {
@@ -100,7 +100,7 @@ function checkRows(ipcache: IpCache, sets: LabelSets, references: Map<number, nu
   }
 }
 
-/** References of an identity: rows that want it, rows that have it, and pre-allocation. */
+/** Throws if the references of an identity are not the rows that want it, the rows that have it, and its pre-allocation. */
 function checkIdentities(ipcache: IpCache, allocator: Allocator): void {
   const { prefixes } = ipcache
   const counts = new Map<number, number>()

@@ -11,17 +11,17 @@ export interface GateStatus {
   readonly mode: 'enforce' | 'audit' | 'bypass'
   readonly datapath: {
     readonly kind: string
-    /** The last one in force. */
+    /** The last revision that the datapath confirmed. */
     readonly revision: number
-    /** The one that will have all changes of now. */
+    /** The revision that will contain every change up to now. */
     readonly desiredRevision: number
-    /** Entries that it refuses at present. */
+    /** Entries that the datapath refuses at present. */
     readonly refused: number
-    /** Whether a commit has taken longer than a second. */
+    /** True while a commit takes longer than a second. */
     readonly stalled: boolean
-    /** Answers that wait for it. */
+    /** Answers that are held until the datapath confirms their addresses. */
     readonly held: number
-    /** Entries that another program changed or deleted, and that were repaired. */
+    /** Entries that another program changed or deleted, and that namegate restored. */
     readonly repaired: number
   }
   readonly policyRevision: number
@@ -31,22 +31,22 @@ export interface GateStatus {
     readonly enforcing: number
   }
   readonly policies: number
-  /** `127.0.0.1:53`, with another mode than explicit `0.0.0.0:10053 (tproxy)`. */
+  /** For example `127.0.0.1:53`, or `0.0.0.0:10053 (tproxy)` for a mode other than explicit. */
   readonly listeners: readonly string[]
-  /** Null when no listener has a transparent mode. */
+  /** Null if no listener has the mode tproxy or redirect. */
   readonly interception: string | null
   readonly upstreams: readonly {
     readonly address: string
-    /** Null before it was asked. */
+    /** Null while the first answer can still come. */
     readonly answered: boolean | null
     readonly state: 'up' | 'failing' | 'down'
-    /** Whether new queries ask it first. */
+    /** True if new queries ask this server first. */
     readonly first: boolean
-    /** Null before its first answer. */
+    /** Null before the first answer of the server. */
     readonly rttMs: number | null
     readonly failures: number
   }[]
-  /** The state folder; null where nothing is kept over restarts. */
+  /** The state folder. Null if nothing is kept over restarts. */
   readonly kept: {
     readonly generation: number
     /** Octets. */
@@ -57,7 +57,7 @@ export interface GateStatus {
     readonly age: number
     readonly faults: number
   } | null
-  /** Progress in restoring what the daemon before knew and enforced; null where nothing is kept. */
+  /** Progress in restoring what the previous daemon knew and enforced. Null if nothing is kept over restarts. */
   readonly restart: {
     readonly phase: 'pairs' | 'claims' | 'grace' | 'leaving' | 'done'
     readonly restored: number
@@ -65,12 +65,12 @@ export interface GateStatus {
     readonly claimed: number
     readonly kept: number
   } | null
-  /** Addresses that got a fallback identity with fewer fqdn labels. */
+  /** How often a label set got a fallback identity with fewer fqdn labels. */
   readonly identityFallbacks: number
-  /** Bounds that are used by 80 % or more, and those that were hit since the start. */
+  /** Bounds of which at least 80 % are in use, and bounds that were hit since the start. */
   readonly limits: readonly {
     readonly limit: string
-    /** Null where only hits are known. */
+    /** Null if only the hits are known. */
     readonly use: number | null
     readonly bound: number
     readonly hits: number
@@ -91,12 +91,12 @@ export interface GateEndpoint {
   readonly addresses: readonly string[]
   readonly labels: readonly string[]
   readonly enforcing: boolean
-  /** Why it is not enforcing, and which setting of the endpoint, the node or a policy audits it; mostly empty. */
+  /** Why the endpoint is not enforced, and which setting of the endpoint, the node or a policy audits it. Empty if neither is the case. */
   readonly reason: string
   readonly audit: boolean
   readonly policies: readonly string[]
   readonly policyRevision: number
   readonly realizedRevision: number
-  /** Flows that are older than its enforcement and still pass. */
+  /** Connections that are older than the enforcement of the endpoint and are still allowed. */
   readonly adoptedFlows: number
 }

@@ -11,14 +11,14 @@ export type Size = `${number}${'KiB' | 'MiB' | 'GiB'}`
 
 /** Labels of endpoints. */
 export interface LabelSelectorKeys {
-  /** Each of these labels must be there (default {}). */
+  /** Labels that the endpoint must have, all of them (default {}). */
   matchLabels?: Readonly<Record<string, string>> | undefined
-  /** Conditions on labels, each of which must hold (default []). */
+  /** Conditions on labels, all of which must hold (default []). */
   matchExpressions?:
     | readonly {
         /** Key of the label. */
         key: string
-        /** What must hold: In, NotIn, Exists or DoesNotExist. */
+        /** Condition on the label: In, NotIn, Exists or DoesNotExist. */
         operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'
         /** Values for In and NotIn (default []). */
         values?: readonly string[] | undefined
@@ -26,117 +26,117 @@ export interface LabelSelectorKeys {
     | undefined
 }
 
-/** Where queries are taken, UDP and TCP both. */
+/** Address and port that receive queries over UDP and TCP. */
 export interface ListenerKeys {
-  /** Address to listen on (default: all addresses, both families). */
+  /** Address to listen on (default: all IPv4 and IPv6 addresses). */
   address?: string | undefined
   /** 0 takes a free one, which `Gate.addresses` has (default 5300). */
   port?: number | undefined
-  /** How queries come in: clients name us as their resolver, or are redirected (default explicit). */
+  /** How queries arrive: explicit = clients use namegate as their resolver; tproxy = interception on a node; redirect = interception in one network namespace (default explicit). */
   mode?: 'explicit' | 'tproxy' | 'redirect' | undefined
-  /** Interfaces to intercept on (tproxy); empty = those of the endpoints (default []). */
+  /** Interfaces on which tproxy intercepts queries; empty = the interfaces of the endpoints (default []). */
   interfaces?: readonly string[] | undefined
 }
 
-/** Redirect rules of the transparent modes. */
+/** Interception rules of the modes tproxy and redirect. */
 export interface InterceptKeys {
-  /** Install the rules at start (default false). */
+  /** True installs the rules at start (default false). */
   'on-start'?: boolean | undefined
-  /** DNS of intercepted clients after an orderly stop (default closed). */
+  /** DNS of intercepted clients after an orderly stop: closed keeps the rules, so their queries get no answer; open removes the rules, so their queries reach the servers directly (default closed). */
   'on-exit'?: 'closed' | 'open' | undefined
-  /** Mark of the packets that namegate itself sends (default 20039). */
+  /** Mark on packets that namegate itself sends (default 20039). */
   mark?: number | undefined
-  /** Routing table for TPROXY (default 20039). */
+  /** Number of the routing table for TPROXY (default 20039). */
   table?: number | undefined
 }
 
-/** Servers that queries go to. */
+/** DNS servers to which namegate forwards queries. */
 export interface UpstreamsKeys {
-  /** Servers in order of preference; system = resolv.conf (default ["system"]). */
+  /** Servers in order of preference; system = the servers of resolv.conf (default ["system"]). */
   servers?: readonly string[] | undefined
-  /** Transparent modes: forward to the server the client asked (default false). */
+  /** True forwards each intercepted query to the server that the client asked (default false). */
   'original-destination'?: boolean | undefined
-  /** Servers that may teach addresses; empty = the servers above (default []). */
+  /** Servers from whose answers namegate learns addresses; empty = upstreams.servers (default []). */
   trusted?: readonly string[] | undefined
-  /** Queries to other servers: refused, or forwarded and nothing learned (default refuse). */
+  /** Queries to servers that are not trusted: refuse denies them; pass forwards them and learns nothing from the answers (default refuse). */
   untrusted?: 'refuse' | 'pass' | undefined
-  /** For the whole query, all attempts (default 4s). */
+  /** Time for one query, including all attempts (default 4s). */
   timeout?: Duration | undefined
-  /** Attempts, over 2 servers or more where there are (default 3). */
+  /** Largest number of attempts per query; they use at least two servers if there are two (default 3). */
   attempts?: number | undefined
 }
 
-/** Where policy comes from. */
+/** Files with policies. */
 export interface PoliciesKeys {
   /** Files or directories with policies (default: none). */
   paths?: readonly string[] | undefined
-  /** Read a changed file again (default true). */
+  /** True reads changed files of policies, endpoints and resources again (default true). */
   watch?: boolean | undefined
-  /** Labels of the endpoints that *.allow files apply to; empty = all (default {}). */
+  /** Labels of the endpoints to which *.allow files apply; empty = all endpoints (default {}). */
   'allow-list-endpoints'?: Readonly<Record<string, string>> | undefined
-  /** Policies that have an ingress half: refused, or their egress half alone is loaded (default error). */
+  /** Policies with ingress rules: error refuses them; ignore loads only their egress rules (default error). */
   ingress?: 'error' | 'ignore' | undefined
-  /** Fields of policies that are known but not supported; with warn what they stand in allows nothing (default error). */
+  /** Fields that are known but not supported: error refuses the policy; warn loads it, and the rule or peer with the field allows nothing (default error). */
   'unsupported-fields'?: 'error' | 'warn' | undefined
-  /** CIDR rules also select known endpoints, resources and the node (default false). */
+  /** True lets CIDR rules also select known endpoints, resources and the node (default false). */
   'cidr-matches-endpoints'?: boolean | undefined
 }
 
-/** What is answered. */
+/** Answers to clients. */
 export interface DnsKeys {
-  /** Answer to a name that policy denies (default refused). */
+  /** Answer to a query that policy denies; drop sends nothing (default refused). */
   'deny-response'?: 'refused' | 'nxdomain' | 'nodata' | 'drop' | undefined
-  /** Questions of endpoints that have no DNS rules (default allow). */
+  /** What happens to queries of endpoints that have no DNS rules (default allow). */
   'without-rules'?: 'allow' | 'deny' | undefined
-  /** Answers that wait for the datapath. */
+  /** Answers that wait until the datapath has confirmed their addresses. */
   hold?:
     | {
-        /** Longest hold of one answer (default 100ms). */
+        /** Longest time for which one answer is held (default 100ms). */
         limit?: Duration | undefined
-        /** What happens to an answer that is held out (default servfail). */
+        /** What happens to an answer whose addresses the datapath refused or did not confirm in time: servfail answers SERVFAIL; drop sends nothing; release sends the answer (default servfail). */
         'on-limit'?: 'servfail' | 'drop' | 'release' | undefined
       }
     | undefined
-  /** Answers some of whose addresses got fewer labels or none: strip-addresses takes these out of the message (default release). */
+  /** What happens to an answer with an address that got fewer labels than policy wants, or none: release sends the answer; servfail answers SERVFAIL; strip-addresses removes these addresses from it (default release). */
   'on-degraded'?: 'release' | 'servfail' | 'strip-addresses' | undefined
-  /** Shortest time an address counts as live (default 0s). */
+  /** Shortest time for which an address stays live; a shorter TTL counts as this time (default 0s). */
   'min-ttl'?: Duration | undefined
-  /** Longest time an address counts as live (default 24h). */
+  /** Longest time for which an address stays live; a longer TTL counts as this time (default 24h). */
   'max-ttl'?: Duration | undefined
-  /** How long an address stays allowed after its TTL (default 60s). */
+  /** Time for which an address stays allowed after its TTL (default 60s). */
   'grace-after-ttl'?: Duration | undefined
-  /** An idle TCP connection counts as open for so long (default 6h). */
+  /** Time after which an idle TCP connection no longer counts as open (default 6h). */
   'tcp-idle'?: Duration | undefined
-  /** An idle UDP or QUIC flow counts as open for so long; with nftables no longer than the kernel keeps it (default 3m). */
+  /** Time after which an idle UDP or QUIC connection no longer counts as open; with nftables, sooner if the kernel forgets it sooner (default 3m). */
   'udp-idle'?: Duration | undefined
-  /** Which names of an answer selectors are matched with: the name asked alone, or those that its CNAMEs lead to as well (default question). */
+  /** Names that selectors must match: question = the name in the question; chain = that name or a name to which its CNAMEs lead (default question). */
   'cname-match'?: 'question' | 'chain' | undefined
-  /** Address hints in SVCB and HTTPS records: learn teaches them as A and AAAA are, strip takes them out of the message, pass passes them unlearned (default learn). */
+  /** Address hints in SVCB and HTTPS records: learn treats them like A and AAAA records; strip removes them from the answer; pass keeps them in the answer and does not learn them (default learn). */
   svcb?: 'learn' | 'strip' | 'pass' | undefined
-  /** Guarded addresses in answers: strip takes them out of the message; they never get labels either way (default pass). */
+  /** Guarded addresses in answers: pass keeps them; strip removes them; namegate learns them in neither case (default pass). */
   guard?: 'pass' | 'strip' | undefined
-  /** Addresses that never get labels from answers, besides loopback, link-local, multicast and our own (default []). */
+  /** Further guarded addresses, which names never open; loopback, link-local, multicast and the own addresses of the node are always guarded (default []). */
   'protected-prefixes'?: readonly string[] | undefined
-  /** Protects every private range as protected-prefixes does: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, fc00::/7 (default false). */
+  /** True adds every private range to protected-prefixes: 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, fc00::/7 (default false). */
   'guard-private'?: boolean | undefined
-  /** Ask the exact names of policies before the first query (default false). */
+  /** True asks for the exact names of policies before a client asks for them (default false). */
   prewarm?: boolean | undefined
 }
 
-/** What enforces. */
+/** The part that enforces policy. */
 export interface DatapathKeys {
   /** `memory` enforces nothing and needs no root: it shows what would be (default memory). */
   kind?: 'memory' | 'ebpf' | 'nftables' | undefined
   /** The eBPF datapath. */
   ebpf?:
     | {
-        /** Folder of bpffs for the pinned maps (default /sys/fs/bpf/namegate). */
+        /** Folder in bpffs for the pinned maps (default /sys/fs/bpf/namegate). */
         'pin-path'?: string | undefined
       }
     | undefined
-  /** Time between two comparisons of the kernel's maps with the wanted entries; differences are repaired (default 1m). */
+  /** Time between two comparisons of the kernel's maps with the wanted entries; namegate repairs differences (default 1m). */
   verify?: Duration | undefined
-  /** Flows open before an endpoint was first enforced pass for so long (default 10m). */
+  /** Time for which connections stay allowed that are older than the first enforcement of their endpoint (default 10m). */
   'adopt-existing'?: Duration | undefined
 }
 
@@ -144,13 +144,13 @@ export interface DatapathKeys {
 export interface GateConfig {
   /** Left out: 127.0.0.1 at a free port. */
   listeners?: readonly ListenerKeys[] | undefined
-  /** Redirect rules of the transparent modes. */
+  /** Interception rules of the modes tproxy and redirect. */
   intercept?: InterceptKeys | undefined
-  /** Servers that queries go to. */
+  /** DNS servers to which namegate forwards queries. */
   upstreams?: UpstreamsKeys | undefined
-  /** Where policy comes from. */
+  /** Files with policies. */
   policies?: PoliciesKeys | undefined
-  /** Workloads that policy applies to. */
+  /** Workloads to which policy applies. */
   endpoints?:
     | {
         /** Endpoints files (default: none). */
@@ -159,72 +159,72 @@ export interface GateConfig {
         'identity-labels'?: readonly string[] | undefined
       }
     | undefined
-  /** Cluster of endpoints whose labels name none, as the label k8s:io.cilium.k8s.policy.cluster (default default). */
+  /** Cluster of endpoints without the label k8s:io.cilium.k8s.policy.cluster (default default). */
   'cluster-name'?: string | undefined
-  /** Addresses with labels and no client on them. */
+  /** Addresses with labels that no endpoint has. */
   resources?:
     | {
-        /** Resources files (default []). */
+        /** Files of external resources (default []). */
         files?: readonly string[] | undefined
       }
     | undefined
-  /** Clients that are no known endpoint. */
+  /** Clients that are not known endpoints. */
   'unknown-clients'?:
     | {
-        /** How long their queries wait for an endpoint to appear (default 2s). */
+        /** Time for which a query of an unknown client waits until the client becomes known (default 2s). */
         wait?: Duration | undefined
-        /** What happens then (default refuse). */
+        /** What happens to a query after that time: refuse denies it; allow-unmanaged forwards it and learns nothing from the answer (default refuse). */
         then?: 'refuse' | 'allow-unmanaged' | undefined
       }
     | undefined
-  /** What endpoints may do that no policy puts into default deny (default allow). */
+  /** What an endpoint can reach if no policy turns default deny on for it (default allow). */
   'default-egress'?: 'allow' | 'allow-named' | 'allow-known' | 'audit' | 'deny' | undefined
-  /** Let pass and report what would be denied. */
+  /** Audit, which allows and reports what policy denies. */
   audit?:
     | {
-        /** Every endpoint (default false). */
+        /** True audits every endpoint (default false). */
         node?: boolean | undefined
-        /** Endpoints that any of these selects (default []). */
+        /** Endpoints to audit: those that at least one item selects (default []). */
         endpoints?: readonly LabelSelectorKeys[] | undefined
       }
     | undefined
-  /** Whom an address that one endpoint learned is known to (default node). */
+  /** Who knows an address that one endpoint learned: node = all endpoints of the node, each with its own policy; endpoint = that endpoint alone (default node). */
   learning?: 'node' | 'endpoint' | undefined
-  /** What enforces. */
+  /** The part that enforces policy. */
   datapath?: DatapathKeys | undefined
   /** What outlives the process. Left out: nothing is kept on disk. */
   state?:
     | {
-        /** Folder of the state (default var/state). */
+        /** State folder (default var/state). */
         directory?: string | undefined
-        /** Time after which restored entries go that no source has claimed (default 10m). */
+        /** Time after a start in which addresses and identities from before the start stay reserved (default 10m). */
         'restore-grace'?: Duration | undefined
       }
     | undefined
-  /** Policy and endpoint sources that fall silent. */
+  /** Sources of policies and endpoints that cannot be read any more. */
   sources?:
     | {
-        /** Not one look at all paths of policies, or of endpoints, succeeded for so long (default 24h). */
+        /** Time without a successful read of all paths of policies, or of all paths of endpoints, after which sources.then applies (default 24h). */
         'max-age'?: Duration | undefined
-        /** Then: keep what is in force; audit the node; or deny every name that is asked, what is known stays (default keep). */
+        /** What happens until the paths can be read again: keep changes nothing; audit audits the node; deny refuses every query, and learned addresses stay allowed until they expire (default keep). */
         then?: 'keep' | 'audit' | 'deny' | undefined
       }
     | undefined
   /** Decisions and drops kept on disk; only with `state`. */
   flows?:
     | {
-        /** Age at which they go (default 7d). */
+        /** Age after which flows are removed (default 7d). */
         keep?: Duration | undefined
-        /** Size of all at which the oldest go, at least 1MiB (default 256MiB). */
+        /** Total size above which the oldest flows are removed, at least 1MiB (default 256MiB). */
         'max-size'?: Size | undefined
-        /** Where they go: file is the folder flows in that of the state (default ["file"]). */
+        /** Outputs of flows; file = the folder flows in the state folder (default ["file"]). */
         output?: readonly ('file' | 'stdout' | 'syslog')[] | undefined
       }
     | undefined
   /** The admin API. Left out: no socket for `namegate get`, `status` and the like. */
   admin?:
     | {
-        /** UNIX socket (default var/run/admin.sock). */
+        /** Path of the UNIX socket (default var/run/admin.sock). */
         socket?: string | undefined
       }
     | undefined
@@ -233,20 +233,20 @@ export interface GateConfig {
     | {
         /** Address to listen on (default 127.0.0.1). */
         address?: string | undefined
-        /** Port (default 9465). */
+        /** Port to listen on (default 9465). */
         port?: number | undefined
       }
     | undefined
-  /** What is answered. */
+  /** Answers to clients. */
   dns?: DnsKeys | undefined
   /** Bounds; times as durations. */
   limits?: { [Key in LimitKey]?: number | Duration | undefined } | undefined
   /** What `GateOptions.log` is called with. */
   log?:
     | {
-        /** Least level that is written (default info). */
+        /** Lowest level that is logged (default info). */
         level?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | undefined
-        /** For people or for machines (default pretty). */
+        /** Format of log lines: pretty for people, json for machines (default pretty). */
         format?: 'pretty' | 'json' | undefined
       }
     | undefined

@@ -1,5 +1,6 @@
-// Flows for a program, one after another. A reader keeps nothing: it reads the daemon's ring, which overwrites its oldest flow, and
-// counts what it missed. Adding a flow calls no listener, so it costs the packet path nothing; a waiting reader looks every 20 ms.
+// Gives a program the flows one after another. A reader stores no flows. The reader reads the daemon's ring, which overwrites its oldest
+// flow, and counts the flows that were overwritten before the reader came to them. A waiting reader looks at the ring every 20 ms, so
+// reading costs the packet path nothing.
 
 import { FLOW_CAPACITY } from '../flows/record/flow-ring.ts'
 import type { AdminState } from '../admin/state.ts'
@@ -7,7 +8,7 @@ import { flowView } from '../admin/views/flows.ts'
 import type { Flow, FlowOptions, Flows } from './gate.ts'
 
 const LOOK_MS = 20
-/** Flows looked at before others get their turn. */
+/** How many flows a reader looks at in one turn, so that other work can run. */
 const FLOWS_PER_TURN = 256
 
 export class FlowReader implements Flows {
@@ -18,14 +19,14 @@ export class FlowReader implements Flows {
   readonly #onEnd: () => void
   #next: number
   #dropped = 0
-  /** The first flow that is not wanted any more. */
+  /** The reader ends before the flow with this number. */
   #until = Number.POSITIVE_INFINITY
   #closed = false
   #wake: (() => void) | undefined
-  /** The read before: reads are answered in the order they were asked. */
+  /** The previous read. Reads are answered in order. */
   #last: Promise<unknown> = Promise.resolve()
 
-  /** `onEnd` is called when nothing more is read. */
+  /** `onEnd` is called when the reader was ended. */
   constructor(
     state: AdminState,
     { only, endpoint, kept, bound }: FlowOptions,
@@ -53,7 +54,7 @@ export class FlowReader implements Flows {
     return await read
   }
 
-  /** Ends it; reads that wait are told so. */
+  /** Ends the reader. Reads that wait end too. */
   async return(): Promise<IteratorResult<Flow, undefined>> {
     this.#closed = true
     this.#onEnd()
@@ -79,7 +80,7 @@ export class FlowReader implements Flows {
     return { done: true, value: undefined }
   }
 
-  /** The next flow that is wanted, of a turn's worth. */
+  /** Returns the next flow that fits the options. Undefined if there is none among the flows that one turn looks at. */
   #take(): Flow | undefined {
     const { flows } = this.#state
     const behind = Math.max(flows.oldest, flows.count - this.#bound)

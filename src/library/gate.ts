@@ -1,4 +1,4 @@
-// The types that `import 'namegate'` gives, and on which a program may rely. open-gate.ts does the work over the daemon.
+// Defines the public types of `import 'namegate'`. open-gate.ts implements them with the daemon.
 
 import type {
   DnsFlowKind,
@@ -11,113 +11,117 @@ import type { GateEndpoint, GateStatus } from './admin-types.ts'
 import type { GateConfig } from './config-keys.ts'
 import type { PolicyDocument } from './policy-document.ts'
 
-/** YAML text of one or more documents, or the documents as objects. */
+/** A policy: YAML text of one or more documents, or the documents as objects. */
 export type PolicySource = string | PolicyDocument | readonly PolicyDocument[]
 
 /** A workload that policy applies to, with the fields of the endpoints file. */
 export interface EndpointSpec {
   readonly name: string
-  /** Addresses or prefixes that its packets and queries come from; only a cgroup needs none. */
+  /** Addresses or prefixes from which the workload sends packets and queries. With `cgroup` or `hook: 'egress'` there can be none. */
   readonly addresses?: readonly string[]
-  /** By `key` or `source:key`; no source is `external`. */
+  /** Labels by `key` or `source:key`. Without source, the source is `external`. */
   readonly labels?: Readonly<Record<string, string>>
-  /** Where the kernel sees its packets: the host side of its veth, or with `hook: 'egress'` its own interface. */
+  /** The interface with the workload's packets: the host side of its veth or, with `hook: 'egress'`, the workload's own interface. */
   readonly interface?: string
   readonly hook?: 'ingress' | 'egress'
-  /** Processes on the host itself: a path inside the cgroup2 mount. */
+  /** For processes on the host itself: the path of their cgroup inside the cgroup2 mount. */
   readonly cgroup?: string
-  /** Report instead of drop. */
+  /** True: report what policy denies, and allow it. */
   readonly audit?: boolean
 }
 
 /** Labels for addresses that no endpoint has, with the fields of the resources file. */
 export interface ResourceSpec {
-  /** Addresses or prefixes, at least one. */
+  /** Addresses or prefixes. At least one. */
   readonly addresses: readonly string[]
-  /** By `key` or `source:key`; no source is `external`. */
+  /** Labels by `key` or `source:key`. Without source, the source is `external`. */
   readonly labels?: Readonly<Record<string, string>>
-  /** Names of ports that policies may use, such as `{ web: '8080/TCP' }`. */
+  /** Names of ports for policies, such as `{ web: '8080/TCP' }`. */
   readonly ports?: Readonly<Record<string, string>>
-  /** It goes when so much time is over, such as `30s` or `12h`; without it when it is removed. */
+  /** How long the resource exists, such as `30s` or `12h`. Without it, the resource stays until it is removed. */
   readonly ttl?: string
 }
 
 export interface GateOptions {
-  /** The keys of the configuration file. */
+  /** The configuration, with the keys of the configuration file. */
   readonly config?: GateConfig
-  /** Policies by any name of yours. */
+  /** The policies, by names that you choose. */
   readonly policies?: Readonly<Record<string, PolicySource>>
   readonly endpoints?: readonly EndpointSpec[]
-  /** Called with each line of the log; without it there is none. */
+  /** Receives each line of the log. Without this function, nothing is logged. */
   readonly log?: (line: string) => void
 }
 
-/** What is to change, all of it at once or nothing. */
+/** A change, which takes effect as a whole or not at all. */
 export interface GateChange {
-  /** Added, or put in the place of what had the name. */
+  /** Policies to add. A policy replaces the policy with the same name. */
   readonly policies?: Readonly<Record<string, PolicySource>>
-  /** Added, or put in the place of the endpoint with the name. */
+  /** Endpoints to add. An endpoint replaces the endpoint with the same name. */
   readonly endpoints?: readonly EndpointSpec[]
-  /** Names; one that is not there is passed over. */
+  /** Names of policies to remove. Unknown names are ignored. */
   readonly removePolicies?: readonly string[]
-  /** Names; one that is not there is passed over. */
+  /** Names of endpoints to remove. Unknown names are ignored. */
   readonly removeEndpoints?: readonly string[]
 }
 
 /** A change that is in force. */
 export interface Realized {
-  /** Of the datapath, which has confirmed it: the change is part of it. */
+  /** The revision of the datapath that contains the change. The kernel has confirmed it. */
   readonly revision: number
-  /** Entries that the datapath refuses at present; they are tried again, and until then give less access. */
+  /** How many entries the datapath refuses at present. The datapath tries them again. Until then there is less access. */
   readonly refused: number
 }
 
 export interface FlowOptions {
-  /** Flows of this verdict or kind alone. */
+  /** Only flows with this verdict or of this kind. */
   readonly only?: FlowVerdict | DnsFlowKind | PacketFlowKind | EventFlowKind
-  /** Flows of this endpoint alone. */
+  /** Only flows of this endpoint. */
   readonly endpoint?: string
-  /** Begin with those that are still kept, not with the next one. */
+  /** True: begin with the oldest flow in memory. False or absent: begin with the next flow. */
   readonly kept?: boolean
-  /** How many flows the reader may be behind, 1..65,536 (the default); what is older is dropped. */
+  /** How many flows the reader can be behind, 1..65,536 (the default). Older flows are dropped for this reader. */
   readonly bound?: number
 }
 
 export type Flow = FlowShape
 export type { GateEndpoint, GateStatus }
 
-/** Flows as they come. Ends after `end` or the gate's stop when what was there has been read; at once by `return` (`break`). */
+/**
+ * Flows in the order in which they happen. Flows from before `end` or the gate's stop can still be read. `return` (`break`) ends at once.
+ */
 export interface Flows extends AsyncIterable<Flow> {
   next(): Promise<IteratorResult<Flow, undefined>>
   return(): Promise<IteratorResult<Flow, undefined>>
   [Symbol.asyncIterator](): Flows
-  /** No flow after this moment; those before it are still read. */
+  /** Ends the flows. Flows from before this call can still be read. */
   end(): void
-  /** Flows that went by unseen because the reader was too slow. */
+  /** How many flows were dropped because the reader was too slow. */
   readonly dropped: number
 }
 
 export interface Gate {
-  /** Where it takes queries, such as `127.0.0.1:5300` or `[::1]:53`; UDP and TCP both. */
+  /** The addresses that take queries over UDP and TCP, such as `127.0.0.1:5300` or `[::1]:53`. */
   readonly addresses: readonly string[]
-  /** Undefined when the configuration has no `metrics`. */
+  /** The port of the metrics. Undefined when the configuration has no `metrics`. */
   readonly metricsPort: number | undefined
-  /** Resolves when the change is in force. Rejects with InvalidInputError, and then nothing has changed. */
+  /** Makes a change, and resolves when the change is in force. After a rejection with InvalidInputError, nothing has changed. */
   change(change: GateChange): Promise<Realized>
   setPolicy(name: string, policy: PolicySource): Promise<Realized>
   removePolicy(name: string): Promise<Realized>
   setEndpoint(endpoint: EndpointSpec): Promise<Realized>
   removeEndpoint(name: string): Promise<Realized>
-  /** Adds an external resource, or puts it in the place of the one with the name; a TTL begins anew. Kept over restarts
-   *  where the configuration names a `state` folder. Rejects as `change` does. */
+  /**
+   * Adds an external resource, or replaces the resource with the same name; then its TTL begins again. The resource is kept over restarts
+   * if the configuration names a `state` folder. Rejects as `change` does.
+   */
   setResource(name: string, resource: ResourceSpec): Promise<Realized>
-  /** A name that is not there is passed over; one of a file is refused. */
+  /** Removes an external resource. An unknown name is ignored. Rejects with InvalidInputError for a resource of a file. */
   removeResource(name: string): Promise<Realized>
   flows(options?: FlowOptions): Flows
-  /** The same as `namegate status -o json`. */
+  /** Returns what `namegate status -o json` prints. */
   status(): GateStatus
-  /** The same as `namegate get endpoints -o json`. */
+  /** Returns what `namegate get endpoints -o json` prints. */
   endpoints(): readonly GateEndpoint[]
-  /** Down, once; what a kernel enforces stays in force. Flows that were not read yet can still be read. */
+  /** Stops the gate. The kernel continues to enforce. Flows from before this call can still be read. */
   stop(): Promise<void>
 }

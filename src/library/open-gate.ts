@@ -1,6 +1,5 @@
-// A gate over the daemon: the same composition root that the process runs, with a program's values in place of files. It leaves the
-// process alone: no signals, no exit, no output. Ports are free ones, and nothing is written to disk unless the configuration
-// says so.
+// Implements a gate with the daemon's own parts (DaemonServices), with values of a program instead of files. A gate installs no signal
+// handlers, never ends the process and prints nothing. It takes free ports, and it writes to disk only as the configuration says.
 
 import { endpointRows } from '../admin/views/endpoints.ts'
 import { FLOW_FILTERS } from '../admin/views/flows.ts'
@@ -32,10 +31,10 @@ import type {
 } from './gate.ts'
 import { checkFlowOptions, checkOptions, toEdit } from './options.ts'
 
-/** Looks at a change under way this often. */
+/** The time between two checks of a change that is not in force yet, in milliseconds. */
 const LOOK_MS = 1
 
-/** Starts a gate; when it rejects nothing is left of it. */
+/** Starts a gate. After a rejection nothing is left running. */
 export async function openGate(options: GateOptions): Promise<Gate> {
   checkOptions(options)
   const given: unknown = options.config ?? {}
@@ -66,7 +65,7 @@ function has(config: unknown, key: string): boolean {
   return isMapping(config) && config[key] !== undefined
 }
 
-/** Where a process has files and a fixed port, a program has none and a free one. */
+/** Adds the defaults of a program: no files, and a listener on a free port. */
 function withDefaults(config: unknown): unknown {
   if (!isMapping(config)) return config
   const { listeners, policies, endpoints, ...rest } = config
@@ -83,7 +82,7 @@ function withNone(section: unknown, key: string): unknown {
   return { ...section, [key]: section?.[key] === undefined ? [] : section[key] }
 }
 
-/** Why a resource could not be changed; one that is not there is gone already. */
+/** Why a resource could not be changed. Removing an unknown resource is a success. */
 function refusalsOf(outcome: ResourceOutcome): readonly string[] {
   switch (outcome.kind) {
     case 'ok':
@@ -182,7 +181,7 @@ class OpenGate implements Gate {
     for (const reader of [...this.#readers]) reader.end()
   }
 
-  /** Waits until what was changed is in force everywhere. */
+  /** Waits until all changes are in force. */
   async #realized(): Promise<Realized> {
     const { transition, core } = this.#services.daemon
     while (transition.pending) {

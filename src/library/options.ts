@@ -1,5 +1,5 @@
-// Checks what a program hands to the library. Types hold for TypeScript only, and a misspelt `polices` that is ignored would be a
-// gate without policy. Faults read like those of the configuration.
+// Checks the arguments of a program, because types are checked in TypeScript only. Without these checks, a misspelling such as `polices`
+// would make a gate without policy. Faults have the same form as faults of the configuration.
 
 import { InvalidInputError, type Fault } from '../core/errors.ts'
 import {
@@ -16,7 +16,7 @@ const OPTIONS = ['config', 'policies', 'endpoints', 'log'] as const
 const CHANGE = ['policies', 'endpoints', 'removePolicies', 'removeEndpoints'] as const
 const FLOWS = ['only', 'endpoint', 'kept', 'bound'] as const
 
-/** Throws InvalidInputError for what `createGate` does not know. */
+/** Throws InvalidInputError for options that `createGate` does not have. */
 export function checkOptions(options: GateOptions): void {
   const check = new Check('options')
   check.keys(options, OPTIONS)
@@ -25,7 +25,7 @@ export function checkOptions(options: GateOptions): void {
   check.end()
 }
 
-/** Throws InvalidInputError for a number or word that a reader of flows cannot have. */
+/** Throws InvalidInputError for options that a reader of flows does not have, and for values that it cannot use. */
 export function checkFlowOptions(
   options: FlowOptions,
   filters: readonly string[],
@@ -41,7 +41,7 @@ export function checkFlowOptions(
   check.end()
 }
 
-/** The change as the daemon's sources take it; throws InvalidInputError for what is no change. */
+/** Returns the change in the form that the daemon's sources take. Throws InvalidInputError with all faults of the change. */
 export function toEdit(change: GateChange): SourceEdit {
   const check = new Check('change')
   check.keys(change, CHANGE)
@@ -54,7 +54,7 @@ export function toEdit(change: GateChange): SourceEdit {
   }
   const given: unknown = change.policies ?? {}
   if (!isMapping(given)) check.expected(['policies'], given, 'policies by name')
-  // A policy that is `undefined` is a mistake of the giver's, not a removal.
+  // A policy that is `undefined` is a mistake of the program, not a removal.
   else for (const [name, policy] of Object.entries(given)) policies.set(name, policy ?? null)
   for (const [i, endpoint] of check.list(change.endpoints, 'endpoints').entries()) {
     const name = nameOf(endpoint) ?? `${i}`
@@ -71,7 +71,7 @@ function nameOf(endpoint: unknown): EndpointSpec['name'] | undefined {
   return typeof name === 'string' ? name : undefined
 }
 
-/** Collects what is wrong with one argument. */
+/** Collects the faults of one argument. */
 class Check {
   readonly #faults: Fault[] = []
   readonly #what: string

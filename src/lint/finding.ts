@@ -1,27 +1,27 @@
-// What lint tells: a place, a code that stays the same, a sentence about what is doubtful and one about what to do.
+// This file defines a finding of lint: a place, a code that never changes between versions, a message about the doubt, and a remedy.
 
 import type { Position } from '../core/errors.ts'
 
 export const LINT_CODES = [
-  /** A selector that nothing can match. */
+  /** A name, pattern or selector that nothing can match. */
   'never-matches',
-  /** A pattern that other engines read otherwise. */
+  /** A pattern that has another meaning in other policy engines. */
   'engines-differ',
-  /** A rule whose every peer and port a deny rule takes back. */
+  /** An allow rule for which deny rules deny every peer and port. */
   'shadowed-by-deny',
-  /** A wildcard that covers what stands beside it, or much more than that. */
+  /** A pattern that already matches other names of its list, or that is far wider than these names. */
   'wider-than-siblings',
-  /** A selector that every address, name or workload fits. */
+  /** A selector that selects every address, name or workload. */
   'allows-all',
-  /** A name that another selector's name is an alias of. */
+  /** A name that is the CNAME target of another selector's name. */
   'cname-target',
   /** A name of a Service inside the cluster. */
   'cluster-service',
-  /** A text that is read otherwise than it looks, as in Cilium. */
+  /** A text that a reader can easily misunderstand. Its meaning is the meaning in Cilium. */
   'read-as',
-  /** Names that may be asked over one of UDP and TCP alone. */
+  /** Names that can be asked over UDP but not over TCP, or over TCP but not over UDP. */
   'one-transport',
-  /** A policy that selects none of the endpoints given, or a deny rule with a peer that does. */
+  /** A policy that selects none of the given endpoints, or a deny rule with a peer that selects no given endpoint or resource. */
   'selects-nothing',
 ] as const
 
@@ -30,13 +30,13 @@ export type LintCode = (typeof LINT_CODES)[number]
 export interface Finding {
   readonly position: Position
   readonly code: LintCode
-  /** What is doubtful, without full stop. */
+  /** What is doubtful, without a full stop at the end. */
   readonly message: string
-  /** What to do, without full stop. */
+  /** What to do, without a full stop at the end. */
   readonly remedy: string
 }
 
-/** In the order of the files. */
+/** Compares two findings by file name, line and column. */
 export function compareFindings(a: Finding, b: Finding): number {
   const { position: p } = a
   const { position: q } = b

@@ -1,5 +1,5 @@
-// Names and patterns as a policy file writes them, list by list, with their places; the rule type has only their meaning. Every
-// entry under a `toFQDNs` or `dns` counts.
+// `writtenNames` reads the names and patterns of a policy file as the file writes them, list by list, with their places. Rules keep only
+// the meaning of a name and not its spelling. Therefore the file is read again, with every entry under a key `toFQDNs` or `dns`.
 
 import { parseYaml } from '../documents/yaml-source.ts'
 import type { Position } from '../core/errors.ts'
@@ -7,22 +7,23 @@ import { isMapping, Reader } from '../documents/source-document.ts'
 import { parseMatchPattern, type Pattern } from '../policy/match/pattern.ts'
 import type { Policy } from '../policy/rule.ts'
 
+/** A name or pattern. `text` is its spelling in the file. */
 export interface WrittenName {
   readonly text: string
   readonly pattern: Pattern
   readonly position: Position
 }
 
-/** Names that stand in one list. */
+/** The names of one list. */
 export interface NameList {
-  /** `dns` permits asking, `toFQDNs` connecting. */
+  /** `dns`: names that can be asked. `toFQDNs`: names whose addresses can be reached. */
   readonly kind: 'toFQDNs' | 'dns'
   readonly names: readonly WrittenName[]
 }
 
 const NAME_KEYS: readonly string[] = ['matchName', 'matchPattern']
 
-/** Of a file that loads without faults; one that is no YAML has none. */
+/** Returns the names of a file. The file must load without faults. Empty for a file that is not YAML. */
 export function writtenNames(text: string, file: string): readonly NameList[] {
   const lists: NameList[] = []
   for (const document of parseYaml(text, file).documents)
@@ -30,7 +31,7 @@ export function writtenNames(text: string, file: string): readonly NameList[] {
   return lists
 }
 
-/** Of an allow-list, which has a line for each name: what its rules say is what was written. */
+/** Returns the names of an allow-list. Each line of the list is one rule, so the rules contain every written name with its place. */
 export function namesOfRules({ rules }: Policy): NameList {
   const names = rules.flatMap(({ peers, position }) => {
     if (peers.kind === 'any') return []

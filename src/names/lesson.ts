@@ -1,15 +1,15 @@
-// One address of an answer on its way into the name cache, which `learn` and `renew` take. The caller keeps one lesson and
-// fills it again for each address, so that nothing is allocated on the packet path.
+// A lesson is the argument of `NameCache.learn` and `renew`: one address of an answer, its name, and the endpoint that asked. The
+// caller keeps one lesson and fills it again for each address, so that the packet path allocates nothing.
 
 import { endpointId, type EndpointId } from '../core/ids.ts'
 import type { Family } from '../core/ip.ts'
 import { NameKey } from './tables/name-table.ts'
 
-/** Leaves an entry the grace that it has. A new entry gets the cache's `graceSeconds`. */
+/** Value of `Lesson.grace`: a known entry keeps its grace, and a new entry gets the cache's `graceSeconds`. */
 export const GRACE_AS_IT_IS = -1
-/** When an entry of an earlier process was learned. */
+/** Value of `learnedAt` for an entry that an earlier process learned. */
 export const LEARNED_BEFORE = Number.NEGATIVE_INFINITY
-/** The guard has not looked at the address yet. */
+/** Value of `Lesson.guarded`: the guard has not checked the address yet. */
 export const NOT_CHECKED = -1
 
 export class Lesson {
@@ -20,14 +20,14 @@ export class Lesson {
   family: Family = 4
   octets: Uint8Array = new Uint8Array(16)
   offset = 0
-  /** The second at which the TTL ends, as `NameCache.tick` counts. */
+  /** The last second of the TTL, in the seconds of `NameCache.tick`. */
   liveUntil = 0
-  /** The present second. */
+  /** The present time, in the seconds of `NameCache.tick`. */
   now = 0
-  /** Seconds from the end of the TTL to the end of the entry. */
+  /** Seconds from the end of the TTL to the end of the entry, or GRACE_AS_IT_IS. */
   grace = GRACE_AS_IT_IS
-  /** `Clock.now()` of the answer. Undefined: now. */
+  /** `Clock.now()` when the answer arrived. Undefined: the cache takes the present time. */
   learnedAt: number | undefined
-  /** How far the address is guarded (guard.ts), or NOT_CHECKED. */
+  /** The guard's level of the address (guard.ts), or NOT_CHECKED. */
   guarded = NOT_CHECKED
 }

@@ -1,11 +1,11 @@
-// The name cache knows what names resolve to. Each entry (endpoint, name, address) has a lifetime. The IPCache gets a fact with the
-// labels of all FQDN selectors that match the name: one per (name, address) for the node, or with `learning: endpoint` one in the
-// scope of each endpoint that asked. Every answer to a known endpoint is kept, even when no selector matches yet, so that a selector
-// added later applies to it.
+// The name cache records which addresses the names resolve to. Each entry (endpoint, name, address) has a lifetime. From the entries
+// the cache makes facts in the IPCache, with the labels of all FQDN selectors that match the name. With `learning: node` there is one
+// fact per (name, address). With `learning: endpoint` there is one in the scope of each endpoint that asked. The cache keeps every
+// answer to a known endpoint, even when no selector matches the name, so that a selector added later applies to the answer.
 //
-// Written by the pipeline (`renew`, `learn`), by expiry (`forget`) and by relabelling, all in one thread. A known answer costs one
-// table probe, for the name; its lists lead to address and entry. At a bound something else is evicted first (eviction/), but never
-// an entry of the same batch of answers.
+// The pipeline (`renew`, `learn`), expiry (`forget`) and relabelling change the cache, all in one thread. An answer for a known entry
+// costs one table probe, which finds the name. The lists of the name lead to address and entry. At a bound the cache first evicts
+// another entry (eviction/), but never one that the present batch of answers needs.
 
 import type { Clock } from '../core/clock.ts'
 import type { EndpointId } from '../core/ids.ts'
@@ -26,7 +26,10 @@ import { EntryRows } from './tables/entry-rows.ts'
 import type { EntryTable } from './tables/entry-table.ts'
 import { Eviction, type NameBounds } from './eviction/eviction.ts'
 
-/** An entry is one (endpoint, name, address). */
+/**
+ * `live`: the TTL has not ended. `connected`: TTL and grace are over, and a connection is open. `grace`: in all other cases, also
+ * when TTL and grace are over and expiry has not removed the entry yet.
+ */
 export type EntryState = 'live' | 'grace' | 'connected'
 
 export interface NameCacheOptions {
@@ -38,21 +41,21 @@ export interface NameCacheOptions {
   /** `dns.grace-after-ttl` in seconds. */
   readonly graceSeconds: number
   readonly scopes: NameScopes
-  /** Decides which addresses get no labels from names, or only from some. Absent: none is guarded. */
+  /** Says which addresses get no labels from names, or only from names of some documents. Absent: no address is guarded. */
   readonly guard?: Pick<Guard, 'levelOf'> | undefined
-  /** Notes the entries that need a record. Absent: nothing is saved. */
+  /** Lists the entries that need a new record in the state. Absent: no entry is saved. */
   readonly ledger?: EntryLedger | undefined
 }
 
-/** The part of a restart that answers have to wait for. */
+/** Saved entries of an earlier process that the restart has not brought back yet. */
 export interface ToRestore {
-  /** Brings back everything that was known of an address. */
+  /** Brings back all saved entries and labels of the address at `offset`. */
   claim(family: Family, octets: Uint8Array, offset: number): void
 }
 
-/** Milliseconds of a clock tick of lifetimes. */
+/** Lifetimes are counted in ticks of this many milliseconds. */
 const TICK_MS = 1000
-/** Open peers have rows for so many endpoints with the most connections, however few names these have. */
+/** The table of open peers has room for at least 8 endpoints that each have `limits.connections-per-endpoint` connections. */
 const CONNECTED_ENDPOINTS = 8
 
 export class NameCache {
@@ -70,7 +73,10 @@ export class NameCache {
   readonly #labeller: NameLabeller
   readonly #clock: Clock
   readonly #ledger: EntryLedger | undefined
-  /** Set by a restart. `learn` claims an address here first, so that the address has all its labels at once. */
+  /**
+   * Set while a restart still brings saved entries back. `learn` first claims the address here. So the first commit of the address has
+   * the labels of all its names, and not only those of the name in the answer.
+   */
   toRestore: ToRestore | undefined
   #boundHits = 0
 
@@ -102,12 +108,12 @@ export class NameCache {
     this.#known = new KnownEntries({ names, mappings, entries, prefixes: ipcache.prefixes })
   }
 
-  /** Begins the next batch of answers. Entries learned since the last call are not evicted before the next one. */
+  /** Begins the next batch of answers. Entries learned after this call are not evicted until `begin` is called again. */
   begin(): void {
     this.rows.begin()
   }
 
-  /** The present second. */
+  /** The present time of the clock in whole seconds. */
   tick(): number {
     return Math.floor(this.#clock.now() / TICK_MS)
   }
@@ -118,8 +124,8 @@ export class NameCache {
   }
 
   /**
-   * Takes in one address of an answer. Returns the row in the IPCache by which the endpoint sees the address. Returns 0 when a
-   * bound left the address out: then nothing was changed.
+   * Learns one address of an answer. Returns the IPCache row that holds the endpoint's view of the address. Returns 0 if a bound kept
+   * the address out. Nothing was added then, but other entries may have been evicted.
    */
   learn(lesson: Lesson): number {
     this.toRestore?.claim(lesson.family, lesson.octets, lesson.offset)
@@ -153,8 +159,8 @@ export class NameCache {
   }
 
   /**
-   * The row of a known name whose labels are up to date, 0 for any other name. The learner calls it once an answer, for
-   * `renew`. The row is valid until names change.
+   * Returns the row of a known name whose labels are up to date, and 0 for any other name. The learner calls this once per answer and
+   * gives the row to `renew`. The row is valid until a name is removed.
    */
   findCurrent(name: NameKey): number {
     const row = this.names.rowOf(name)
@@ -162,9 +168,9 @@ export class NameCache {
   }
 
   /**
-   * `learn` for a known entry, which nearly every answer brings. Returns the same row as `learn`, or 0 when `learn` has to do
-   * it; then nothing was changed. Going along the lists of the name touches a third of the memory that looking up address,
-   * mapping and entry in their tables does (20,000 names: 1.0 us less an answer).
+   * Does the work of `learn` for a known entry; nearly every answer is for one. `name` is the row that `findCurrent` returned. Returns
+   * the same row as `learn`, or 0 if the caller has to call `learn`. A walk along the lists of the name touches a third of the memory
+   * that lookups of address, mapping and entry in their tables touch. With 20,000 names this saves 1.0 us per answer.
    */
   renew(name: number, lesson: Lesson): number {
     const entry = this.#known.find(name, lesson)
@@ -175,7 +181,7 @@ export class NameCache {
     return this.#rowOf(entry, mapping)
   }
 
-  /** Forgets one entry. The last entry takes its mapping, fact and name along. */
+  /** Removes one entry. Then removes its mapping and fact if no entry is left, and its name if no mapping is left. */
   forget(entry: number): void {
     const mapping = this.entries.mapping[entry]!
     this.wheel.remove(entry)
@@ -184,7 +190,10 @@ export class NameCache {
     this.rows.dropIdleMapping(mapping)
   }
 
-  /** Sets whether addresses that the endpoint learns are labelled as named. Those it knows already follow in `Relabel`. */
+  /**
+   * Sets whether every address that the endpoint learns gets the label `reserved:named` in the endpoint's own scope. New answers follow
+   * the setting at once. `Relabel` applies it to the addresses that the endpoint learned before.
+   */
   setNamed(endpoint: EndpointId, named: boolean): void {
     if (this.scopes.setNamed(endpoint, named) && this.rows.orders.firstOf(endpoint) !== 0) {
       this.scopes.begin()
@@ -198,12 +207,12 @@ export class NameCache {
     return past && this.entries.connected[entry] !== 0 ? 'connected' : 'grace'
   }
 
-  /** Counts an address that stays without its labels, because a table is full. */
+  /** Counts an address that could not get its labels because a table is full. */
   countUnlabelled(): void {
     this.#boundHits++
   }
 
-  /** An entry that lives longer stays where it is in the wheel. `Expiry` finds it there and moves it then. */
+  /** Gives an entry the lifetime of a lesson. An entry in the wheel keeps its place there; `Expiry` finds it too early and moves it. */
   #prolong(entry: number, { liveUntil, grace, now }: Lesson): void {
     const { entries } = this
     this.rows.touch(entry, now)
@@ -219,7 +228,7 @@ export class NameCache {
     if (grace === before) return
     this.entries.grace[entry] = grace
     this.#ledger?.changed(entry)
-    // With a shorter grace the entry must leave its place in the wheel.
+    // With a shorter grace the place in the wheel is too late. The entry leaves it, and `#prolong` places the entry anew.
     if (grace > before) return
     this.wheel.remove(entry)
     this.rows.orders.changed(entry)
@@ -234,7 +243,7 @@ export class NameCache {
     return row
   }
 
-  /** The endpoint's own view of the address, else the node's. */
+  /** Returns the row of the endpoint's own view of the address, or the node's row when the endpoint has no own view. */
   #rowOf(entry: number, mapping: number): number {
     const { scoped } = this.#ipcache.prefixes
     return scoped.viewOf(this.entries.endpoint[entry]!, this.mappings.prefix[mapping]!)

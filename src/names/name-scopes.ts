@@ -1,9 +1,9 @@
-// The scope of the labels of a learned address (docs/spec/promises "scope"):
-//   learning: node       the labels of the name apply for all endpoints;
-//   learning: endpoint   they apply for the endpoint that asked, and the node gets none;
-//   a named endpoint     (`default-egress: allow-named` is in force for it) also has `reserved:named` in its own scope, for
-//                        everything that it learned by asking, whatever the name.
-// Read on the packet path. Facts follow in `Relabel` when `epoch` grew.
+// NameScopes decides which labels a learned address gets in which scope (docs/spec/promises "scope"):
+//   learning: node       The labels of the name apply to all endpoints.
+//   learning: endpoint   The labels of the name apply to the endpoint that asked. The node's scope gets no labels.
+//   named endpoint       An endpoint is named while `default-egress: allow-named` is in force for it. Every address that a named
+//                        endpoint learned, by any name, also gets the label `reserved:named` in the endpoint's own scope.
+// The packet path reads this. When `epoch` has grown, `Relabel` updates the facts.
 
 import type { EndpointId } from '../core/ids.ts'
 import { EMPTY_SET, type LabelSets } from '../core/labels.ts'
@@ -24,17 +24,17 @@ export class NameScopes {
     this.#sets = options.labelSets
   }
 
-  /** Grows when the labels in some endpoint's scope are to be looked at again. */
+  /** Grows when `Relabel` has to check the labels in the endpoints' own scopes again. */
   get epoch(): number {
     return this.#epoch
   }
 
-  /** Whether any endpoint gets labels in a scope of its own. */
+  /** True when any endpoint gets labels in a scope of its own. */
   get inUse(): boolean {
     return this.learning === 'endpoint' || this.#namedSet !== EMPTY_SET
   }
 
-  /** Label sets that are retained here, one entry for each reference; for checks. */
+  /** Returns the label sets that this object retains, once for each reference. Checks of the tables use it. */
   heldSets(): readonly number[] {
     return this.#namedSet === EMPTY_SET ? [] : [this.#namedSet]
   }
@@ -47,7 +47,7 @@ export class NameScopes {
     return this.#namedSet !== EMPTY_SET
   }
 
-  /** Begins or ends labelling what the endpoint learns as named; true when that changes anything (`begin` the pass then). */
+  /** Sets whether the endpoint is named. Returns true if this is a change: the endpoint's known entries then need `begin`. */
   setNamed(endpoint: EndpointId, named: boolean): boolean {
     if (named === this.#named.has(endpoint)) return false
     if (named) this.#named.add(endpoint)
@@ -62,22 +62,22 @@ export class NameScopes {
     return true
   }
 
-  /** Begins a pass over everything that endpoints learned before. */
+  /** Makes `Relabel` pass over all entries again. */
   begin(): void {
     this.#epoch++
   }
 
-  /** Labels for the node of an address whose name has these. */
+  /** Returns the labels that an address gets in the node's scope when its name has `nameLabels`. */
   nodeLabels(nameLabels: number): number {
     return this.learning === 'node' ? nameLabels : EMPTY_SET
   }
 
-  /** Labels in an endpoint's own scope of a guarded address that gets these: never `reserved:named`. */
+  /** Returns the labels that a guarded address gets in an endpoint's own scope. `reserved:named` is never among them. */
   ownGuardedLabels(guardedLabels: number): number {
     return this.learning === 'endpoint' ? guardedLabels : EMPTY_SET
   }
 
-  /** Labels in the endpoint's own scope of an address whose name has these. */
+  /** Returns the labels that an address gets in the endpoint's own scope when its name has `nameLabels`. */
   ownLabels(endpoint: EndpointId, nameLabels: number): number {
     const own = this.learning === 'endpoint' ? nameLabels : EMPTY_SET
     return this.#named.has(endpoint) ? this.#sets.union(own, this.#namedSet) : own

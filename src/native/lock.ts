@@ -1,5 +1,5 @@
-// An exclusive flock(2) on a file that names its holder. The kernel releases it when the process ends in any way, so a stale
-// file never blocks. state/lock.ts says which files there are.
+// A lock is an exclusive flock(2) on a file that names its holder. The kernel releases the lock when the process ends in any way,
+// so a stale file never blocks. state/lock.ts lists the lock files.
 
 import { fstatSync, ftruncateSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { UnavailableError } from '../core/errors.ts'
@@ -12,10 +12,10 @@ export interface HeldLock {
 
 export type LockResult =
   | ({ readonly kind: 'held' } & HeldLock)
-  /** `holder`: process id, undefined when the file does not tell. */
+  /** `holder` is the process id, or undefined if the file does not name it. */
   | ({ readonly kind: 'taken' } & Holder)
 
-/** `about`: what the holder wrote beside its process id. */
+/** `about` is what the holder wrote beside its process id. */
 interface Holder {
   readonly holder: number | undefined
   readonly about?: string
@@ -24,7 +24,7 @@ interface Holder {
 const EWOULDBLOCK = -11
 const EACCES = -13
 
-/** Takes the lock if it is free; never waits. The file stays behind. */
+/** Takes the lock if it is free; never waits. The file remains after the lock is released. */
 export function takeLock(posix: Posix, path: string, pid: number, about = ''): LockResult {
   const fd = posix.lock(path)
   if (fd === EWOULDBLOCK) return { kind: 'taken', ...readHolder(path) }
@@ -38,26 +38,26 @@ export function takeLock(posix: Posix, path: string, pid: number, about = ''): L
   return { kind: 'held', descriptor: fd, release: () => posix.closeFd(fd) }
 }
 
-/** Whether a descriptor of another process is the lock at `path`; if so, writes our process id into the file. */
+/** True if `fd`, which another process opened, is the lock at `path`. Then it writes this process's id into the file. */
 export function takeOnLock(fd: number, path: string, pid: number, about = ''): boolean {
   if (!isLockAt(fd, path)) return false
   note(fd, pid, about)
   return true
 }
 
-/** Whether a descriptor is of the file that is at `path` now. */
+/** True if the descriptor belongs to the file that is at `path` now. */
 export function isLockAt(fd: number, path: string): boolean {
   const [held, own] = [fstatSync(fd), statSync(path, { throwIfNoEntry: false })]
   return own !== undefined && own.ino === held.ino && own.dev === held.dev
 }
 
-/** Writes the holder into the file. On a disk that is full or read-only the lock holds without it. */
+/** Writes the holder into the file. On a full or read-only disk the lock holds without this text. */
 function note(fd: number, pid: number, about: string): void {
   try {
     ftruncateSync(fd)
     writeSync(fd, about === '' ? `${pid}\n` : `${pid}\n${about}\n`, 0)
   } catch {
-    // An error about the lock then names no pid, or an earlier one.
+    // An error about this lock then names no pid, or the pid of an earlier holder.
   }
 }
 

@@ -1,6 +1,6 @@
-// The one typed face of the addons. `posix` needs nothing but a C compiler at build time; `bpf` needs libbpf.
-// Each is loaded when it is first asked for; when it isn't there, UnavailableError says how to get it.
-// Numbers that functions return are negative errno values on failure, unless stated otherwise.
+// This file declares and loads the addons. `posix` needs only a C compiler at build time, and `bpf` also needs libbpf. Each addon
+// is loaded at its first use. If an addon is not built, UnavailableError says how to build it. Functions that return numbers
+// return a negative errno on failure, unless stated otherwise.
 
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -13,85 +13,95 @@ import type { TcpAddon } from './tcp/tcp.ts'
 import type { UdpAddon } from './udp/udp.ts'
 
 export interface Posix {
-  /** Index of an interface in this thread's network namespace. */
+  /** Returns the index of an interface in this thread's network namespace. */
   ifIndex(name: string): number
-  /** ARPHRD_* number of an interface. */
+  /** Returns the ARPHRD_* number of an interface. */
   ifType(name: string): number
-  /** Index of the bridge (or the like) that an interface is a port of; 0: of none. */
+  /** Returns the index of the interface's master, such as a bridge; 0 without a master. */
   ifMaster(index: number): number
-  /** `[index, name, index, name, …]` of all interfaces of this thread's network namespace. */
+  /** Returns `[index, name, index, name, …]` of all interfaces of this thread's network namespace. */
   ifList(): readonly (number | string)[] | number
-  /** A socket that hears of interfaces; close it with `closeFd`. */
+  /** Returns a socket that receives events of interfaces. Close it with `closeFd`. */
   linkSocket(): number
-  /** `[index, name, index, name, …]` of interfaces with news; a number: news was lost, look at all. */
+  /**
+   * Returns `[index, name, index, name, …]` of interfaces with events. A number means that events were lost: look at all
+   * interfaces.
+   */
   linkDrain(fd: number): readonly (number | string)[] | number
   /**
-   * Calls back while there is something to read, and keeps no process alive, unless `keeps` is 1; a number: it cannot be
-   * watched here.
+   * Calls `onNews` while `fd` is readable. The watch keeps the process alive only if `keeps` is 1. A number means that this build
+   * or system cannot watch `fd`.
    */
   linkWatch(fd: number, onNews: () => void, keeps?: number): object | number
-  /** Ends a watch, once, before its socket is closed. */
+  /** Ends a watch. Call it once, before the watched socket is closed. */
   linkUnwatch(watch: object): number
   /**
-   * Routes of `table`, and rules that have this protocol number, match this mark, or come no later than preference `last`,
-   * both families, as octets that are the same as long as nobody changes them; how many. `into` is filled as far as it goes.
+   * Writes to `into`, as far as there is room, octets that stay the same until a process changes the configuration. They contain,
+   * for both families, the routes of `table` and the rules that have this protocol number, match this mark, or come no later than
+   * preference `last`. Returns how many octets it wrote.
    */
   routingRead(protocol: number, table: number, mark: number, last: number, into: Uint8Array): number
-  /** The id that kernel programs see for a cgroup. */
+  /** Returns the id by which kernel programs know the cgroup. */
   cgroupId(path: string): number
-  /** A descriptor with an exclusive flock; -EWOULDBLOCK when another process has it. */
+  /** Returns a descriptor with an exclusive flock; -EWOULDBLOCK if another process has the lock. */
   lock(path: string): number
   closeFd(fd: number): number
   mountBpf(path: string): number
   unmount(path: string): number
-  /** Two ends that pass descriptors; close each with `closeFd`. */
+  /** Returns two ends that transfer descriptors. Close each with `closeFd`. */
   socketPair(): readonly [number, number] | number
-  /** The descriptors of one message that has come to such an end; -EAGAIN when none has. */
+  /** Returns the descriptors of one message from such an end; -EAGAIN without a message. */
   receiveFds(fd: number): readonly number[] | number
-  /** A datagram socket connected to the UNIX socket at `path`; writes to it never wait. */
+  /** Returns a datagram socket that is connected to the UNIX socket at `path`. A write to it never waits. */
   datagramsTo(path: string): number
-  /** A network namespace of its own for this thread and what it starts. */
+  /** Gives this thread, and all that it starts, a new network namespace. */
   unshareNetwork(): number
-  /** One datagram to a path, or to an abstract name (`@name`). */
+  /** Sends one datagram to a path or to an abstract name (`@name`). */
   localSend(path: string, octets: Uint8Array): number
-  /** A socket file (0600) that takes connections of messages; watch it with `linkWatch`. */
+  /** Makes a socket file (0600) that accepts connections for messages. Watch it with `linkWatch`. */
   localListen(path: string): number
   localConnect(path: string): number
-  /** Process id of who listens for streams at a path; 0 when it cannot be seen from here. */
+  /** Returns the process id of the listener for streams at a path; 0 if its pid namespace is another one. */
   localOwner(path: string): number
-  /** -EAGAIN when nobody waits. */
+  /** Returns a waiting connection; -EAGAIN if none waits. */
   localAccept(fd: number): number
-  /** Process id and user of who is at the other end. */
+  /** Returns the process id and the user id of the process at the other end. */
   localPeer(fd: number): readonly [number, number] | number
-  /** One message of at least an octet with `count` descriptors; -EAGAIN when there is no room. */
+  /** Sends one message of at least one octet with `count` descriptors; -EAGAIN if the kernel has no room. */
   messageSend(fd: number, octets: Uint8Array, descriptors: Int32Array, count: number): number
-  /** Octets of one message, 0 at the end; `descriptors[0]` says how many follow there (MESSAGE_FDS_MAX at most). */
+  /**
+   * Returns the octets of one message, or 0 at the end. `descriptors[0]` is the number of received descriptors (at most
+   * MESSAGE_FDS_MAX), which follow it.
+   */
   messageReceive(fd: number, into: Uint8Array, descriptors: Int32Array): number
-  /** Another descriptor of the same file or socket. */
+  /** Returns another descriptor of the same file or socket. */
   duplicate(fd: number): number
-  /** What a given descriptor is: family, SOCK_*, port, and whether it listens, is transparent, is for IPv6 alone. */
+  /**
+   * Returns facts about a descriptor from another process: family, SOCK_*, port, then 0 or 1 for: it listens, is transparent, is
+   * IPv6 only.
+   */
   socketFacts(fd: number, address: Uint8Array): readonly number[] | number
 }
 
-/** Descriptors of one message. */
+/** Most descriptors of one message. */
 export const MESSAGE_FDS_MAX = 253
 
-/** The connection table (conntrack.ts); records have the layout of conntrack-message.h. */
+/** The connection table (conntrack.ts). conntrack-message.h has the layout of a record. */
 export interface ConntrackAddon {
-  /** A netlink socket. */
+  /** Opens a netlink socket. */
   ctOpen(): number
   ctClose(fd: number): number
-  /** Begins a listing; `ctNext` gives it batch by batch, 0 at the end. */
+  /** Requests a listing. `ctNext` reads it in parts and returns 0 at the end. */
   ctDump(fd: number, family: number): number
   ctNext(fd: number, into: Uint8Array): number
   ctDelete(fd: number, record: Uint8Array): number
-  /** Completes the record that has the reply tuple, protocol and family of `record`. */
+  /** Finds the entry with the reply tuple, protocol and family of `record`, and completes the record. */
   ctFind(fd: number, record: Uint8Array): number
-  /** A socket that hears when rules of nftables change; close it with `ctClose`. */
+  /** Opens a socket that receives an event when rules of nftables change. Close it with `ctClose`. */
   rulesWatch(): number
-  /** 1 when anything in tables of this name changed since the last call. */
-  rulesNews(fd: number, table: string): number
-  /** The number of the last transaction of nftables; negative: errno. */
+  /** Returns 1 if a table of this name changed since the last call. */
+  rulesChanged(fd: number, table: string): number
+  /** Returns the number of the last nftables transaction, or a negative errno. */
   rulesGeneration(): number
 }
 
@@ -103,16 +113,18 @@ export interface LoadedObject {
 
 export interface Bpf {
   load(file: string, pins: string, sizes: Readonly<Record<string, number>>): LoadedObject | number
-  /** Closes all descriptors of an object; what is pinned or attached stays. */
+  /** Closes all descriptors of an object. Pins and attached programs stay. */
   unload(handle: object): number
-  /** What libbpf said since the last `load`. */
+  /** Returns what libbpf wrote since the last `load`. */
   lastLog(): string
   raiseMemlock(): number
   openPin(path: string): number
+  /** Pins a map or a program; -EEXIST if the path is taken. */
+  pin(fd: number, path: string): number
   close(fd: number): number
-  /** Key size, value size and bound of a map. */
+  /** Writes the key size, the value size and the bound of a map to `into`. */
   shape(fd: number, into: Uint32Array): number
-  /** Writes `count` entries; `errors[i]` is 0 or entry i's errno. Returns how many failed. */
+  /** Writes `count` entries. `errors[i]` is 0 or the errno of entry i. Returns how many entries failed. */
   update(
     fd: number,
     keys: Uint8Array,
@@ -124,7 +136,10 @@ export interface Bpf {
   ): number
   remove(fd: number, keys: Uint8Array, count: number, keySize: number, errors: Int32Array): number
   lookup(fd: number, key: Uint8Array, value: Uint8Array): number
-  /** Reads on from `cursor` (CURSOR_SIZE octets, zero at first; `cursor[0] === CURSOR_DONE` at the end). */
+  /**
+   * Reads the next entries after `cursor`, which has CURSOR_SIZE octets and is all zero at first. At the end `cursor[0]` is
+   * CURSOR_DONE.
+   */
   slice(
     fd: number,
     cursor: Uint8Array,
@@ -134,25 +149,25 @@ export interface Bpf {
     keySize: number,
     valueSize: number,
   ): number
-  /** Reads a whole map beside what comes next; nobody writes it, or closes `fd`, until `gathered`. */
+  /** Reads a whole map on a thread. Until `gathered`, no process may write the map, and `fd` must stay open. */
   gather(fd: number, keySize: number, valueSize: number): object | number
-  /** Keys and values of all entries, once; waits until they are there. */
+  /** Waits for the thread, and returns the keys and values of all entries. Call it exactly once. */
   gathered(handle: object): readonly [keys: ArrayBuffer, values: ArrayBuffer] | number
   tcAttach(index: number, egress: number, handle: number, priority: number, program: number): number
   tcDetach(index: number, egress: number, handle: number, priority: number): number
   tcQuery(index: number, egress: number, handle: number, priority: number): number
-  /** The kernel's number of a program, as `tcQuery` tells it. */
+  /** Returns the kernel's id of a program, as `tcQuery` returns it. */
   programId(program: number): number
   cgroupAttach(path: string, egress: number, program: number, pin: string): number
-  /** Before routing, for all interfaces of this network namespace; -EBUSY: another program has the priority. */
+  /** Attaches before routing, for all interfaces of this network namespace; -EBUSY if another program has this priority. */
   netfilterAttach(program: number, family: number, priority: number, pin: string): number
-  /** Runs a program on a packet; its return value, unsigned. */
+  /** Runs a program on a packet. Returns the program's return value as unsigned. */
   testRun(program: number, packet: Uint8Array, ifindex: number): number
   ringOpen(fd: number, recordSize: number): object | number
   ringDrain(ring: object, into: Uint8Array): number
   /** CLOCK_MONOTONIC in seconds. */
   now(): number
-  /** CLOCK_BOOTTIME in seconds: the same, and the time that the machine slept. */
+  /** CLOCK_BOOTTIME in seconds: CLOCK_MONOTONIC plus the time that the machine slept. */
   booted(): number
   possibleCpus(): number
 }
@@ -160,7 +175,7 @@ export interface Bpf {
 export const CURSOR_SIZE = 68
 export const CURSOR_DONE = 3
 
-/** Folder that package.json stands in, from `src/` as from `dist/src/`. */
+/** The folder of package.json. Works from `src/` and from `dist/src/`. */
 export function packageRoot(): string {
   let folder = dirname(fileURLToPath(import.meta.url))
   while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder)
@@ -168,15 +183,15 @@ export function packageRoot(): string {
   return folder
 }
 
-/** A file of the native build, e.g. `namegate.bpf.o`. */
+/** The path of a file of the native build, such as `namegate.bpf.o`. */
 export function builtFile(name: string): string {
   return join(packageRoot(), 'build', name)
 }
 
-/** Folder of the addons below `build/`; the sanitizer build has its own. */
+/** Folder of the addons below `build/`. The sanitizer build has a folder of its own. */
 const ADDONS = process.env['NAMEGATE_ADDONS'] === 'Sanitize' ? 'Sanitize' : 'Release'
 
-/** Whether a native part is there at all. */
+/** True if this addon is built. */
 export function isBuilt(name: 'posix' | 'bpf' | 'conntrack' | 'nftables' | 'tcp' | 'udp'): boolean {
   return existsSync(builtFile(join(ADDONS, `${name}.node`)))
 }
@@ -223,7 +238,7 @@ const ERRNO_NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(constants.errno).map(([name, number]) => [number, name]),
 )
 
-/** `ENOSPC` for 28 and for -28; the number itself when it has no name here. */
+/** Returns `ENOSPC` for 28 and for -28, or `E` and the number if the table has no name for it. */
 export function errnoName(number: number): string {
   return ERRNO_NAMES.get(Math.abs(number)) ?? `E${Math.abs(number)}`
 }

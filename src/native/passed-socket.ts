@@ -1,28 +1,28 @@
-// A socket that somebody else bound and gave us: whoever started us (systemd/activation.ts), or the daemon before us
-// (handover/). What it is comes from the kernel, never from who gave it.
+// A passed socket was bound by another process: either the process that started this one (systemd/activation.ts), or the previous
+// daemon (handover/). readSocket asks the kernel what kind of socket it is, and does not rely on the process that passed it.
 
 import { UnavailableError } from '../core/errors.ts'
 import { formatAddress, type Family } from '../core/ip.ts'
 import { errnoName, type Posix } from './native.ts'
 
-/** A bound socket that somebody gave us; the descriptor is ours. */
+/** A bound socket from another process. This process owns the descriptor. */
 export interface PassedSocket {
   readonly descriptor: number
   readonly transport: 'UDP' | 'TCP'
   readonly family: Family
-  /** 16 octets, IPv4 in the first 4; all zero: every address. */
+  /** 16 octets, IPv4 in the first 4. All zero means every address. */
   readonly octets: Uint8Array
   readonly port: number
-  /** Takes what is sent to other hosts' addresses. */
+  /** True if the socket also receives packets to other hosts' addresses. */
   readonly transparent: boolean
-  /** Takes IPv4 as well, on an address of IPv6. */
+  /** True if an IPv6 socket also receives IPv4. */
   readonly mixed: boolean
 }
 
 const STREAM = 1
 const DATAGRAM = 2
 
-/** What a descriptor is; from now on it is not passed on to programs, and never waits. Throws UnavailableError. */
+/** Returns facts about a descriptor, and makes it close-on-exec and non-blocking. Throws UnavailableError. */
 export function readSocket(posix: Posix, descriptor: number, name: string): PassedSocket {
   const octets = new Uint8Array(16)
   const facts = posix.socketFacts(descriptor, octets)
@@ -47,7 +47,7 @@ export function readSocket(posix: Posix, descriptor: number, name: string): Pass
   throw new UnavailableError(`Cannot take ${title}: ${fault}`)
 }
 
-/** `UDP 127.0.0.1:53` */
+/** Returns, for example, `UDP 127.0.0.1:53`. */
 export function describeSocket({ transport, family, octets, port }: PassedSocket): string {
   const address = formatAddress(family, octets)
   return `${transport} ${family === 4 ? address : `[${address}]`}:${port}`

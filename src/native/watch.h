@@ -1,6 +1,5 @@
-/* A descriptor watched by the event loop: while the descriptor is readable, the loop calls a JavaScript function once a turn. The
- * watch holds that function. After watch_stop the loop calls it no more, and frees the memory when the loop has released
- * the handle. */
+/* A watch calls a JavaScript function from the event loop, once a turn, while a descriptor is readable. The watch holds that
+ * function. After watch_stop the loop never calls the function again. The loop frees the watch when it has closed the handle. */
 #ifndef NAMEGATE_WATCH_H
 #define NAMEGATE_WATCH_H
 
@@ -24,8 +23,8 @@ static inline void watch_run(uv_poll_t *poll, int status, int events)
 	napi_value function, receiver, error;
 	bool thrown = false;
 	(void)events;
-	/* libuv ends a watch whose descriptor has an error waiting, as a netlink socket has when news was lost. The function reads
-	 * that error, and then there is more to hear. */
+	/* libuv ends a watch if its descriptor has a pending error, for example a netlink socket that lost events. The watch
+	 * starts again, so that the function can read the error and later events. */
 	if (status < 0 && uv_poll_start(poll, UV_READABLE, watch_run) < 0)
 		return;
 	if (napi_open_handle_scope(env, &scope) != napi_ok)
@@ -33,7 +32,7 @@ static inline void watch_run(uv_poll_t *poll, int status, int events)
 	napi_get_global(env, &receiver);
 	if (napi_get_reference_value(env, watch->function, &function) == napi_ok && function)
 		napi_make_callback(env, watch->context, receiver, function, 0, NULL, NULL);
-	/* An exception ends the process as one from any other callback does. */
+	/* An exception ends the process, as in any other callback. */
 	if (napi_is_exception_pending(env, &thrown) == napi_ok && thrown &&
 	    napi_get_and_clear_last_exception(env, &error) == napi_ok)
 		napi_fatal_exception(env, error);
@@ -45,7 +44,7 @@ static inline void watch_free(uv_handle_t *handle)
 	free(handle->data);
 }
 
-/* NULL when the loop can't watch the descriptor. */
+/* Returns NULL if the loop cannot watch the descriptor. */
 static inline struct watch *watch_start(napi_env env, int fd, napi_value function)
 {
 	uv_loop_t *loop;
@@ -69,7 +68,7 @@ static inline struct watch *watch_start(napi_env env, int fd, napi_value functio
 	return watch;
 }
 
-/* The descriptor may be closed afterwards. May be called from inside the watch's function. */
+/* The caller can close the descriptor afterwards. The watch's own function can call watch_stop. */
 static inline void watch_stop(struct watch *watch)
 {
 	uv_poll_stop(&watch->poll);

@@ -1,6 +1,6 @@
-// One name, address or prefix that is allowed, `TARGET[:PORT[/PROTOCOL]]`, as in allow-lists and `exec --allow`. Without a port
-// every port is allowed, without a protocol TCP and UDP. An IPv6 target with a port stands in brackets. A fault gives its
-// column in the text, counted from 1. Pure.
+// `parseAllow` reads one allowed target, `TARGET[:PORT[/PROTOCOL]]`, as in allow-lists and `exec --allow`. The target is a name, a pattern,
+// an address or a prefix. Without a port, every port is allowed. Without a protocol, TCP and UDP are allowed. An IPv6 target with a port
+// stands in brackets. A fault has a column in the text, counted from 1. The functions have no side effects.
 
 import { parseAddress, parsePrefix, type Prefix } from '../core/ip.ts'
 import { parsePattern, type Pattern } from './match/pattern.ts'
@@ -11,10 +11,10 @@ export type AllowTarget =
   | { readonly kind: 'name'; readonly pattern: Pattern }
   | { readonly kind: 'prefix'; readonly prefix: Prefix }
 
-/** A target, with the port and the protocols of connections to it. */
+/** A target, and the port and protocols of the allowed connections to the target. */
 export interface Allow {
   readonly target: AllowTarget
-  /** 0: every port. */
+  /** 0 means every port. */
   readonly port: number
   readonly protocols: readonly AllowProtocol[]
 }
@@ -25,6 +25,7 @@ export type AllowResult =
 
 const BOTH: readonly AllowProtocol[] = ['TCP', 'UDP']
 
+/** Reads one allowed target. Never throws. */
 export function parseAllow(text: string): AllowResult {
   const { host, start, end } = splitTarget(text)
   const target = parseTarget(host)
@@ -38,7 +39,7 @@ export function parseAllow(text: string): AllowResult {
   return parsePort(target, rest.slice(1), end + 2)
 }
 
-/** `text` is what follows the colon, `column` where it begins. */
+/** Reads the port and protocol. `text` is the text after the colon, and begins at `column`. */
 function parsePort(target: AllowTarget, text: string, column: number): AllowResult {
   const [portText = '', protocolText, more] = text.split('/')
   const port = /^[0-9]{1,5}$/.test(portText) ? Number(portText) : 0
@@ -56,7 +57,7 @@ function parsePort(target: AllowTarget, text: string, column: number): AllowResu
   return { kind: 'ok', allow: { target, port, protocols: [protocol] } }
 }
 
-/** Where the target stands in the text, and where what follows it begins. */
+/** Splits off the target. `host`: the target. `start`: its offset. `end`: the offset of the text after the target. */
 function splitTarget(text: string): {
   readonly host: string
   readonly start: number
@@ -85,7 +86,7 @@ function parseTarget(
   return { kind: 'name', pattern: parsed.pattern }
 }
 
-/** Where a pattern goes wrong: its first odd character, its first empty label, else its beginning. */
+/** Returns the column of the fault in a pattern: its first refused character, else its first empty DNS label, else its beginning. */
 function columnOf(text: string): number {
   const odd = /[^a-zA-Z0-9_.*\-\s]|(?<=\S)\s(?=\s*\S)/u.exec(text)
   if (odd !== null) return odd.index + 1

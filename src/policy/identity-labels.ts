@@ -1,12 +1,13 @@
-// The labels of an endpoint that make its identity (`endpoints.identity-labels`), as Cilium's identity-relevant labels. Policies
-// see these labels alone, of subjects and of peers. Leaving out labels that differ in every copy of a workload keeps identities
-// few. An endpoint without a cluster gets the label of this cluster.
+// IdentityLabels filters the labels of an endpoint down to those that make its identity (`endpoints.identity-labels`), like Cilium's
+// identity-relevant labels. Policies see only these labels, both of the endpoints that they apply to and of peers. Labels that differ
+// in every copy of a workload are left out, so that there are few identities. An endpoint without a cluster gets the label of this
+// cluster.
 
 import { CLUSTER_KEY, NAMESPACE_KEY, splitKey, splitLabel } from './match/labels.ts'
 
 interface Entry {
   readonly source: string
-  /** Whole, or its beginning. */
+  /** The whole key, or the beginning of the key. */
   readonly key: string
   readonly isBeginning: boolean
   readonly isKept: boolean
@@ -16,17 +17,18 @@ const CLUSTER = `k8s:${CLUSTER_KEY}`
 
 export class IdentityLabels {
   readonly #entries: readonly Entry[]
-  /** What becomes of a label that no entry is about. */
+  /** True if labels are kept that no entry names. */
   readonly #keepsOthers: boolean
-  /** The label of the cluster, if any. */
+  /** The label of the cluster, or an empty list. */
   readonly #cluster: readonly string[]
-  /** What became of lists of labels that are still there. */
+  /** The result for each list of labels, as long as the list exists. */
   readonly #known = new WeakMap<readonly string[], readonly string[]>()
 
   /**
-   * Entries are keys (`app`, `k8s:app`), with `*` at the end the beginning of keys, with `!` in front what is left out.
-   * The longest that fits decides; where an entry says what is kept, nothing else is. Namespace and cluster are always
-   * kept. Without a cluster's name endpoints get no label of one.
+   * `entries` are keys (`app`, `k8s:app`). An entry with a `*` at its end matches all keys with this beginning. An entry with a `!` in
+   * front leaves keys out, any other entry keeps keys. The longest matching entry decides. If at least one entry keeps keys, keys without
+   * a matching entry are left out; else they are kept. Namespace and cluster are always kept. `cluster`: the name of this cluster. Without
+   * it, endpoints get no cluster label.
    */
   constructor(entries: readonly string[], cluster?: string) {
     this.#cluster = cluster === undefined ? [] : [`${CLUSTER}=${cluster}`]
@@ -34,7 +36,7 @@ export class IdentityLabels {
     this.#keepsOthers = !this.#entries.some(({ isKept }) => isKept)
   }
 
-  /** The labels that count, with that of the cluster; the same array when they are all there are. */
+  /** Returns the labels that policy sees, with the label of the cluster. Returns the same array if nothing was left out or added. */
   of(labels: readonly string[]): readonly string[] {
     const known = this.#known.get(labels)
     if (known !== undefined) return known
@@ -68,8 +70,8 @@ function entryOf(text: string): Entry {
 }
 
 /**
- * The default of `endpoints.identity-labels`: Cilium's list. Left out are labels that differ between copies or versions of one
- * workload, that say where it runs, and those of Kubernetes itself.
+ * The default of `endpoints.identity-labels`, which is Cilium's list. It leaves out labels of Kubernetes itself, labels that differ between
+ * copies or versions of one workload, and labels that say where the workload runs.
  */
 export const DEFAULT_IDENTITY_LABELS: readonly string[] = [
   '!io.kubernetes*',

@@ -1,5 +1,6 @@
-// The one internal rule type. Every form of policy (CiliumNetworkPolicy, NetworkPolicy, allow-lists) becomes this type, and the
-// compiler reads this type alone. Plain readonly values, without YAML and with one position each.
+// This file declares the internal type of policies and rules. The loader turns every form of policy (CiliumNetworkPolicy, NetworkPolicy,
+// allow-lists) into this type, and the compiler reads only this type. All values are plain and readonly. Policies and rules have a
+// position.
 
 import type { Position } from '../core/errors.ts'
 import type { Prefix } from '../core/ip.ts'
@@ -8,91 +9,94 @@ import type { Pattern } from './match/pattern.ts'
 
 export type LabelOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'
 
-/** One condition on a key. `NotIn` holds as well where the key is not there, as in Kubernetes. */
+/** One condition on a key. `NotIn` also holds if the key is absent, as in Kubernetes. */
 export interface LabelExpression {
   readonly key: string
   readonly operator: LabelOperator
-  /** At least one for `In` and `NotIn`, none for the others. */
+  /** At least one value for `In` and `NotIn`, no value for the other operators. */
   readonly values: readonly string[]
 }
 
-/** A selector over labels: every entry must hold; a key without a source matches any source. */
+/** A selector over labels. Every condition must hold. A key without a label source matches labels of any source. */
 export interface LabelSelector {
-  /** Key as written (`app`, `k8s:app`, `k8s.app` is not a source) to wanted value. Empty: everything. */
+  /** The wanted value of each key. Keys are as written: `app` or `k8s:app`. (`k8s.app` has no source.) An empty map matches everything. */
   readonly matchLabels: ReadonlyMap<string, string>
-  /** Absent when there are none. */
+  /** Absent if there are none. */
   readonly matchExpressions?: readonly LabelExpression[]
 }
 
+/** The values of `toEntities`. Each entity means one or more classes of addresses; `none` means no address. */
 export type Entity = 'host' | 'cluster' | 'world' | 'world-ipv4' | 'world-ipv6' | 'all' | 'none'
 
 export type PeerSelector =
   | { readonly kind: 'fqdn'; readonly pattern: Pattern }
   | { readonly kind: 'cidr'; readonly prefix: Prefix; readonly except: readonly Prefix[] }
   | { readonly kind: 'entity'; readonly entity: Entity }
-  /** Known endpoints and external resources by their labels; the policy's own namespace is among the conditions. */
+  /** Selects known endpoints and resources by their labels. The policy's own namespace is one of the conditions. */
   | { readonly kind: 'endpoints'; readonly selector: LabelSelector }
 
-/** Peers of a rule: any peer at all, or the union of the selectors (an empty list selects nothing). */
+/** The peers of a rule: any peer, or every peer that at least one selector selects. An empty list selects nothing. */
 export type Peers =
   | { readonly kind: 'any' }
   | { readonly kind: 'selectors'; readonly selectors: readonly PeerSelector[] }
 
-/** A port by name: what it is says the endpoints and resources that have it (named-ports.ts). */
+/** A port with a name. Endpoints and resources define the number of the name (named-ports.ts). */
 export interface NamedPort {
   readonly name: string
-  /** IP protocols it may be of. */
+  /** The IP protocols that the rule covers. */
   readonly protocols: readonly number[]
 }
 
-/** One `toPorts` entry. With `dns` it permits asking through the proxy and opens nothing in the datapath. */
+/** One item of `toPorts`. With `dns`, it permits questions through the proxy and opens nothing in the datapath. */
 export interface PortRule {
   readonly ports: readonly PortRange[]
-  /** Absent when there are none. Whoever compiles policies has put their numbers into `ports` before. */
+  /** Absent without named ports. PortResolver adds their numbers to `ports` before policies are compiled. */
   readonly named?: readonly NamedPort[]
-  /** Names that may be asked; undefined: no DNS rules here. */
+  /** The names that can be asked; undefined without DNS rules. */
   readonly dns: readonly Pattern[] | undefined
 }
 
+/** One rule of a policy: which peers, and which of their ports, it allows or denies. */
 export interface Rule {
   readonly action: 'allow' | 'deny'
   readonly peers: Peers
   /** Undefined: every port and protocol. */
   readonly toPorts: readonly PortRule[] | undefined
-  /** Where it was written. */
+  /** The place of the rule in its file. */
   readonly position: Position
 }
 
 export type PolicyKind =
   'CiliumNetworkPolicy' | 'CiliumClusterwideNetworkPolicy' | 'NetworkPolicy' | 'AllowList'
 
-/** What a document says about answers for its names, in place of the configuration; absent: nothing. */
+/** The settings of a document for answers to its names. They replace settings of the configuration. An absent field replaces nothing. */
 export interface AnswerOverrides {
-  /** Seconds. */
+  /** In seconds. */
   readonly minTtl?: number
+  /** In seconds. */
   readonly grace?: number
   readonly cnameMatch?: 'question' | 'chain'
   readonly svcb?: 'learn' | 'strip' | 'pass'
 }
 
-/** One policy document (or one entry of its `specs`), or one allow-list. */
+/** One policy document, one item of its `specs`, or one allow-list. */
 export interface Policy {
-  /** Of an allow-list its file's name without `.allow`. */
+  /** For an allow-list, the name of its file without `.allow`. */
   readonly name: string
   /** Undefined for a clusterwide policy and an allow-list. */
   readonly namespace: string | undefined
   readonly kind: PolicyKind
   readonly selector: LabelSelector
   readonly rules: readonly Rule[]
-  /** Whether it turns default deny on for the endpoints it selects (docs/spec/semantics 2). */
+  /** True if the policy turns default deny on for the endpoints that it selects (docs/spec/semantics 2). */
   readonly defaultDeny: boolean
-  /** It takes nothing away, neither by default deny nor by deny rules: what it would deny passes and is reported. Absent: no. */
+  /** True if the policy is audited. Then it denies nothing, neither by default deny nor by deny rules, and reports what it would deny. */
   readonly audited?: true
-  /** Its names label guarded addresses too, those that documents can open (names/guard.ts). Absent: no. */
+  /** True if its names also label guarded addresses, as far as documents can open these (names/guard.ts). */
   readonly allowsGuarded?: true
-  /** The document has an ingress half, which nothing enforces (`policies.ingress: ignore`); absent: it has none. */
+  /** True if the document has rules for ingress, which namegate does not enforce (`policies.ingress: ignore`). */
   readonly halfEnforced?: true
-  /** Its annotations about answers (answer-rules.ts); absent: it has none. */
+  /** The annotations of the document about answers (answer-rules.ts); absent if it has none. */
   readonly answers?: AnswerOverrides
   readonly position: Position
 }

@@ -1,6 +1,6 @@
-// Randomness as a port, and a pool of 16-bit numbers drawn from it. Query ids, source ports and the
-// choice of a socket come from here, so an attacker off the path has nothing to predict
-// (RFC 5452 9.2; docs/spec/correctness F2, P10). One system call fills the pool for 4,096 draws.
+// RandomSource is the port for random octets, and RandomPool draws 16-bit numbers from it. The proxy draws query ids, source ports
+// and the choice of a socket, so an attacker off the path cannot predict them (RFC 5452 9.2; docs/spec/correctness F2, P10).
+// One system call fills the pool for 4,096 draws.
 
 import { randomFillSync } from 'node:crypto'
 
@@ -21,14 +21,14 @@ export class RandomPool {
   readonly #source: RandomSource
   readonly #numbers = new Uint16Array(POOL_DRAWS)
   readonly #octets = new Uint8Array(this.#numbers.buffer)
-  /** Index of the next unused number; POOL_DRAWS when all are used. */
+  /** Index of the next unused number; POOL_DRAWS if all are used. */
   #next = POOL_DRAWS
 
   constructor(source: RandomSource) {
     this.#source = source
   }
 
-  /** Uniform in 0..65535. */
+  /** Returns a uniform random number in 0..65535. */
   uint16(): number {
     if (this.#next === POOL_DRAWS) {
       this.#source.fill(this.#octets)
@@ -37,7 +37,7 @@ export class RandomPool {
     return this.#numbers[this.#next++]!
   }
 
-  /** Uniform in 0..bound-1 for a bound of 1..65536, without modulo bias. */
+  /** Returns a uniform random number in 0..bound-1, without modulo bias. `bound` is 1..65536. */
   below(bound: number): number {
     const fair = 65536 - (65536 % bound)
     let value = this.uint16()

@@ -1,6 +1,6 @@
-// Saves the state that a daemon needs after a restart, and reads what the daemon before saved. It puts together the
-// ledger of changed entries, the recorder, saved endpoints and pending entries. Without a state folder all of them are
-// absent.
+// Persistence saves the state that a daemon needs after a restart. It also returns the state that the previous daemon saved. It creates
+// the ledger of changed entries, the recorder, the saved endpoints and the pending entries. Without a state folder all of these are
+// undefined.
 
 import type { Identity } from '../core/ids.ts'
 import { endpointId, identity } from '../core/ids.ts'
@@ -16,11 +16,11 @@ import type { SavedDocument, StateFolder } from './state-port.ts'
 /** Saves the texts of source files by path. */
 export interface FileKeeper {
   readonly saved: ReadonlyMap<string, string>
-  /** `text` undefined: the file is gone. */
+  /** Saves the text of a file. `text` undefined: the file was removed. */
   readonly keep: (path: string, text: string | undefined) => void
 }
 
-/** The records of source files. */
+/** Makes one SavedDocument per source file, which has its path and its text. `texts`: the texts by path. */
 export function fileDocuments(
   texts: ReadonlyMap<string, string> | undefined,
 ): readonly SavedDocument[] {
@@ -45,14 +45,14 @@ export class Persistence {
     this.#addresses = saved && new PendingAddresses(saved.pairs)
   }
 
-  /** Keeps the texts of source files in force, and has the saved ones; undefined without a state folder. */
+  /** Saves the texts of source files, and holds the texts that the previous daemon saved. Undefined without a state folder. */
   get fileKeeper(): FileKeeper | undefined {
     if (this.#folder === undefined) return undefined
     const saved = this.#folder.saved?.sourceFiles ?? new Map<string, string>()
     return { saved, keep: (key, text) => this.onDocument({ kind: 'source-file', key, text }) }
   }
 
-  /** The options that the core takes from here. */
+  /** The options of the core that come from this object. */
   get ofCore(): Pick<CoreOptions, 'ledger' | 'withheld' | 'onNumbers'> {
     const onNumbers = (allocated: readonly Identity[]): void => this.#recorder?.numbers(allocated)
     return { ledger: this.ledger, withheld: this.#withheld, onNumbers }
@@ -62,14 +62,14 @@ export class Persistence {
     this.#recorder?.document(document)
   }
 
-  /** Begins to write records. `documents` gives all documents as they are now. */
+  /** Begins to write records. `documents` returns the present text of every endpoint and every source file that is saved. */
   begin(core: CoreState, documents: () => Iterable<SavedDocument>): void {
     const { ledger } = this
     if (this.#folder === undefined || ledger === undefined) return
     this.#recorder = new StateRecorder({ ...this.#folder, core, ledger, documents })
   }
 
-  /** The saved entries that a restart brings back; undefined when nothing was saved. */
+  /** Returns the saved entries that a restart brings back, or undefined if nothing was saved. */
   pendingEntries(
     { names }: Pick<CoreState, 'names'>,
     registry: EndpointRegistry,

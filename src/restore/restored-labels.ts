@@ -1,7 +1,7 @@
-// Labels of addresses that only the kernel knew when the daemon started, as facts of the owner `restored`. An address gets
-// those of its former labels that a selector in force gives now. The names behind the address are unknown, so new
-// selectors label none of these addresses. Written by Restart; Relabel updates a row when selectors change. Few rows: only
-// what was learned in the last moment before a kill.
+// RestoredLabels holds the labels of addresses that only the kernel knew when the daemon started. They are facts of the owner `restored`.
+// Such an address gets those of its former labels that a selector in force gives now. It gets no other label from a selector, because its
+// names are unknown. Restart adds the addresses, and Relabel updates them when selectors change. There are few such addresses: the ones
+// that were learned in the last moment before the daemon was killed.
 
 import type { Prefix } from '../core/ip.ts'
 import { EMPTY_SET } from '../core/labels.ts'
@@ -10,15 +10,15 @@ import { OWNER_RESTORED } from '../ipcache/facts.ts'
 
 interface Row {
   readonly prefix: Prefix
-  /** The former labels. */
+  /** The labels that the address had under the daemon before. */
   readonly labels: readonly string[]
-  /** 0: no selector gives any of the labels now. */
+  /** The row of the fact. 0: no selector in force gives any of the labels, or a table is full. */
   fact: number
 }
 
 export class RestoredLabels {
   readonly #core: CoreState
-  /** The owner of the facts, as OwnerNames numbers it. */
+  /** The number of the owner `restored` in OwnerNames. */
   readonly #owner: number
   readonly #rows: Row[] = []
 
@@ -31,7 +31,7 @@ export class RestoredLabels {
     return this.#rows.length
   }
 
-  /** Adds an address; true when it has a label now. */
+  /** Adds an address with its former labels. Returns true if the address has at least one of the labels now. */
   add(prefix: Prefix, labels: readonly string[]): boolean {
     const row: Row = { prefix, labels, fact: 0 }
     this.#rows.push(row)
@@ -39,13 +39,13 @@ export class RestoredLabels {
     return row.fact !== 0
   }
 
-  /** Brings the labels of one row, counted from 0, in line with the selectors in force. */
+  /** Makes the labels of one address agree with the selectors in force. `index` is 0 to `count` - 1. */
   relabel(index: number): void {
     const row = this.#rows[index]
     if (row !== undefined) this.#update(row)
   }
 
-  /** Takes the last `count` rows away. */
+  /** Removes the last `count` addresses with their facts. */
   drop(count: number): void {
     for (const { fact } of this.#rows.splice(-count)) {
       if (fact !== 0) this.#core.ipcache.removeFact(fact)
@@ -66,7 +66,7 @@ export class RestoredLabels {
     }
   }
 
-  /** Whether a selector in force gives the label. */
+  /** Returns true if a selector in force gives the label. */
   #isGiven(label: string): boolean {
     const { selectors, selectorLabels } = this.#core
     const selector = selectors.byLabel(label)

@@ -1,6 +1,6 @@
-// Saved endpoints. After a restart the same workload at the same place keeps its endpoint number, and so everything that it
-// learned, even when the kernel's maps say nothing about it. The workload behind an interface or a cgroup counts as the same
-// while the kernel gives the hook the same number. After a reboot it never does.
+// SavedEndpoints recognizes the endpoints of the daemon before. If the same workload is still at the same place, its endpoint keeps its
+// number and therefore all its entries. This works even if the kernel's maps have nothing about the endpoint. A workload at an interface
+// or a cgroup is the same while the kernel's number of the hook is the same. After a reboot, no workload with a hook is the same.
 
 import { endpointId, generation, type EndpointId, type Generation } from '../core/ids.ts'
 import { formatPrefix, parsePrefix, type Prefix } from '../core/ip.ts'
@@ -14,7 +14,7 @@ export interface EndpointPlace {
   readonly hook: EndpointHook
 }
 
-/** An endpoint as it was saved. */
+/** A saved endpoint. */
 export interface SavedEndpoint extends EndpointPlace {
   readonly name: string
 }
@@ -22,7 +22,7 @@ export interface SavedEndpoint extends EndpointPlace {
 interface Written {
   readonly name: string
   readonly place: string
-  /** The kernel's number of the hook; empty without a hook, or when the hook did not exist. */
+  /** The kernel's number of the hook. Empty: the endpoint has no hook, or the hook did not exist. */
   readonly hookKey: string
 }
 
@@ -31,27 +31,28 @@ export interface NumberedEndpoint {
   readonly generation: Generation
 }
 
-/** The document of an endpoint; `hookKey` as of `Datapath.hookKey`. */
+/** Returns the document that saves an endpoint. `hookKey` comes from `Datapath.hookKey`. */
 export function endpointDocument(endpoint: Endpoint, hookKey: string | undefined): SavedDocument {
   const { id, name } = endpoint
   const written = { name, place: placeText(endpoint), hookKey: hookKey ?? '' }
   return { kind: 'endpoint', key: String(id), text: JSON.stringify(written) }
 }
 
+/** Returns the document that says that an endpoint was removed. */
 export function endpointGone(id: EndpointId): SavedDocument {
   return { kind: 'endpoint', key: String(id), text: undefined }
 }
 
 export class SavedEndpoints {
-  /** By place and hook. */
+  /** Saved endpoints by place and by the kernel's number of the hook. */
   readonly #byPlace = new Map<string, EndpointId>()
-  /** Endpoints that came back. They own the entries under their numbers. */
+  /** Endpoints that were recognized. The saved entries under their numbers are theirs. */
   readonly #same = new Set<EndpointId>()
   readonly #all: SavedEndpoint[] = []
   readonly #isThisBoot: boolean
   #highest = 0
 
-  /** Skips records that it cannot parse. Their workloads begin anew. */
+  /** Skips records that it cannot parse. Workloads of these records get new endpoints. */
   constructor(saved: Pick<SavedState, 'endpoints' | 'isThisBoot'>) {
     this.#isThisBoot = saved.isThisBoot
     for (const [key, text] of saved.endpoints) {
@@ -65,22 +66,22 @@ export class SavedEndpoints {
     }
   }
 
-  /** All saved endpoints, whether they came back or not. */
+  /** All saved endpoints, including those that were not recognized. */
   get all(): readonly SavedEndpoint[] {
     return this.#all
   }
 
-  /** The highest number in use before. */
+  /** The highest number of a saved endpoint, 0 without any. */
   get highest(): number {
     return this.#highest
   }
 
-  /** Whether a saved endpoint came back. */
+  /** Returns true if a saved endpoint was recognized. */
   isSame(id: EndpointId): boolean {
     return this.#same.has(id)
   }
 
-  /** The number of the saved endpoint at this place. Undefined when there is none, or when it was taken already. */
+  /** Returns the number of the saved endpoint at this place. Undefined: there is none, or its number was taken before. */
   take(place: EndpointPlace, hookKey: string | undefined): NumberedEndpoint | undefined {
     const id = this.#find(place, hookKey)
     if (id === undefined || this.#same.has(id)) return undefined
@@ -88,7 +89,7 @@ export class SavedEndpoints {
     return { id, generation: generation(id) }
   }
 
-  /** The kernel has an endpoint at this place under this number. It owns the saved entries only if the numbers agree. */
+  /** Call when the kernel has an endpoint at this place under the number `id`. If the saved number is the same, so is the endpoint. */
   adopt(id: EndpointId, place: EndpointPlace, hookKey: string): void {
     if (this.#find(place, hookKey) === id) this.#same.add(id)
   }
@@ -134,7 +135,7 @@ function parseWritten(text: string): Written | undefined {
     : undefined
 }
 
-/** The inverse of `placeText`. A cgroup's path may contain blanks; addresses contain none. */
+/** Parses a text of `placeText`. The path of a cgroup can contain blanks; addresses contain none. */
 function parsePlace(text: string): EndpointPlace | undefined {
   const words = text.split(' ')
   const addresses: Prefix[] = []
@@ -148,7 +149,7 @@ function parsePlace(text: string): EndpointPlace | undefined {
   return hook && { addresses, hook }
 }
 
-/** The inverse of `hookText`. */
+/** Parses a text of `hookText`. */
 function parseHook(text: string): EndpointHook | undefined {
   if (text === 'none') return { kind: 'none' }
   const [kind = '', name = '', side = ''] = text.split(':')

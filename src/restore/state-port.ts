@@ -1,32 +1,33 @@
-// The port to the state folder: the state that one daemon saves for the next one. `src/state` implements this port on
-// disk. The folder's word for an entry (endpoint, name, address) is a pair, as in `limits.pairs`.
+// This file declares the port to the state folder, which holds the state that one daemon saves for the next one. `src/state` implements
+// the port on disk. In the folder an entry (endpoint, name, address) is called a pair, as in `limits.pairs`.
 //
-// Every record has a key, and the last record of a key holds. A record may therefore be written twice, and an image of
-// everything may be taken while records are written. The key of a pair is its row in the entry table. The key only says
-// which records belong together.
+// Every record has a key, and the last record of a key is valid. A record can therefore be written twice, and an image of everything can
+// be written while other records are written. The key of a pair is its row in the entry table. The next daemon does not use these row
+// numbers; they only say which records are about the same pair.
 //
-// Times are whole seconds of the kernel's clock since boot. No program can set this clock, so it means the same to the
-// next process. The folder also keeps what a process needs to translate these times after a reboot.
+// Times are whole seconds since boot by the kernel's clock. No program can set this clock, so the next process can use the same times.
+// The folder also keeps what a process needs to translate these times after a reboot.
 
 import type { Family } from '../core/ip.ts'
 
-/** What a daemon gets in order to outlive itself. */
+/** The state folder of a daemon. */
 export interface StateFolder {
-  /** The state of the daemon before. Undefined: there is none, or none could be read. */
+  /** The state of the daemon before. Undefined: the folder has no state that could be read. */
   readonly saved: SavedState | undefined
   readonly sink: StateSink
-  /** Seconds since boot when the clock showed 0. */
+  /** Seconds from the boot to the moment at which the daemon's clock showed 0. */
   readonly bootAtZero: number
 }
 
 /** The state of the daemon before, read once at the start. */
 export interface SavedState {
-  /** Whether it was written since the machine booted. */
+  /** True if the state was written after the last boot of the machine. */
   readonly isThisBoot: boolean
-  /** With labels as the present rules write them. */
+  /** Identities. Their labels were translated to the present label rules. */
   readonly numbers: readonly SavedNumber[]
-  /** Texts by key. */
+  /** Texts of the endpoint documents, by key. */
   readonly endpoints: ReadonlyMap<string, string>
+  /** Texts of the source files, by path. */
   readonly sourceFiles: ReadonlyMap<string, string>
   readonly pairs: SavedPairs
   /** Seconds since the last record was written. */
@@ -37,31 +38,31 @@ export interface SavedState {
 export interface SavedPairs {
   readonly count: number
   endpoint(row: number): number
-  /** End of the TTL in seconds since this boot; negative for a time before it. */
+  /** End of the TTL in seconds since this boot. Negative for a time before this boot. */
   until(row: number): number
-  /** Seconds. */
+  /** Grace in seconds. */
   grace(row: number): number
   family(row: number): 4 | 6
-  /** Octets that hold the address at `addressAt` and the name in wire form at `nameAt`. */
+  /** An array that has the address at `addressAt(row)` and the name in wire form at `nameAt(row)`. */
   octets(row: number): Uint8Array
   addressAt(row: number): number
   nameAt(row: number): number
   nameLength(row: number): number
-  /** Gives the memory back. The columns must not be read afterwards. */
+  /** Frees the memory. The columns must not be read after this call. */
   free(): void
 }
 
-/** An identity: its number and the texts of its labels, sorted. */
+/** An identity: the number and the texts of its labels, in alphabetical order. */
 export interface SavedNumber {
   readonly id: number
   readonly labels: readonly string[]
 }
 
-/** A document saved as text: an endpoint, or a source file that was in force. */
+/** A document saved as text. It is an endpoint, or a source file that was in force. */
 export interface SavedDocument {
   readonly kind: 'endpoint' | 'source-file'
   readonly key: string
-  /** Undefined: the document is gone. */
+  /** Undefined: the document was removed. */
   readonly text: string | undefined
 }
 
@@ -75,49 +76,56 @@ export interface PairRecord {
   /** Seconds from `until` to the end of the entry. */
   readonly grace: number
   readonly family: Family
-  /** Holds the address of 4 or 16 octets at `addressAt`. */
+  /** An array that has the address, 4 or 16 octets, at `addressAt`. */
   readonly octets: Uint8Array
   readonly addressAt: number
-  /** Holds the lower-case name in wire form at `nameAt`, the final zero included. */
+  /** An array that has the lower-case name in wire form, with the final zero, at `nameAt`. */
   readonly wire: Uint8Array
   readonly nameAt: number
   readonly nameLength: number
 }
 
-/** Takes records. None of these calls waits for the disk. */
+/** Takes records. No call waits until the disk has stored a record. */
 export interface RecordSink {
   numbers(numbers: readonly SavedNumber[]): void
-  /** Copies the octets before it returns. */
+  /** Takes the whole record of a pair. Copies its octets before it returns. */
   pair(record: PairRecord): void
-  /** A longer life of a pair that has a whole record. */
+  /** Takes the new end of the TTL of a pair that has a whole record. */
   until(row: number, until: number): void
+  /** Takes the removal of a pair. */
   gone(row: number): void
   document(document: SavedDocument): void
 }
 
-/** An image of everything. It replaces all records that were written before it began. */
+/** An image of the whole state. It replaces all records that were written before the image began. */
 export interface ImageSink extends RecordSink {
-  /** Whether records wait for the disk. The caller then continues later. */
+  /** True while too many records wait for the disk. The caller then continues later. */
   readonly isFull: boolean
-  /** The image has everything, and so have the records of changes made meanwhile. It counts once the disk has it. */
+  /**
+   * Ends the image. The caller must have given the image a record of everything, and the sink a record of every change since the image
+   * began. The image becomes valid when the disk has stored all of these records.
+   */
   end(): void
+  /** Drops the unfinished image. */
   abandon(): void
 }
 
 export interface StateSink extends RecordSink {
-  /** Writes numbers before it returns, so that each number in a kernel entry is on its way to the disk. The sink counts
-   *  and reports what the disk refuses, and writes it into the next image. */
+  /**
+   * Writes numbers to the file before it returns. So a number is in the file before a kernel entry has it. If the disk refuses them, the
+   * sink counts and reports this, and the next image has them.
+   */
   numbers(numbers: readonly SavedNumber[]): void
-  /** Whether records wait for the disk. The caller then continues later, except with `numbers`. */
+  /** True while too many records wait for the disk. The caller then continues later, but gives `numbers` at once. */
   readonly isFull: boolean
-  /** Sends all records so far to the disk. */
+  /** Begins to write all records that wait. */
   flush(): void
   /** Set by the caller. The sink calls it when written records are lost and a new image is needed at once. */
   onLost: () => void
-  /** Whether the disk refused something that no image has contained since. */
+  /** True if the disk refused or lost records, and no image was finished since. */
   readonly isBehind: boolean
-  /** Whether a new image is worth its cost: the journal outgrew the last one, or the disk refused something. */
+  /** True if a new image is needed: the journal is longer than the last image, or the disk refused or lost records. */
   readonly wantsImage: boolean
-  /** Undefined while another image is being written, or when the disk refuses one. */
+  /** Begins an image. Returns undefined while another image is being written, or when the disk refuses a new one. */
   beginImage(): ImageSink | undefined
 }

@@ -1,14 +1,14 @@
-// Translates `--allow TARGET[:PORT[/PROTO]]` (policy/allow-line.ts) into a policy document, the same that a person would write in a
-// file. Pure.
+// `allowPolicy` translates `--allow TARGET[:PORT[/PROTO]]` (policy/allow-line.ts) into a policy document, as a person would write it in a
+// file. The functions have no side effects.
 
 import { formatPrefix } from '../core/ip.ts'
 import type { Allow, AllowTarget } from '../policy/allow-line.ts'
 
-/** The endpoint that the command is; policies select it by `LABELS`. */
+/** The name of the endpoint that stands for the command. Policies select the endpoint by EXEC_LABELS. */
 export const EXEC_NAME = 'exec'
 export const EXEC_LABELS: Readonly<Record<string, string>> = { app: EXEC_NAME }
 
-/** The policy of all that was allowed; without any the command may ask and reach nothing. */
+/** Returns one policy for all `--allow` options. Without an option, the command can ask no name and reach no address. */
 export function allowPolicy(allows: readonly Allow[]): unknown {
   return {
     ...policyHead('exec-allow'),
@@ -20,6 +20,7 @@ export function allowPolicy(allows: readonly Allow[]): unknown {
   }
 }
 
+/** Returns the fields of a policy document before its `spec`. */
 export function policyHead(name: string) {
   return {
     apiVersion: 'cilium.io/v2',
@@ -54,8 +55,8 @@ function peerOf(target: AllowTarget): Readonly<Record<string, unknown>> {
 }
 
 /**
- * For recording: a selector that matches every name, so that all that is learned can be told by its name. What it opens
- * is a port that nothing uses, of a protocol that is not recorded.
+ * Returns the policy for recording. Its selector matches every name, so that the names of every learned address are known.
+ * A rule must open something, so this rule opens SCTP port 9. Programs do not use this port, and connections of SCTP are not recorded.
  */
 export function recordingPolicy(): unknown {
   return {

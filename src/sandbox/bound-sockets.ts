@@ -1,8 +1,8 @@
-// UNIX sockets that have a name in the file system now, by whatever name they can be reached. /proc/net/unix has the name that
-// each was bound by: one that begins in the folder in which its process stood then, or one that the file has no more, as
-// after `bind x.tmp; rename x`. So every socket in the folder of such a name counts, and a relative name may begin in
-// the working folder of any process. A socket file that nobody serves is dead, so that more is found than is needed does no harm.
-// Not found: what was moved to another folder, and names that began where no process of ours to look at stands any more.
+// `boundSockets` finds the UNIX sockets that have a path in the file system. /proc/net/unix lists the name that each socket was bound to.
+// This name can be relative to the working folder that the process had at the bind. The file can also have been renamed after the bind.
+// Therefore the result contains every socket file in the folder of a bound name. A relative name is tried in the working folder of every
+// process. Socket files that no process uses are found as well, which does no harm. A socket that was moved to another folder is not found.
+// A socket with a relative name is not found if no visible process has the right working folder.
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -10,16 +10,18 @@ import { dirname, join, resolve } from 'node:path'
 export interface SocketPlaces {
   /** The text of /proc/net/unix. */
   readonly table: string
-  /** Where processes stand, as far as the caller may know. */
+  /** Returns the working folders of all processes that this process has permission to inspect. */
   readonly workingFolders: () => readonly string[]
-  /** Paths of the sockets in a folder; none where it cannot be read. */
+  /** Returns the paths of the socket files in a folder. Empty when the folder cannot be read. */
   readonly socketsIn: (folder: string) => readonly string[]
 }
 
+/** Returns the places to search on this machine. Throws the error of the system if /proc/net/unix cannot be read. */
 export function placesNow(): SocketPlaces {
   return { table: readFileSync('/proc/net/unix', 'utf8'), workingFolders, socketsIn }
 }
 
+/** Returns the absolute paths of all sockets that can be found. Some of the paths may no longer exist. */
 export function boundSockets({ table, workingFolders, socketsIn }: SocketPlaces): Set<string> {
   const names = boundNames(table)
   const absolute = names.filter((name) => name.startsWith('/'))
@@ -32,7 +34,7 @@ export function boundSockets({ table, workingFolders, socketsIn }: SocketPlaces)
   return new Set([...absolute, ...[...folders].flatMap(socketsIn)])
 }
 
-/** Names in the file system: the eighth column, which may hold blanks. Abstract ones begin with `@`. */
+/** Returns the names from the eighth column, which can contain blanks. Abstract names, which begin with `@`, are left out. */
 export function boundNames(table: string): readonly string[] {
   return table
     .split('\n')
@@ -45,7 +47,7 @@ function workingFolders(): readonly string[] {
   return [...new Set(processes.flatMap((pid) => workingFolderOf(pid)))]
 }
 
-/** None where it is gone, or another user's. */
+/** Returns an empty list for a process that has ended or belongs to another user. */
 function workingFolderOf(pid: string): readonly string[] {
   try {
     return [readlinkSync(`/proc/${pid}/cwd`)]

@@ -1,5 +1,6 @@
-// Sends every query of the command, to any server, over UDP or TCP, to the gate's listeners on the command's own loopback: a
-// table in the command's network namespace, `type nat hook output`. The table ends with the namespace.
+// `redirectDns` redirects every query of the command to the gate, which listens on the command's own loopback. The query can be for any
+// server, over UDP or TCP. An nftables table in the command's network namespace (`type nat hook output`) redirects the queries. The table
+// ends with the namespace.
 
 import { UnavailableError } from '../core/errors.ts'
 import { TCP, UDP } from '../core/protocol.ts'
@@ -20,12 +21,12 @@ import type { NetlinkAddon } from '../native/netfilter/nftables.ts'
 
 const TABLE = 'namegate-exec'
 const CHAIN = 'dns'
-/** As in linux/netfilter.h, and before everything that looks at where packets go. */
+/** OUTPUT is the hook's number in linux/netfilter.h. PRIORITY is lower than that of all rules that look at destinations. */
 const OUTPUT = 3
 const PRIORITY = -100
 const DNS_PORT = Uint8Array.of(0, 53)
 
-/** In force when it returns; throws UnavailableError. */
+/** Makes the table, which is in force when the function returns. Throws UnavailableError if the kernel refuses the table. */
 export function redirectDns(netlink: Pick<NetlinkAddon, 'nlOpen' | 'nlRequest' | 'nlClose'>): void {
   const batch = new Message(4096)
   batch.beginBatch()

@@ -1,17 +1,15 @@
-// Translates a failure of the launcher into one line with the remedy, or into the exit code of a command that cannot be run.
+// `execFault` translates a failure of the launcher into one line that names the remedy. If the command cannot be executed, it also returns
+// the exit code.
 
 import { UnavailableError } from '../core/errors.ts'
 import { errnoName } from '../native/native.ts'
+import type { LaunchEnd } from './launcher.ts'
 
-/** As shells have them. */
+/** The exit codes that shells use for these cases. */
 const NOT_FOUND = 127
 const NOT_EXECUTABLE = 126
 
-export interface LaunchFault {
-  readonly step: string
-  readonly errno: number
-  readonly detail: string
-}
+type LaunchFault = Omit<Extract<LaunchEnd, { readonly kind: 'failed' }>, 'kind'>
 
 const NO_USER_NAMESPACES =
   'this kernel or container allows no user namespaces: run as root, or as root set ' +
@@ -29,7 +27,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   'read-only': 'the kernel lacks mount_setattr: it takes Linux 5.12',
 }
 
-/** The exit code and what to say when it is the command that cannot be run; else throws UnavailableError. */
+/** Returns the exit code and the message if the command cannot be executed. For any other failed step, throws UnavailableError. */
 export function execFault(fault: LaunchFault): { readonly code: number; readonly text: string } {
   const { step, errno, detail } = fault
   const name = errnoName(errno)

@@ -1,24 +1,27 @@
-// Sockets of the caller that are covered in the command's file system: those of agents, sessions and services that would act for
-// the command outside its network namespace. They are found by known names, by environment variables that lead to a socket, and by
-// the names of all UNIX sockets in the caller's network namespace (bound-sockets.ts). The variables are removed, too.
+// `hiddenFrom` finds the sockets of the caller that the sandbox hides from the command. Agents, sessions and services with such sockets
+// would act for the command outside of its network namespace. The sockets are found by known paths, by environment variables that contain
+// the path of a socket, and by the names of all UNIX sockets in the caller's network namespace (bound-sockets.ts). Variables with paths of
+// sockets are removed from the command's environment.
 
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { boundSockets, placesNow } from './bound-sockets.ts'
 
+/** What the sandbox hides from the command. */
 export interface Hidden {
-  /** Covered by nothing: connecting is refused. */
+  /** Paths that the launcher covers, so that connecting to them is refused. */
   readonly files: readonly string[]
-  /** Covered by an empty folder. */
+  /** Folders that the launcher covers with an empty folder. */
   readonly folders: readonly string[]
-  /** The environment without what leads to them. */
+  /** The environment without the variables that contain paths of sockets. */
   readonly env: Readonly<Record<string, string>>
 }
 
+/** What is known about the process that runs `namegate exec`. */
 export interface Caller {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly uid: number
-  /** Paths of UNIX sockets that are bound. */
+  /** Paths of bound UNIX sockets (bound-sockets.ts). */
   readonly sockets: Iterable<string>
   readonly isSocket: (path: string) => boolean
 }
@@ -42,7 +45,7 @@ const FILES: readonly string[] = [
   '/var/run/docker.sock',
   '/var/snap/lxd/common/lxd/unix.socket',
 ]
-/** Below the home folder. */
+/** Paths of sockets below the home folder. */
 const HOME_FILES: readonly string[] = [
   '.colima/default/docker.sock',
   '.docker/desktop/docker.sock',
@@ -54,17 +57,17 @@ const HOME_FILES: readonly string[] = [
   '.gnupg/S.keyboxd',
   '.gnupg/S.scdaemon',
 ]
-/** Names that end in the user's number come with it. */
 const FOLDERS: readonly string[] = [
   '/run/screen',
   ...['.ICE-unix', '.X11-unix'].map((name) => resolve('/tmp', name)),
 ]
+/** Beginnings of folders. The number of the user is added to each. */
 const USER_FOLDERS: readonly string[] = [
   '/run/user/',
   ...['tmux-', 'podman-run-'].map((name) => resolve('/tmp', name)),
 ]
 
-/** Meaningless, or worse, without what they lead to. */
+/** Variables that are always removed, because a program would follow them to sockets that are covered. */
 const VARIABLES: readonly string[] = [
   'BUILDKIT_HOST',
   'CONTAINERD_ADDRESS',
@@ -90,6 +93,7 @@ const VARIABLES: readonly string[] = [
   'XDG_RUNTIME_DIR',
 ]
 
+/** Returns what to hide from the command. The lists are sorted. A path in them need not exist. */
 export function hiddenFrom({ env, uid, sockets, isSocket }: Caller): Hidden {
   const home = env['HOME'] ?? ''
   const files = new Set(FILES)
@@ -108,6 +112,7 @@ export function hiddenFrom({ env, uid, sockets, isSocket }: Caller): Hidden {
   return { files: [...files].sort(), folders: [...folders].sort(), env: kept }
 }
 
+/** Returns what is known about this process. */
 export function callerNow(): Caller {
   return {
     env: process.env,
@@ -117,7 +122,7 @@ export function callerNow(): Caller {
   }
 }
 
-/** What cannot be looked at cannot be connected to either. */
+/** Returns false for a path that cannot be read, because the command cannot connect to it either. */
 function isSocket(path: string): boolean {
   try {
     return statSync(path).isSocket()
@@ -126,7 +131,7 @@ function isSocket(path: string): boolean {
   }
 }
 
-/** Paths that a value may lead to: itself, after `unix:`, after `path=`, before a comma or semicolon. */
+/** Returns the paths in a value. Commas, semicolons and blanks separate parts. `unix:`, `unix:path=` or `unix://` can precede a path. */
 function pathsIn(value: string): readonly string[] {
   return value
     .split(/[,;\s]/)

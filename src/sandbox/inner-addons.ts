@@ -1,6 +1,6 @@
-// The native parts as the nftables adapter uses them, but for another network namespace: where they would open a socket, one
-// comes that the launcher opened there; where they would look at interfaces, there are those two that the command has.
-// All else is the addons' own, since a socket stays in its namespace whoever holds it.
+// `innerAddons` makes native addons with which the nftables adapter works in the command's network namespace. A socket stays in the
+// namespace that it was opened in. Therefore the functions that open a socket return a socket that the launcher opened in the command's
+// namespace. The functions about interfaces know loopback and the uplink only.
 
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
@@ -15,18 +15,12 @@ export interface InnerAddons {
   readonly posix: Posix
 }
 
-export interface OuterAddons {
-  readonly netlink: NetlinkAddon
-  readonly conntrack: ConntrackAddon
-  readonly posix: Posix
-}
-
 const LOOPBACK = 1
 const ETHERNET = 1
 const LOOPBACK_TYPE = 772
 
-/** `pid`: the launcher. */
-export function innerAddons(outer: OuterAddons, sockets: InnerSockets, pid: number): InnerAddons {
+/** Returns the addons. `outer`: the addons of this process. `sockets`: the sockets of the launcher. `pid`: the launcher's process. */
+export function innerAddons(outer: InnerAddons, sockets: InnerSockets, pid: number): InnerAddons {
   const left = [...sockets.netlink]
   const next = (): number => left.shift() ?? -constants.errno.EMFILE
   const uplink = (): number => interfaceIndex(UPLINK_INTERFACE, pid)
@@ -44,7 +38,7 @@ export function innerAddons(outer: OuterAddons, sockets: InnerSockets, pid: numb
   }
 }
 
-/** `-ENODEV` when it is not there. */
+/** Returns the index of an interface in the namespace of process `pid`, or `-ENODEV` if there is no such interface. */
 function interfaceIndex(name: string, pid: number): number {
   const table = readFileSync(`/proc/${pid}/net/dev_mcast`, 'utf8')
   for (const line of table.split('\n')) {

@@ -1,5 +1,6 @@
-// The launcher's process (native/sandbox/): starts it, receives the sockets that it opened inside, and reads and writes its
-// lines. The launcher ends with us, and the command with the launcher.
+// A Launcher starts the launcher (native/sandbox/), the process that makes the command's namespaces and runs the command. It receives the
+// sockets that the launcher opened inside the namespaces, and exchanges lines of text with the launcher. The launcher ends when this
+// process ends, and the command ends when the launcher ends.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -7,23 +8,31 @@ import { Duplex } from 'node:stream'
 import { UnavailableError } from '../core/errors.ts'
 import { builtFile, errnoName, type Posix } from '../native/native.ts'
 import type { Hidden } from './hidden.ts'
-import type { Publish } from './publish.ts'
 
 export interface LaunchOptions {
   readonly program: string
   readonly posix: Pick<Posix, 'socketPair' | 'receiveFds' | 'closeFd'>
-  /** The caller may make namespaces without a user namespace. */
+  /** True if the caller can make namespaces without a user namespace. */
   readonly privileged: boolean
-  /** Our process group has the terminal. */
+  /** True if the caller's process group is in the foreground of the terminal. */
   readonly foreground: boolean
-  /** The command's resolv.conf. */
+  /** The path of the command's resolv.conf. */
   readonly resolv: string
   readonly hidden: Hidden
   readonly publish: readonly Publish[]
   readonly command: readonly string[]
 }
 
-/** How it ended. `failed`: the step and errno of the launcher; nothing of the command has run. */
+/** A port on the caller's side whose TCP connections are forwarded to the command's loopback (`--publish`). */
+export interface Publish {
+  /** The address on the caller's side, without brackets. It is 127.0.0.1 if the option has no address. */
+  readonly address: string
+  readonly port: number
+  /** The port on the command's loopback. */
+  readonly inner: number
+}
+
+/** How the launcher ended. `exit` and `killed`: the command ran. `failed`: `step` failed with `errno`, and the command did not run. */
 export type LaunchEnd =
   | { readonly kind: 'exit'; readonly code: number }
   | { readonly kind: 'killed'; readonly signal: number }
@@ -34,26 +43,28 @@ export type LaunchEnd =
       readonly detail: string
     }
 
-/** Sockets of the command's network namespace. */
+/** Sockets (file descriptors) that were opened in the command's network namespace. */
 export interface InnerSockets {
   readonly listeners: readonly {
     readonly family: 4 | 6
     readonly udp: number
     readonly tcp: number
   }[]
-  /** Blocking netlink sockets of netfilter, which hear of nothing. */
+  /** Blocking netlink sockets of netfilter that are not subscribed to events. */
   readonly netlink: readonly number[]
-  /** One that hears of interfaces. */
+  /** A socket that receives changes of interfaces. */
   readonly links: number
 }
 
-/** As in native/sandbox/sockets.h. */
+/** The same number as in native/sandbox/sockets.h. */
 const NETLINKS = 10
 
+/** One launcher, from its start to its end. Throws UnavailableError if it cannot be started. */
 export class Launcher {
   readonly ended: Promise<LaunchEnd>
+  /** Resolves when the command has started, or when the launcher ended without starting the command. */
   readonly started: Promise<void>
-  /** Called when the command was stopped, as by ^Z. */
+  /** Called with the signal when a signal stopped the command, as ^Z does. */
   onStopped: ((signal: number) => void) | undefined
   readonly #options: LaunchOptions
   readonly #child: ChildProcess
@@ -102,18 +113,18 @@ export class Launcher {
     return this.#child.pid ?? 0
   }
 
-  /** Its sockets, once; undefined when it ended instead. */
+  /** Resolves with the sockets, or with undefined if the launcher ended before it sent them. Call it once. */
   async sockets(): Promise<InnerSockets | undefined> {
     return await this.#sockets
   }
 
-  /** Everything is in force: the command may run. */
+  /** Starts the command. Call this when policy is in force in the command's namespace. */
   go(): void {
     this.#going = true
     this.#control.write('go\n')
   }
 
-  /** For the command; before there is one it ends the launcher, as it would end the command. */
+  /** Sends a signal to the command. Before `go` it ends the launcher instead. */
   signal(number: number): void {
     if (this.#going) {
       this.#control.write(`signal ${number}\n`)
@@ -123,12 +134,12 @@ export class Launcher {
     this.kill()
   }
 
-  /** After `onStopped`. */
+  /** Continues the command after `onStopped`. `withTerminal`: the command receives the terminal's foreground again. */
   resume(withTerminal: boolean): void {
     this.#control.write(`continue ${withTerminal ? 1 : 0}\n`)
   }
 
-  /** Ends everything in there at once. */
+  /** Ends the command and all its processes at once. */
   kill(): void {
     this.#child.kill('SIGKILL')
   }
@@ -197,7 +208,7 @@ function argumentsOf(options: LaunchOptions): string[] {
   ]
 }
 
-/** Where the build put the launcher; throws UnavailableError when it did not. */
+/** Returns the path of the launcher's program. Throws UnavailableError if the program was not built. */
 export function launcherProgram(): string {
   const file = builtFile('Release/sandbox')
   if (existsSync(file)) return file

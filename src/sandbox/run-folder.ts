@@ -1,6 +1,6 @@
-// The folder for the files of one run of `namegate exec`, until the command has started. The folder is locked while the run
-// lives. A run that was killed leaves it unlocked, and the next run removes it. Folders that are locked, too young to be locked yet,
-// of another user, or not of this form stay.
+// `makeRunFolder` makes the folder for the files of one run of `namegate exec`. The folder exists until the command has started, and is
+// locked while the run uses it. A run that was killed leaves its folder without a lock, and the next run removes this folder
+// (`sweepRunFolders`). A folder stays in place if it is locked, is younger than a minute, belongs to another user, or has another form.
 
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,20 +10,21 @@ import type { Posix } from '../native/native.ts'
 
 export interface RunFolder {
   readonly path: string
-  /** May be called again. */
+  /** Removes the folder and releases its lock. Later calls do nothing. */
   remove(): void
 }
 
 const BEGIN = 'namegate-exec-'
 const LOCK = 'lock'
-/** Between a folder and its lock there is a moment. */
+/** Younger folders are not removed, because a run makes its folder a moment before it locks the folder. */
 const YOUNG_MS = 60_000
 
 type Locks = Pick<Posix, 'lock' | 'closeFd'>
 
+/** Makes and locks a folder below `top`. Throws the error of the system if the folder cannot be made. */
 export function makeRunFolder(posix: Locks, top = tmpdir()): RunFolder {
   const path = mkdtempSync(join(top, BEGIN))
-  // Without a lock the folder is one that nobody sweeps.
+  // If the lock file cannot be made, no later run will remove the folder.
   let fd = posix.lock(join(path, LOCK))
   return {
     path,
@@ -35,13 +36,13 @@ export function makeRunFolder(posix: Locks, top = tmpdir()): RunFolder {
   }
 }
 
-/** Leftovers are no reason not to run: whatever cannot be looked at or taken away stays. */
+/** Removes folders of earlier runs below `top`. If a folder cannot be read or removed, it stays, and no error is thrown. */
 export function sweepRunFolders(posix: Locks, clock: Clock, top = tmpdir()): void {
   try {
     for (const name of readdirSync(top))
       if (name.startsWith(BEGIN)) sweep(posix, clock, join(top, name))
   } catch {
-    // The folder of temporary files cannot be listed.
+    // `top` cannot be listed, so nothing is removed.
   }
 }
 
@@ -57,6 +58,6 @@ function sweep(posix: Locks, clock: Clock, folder: string): void {
     rmSync(folder, { recursive: true, force: true })
     posix.closeFd(fd)
   } catch {
-    // Another run was faster, or it is no folder of a run.
+    // Another run removed the folder, or no run made it.
   }
 }

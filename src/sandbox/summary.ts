@@ -1,13 +1,15 @@
-// The report at the end of a run: names asked with their verdicts, and refused connections with the option that would allow them;
-// as a table for people or an object for machines. Pure.
+// `summaryOf` makes the report at the end of a run. It lists the names that were asked, with their verdicts, and the refused connections,
+// with the option that would allow each. The report is a table for people, or an object for programs. The functions have no side effects.
 
 import type { ConnectionRecord, NameRecord, Recorder } from './record.ts'
 
 export interface Summary {
   readonly names: readonly {
     readonly name: string
+    /** How many queries were made for the name. */
     readonly asked: number
     readonly verdict: string
+    /** The option that would allow the name. Null if the name was not denied. */
     readonly allow: string | null
   }[]
   readonly refused: readonly RefusedConnection[]
@@ -17,7 +19,7 @@ export interface Summary {
     readonly protocol: string
     readonly names: readonly string[]
   }[]
-  /** Records that found no room. */
+  /** How many observations were not recorded (Recorder.lost). */
   readonly lost: number
 }
 
@@ -28,12 +30,13 @@ export interface RefusedConnection {
   readonly packets: number
   readonly verdict: 'refused' | 'audited'
   readonly names: readonly string[]
-  /** No answer opens it, whatever name it is for (docs/spec/semantics 4). */
+  /** True if the address is guarded: no answer for any name can open it (docs/spec/semantics 4). */
   readonly guarded: boolean
-  /** Options, each of which would allow it; none for an address that no name was answered with. */
+  /** Options that would each allow the connection. Empty if no answer contained the address, and for a guarded address. */
   readonly allow: readonly string[]
 }
 
+/** Returns the report as an object. Names are in the order of the alphabet, connections by their first name and address. */
 export function summaryOf({
   names,
   connections,
@@ -82,7 +85,7 @@ function keyOf({ names, address, protocol, port }: ConnectionRecord): string {
   return `${[...names].sort()[0] ?? '~'} ${address} ${protocol} ${String(port).padStart(5, '0')}`
 }
 
-/** Rows of the table: what, verdict, how often, and what would allow it. */
+/** Returns the lines of the table, with four cells each: name or connection, verdict, count, and the option that would allow it. */
 export function summaryRows({ names, refused }: Summary): readonly (readonly string[])[] {
   return [
     ...names.map(({ name, verdict, asked, allow }) => [name, verdict, String(asked), allow ?? '']),

@@ -1,6 +1,6 @@
-// One resource of the admin API, and its stored form: the body that would make it again, with its end in seconds since boot,
-// which no one can set, and by the wall clock, which counts after a reboot. The reader of request bodies reads the stored form,
-// so that an edited file can say no more than a request.
+// Makes, stores and reads one resource of the admin API. The stored form is the request body that would make the resource again, with its
+// end. The end is stored twice: in seconds since boot, because no program can set that clock, and as wall-clock time, which is used after a
+// reboot. The reader of request bodies also reads the stored form, so that an edited file can do no more than a request.
 
 import type { BootClock } from '../core/clock.ts'
 import { formatPrefix } from '../core/ip.ts'
@@ -11,16 +11,16 @@ import { parseResourceObject, type ResourceRecord } from '../endpoints/resources
 import { splitLabel } from '../policy/match/labels.ts'
 
 const SECOND_MS = 1000
-/** In the place of a file's name in faults of the API. */
+/** Used in faults of the API instead of the name of a file. */
 export const API_PLACE = 'admin API'
 
 export interface ApiResource {
   readonly record: ResourceRecord
-  /** The record as text: equal for equal ones. */
+  /** The record as text. Equal records have equal texts. */
   readonly text: string
-  /** Its TTL in milliseconds; undefined: no end. */
+  /** The TTL in milliseconds. Undefined: the resource has no end. */
   readonly ttl: number | undefined
-  /** Its end by the daemon's clock; Infinity: never. */
+  /** The end on the daemon's clock. Infinity: the resource has no end. */
   readonly due: number
 }
 
@@ -31,7 +31,7 @@ export interface Clocks {
 
 /** The current boot of the machine, and its clock. */
 export interface Boot extends BootClock {
-  /** Hexadecimal; zeros when the kernel does not report it. */
+  /** The boot id in hexadecimal. Zeros when the kernel does not report an id. */
   readonly id: string
 }
 
@@ -48,12 +48,12 @@ export function toApiResource(
   return { record, text, ttl, due: clock.now() + left }
 }
 
-/** Its end in milliseconds of the current wall clock; undefined: never. */
+/** The end in milliseconds of the present wall clock. Undefined: the resource has no end. */
 export function expiryOf({ due }: ApiResource, clock: Clocks): number | undefined {
   return Number.isFinite(due) ? Math.round(clock.wall() + due - clock.now()) : undefined
 }
 
-/** The stored form: one line of JSON. */
+/** Formats the stored form: one line of JSON. */
 export function formatKept(resource: ApiResource, clock: Clocks, boot: Boot): string {
   const { record, ttl, due } = resource
   const body = { name: record.name, ...bodyOf(record) }
@@ -67,10 +67,10 @@ export function formatKept(resource: ApiResource, clock: Clocks, boot: Boot): st
 export type KeptResource =
   | { readonly kind: 'ok'; readonly resource: ApiResource }
   | { readonly kind: 'over'; readonly name: string }
-  /** `name`: where the stored form has one. */
+  /** `name` is absent if the stored form has none. */
   | { readonly kind: 'bad'; readonly name?: string; readonly reason: string }
 
-/** Reads the stored form. The resource ends at the latest one TTL from now, even after a change of the wall clock. */
+/** Reads the stored form. The resource ends one TTL from now at the latest, also if the wall clock was changed. */
 export function parseKept(kept: unknown, clock: Clocks, now: Boot): KeptResource {
   if (!isMapping(kept)) return { kind: 'bad', reason: 'found no resource, expected one' }
   const { name, expires, boot, until, ...body } = kept

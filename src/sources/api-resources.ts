@@ -1,6 +1,6 @@
-// Resources that the admin API or the program sets by name: each is in force at once and stored over restarts. They share
-// names and bounds with the resources of files. A resource with a TTL ends by the daemon's clock. A change costs the one
-// resource, however many there are.
+// Holds the resources that the admin API or the program sets by name. Each is put in force at once and stored over restarts. They share
+// names and bounds with the resources of files. A resource with a TTL ends by the daemon's clock. A change costs the same however many
+// resources there are.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { formatPlace } from '../core/errors.ts'
@@ -23,11 +23,11 @@ import {
 
 /** Stores resources over restarts. */
 export interface ResourceKeeper {
-  /** The clock by which ends are stored. */
+  /** The clock that measures the stored ends. */
   readonly boot: Boot
-  /** What was stored, as JSON values. */
+  /** The stored resources, as JSON values. */
   read(): readonly unknown[]
-  /** Stores the line of a name, or removes it; resolves once that is on the disk. */
+  /** Stores the line of a name, or removes it when `line` is undefined. Resolves when the disk has the change. */
   keep(name: string, line: string | undefined): Promise<void>
 }
 
@@ -35,25 +35,25 @@ export interface ApiResourcesOptions {
   readonly clock: Clock
   readonly log: Log
   readonly control: ResourceControl
-  /** Without it, resources end with the process. */
+  /** Stores resources. Undefined: resources end with the process. */
   readonly keeper: ResourceKeeper | undefined
-  /** Resources of files, in force or proposed. */
+  /** The resources of files that are in force or proposed. */
   readonly files: {
     readonly count: number
     find(name: string): ResourceRecord | undefined
   }
-  /** `limits.resources`, files included. */
+  /** `limits.resources`, which includes resources of files. */
   readonly countMax: number
-  /** How many addresses the API may add to those of the files. */
+  /** How many addresses the API can add to the configured addresses. */
   readonly addressesMax: () => number
   readonly onChanged: (change: ResourceChange) => void
 }
 
-/** A change of what is in force. */
+/** A change of the resources in force. */
 export interface ResourceChange {
-  /** Named ports changed. */
+  /** True if named ports changed. */
   readonly ports: boolean
-  /** A name is free again. */
+  /** True if a name can be used again. */
   readonly freed: boolean
 }
 
@@ -61,15 +61,15 @@ export interface ResourceChange {
 const WAIT_MAX = 86_400_000
 /** The shortest time between two removals of resources that have ended. */
 const LOOK_MS = 100
-/** Resources that are removed in one turn. */
+/** How many resources are removed in one turn. */
 const SLICE = 512
 
 export class ApiResources {
   readonly #options: ApiResourcesOptions
   readonly #byName = new Map<string, ApiResource>()
-  /** Resources with an end. */
+  /** Resources with a TTL. */
   readonly #mortal = new Map<string, ApiResource>()
-  /** Why stored resources are not in force, by name. */
+  /** For each stored resource that is not in force, the reason. */
   readonly #leftOut = new Map<string, string>()
   #timer: { readonly at: number; readonly timer: Timer } | undefined
   #addresses = 0
@@ -84,7 +84,7 @@ export class ApiResources {
     return [...this.#byName.values()].map(({ record }) => record)
   }
 
-  /** Of all resources together. */
+  /** The number of addresses of all these resources. */
   get addressCount(): number {
     return this.#addresses
   }
@@ -94,7 +94,7 @@ export class ApiResources {
     return this.#refusals
   }
 
-  /** Stored resources that the start left out, each until it is set again. */
+  /** Why the start left out stored resources. A reason stays until its resource is set again. */
   get leftOut(): readonly string[] {
     return [...this.#leftOut.values()]
   }
@@ -103,7 +103,7 @@ export class ApiResources {
     return this.#byName.has(name)
   }
 
-  /** Every resource in force, with its origin. */
+  /** Lists every resource in force, with its origin. */
   *list(): Iterable<ListedResource> {
     for (const resource of this.#options.control.resources) {
       const own = this.#byName.get(resource.name)
@@ -113,7 +113,7 @@ export class ApiResources {
     }
   }
 
-  /** Restores what was stored, before the resources of files are in force. An invalid one is left out and logged. */
+  /** Restores the stored resources, before resources of files are in force. Leaves out and logs each invalid resource. */
   restore(): void {
     const { keeper, clock } = this.#options
     if (keeper === undefined) return
@@ -135,7 +135,7 @@ export class ApiResources {
     this.#options.log.warn({ fault }, 'kept resource left out')
   }
 
-  /** Adds a resource or changes it; nothing has changed unless it is `ok`. */
+  /** Adds or changes a resource. If the result is not `ok`, nothing has changed. */
   set(name: string, body: unknown): ResourceOutcome {
     const { clock, onChanged } = this.#options
     const { resource: record, ttl, faults } = parseResourceObject(name, body, API_PLACE)
@@ -147,7 +147,7 @@ export class ApiResources {
     const before = this.#byName.get(name)
     const resource = toApiResource(record, ttl, clock)
     const changed = before?.text !== resource.text
-    // Another end changes nothing that is in force. Without an end there is nothing to store again.
+    // A new end changes nothing that is in force. If neither version has an end, there is nothing to store.
     const isSame = !changed && before.ttl === undefined && ttl === undefined
     if (!isSame && !this.#put(changed ? resource : { ...resource, record: before.record })) {
       return { kind: 'conflict', reason: `${name}: found no room for its addresses` }
@@ -178,7 +178,7 @@ export class ApiResources {
     this.#timer?.timer.cancel()
   }
 
-  /** Why a resource is refused; undefined: it is accepted. */
+  /** Returns why a resource is refused, or undefined when it is accepted. */
   #conflict({ name, addresses }: ResourceRecord): string | undefined {
     const { files, countMax, addressesMax } = this.#options
     const place = files.find(name)?.position
@@ -196,7 +196,7 @@ export class ApiResources {
     return `found ${addresses.length} addresses, limits.selectors and limits.resources leave room for ${Math.max(0, room)}`
   }
 
-  /** Puts a resource in force; false, without a change, when there is no room. */
+  /** Puts a resource in force. Returns false, and changes nothing, when there is no room. */
   #put(resource: ApiResource): boolean {
     const { control } = this.#options
     const { name } = resource.record
@@ -228,7 +228,7 @@ export class ApiResources {
     await keeper?.keep(name, line)
   }
 
-  /** Removes a resource from the store; no caller waits for that. */
+  /** Removes a resource from the store without waiting for the disk. */
   #forget(name: string): void {
     this.#keep(name).catch((error: unknown) => {
       const fields = { name, error: String(error) }
@@ -236,7 +236,7 @@ export class ApiResources {
     })
   }
 
-  /** Removes what has ended, a slice in each turn. */
+  /** Removes resources that have ended, one slice in each turn. */
   #expire(): void {
     const { clock, onChanged, log } = this.#options
     this.#timer = undefined
@@ -264,7 +264,7 @@ export class ApiResources {
     this.#arm(at, LOOK_MS)
   }
 
-  /** Sets the timer for `at`, at the earliest after `pause`. */
+  /** Sets the timer for time `at`, but not earlier than `pause` milliseconds from now. */
   #arm(at: number, pause = 0): void {
     const { clock } = this.#options
     if (this.#stopped || at === Number.POSITIVE_INFINITY) return

@@ -1,5 +1,5 @@
-// Endpoints that lose their last policy by a change of the configuration. Such an endpoint has its default from then on, so a
-// flow and the log report it.
+// Reports endpoints that lose their last policy by a change of the configuration. Such an endpoint then has its default, which can allow
+// everything. Therefore a flow and a log line report the endpoint.
 
 import type { Clock } from '../core/clock.ts'
 import type { EndpointControl } from '../enforcement/endpoint-control.ts'
@@ -17,7 +17,7 @@ export interface LostPoliciesParts {
   readonly flows: FlowRing
 }
 
-/** Makes the change, reports endpoints that lost their last policy by it, and returns the result of `change`. */
+/** Makes the change, and reports the endpoints that lost their last policy by this change. Returns the result of `change`. */
 export function reportLostPolicies(parts: LostPoliciesParts, change: () => boolean): boolean {
   const before = selected(parts)
   const changed = change()
@@ -32,7 +32,7 @@ export function reportLostPolicies(parts: LostPoliciesParts, change: () => boole
   return changed
 }
 
-/** Endpoints with the policies that select them, without endpoints that no policy selects. */
+/** The policies of each endpoint that at least one policy selects. */
 function selected({
   endpoints,
   policies,

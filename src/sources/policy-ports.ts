@@ -1,5 +1,5 @@
-// Replaces the names of ports in policies by the numbers that endpoints and resources give them. A list is read once, because the
-// same long list comes several times in one change. Most lists name no port.
+// Replaces the names of ports in policies by the numbers that endpoints and resources give these names. Each list is read once, because one
+// change gives the same long list several times. Most lists name no port.
 
 import { RunningSum } from '../core/tables/list-difference.ts'
 import {

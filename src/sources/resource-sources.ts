@@ -1,5 +1,5 @@
-// External resources from files, the admin API and the program, under one set of names. Lists have the resources of the API
-// first, so that past a bound the one too many is a file's.
+// Joins the external resources of files, of the admin API and of the program under one set of names. Lists have the resources of the API
+// first, so that a fault of a bound names a resource of a file.
 
 import type { Clock } from '../core/clock.ts'
 import type { Fault, Position } from '../core/errors.ts'
@@ -19,11 +19,11 @@ export interface ResourceSourcesOptions {
   readonly log: Log
   readonly control: ResourceControl
   readonly keeper: ResourceKeeper | undefined
-  /** Texts of files, kept over restarts. */
+  /** The texts of files, which are kept over restarts. */
   readonly texts: LastGoodTexts | undefined
   /** `limits.resources`. */
   readonly countMax: number
-  /** How many addresses the API may add to those of the files. */
+  /** How many addresses the API can add to the configured addresses. */
   readonly addressesMax: () => number
   readonly onChanged: (change: ResourceChange) => void
 }
@@ -53,36 +53,36 @@ export class ResourceSources {
     this.api = new ApiResources({ ...options, files: names })
   }
 
-  /** Resources in force. */
+  /** The resources in force. */
   get items(): readonly ResourceRecord[] {
     return joined([this.api.records, this.files.items])
   }
 
-  /** Resources to be in force next. */
+  /** The resources that will be in force next. */
   get proposed(): readonly ResourceRecord[] {
     return joined([this.api.records, this.files.proposed])
   }
 
-  /** Puts the resources of files in force. Those of the API are in force at once. */
+  /** Puts the resources of files in force. Resources of the API are put in force when they are set. */
   apply(): void {
     this.#control.apply(this.files.items)
   }
 }
 
-/** One name, one resource. Remembers the last list of the files, so that a new version costs its difference alone. */
+/** Checks that each name has one resource. Remembers the last list of the files, so that a new list costs only its difference. */
 class ResourceNames {
   readonly #isTaken: (name: string) => boolean
   #listed: readonly ResourceRecord[] = []
-  /** Whether the last list had no fault: only then is the difference to it enough. */
+  /** True if the last list had no fault. Only then is it enough to check the difference. */
   #isSound = true
   readonly #byName = new Map<string, ResourceRecord>()
 
-  /** `isTaken`: whether the admin API or the program has the name. */
+  /** `isTaken` returns true if the admin API or the program has the name. */
   constructor(isTaken: (name: string) => boolean) {
     this.#isTaken = isTaken
   }
 
-  /** Length of the last list. */
+  /** How many resources the last list has. */
   get count(): number {
     return this.#listed.length
   }
@@ -92,7 +92,10 @@ class ResourceNames {
     return this.#byName.get(name)
   }
 
-  /** Names that are there twice: the later resource is the fault, or that of a file beside one of the API. */
+  /**
+   * Returns a fault for each name with two resources: for the later resource in files, or for the file's resource if the other resource is
+   * of the API.
+   */
   check(listed: readonly ResourceRecord[]): readonly Fault[] {
     const { before, after } = difference(this.#listed, listed)
     if (!this.#isSound) return this.#checkAll(listed)

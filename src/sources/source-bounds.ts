@@ -1,5 +1,5 @@
-// Bounds of all sources together: faults where the configuration passes one, and the room that is left for resources of the
-// API. The count of an unchanged policy is remembered.
+// Checks the bounds of all sources together. A configuration that exceeds a bound has faults. This file also measures the room for
+// resources of the API. The count of an unchanged policy is remembered.
 
 import type { Config } from '../config/config.ts'
 import {
@@ -13,7 +13,7 @@ import type { IdentityLabels } from '../policy/identity-labels.ts'
 
 type Configured = Parameters<typeof boundFaults>[0]
 
-/** The log message for such faults while a daemon runs. */
+/** The log message for such a fault while a daemon runs. */
 export const PAST_BOUND =
   'the configuration passes a bound: what was in force before stays, and the next start is refused until it fits'
 
@@ -27,7 +27,7 @@ export class SourceBounds {
     this.#identityLabels = identityLabels
   }
 
-  /** Faults of everything that passes a bound; empty when the configuration may come into force. */
+  /** Returns a fault for everything that exceeds a bound. Empty when the configuration can be put in force. */
   faults(configured: Configured): readonly Fault[] {
     const { limits, defaultEgress } = this.#config
     const bounds = {
@@ -40,7 +40,7 @@ export class SourceBounds {
     return boundFaults(configured, bounds, { defaultEgress }, this.#identityLabels, this.#memo)
   }
 
-  /** Addresses that may be added to all that is configured. */
+  /** How many addresses can be added to all configured addresses. */
   addressRoom(configured: Configured): number {
     return configuredPrefixesMax(this.#config.limits) - countPrefixes(configured, this.#memo)
   }

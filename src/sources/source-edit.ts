@@ -1,6 +1,6 @@
-// Policies and endpoints that the program sets by name: a policy as YAML text, as the object of its document or as a list of
-// such objects, an endpoint as an object with the fields of the endpoints file. Each is accepted or refused as a whole, as a
-// file is. Faults and views show its name in the place of a file's.
+// Reads policies and endpoints that the program sets by name. A policy is YAML text, the object of its document, or a list of such objects.
+// An endpoint is an object with the fields of the endpoints file. Each is accepted or refused as a whole, like a file. Faults and views
+// show its name instead of the name of a file.
 
 import { createHash } from 'node:crypto'
 import type { Fault } from '../core/errors.ts'
@@ -10,7 +10,7 @@ import type { Policy } from '../policy/rule.ts'
 import { withInterfaceAddresses } from './files/endpoint-files.ts'
 import type { ProgramItems } from './files/source-files.ts'
 
-/** What to set; undefined removes what was set under that name. */
+/** Items to set by name. `undefined` removes the item of that name. */
 export interface SourceEdit {
   /** Policies by any name that the program chooses. */
   readonly policies?: ReadonlyMap<string, unknown>
@@ -26,7 +26,7 @@ export interface ReadEdit {
   readonly faults: readonly Fault[]
 }
 
-/** Reads everything that an edit sets, with all faults. */
+/** Reads everything that an edit sets, and collects all faults. */
 export function readEdit({ policies, endpoints }: SourceEdit, reading: LoadOptions = {}): ReadEdit {
   const faults: Fault[] = []
   const readAll = <Item>(
@@ -66,7 +66,7 @@ function readEndpoint(value: unknown, file: string) {
   return withInterfaceAddresses(parseEndpointObject(value, file))
 }
 
-/** `value` was read without faults, so it has plain values only. */
+/** A digest of a value that was read without faults and therefore has plain values only. */
 function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('base64')
 }

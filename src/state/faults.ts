@@ -1,5 +1,5 @@
-// What the disk refused or lost, counted by cause, and when it is tried again. Each cause is reported once, and again when it
-// comes back after a finished image: a full disk must not fill the log as well.
+// This file counts the writes that the disk refused or lost, by cause, and says when to try again. Each cause is reported once, so that a
+// full disk does not also fill the log. After a finished image each cause can be reported again.
 
 import type { Clock, Timer } from '../core/clock.ts'
 import { messageOf, systemCodeOf } from '../core/errors.ts'
@@ -15,7 +15,7 @@ export const FAULT_CAUSES = [
   'short-write',
   /** More records wait for the disk than the buffer holds, or a file grew past its bound. */
   'overflow',
-  /** A record that does not fit into any frame. */
+  /** A record is larger than the largest frame. */
   'too-large',
   /** A file that was written is gone or replaced. */
   'lost',
@@ -39,7 +39,7 @@ const CAUSE_OF: ReadonlyMap<string, FaultCause> = new Map([
   ['EIO', 'io-error'],
 ])
 
-/** Whether the error comes from a full, read-only or broken disk. */
+/** Returns true if the error comes from a full, read-only or broken disk. */
 export function isRefusal(error: unknown): boolean {
   return CAUSE_OF.has(systemCodeOf(error) ?? '')
 }
@@ -74,7 +74,7 @@ export class StateFaults {
     this.add(CAUSE_OF.get(code) ?? 'other', messageOf(error))
   }
 
-  /** After a finished image: faults are reported anew. */
+  /** Call after a finished image. Each cause is then reported anew. */
   healed(): void {
     this.#reported.clear()
   }
@@ -83,7 +83,7 @@ export class StateFaults {
 const FIRST_MS = 1000
 const LONGEST_MS = 60_000
 
-/** The pause after the disk refused something: one second at first, then twice as long each time, at most one minute. */
+/** Measures the pause after a refusal of the disk. It is one second at first, then twice as long each time, at most one minute. */
 export class RetryPause {
   readonly #clock: Clock
   #next = FIRST_MS
@@ -97,7 +97,7 @@ export class RetryPause {
     return this.#clock.now() >= this.#until
   }
 
-  /** Begins a pause, unless one is in progress. */
+  /** Begins a pause if none is in progress. */
   failed(): void {
     if (!this.isOver) return
     this.#until = this.#clock.now() + this.#next
@@ -112,13 +112,13 @@ export class RetryPause {
 
 const AGAIN_MS = 5000
 
-/** Repeats a refused write every five seconds. At most one timer runs, however many writes were refused. */
+/** Repeats refused writes every five seconds. At most one timer runs, however many writes were refused. */
 export class RetryTimer {
   readonly #clock: Clock
   readonly #write: () => void
   #timer: Timer | undefined
 
-  /** `write` calls `later` when the disk refuses it again. */
+  /** `write` must call `later` if the disk refuses the write again. */
   constructor(clock: Clock, write: () => void) {
     this.#clock = clock
     this.#write = write

@@ -1,5 +1,5 @@
-// Inspects one file of the state: its kind, how many octets are good, and its content. A journal alone shows changes; a change
-// of a pair whose whole record is in an earlier file is counted only.
+// inspectFile reads one file of the state: its kind, how many octets are good, and its content. A journal alone has only changes. If the
+// whole record of a pair is in an earlier file, a change of the pair is counted in `strays` and not shown.
 
 import type { SavedState } from '../restore/state-port.ts'
 import { readFile } from './files/disk.ts'
@@ -19,20 +19,20 @@ export type Inspection =
       readonly goodOctets: number
       readonly frames: number
       readonly lastWrite: Stamp
-      /** `cut`: the journal of a process that was killed. */
+      /** The first fault. With the kind `cut`, the file ends inside a frame, as after a kill of its process. Undefined: all is good. */
       readonly fault: FileFault | undefined
       readonly state: SavedState
       readonly records: StateBuilder['counts']
-      /** Changes of pairs that are not in the file. */
+      /** How many changes are about pairs without a whole record in the file. */
       readonly strays: number
     }
 
-/** Throws when the file can not be read. */
+/** Inspects the file at a path. Throws if the file cannot be read. */
 export function inspectFile(path: string, readers: Readers = READERS): Inspection {
   const scanned = scanFile(readFile(path, FILE_OCTETS_MAX), readers)
   if (scanned.kind === 'bad') return { kind: 'unreadable', fault: scanned.fault }
   const { file } = scanned
-  // The boot id of the header is replaced, so that times stay as written.
+  // With equal boot ids in header and `now`, times are not translated.
   const bootId = new Uint8Array(16).fill(1)
   const now = { ...file.last, bootId }
   const builder = new StateBuilder({ pairsMax: ROW_MAX, now })
@@ -52,7 +52,7 @@ export function inspectFile(path: string, readers: Readers = READERS): Inspectio
   }
 }
 
-/** Wall-clock milliseconds of a time in the file. */
+/** Returns the wall clock, in milliseconds, of a time in the file. */
 export function wallOf(seconds: number, { begun }: FileHeader): number {
   return begun.wallMs + (seconds - begun.bootSeconds) * 1000
 }

@@ -1,6 +1,7 @@
-// Reads the state folder: the newest good image, its journal and all later journals in order. When the newest image is damaged,
-// or a newer version wrote it, the image before with all journals since. Without an image the journals alone count, if they reach
-// back to a start without state. Everything that is passed over is reported with file, offset and reason. No content throws.
+// readState reads the state folder. It reads the newest good image, then the journal of this image and all later journals in order. If the
+// newest image is damaged, or a newer version wrote it, readState uses the image before, with all journals since. If there is no good
+// image, it uses the journals alone, provided that they begin with a start without state. It reports every part that it does not use,
+// with file, offset and reason. It throws at no content.
 
 import type { SavedState } from '../restore/state-port.ts'
 import type { Disk } from './files/disk.ts'
@@ -18,20 +19,20 @@ import { READERS, type Readers } from './files/record-reader.ts'
 import { StateBuilder } from './state-builder.ts'
 import type { Moment } from './stamp.ts'
 
-/** A part of the folder that was not read, and the reason. */
+/** A part of the folder that was not used, and the reason. */
 export interface PassedOver {
   readonly file: string
-  /** The octets before it are good. */
+  /** Where the unused part begins. The octets before are good. */
   readonly offset: number
   readonly reason: string
-  /** The unfinished end of a journal whose process was killed: no damage. */
+  /** True for the unfinished end of a journal whose process was killed. This is no damage. */
   readonly isNormal: boolean
 }
 
 export interface ReadState {
   readonly state: SavedState | undefined
   readonly passedOver: readonly PassedOver[]
-  /** The image that was read. */
+  /** The generation of the image that was read. Undefined: no image was good. */
   readonly image: number | undefined
   readonly generations: Generations
 }
@@ -48,11 +49,11 @@ export function readState(options: ReadStateOptions): ReadState {
   return new FolderReader(options).read()
 }
 
-/** The journal that follows without a gap. */
+/** The journal that would follow without a gap. */
 interface Expected {
   readonly run: number
   readonly generation: number
-  /** Octets of the journal before it; undefined for the journal of the image. */
+  /** Length of the journal before, in octets. Undefined: the expected journal is that of the image. */
   readonly octetsBefore: number | undefined
 }
 
@@ -92,7 +93,7 @@ class FolderReader {
     return { state, passedOver: this.#passedOver, image, generations }
   }
 
-  /** Reads an image and all journals since; undefined when the image is not good. */
+  /** Reads an image and all journals since. Returns undefined if the image is not good. */
   #readFrom(image: number, { journals }: Generations): SavedState | undefined {
     const name = imageName(image)
     const file = this.#scan(name, 'image', image)
@@ -134,7 +135,7 @@ class FolderReader {
     return this.#readJournals(new StateBuilder(this.#options), journals.slice(start), undefined, 0)
   }
 
-  /** `needs`: how many octets of the first journal must be good, so that its rows count. */
+  /** `needs`: how many octets of the first journal must be good. If fewer are good, the journal begins a new run. */
   #readJournals(
     builder: StateBuilder,
     journals: readonly number[],
@@ -171,7 +172,7 @@ class FolderReader {
     return state
   }
 
-  /** Returns a file that can be read at least in part, else reports why not. */
+  /** Returns a file if at least a part of it can be read. Otherwise reports the reason and returns undefined. */
   #scan(name: string, kind: FileHeader['kind'], generation: number): ScannedFile | undefined {
     let octets: Uint8Array
     try {
@@ -198,7 +199,7 @@ class FolderReader {
   }
 }
 
-/** Whether the journal continues the run, so that its rows stay valid. */
+/** Returns true if the journal continues the run of the file before, so that rows mean the same in both. */
 function follows(header: FileHeader, expected: Expected | undefined): boolean {
   if (expected === undefined) return false
   const { run, generation, octetsBefore } = expected
@@ -215,7 +216,7 @@ function faultAt(
   return fault === undefined ? undefined : { offset: fault.at, reason: fault.reason }
 }
 
-/** The message of the system without the path, which is reported beside it. */
+/** Returns the message of the system without the path, because the report has the path already. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.message.replace(/, \w+( '.*')?$/, '')

@@ -1,6 +1,7 @@
-// External resources of the admin API in the state folder: resources/00.json to ff.json, chosen by the hash of the name, so that
-// a change writes a few hundred resources at most and a broken file loses no more. Changes during a write wait for the next
-// one. What the disk refused, and files that are gone, are written again. One process at a time (the lock of the folder).
+// ResourceShards saves the external resources of the admin API in the state folder, in the files resources/00.json to ff.json. The
+// hash of the name selects the file, its shard. So a change writes a few hundred resources at most, and a broken file loses no more than
+// that. Changes during a write wait for the next write. Refused writes are repeated, and missing files are written again. The lock of the
+// folder makes sure that one process writes.
 //
 //   { "version": 1, "resources": [ one a line ] }
 
@@ -17,12 +18,13 @@ const SHARDS = 256
 const FILE = /^[0-9a-f]{2}\.json$/
 
 interface Shard {
-  /** Lines by name. */
+  /** By name of the resource: the line of the file. */
   readonly lines: Map<string, string>
   /** Grows with every change. */
   version: number
-  /** The version on the disk. */
+  /** The version that is on the disk. */
   saved: number
+  /** The write in progress, if any. */
   saving: Promise<void> | undefined
 }
 
@@ -31,9 +33,9 @@ export interface ResourceShardsOptions {
   readonly clock: Clock
   /** Throws while another process owns the folder. */
   readonly mayWrite?: () => void
-  /** For each file that can not be read, so that its resources are lost. */
+  /** Called for each file that cannot be used, with the reason. The resources of the file are lost. */
   readonly onDamage: (fault: string) => void
-  /** After every write that the disk refused, with the reason. */
+  /** Called after every write that the disk refused, with the reason. */
   readonly onFault: (reason: string) => void
 }
 
@@ -41,11 +43,11 @@ export class ResourceShards {
   readonly #options: ResourceShardsOptions
   readonly #shards = new Map<number, Shard>()
   readonly #again: RetryTimer
-  /** Shards that the disk refused. */
+  /** Numbers of the shards whose last write the disk refused. */
   readonly #refused = new Set<number>()
-  /** The fault of a file, by number of the shard. */
+  /** By number of the shard: why its file could not be used. */
   readonly #damage = new Map<number, string>()
-  /** The fault of the folder at the start. */
+  /** Why the folder could not be read at the start. */
   #folderDamage: string | undefined
 
   constructor(options: ResourceShardsOptions) {
@@ -53,18 +55,18 @@ export class ResourceShards {
     this.#again = new RetryTimer(options.clock, () => this.#writeAgain())
   }
 
-  /** Whether a restart would bring back other resources than those in force. */
+  /** True if a restart would bring back other resources than those in force. */
   get isFailing(): boolean {
     return this.#refused.size > 0
   }
 
-  /** Why files were passed over, each until it is written again. */
+  /** Why files could not be used, for each file until it is written again. */
   get damage(): readonly string[] {
     const ofFolder = this.#folderDamage === undefined ? [] : [this.#folderDamage]
     return [...ofFolder, ...this.#damage.values()]
   }
 
-  /** Reads everything, as JSON values; call once, before `keep`. */
+  /** Reads all resources and returns them as JSON values. Call once, before `keep`. */
   read(): readonly unknown[] {
     const { folder, onDamage } = this.#options
     let names: readonly string[] = []
@@ -78,7 +80,7 @@ export class ResourceShards {
     return files.flatMap((name) => this.#readFile(name))
   }
 
-  /** Stores the line of a name, or removes it. Resolves once that is on the disk; rejects when the disk refuses the first write. */
+  /** Stores or removes the line of a name. Resolves when this is on the disk. Rejects if the disk refuses the first write. */
   async keep(name: string, line: string | undefined): Promise<void> {
     const number = shardOf(name)
     const shard = this.#shard(number)
@@ -95,7 +97,7 @@ export class ResourceShards {
     for (const [number, shard] of this.#shards) this.#writeAnew(number, shard)
   }
 
-  /** Writes files again that are gone or can not be checked; returns them. Reads the folder once. */
+  /** Reads the folder once, and writes files again that are missing or cannot be checked. Returns the paths of these files. */
   look(): readonly string[] {
     const { folder } = this.#options
     const resting = [...this.#shards].filter(([, shard]) => isOnDisk(shard))
@@ -106,7 +108,7 @@ export class ResourceShards {
     return gone.map(([number]) => join(folder, fileOf(number)))
   }
 
-  /** Writes what is left once more, after the writes in progress. */
+  /** Writes the remaining changes once more, after the writes in progress. */
   async close(): Promise<void> {
     const last = [...this.#shards].map(async ([number, shard]) => {
       await shard.saving?.catch(() => undefined)
@@ -116,12 +118,12 @@ export class ResourceShards {
     this.#again.cancel()
   }
 
-  /** Names of files in the folder; none when it can not be read, so that every file is written again. */
+  /** Returns the names of the files in the folder. Returns none if the folder cannot be read, so that every file is written again. */
   #filesThere(): ReadonlySet<string> {
     try {
       const entries = entriesIn(this.#options.folder)
       const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
-      // No unread file is left.
+      // Without a file there is also no file that could not be read.
       if (!names.some((name) => FILE.test(name))) this.#folderDamage = undefined
       return new Set(names)
     } catch {
@@ -147,7 +149,7 @@ export class ResourceShards {
   }
 
   #writeAgain(): void {
-    // A write that is refused again reports that itself.
+    // `#saving` reports a write that is refused again.
     for (const number of this.#refused) {
       this.#saving(number, this.#shard(number)).catch(() => undefined)
     }
@@ -156,7 +158,7 @@ export class ResourceShards {
   #writeAnew(number: number, shard: Shard): void {
     if (shard.lines.size === 0) return
     shard.version++
-    // A refused write reports that itself and is repeated.
+    // `#saving` reports a refused write and has it repeated.
     this.#saved(number, shard).catch(() => undefined)
   }
 
@@ -168,13 +170,13 @@ export class ResourceShards {
     return shard
   }
 
-  /** Resolves once the current version of the shard is on the disk. */
+  /** Resolves when the present version of the shard is on the disk. */
   async #saved(number: number, shard: Shard): Promise<void> {
     const wanted = shard.version
     while (shard.saved < wanted) await this.#saving(number, shard)
   }
 
-  /** At most one write of a shard at a time. */
+  /** Joins the write of the shard in progress, or begins one. A shard has at most one write at a time. */
   async #saving(number: number, shard: Shard): Promise<void> {
     shard.saving ??= this.#save(number, shard).finally(() => (shard.saving = undefined))
     try {
@@ -201,7 +203,7 @@ export class ResourceShards {
   }
 }
 
-/** Whether the shard has a file on the disk and no write in progress. */
+/** Returns true if the shard's file is on the disk and no write is in progress. */
 function isOnDisk({ lines, version, saved, saving }: Shard): boolean {
   return lines.size > 0 && saved === version && saving === undefined
 }
@@ -210,7 +212,7 @@ function fileOf(number: number): string {
   return `${number.toString(16).padStart(2, '0')}.json`
 }
 
-/** FNV-1a of the name's UTF-16 units, folded to a number of a file. */
+/** Returns the number of the shard of a name: FNV-1a of the name's UTF-16 units, folded to 8 bits. */
 function shardOf(name: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)
@@ -219,7 +221,7 @@ function shardOf(name: string): number {
 
 const VERSION = 1
 
-/** Entries of a folder; none when it does not exist. Throws when it can not be read. */
+/** Returns the entries of a folder, and none if the folder does not exist. Throws if the folder cannot be read. */
 function entriesIn(folder: string): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
@@ -229,7 +231,7 @@ function entriesIn(folder: string): readonly Dirent[] {
   }
 }
 
-/** The resources of a file of this version; undefined for any other file. */
+/** Returns the resources of a file of this version, and undefined for any other file. */
 function readResources(path: string): readonly unknown[] | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
@@ -241,7 +243,7 @@ function readResources(path: string): readonly unknown[] | undefined {
   }
 }
 
-/** Writes a file beside, syncs and renames it, and resolves once it is on the disk. Without resources the file is removed. */
+/** Writes a file under another name, syncs and renames it. Without resources, removes the file. Resolves when this is on the disk. */
 async function writeResources(path: string, lines: readonly string[]): Promise<void> {
   if (lines.length === 0) await rm(path, { force: true })
   else {

@@ -1,6 +1,6 @@
-// Settings made at run time, in a small JSON file of the state folder. They are in force at once; what the disk refuses is
-// written again until it succeeds. A file is written beside, synced, renamed, and the folder synced, so that a crash leaves the
-// old settings or the new ones. A file that can not be understood counts as no settings and is reported.
+// SettingsKeeper saves the settings that were made at run time, in a small JSON file of the state folder. Settings are in force at once.
+// If the disk refuses a write, it is repeated until it succeeds. The file is written under another name and synced; then it is renamed and
+// the folder is synced. So a crash leaves the old settings or the new ones. A file with unknown content is reported and gives no settings.
 
 import {
   closeSync,
@@ -24,7 +24,7 @@ export interface SettingsKeeperOptions {
   readonly clock: Clock
   /** Throws while another process owns the folder. */
   readonly mayWrite?: () => void
-  /** After every write that the disk refused, with the reason. */
+  /** Called after every write that the disk refused, with the reason. */
   readonly onFault: (reason: string) => void
 }
 
@@ -48,17 +48,17 @@ export class SettingsKeeper {
     this.#damage = fault
   }
 
-  /** Whether a restart would bring back other settings than those in force. */
+  /** True if a restart would bring back other settings than those in force. */
   get isFailing(): boolean {
     return this.#pending !== undefined
   }
 
-  /** Why the settings are not on the disk; undefined: they are. */
+  /** Why the settings are not on the disk. Undefined when they are. */
   get fault(): string | undefined {
     return this.#fault
   }
 
-  /** Why the file was passed over, until it is written again. */
+  /** Why the file was not used at the start. Empty when it was used, or was written since. */
   get damage(): readonly string[] {
     return this.#damage === undefined ? [] : [this.#damage]
   }
@@ -74,7 +74,7 @@ export class SettingsKeeper {
     if (this.#last !== NO_AUDIT_SETTINGS) this.save(this.#last)
   }
 
-  /** Writes the settings again when the file is gone or replaced; returns that file. */
+  /** Writes the settings again if there is no file at the path any more. Returns the path then, and nothing otherwise. */
   look(): readonly string[] {
     const { file } = this.#options
     if (this.#pending !== undefined || this.#last === NO_AUDIT_SETTINGS) return []
@@ -83,7 +83,7 @@ export class SettingsKeeper {
     return [file]
   }
 
-  /** The last try. */
+  /** Tries once more to write settings that are not on the disk, and ends the repetition. */
   stop(): void {
     if (this.#pending !== undefined) this.#write()
     this.#again.cancel()
@@ -108,11 +108,11 @@ export class SettingsKeeper {
 
 export interface ReadSettings {
   readonly audit: AuditSettings
-  /** Why the file was passed over. */
+  /** Why the file was not used. Undefined: the file was used, or there is none. */
   readonly fault: string | undefined
 }
 
-/** Whether a file is at the path; false when the disk reports an error. */
+/** Returns true if a regular file is at the path. Returns false if the disk reports an error. */
 export function isSettingsFile(path: string): boolean {
   try {
     return statSync(path).isFile()
@@ -153,7 +153,7 @@ export function writeSettings(file: string, audit: AuditSettings): void {
   withFile(openSync(dirname(file), 'r'), fsyncSync)
 }
 
-/** Closes the file in any case, because refused settings are tried again as long as the process runs. */
+/** Closes the file even if `use` throws. Refused writes are repeated for as long as the process runs, so no descriptor must leak. */
 function withFile(fd: number, use: (fd: number) => void): void {
   try {
     use(fd)

@@ -1,6 +1,6 @@
-// Builds the state from records; the last record of each key counts. A row is a key within one run of records (file-format.ts):
-// behind a gap, or in the journal of another process, earlier pairs stay as they were, and a change of a row counts only after
-// a whole record of its pair. So every pair that is shown was written.
+// StateBuilder builds the state from records; the last record of each key is valid. The row of a pair is its key within one run of records
+// (file-format.ts). After a gap, and in the journal of another process, a new run begins. Pairs of earlier runs then stay as they are. In
+// the new run, a change of a row is used only after a whole record of its pair. So the result has no pair that was never written.
 
 import type { SavedDocument, SavedNumber, SavedPairs, SavedState } from '../restore/state-port.ts'
 import { LABEL_RULES, labelsOfNow } from '../identity/label-rules.ts'
@@ -9,19 +9,19 @@ import { PairColumns } from './files/pair-columns.ts'
 import type { PairPlace, RecordFault, RecordVisitor } from './files/record-reader.ts'
 import { elapsedSeconds, isSameBoot, shiftOf, type Moment } from './stamp.ts'
 
-/** Pairs that are read for each pair that is returned: two runs may both have a pair. */
+/** The builder reads at most this many times `pairsMax` pairs, because two runs can have the same pair. */
 const READ_PER_GIVEN = 2
 const INT32_MIN = -(2 ** 31)
 const INT32_MAX = 2 ** 31 - 1
 
 export class StateBuilder implements RecordVisitor {
-  /** Pairs without room. */
+  /** How many pairs were dropped because there was no room. */
   leftOut = 0
-  /** Changes of rows whose pair is unknown. */
+  /** How many changes were dropped because their run has no whole record of the pair before. */
   strays = 0
-  /** Records of pairs and of changes to them. */
+  /** How many records of each kind were read. */
   readonly counts = { pair: 0, until: 0, gone: 0, number: 0, document: 0 }
-  /** Octets of its own journal that complete the last image; undefined before its last record. */
+  /** How many octets of its journal the last image needs to be complete. Undefined until the last record of the image was read. */
   imageNeeds: number | undefined
   readonly #pairsMax: number
   readonly #now: Moment
@@ -32,7 +32,7 @@ export class StateBuilder implements RecordVisitor {
     'source-file': new Map(),
   }
   #shift = 0
-  /** The version of the label rules that the current file was written with. */
+  /** The version of the label rules in the header of the present file. */
   #labelRules = LABEL_RULES
   #age = Infinity
   #isThisBoot = false
@@ -42,7 +42,7 @@ export class StateBuilder implements RecordVisitor {
     this.#now = options.now
   }
 
-  /** Reads a file; `isNewRun`: its rows are unrelated to the files before. */
+  /** Reads a file. `isNewRun`: the rows of this file have nothing to do with the rows of files before. */
   add(file: ScannedFile, isNewRun: boolean): RecordFault | undefined {
     const { header, octets, last } = file
     const isThisBoot = isSameBoot(header.bootId, this.#now.bootId)

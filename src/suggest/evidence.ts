@@ -1,18 +1,18 @@
-// The evidence of a suggested rule: how many flows, when, from which endpoints, on which nodes. It only grows, and its text is the
-// same for every order of the flows.
+// Evidence collects what supports a suggested rule: the number of flows, their times, endpoints and nodes. It only grows, and its text does
+// not depend on the order of the flows.
 
-/** One line of kept flows, or one flow. */
+/** One observation: one line of recorded flows, which can stand for several flows, or one flow. */
 export interface Sighting {
   readonly count: number
-  /** RFC 3339 UTC with milliseconds, so that text order is time order; empty when unknown. */
+  /** The time of the first flow: RFC 3339 UTC with milliseconds, so that text order is time order. Empty when unknown. */
   readonly first: string
   readonly last: string
   readonly endpoint: string
-  /** Empty when unknown. */
+  /** The name of the node. Empty when unknown. */
   readonly node: string
 }
 
-/** Names of endpoints and of nodes that are written out. */
+/** How many names of endpoints, and how many of nodes, the text contains at most. */
 const NAMES_MAX = 4
 
 export class Evidence {
@@ -35,7 +35,7 @@ export class Evidence {
     return this
   }
 
-  /** `12 flows of shop-1, shop-2 on n1, 2026-01-02T03:04:05Z to 2026-01-02T04:00:00Z` */
+  /** Returns a text such as `12 flows of shop-1, shop-2 on n1, 2026-01-02T03:04:05Z to 2026-01-02T04:00:00Z`. */
   get words(): string {
     const flows = this.count === 1 ? '1 flow' : `${this.count} flows`
     const nodes = this.nodes.size === 0 ? '' : ` on ${listed(this.nodes)}`
@@ -50,6 +50,7 @@ export class Evidence {
   }
 }
 
+/** Returns new evidence that joins all the given evidence. */
 export function allOf(evidence: Iterable<Evidence>): Evidence {
   const all = new Evidence()
   for (const each of evidence) all.merge(each)

@@ -1,18 +1,20 @@
-// Parses one line of recorded flows, as `namegate flows -o json` prints it, into what a policy needs. Unknown members are ignored;
-// wrong ones are faults that name the member. Pure; never throws on any text.
+// `parseFlowLine` parses one line of recorded flows, as `namegate flows -o json` prints it, and returns what a policy must allow. Unknown
+// members of the JSON object are ignored. A member with a wrong value makes the line `bad`, with a reason that names the member. The parser
+// has no side effects, and never throws on any text.
 
 import { parseAddress } from '../core/ip.ts'
 import type { Sighting } from './evidence.ts'
 import type { Connection } from './needs.ts'
 
+/** What one line shows: a name that was `asked`, a connection that was `reached` while audit let it pass, or something else. */
 export type FlowLine =
   | (Seen & { readonly kind: 'asked'; readonly name: string })
   | (Seen & { readonly kind: 'reached'; readonly connection: Connection })
-  /** Policy denied it, so no policy is suggested for it. */
+  /** Policy denied the query or packet, so no rule is suggested for it. */
   | { readonly kind: 'denied'; readonly count: number }
-  /** So many flows are in no line. */
+  /** The daemon did not record `count` flows. */
   | { readonly kind: 'lost'; readonly count: number }
-  /** Says nothing about what an endpoint needs. */
+  /** The line shows nothing that a policy could allow for an endpoint. */
   | { readonly kind: 'other' }
   | { readonly kind: 'bad'; readonly reason: string }
 
@@ -36,6 +38,7 @@ const OTHER: readonly string[] = [
 const KINDS = [...ASKED, 'audit', ...DENIED, ...OTHER, 'lost']
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 
+/** Returns what the line shows. `kind` is `bad` for a line that is not a flow. */
 export function parseFlowLine(line: string): FlowLine {
   let value: unknown
   try {
@@ -62,7 +65,7 @@ function read(members: Members): FlowLine {
   if (OTHER.includes(kind) || members['endpoint'] === null) return { kind: 'other' }
   const seen = seenIn(members, count)
   if (kind === 'audit') return { kind: 'reached', ...seen, connection: connectionIn(members) }
-  // A name that was overwritten before it was written down.
+  // The name is null if the ring overwrote it before the flow was saved.
   if (members['name'] === null) return { kind: 'other' }
   return { kind: 'asked', ...seen, name: text(members, 'name') }
 }
@@ -91,7 +94,7 @@ function connectionIn(members: Members): Connection {
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Ends the reading of a line; never leaves this file. */
+/** Ends the reading of a line. `parseFlowLine` catches it. */
 class WrongMember extends Error {}
 
 function wrong(members: Members, name: string, expected: string): WrongMember {
@@ -103,7 +106,7 @@ function wrong(members: Members, name: string, expected: string): WrongMember {
 function text(members: Members, name: string): string {
   const value = members[name]
   if (typeof value !== 'string') throw wrong(members, name, 'a text')
-  // It will stand in comments of a policy.
+  // The text is written into comments of a policy, where a control character such as a line break would do harm.
   if (/\p{C}/u.test(value)) throw wrong(members, name, 'a text without control characters')
   return value
 }

@@ -1,18 +1,19 @@
-// What endpoints with the same labels did: names that they asked, and connections that nothing allowed. Each thing once, with what
-// tells of it. Filled flow by flow, in any order.
+// Needs collects what endpoints with the same labels need: the names that they asked, and their connections that no rule allowed. Each name
+// and connection is kept once, with its evidence. The result does not depend on the order in which flows are added.
 
 import { Evidence, type Sighting } from './evidence.ts'
 
+/** A destination to which endpoints connected, with what was known about the address. */
 export interface Connection {
   readonly address: string
-  /** `TCP`, `UDP`, `SCTP`; others as they are. */
+  /** `TCP`, `UDP`, `SCTP`, or the text of another protocol as the flow has it. */
   readonly protocol: string
   readonly port: number
-  /** Names that the address was answered for. */
+  /** Names whose answers contained the address. */
   readonly names: readonly string[]
   /** Labels of the peer, `source:key=value`. */
   readonly labels: readonly string[]
-  /** A deny rule would have denied it, which no other rule can allow. */
+  /** True if a deny rule would have denied the connection, because then no other rule can allow it. */
   readonly isForbidden: boolean
 }
 

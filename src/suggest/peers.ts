@@ -1,14 +1,16 @@
-// What was reached, and the rules that it makes: one for all names, addresses or peers that were reached at just the same ports.
-// Filled connection by connection; the rules do not depend on the order.
+// Peers makes rules from connections. One rule contains all names that were reached at exactly the same ports. Addresses without names are
+// grouped by ports in the same way. Known endpoints and resources with the same labels have a rule of their own. The rules do not depend on
+// the order of the connections.
 
 import { byDomain, collapse, compare, type NamesAndPatterns } from './collapse.ts'
 import { allOf, Evidence } from './evidence.ts'
 import type { Connection } from './needs.ts'
 
+/** The peers of one suggested rule. */
 export type SuggestedPeer =
   | { readonly kind: 'names'; readonly names: NamesAndPatterns }
   | { readonly kind: 'addresses'; readonly prefixes: readonly string[] }
-  /** Labels of one kind of known endpoints or resources. */
+  /** The labels that known endpoints or resources have in common. */
   | { readonly kind: 'endpoints'; readonly labels: readonly string[] }
 
 export interface SuggestedRule {
@@ -22,14 +24,14 @@ export interface Port {
   readonly protocol: string
 }
 
-/** By what a rule names something. */
+/** The text by which a rule names a peer. */
 export interface PeerText {
   readonly kind: SuggestedPeer['kind']
   /** A name or pattern, a prefix, or labels as JSON. */
   readonly text: string
 }
 
-/** With what tells of each port that it was reached at. */
+/** A peer, with the evidence of each port at which the peer was reached. */
 interface Found extends PeerText {
   readonly ports: FoundPorts
 }
@@ -55,7 +57,10 @@ export class Peers {
     this.#found.set(key, { ...peer, ports })
   }
 
-  /** Names, then peers by label, then addresses. Called once: siblings from `collapseFrom` on become patterns in here. */
+  /**
+   * Returns the rules: first names, then peers by label, then addresses. If at least `collapseFrom` siblings were reached at a port, a
+   * pattern replaces them. Call this once, because it changes what was added.
+   */
   rules(collapseFrom: number): readonly SuggestedRule[] {
     const found = [...this.#found.values()]
     const patterns = patternsIn(found, collapseFrom)
@@ -83,7 +88,7 @@ function ruleOf(those: readonly Found[], patterns: ReadonlyMap<string, number>):
   }
 }
 
-/** Siblings at one port become a pattern at that port, and lose the port themselves; with how many names each stands for. */
+/** Replaces siblings by patterns, port by port. Removes the port from each sibling, and counts the names that each pattern replaces. */
 function patternsIn(
   found: readonly Found[],
   collapseFrom: number,
@@ -138,7 +143,7 @@ function peerOf(
   }
 }
 
-/** Sorts by number, then protocol. */
+/** Returns a key whose text order is the order by number, then by protocol. */
 function portKey({ port, protocol }: Port): string {
   return `${String(port).padStart(5, '0')}/${protocol}`
 }

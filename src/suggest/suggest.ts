@@ -1,6 +1,6 @@
-// The smallest policy that allows what was seen: a rule for each set of ports, with all names, addresses or peers that were reached
-// at just these. Nothing is wider than it was seen but patterns, which are asked for. What no policy can say, or none should, is left
-// out and told. Pure; the same needs give the same suggestion.
+// `suggest` makes the smallest policy that allows recorded needs (peers.ts says how rules are made). Only patterns allow more than was
+// seen, and a caller must ask for patterns. Needs that no policy can or should allow are listed in `leftOut`. The functions have no side
+// effects, and equal needs give equal suggestions.
 
 import { parseMatchName } from '../policy/match/pattern.ts'
 import { CLUSTER_KEY, splitLabel } from '../policy/match/labels.ts'
@@ -9,38 +9,43 @@ import { allOf, type Evidence } from './evidence.ts'
 import type { Needs, Reached } from './needs.ts'
 import { Peers, type PeerText, type SuggestedRule } from './peers.ts'
 
+/** A need for which no rule is suggested: what it is, and why. */
 export interface LeftOut {
   readonly what: string
   readonly why: string
   readonly evidence: Evidence
 }
 
+/** A suggested policy for the endpoints with `labels`. */
 export interface Suggestion {
   readonly labels: readonly string[]
-  /** Names to ask for; undefined when none has to be. */
+  /** The names that the suggestion lets the endpoints ask. Undefined when no name has to be added. */
   readonly asked: { readonly names: NamesAndPatterns; readonly evidence: Evidence } | undefined
   readonly rules: readonly SuggestedRule[]
   readonly leftOut: readonly LeftOut[]
 }
 
 export interface SuggestOptions {
-  /** So many names with one parent become a pattern. */
+  /** If at least this number of names have one parent, a pattern replaces them. */
   readonly collapseFrom: number
-  /** What becomes of addresses that no name was answered with. */
+  /** `prefix`: an address without a name becomes a CIDR peer. `leave-out`: the connection is left out. */
   readonly nameless: 'prefix' | 'leave-out'
   readonly isGuarded: (address: string) => boolean
-  /** Whether what is in force allows it already, or forbids it whatever is added. */
+  /** Judges a name by the policies in force, for endpoints with these labels. */
   readonly judgeAsked: (labels: readonly string[], name: string) => Judgement
+  /** Judges a connection by the policies in force, for endpoints with these labels. */
   readonly judgeReached: (labels: readonly string[], reached: Reached) => Judgement
 }
 
+/** `wanted`: a rule is missing. `allowed`: policy already allows it. `denied`: a deny rule decides, so that no added rule helps. */
 export type Judgement = 'wanted' | 'allowed' | 'denied'
 
 const PROTOCOLS: readonly string[] = ['TCP', 'UDP', 'SCTP']
-/** Sources of labels that say nothing of who a peer is. */
+/** Label sources whose labels do not identify an endpoint or resource. */
 const DERIVED: readonly string[] = ['fqdn', 'cidr', 'reserved']
 const HOST = 'reserved:host'
 
+/** Returns the suggestion for these needs. */
 export function suggest(needs: Needs, options: SuggestOptions): Suggestion {
   const { labels } = needs
   const leftOut: LeftOut[] = []
@@ -76,12 +81,12 @@ function askedOf(asked: ReadonlyMap<string, Evidence>, collapseFrom: number): Su
   return { names: { texts, patterns: new Map(counts) }, evidence: allOf(asked.values()) }
 }
 
-/** Whether there is anything to allow. */
+/** Returns true if the suggestion allows nothing. */
 export function isEmpty({ asked, rules }: Suggestion): boolean {
   return asked === undefined && rules.length === 0
 }
 
-/** Why it is no part of a policy; undefined when it is. */
+/** Returns why no rule is made for a connection: `allowed`, or the reason to list it as left out. Undefined if a rule must be made. */
 function whyNot(
   labels: readonly string[],
   reached: Reached,
@@ -99,8 +104,8 @@ function whyNot(
 }
 
 /**
- * By what a policy can allow it: labels of a known peer, else the names that the endpoints themselves asked, else
- * all that the address was answered for, else the address.
+ * Returns the peers by which a policy can allow a connection. If the peer is known, they are its labels. Otherwise, they are the names of
+ * the address that the endpoints asked, or else all names of the address. If the address has no name, the peer is the address itself.
  */
 function peersOf(reached: Reached, asked: ReadonlyMap<string, Evidence>): readonly PeerText[] {
   const labels = peerLabels(reached)
@@ -113,7 +118,7 @@ function peersOf(reached: Reached, asked: ReadonlyMap<string, Evidence>): readon
   return [{ kind: 'addresses', text: `${address}/${address.includes(':') ? 128 : 32}` }]
 }
 
-/** Labels that tell who a peer is: of known endpoints and resources. */
+/** Returns the labels that identify a peer. Only known endpoints and resources have such labels. */
 export function peerLabels({ labels }: Pick<Reached, 'labels'>): readonly string[] {
   return labels.filter((label) => {
     const { source, key } = splitLabel(label)
@@ -125,7 +130,7 @@ function isPlain(name: string): boolean {
   return parseMatchName(name).kind === 'ok'
 }
 
-/** `[2001:db8::9]:443/TCP`, for protocols without ports `192.0.2.1 ICMP`. */
+/** Returns a text such as `[2001:db8::9]:443/TCP`, or `192.0.2.1 ICMP` for a protocol without ports. */
 function placeOf({ address, port, protocol }: Reached): string {
   if (!PROTOCOLS.includes(protocol)) return `${address} ${protocol}`
   return `${address.includes(':') ? `[${address}]` : address}:${port}/${protocol}`

@@ -1,5 +1,5 @@
-// Sockets that systemd bound before the start and that outlive the daemon (sd_listen_fds(3)): what comes while no daemon runs waits
-// in them. This file takes and reads them; proxy/server/passed-sockets.ts finds the listener of each.
+// Takes and reads the sockets that systemd bound before the start (sd_listen_fds(3)). They outlive the daemon, and queries wait in them
+// while no daemon runs. proxy/server/passed-sockets.ts finds the listener of each socket.
 
 import { UnavailableError } from '../core/errors.ts'
 import { isBuilt, loadPosix } from '../native/native.ts'
@@ -10,7 +10,7 @@ const SOCKETS_MAX = 256
 
 type Environment = Record<string, string | undefined>
 
-/** Takes what was passed to this process and clears the environment; throws UnavailableError when it is of no use here. */
+/** Takes the sockets that were passed to this process, and clears the environment. Throws UnavailableError when it cannot use them. */
 export function takePassedSockets(environment: Environment, pid: number): readonly PassedSocket[] {
   const { LISTEN_PID: meant, LISTEN_FDS: text = '', LISTEN_FDNAMES: names } = environment
   for (const name of ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']) delete environment[name]

@@ -1,6 +1,6 @@
-// Notices to systemd, as datagrams to its socket (sd_notify(3)): one for each call, lost in silence when systemd does not take it,
-// so that the daemon never depends on its supervisor. The socket and the watchdog's interval are removed from the environment, so
-// that no program that we start can report in our name.
+// Sends notices to systemd, as datagrams to its socket (sd_notify(3)). A notice that systemd does not take is lost, because the daemon must
+// not depend on its supervisor. The socket and the watchdog's interval are removed from the environment, so that no child process can
+// send notices in the daemon's name.
 
 import { loadPosix, isBuilt, errnoName, type Posix } from '../native/native.ts'
 
@@ -16,17 +16,17 @@ export interface Notice {
   readonly STATUS?: string
 }
 
-/** Where notices go, as an environment says it or a predecessor hands it on. */
+/** The receiver of notices, from the environment or from a predecessor. */
 export interface Supervisor {
-  /** A path, or `@` and an abstract name. */
+  /** A path, or `@` followed by an abstract name. */
   readonly socket: string
-  /** Milliseconds within which the watchdog wants to hear of us; 0: there is none. */
+  /** The watchdog's interval in milliseconds. 0: no watchdog. */
   readonly watchdogMs: number
 }
 
 type Environment = Record<string, string | undefined>
 
-/** Reads and removes what systemd put there; undefined when nobody wants to hear of us. */
+/** Reads and removes the variables of systemd. Undefined without a receiver of notices. */
 export function takeSupervisor(environment: Environment, pid: number): Supervisor | undefined {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: interval, WATCHDOG_PID: watched } = environment
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete environment[name]
@@ -47,7 +47,7 @@ export class Notifier {
     this.supervisor = supervisor
   }
 
-  /** Why the last notice did not arrive; empty when it did. */
+  /** Why the last notice did not arrive. Empty when it arrived. */
   get fault(): string {
     return this.#lastFault
   }
@@ -62,7 +62,7 @@ export class Notifier {
   }
 }
 
-/** Undefined when nobody wants to hear of us, or without the native part. */
+/** Makes the sender of notices. Undefined without a receiver of notices, and without the native part. */
 export function openNotifier(supervisor: Supervisor | undefined): Notifier | undefined {
   if (supervisor === undefined || !isBuilt('posix')) return undefined
   return new Notifier(loadPosix(), supervisor)

@@ -1,18 +1,20 @@
-// Feeds systemd's watchdog only after an answer to a query of our own that went the whole way: in by a listener, through the pipeline
-// and a commit of the datapath, out again (proxy/self-query.ts). A daemon whose event loop, sockets or datapath hang is restarted;
-// one whose servers are silent is not.
+// Feeds systemd's watchdog after each round of the daemon's queries to itself. A listener takes such a query, the pipeline handles it with
+// a commit of the datapath, and the listener answers it (proxy/self-check.ts). systemd then restarts a daemon whose event loop, sockets or
+// datapath hang, but it does not restart a daemon whose servers are silent.
 
 import type { Clock, Timer } from '../core/clock.ts'
 
-/** Queries within one interval of the watchdog: some may be lost in a full buffer. */
+/**
+ * How many rounds of queries begin within one interval of the watchdog. One round is not enough, because a full buffer can lose queries.
+ */
 const QUERIES_PER_INTERVAL = 8
 const PAUSE_MIN_MS = 50
 
 export interface WatchdogOptions {
   readonly clock: Clock
-  /** Milliseconds after which a watchdog that hears nothing acts. */
+  /** systemd kills the process when no notification came for this time. */
   readonly intervalMs: number
-  /** Begins a round of queries; `answered` is called when each listener has answered its own. */
+  /** Begins a round of queries. `answered` is called when each listener has answered its query. */
   readonly ask: (answered: () => void) => void
   readonly feed: () => void
 }

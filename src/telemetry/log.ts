@@ -1,16 +1,16 @@
-// Logs: changes of state and faults, never single queries (those are flows). pino writes lines to stderr, as text for people
-// or as JSON. LogFields has every field that a line may have, so that a field has one name everywhere. Messages are constant
-// texts; what varies is a field.
+// Writes the log: changes of state and faults. Single queries are not logged, because they are recorded as flows. pino writes lines to
+// stderr, as text for people or as JSON. LogFields lists every field of a line, so that a field has one name everywhere. Messages are
+// constant texts, and fields hold what varies.
 //
-// `limited` writes one line a minute for each cause, and the next line says how many were left out. Causes are constant texts;
-// there are at most 256.
+// `limited` writes at most one line a minute for each cause. The next line says how many lines were left out. Causes are constant texts.
+// The log remembers at most 256 causes, and writes no line for any further cause.
 
 import pino from 'pino'
 import type { Clock } from '../core/clock.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
 
-/** All fields there are. */
+/** Every field that a log line can have. */
 export interface LogFields {
   readonly address?: string | undefined
   readonly addresses?: readonly string[] | undefined
@@ -25,7 +25,7 @@ export interface LogFields {
   readonly fault?: string | undefined
   readonly file?: string | undefined
   readonly hook?: { readonly kind: string; readonly reason?: string } | undefined
-  /** A bound, by its key of the config. */
+  /** The key in the configuration that sets a bound. */
   readonly limit?: string | undefined
   readonly line?: number | undefined
   readonly milliseconds?: number | undefined
@@ -39,7 +39,7 @@ export interface LogFields {
   readonly revision?: number | undefined
   readonly server?: string | undefined
   readonly signal?: string | undefined
-  /** Lines of the same cause that were left out since the last one. */
+  /** How many lines with this cause were left out since the last line with this cause. */
   readonly suppressed?: number | undefined
   readonly version?: string | undefined
 }
@@ -49,9 +49,9 @@ export interface Log {
   info(fields: LogFields, message: string): void
   warn(fields: LogFields, message: string): void
   error(fields: LogFields, message: string): void
-  /** A warning that is written once a minute for each cause. */
+  /** Writes a warning, at most once a minute for each cause. */
   limited(cause: string, fields: LogFields, message: string): void
-  /** Writes what is buffered; before the process ends. */
+  /** Writes buffered lines. Must be called before the process ends. */
   flush(): void
 }
 
@@ -59,9 +59,9 @@ export interface LogOptions {
   readonly level: LogLevel
   readonly format: 'pretty' | 'json'
   readonly clock: Clock
-  /** Colours in pretty lines. */
+  /** True for colours in pretty lines. */
   readonly colours?: boolean
-  /** Where lines go; stderr when left out. */
+  /** Receives each line. Without this function, lines are written to stderr. */
   readonly write?: (line: string) => void
 }
 
@@ -74,10 +74,10 @@ interface Limited {
   suppressed: number
 }
 
-/** Opens the log. pino-pretty is loaded only when it is wanted. */
+/** Opens the log. Loads pino-pretty only for the format `pretty`. */
 export async function openLog(options: LogOptions): Promise<Log> {
   const { level, format, clock } = options
-  // Not synchronous: a reader of stderr that stops reading must not stop the daemon.
+  // Asynchronous, so that the daemon does not stop when the reader of stderr stops reading.
   const stderr = options.write === undefined ? pino.destination({ fd: STDERR, sync: false }) : null
   const write = options.write ?? ((line: string) => void stderr?.write(line))
   const pretty = format === 'pretty' ? await prettyLines(options.colours ?? false) : plain
@@ -117,7 +117,7 @@ async function prettyLines(colorize: boolean): Promise<(line: string) => string>
   return (line) => pretty(line)
 }
 
-/** Which causes were logged in the last minute. */
+/** Remembers which causes were logged in the last minute. */
 class Limiter {
   readonly #clock: Clock
   readonly #causes = new Map<string, Limited>()
@@ -126,7 +126,7 @@ class Limiter {
     this.#clock = clock
   }
 
-  /** How many lines were left out before this one; undefined when this one is left out too. */
+  /** Returns how many lines of this cause were left out before this line, or undefined when this line must be left out too. */
   admit(cause: string): number | undefined {
     const now = this.#clock.now()
     const last = this.#causes.get(cause)

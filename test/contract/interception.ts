@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Mode } from '../../src/datapath/entries.ts'
-import type { InterceptedInterface } from '../../src/datapath/interception.ts'
+import type { InterceptedInterface } from '../../src/datapath/abilities.ts'
 import {
   ACK,
   destinationOptions,

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { InvalidInputError, type Gate } from '../../src/library.ts'
 import { withGate } from '../support/nodes/library-gate.ts'
 
-/** How many there are; told because the bound is one. */
+/** The number of resources, which `status` shows because the bound is one. */
 function countOf(gate: Gate): number | null {
   return gate.status().limits.find(({ limit }) => limit === 'resources')?.use ?? 0
 }

@@ -1,5 +1,6 @@
-// Names from answers: one row for each (endpoint, name) with its addresses and their ends. A name may have thousands of addresses, so
-// there are pauses inside a row, too. Rows of the tables may be reused meanwhile, so each is checked before it is shown.
+// Lists names from answers: one row for each (endpoint, name), with its addresses and the end of each TTL. A name can have thousands of
+// addresses, so the list pauses inside a row too. During a pause, rows of the tables can be reused for other names, so each row is
+// checked before it is shown.
 
 import { endpointId } from '../../core/ids.ts'
 import { formatAddress } from '../../core/ip.ts'

@@ -1,4 +1,4 @@
-// Policies by document, with the state of their files.
+// Lists policies with the state of their files. A file in which no policy could be read has a row of its own.
 
 import { formatFault } from '../../core/errors.ts'
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
@@ -40,13 +40,13 @@ export function* policyRows(state: AdminState): Iterable<PolicyShape> {
   }
 }
 
-/** Policies that select no endpoint: usually a mistake. */
+/** Policies that select no endpoint. This is usually a mistake. */
 export function idlePolicies(state: AdminState): readonly string[] {
   const counts = endpointCounts(state)
   return state.policies.policies.filter((policy) => !counts.has(policy)).map(qualifiedName)
 }
 
-/** How many endpoints each policy selects; none: no entry. */
+/** How many endpoints each policy selects. A policy that selects none is not in the map. */
 function endpointCounts(state: AdminState): ReadonlyMap<Policy, number> {
   const counts = new Map<Policy, number>()
   for (const { id } of state.endpoints.registry) {
@@ -70,7 +70,7 @@ function selectorTexts(state: AdminState, policy: Policy): readonly string[] {
   return [...texts].sort()
 }
 
-/** A name that nobody ever asked for is misspelt, or is not needed. */
+/** The name selectors that no answered name has matched. Such a selector is misspelt or not needed. */
 function unseenTexts({ core }: AdminState, policy: Policy): readonly string[] {
   const texts = new Set<string>()
   for (const { peers } of policy.rules) {

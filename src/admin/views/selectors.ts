@@ -1,4 +1,4 @@
-// Selectors in use: what they select now, how many names they match, which policies have them.
+// Lists the selectors in use: what each selects now, how many names it matches, and which policies use it.
 
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import type { Selector } from '../../identity/selector-cache.ts'
@@ -23,7 +23,7 @@ export function* selectorRows(state: AdminState): Rows<SelectorShape> {
   }
 }
 
-/** Fills in which policies have each selector; only pauses come out. */
+/** Fills `users` with the policies that use each selector. Yields only pauses. */
 function* countUsers(
   { core, policies }: AdminState,
   users: Map<Selector, Set<string>>,
@@ -45,7 +45,7 @@ function* countUsers(
   }
 }
 
-/** Fills in how many names carry each label. Names share label sets, so sets are counted first. */
+/** Fills `names` with the number of names that have each label. Names share label sets, so the names of each set are counted first. */
 function* countNames({ core }: AdminState, names: Map<string, number>): Rows<never> {
   const { slots, labels } = core.names.names
   const bySet = new Map<number, number>()

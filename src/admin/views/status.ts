@@ -1,4 +1,4 @@
-// The state of the daemon in one object, for `status`.
+// Shows the state of the daemon in one object, for `status`.
 
 import { qualifiedName } from '../../enforcement/rule-origins.ts'
 import { isWorthALine } from '../../telemetry/limits.ts'
@@ -55,7 +55,7 @@ export function statusView(state: AdminState): StatusShape {
   }
 }
 
-/** Faults of all files as they are now; what is in force then is their last good version. */
+/** The present faults of all files. For a file with faults, the last good version is in force. */
 export function faultsOf(state: Pick<AdminState, 'policyFiles' | 'faults'>): StatusShape['faults'] {
   const policies = [...state.policyFiles()].flatMap((file) => file.faults)
   const all = new Set([...policies, ...state.faults()])
@@ -68,7 +68,7 @@ const NOT_KEPT =
 const CLOSED =
   ': every name that is asked is refused meanwhile, what is known stays (sources.then: deny)'
 
-/** What is as configured and still may surprise: no fence where one was meant, no enforcement at all. */
+/** Warns of states that follow from the configuration and can still surprise, such as an endpoint that is not enforced. */
 function warningsOf(state: AdminState): readonly string[] {
   const half = state.policies.policies
     .filter(({ halfEnforced }) => halfEnforced === true)
@@ -109,10 +109,10 @@ function warningsOf(state: AdminState): readonly string[] {
   return [...idle, ...audit, ...open, ...budget]
 }
 
-/** Endpoints that a warning names. */
+/** How many endpoints a warning names. */
 const NAMED = 4
 
-/** Endpoints that no policy fences, as when the file of their last one was deleted. */
+/** Warns of endpoints that no policy selects and that may therefore do everything, for example after their last policy was deleted. */
 function openWarning({ endpoints, policies }: AdminState): readonly string[] {
   const names: string[] = []
   let count = 0
@@ -136,7 +136,7 @@ function keptOf({ kept }: AdminState): StatusShape['kept'] {
   return { generation, image: imageOctets, journal: journalOctets, age, faults: count }
 }
 
-/** Whose names make do with fewer labels, because identities for them are used up (docs/spec/semantics 3). */
+/** Warns of endpoints whose addresses have fewer labels because identities for them are used up (docs/spec/semantics 3). */
 function budgetWarnings({ core, endpoints }: AdminState): readonly string[] {
   return [...core.ipcache.degraded.byEndpoint()].map(([id, count]) => {
     const name = endpoints.registry.byNumber(id)?.name

@@ -1,4 +1,4 @@
-// `namegate config check FILE` and `namegate config schema`.
+// `runConfig` runs `namegate config check FILE` and `namegate config schema`.
 
 import { configJsonSchema, loadConfig } from '../../config/load.ts'
 import { formatFault, InvalidInputError, type Fault } from '../../core/errors.ts'

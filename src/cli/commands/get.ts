@@ -1,4 +1,4 @@
-// `namegate get RESOURCE`: what a running daemon knows, as a table or as the JSON that it answers.
+// `runGet` runs `namegate get TABLE`. The command prints a table of a running daemon, as columns or as the JSON of the daemon.
 
 import { nearest } from '../../core/did-you-mean.ts'
 import type {
@@ -16,7 +16,7 @@ import { EXIT_OK, type CommandOutput, type ParsedArguments } from '../command.ts
 import { cellOf, fieldsOf, listOf, rowsIn, textOf, type Fields, type PartOf } from '../fields.ts'
 import { TableWriter } from '../table.ts'
 
-/** What `get` shows, and the form of its rows. */
+/** The tables of `get`, and the shape of a line in each. */
 interface Shapes {
   readonly endpoints: EndpointShape
   readonly policies: PolicyShape
@@ -28,10 +28,10 @@ interface Shapes {
   readonly datapath: DatapathShape
 }
 
-/** A field of the row, or text made from several. */
+/** One column. Its cell is one field of a line, or a text that a function makes from several fields. */
 type Column<Shape> = readonly [title: string, cell: keyof Shape | ((row: PartOf<Shape>) => string)]
 
-/** Addresses of a name that a table shows. */
+/** How many addresses, or owners, a cell shows at most. */
 const ADDRESSES_SHOWN = 4
 
 const TABLES: { readonly [Name in keyof Shapes]: readonly Column<Shapes[Name]>[] } = {
@@ -136,7 +136,7 @@ function wrongResource(resource: string, rest: readonly string[]): string {
   return `get: unknown resource ${JSON.stringify(resource)}; ${hint}`
 }
 
-/** `198.51.100.1 (live to 12:00:00)`, the first few. */
+/** Returns the first addresses of a name, such as `198.51.100.1 (live, TTL to 12:00:00)`. */
 function addresses(row: PartOf<NameShape>): string {
   const all = listOf(row.addresses).map(fieldsOf)
   const shown = all.slice(0, ADDRESSES_SHOWN).map((each) => {
@@ -147,7 +147,7 @@ function addresses(row: PartOf<NameShape>): string {
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
 }
 
-/** `name www.example.com, policy prod/web` */
+/** Returns the first owners of a prefix, such as `name www.example.com, policy prod/web`. */
 function owners(row: PartOf<IpcacheShape>): string {
   const all = listOf(row.owners).map(fieldsOf)
   const shown = all.slice(0, ADDRESSES_SHOWN).map((each) => {

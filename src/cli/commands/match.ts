@@ -1,4 +1,4 @@
-// `namegate match`: does a pattern match names? Says it per name, in the words of the pattern's own grammar.
+// `runMatch` runs `namegate match`. The command prints for each name whether the pattern matches the name.
 
 import { formatName, parseName } from '../../core/name.ts'
 import { matches, parseMatchPattern } from '../../policy/match/pattern.ts'

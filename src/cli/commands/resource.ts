@@ -1,4 +1,5 @@
-// `namegate resource set|remove`: labels for addresses that no endpoint has, at run time.
+// `runResource` runs `namegate resource set|remove`. The command sets or removes a resource, which gives labels to addresses that no
+// endpoint has, at run time.
 
 import type { ResourceChangeShape } from '../../admin/shapes.ts'
 import { openClient } from '../client.ts'
@@ -11,7 +12,7 @@ import {
 } from '../command.ts'
 import { fieldsOf, textOf, type PartOf } from '../fields.ts'
 
-/** Options that `remove` does not take. */
+/** Options that are wrong with `remove`. */
 const SET_OPTIONS = ['address', 'label', 'port', 'ttl'] as const
 
 export async function runResource(read: ParsedArguments, output: CommandOutput): Promise<number> {
@@ -40,7 +41,7 @@ export async function runResource(read: ParsedArguments, output: CommandOutput):
   return EXIT_OK
 }
 
-/** The body that the options say, or what is wrong with them. */
+/** Returns the body of the request that the options describe. Returns the fault as text if the options are wrong. */
 function bodyOf({ texts, lists }: ParsedArguments): object | string {
   const addresses = lists.get('address') ?? []
   if (addresses.length === 0) return 'resource set needs --address'

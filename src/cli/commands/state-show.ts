@@ -1,5 +1,5 @@
-// What `namegate state show` writes: the head of the file, then tables, or one JSON object. Pairs are written row by
-// row, so that a million of them are no text in memory.
+// `showState` writes the output of `namegate state show`: the head of the file and then tables, or one JSON object. Entries are written in
+// small parts, so that the text of a million entries is never in memory.
 
 import { formatAddress } from '../../core/ip-text.ts'
 import { formatName } from '../../core/name.ts'
@@ -10,19 +10,20 @@ import { formatPairs, formatTable, TableWriter } from '../table.ts'
 
 type Read = Extract<Inspection, { kind: 'read' }>
 
-/** Rows of JSON that are written together. */
+/** How many entries of JSON are written together. */
 const ROWS_AT_ONCE = 1000
 
 interface PairRow {
   readonly endpoint: number
   readonly name: string
   readonly address: string
-  /** End of the TTL, RFC 3339. */
+  /** The end of the TTL (RFC 3339). */
   readonly until: string
-  /** Seconds from then until it may go. */
+  /** The grace: seconds from `until` until the entry can be removed. */
   readonly grace: number
 }
 
+/** Writes the contents of a file of the state folder. If the file is damaged, writes what was read before the damage. */
 export function showState(file: string, read: Read, json: boolean, output: CommandOutput): void {
   if (json) writeJson(file, read, output)
   else writeText(file, read, output)
@@ -111,7 +112,7 @@ function* pairRows({ state: { pairs }, header }: Read): Iterable<PairRow> {
   }
 }
 
-/** RFC 3339; what no calendar has is the nearest that it has. */
+/** Returns the time in RFC 3339. A time that JavaScript's Date cannot represent becomes the nearest time that it can represent. */
 function timeOf(wallMs: number): string {
   const bound = 8.64e15
   return new Date(Math.max(-bound, Math.min(bound, wallMs))).toISOString()

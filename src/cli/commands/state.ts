@@ -1,4 +1,4 @@
-// `namegate state show|check`: looks into a file of the state folder, without a daemon.
+// `runState` runs `namegate state show|check`. The command reads a file of the state folder, without a daemon.
 
 import { messageOf, UnavailableError, UsageError } from '../../core/errors.ts'
 import { inspectFile, type Inspection } from '../../state/inspect.ts'
@@ -38,7 +38,7 @@ function inspect(file: string): Inspection {
   }
 }
 
-/** A journal may end in the middle of a write. */
+/** Returns true if the file has no fault. A journal that ends in the middle of a write is good, because a killed process leaves it so. */
 function isGood(found: Inspection): boolean {
   if (found.kind === 'unreadable') return false
   return (

@@ -1,5 +1,5 @@
-// The program again, for `namegate exec` alone: a file of its own is half as long as that of all commands, and there sooner
-// (docs/decisions/0016-…). No `await` here: such a file can't have one.
+// This program runs `namegate exec`, without the other commands. Its bundle is half as long as the bundle of all commands, and loads in
+// less time (docs/decisions/0016-…). The file has no top-level `await`, because such a bundle cannot have one.
 
 import { runCommand } from '../main.ts'
 import { commandOf } from '../command.ts'

@@ -1,5 +1,6 @@
-// What recorded flows need, judged by the policies that are there already: by the daemon's own code, on a node without daemon.
-// Peers that the flows show with labels are made known to it, so that rules by label count.
+// `judgesOf` makes functions that judge the needs of recorded flows by existing policies. The functions ask an OfflineNode, which has the
+// daemon's own code. The OfflineNode knows the labelled peers of the flows as resources, so that rules that select peers by label apply to
+// them.
 
 import { formatPrefix, parseAddress } from '../../core/ip.ts'
 import type { Explanation } from '../../explain/explanation.ts'
@@ -10,8 +11,10 @@ import { OfflineNode, type OfflineInput } from './offline-node.ts'
 
 type Judges = Pick<SuggestOptions, 'judgeAsked' | 'judgeReached'>
 
+/** The judges without existing policies: every need is wanted. */
 export const WANTS_ALL: Judges = { judgeAsked: () => 'wanted', judgeReached: () => 'wanted' }
 
+/** Returns judges for these needs. `world`: the existing policies, and the known endpoints and resources. */
 export function judgesOf(world: Omit<OfflineInput, 'askers'>, needs: readonly Needs[]): Judges {
   const askers = needs.map(({ labels }) => labels)
   const resources = [...world.resources, ...peersIn(world, needs)]
@@ -22,7 +25,8 @@ export function judgesOf(world: Omit<OfflineInput, 'askers'>, needs: readonly Ne
     return judgementOf(node.explain(labels, read.question))
   }
   return {
-    // Records of questions do not say over what they came, and a resolver may ask over both.
+    // A flow of a question does not contain the protocol, and a resolver can use both protocols. So a name is `allowed` only if policy
+    // allows it over UDP and over TCP.
     judgeAsked: (labels, ask) => {
       const judged = ['UDP', 'TCP'].map((protocol) => judge(labels, { ask, protocol }))
       return judged.find((each) => each !== 'allowed') ?? 'allowed'
@@ -41,7 +45,7 @@ export function judgesOf(world: Omit<OfflineInput, 'askers'>, needs: readonly Ne
   }
 }
 
-/** What a rule denies no other can allow. */
+/** Returns the judgement for an explanation. `denied` means that a deny rule decided, because no added rule can beat a deny rule. */
 function judgementOf({ verdict, rules }: Explanation): Judgement {
   if (verdict === 'allow') return 'allowed'
   return rules.some(({ action }) => action === 'deny') ? 'denied' : 'wanted'

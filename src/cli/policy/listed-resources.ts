@@ -1,5 +1,5 @@
-// Resources as `namegate get resources -o json` prints them, those of the admin API included, so that commands without a
-// daemon can judge with what a running one knows. Ports that have names are not in that list.
+// `parseListedResources` reads resources from the output of `namegate get resources -o json`, so that commands without a daemon can use the
+// resources of a running daemon. The output includes resources that were set by the admin API. It does not include named ports.
 
 import type { Fault } from '../../core/errors.ts'
 import { isMapping } from '../../documents/source-document.ts'
@@ -10,7 +10,7 @@ interface Listed {
   readonly faults: readonly Fault[]
 }
 
-/** Undefined: the text is something else, such as a resources file. */
+/** Returns the resources and faults. Undefined if the text is not a JSON list, for example a resources file. */
 export function parseListedResources(text: string, file: string): Listed | undefined {
   if (!text.trimStart().startsWith('[')) return undefined
   const resources: ResourceRecord[] = []
@@ -40,7 +40,7 @@ function rowsOf(text: string): readonly unknown[] | undefined {
   }
 }
 
-/** `source:key=value` texts as a mapping. */
+/** Returns a list of `source:key=value` texts as a mapping. */
 function labelsOf(texts: unknown): unknown {
   if (!Array.isArray(texts)) return texts
   return Object.fromEntries(

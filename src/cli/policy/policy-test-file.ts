@@ -1,5 +1,5 @@
-// The file of `namegate policy test`: which policies, and what each endpoint may do by them. Read with places, so that an
-// expectation that fails is found in the file, and a file with a fault is refused whole.
+// `parsePolicyTest` reads the file of `namegate policy test`. The file names policies, and says what each endpoint can do under these
+// policies. Every expectation keeps its place in the file. A file with a fault is refused as a whole.
 
 import { parseYamlDocument } from '../../documents/yaml-source.ts'
 import type { ExplainedVerdict, Question } from '../../explain/explanation.ts'
@@ -8,20 +8,22 @@ import type { Fault, Position } from '../../core/errors.ts'
 import { Reader, type FieldTable } from '../../documents/source-document.ts'
 import { parseLabel } from '../../policy/match/labels.ts'
 
+/** One expectation: a question about an endpoint with certain labels, and the expected verdict. */
 export interface Expectation {
-  /** Sorted `source:key=value`. */
+  /** The endpoint's labels, `source:key=value`, sorted. */
   readonly labels: readonly string[]
-  /** As they were written. */
+  /** The labels as the file has them. */
   readonly written: string
   readonly question: Question
-  /** As it was written: `ask www.example.com`. */
+  /** The question as the file has it, such as `ask www.example.com`. */
   readonly asked: string
   readonly verdict: ExplainedVerdict
-  /** A policy that has to be among those that made the verdict. */
+  /** A policy that must be among the policies that decided. Undefined if any policy can decide. */
   readonly policy: string | undefined
   readonly position: Position
 }
 
+/** The contents of a file. `policies`, `endpoints` and `resources` are paths. */
 export interface PolicyTest {
   readonly policies: readonly string[]
   readonly endpoints: readonly string[]
@@ -45,7 +47,7 @@ const EXPECTATION: FieldTable = new Map(
 )
 const VERDICTS: readonly ExplainedVerdict[] = ['allow', 'deny', 'audit']
 
-/** With faults the test means nothing. Never throws on any text. */
+/** Reads the text of a file. If there are faults, the caller must not run the test. Never throws on any text. */
 export function parsePolicyTest(
   text: string,
   file: string,
@@ -84,7 +86,7 @@ function readTest(reader: Reader): readonly Expectation[] {
   return items.flatMap((item) => readExpectation(item, texts, written.join(',')) ?? [])
 }
 
-/** A mapping of labels, each read as in `--labels`. */
+/** Reads a mapping of labels. Each label has the same meaning as in `--labels`. */
 function labelsIn(reader: Reader): readonly string[] {
   const labels = (reader.entries() ?? []).flatMap(([key, value]) => {
     const text = value.text()
@@ -104,7 +106,7 @@ function readExpectation(
   if (fields === undefined) return undefined
   const texts = new Map<string, string>()
   for (const [key, field] of fields) {
-    // A port alone is a number in YAML.
+    // YAML reads a port without a protocol as a number.
     const isPort = key === 'port' && typeof field.value === 'number'
     const text = isPort ? String(field.value) : field.text()
     if (text !== undefined) texts.set(key, text)

@@ -1,5 +1,5 @@
-// Policy files, endpoints and resources that a command works on without a daemon. Read as the daemon reads them; with a
-// fault in any file there are none.
+// This file reads files of policies, endpoints and resources for commands without a daemon, in the same way as the daemon. A command does
+// not work with a part of the files: a fault in any file ends the command.
 
 import type { PoliciesConfig } from '../../config/config.ts'
 import { findPolicyFiles, readTextFile } from '../../config/files.ts'
@@ -10,12 +10,13 @@ import type { Policy } from '../../policy/rule.ts'
 import { parsePolicyFile, readingOf, repeatedPolicies } from '../../sources/files/policy-files.ts'
 import { parseListedResources } from './listed-resources.ts'
 
+/** What was read from files. If there are faults, use goodItems, which throws them. */
 export interface Read<Item> {
   readonly items: readonly Item[]
   readonly faults: readonly Fault[]
 }
 
-/** Every policy of files and folders, read as the config wants; `notes` takes what is read otherwise than it looks. */
+/** Reads every policy of files and folders, as the config says. Adds a note to `notes` for each text that is easily misunderstood. */
 export function readPolicies(
   paths: readonly string[],
   config: PoliciesConfig,
@@ -29,6 +30,7 @@ export function readPolicies(
   return { items: read.items, faults: [...found.flatMap((each) => each.faults), ...read.faults] }
 }
 
+/** Reads endpoints files. If two endpoints have the same name, address or hook, this is a fault. */
 export function readEndpoints(files: readonly string[]): Read<EndpointRecord> {
   const parse = (text: string, file: string): Read<EndpointRecord> => {
     const { endpoints: items, faults } = parseEndpoints(text, file)
@@ -37,6 +39,7 @@ export function readEndpoints(files: readonly string[]): Read<EndpointRecord> {
   return readAll(files, parse, overlapFaults)
 }
 
+/** Reads resources files, and files with the output of `get resources -o json`. A name that is in two files is a fault. */
 export function readResources(files: readonly string[]): Read<ResourceRecord> {
   const parse = (text: string, file: string): Read<ResourceRecord> => {
     const listed = parseListedResources(text, file)
@@ -46,7 +49,7 @@ export function readResources(files: readonly string[]): Read<ResourceRecord> {
   return readAll(files, parse, repeatedNames)
 }
 
-/** The items; throws InvalidInputError with the faults when there are any. */
+/** Returns the items if there are no faults. Otherwise throws InvalidInputError with the faults. */
 export function goodItems<Item>({ items, faults }: Read<Item>): readonly Item[] {
   if (faults.length > 0) throw new InvalidInputError(uniqueFaults(faults))
   return items
@@ -68,7 +71,7 @@ function readAll<Item>(
   return { items, faults: [...faults, ...together(items)] }
 }
 
-/** A fault that one file and all together found is told once. */
+/** Removes repeated faults, because the check of one file and the check of all files together can find the same fault. */
 function uniqueFaults(faults: readonly Fault[]): readonly Fault[] {
   return [...new Map(faults.map((fault) => [formatFault(fault), fault])).values()]
 }

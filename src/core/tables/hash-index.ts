@@ -1,7 +1,7 @@
-// An open-addressing index from hash to row number (linear probing, backward-shift removal), for keys that
-// live in the owner's own arrays. A bucket has 4 octets: the row, and above it as many bits of its hash as there is room
-// for, so that rows of other hashes are passed over without a look at their keys, which are seldom in the cache. The owner
-// tells a row's hash when a removal has to move it. Capacity is fixed; the load stays at or under three quarters.
+// HashIndex is an open-addressing index from hash to row number, for keys that are stored in the owner's arrays. It uses linear probing and
+// backward-shift removal. A bucket has 4 octets: the row in the lower bits, and bits of the row's hash in the others. A probe skips rows
+// with other bits without reading their keys, which are seldom in the processor's cache. When a removal moves a row, the owner returns
+// the row's hash. The capacity is fixed, and at most three quarters of the buckets are in use.
 //
 // To look up: for (let at = index.start(hash); (row = index.row(at)) !== 0; at = index.next(at, hash)) compare.
 
@@ -12,17 +12,17 @@ export interface RowHasher {
   hashOfRow(row: number): number
 }
 
-/** Share of buckets in use when the table is full. */
+/** The part of the buckets in use when the table is full. */
 const LOAD_MAX = 0.75
 
 export class HashIndex {
   readonly #entries: Int32Array
   readonly #mask: number
-  /** Bits of an entry that are the row; the others are those of its hash. */
+  /** The bits of a bucket that are the row. The other bits are bits of the row's hash. */
   readonly #rowMask: number
   readonly #owner: RowHasher
 
-  /** `rowMax`: the largest row there may be; default `capacity`. */
+  /** `capacity`: the most rows in the index. `rowMax`: the largest row number. Default: `capacity`. */
   constructor(capacity: number, owner: RowHasher, rowMax = capacity) {
     const size = 2 ** Math.ceil(Math.log2(Math.max(8, capacity / LOAD_MAX)))
     this.#entries = new Int32Array(size)
@@ -31,17 +31,17 @@ export class HashIndex {
     this.#owner = owner
   }
 
-  /** The first bucket at which a row with that hash may stand, else the one where the probe ends. */
+  /** Returns the first bucket that may have a row with this hash. If there is none, returns the free bucket that ends the probe. */
   start(hash: number): number {
     return this.#skip(hash & this.#mask, hash)
   }
 
-  /** The bucket after this one, in the same way. */
+  /** Returns the next bucket after `at` that may have a row with this hash, or the free bucket that ends the probe. */
   next(at: number, hash: number): number {
     return this.#skip((at + 1) & this.#mask, hash)
   }
 
-  /** The row at a bucket, 0 where a probe ends. */
+  /** Returns the row of a bucket, 0 for a free bucket. */
   row(at: number): number {
     return this.#entries[at]! & this.#rowMask
   }
@@ -54,7 +54,7 @@ export class HashIndex {
     this.#entries[at] = (hash & ~this.#rowMask) | row
   }
 
-  /** Removes a row while the owner can still tell the hashes of all rows, this one's included. */
+  /** Removes a row. The owner must still be able to return the hash of every row, and also of this row. */
   remove(row: number): void {
     let hole = this.#owner.hashOfRow(row) & this.#mask
     while (this.row(hole) !== row) {

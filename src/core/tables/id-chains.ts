@@ -1,8 +1,12 @@
-// Many short lists of numbers, most of one number, without an object each. The owner keeps a list as one
-// int: 0 is the empty list, n > 0 the list of n - 1 alone, n < 0 the chain of links that begins at link -n.
-// A link is (number, next link), 0 ending the chain; freed links are reused.
+// IdChains keeps many short lists of numbers without one object per list. Most lists have one number. The owner keeps each list as one
+// int:
+//   0      the empty list
+//   n > 0  a list with the one number n - 1
+//   n < 0  a chain that begins at link -n
 //
-// Cost: nothing for lists of one, else 8 octets a number. Adding is constant, removing goes through the list.
+// A link is (number, next link), and the last link has 0 as its next. Freed links are reused.
+//
+// Cost: a list of one number needs no links, other lists need 8 octets per number. `add` takes constant time, `remove` reads the list.
 
 const LINK_INTS = 2
 const FIRST_LINKS = 16
@@ -12,22 +16,22 @@ export class IdChains {
   #fresh = 1
   #free = 0
 
-  /** Octets held. */
+  /** Octets of the links. */
   get octets(): number {
     return this.#links.byteLength
   }
 
-  /** The number at a link of a chain. */
+  /** Returns the number of a link. */
   id(link: number): number {
     return this.#links[link * LINK_INTS]!
   }
 
-  /** The link behind, or 0. */
+  /** Returns the link after a link, 0 for the last one. */
   next(link: number): number {
     return this.#links[link * LINK_INTS + 1]!
   }
 
-  /** The list with `id` (0..2^31-2) in it once more. */
+  /** Returns the list after adding `id` (0..2^31-2), even if `id` is already there. */
   add(list: number, id: number): number {
     if (list === 0) return id + 1
     const rest = list > 0 ? this.#link(list - 1, 0) : -list
@@ -40,7 +44,7 @@ export class IdChains {
     return false
   }
 
-  /** The list with `id`, which it holds, taken out once. */
+  /** Returns the list after removing `id` once. The list must contain `id`. */
   remove(list: number, id: number): number {
     if (list > 0) return 0
     const first = -list

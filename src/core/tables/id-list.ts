@@ -1,5 +1,5 @@
-// A list of numbers that is filled again and again without allocating: matching appends ids to it, the
-// caller reads `items` up to `count` and clears it. Grows by doubling and never shrinks.
+// IdList is a list of numbers that is filled again and again without allocation. A match appends ids to the list. The caller reads the
+// first `count` items and clears the list. The list doubles when it is full, and never shrinks.
 
 export class IdList {
   #items: Int32Array<ArrayBuffer>
@@ -9,7 +9,7 @@ export class IdList {
     this.#items = new Int32Array(Math.max(1, capacity))
   }
 
-  /** The ids are the first `count` entries; valid until the next `push`. */
+  /** The first `count` items are the ids. The array is valid until the next `push`. */
   get items(): Int32Array {
     return this.#items
   }

@@ -1,18 +1,18 @@
-// Lists by name, and all their items in one list: for sources with very many files of which few change at a time. Written by the reader of
-// the files.
+// JoinedLists holds named lists, and joins the items of all lists into one list. It is for sources with very many files, of which few
+// change at a time. The reader of the files sets the lists.
 //
-// Always: `all` has the items of list after list, in the order in which the names came. While nothing changes it is the same object, and
-// with a single list it is that list. Cost of `all`: after lists were replaced by others of equal length a copy of references, after other
-// changes a look at each list.
+// `all` has the items of list after list, in the order in which the names were first set. While nothing changes, `all` is the same object.
+// With a single list, `all` is that list. If only lists of equal length were replaced, `all` costs one copy of references. After other
+// changes it costs a look at each list.
 
 import { joined } from './list-difference.ts'
 
 export class JoinedLists<Item> {
   readonly #lists = new Map<string, readonly Item[]>()
   #all: readonly Item[] | undefined = []
-  /** Where the items of each list are in `#all`; undefined when that has to be found out. */
+  /** By name: where the items of the list begin in `#all`. Undefined: not computed yet. */
   #starts: ReadonlyMap<string, number> | undefined
-  /** Replaced by lists of the same length since `#all` was made. */
+  /** Names of lists that were replaced by lists of the same length since `#all` was made. */
   readonly #replaced = new Set<string>()
 
   get size(): number {
@@ -27,7 +27,7 @@ export class JoinedLists<Item> {
     return this.#lists.keys()
   }
 
-  /** Undefined: no list of this name any more. */
+  /** Sets the list of a name. `items` undefined: removes the list. */
   set(name: string, items: readonly Item[] | undefined): void {
     const before = this.#lists.get(name)
     if (before === items) return
@@ -43,7 +43,7 @@ export class JoinedLists<Item> {
     return this.#all
   }
 
-  /** Makes it like the other one, which differs from it under these names. */
+  /** Copies the lists of these names from `other`. After that the two must have the same lists. */
   follow(other: JoinedLists<Item>, names: Iterable<string>): void {
     for (const name of names) this.set(name, other.get(name))
     this.#all = other.all
@@ -51,7 +51,7 @@ export class JoinedLists<Item> {
     this.#replaced.clear()
   }
 
-  /** Makes it like the other one, in its order. */
+  /** Copies all lists from `other`, in the order of `other`. */
   copy(other: JoinedLists<Item>): void {
     this.#lists.clear()
     this.follow(other, other.names())
@@ -63,7 +63,7 @@ export class JoinedLists<Item> {
     this.#replaced.clear()
   }
 
-  /** Puts replaced items where those before were. */
+  /** Makes a copy of `#all` in which the items of replaced lists stand in their old places. */
   #patch(): void {
     const before = this.#all
     if (

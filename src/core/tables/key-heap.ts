@@ -1,11 +1,11 @@
-// Rows in the order of a number each, the smallest on top: a binary heap over rows of the owner's tables. Rows and keys are in growing
-// typed arrays. The place of each row is in an array of the owner, so that several heaps that share no row can use one array. Every
-// change is O(log n) and allocates nothing once grown.
+// KeyHeap is a binary heap over rows of the owner's tables. Each row has a number as its key, and the row with the smallest key is on top.
+// Rows and keys are in typed arrays that grow. The place of each row is in an array of the owner. Several heaps without a common row can
+// share this array. Every change is O(log n), and allocates nothing except when the heap grows.
 
 const FIRST_CAPACITY = 8
 
 export class KeyHeap {
-  /** By row: its place + 1, 0 when it is in no heap that uses the array. */
+  /** By row: the row's place + 1, 0 when the row is in no heap that uses this array. */
   readonly #place: Int32Array
   #rows = new Int32Array(FIRST_CAPACITY)
   #keys = new Int32Array(FIRST_CAPACITY)
@@ -24,23 +24,23 @@ export class KeyHeap {
     return this.#count === 0 ? 0 : this.#rows[0]!
   }
 
-  /** Its key; 0 when there is none. */
+  /** The key of the top row, 0 when there is none. */
   get topKey(): number {
     return this.#count === 0 ? 0 : this.#keys[0]!
   }
 
-  /** The row at a place below `count`, in no order that means anything. */
+  /** Returns the row at a place below `count`. The places are in no useful order. */
   at(place: number): number {
     return this.#rows[place]!
   }
 
-  /** Whether a row is in this heap, not only in one that shares the places. */
+  /** Returns true if the row is in this heap, and not in another heap that shares the places. */
   has(row: number): boolean {
     const at = this.#place[row]! - 1
     return at >= 0 && at < this.#count && this.#rows[at] === row
   }
 
-  /** Adds a row that is in none of the heaps that share the places. */
+  /** Adds a row. The row must be in no heap that shares the places. */
   add(row: number, key: number): void {
     if (this.#count === this.#rows.length) this.#grow()
     this.#rise(this.#count++, row, key)
@@ -53,7 +53,7 @@ export class KeyHeap {
     else this.#sink(at, row, key)
   }
 
-  /** Takes a row of this heap out. */
+  /** Removes a row of this heap. */
   remove(row: number): void {
     const at = this.#place[row]! - 1
     this.#place[row] = 0

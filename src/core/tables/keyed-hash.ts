@@ -1,13 +1,13 @@
-// Hashes for tables, under a secret that every process draws anew. A client that chooses names or addresses cannot know which of them
-// share a bucket, so no table's chains get long on purpose. No hash may outlive or leave the process: no state file, no successor and
-// no kernel map has one.
+// This file computes hashes for tables, under a secret that every process draws at its start. A client that chooses names or addresses
+// cannot know which of them share a bucket, so a client cannot make a table's chains long on purpose. A hash must not leave the process:
+// it is in no state file, it goes to no successor, and it is in no kernel map.
 //
-// Octets: HalfSipHash-1-3 (Aumasson and Bernstein, SipHash, 2012; a round on 32-bit words for each 4 octets, three at the end). Keys that
-// collide under one secret do not collide under another, which a multiplication for each octet does not give.
-// Pairs of numbers: simple tabulation (Patrascu and Thorup, 2012), a table of random words for each of the 8 octets. It has no arithmetic
-// that passes differences on unchanged, and linear probing stays short.
+// Octets are hashed with HalfSipHash-1-3 (Aumasson and Bernstein, SipHash, 2012): one round on 32-bit words for each 4 octets, and three
+// rounds at the end. Keys that collide under one secret do not collide under another. A hash that multiplies once per octet does not have
+// this property. Pairs of numbers are hashed by simple tabulation (Patrascu and Thorup, 2012), with a table of random words for each of
+// the 8 octets. Tabulation has no arithmetic that keeps differences between keys unchanged, and linear probes stay short.
 //
-// Cost: 20 octets about 30 ns, a pair 4 ns; 8 KiB of tables.
+// Cost: about 30 ns for 20 octets, and 4 ns for a pair. The tables need 8 KiB.
 
 import { randomFillSync } from 'node:crypto'
 
@@ -17,10 +17,10 @@ export interface HashKey {
   readonly high: number
 }
 
-/** Octets of a pair of words, each with its table. */
+/** A pair of 32-bit numbers has 8 octets. */
 const PAIR_OCTETS = 8
 
-/** One table of 256 words for each octet of a pair. */
+/** 8 tables of 256 words, one for each octet of a pair. */
 export type PairTables = Uint32Array
 
 const PROCESS_KEY = drawKey()
@@ -35,7 +35,7 @@ export function drawPairTables(): PairTables {
   return randomFillSync(new Uint32Array(PAIR_OCTETS * 256))
 }
 
-/** 32 bits, all of which serve as a table index; of names the final zero counts. */
+/** Returns a hash of 32 bits; any of the bits can be a table index. The octets of a name include its final zero. */
 export function hashOctets(
   octets: Uint8Array,
   offset: number,
@@ -68,7 +68,7 @@ export function hashOctets(
   return (v1 ^ v3) >>> 0
 }
 
-/** Hash of two numbers of 32 bits, all bits of which serve as a table index. */
+/** Returns a hash of two numbers of 32 bits. Any bits of the hash can be a table index. */
 export function hashPair(a: number, b: number, tables: PairTables = PROCESS_TABLES): number {
   return (
     (tables[a & 0xff]! ^
@@ -83,12 +83,12 @@ export function hashPair(a: number, b: number, tables: PairTables = PROCESS_TABL
   )
 }
 
-/** 4 octets, the first lowest. */
+/** Returns 4 octets as a number, the first octet in the lowest bits. */
 function wordOf(octets: Uint8Array, at: number): number {
   return octets[at]! | (octets[at + 1]! << 8) | (octets[at + 2]! << 16) | (octets[at + 3]! << 24)
 }
 
-/** The up to 3 octets that are left, and above them the length. */
+/** Returns the last 0 to 3 octets as a number, with the length in the 8 highest bits. */
 function lastWord(octets: Uint8Array, at: number, length: number): number {
   let word = length << 24
   for (let i = 0; i < (length & 3); i++) word |= octets[at + i]! << (i << 3)

@@ -1,15 +1,15 @@
-// Doubly linked lists of row numbers in typed arrays, for tables that keep their rows in order or in hash buckets.
-// Rows are 0..rows-1, lists 0..lists-1, and -1 is no row. A row is in at most one list; the owner remembers which one.
-// Every step is O(1) and allocates nothing; rows and lists that were never used cost no memory.
+// LinkedRows keeps doubly linked lists of row numbers in typed arrays, for tables that keep their rows in order or in buckets. Rows are
+// 0..rows-1, lists are 0..lists-1, and -1 is no row. A row is in at most one list, and the owner remembers in which. Every operation is
+// O(1) and allocates nothing. Rows and lists that were never used need no memory.
 
-/** No row: behind the last row of a list, before its first, and in an empty list. */
+/** No row: the result of `after` for the last row of a list, and of `first` and `last` for an empty list. */
 export const NO_ROW = -1
 
 export class LinkedRows {
-  // Links hold row + 1, so that 0 is no row and a new array needs no filling.
+  // All links contain row + 1. So 0 is no row, and a new array does not have to be filled.
   readonly #first: Int32Array
   readonly #after: Int32Array
-  /** Of the first row of a list: the last row. */
+  /** The row before a row. For the first row of a list: the last row of the list. */
   readonly #before: Int32Array
 
   constructor(rows: number, lists: number) {
@@ -27,12 +27,12 @@ export class LinkedRows {
     return first === 0 ? NO_ROW : this.#before[first - 1]! - 1
   }
 
-  /** The next row of the list that holds `row`. */
+  /** Returns the row after `row` in its list. */
   after(row: number): number {
     return this.#after[row]! - 1
   }
 
-  /** Adds a row that is in no list at the front of one. */
+  /** Adds a row at the front of a list. The row must be in no list. */
   addFirst(list: number, row: number): void {
     const first = this.#first[list]!
     this.#after[row] = first
@@ -41,7 +41,7 @@ export class LinkedRows {
     this.#first[list] = row + 1
   }
 
-  /** Adds a row that is in no list at the end of one. */
+  /** Adds a row at the end of a list. The row must be in no list. */
   addLast(list: number, row: number): void {
     const first = this.#first[list]!
     if (first === 0) return this.addFirst(list, row)
@@ -52,7 +52,7 @@ export class LinkedRows {
     this.#before[first - 1] = row + 1
   }
 
-  /** Takes a row out of the list that holds it. */
+  /** Removes a row from its list. `list` must be this list. */
   remove(list: number, row: number): void {
     const after = this.#after[row]!
     const before = this.#before[row]!

@@ -1,15 +1,15 @@
-// The difference between two lists of very many items that are mostly the same objects in the same order, as two versions of a file are:
-// everything between their common beginning and their common end. Costs one comparison of references an item, and nothing when `replaced`
-// made one list from the other.
+// This file finds the difference between two lists of very many items. The lists have mostly the same objects in the same order, as two
+// versions of a file do. The difference is everything between their common beginning and their common end. It costs one comparison of
+// references per item, and none if `replaced` made one list from the other.
 
 export interface Difference<T> {
-  /** Of the first list, not in the common parts. */
+  /** The items of the first list between the common beginning and the common end. */
   readonly before: readonly T[]
-  /** Of the second list. */
+  /** The items of the second list between the common beginning and the common end. */
   readonly after: readonly T[]
 }
 
-/** All items in order. Of one list that is not empty it is that list itself. */
+/** Returns the items of all lists, in order. If only one list has items, returns that list itself. */
 export function joined<T>(lists: readonly (readonly T[])[]): readonly T[] {
   const [first = [], ...others] = lists.filter(({ length }) => length > 0)
   if (others.length === 0) return first
@@ -18,19 +18,22 @@ export function joined<T>(lists: readonly (readonly T[])[]): readonly T[] {
   return all
 }
 
-/** What `replaced` made a list of, and where the two differ. */
+/** How `replaced` made a list from another list. */
 interface Made {
+  /** The other list. */
   readonly of: readonly unknown[]
+  /** The first index at which the two lists differ. */
   readonly from: number
-  /** Where what differs ends, in the list that it was made of and in the new one. */
+  /** The index in the other list at which the common end begins. */
   readonly until: number
+  /** The index in the new list at which the common end begins. */
   readonly untilNow: number
 }
 
-/** Of the newest lists only: an older one, kept here, would keep all those before it. */
+/** By new list. Only the newest list of a chain is in here, because an older one would keep all lists before it in memory. */
 const MADE = new WeakMap<readonly unknown[], Made>()
 
-/** A copy in which these items stand for those from `from` up to, and without, `until`. */
+/** Returns a copy of the list in which `items` replace the items from index `from` to `until - 1`. */
 export function replaced<T>(
   list: readonly T[],
   from: number,
@@ -45,7 +48,7 @@ export function replaced<T>(
   return all
 }
 
-/** An item that is moved counts as gone and come. */
+/** Returns the difference between two lists. An item that was moved is in both parts of the difference. */
 export function difference<T>(before: readonly T[], after: readonly T[]): Difference<T> {
   if (before === after) return { before: [], after: [] }
   const made = MADE.get(after)
@@ -69,7 +72,7 @@ export function difference<T>(before: readonly T[], after: readonly T[]): Differ
   }
 }
 
-/** A sum over a list that is mostly the one it was asked for last, with little changed. */
+/** Sums a number over the items of a list. Each call costs only the difference to the list of the call before. */
 export class RunningSum<T> {
   readonly #of: (item: T) => number
   #list: readonly T[] = []

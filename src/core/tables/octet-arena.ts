@@ -1,11 +1,11 @@
-// Short octet strings (names) packed in blocks of 1 MiB, by size class of 16 octets, each class with a
-// free list threaded through the freed cells. A handle is cell number + 1; 0 is no string.
-// Costs: up to 15 octets of waste a string; blocks are never given back, only reused.
+// OctetArena stores short octet strings (names) in blocks of 1 MiB. A block is divided into cells of 16 octets, and a string takes one or
+// more neighbouring cells. Freed cells are in lists, one list per number of cells, whose links are in the cells. A handle is the number
+// of the string's first cell + 1, and 0 is no string. Up to 15 octets per string are unused. Blocks are reused, but never freed.
 
 const BLOCK_OCTETS = 1 << 20
 const CELL_OCTETS = 16
 const CELLS_PER_BLOCK = BLOCK_OCTETS / CELL_OCTETS
-/** A cell's block is what stands above these bits of its number: reading is on the packet path, where division shows. */
+/** A cell number shifted right by this is the number of its block. The packet path reads names, and a division there would be slow. */
 const BLOCK_SHIFT = Math.log2(CELLS_PER_BLOCK)
 const CELL_MASK = CELLS_PER_BLOCK - 1
 const CLASSES = 16
@@ -16,12 +16,12 @@ export class OctetArena {
   readonly #freeOfClass = new Int32Array(CLASSES + 1)
   #nextCell = 0
 
-  /** Octets of blocks in use by the process. */
+  /** Octets of all blocks. */
   get octets(): number {
     return this.#blocks.length * BLOCK_OCTETS
   }
 
-  /** Stores `length` (1..255) octets and returns their handle. */
+  /** Stores `length` (1..255) octets. Returns their handle. */
   store(from: Uint8Array, offset: number, length: number): number {
     const cells = Math.ceil(length / CELL_OCTETS)
     const handle = this.#takeCells(cells)
@@ -31,7 +31,7 @@ export class OctetArena {
     return handle
   }
 
-  /** Frees what `store` returned, given the same length. */
+  /** Frees a handle that `store` returned. `length` must be the length that was stored. */
   free(handle: number, length: number): void {
     const cells = Math.ceil(length / CELL_OCTETS)
     const cell = handle - 1
@@ -40,7 +40,7 @@ export class OctetArena {
     this.#freeOfClass[cells] = handle
   }
 
-  /** The block that holds a handle's octets, at `offsetOf(handle)`. */
+  /** Returns the block that has the octets of a handle at `offsetOf(handle)`. */
   blockOf(handle: number): Uint8Array {
     const block = this.#blocks[(handle - 1) >>> BLOCK_SHIFT]
     if (block === undefined) throw new RangeError('Cannot read octets: unknown handle')

@@ -1,6 +1,6 @@
-// Prefixes to row numbers, in typed arrays: found by (family, octets, length), or by the longest of the
-// lengths in use that contains an address. No tree: the lengths in use are few, so a longest match is a
-// few probes. 19 octets a row and 8 a bucket pair.
+// PrefixIndex maps prefixes to row numbers, in typed arrays. `find` looks up (family, octets, length), and `findAround` looks up the
+// prefix of a given length around an address. There is no tree: few lengths are in use, so for a longest match the caller probes each of
+// them. A row needs 19 octets, and two buckets need 8.
 
 import { HashIndex } from './hash-index.ts'
 import { widthOf, type Family, type Prefix } from '../ip.ts'
@@ -9,14 +9,17 @@ import { Slots } from './slots.ts'
 
 export class PrefixIndex {
   readonly slots: Slots
-  /** 16 octets a row, zero behind the length. */
+  /** 16 octets per row. The bits beyond the prefix length are 0. */
   readonly octets: Uint8Array
   readonly lengths: Uint8Array
   readonly families: Uint8Array
   readonly #index: HashIndex
   readonly #scratch = new Uint8Array(16)
 
-  /** `rows`: with those that the owner takes from `slots` and does not `add`; default `capacity`. */
+  /**
+   * `capacity`: the most prefixes. `rows`: the most prefixes together with the rows that the owner takes from `slots` without `add`.
+   * Default: `capacity`.
+   */
   constructor(options: { readonly capacity: number; readonly rows?: number }) {
     const count = options.rows ?? options.capacity
     const rows = count + 1
@@ -27,7 +30,7 @@ export class PrefixIndex {
     this.#index = new HashIndex(options.capacity, this, count)
   }
 
-  /** The row of a prefix, 0 when there is none. The 16 octets at `offset` have zeros behind `length`. */
+  /** Returns the row of a prefix, 0 when there is none. The bits of the octets at `offset` beyond `length` must be 0. */
   find(family: Family, octets: Uint8Array, offset: number, length: number): number {
     const hash = hashPrefix(family, octets, offset, length)
     for (let at = this.#index.start(hash); ; at = this.#index.next(at, hash)) {
@@ -36,7 +39,7 @@ export class PrefixIndex {
     }
   }
 
-  /** The row of the prefix of `length` bits around the address at `offset`, 0 when there is none. */
+  /** Returns the row of the prefix with `length` bits that contains the address at `offset`, 0 when there is none. */
   findAround(family: Family, octets: Uint8Array, offset: number, length: number): number {
     if (length === widthOf(family)) return this.find(family, octets, offset, length)
     const scratch = this.#scratch.fill(0)
@@ -46,7 +49,7 @@ export class PrefixIndex {
     return this.find(family, scratch, 0, length)
   }
 
-  /** Adds a prefix that is not there; 0 when the table is full. */
+  /** Adds a prefix that is not in the index. Returns its row, or 0 when the table is full. */
   add(family: Family, octets: Uint8Array, offset: number, length: number): number {
     const row = this.slots.take()
     if (row === 0) return 0

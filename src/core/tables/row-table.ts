@@ -1,8 +1,8 @@
-// A hash table from hash to row number, for rows whose keys live elsewhere: it holds pairs (hash, row) by
-// linear probing at a load of at most one half, row 0 meaning a free place. It is cut into parts by the top
-// bits of the hash, each growing alone, so that no single insert has to move all of it.
+// RowTable is a hash table from hash to row number, for rows whose keys are stored elsewhere. It holds pairs (hash, row) by linear
+// probing, with at most half of the places in use. Row 0 marks a free place. The top bits of the hash select one of 64 parts. Each part
+// grows alone, so that no single insert has to move the whole table.
 //
-// Cost: 16 to 32 octets a row; growing moves 1/64 of the rows.
+// Cost: 16 to 32 octets per row. When a part grows, 1/64 of the rows are moved.
 
 const PARTS = 64
 const PART_SHIFT = 26
@@ -16,14 +16,14 @@ export class RowTable {
     for (let i = 0; i < PARTS; i++) this.#parts.push(new Int32Array(FIRST_PLACES * 2))
   }
 
-  /** Octets held. */
+  /** Octets of all parts. */
   get octets(): number {
     return this.#parts.reduce((sum, part) => sum + part.byteLength, 0)
   }
 
   /**
-   * The part where rows of this hash are, (hash, row) in turn. They stand from `placeOf(hash, part)` on, each
-   * next place at `(place + 2) & (part.length - 1)`, up to the first row 0.
+   * Returns the part that has the rows of this hash. Each place is two numbers: the hash, then the row. A search begins at
+   * `placeOf(hash, part)`, continues at `(place + 2) & (part.length - 1)`, and ends at the first row 0.
    */
   partOf(hash: number): Int32Array {
     return this.#parts[hash >>> PART_SHIFT]!
@@ -40,7 +40,7 @@ export class RowTable {
     put(part, hash, row)
   }
 
-  /** Takes a row out that is there, and moves later ones of its run back, so that no gap hides them. */
+  /** Removes a row that is in the table. Moves later rows back, so that no free place hides them from a search. */
   remove(hash: number, row: number): void {
     const part = this.partOf(hash)
     const mask = part.length - 1
@@ -59,7 +59,7 @@ export class RowTable {
   }
 }
 
-/** Where a hash's rows begin in its part. */
+/** Returns the index in the part at which a search for a hash begins. */
 export function placeOf(hash: number, part: Int32Array): number {
   return (hash << 1) & (part.length - 1)
 }

@@ -1,6 +1,6 @@
-// Row numbers for tables kept in typed arrays: 1..capacity, 0 meaning "no row". Freed rows are handed out
-// again, last freed first. The array is as large as the bound from the start: the system gives the pages
-// of a zeroed array only when they are touched, so an empty table costs nothing and growth copies nothing.
+// Slots gives out row numbers for tables in typed arrays: 1..capacity, and 0 is no row. Freed rows are given out again, the row freed last
+// before the others. The array has its full size from the start. The system provides the pages of a zeroed array only when they are
+// touched. So an empty table needs almost no memory, and nothing is copied when a table fills.
 
 import { invariant } from '../invariant.ts'
 
@@ -20,12 +20,12 @@ export class Slots {
     return this.#used
   }
 
-  /** Highest row ever handed out; rows 1..high may be looked at. */
+  /** The highest row that was ever given out. A pass over a table reads rows 1..high. */
   get high(): number {
     return this.#fresh - 1
   }
 
-  /** A row, or 0 when all are in use. */
+  /** Returns a row, or 0 when all rows are in use. */
   take(): number {
     if (this.#firstFree !== 0) {
       const row = this.#firstFree
@@ -47,7 +47,7 @@ export class Slots {
   }
 }
 
-/** Writes a column that most rows leave at what it is: pages of zeros that nobody writes to cost no memory. */
+/** Writes a value to a column if the value is another one. Pages of zeros that are never written need no memory. */
 export function put(column: Int32Array, row: number, value: number): void {
   if (column[row] !== value) column[row] = value
 }

@@ -1,6 +1,7 @@
-// The common parts of two versions of a very long text. Halves are compared, not characters: the engine compares as fast as the memory is.
+// This file finds the common beginning and end of two versions of a very long text by bisection. It compares whole slices and not single
+// characters, because the engine compares slices at the speed of the memory.
 
-/** How many characters two texts have in common at their beginning. */
+/** Returns how many characters are equal at the beginning of two texts. */
 export function commonStart(a: string, b: string): number {
   let [low, high] = [0, Math.min(a.length, b.length)]
   while (low < high) {
@@ -11,7 +12,7 @@ export function commonStart(a: string, b: string): number {
   return low
 }
 
-/** The same at their end, outside of a beginning of that length. */
+/** Returns how many characters are equal at the end of two texts, without the first `start` characters. */
 export function commonEnd(a: string, b: string, start: number): number {
   let [low, high] = [0, Math.min(a.length, b.length) - start]
   while (low < high) {
@@ -23,7 +24,7 @@ export function commonEnd(a: string, b: string, start: number): number {
   return low
 }
 
-/** How many lines end in the text. */
+/** Returns the number of line ends in the text. */
 export function linesIn(text: string): number {
   let count = 0
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++

@@ -1,4 +1,4 @@
-// Loads the kernel object with its maps pinned, or reports in one line why this machine cannot.
+// This file loads the kernel object and pins its maps, or reports in one line why this machine cannot load it.
 
 import { existsSync } from 'node:fs'
 import { UnavailableError } from '../../core/errors.ts'
@@ -12,7 +12,7 @@ import {
 import { ensurePinDirectory, pinDirectory } from './maps/bpffs.ts'
 import { inheritLayout } from './maps/layouts.ts'
 
-/** How many entries maps have, by name, where it is not the object's own number. */
+/** Numbers of entries by map name, where they differ from the number in the object. */
 export type MapSizes = Readonly<Record<string, number>>
 
 const EPERM = -1
@@ -37,7 +37,7 @@ export function loadProgram(
   ensurePinDirectory(posix, pinPath)
   inheritLayout(pinPath)
   bpf.raiseMemlock()
-  // The verifier gives up with EAGAIN when a signal comes; it is asked again.
+  // A signal makes the verifier stop with EAGAIN, so loading is tried again.
   let loaded = bpf.load(file, pinDirectory(pinPath), sizes)
   for (let tried = 1; loaded === EAGAIN && tried < LOAD_TRIES; tried++) {
     loaded = bpf.load(file, pinDirectory(pinPath), sizes)

@@ -1,9 +1,10 @@
-// Endpoints and the hooks that their packets pass: one state machine for every adapter. An endpoint waits for its hook, is attached to it,
-// waits again because the hook was remade, or failed. The adapter supplies the acts; the adapter alone calls `upsert`, `remove` and `refresh`.
+// EndpointHooks is the state machine of endpoints and their hooks, for every adapter. An endpoint waits for its hook, is attached
+// to it, waits again because the hook was made again, or has failed. The adapter supplies the acts. Only the adapter calls
+// `upsert`, `remove` and `refresh`.
 //
-// Always: an endpoint whose interface or cgroup is not there has nothing in the kernel. One hook serves one endpoint, the newest. One
-// generation has one hook: an interface or cgroup that was made again, even between two looks, belongs to a stranger and stays closed
-// until another generation is upserted.
+// An endpoint whose interface or cgroup does not exist has nothing in the kernel. One hook serves one endpoint, the newest. One
+// generation has one hook. If an interface or cgroup was made again, even between two looks, it belongs to a stranger. It then
+// stays closed until another generation is upserted.
 
 import type { EndpointId, Generation } from '../../core/ids.ts'
 import type { Prefix } from '../../core/ip.ts'
@@ -21,35 +22,35 @@ import type { LinkItem } from './link-events.ts'
 export interface PlacedEndpoint {
   readonly id: EndpointId
   generation: Generation
-  /** Undefined: known from the kernel only, and no upsert has claimed it yet. */
+  /** Undefined if the endpoint is known only from the kernel and no upsert has claimed it yet. */
   entry: EndpointEntry | undefined
-  /** The hook that the kernel has for it. */
+  /** The hook that the kernel has for the endpoint. */
   key: HookKey | undefined
-  /** Sources that the kernel has for it. */
+  /** The sources that the kernel has for the endpoint. */
   sources: readonly Prefix[]
   state: HookState
-  /** The hook that this generation was attached to. */
+  /** The hook to which this generation was attached. */
   had: HookKey | undefined
   /** The remade hook that the adapter closed. */
   closed: HookKey | undefined
-  /** Formatted key of the hook that another endpoint took over. */
+  /** The formatted key of the hook that another endpoint took over. */
   lost: string | undefined
 }
 
-/** What the adapter does. Each act returns undefined, or the name of the errno that stopped it. */
+/** The acts of the adapter. Each act returns undefined on success, or the name of the errno. */
 export interface HookActs {
   find(hook: Hook): FoundHook
   /** Writes the endpoint's sources and entry, before its programs. */
   write(placed: PlacedEndpoint, entry: EndpointEntry, found: PresentHook): string | undefined
-  /** Attaches the programs. The hook belongs to the endpoint already. */
+  /** Attaches the programs. The hook already belongs to the endpoint. */
   attach(placed: PlacedEndpoint, entry: EndpointEntry, found: PresentHook): string | undefined
-  /** Takes programs and entry off a hook that the endpoint leaves. */
+  /** Removes programs and entry from a hook that the endpoint leaves. */
   clear(key: HookKey, id: EndpointId): string | undefined
-  /** Removes what the kernel has of the endpoint apart from a hook. */
+  /** Removes everything that the kernel has of the endpoint, except its hook. */
   strip(placed: PlacedEndpoint): void
   /** Closes a hook that was made again. */
   close(placed: PlacedEndpoint, entry: EndpointEntry, found: PresentHook): string | undefined
-  /** The connections of a generation have no owner any more. */
+  /** Called when the connections of a generation have no owner any more. */
   forget(id: EndpointId, generation: Generation, sources: readonly Prefix[]): void
 }
 
@@ -61,14 +62,14 @@ export class EndpointHooks {
   readonly #placed = new Map<EndpointId, PlacedEndpoint>()
   /** The endpoint of each hook, by formatted key. */
   readonly #owners = new Map<string, EndpointId>()
-  /** Endpoints whose hook turned out to be remade while they were upserted; `refresh` reports them. */
+  /** Endpoints whose hook was found remade during an upsert. The next `refresh` reports them. */
   readonly #unreported = new Set<EndpointId>()
 
   constructor(acts: HookActs) {
     this.#acts = acts
   }
 
-  /** Takes over an endpoint that the kernel has from before; it waits for an upsert to claim it, or for its removal. */
+  /** Restores an endpoint that the kernel has from an earlier process. It waits for an upsert to claim it, or for its removal. */
   restore(id: EndpointId, generation: Generation, key: HookKey, sources: readonly Prefix[]): void {
     this.#placed.set(id, { ...newcomer(id, generation), key, had: key, sources, state: ATTACHED })
     this.#owners.set(formatHookKey(key), id)
@@ -82,7 +83,7 @@ export class EndpointHooks {
     return this.#placed.values()
   }
 
-  /** The generation that an endpoint has, 0 when the endpoint is not known. */
+  /** Returns the generation of an endpoint, or 0 if the endpoint is not known. */
   generationOf(id: EndpointId): number {
     return this.#placed.get(id)?.generation ?? 0
   }
@@ -104,12 +105,12 @@ export class EndpointHooks {
     return this.#owners.has(formatHookKey(key))
   }
 
-  /** The side on which packets come in of an interface that an endpoint waits for. */
+  /** Returns the side at which packets arrive on an interface for which an endpoint waits. */
   awaitedSide(name: string): Side | undefined {
     return this.#index.sideOf(name)
   }
 
-  /** Puts an endpoint in force at its hook; undefined, or the name of the errno that stopped it. */
+  /** Puts an endpoint in force at its hook. Returns undefined on success, or the name of the errno. */
   upsert(entry: EndpointEntry): string | undefined {
     const placed = this.#placed.get(entry.id) ?? newcomer(entry.id, entry.generation)
     this.#placed.set(entry.id, placed)
@@ -126,12 +127,12 @@ export class EndpointHooks {
     return failure
   }
 
-  /** Takes an endpoint out of the kernel. */
+  /** Removes an endpoint from the kernel. */
   remove(id: EndpointId): string | undefined {
     const placed = this.#placed.get(id)
     if (placed === undefined) return undefined
     const { entry } = placed
-    // First of all, because no endpoint waits for that interface any more.
+    // This comes first, because no endpoint waits for that interface any more.
     this.#index.replace(id, entry?.hook, undefined)
     const failure = this.#unplace(placed)
     if (failure !== undefined) {
@@ -143,7 +144,7 @@ export class EndpointHooks {
     return undefined
   }
 
-  /** Follows interfaces and cgroups that came, went or were made again; returns the endpoints whose state changed. */
+  /** Follows interfaces and cgroups that appeared, disappeared or were made again. Returns the endpoints whose state changed. */
   refresh(events: readonly LinkItem[] | 'all'): EndpointId[] {
     const changed = new Set<EndpointId>()
     for (const id of this.#index.suspects(events, (ifindex) => this.ownerOf(ifindex))) {
@@ -159,7 +160,7 @@ export class EndpointHooks {
     return [...changed]
   }
 
-  /** Whether the hook that was found differs from the hook in the kernel. */
+  /** True if the hook that was found differs from the hook in the kernel. */
   #hasChanged(placed: PlacedEndpoint, found: FoundHook): boolean {
     if (found.kind === 'absent') {
       return placed.key !== undefined || !sameState(placed.state, found.state)
@@ -189,7 +190,7 @@ export class EndpointHooks {
     return failure
   }
 
-  /** The hook was made again, so a stranger is there now. */
+  /** Withdraws an endpoint whose hook was made again, because a stranger is there now. */
   #retire(placed: PlacedEndpoint, entry: EndpointEntry, found: PresentHook): string | undefined {
     if (sameKey(placed.closed, found.key)) return undefined
     const failure = this.#unplace(placed)
@@ -212,7 +213,7 @@ export class EndpointHooks {
     return this.#acts.attach(placed, entry, found)
   }
 
-  /** Another endpoint took the hook over. */
+  /** Withdraws an endpoint whose hook another endpoint took over. */
   #displace(id: EndpointId, by: EndpointId): void {
     const placed = this.#placed.get(id)
     if (placed?.key === undefined) return
@@ -230,7 +231,7 @@ export class EndpointHooks {
     return undefined
   }
 
-  /** Clears a hook that is still this endpoint's. */
+  /** Clears a hook if it still belongs to this endpoint. */
   #clear(key: HookKey, id: EndpointId): string | undefined {
     const text = formatHookKey(key)
     if (this.#owners.get(text) !== id) return undefined
@@ -254,7 +255,7 @@ function newcomer(id: EndpointId, generation: Generation): PlacedEndpoint {
   }
 }
 
-/** Its hook was made again and it has no other. */
+/** True if the endpoint's hook was made again and the endpoint has no other hook. */
 function isRetired({ state }: PlacedEndpoint): boolean {
   return state.kind === 'waiting' && state.remade === true
 }

@@ -1,5 +1,5 @@
-// Finds the kernel's present key of a configured hook, or the reason why there is none. Paths of cgroups are inside the cgroup2 mount,
-// which is not always /sys/fs/cgroup (with both versions mounted it is /sys/fs/cgroup/unified).
+// This file finds the kernel's present key of a configured hook, or the reason why there is none. Paths of cgroups are inside the
+// cgroup2 mount. That mount is not always /sys/fs/cgroup: with both cgroup versions mounted it is /sys/fs/cgroup/unified.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ export interface HookKey {
   readonly id: number
 }
 
-/** `interface:4`, `cgroup:77`. */
+/** Returns, for example, `interface:4` or `cgroup:77`. */
 export function formatHookKey(key: HookKey): string {
   return `${key.kind}:${key.id}`
 }
@@ -24,22 +24,22 @@ export function sameKey(a: HookKey | undefined, b: HookKey | undefined): boolean
 export interface PresentHook {
   readonly kind: 'present'
   readonly key: HookKey
-  /** Packets have no link header there. */
+  /** True if packets at this hook have no link header. */
   readonly layer3: boolean
-  /** Folder of a cgroup, else empty. */
+  /** The folder of a cgroup; empty for an interface. */
   readonly path: string
 }
 
 export type FoundHook = PresentHook | { readonly kind: 'absent'; readonly state: HookState }
 
-/** if_arp.h */
+/** Link types of if_arp.h. */
 const ETHERNET = 1
 export const LOOPBACK = 772
 const WITHOUT_LINK_HEADER: readonly number[] = [0xfffe, 519, 768, 769, 776]
 
 const ENOENT = -2
 
-/** Whether packets of a link type have no link header. */
+/** True if packets of a link type have no link header. */
 export function isWithoutLinkHeader(type: number): boolean {
   return WITHOUT_LINK_HEADER.includes(type)
 }
@@ -96,7 +96,7 @@ function failed(reason: string): FoundHook {
 export type CgroupPath =
   { readonly kind: 'ok'; readonly path: string } | { readonly kind: 'bad'; readonly reason: string }
 
-/** Mount point of the first cgroup2 file system; `mountinfo` is the text of that file of proc(5). */
+/** The mount point of the first cgroup2 file system. `mountinfo` is the text of that file of proc(5). */
 export function cgroupMount(
   mountinfo = readFileSync('/proc/self/mountinfo', 'utf8'),
 ): string | undefined {
@@ -109,14 +109,14 @@ export function cgroupMount(
   return undefined
 }
 
-/** Spaces and the like stand as \040 in mountinfo. */
+/** mountinfo writes a space as \040, and similar characters likewise. */
 function unescapeOctal(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, digits: string) =>
     String.fromCharCode(Number.parseInt(digits, 8)),
   )
 }
 
-/** The folder of a cgroup; the root cgroup is refused, because everything is in it. */
+/** The folder of a cgroup. The root cgroup is refused, because every process is in it. */
 export function cgroupPath(mount: string | undefined, configured: string): CgroupPath {
   const parts = configured.split('/').filter((part) => part !== '' && part !== '.')
   if (parts.length === 0) return { kind: 'bad', reason: 'the root cgroup cannot be an endpoint' }

@@ -1,11 +1,11 @@
-// Finds the endpoints that events of interfaces and cgroups may affect. The kernel sends events of interfaces. It sends none of cgroups, so
-// each look takes a few of them, in turn.
+// HookIndex finds the endpoints that events of interfaces and cgroups may affect. The kernel sends events of interfaces but none
+// of cgroups. So each look examines some of the cgroups, in rotation.
 
 import type { EndpointId } from '../../core/ids.ts'
 import type { Hook } from '../entries.ts'
 import type { LinkItem } from './link-events.ts'
 
-/** How many cgroups one look takes: all of them within 100 ms up to 128 endpoints, at one look in 50 ms. */
+/** How many cgroups one look examines. With one look in 50 ms, up to 128 endpoints are all examined within 100 ms. */
 const CGROUPS_PER_LOOK = 64
 
 export type Side = 'ingress' | 'egress'
@@ -15,18 +15,18 @@ export class HookIndex {
   #cgroups: EndpointId[] = []
   #next = 0
 
-  /** An endpoint waits for another hook than before, or begins or ends to wait. */
+  /** Records that an endpoint waits for another hook, or begins or stops to wait. */
   replace(id: EndpointId, before: Hook | undefined, hook: Hook | undefined): void {
     if (before !== undefined) this.#remove(id, before)
     if (hook !== undefined) this.#add(id, hook)
   }
 
-  /** Where packets come in of an interface that an endpoint waits for. */
+  /** Returns the side at which packets arrive on an interface for which an endpoint waits. */
   sideOf(name: string): Side | undefined {
     return this.#byInterface.get(name)?.values().next().value
   }
 
-  /** Endpoints to look at now; `ownerOf` tells whose an interface index is in the kernel. */
+  /** Returns the endpoints to examine now. `ownerOf` returns the endpoint that has an interface index in the kernel. */
   suspects(
     events: readonly LinkItem[] | 'all',
     ownerOf: (ifindex: number) => EndpointId | undefined,

@@ -1,9 +1,9 @@
-// Events of interfaces from the kernel: which interfaces came, changed or went since the last look, and a call when there is something to
-// look at. Where the kernel sends no events, or some were lost, every interface has to be looked at.
+// LinkEvents reports which interfaces appeared, changed or disappeared since the last look, and calls a listener when there are
+// such events. If the kernel sends no events, or some events were lost, the caller must look at every interface.
 
 import type { Posix } from '../../native/native.ts'
 
-/** An interface that came, changed or went, as it was then. */
+/** An interface that appeared, changed or disappeared, as it was at the event. */
 export interface LinkItem {
   readonly ifindex: number
   readonly name: string
@@ -19,20 +19,23 @@ export class LinkEvents {
     this.#socket = posix.linkSocket()
   }
 
-  /** Calls `onEvents` as soon as there are some; the listener must take them. False: the kernel sends none here, so look now and then. */
+  /**
+   * Calls `onEvents` as soon as there are events. The listener must take them. Returns false if the kernel sends no events here.
+   * The caller must then look at intervals.
+   */
   watch(onEvents: () => void): boolean {
     this.#unwatch()
     if (this.#socket >= 0) this.#watch = this.#posix.linkWatch(this.#socket, onEvents)
     return typeof this.#watch === 'object'
   }
 
-  /** Interfaces with events since the last call; `all`: look at every interface. */
+  /** The interfaces with events since the last call. `all` means: look at every interface. */
   take(): readonly LinkItem[] | 'all' {
     const events = this.#socket < 0 ? this.#socket : this.#posix.linkDrain(this.#socket)
     return typeof events === 'number' ? 'all' : itemsOf(events)
   }
 
-  /** The interfaces that there are. */
+  /** All interfaces that exist now. */
   list(): readonly LinkItem[] {
     const found = this.#posix.ifList()
     return typeof found === 'number' ? [] : itemsOf(found)
@@ -49,7 +52,7 @@ export class LinkEvents {
   }
 }
 
-/** From `[index, name, index, name, …]`. */
+/** Reads `[index, name, index, name, …]`. */
 function itemsOf(flat: readonly (number | string)[]): readonly LinkItem[] {
   const items: LinkItem[] = []
   for (let i = 0; i + 1 < flat.length; i += 2) {

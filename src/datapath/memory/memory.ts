@@ -1,5 +1,5 @@
-// The memory datapath: the port without a kernel, for dry runs (`datapath.kind: memory`) and for commands that work offline. It keeps
-// what commits say and enforces nothing (the state of every hook is `unfenced`). No packet reaches it.
+// MemoryDatapath is a datapath without a kernel. Dry runs (`datapath.kind: memory`) and commands that work offline use it. It stores the
+// entries of commits and enforces nothing, so the state of every hook is `unfenced`. No packet reaches it.
 
 import type { EndpointId } from '../../core/ids.ts'
 import type {
@@ -30,9 +30,9 @@ import { Policies } from './policies.ts'
 import { Prefixes } from './prefixes.ts'
 
 export interface MemoryOptions {
-  /** Prefixes at most; those unused cost nothing. */
+  /** The bound of prefixes. Unused room costs no memory. */
   readonly prefixesMax: number
-  /** Policy entries at most, of all endpoints. */
+  /** The bound of policy entries of all endpoints together. */
   readonly policyEntriesMax: number
 }
 
@@ -100,7 +100,7 @@ export class MemoryDatapath implements Datapath {
     return failures.length === 0 ? COMMITTED : failures
   }
 
-  /** A commit is in force when `commit` returns. */
+  /** Ignores the listener, because every commit is in force when `commit` returns. */
   onCommitted(): void {}
 
   dump(): DatapathDump {
@@ -135,7 +135,7 @@ export class MemoryDatapath implements Datapath {
     }
   }
 
-  /** With `leaveEnforcing` a later `start` of the same object finds everything as it was. */
+  /** Removes everything. With `leaveEnforcing` it keeps everything, and a later `start` of the same object finds it. */
   stop(options: { readonly leaveEnforcing: boolean }): void {
     if (options.leaveEnforcing) return
     this.prefixes = new Prefixes({ capacity: this.#options.prefixesMax })
@@ -146,7 +146,7 @@ export class MemoryDatapath implements Datapath {
   }
 }
 
-/** No kernel numbers the hooks, so their names stand for them. */
+/** Returns the key of a hook. No kernel numbers the hooks, so the key is made of the hook's name. */
 function nameOf(hook: Hook): string | undefined {
   switch (hook.kind) {
     case 'interface':

@@ -1,7 +1,12 @@
-// Abilities of a datapath without a kernel: nothing is attached, fenced, adopted, followed or reported.
+// This file implements the abilities of a datapath without a kernel. They attach, fence, adopt, follow and report nothing.
 
-import type { ExceptionControl, FenceControl, FlowAdoption, PeerTable } from '../abilities.ts'
-import type { InterceptedInterface } from '../interception.ts'
+import type {
+  ExceptionControl,
+  FenceControl,
+  FlowAdoption,
+  InterceptedInterface,
+  PeerTable,
+} from '../abilities.ts'
 import type { NoRepair } from '../repair.ts'
 
 export const NO_FENCES: FenceControl = { set: () => undefined, names: [] }
@@ -16,7 +21,7 @@ export const NO_PEERS: PeerTable = {
 
 export const NO_REPAIR: NoRepair = { kind: 'none' }
 
-/** Remembers what is intercepted and judges nothing by it. */
+/** Remembers the intercepted interfaces, but uses them for no packet. */
 export class NoExceptions implements ExceptionControl {
   #intercepted: readonly InterceptedInterface[] = []
 

@@ -1,4 +1,4 @@
-// Policy entries by endpoint and identity.
+// Policies stores the policy entries of the memory datapath, by endpoint and identity.
 
 import type { EndpointId, Identity } from '../../core/ids.ts'
 import type { PolicyEntry, PolicyKey } from '../entries.ts'
@@ -13,7 +13,7 @@ export class Policies {
     this.#capacity = options.capacity
   }
 
-  /** Adds or replaces; false when there is no room. */
+  /** Adds or replaces an entry. Returns false if there is no room. */
   upsert(entry: PolicyEntry): boolean {
     const list = this.#entries.get(entry.endpoint)?.get(entry.identity) ?? []
     const at = list.findIndex((other) => sameKey(other, entry))

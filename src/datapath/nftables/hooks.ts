@@ -1,8 +1,8 @@
-// The acts of the nftables datapath at interfaces: elements in the mirror, which reach the kernel with the batch that the adapter writes
-// next. The state machine is in src/datapath/hooks/endpoint-hooks.ts. Written by the adapter only.
+// Hooks carries out the acts of the nftables datapath at interfaces. It changes elements in the mirror, and the adapter's next
+// batch writes them to the kernel. The state machine is in src/datapath/hooks/endpoint-hooks.ts. Only the adapter writes here.
 //
-// The name of an endpoint's interface is fenced as long as the endpoint is known, and its index belongs to the endpoint as long as the
-// interface is there: between two looks a new interface of that name may do DNS only.
+// The name of an endpoint's interface is fenced for as long as the endpoint is known. The interface's index belongs to the
+// endpoint for as long as the interface exists. So between two looks a new interface of that name may do DNS only.
 
 import { endpointId, generation, type EndpointId, type Generation } from '../../core/ids.ts'
 import type { Prefix } from '../../core/ip.ts'
@@ -21,9 +21,9 @@ import type { Mirror } from './tables/mirror.ts'
 export interface HooksOptions {
   readonly posix: Posix
   readonly mirror: Mirror
-  /** A generation has no owner any more. */
+  /** Called when a generation has no owner any more. */
   readonly forget: (id: EndpointId, sources: readonly Prefix[]) => void
-  /** A generation is there. */
+  /** Called when an endpoint is upserted with this generation. */
   readonly begin: (id: EndpointId, generation: Generation) => void
 }
 
@@ -37,7 +37,7 @@ export class Hooks implements HookActs {
   readonly #elements: EndpointElements
   readonly #endpoints: EndpointHooks = new EndpointHooks(this)
   #patterns: readonly string[] = []
-  /** Whether the mirror has the names of now; at first it may have those of an earlier process. */
+  /** True if the mirror has the names to fence. At first it may have the names of an earlier process. */
   #isFenced = true
   #isSettled = false
 
@@ -61,17 +61,17 @@ export class Hooks implements HookActs {
     return this.#endpoints.keyOf(hook)
   }
 
-  /** Interface index of an endpoint in the kernel, 0 when it has none. */
+  /** Returns the interface index of an endpoint in the kernel, or 0 if it has none. */
   indexOf(id: EndpointId): number {
     return this.#endpoints.get(id)?.key?.id ?? 0
   }
 
-  /** The endpoint of an interface. */
+  /** Returns the endpoint of an interface. */
   ownerOf(index: number): EndpointId | undefined {
     return this.#endpoints.ownerOf(index)
   }
 
-  /** The entry that an endpoint was upserted with last. */
+  /** Returns the entry with which an endpoint was upserted last. */
   entryOf(id: EndpointId): EndpointEntry | undefined {
     return this.#endpoints.get(id)?.entry
   }
@@ -93,15 +93,16 @@ export class Hooks implements HookActs {
     this.#endpoints.remove(id)
   }
 
-  /** Follows interfaces that came, went or were made again; returns the endpoints whose state changed. */
+  /** Follows interfaces that appeared, disappeared or were made again. Returns the endpoints whose state changed. */
   refresh(): readonly EndpointId[] {
-    // The first look knows endpoints and patterns of this process, so the names that an earlier process fenced go.
+    // At the first look, endpoints and patterns of this process are known, so names that only an earlier process fenced are
+    // removed.
     if (!this.#isSettled) this.#isFenced = false
     this.#isSettled = true
     return this.#endpoints.refresh(this.#linkEvents.take())
   }
 
-  /** Writes the names that are fenced now into the mirror; before each batch. */
+  /** Writes the names to fence into the mirror. The adapter calls this before each batch. */
   settle(): void {
     if (this.#isFenced) return
     this.#isFenced = true
@@ -120,7 +121,7 @@ export class Hooks implements HookActs {
     this.#isFenced = false
   }
 
-  /** Names of interfaces that are fenced and there, sorted. */
+  /** The names of existing interfaces that are fenced, sorted. */
   fenced(): readonly string[] {
     const names = [...this.#namesOf('in'), ...this.#namesOf('out'), ...this.#patterns]
     return this.#linkEvents
@@ -149,7 +150,7 @@ export class Hooks implements HookActs {
     this.#elements.put(entry, found.key.id, sideOf(entry))
   }
 
-  /** The rules stand already. */
+  /** Does nothing, because the rules are already there. */
   attach(): undefined {}
 
   clear(key: HookKey): undefined {
@@ -160,14 +161,14 @@ export class Hooks implements HookActs {
     this.#elements.clear(id)
   }
 
-  /** The name of a remade interface is fenced. */
+  /** Does nothing, because the name of a remade interface is fenced. */
   close(): undefined {}
 
   forget(id: EndpointId, _: Generation, sources: readonly Prefix[]): void {
     this.#options.forget(id, sources)
   }
 
-  /** Takes over what the kernel has from before. */
+  /** Restores what an earlier process left in the kernel. */
   #restore(): void {
     for (const { key, data: value } of this.#options.mirror.list('endpoints')) {
       if (value === undefined) continue
@@ -179,7 +180,7 @@ export class Hooks implements HookActs {
     }
   }
 
-  /** Names of interfaces that endpoints of a side wait for or have. */
+  /** The names of interfaces that endpoints of a side have or wait for. */
   #namesOf(side: Side): readonly string[] {
     return [...this.#endpoints.placed()].flatMap(({ entry }) => {
       if (entry?.hook.kind !== 'interface') return []
@@ -192,7 +193,7 @@ function failed(reason: string): FoundHook {
   return { kind: 'absent', state: { kind: 'failed', reason } }
 }
 
-/** Whether an endpoint's packets come in or go out by its interface. */
+/** Returns whether the endpoint's packets arrive at its interface (in) or leave by it (out). */
 function sideOf({ hook }: EndpointEntry): Side {
   return hook.kind === 'interface' && hook.side === 'egress' ? 'out' : 'in'
 }

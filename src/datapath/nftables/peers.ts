@@ -1,6 +1,6 @@
-// Peers to which endpoints have open connections, from the kernel's connection table: established TCP, UDP and SCTP that the endpoint began.
-// The kernel closes idle connections by its own times (nf_conntrack_*_timeout; UDP 30 s, 120 s once answered): `tcp-idle` and `udp-idle`
-// above those have no effect.
+// Peers finds the peers to which endpoints have open connections, from the kernel's connection table. It reports established TCP,
+// UDP and SCTP that the endpoint began. The kernel closes idle connections after its own times (nf_conntrack_*_timeout; for UDP
+// 30 s, or 120 s after a reply). So `tcp-idle` and `udp-idle` have no effect above those times.
 
 import type { EndpointId } from '../../core/ids.ts'
 import { containsPrefix, widthOf, type Family, type Prefix } from '../../core/ip.ts'
@@ -9,7 +9,7 @@ import { FlowScan, openConntrack, type Conntrack } from '../../native/netfilter/
 import type { ConntrackAddon } from '../../native/native.ts'
 import type { PeerScan } from '../abilities.ts'
 
-/** TCP_CONNTRACK_*: established, and closed from one side only. */
+/** TCP_CONNTRACK_*: established, or closed from one side only. */
 const OPEN: readonly number[] = [3, 4, 5]
 
 function isOpen(protocol: number, tcpState: number): boolean {
@@ -26,7 +26,7 @@ export class Peers {
     this.#scan = new FlowScan(addon)
   }
 
-  /** A new pass ends an unfinished one. */
+  /** Starts a new pass, and ends an unfinished one. */
   scan(endpoints: Iterable<readonly [EndpointId, readonly Prefix[]]>): PeerScan {
     const owners = new Owners(endpoints)
     this.#scan.begin()
@@ -39,8 +39,11 @@ export class Peers {
     }
   }
 
-  /** The addresses have a new endpoint: removes the flows that peers began with the endpoint before, and its TCP flows. UDP flows that the
-   *  endpoint before began stay, so that a peer that goes on sending begins no flow: they are judged as the new endpoint's own. */
+  /**
+   * Call this when the addresses get a new endpoint. Removes the connections that peers began with the earlier endpoint, and the
+   * earlier endpoint's TCP connections. UDP connections that the earlier endpoint began stay. So a peer that continues to send
+   * does not begin a connection, and policy judges what the new endpoint sends to that peer.
+   */
   forget(sources: readonly Prefix[]): void {
     const table = this.#table
     if (table === undefined || sources.length === 0) return
@@ -60,7 +63,7 @@ export class Peers {
   }
 }
 
-/** Finds the endpoint of an address: single addresses by a table, prefixes one after the other. */
+/** Finds the endpoint of an address. Looks up single addresses in a table, and tries prefixes one after the other. */
 class Owners {
   readonly #single = new Map<string, EndpointId>()
   readonly #wide: { readonly id: EndpointId; readonly prefix: Prefix }[] = []

@@ -1,5 +1,5 @@
-// Reads the beginning of a packet that nflog reported: its peer and its ports. The rules have judged the packet already, so this reader
-// refuses only what is too short. Fragments and protocols without ports have port 0.
+// This file reads the beginning of a packet that nflog reported: its peer and its ports. The rules have already judged the
+// packet, so this reader refuses only packets that are too short. Fragments and protocols without ports have port 0.
 
 import type { Family } from '../../core/ip.ts'
 import { SCTP, TCP, UDP } from '../../core/protocol.ts'
@@ -9,10 +9,10 @@ export interface ReportedPacket {
   readonly protocol: number
   /** 16 octets, IPv4 in the first 4. */
   readonly target: Uint8Array
-  /** Of an ICMP echo: its identifier, in both. */
+  /** For an ICMP echo, both ports are its identifier. */
   readonly sourcePort: number
   readonly targetPort: number
-  /** The first packet of a TCP connection. */
+  /** True for the first packet of a TCP connection. */
   readonly opening: boolean
 }
 
@@ -27,7 +27,7 @@ const SYN = 0x02
 /** FIN, SYN, RST and ACK. */
 const TCP_FLAGS = 0x17
 
-/** The family that the first octet names; 4 for anything but IPv6. */
+/** The family that the first octet names. Anything except IPv6 gives 4. */
 export function familyOf(octets: Uint8Array): Family {
   return (octets[0] ?? 0) >> 4 === 6 ? 6 : 4
 }
@@ -66,7 +66,7 @@ function readIpv6(octets: Uint8Array): ReportedPacket | undefined {
   return readTransport(octets, at, { family: 6, protocol, target })
 }
 
-/** `at`: where the transport header begins; undefined in a later fragment, which has none. */
+/** `at` is where the transport header begins. It is undefined for a later fragment, which has no transport header. */
 function readTransport(
   octets: Uint8Array,
   at: number | undefined,

@@ -1,9 +1,11 @@
-// What the nftables datapath reports: drops and audits from nflog, and counters.
+// This file reads what the nftables datapath reports: drops and audits from nflog, and counters.
 //
-// The rules report a bounded number of packets a second, and the kernel never waits. A report has the first octets of the packet, a prefix
-// with the reason, and often the time. The tables name identity and rule when the report is read. The kernel writes the time by the wall
-// clock; before Linux 5.18 it does so only where something else makes it take the time of packets, and otherwise the time of reading counts.
-// A wall clock that is set meanwhile moves no packet to before the look that found no report waiting.
+// The rules report a bounded number of packets per second, and the kernel never waits. A report has the first octets of the
+// packet and the log prefix of the rule, which is a text with the reason. It often has the time. It has no identity and no rule:
+// `explain` finds both in the mirror when the report is read. The kernel writes the time by the wall clock. Before Linux 5.18 it
+// does so only if something else makes it record packet times. Without a time in the report, the time of reading is used. If someone
+// changes the wall clock, the time of a packet can come out too early. So it is never earlier than HELD_BACK_MS before the last look
+// that found no report.
 
 import type { Clock } from '../../core/clock.ts'
 import { type EndpointId, identity, ruleId } from '../../core/ids.ts'
@@ -35,7 +37,7 @@ const OUT_DEVICE = 5
 const PAYLOAD = 9
 const PREFIX = 10
 const ENOBUFS = 105
-/** The kernel holds a report back for 10 ms; some more where it is busy. */
+/** The kernel holds a report back for 10 ms, or somewhat longer if it is busy. */
 const HELD_BACK_MS = 50
 
 export interface EventsOptions {
@@ -45,7 +47,7 @@ export interface EventsOptions {
   readonly explain: (endpoint: EndpointId, packet: ReportedPacket) => Explanation
 }
 
-/** What an event says of a packet that cannot be read. */
+/** The fields of an event for a packet that cannot be read. */
 const UNREADABLE = {
   peer: new Uint8Array(16),
   protocol: 0,
@@ -57,7 +59,7 @@ const UNREADABLE = {
 } as const
 
 interface Report {
-  /** Wall-clock milliseconds; 0 where the kernel does not tell. */
+  /** Wall-clock milliseconds; 0 if the kernel does not report the time. */
   readonly time: number
   readonly prefix: string
   readonly inDevice: number
@@ -120,7 +122,7 @@ export class Events {
     return true
   }
 
-  /** `seen` and `age` of an event. */
+  /** The `seen` and `age` of an event. */
   #timesOf(time: number): Pick<DatapathEvent, 'seen' | 'age'> {
     const { clock } = this.#options
     const now = clock.now()
@@ -169,7 +171,7 @@ function reasonOf(text: string): DropReason {
   return text === 'source' || text === 'malformed' ? text : 'policy'
 }
 
-/** Joins the group; negative where it can't: another process has it, or the kernel has no nflog. */
+/** Joins the group. Returns a negative number on failure: another process has the group, or the kernel has no nflog. */
 function openGroup(netlink: NetlinkAddon): number {
   const fd = netlink.nlOpen(BUFFER)
   if (fd < 0) return fd

@@ -1,5 +1,5 @@
-// Names of flows: wire octets in a ring of their own, and the end of each flow's name in it. A name that was overwritten reads as
-// absent. Names keep the case in which they were asked, and are lowered when they are read, off the packet path.
+// Stores the names of flows in a ring of octets in wire form, and for each flow where its name ends in the ring. A flow whose name was
+// overwritten reads as a flow without a name. Names keep the case in which they were asked. Readers lower the case off the packet path.
 
 import { formatName, lower, NAME_OCTETS_MAX } from '../../core/name.ts'
 
@@ -11,7 +11,7 @@ export class FlowNames {
   readonly #octets = new Uint8Array(NAME_OCTETS)
   #written = 0
 
-  /** `slots`: as many flows as there are at a time. */
+  /** `slots`: how many flows exist at a time. */
   constructor(slots: number) {
     this.#ends = new Float64Array(slots)
     this.#lengths = new Uint8Array(slots)
@@ -28,7 +28,7 @@ export class FlowNames {
     this.#lengths[slot] = 0
   }
 
-  /** Writes the name in lower case; gives its length, 0 without one or when it was overwritten. */
+  /** Writes the name in lower case and returns its length. Returns 0 for a slot without a name and for an overwritten name. */
   copy(slot: number, into: Uint8Array): number {
     const length = this.#lengthOf(slot)
     const from = this.#start(slot)
@@ -50,7 +50,7 @@ export class FlowNames {
     return (this.#ends[slot]! - this.#lengths[slot]!) & (NAME_OCTETS - 1)
   }
 
-  /** Where so many octets in a row can be written. */
+  /** Returns an offset at which `length` octets in a row can be written, and counts them as written. */
   #roomFor(length: number): number {
     const at = this.#written & (NAME_OCTETS - 1)
     const skipped = at + length > NAME_OCTETS ? NAME_OCTETS - at : 0

@@ -1,23 +1,23 @@
-// The row that goes first at a bound, and the rows that must stay.
+// `Candidates` selects the row that eviction removes at a bound. `BatchMarks` marks the rows that eviction must not remove.
 //
-// `Candidates` takes the row with the smallest key of a heap. A key in the heap may be too small, because an answer makes the
-// right key grow and does not touch the heap. So the row on top is checked until its key is right, a few times at most. One
-// eviction costs a few steps of a heap, however many answers came before. Rows that the present batch of answers needs stay:
-// they wait at the bottom of their heap until the batch is over.
+// `Candidates` takes the row with the smallest key of a heap. A key in the heap can be too small, because an answer increases the real key
+// of a row without touching the heap. Therefore `Candidates` corrects the key of the top row, and looks at the new top, until the key of
+// the top row is right. One eviction costs a bounded number of steps of a heap, however many answers came before. Rows that the present
+// batch of answers needs get the key HELD, which keeps them at the bottom of the heap until the batch is over.
 
 import type { KeyHeap } from '../../core/tables/key-heap.ts'
 
-/** Key of a row that must not go now. Larger than all others. */
+/** Key of a row that must not be removed now. It is larger than all other keys. */
 export const HELD = 2 ** 31 - 1
-/** Keys from here on: rows under an open connection. */
+/** Keys of this size or more, except HELD, belong to rows with an open connection. */
 export const CONNECTED = 2 ** 30
-/** Rows put right for one eviction, at most. */
+/** `Candidates` corrects the keys of this many rows for one eviction at most. */
 const LOOKS_MAX = 64
 
 export class Candidates {
   readonly #held: { readonly heap: KeyHeap; readonly row: number }[] = []
 
-  /** The row to evict, 0 when none may go. `keyOf`: the right key of a row, HELD for one that must stay. */
+  /** Returns the row to evict, or 0 when no row can be removed. `keyOf` returns the real key of a row, or HELD for a row that must stay. */
   find(heap: KeyHeap, keyOf: (row: number) => number): number {
     for (let looks = 0; looks < LOOKS_MAX; looks++) {
       const row = heap.top
@@ -27,11 +27,11 @@ export class Candidates {
       heap.set(row, key)
       if (key === HELD) this.#held.push({ heap, row })
     }
-    // All rows checked were asked of late. The one on top has at least waited longest for a check.
+    // All corrected rows were in recent answers. The row on top has waited longest for a correction, so it is evicted.
     return heap.top !== 0 && keyOf(heap.top) < CONNECTED ? heap.top : 0
   }
 
-  /** Ends the batch. The rows that it held may go again. A key may be too small, never too large. */
+  /** Ends the batch: rows with the key HELD can be removed again. They get the key 0, because a key can be too small, never too large. */
   release(): void {
     for (const { heap, row } of this.#held) if (heap.has(row)) heap.set(row, 0)
     this.#held.length = 0
@@ -39,8 +39,8 @@ export class Candidates {
 }
 
 /**
- * The rows that the present batch of answers needs: what the batch taught stays until its answers are released. One octet a row. A
- * mark can seem set again 255 batches later; the row is then spared for that one batch.
+ * Marks the rows that the present batch of answers needs. Eviction leaves them until the answers of the batch are released. One octet
+ * per row. An old mark looks set again 255 batches later. Eviction then spares the row for that one batch.
  */
 export class BatchMarks {
   readonly #marks: Uint8Array
@@ -59,7 +59,7 @@ export class BatchMarks {
     this.#marks[row] = this.#batch
   }
 
-  /** Takes the mark from a row that is free now. */
+  /** Removes the mark of a row that was freed. */
   clear(row: number): void {
     this.#marks[row] = 0
   }

@@ -1,11 +1,11 @@
-// The kind of selectors behind a label set, which says how bounds treat a name. A name that a selector without a star matches is
-// exact, even when wildcards match it too. All other matched names count under each wildcard that matches them.
+// LabelKinds tells from a name's label set how the bounds treat the name. A name is exact when a selector without a star matches it, even
+// if wildcards match it too. Every other matched name is counted under each wildcard that matches it.
 
 import type { LabelSets } from '../../core/labels.ts'
 
 export class LabelKinds {
   readonly #labelSets: LabelSets
-  /** The label set that was looked at last: most names have the same. */
+  /** The label set of the last call. Consecutive calls mostly have the same set. */
   #last = -1
   #lastKind: 'wildcard' | 'exact' | 'unmatched' = 'unmatched'
 
@@ -13,12 +13,12 @@ export class LabelKinds {
     this.#labelSets = labelSets
   }
 
-  /** Whether a selector without a star is among the labels. */
+  /** Returns true if the label of a selector without a star is in the set. */
   isExact(labels: number): boolean {
     return this.#kindOf(labels) === 'exact'
   }
 
-  /** Under how many wildcards a name with these labels counts; none when it is exact. */
+  /** Returns under how many wildcards a name with these labels is counted. An exact name is counted under none. */
   wildcardsOf(labels: number): number {
     return this.#kindOf(labels) === 'wildcard' ? this.#labelSets.get(labels).fqdnCount : 0
   }

@@ -1,5 +1,5 @@
-// Forgets the entries of endpoints that are gone, in bounded steps. The endpoint's number, policy and hook went at once, and no
-// number is used again, so these entries apply to no later endpoint.
+// EndpointRemoval removes the entries of removed endpoints, in bounded steps. The number, policy and hook of such an endpoint were
+// removed at once. Numbers are never used again, so the remaining entries apply to no later endpoint.
 
 import type { EndpointId } from '../../core/ids.ts'
 import type { NameCache } from '../name-cache.ts'
@@ -20,7 +20,7 @@ export class EndpointRemoval {
     this.#waiting.push(endpoint)
   }
 
-  /** Forgets at most so many entries; true when none is left. */
+  /** Removes at most `entries` entries. Returns true when no entry of a removed endpoint is left. */
   step(entries: number): boolean {
     for (let left = entries; left > 0;) {
       const endpoint = this.#waiting.at(-1)

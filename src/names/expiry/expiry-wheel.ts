@@ -1,6 +1,6 @@
-// Rows in the order of the second at which they are due: a wheel of 2^17 buckets of one second (36 hours). Each bucket is a linked
-// list. Adding, moving and removing a row is O(1). A row that is due later than the wheel reaches waits in
-// the farthest bucket and is looked at again then.
+// ExpiryWheel orders rows by the second at which they are due. It has 2^17 buckets of one second (36 hours), and each bucket is a linked
+// list. Adding, moving and removing a row is O(1). If a row is due later than the last bucket, it is put there, and `takeDue` returns
+// the row too early. The caller then places the row again.
 
 import { LinkedRows, NO_ROW } from '../../core/tables/linked-rows.ts'
 
@@ -8,7 +8,7 @@ const BUCKETS = 1 << 17
 
 export class ExpiryWheel {
   readonly #rows: LinkedRows
-  /** Bucket + 1 of a row, 0 when it is in none. */
+  /** Bucket + 1 of each row, 0 for a row that is in no bucket. */
   readonly #bucket: Int32Array
   #tick: number
 
@@ -18,7 +18,7 @@ export class ExpiryWheel {
     this.#tick = tick
   }
 
-  /** Moves a row to the second `due`, or to the next second not yet looked at. */
+  /** Moves a row to the bucket of the second `due`. If that second is over, moves the row to the first bucket that is still to be read. */
   place(row: number, due: number): void {
     const tick = Math.min(Math.max(due, this.#tick), this.#tick + BUCKETS - 1)
     const bucket = tick & (BUCKETS - 1)
@@ -28,7 +28,7 @@ export class ExpiryWheel {
     this.#bucket[row] = bucket + 1
   }
 
-  /** Whether a row is in any bucket. */
+  /** Returns true if the row is in a bucket. */
   has(row: number): boolean {
     return this.#bucket[row] !== 0
   }
@@ -41,7 +41,7 @@ export class ExpiryWheel {
     this.#bucket[row] = 0
   }
 
-  /** Takes out one row that is due at or before `now`; 0 when there is none. */
+  /** Takes one row out of the buckets up to the second `now`. Returns 0 when they are empty. */
   takeDue(now: number): number {
     while (this.#tick <= now) {
       const row = this.#rows.first(this.#tick & (BUCKETS - 1))

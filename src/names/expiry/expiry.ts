@@ -1,7 +1,8 @@
-// Expiry forgets entries whose TTL and grace are over, unless the datapath still sees an open connection of that endpoint to that
-// address (docs/spec/semantics 5). It works in bounded steps. Due entries are set aside first. One pass over the connection table
-// then finds which of them are in use (connection-looks.ts). The others are forgotten. An entry that an answer revived meanwhile
-// stays: the answer always wins. An entry that a connection keeps waits in no list until a later look finds the connection ended.
+// Expiry removes entries whose TTL and grace are over. If the datapath still sees an open connection of the entry's endpoint to the
+// entry's address, the entry stays (docs/spec/semantics 5). Expiry works in bounded steps. It first sets due entries aside. One look at
+// the connection table then finds which of these entries have a connection (connection-looks.ts), and expiry removes the others. An entry
+// for which an answer arrives during these steps also stays. An entry that a connection keeps leaves the wheel. When a later look finds
+// that the connection has ended, the entry returns to the wheel.
 
 import type { Clock } from '../../core/clock.ts'
 import type { Datapath } from '../../datapath/datapath.ts'
@@ -9,39 +10,38 @@ import type { IpCache } from '../../ipcache/ipcache.ts'
 import { ConnectionLooks } from './connection-looks.ts'
 import type { NameCache } from '../name-cache.ts'
 
-/** Seconds between two looks at the connections, while anything depends on them. */
+/** Expiry waits this many seconds before the next look at the connections, if no due entries need an earlier one. */
 const LOOK_SECONDS = 5
-/** Due entries set aside for one pass over the connection table. */
+/** At most this many due entries are set aside for one look at the connection table. */
 const ASIDE_MAX = 65_536
-/** Entries looked at between two looks at the clock. */
+/** Expiry handles this many entries before it reads the clock again. */
 const ENTRIES_PER_LOOK = 32
-
-export interface ExpiryOptions {
-  readonly names: NameCache
-  readonly ipcache: IpCache
-  readonly datapath: Pick<Datapath, 'peers'>
-  readonly clock: Clock
-}
 
 export class Expiry {
   readonly #names: NameCache
   readonly #clock: Clock
   readonly #looks: ConnectionLooks
-  /** Rows of entries whose time is over. */
+  /** Rows of the entries that were set aside. */
   readonly #aside = new Int32Array(ASIDE_MAX)
   #asideCount = 0
-  /** Second of the last look. */
+  /** Tick at which the last look began. */
   #lookedAt = Number.NEGATIVE_INFINITY
+  /** True while expiry decides about the entries set aside. */
   #sweeping = false
-  /** Whether a look has come to its end. */
+  /** True after the first complete look. */
   #hasLooked = false
-  /** Called with an entry whose endpoint connected to its address after the TTL: a client that ignores TTLs. */
+  /** Called with an entry whose endpoint connected to the address after the TTL had ended. Such a client ignores TTLs. */
   onExpiredUse: (entry: number) => void = () => undefined
   #expiredUses = 0
   #forgotten = 0
   #kept = 0
 
-  constructor(options: ExpiryOptions) {
+  constructor(options: {
+    readonly names: NameCache
+    readonly ipcache: IpCache
+    readonly datapath: Pick<Datapath, 'peers'>
+    readonly clock: Clock
+  }) {
     this.#names = options.names
     this.#clock = options.clock
     this.#looks = new ConnectionLooks({
@@ -52,12 +52,12 @@ export class Expiry {
     options.names.eviction.beforeEviction = () => this.#lookOnce()
   }
 
-  /** Looks at the connection table since the start. */
+  /** How many looks at the connection table began since the start. */
   get looks(): number {
     return this.#looks.count
   }
 
-  /** How often a connection began after the TTL of the address's name, as far as two looks at the connections show. */
+  /** How many entries got a connection after their TTL had ended. Only connections that a look finds are counted. */
   get expiredUses(): number {
     return this.#expiredUses
   }
@@ -66,12 +66,12 @@ export class Expiry {
     return this.#forgotten
   }
 
-  /** How often an open connection kept an entry whose time was over. */
+  /** How often an open connection kept an entry whose TTL and grace were over. */
   get kept(): number {
     return this.#kept
   }
 
-  /** Works for at most about `milliseconds`; true when nothing is left to do now. */
+  /** Works for about `milliseconds` at most. Returns true when there is no more work now. */
   step(milliseconds: number): boolean {
     const until = this.#clock.now() + milliseconds
     do {
@@ -80,7 +80,7 @@ export class Expiry {
     return false
   }
 
-  /** One small piece of work; false when there is none. */
+  /** Does one small piece of work. Returns false when there is none. */
   #advance(): boolean {
     if (this.#sweeping) return this.#sweep()
     if (this.#looks.isUnderWay) {
@@ -96,8 +96,9 @@ export class Expiry {
   }
 
   /**
-   * An eviction chooses by open connections, and none is known before the first look. When a bound is reached that early, and a
-   * restart has brought everything back, the first look is made in one go.
+   * Makes the first look at once. An eviction chooses by open connections, and no connection is known before the first look. So an
+   * eviction that comes before the first look makes this look, in one synchronous call. While a restart still brings entries back, there
+   * is no such look.
    */
   #lookOnce(): void {
     if (this.#hasLooked || this.#names.toRestore !== undefined) return
@@ -111,13 +112,13 @@ export class Expiry {
     this.#sweeping = true
   }
 
-  /** Whether open peers may have ended, or an eviction may soon ask which entries are in use. */
+  /** Returns true if a look is due, and there are open peers that may have ended or an eviction that may soon need the connections. */
   #wantsLook(): boolean {
     if (this.#names.tick() < this.#lookedAt + LOOK_SECONDS) return false
     return this.#names.rows.openPeers.slots.used > 0 || this.#names.eviction.isNear
   }
 
-  /** Takes due entries out of the wheel; false when there were none. */
+  /** Takes due entries out of the wheel and sets them aside. Returns false when the wheel had none. */
   #setAside(): boolean {
     const { entries, wheel } = this.#names
     const now = this.#names.tick()
@@ -125,7 +126,7 @@ export class Expiry {
       const entry = wheel.takeDue(now)
       if (entry === 0) return i > 0
       const due = entries.liveUntil[entry]! + entries.grace[entry]! + 1
-      // Answers that prolong an entry leave it where it waits.
+      // An answer extends an entry without moving it in the wheel.
       if (due > now) wheel.place(entry, due)
       else this.#aside[this.#asideCount++] = entry
     }
@@ -162,7 +163,7 @@ export class Expiry {
     this.onExpiredUse(entry)
   }
 
-  /** The entry that the connection kept is due again. */
+  /** Puts an entry that a connection had kept back into the wheel. */
   #connectionEnded(entry: number): void {
     const { entries, wheel } = this.#names
     if (wheel.has(entry)) return

@@ -1,7 +1,7 @@
-// Open peers: (endpoint, address) with an open connection, as the last look at the datapath's connections found them. Expiry
-// writes here, look by look: `note` for what a look sees, `end` for what it does not see. One row a peer, however many names lead
-// to the address; typed arrays, 24 octets. An endpoint can have connections to addresses that others learned, so `limits.pairs`
-// does not bound the rows.
+// OpenPeers holds each (endpoint, address) for which the last look at the datapath's connections found an open connection. A look calls
+// `note` for each open connection, and then `end` for each open peer that it did not find again. A peer has one row, however many names
+// lead to the address. The typed arrays need 24 octets per row. An endpoint can have connections to addresses that only other endpoints
+// learned, so `limits.pairs` does not bound the rows.
 
 import { HashIndex, type RowHasher } from '../../core/tables/hash-index.ts'
 import { hashPair } from '../../core/tables/keyed-hash.ts'
@@ -10,7 +10,7 @@ import { Slots } from '../../core/tables/slots.ts'
 export class OpenPeers implements RowHasher {
   readonly slots: Slots
   readonly endpoint: Int32Array
-  /** Row of the address in the IPCache. A row that was given to another address meanwhile is put right by the next look. */
+  /** Row of the address in the IPCache. If the IPCache has given the row to another address, the next look corrects the peer. */
   readonly prefix: Int32Array
   readonly #seen: Uint8Array
   readonly #index: HashIndex
@@ -27,7 +27,10 @@ export class OpenPeers implements RowHasher {
     return this.slots.used > 0 && this.#find(endpoint, prefix) !== 0
   }
 
-  /** Look number `look` (1..255) found a connection. `new`: the one before did not; `full`: there is no room to know it. */
+  /**
+   * Notes that look number `look` (1..255) found a connection. Returns `known` if the peer is in the table, `new` if `note` added it, and
+   * `full` if there is no row for it.
+   */
   note(endpoint: number, prefix: number, look: number): 'new' | 'known' | 'full' {
     const known = this.#find(endpoint, prefix)
     const row = known === 0 ? this.slots.take() : known
@@ -40,7 +43,7 @@ export class OpenPeers implements RowHasher {
     return 'new'
   }
 
-  /** Whether a row has a contact that look `look` did not find. */
+  /** Returns true if the row has a peer that look number `look` did not find. */
   isOver(row: number, look: number): boolean {
     return this.prefix[row] !== 0 && this.#seen[row] !== look
   }

@@ -1,21 +1,25 @@
-// Relabels known names after the FQDN selectors changed. It passes over the names, then over the mappings whose facts follow, then
-// over the entries for the facts in endpoints' own scopes. The last pass alone runs when an endpoint began or ended to have such a
-// scope. Addresses from before a restart, whose names are unknown, come first. The passes work in bounded steps. An answer that
-// touches a name meanwhile updates that name itself, so a new answer always carries the new selectors' labels.
+// Relabel updates the labels of known names after the FQDN selectors changed. It makes four passes, in bounded steps:
+//   1. addresses from before a restart whose names are unknown
+//   2. names
+//   3. mappings, for the facts in the node's scope
+//   4. entries, for the facts in the endpoints' own scopes
+//
+// If only the endpoints' own scopes changed, pass 4 runs alone. An answer that comes between the steps updates the labels of its name
+// itself, so a new answer always carries the labels of the new selectors.
 
 import type { NameLabeller } from './fact-labels.ts'
 import type { NameCache } from '../name-cache.ts'
 import type { NameScopes } from '../name-scopes.ts'
 
-/** Rows of addresses whose names are unknown. */
+/** The addresses from before a restart whose names are unknown. */
 export interface RestoredRows {
   readonly count: number
-  /** Brings the labels of one row, counted from 0, in line with the selectors in force. */
+  /** Makes the labels of one address agree with the selectors in force. `index` is 0 to `count` - 1. */
   relabel(index: number): void
 }
 
 export class Relabel {
-  /** Set by a restart while addresses whose names are unknown have labels. */
+  /** Set by a restart while there are such addresses. */
   restored: RestoredRows | undefined
   readonly #names: NameCache
   readonly #labeller: NameLabeller
@@ -52,7 +56,7 @@ export class Relabel {
     return this.#epoch !== this.#labeller.epoch || this.#scopesEpoch !== this.#scopes.epoch
   }
 
-  /** Looks at no more than `rows` names, mappings or entries; true when all labels are up to date. */
+  /** Handles at most `rows` addresses, names, mappings and entries together. Returns true when all labels are up to date. */
   step(rows: number): boolean {
     if (this.#isStale) this.#begin()
     if (!this.#active) return true
@@ -84,7 +88,7 @@ export class Relabel {
     return !this.#active
   }
 
-  /** A change of selectors needs all passes, one of scopes only the last. A pass under way begins again. */
+  /** Begins the passes. A change of selectors needs all passes, a change of scopes only the last. Interrupted passes begin again. */
   #begin(): void {
     const { names, mappings, entries } = this.#names
     const selectors = this.#epoch !== this.#labeller.epoch

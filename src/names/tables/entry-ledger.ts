@@ -1,28 +1,31 @@
-// The entries that changed since their last record was written (restore/state-recorder.ts). Each waits once, in the order of the
-// changes. A record may promise a sixteenth more time than the entry has, never less. So a name that is asked every second is not
-// written every second. The name cache writes here on the packet path: one comparison for an answer that the record covers. Typed
-// arrays, 9 octets an entry.
+// The ledger queues the entries that changed since their last record was written (restore/state-recorder.ts). A changed entry is in the
+// queue once, in the order of the changes. A record gives an entry up to a sixteenth more remaining time than the entry has, and never
+// less. So an entry whose name is asked every second needs no record every second. The name cache calls the ledger on the packet path.
+// An answer whose new end the last record already covers costs one comparison. The typed arrays need 9 octets per entry.
 
-/** A record covers the time that an entry has, plus this share of it. */
+/** A record covers the remaining time of an entry, plus the remaining time divided by this number. */
 const SLACK_SHARE = 16
 
 const IS_WAITING = 1
-/** The next record has to be a whole one. */
+/** The next record has to contain the whole entry. */
 const WANTS_WHOLE = 2
-/** Records of the entry were written since the row was free last. */
+/** A record was written for the entry that now has this row. */
 const IS_RECORDED = 4
 
-/** The kind of record that an entry needs; `none`: the entry came and went between two records. */
+/**
+ * The kind of record that an entry needs. `whole`: the whole entry. `until`: only its new end. `gone`: the entry was removed. `none`: the
+ * entry was added and removed between two records.
+ */
 export type DueRecord = 'whole' | 'until' | 'gone' | 'none'
 
 export class EntryLedger {
-  /** The end of the entry by its last record, in ticks; 0 also when that was before the first tick. */
+  /** The end of the entry according to its last record, in ticks. 0: no record, or an end before the first tick. */
   readonly #covered: Int32Array
   readonly #flags: Uint8Array
   readonly #queue: Int32Array
-  /** Called when the first entry begins to wait. */
+  /** Called when an entry enters the empty queue. */
   onWaiting: () => void = () => undefined
-  /** Set while a restart brings entries back. Their old records are good enough until the next image. */
+  /** True while a restart brings entries back. They do not enter the queue: their old records suffice until the next image. */
   isRestoring = false
   #first = 0
   #waiting = 0
@@ -33,18 +36,18 @@ export class EntryLedger {
     this.#queue = new Int32Array(capacity)
   }
 
-  /** Entries whose record is out of date. */
+  /** Number of entries in the queue. */
   get waiting(): number {
     return this.#waiting
   }
 
-  /** An entry is new, or something other than its time changed. */
+  /** Call when an entry was added, or when something other than its end changed. */
   changed(entry: number): void {
     this.#flags[entry]! |= WANTS_WHOLE
     if (!this.isRestoring) this.#wait(entry)
   }
 
-  /** An entry lives until this tick. */
+  /** Call when an entry got the end `until`, in ticks. */
   prolonged(entry: number, until: number): void {
     if (until <= this.#covered[entry]!) return
     if (this.isRestoring) this.#covered[entry] = until
@@ -56,7 +59,7 @@ export class EntryLedger {
     if ((this.#flags[entry]! & IS_RECORDED) !== 0) this.#wait(entry)
   }
 
-  /** Takes the entry that has waited longest; 0 when none waits. */
+  /** Takes the first entry out of the queue. Returns 0 when the queue is empty. */
   take(): number {
     if (this.#waiting === 0) return 0
     const entry = this.#queue[this.#first]!
@@ -66,7 +69,7 @@ export class EntryLedger {
     return entry
   }
 
-  /** The record that a taken entry needs. The caller writes it. */
+  /** Returns the kind of record that an entry from `take` needs. The caller writes the record. `isThere`: the row still has an entry. */
   due(entry: number, isThere: boolean): DueRecord {
     const flags = this.#flags[entry]!
     if (!isThere) {
@@ -77,14 +80,14 @@ export class EntryLedger {
     return (flags & (WANTS_WHOLE | IS_RECORDED)) === IS_RECORDED ? 'until' : 'whole'
   }
 
-  /** Notes a whole record of the entry in an image. Returns the end of the entry for that record. */
+  /** Notes that an image gets a whole record of the entry. Returns the end, in ticks, that the record has to contain. */
   imaged(entry: number, until: number): number {
     this.#flags[entry]! |= IS_RECORDED
     const covered = this.#covered[entry]!
     return covered === 0 ? until : Math.max(until, covered)
   }
 
-  /** The end of the entry for the next record, in ticks. */
+  /** Returns the end, in ticks, that the next record of the entry has to contain: `until` and the slack. Notes it as covered. */
   cover(entry: number, until: number, now: number): number {
     const covered = until + Math.floor(Math.max(0, until - now) / SLACK_SHARE) + 1
     this.#covered[entry] = covered

@@ -1,4 +1,5 @@
-/* Attaches programs to interfaces (tc), cgroups and netfilter. Links of the last two are pinned, and so outlive the process. */
+/* This file attaches programs to interfaces (tc), cgroups and netfilter. Links to cgroups and netfilter are pinned, so they
+ * outlive the process. */
 #ifndef NAMEGATE_BPF_ATTACH_H
 #define NAMEGATE_BPF_ATTACH_H
 
@@ -18,8 +19,8 @@ struct tc_place {
 	struct bpf_tc_opts options;
 };
 
-/* (interface index, egress: 0 or 1, handle, priority) from argument 0 on. libbpf wants the padding of both
- * structures to be zero, which only memset promises. */
+/* Reads (interface index, egress: 0 or 1, handle, priority) from argument 0 on. libbpf requires zeroed padding in both
+ * structures, and only memset guarantees zeroes. */
 static void read_tc_place(struct call *call, struct tc_place *place)
 {
 	memset(place, 0, sizeof(*place));
@@ -31,8 +32,7 @@ static void read_tc_place(struct call *call, struct tc_place *place)
 	place->options.priority = unsigned_integer(call, 3);
 }
 
-/* tcAttach(index, egress, handle, priority, program fd) -> 0, -errno. Replaces only the filter with that
- * handle and priority. */
+/* tcAttach(index, egress, handle, priority, program fd) -> 0, or -errno. Replaces only the filter with this handle and priority. */
 static napi_value tc_attach(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -48,7 +48,7 @@ static napi_value tc_attach(napi_env env, napi_callback_info info)
 	return number(env, bpf_tc_attach(&place.hook, &place.options));
 }
 
-/* tcDetach(index, egress, handle, priority) -> 0, -errno */
+/* tcDetach(index, egress, handle, priority) -> 0, or -errno */
 static napi_value tc_detach(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -59,7 +59,7 @@ static napi_value tc_detach(napi_env env, napi_callback_info info)
 	return number(env, bpf_tc_detach(&place.hook, &place.options));
 }
 
-/* tcQuery(index, egress, handle, priority) -> program id, -errno (-ENOENT: nothing there) */
+/* tcQuery(index, egress, handle, priority) -> the program's id, -ENOENT if no program is attached, or -errno */
 static napi_value tc_query(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -71,7 +71,7 @@ static napi_value tc_query(napi_env env, napi_callback_info info)
 	return number(env, result < 0 ? result : (double)place.options.prog_id);
 }
 
-/* programId(program fd) -> the kernel's number of it, -errno */
+/* programId(program fd) -> the kernel's id of the program, or -errno */
 static napi_value program_id(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -85,7 +85,7 @@ static napi_value program_id(napi_env env, napi_callback_info info)
 	return number(env, found.id);
 }
 
-/* A new link, or the pinned one with its program replaced. */
+/* Makes a new link, or replaces the program of the pinned link. */
 static int link_cgroup(const char *path, int program, enum bpf_attach_type type, const char *pin)
 {
 	int link = bpf_obj_get(pin);
@@ -95,7 +95,7 @@ static int link_cgroup(const char *path, int program, enum bpf_attach_type type,
 		close(link);
 		if (result == 0)
 			return 0;
-		/* The cgroup that it was made for is gone. */
+		/* The cgroup of the pinned link is gone. */
 		unlink(pin);
 	}
 	int cgroup = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -111,7 +111,7 @@ static int link_cgroup(const char *path, int program, enum bpf_attach_type type,
 	return result;
 }
 
-/* cgroupAttach(cgroup path, egress, program fd, pin path) -> 0, -errno */
+/* cgroupAttach(cgroup path, egress, program fd, pin path) -> 0, or -errno */
 static napi_value cgroup_attach(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -125,9 +125,9 @@ static napi_value cgroup_attach(napi_env env, napi_callback_info info)
 	return number(env, link_cgroup(path, program, egress ? BPF_CGROUP_INET_EGRESS : BPF_CGROUP_INET_INGRESS, pin));
 }
 
-/* netfilterAttach(program fd, PF_*, priority, pin path) -> 0, -errno. Before routing, in this thread's network
- * namespace; what was pinned there before is let go once the new link stands. No two programs of one hook
- * have the same priority: -EBUSY. */
+/* netfilterAttach(program fd, PF_*, priority, pin path) -> 0, or -errno. Attaches before routing, in this thread's network
+ * namespace. When the new link exists, it replaces the link pinned earlier. Two programs of one hook cannot have the same
+ * priority: the second fails with -EBUSY. */
 static napi_value netfilter_attach(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

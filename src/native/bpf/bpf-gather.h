@@ -1,6 +1,6 @@
-/* Reads a whole map in a thread, while the caller does something else: at the start of a daemon, reading a million entries takes
- * the kernel as long as reading the files about them. No process may write the map meanwhile. The thread touches its own
- * struct alone; `gathered` waits for the thread and hands its buffers over. */
+/* This file reads a whole map in a thread while the caller does something else. When a daemon starts, reading a million entries
+ * from the kernel takes as long as reading the files about them. No process may write the map during the read. The thread uses
+ * only its own struct. `gathered` waits for the thread and returns the thread's buffers. */
 #ifndef NAMEGATE_BPF_GATHER_H
 #define NAMEGATE_BPF_GATHER_H
 
@@ -20,11 +20,11 @@ struct gather {
 	uint32_t key_size, value_size;
 	size_t count, room;
 	uint8_t *keys, *values;
-	/* -errno of what ended it early. */
+	/* The negative errno that ended the read early, or 0. */
 	int failed;
 };
 
-/* More room is only reserved: pages that no entry reaches cost nothing. */
+/* Growing only reserves address space. Pages without entries cost no memory. */
 static inline bool gather_grow(struct gather *gather)
 {
 	size_t room = gather->room ? gather->room * 2 : GATHER_ROOM;
@@ -86,7 +86,7 @@ static inline void free_octets(napi_env env, void *data, void *hint)
 	free(data);
 }
 
-/* What was read, without a copy. */
+/* Returns the octets without a copy. */
 static inline napi_value hand_out(napi_env env, uint8_t **octets, size_t size)
 {
 	napi_value result;
@@ -100,7 +100,8 @@ static inline napi_value hand_out(napi_env env, uint8_t **octets, size_t size)
 	return result;
 }
 
-/* gather(fd, key size, value size) -> handle, -errno. `fd` stays open until `gathered`. Signals are the main thread's. */
+/* gather(fd, key size, value size) -> a handle, or -errno. `fd` must stay open until `gathered`. The thread blocks all signals,
+ * so the main thread receives them. */
 static napi_value gather_begin(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -129,7 +130,7 @@ static napi_value gather_begin(napi_env env, napi_callback_info info)
 	return result;
 }
 
-/* gathered(handle) -> [keys, values] as buffers of their own, -errno; once. */
+/* gathered(handle) -> [keys, values] as buffers of their own, or -errno. Call gathered exactly once. */
 static napi_value gather_end(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

@@ -1,4 +1,5 @@
-/* Loads an object with its maps pinned; maps that are pinned already go on. Keeps what libbpf says, for error messages. */
+/* This file loads an object and pins its maps. A map that is already pinned is used again. The file keeps libbpf's log for error
+ * messages. */
 #ifndef NAMEGATE_BPF_LOAD_H
 #define NAMEGATE_BPF_LOAD_H
 
@@ -40,14 +41,14 @@ static int keep_log(enum libbpf_print_level level, const char *format, va_list a
 	return 0;
 }
 
-/* lastLog() -> what libbpf said since the last load */
+/* lastLog() -> what libbpf wrote since the last load */
 static napi_value last_log(napi_env env, napi_callback_info info)
 {
 	(void)info;
 	return string(env, log_text);
 }
 
-/* raiseMemlock() -> 0, -errno. Kernels before 5.11 charge maps to RLIMIT_MEMLOCK. */
+/* raiseMemlock() -> 0, or -errno. Kernels before 5.11 charge maps to RLIMIT_MEMLOCK. */
 static napi_value raise_memlock(napi_env env, napi_callback_info info)
 {
 	(void)info;
@@ -55,7 +56,7 @@ static napi_value raise_memlock(napi_env env, napi_callback_info info)
 	return number(env, setrlimit(RLIMIT_MEMLOCK, &limit) < 0 ? -errno : 0);
 }
 
-/* What a handle holds; the object is closed by unload() or with the handle. */
+/* What a handle holds. unload() closes the object. Without unload(), the object is closed when the collector frees the handle. */
 struct loaded {
 	struct bpf_object *object;
 };
@@ -69,7 +70,7 @@ static void free_loaded(napi_env env, void *data, void *hint)
 	free(loaded);
 }
 
-/* unload(handle) -> 0. Closes the descriptors; what is pinned or attached stays. */
+/* unload(handle) -> 0. Closes the descriptors. Pins and attached programs stay. */
 static napi_value unload(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -83,7 +84,8 @@ static napi_value unload(napi_env env, napi_callback_info info)
 	return number(env, 0);
 }
 
-/* Takes the pinned map of that name, when there is one with the same shape; its size wins over ours. */
+/* Uses the pinned map of that name if there is one of the same shape. The pinned map keeps its size, whatever size the caller
+ * wants. */
 static int adopt_pin(struct bpf_map *map, const char *path)
 {
 	struct bpf_map_info found = {};
@@ -128,7 +130,7 @@ static int prepare_maps(struct bpf_object *object, const char *directory, struct
 	return 0;
 }
 
-/* For libbpf older than 1.3, which does not know the section. */
+/* libbpf before 1.3 does not know this section. */
 #define PROGRAM_NETFILTER 32
 #define ATTACH_NETFILTER 45
 
@@ -143,8 +145,8 @@ static void name_types(struct bpf_object *object)
 	}
 }
 
-/* load(object file, pin directory, { map: entries }) -> { handle, maps: { name: fd }, programs: { name: fd } },
- * -errno; lastLog() says more. The descriptors live as long as the handle. */
+/* load(object file, pin directory, { map: entries }) -> { handle, maps: { name: fd }, programs: { name: fd } }, or -errno, which
+ * lastLog() explains. The descriptors stay open as long as the handle exists. */
 static napi_value load(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

@@ -1,5 +1,5 @@
-/* Maps: many entries in one call, each with its own errno; a whole map in slices. Batch system calls where
- * the kernel has them (hash maps 5.6, tries 5.13), else one call an entry. */
+/* This file changes many entries of a map in one call, with an errno for each entry, and reads a map in slices. It uses batch
+ * system calls where the kernel has them (hash maps since 5.6, tries since 5.13), else one call per entry. */
 #ifndef NAMEGATE_BPF_MAPS_H
 #define NAMEGATE_BPF_MAPS_H
 
@@ -9,7 +9,7 @@
 
 #include "../addon.h"
 
-#define KERNEL_ENOTSUPP 524 /* of the kernel's own; not in errno.h */
+#define KERNEL_ENOTSUPP 524 /* the kernel's own number, which errno.h lacks */
 #define MAX_KEY 64
 #define MEMORY_TRIES 5
 
@@ -24,7 +24,7 @@ static inline bool lacks_batch(int error)
 	return error == EINVAL || error == EOPNOTSUPP || error == KERNEL_ENOTSUPP || error == ENOSYS;
 }
 
-/* Batch calls from `*at` on. False: the rest must be done one by one. */
+/* Makes batch calls from `*at` on. Returns false if the remaining entries must be changed one by one. */
 static inline bool try_batch(int fd, bool update, const uint8_t *keys, const uint8_t *values, uint32_t count,
 			     uint32_t key_size, uint32_t value_size, int32_t *errors, uint32_t *at)
 {
@@ -35,7 +35,7 @@ static inline bool try_batch(int fd, bool update, const uint8_t *keys, const uin
 							   values + (size_t)*at * value_size, &done, &options) :
 				      bpf_map_delete_batch(fd, keys + (size_t)*at * key_size, &done, &options);
 		int error = result < 0 ? errno : 0;
-		/* A call that is unknown, or that failed before its first entry, leaves `done` as it was. */
+		/* An unknown call, or a call that failed before its first entry, leaves `done` unchanged. */
 		if (error && (done == count - *at || (done == 0 && lacks_batch(error))))
 			return false;
 		*at += done;
@@ -48,8 +48,8 @@ static inline bool try_batch(int fd, bool update, const uint8_t *keys, const uin
 	return true;
 }
 
-/* A map without preallocation is refilled by an interrupt on the way out of the kernel: in a burst, an
- * update can fail with ENOMEM on a machine full of memory, and succeed at once when tried again. */
+/* An interrupt refills a map without preallocation when the call leaves the kernel. So in a burst an update can fail with ENOMEM
+ * although the machine has free memory. The same update then succeeds at the next try. */
 static inline int32_t try_again(int fd, const uint8_t *key, const uint8_t *value)
 {
 	for (int i = 0; i < MEMORY_TRIES; i++) {
@@ -77,7 +77,7 @@ static inline uint32_t change_map(int fd, bool update, const uint8_t *keys, cons
 		}
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		/* Once memory is really short, the others are not worth the wait. */
+		/* When an entry stays at ENOMEM, memory is really short, so the remaining entries are not tried again. */
 		if (update && errors[i] == ENOMEM && !exhausted) {
 			errors[i] = try_again(fd, keys + (size_t)i * key_size, values + (size_t)i * value_size);
 			exhausted = errors[i] == ENOMEM;
@@ -87,7 +87,7 @@ static inline uint32_t change_map(int fd, bool update, const uint8_t *keys, cons
 	return failed;
 }
 
-/* update(fd, keys, values, count, key size, value size, errors: Int32Array) -> how many failed */
+/* update(fd, keys, values, count, key size, value size, errors: Int32Array) -> how many entries failed */
 static napi_value map_update(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -103,7 +103,7 @@ static napi_value map_update(napi_env env, napi_callback_info info)
 	return number(env, change_map(fd, true, keys, values, count, key_size, value_size, errors));
 }
 
-/* remove(fd, keys, count, key size, errors: Int32Array) -> how many failed */
+/* remove(fd, keys, count, key size, errors: Int32Array) -> how many entries failed */
 static napi_value map_remove(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -117,7 +117,7 @@ static napi_value map_remove(napi_env env, napi_callback_info info)
 	return number(env, change_map(fd, false, keys, NULL, count, key_size, 0, errors));
 }
 
-/* lookup(fd, key, value) -> 0, -errno. Of a per-CPU map `value` takes 8 octets a possible CPU. */
+/* lookup(fd, key, value) -> 0, or -errno. For a per-CPU map `value` has 8 octets for each possible CPU. */
 static napi_value map_lookup(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -171,7 +171,7 @@ static inline int slice_by_keys(int fd, uint8_t *cursor, uint8_t *keys, uint8_t 
 	return (int)count;
 }
 
-/* Reads on from a cursor: entries read, -errno (-ENOSPC: `limit` is less than one bucket of the hash). */
+/* Reads the next entries after a cursor. Returns their number, or -errno (-ENOSPC: `limit` is less than one bucket of the hash). */
 static inline int read_slice(int fd, uint8_t *cursor, uint8_t *keys, uint8_t *values, uint32_t limit,
 			     uint32_t key_size, uint32_t value_size)
 {
@@ -184,9 +184,9 @@ static inline int read_slice(int fd, uint8_t *cursor, uint8_t *keys, uint8_t *va
 	return result;
 }
 
-/* slice(fd, cursor, keys, values, limit, key size, value size) -> entries read, -errno (-ENOSPC: `limit` is
- * less than one bucket of the hash). The cursor is CURSOR_SIZE octets, all zero before the first call; its
- * first number is CURSOR_DONE behind the last. */
+/* slice(fd, cursor, keys, values, limit, key size, value size) -> the number of entries read, or -errno (-ENOSPC: `limit` is less
+ * than one bucket of the hash). The cursor has CURSOR_SIZE octets, all zero before the first call. After the last entry its first
+ * number is CURSOR_DONE. */
 static napi_value map_slice(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

@@ -1,6 +1,6 @@
-/* set-mode FOLDER enforce|audit|bypass: writes the mode into the map pinned in a folder, and nothing else. Break-glass mode in a
- * millisecond: `bin/namegate datapath mode` runs it before Node has started. Only libc, no output; the exit code is 0 or 1.
- * The Node command that follows sets the mode again and reports it. */
+/* set-mode FOLDER enforce|audit|bypass writes the mode into the map that is pinned in FOLDER, and does nothing else.
+ * `bin/namegate datapath mode` runs it before Node starts, so that break-glass mode takes effect within a millisecond. The Node
+ * command that follows sets the mode again and reports it. set-mode uses only libc and prints nothing. Its exit code is 0 or 1. */
 
 #include <errno.h>
 #include <linux/bpf.h>

@@ -1,4 +1,4 @@
-/* Which messages of nf_tables are about a table. */
+/* This file finds out which messages of nf_tables belong to a table. */
 #ifndef NAMEGATE_NFTABLES_TABLE_H
 #define NAMEGATE_NFTABLES_TABLE_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Its name is the first attribute of every message but that which ends a transaction. */
+/* The table's name is the first attribute of every message, except the message that ends a transaction. */
 static inline bool is_of_table(const struct nlmsghdr *m, const char *table)
 {
 	const struct nlattr *name =

@@ -1,12 +1,13 @@
-/* A thread that applies one batch at a time. Neither a busy kernel nor another process that holds the kernel's lock on rules stops the
- * event loop. The thread wakes the loop when the batch was applied or refused. Included by nftables.c. */
+/* A thread applies one batch at a time. So the event loop continues while the kernel is busy, or while another process holds the
+ * kernel's lock on rules. The thread wakes the loop when the kernel has applied or refused the batch. nftables.c includes this
+ * file. */
 #ifndef NAMEGATE_NFTABLES_WORKER_H
 #define NAMEGATE_NFTABLES_WORKER_H
 
 #include <pthread.h>
 
-/* The loop sets SENT and the thread sets DONE. The fields below `state` belong to the thread while the state is SENT, and to the loop
- * otherwise. */
+/* The loop sets SENT, and the thread sets DONE. In state SENT the fields below `state` belong to the thread. In every other state
+ * they belong to the loop. */
 enum state { IDLE, SENT, DONE, ENDING };
 
 struct worker {
@@ -82,8 +83,8 @@ static struct worker *worker_of(struct call *call)
 	return data;
 }
 
-/* nlWorker(fd, function) -> worker, -errno. The worker calls the function when a batch is done, and keeps no process
- * alive. */
+/* nlWorker(fd, function) -> the worker, or -errno. The worker calls the function when a batch is done. A worker does not keep the
+ * process alive. */
 static napi_value nl_worker(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -116,8 +117,8 @@ static napi_value nl_worker(napi_env env, napi_callback_info info)
 	return result;
 }
 
-/* nlSubmit(worker, octets, size) -> 0, -EBUSY while a batch is under way or its results wait to be taken, -ENOMEM.
- * The octets are copied. */
+/* nlSubmit(worker, octets, size) -> 0, -ENOMEM, or -EBUSY while a batch is running or its results wait to be taken. The octets
+ * are copied. */
 static napi_value nl_submit(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -148,8 +149,8 @@ static napi_value nl_submit(napi_env env, napi_callback_info info)
 	return number(env, result);
 }
 
-/* nlTake(worker, results, wait) -> how many results of the batch that is done, -EAGAIN when no batch is done, -errno when the
- * batch could not be sent. With `wait` the call waits for the batch under way. */
+/* nlTake(worker, results, wait) -> the number of results of the finished batch, -EAGAIN if no batch is finished, or the -errno
+ * with which sending the batch failed. With `wait` the call waits for the running batch. */
 static napi_value nl_take(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -174,7 +175,7 @@ static napi_value nl_take(napi_env env, napi_callback_info info)
 	return result;
 }
 
-/* nlEnd(worker) -> 0. Waits for the batch under way. The worker never calls its function again. Call nlEnd exactly once. */
+/* nlEnd(worker) -> 0. Waits for the running batch. The worker never calls its function again. Call nlEnd exactly once. */
 static napi_value nl_end(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

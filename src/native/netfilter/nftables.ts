@@ -1,36 +1,42 @@
-// The typed face of nftables.c: netlink sockets of netfilter, and a thread that applies one batch at a time. The
-// octets are encoded and read by src/datapath/nftables/. Negative numbers are errno values.
+// This file declares the functions of nftables.c: netlink sockets of netfilter, a thread that applies one batch at a time, and a
+// thread that reads a listing. src/datapath/nftables/ encodes and reads the octets. Negative numbers are errno values.
 
-/** -EAGAIN: what was asked for is not there yet. */
+/** -EAGAIN: the result is not there yet. */
 export const NOT_YET = -11
 
 export interface NetlinkAddon {
-  /** A socket with buffers of about so many octets. */
+  /** Opens a socket with buffers of about `bufferSize` octets. */
   nlOpen(bufferSize: number): number
-  /** Octets that one batch may have. */
+  /** Most octets of one batch. */
   nlRoom(fd: number): number
   nlClose(fd: number): number
-  /** Sends a batch, or several, each when the kernel has taken the one before, and reads what it made of them: pairs (sequence, errno) in `results`; returns how many. */
+  /**
+   * Sends one or more batches, each after the kernel has applied the batch before. Writes pairs (sequence, errno) to `results`
+   * and returns their number.
+   */
   nlRequest(fd: number, octets: Uint8Array, size: number, results: Uint32Array): number
   nlSend(fd: number, octets: Uint8Array, size: number): number
-  /** Octets of messages; with `wait` 0 -EAGAIN when there are none. */
+  /** Returns the octets of messages. With `wait` 0 it returns -EAGAIN if there are none. */
   nlReceive(fd: number, into: Uint8Array, wait: 0 | 1): number
-  /** A thread for batches; `onDone` is called from the event loop after each. */
+  /** Starts a thread for batches. The event loop calls `onDone` after each batch. */
   nlWorker(fd: number, onDone: () => void): object | number
-  /** Copies what `nlRequest` would take and lets the thread apply it; -EBUSY while there is one. */
+  /** Copies the same octets as `nlRequest` and lets the thread apply them. Returns -EBUSY while the thread has a batch. */
   nlSubmit(worker: object, octets: Uint8Array, size: number): number
-  /** Results as of `nlRequest`; -EAGAIN while the batch is under way, unless `wait` is 1. */
+  /** Returns results as `nlRequest` does. If `wait` is 0, it returns -EAGAIN while the batch is running. */
   nlTake(worker: object, results: Uint32Array, wait: 0 | 1): number
-  /** Waits for the batch under way and ends the thread, once. */
+  /** Waits for the running batch and ends the thread. Call it exactly once. */
   nlEnd(worker: object): number
-  /** A thread that asks for a listing, on a socket of its own. */
+  /** Starts a thread that requests a listing, on a socket of its own. */
   nlReader(octets: Uint8Array, size: number): object | number
-  /** Octets of its next part (64 KiB at most), 0 after the last; -EAGAIN when none comes in so many milliseconds. */
+  /** Returns the octets of the next part (at most 64 KiB), 0 after the last part, or -EAGAIN if none arrives within `waitMs`. */
   nlPart(reader: object, into: Uint8Array, waitMs: number): number
-  /** Ends the thread, once. */
+  /** Ends the thread. Call it exactly once. */
   nlReaderEnd(reader: object): number
-  /** From now on this socket hears what others than the owners of the two others do to tables. */
+  /** Makes `fd` receive changes of tables, except the changes that were sent over the sockets `own` and `other`. */
   nlWatch(fd: number, own: number, other: number): number
-  /** Octets of messages about tables of a name (32 KiB of room at least), 0 when there are none; -ENOBUFS when some were lost. */
-  nlNews(fd: number, table: string, into: Uint8Array): number
+  /**
+   * Returns the octets of messages about tables of this name, or 0. -ENOBUFS: some messages were lost. `into` has at least 32
+   * KiB.
+   */
+  nlChanges(fd: number, table: string, into: Uint8Array): number
 }

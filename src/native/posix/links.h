@@ -1,5 +1,5 @@
-/* Network interfaces: their numbers, types and masters, and events of them by netlink. Without uv.h at build time events can be
- * drained, but not watched. */
+/* This file reads the numbers, types and masters of network interfaces, and receives interface events over netlink. Without uv.h
+ * at build time, events can be drained but not watched. */
 #ifndef NAMEGATE_LINKS_H
 #define NAMEGATE_LINKS_H
 
@@ -16,7 +16,7 @@
 #include "../watch.h"
 #endif
 
-/* ifIndex(name) -> index, -ENODEV */
+/* ifIndex(name) -> the index, or -ENODEV */
 static napi_value if_index(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -28,7 +28,7 @@ static napi_value if_index(napi_env env, napi_callback_info info)
 	return number(env, index ? (double)index : -ENODEV);
 }
 
-/* ifType(name) -> ARPHRD_* of if_arp.h, -errno */
+/* ifType(name) -> ARPHRD_* of if_arp.h, or -errno */
 static napi_value if_type(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -44,7 +44,7 @@ static napi_value if_type(napi_env env, napi_callback_info info)
 	return number(env, result);
 }
 
-/* ifList() -> [index, name, index, name, ...] of the interfaces that there are, -errno */
+/* ifList() -> [index, name, index, name, ...] of all interfaces, or -errno */
 static napi_value if_list(napi_env env, napi_callback_info info)
 {
 	(void)info;
@@ -62,7 +62,7 @@ static napi_value if_list(napi_env env, napi_callback_info info)
 	return list;
 }
 
-/* ifMaster(index) -> index of the interface that it is a port of, 0 when of none, -errno */
+/* ifMaster(index) -> the index of the interface's master, such as a bridge, 0 without a master, or -errno */
 static napi_value if_master(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -99,7 +99,7 @@ static napi_value if_master(napi_env env, napi_callback_info info)
 	return number(env, master);
 }
 
-/* linkSocket() -> fd of a netlink socket that hears of interfaces and of what is taken off them, -errno */
+/* linkSocket() -> fd of a netlink socket that receives events of interfaces and of removed filters, or -errno */
 static napi_value link_socket(napi_env env, napi_callback_info info)
 {
 	(void)info;
@@ -127,7 +127,7 @@ static const char *name_of_link(struct nlmsghdr *message, struct ifinfomsg *link
 	return "";
 }
 
-/* Of a message that a filter or what carries filters was taken off an interface; the name is the one of now. */
+/* If the message reports that a filter or a qdisc was removed, returns the interface's index and its current name, else 0. */
 static int bare_link(struct nlmsghdr *message, char name[IF_NAMESIZE])
 {
 	struct tcmsg *filter = NLMSG_DATA(message);
@@ -136,8 +136,8 @@ static int bare_link(struct nlmsghdr *message, char name[IF_NAMESIZE])
 	return if_indextoname(filter->tcm_ifindex, name) ? filter->tcm_ifindex : 0;
 }
 
-/* linkDrain(fd) -> [index, name, index, name, ...] of interfaces that came, changed, went or lost a filter; a negative
- * errno: news was lost, look at all of them. */
+/* linkDrain(fd) -> [index, name, index, name, ...] of interfaces that appeared, changed, disappeared or lost a filter. A negative
+ * errno means that events were lost, so the caller must look at all interfaces. */
 static napi_value link_drain(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -181,8 +181,8 @@ static void drop_watch(napi_env env, void *data, void *hint)
 	(void)hint;
 }
 
-/* linkWatch(fd, function, keeps) -> handle, -errno. The function is called while there is something to read; the watch
- * keeps no process alive unless told so. The caller holds the handle and ends the watch before it closes the descriptor. */
+/* linkWatch(fd, function, keeps) -> a handle, or -errno. The event loop calls the function while `fd` is readable. The watch
+ * keeps the process alive only if `keeps` is 1. The caller holds the handle, and ends the watch before it closes `fd`. */
 static napi_value link_watch(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -199,7 +199,7 @@ static napi_value link_watch(napi_env env, napi_callback_info info)
 	return handle;
 }
 
-/* linkUnwatch(handle) -> 0; once for each handle */
+/* linkUnwatch(handle) -> 0. Call linkUnwatch exactly once for each handle. */
 static napi_value link_unwatch(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

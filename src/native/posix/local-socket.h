@@ -1,5 +1,6 @@
-/* Sockets of this machine that Node has no call for: one datagram to the supervisor, messages that carry descriptors, and the
- * kind of a descriptor that was handed over. A path that begins with '@' is an abstract name. Included by posix.c. */
+/* This file has socket calls that Node lacks, for sockets of this machine. It sends a datagram to the supervisor, exchanges
+ * messages that carry descriptors, and finds the kind of a descriptor that another process handed over. A path that begins with
+ * '@' is an abstract name. posix.c includes this file. */
 #ifndef NAMEGATE_LOCAL_SOCKET_H
 #define NAMEGATE_LOCAL_SOCKET_H
 
@@ -14,14 +15,14 @@
 
 #include "../addon.h"
 
-/* Descriptors of one message (SCM_MAX_FD of the kernel). */
+/* Most descriptors of one message (the kernel's SCM_MAX_FD). */
 #define MESSAGE_FDS_MAX 253
-/* Longer than any that the kernel takes, which says so. */
+/* Longer than any path that the kernel accepts. The kernel refuses a path that is too long. */
 #define LOCAL_PATH_SIZE 4096
-/* Octets that messages between two processes may take in the kernel. */
+/* Octets of kernel buffer for messages between two processes. */
 #define MESSAGE_BUFFER (4 << 20)
 
-/* The length of the address, 0 when the path is too long. */
+/* Returns the length of the address, or 0 if the path is too long. */
 static socklen_t local_address(struct sockaddr_un *address, const char *path)
 {
 	size_t length = strlen(path);
@@ -35,7 +36,7 @@ static socklen_t local_address(struct sockaddr_un *address, const char *path)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
 }
 
-/* localSend(path, octets) -> 0, -errno: one datagram */
+/* localSend(path, octets) -> 0, or -errno. Sends one datagram. */
 static napi_value local_send(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -69,7 +70,7 @@ static int local_socket(const char *path, bool listens)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
-	/* Its owner's alone from its first moment: the file takes the mode of the socket. */
+	/* The file takes the mode of the socket. So only its owner can use the file, from its first moment. */
 	int failed = listens ? fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, length) < 0 || listen(fd, 4) < 0
 			     : connect(fd, (struct sockaddr *)&address, length) < 0;
 	int result = failed ? -errno : fd;
@@ -78,7 +79,7 @@ static int local_socket(const char *path, bool listens)
 	return result;
 }
 
-/* localListen(path) -> fd that takes connections of messages, -errno */
+/* localListen(path) -> fd that accepts connections for messages, or -errno */
 static napi_value local_listen(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -87,7 +88,7 @@ static napi_value local_listen(napi_env env, napi_callback_info info)
 	return call.bad ? NULL : number(env, local_socket(path, true));
 }
 
-/* localConnect(path) -> fd, -errno */
+/* localConnect(path) -> fd, or -errno */
 static napi_value local_connect(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -96,7 +97,7 @@ static napi_value local_connect(napi_env env, napi_callback_info info)
 	return call.bad ? NULL : number(env, local_socket(path, false));
 }
 
-/* localOwner(path) -> pid of the process that listens there for streams, 0 when it is of another pid namespace, -errno */
+/* localOwner(path) -> pid of the process that listens there for streams, 0 if it belongs to another pid namespace, or -errno */
 static napi_value local_owner(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -120,7 +121,7 @@ static napi_value local_owner(napi_env env, napi_callback_info info)
 	return number(env, result);
 }
 
-/* localAccept(fd) -> fd, -EAGAIN, -errno */
+/* localAccept(fd) -> fd, -EAGAIN if no connection waits, or -errno */
 static napi_value local_accept(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -134,7 +135,7 @@ static napi_value local_accept(napi_env env, napi_callback_info info)
 	return number(env, taken);
 }
 
-/* localPeer(fd) -> [pid, uid] of the process that connected or listens, -errno */
+/* localPeer(fd) -> [pid, uid] of the process at the other end, or -errno */
 static napi_value local_peer(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -155,7 +156,7 @@ static napi_value local_peer(napi_env env, napi_callback_info info)
 	return list;
 }
 
-/* messageSend(fd, octets, descriptors: Int32Array, count) -> 0, -EAGAIN when there is no room, -errno */
+/* messageSend(fd, octets, descriptors: Int32Array, count) -> 0, -EAGAIN if the kernel has no room, or -errno */
 static napi_value message_send(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -188,8 +189,9 @@ static napi_value message_send(napi_env env, napi_callback_info info)
 	return number(env, sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0);
 }
 
-/* messageReceive(fd, octets, descriptors: Int32Array) -> octets of one message, 0 at the end, -EAGAIN, -EMSGSIZE when it was
- * cut, -errno. descriptors[0] is how many came with it, they follow; it has room for MESSAGE_FDS_MAX + 1. */
+/* messageReceive(fd, octets, descriptors: Int32Array) -> octets of one message, 0 at the end, -EAGAIN without a message,
+ * -EMSGSIZE if the message was cut, or -errno. descriptors[0] is the number of received descriptors, which follow it.
+ * `descriptors` has room for MESSAGE_FDS_MAX + 1. */
 static napi_value message_receive(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -219,7 +221,7 @@ static napi_value message_receive(napi_env env, napi_callback_info info)
 	return number(env, message.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EMSGSIZE : got);
 }
 
-/* duplicate(fd) -> another descriptor of the same, -errno */
+/* duplicate(fd) -> another descriptor of the same file or socket, or -errno */
 static napi_value duplicate(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -237,8 +239,8 @@ static int int_option(int fd, int level, int name)
 	return getsockopt(fd, level, name, &value, &length) < 0 ? 0 : value;
 }
 
-/* socketFacts(fd, address: 16 octets) -> [family 4 or 6, SOCK_*, port, listens, transparent, IPv6 alone], -errno; -EAFNOSUPPORT
- * when it is no socket of IP. The descriptor is not passed on to programs from now on, and never waits. */
+/* socketFacts(fd, address: 16 octets) -> [family 4 or 6, SOCK_*, port, listens, transparent, IPv6 only], -EAFNOSUPPORT if it is
+ * no IP socket, or -errno. Also makes the descriptor close-on-exec and non-blocking. */
 static napi_value socket_facts(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

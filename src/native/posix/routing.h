@@ -1,7 +1,11 @@
-/* The part of routing policy that concerns one user of it, as octets to be compared with those of another time: routes of the
- * user's table, and rules of both families that have the user's protocol number (rtm_protocol), that match the user's
- * mark, or that come no later than the user's last rule. The octets hold only configured fields, so they stay the same until
- * the configuration changes. Needs no privilege; about ten system calls. Included by posix.c. */
+/* This file reads the part of the routing policy that concerns one user (here namegate) as octets. The caller compares the octets
+ * with octets that it read earlier. The octets contain:
+ * - the routes of the user's table
+ * - the rules of both families that have the user's protocol number (rtm_protocol), that match the user's mark, or that come no
+ *   later than the user's last rule
+ *
+ * The octets hold only configured fields, so they stay the same until the configuration changes. A read needs no privilege and
+ * makes about ten system calls. posix.c includes this file. */
 #ifndef NAMEGATE_ROUTING_H
 #define NAMEGATE_ROUTING_H
 
@@ -16,19 +20,19 @@
 
 struct routing_request {
 	struct nlmsghdr head;
-	/* For rules `struct fib_rule_hdr`, which has the same fields in these places. */
+	/* In a request for rules this is `struct fib_rule_hdr`, which has the same fields at these places. */
 	struct rtmsg route;
 	struct rtattr attribute;
 	uint32_t table;
 };
 
-/* Whose routing it is. */
+/* The user whose routing is read. */
 struct routing_user {
 	int protocol;
 	uint32_t table, mark, last;
 };
 
-/* Where octets go; what there is no room for is left out. */
+/* Where the octets are written. Octets without room are left out. */
 struct routing_octets {
 	uint8_t *into;
 	size_t size;
@@ -48,7 +52,7 @@ static int rule_concerns(const struct nlmsghdr *message, const struct routing_us
 	const struct fib_rule_hdr *rule = NLMSG_DATA(message);
 	const struct rtattr *attribute = (const struct rtattr *)((const char *)rule + NLMSG_ALIGN(sizeof(*rule)));
 	int length = NLMSG_PAYLOAD(message, sizeof(*rule));
-	/* The kernel leaves out what is 0. */
+	/* The kernel leaves out a field whose value is 0. */
 	uint32_t preference = 0, mark = 0, mask = UINT32_MAX;
 	int protocol = 0;
 	for (; RTA_OK(attribute, length); attribute = RTA_NEXT(attribute, length)) {
@@ -66,7 +70,7 @@ static int rule_concerns(const struct nlmsghdr *message, const struct routing_us
 	       (mark && ((mark ^ user->mark) & mask) == 0);
 }
 
-/* A route's times and counts change by themselves. */
+/* Leaves out RTA_CACHEINFO, because the kernel changes a route's times and counts by itself. */
 static void routing_take(const struct nlmsghdr *message, const struct routing_user *user, struct routing_octets *to)
 {
 	const struct rtmsg *route = NLMSG_DATA(message);
@@ -81,7 +85,8 @@ static void routing_take(const struct nlmsghdr *message, const struct routing_us
 			routing_put(to, attribute, attribute->rta_len);
 }
 
-/* 0, -errno. What the kernel refuses to list is not there: a table that has no route, a family that it lacks. */
+/* Returns 0, or -errno. If the kernel refuses a listing, the result is empty: the table has no route, or the kernel lacks the
+ * family. */
 static int routing_list(int fd, struct routing_request *ask, const struct routing_user *user,
 			struct routing_octets *to)
 {
@@ -89,7 +94,7 @@ static int routing_list(int fd, struct routing_request *ask, const struct routin
 	if (send(fd, ask, ask->head.nlmsg_len, 0) < 0)
 		return -errno;
 	for (;;) {
-		/* The kernel lists within the send and each recv: it never makes us wait. */
+		/* The kernel lists within the send and each recv, so this call never waits. */
 		ssize_t got = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -122,7 +127,7 @@ static int routing_both(int fd, int family, const struct routing_user *user, str
 	return routing_list(fd, &ask, user, to);
 }
 
-/* routingRead(protocol, table, mark, last, into) -> how many octets, -errno */
+/* routingRead(protocol, table, mark, last, into) -> how many octets were written, or -errno */
 static napi_value routing_read(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -138,7 +143,7 @@ static napi_value routing_read(napi_env env, napi_callback_info info)
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	if (fd < 0)
 		return number(env, -errno);
-	/* Then it looks into the one table only; without, into all of them. */
+	/* With this option the kernel searches only the one table, and without it all tables. */
 	setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &strict, sizeof(strict));
 	int result = routing_both(fd, AF_INET, &user, &to);
 	if (result == 0)

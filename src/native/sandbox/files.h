@@ -1,6 +1,6 @@
-/* The command's view of the file system: the caller's, but for its own /proc and shared memory, a private resolv.conf,
- * and sockets of agents and services that are covered. The mounts belong to a user namespace in which the command
- * has no capability, so it can undo none of them; in one that it makes itself they are locked. */
+/* This file makes the command's view of the file system. It is the caller's view, with a separate /proc and shared memory, a
+ * private resolv.conf, and covers over the sockets of agents and services. The mounts belong to a user namespace in which the
+ * command has no capability, so the command cannot undo them. In a user namespace that the command makes, the mounts are locked. */
 #ifndef NAMEGATE_SANDBOX_FILES_H
 #define NAMEGATE_SANDBOX_FILES_H
 
@@ -23,7 +23,7 @@ struct mount_attr {
 #define AT_RECURSIVE 0x8000
 #endif
 
-/* What isn't there, or can't be reached, needs no cover: the command reaches no more than we do. */
+/* A path that does not exist or cannot be reached needs no cover, because the command can reach no more than this process. */
 static bool is_absent(int error)
 {
 	return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP || error == ENAMETOOLONG;
@@ -41,7 +41,7 @@ static void cover_folder(const char *path)
 		fail("hide", errno, path);
 }
 
-/* Root's own files of the kernel have no need of capabilities to be written. */
+/* Makes a path read-only, because root can write some files of the kernel without any capability. */
 static void make_read_only(const char *path)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
@@ -74,7 +74,7 @@ static void set_up_files(const struct options *options)
 		for (size_t i = 0; i < sizeof(kernel) / sizeof(*kernel); i++)
 			make_read_only(kernel[i]);
 	}
-	/* A folder that is covered now must not be stood in. */
+	/* The current folder may be covered now, so enter it again by its path. */
 	if (placed)
 		must(chdir(folder) == 0, "folder", folder);
 	else

@@ -1,7 +1,9 @@
-/* System calls that reach around a network namespace, refused by seccomp in every process of the command: sockets of
- * families other than UNIX, IPv4, IPv6 and netlink (vsock and the like know no namespace), io_uring (makes sockets without
- * the call), and pushing keys into the caller's terminal. All else passes. Numbers of the machine's second
- * architecture are judged alike. */
+/* This seccomp filter refuses, in every process of the command, system calls that bypass a network namespace:
+ * - sockets of families other than UNIX, IPv4, IPv6 and netlink, because vsock and similar families ignore namespaces
+ * - io_uring, because it makes sockets without the socket call
+ * - ioctls that push keys into the caller's terminal
+ *
+ * The filter allows all other calls. It treats calls of the machine's second architecture in the same way. */
 #ifndef NAMEGATE_SANDBOX_FILTER_H
 #define NAMEGATE_SANDBOX_FILTER_H
 
@@ -15,7 +17,7 @@
 
 struct calls {
 	uint32_t arch;
-	/* Numbers; NONE: the architecture has no such call. */
+	/* Call numbers. NONE: the architecture has no such call. */
 	uint32_t socket, socketcall, socketpair, ioctl, io_uring_setup;
 };
 
@@ -51,11 +53,11 @@ static void add(struct program *p, uint16_t code, uint8_t yes, uint8_t no, uint3
 
 static void load(struct program *p, size_t offset) { add(p, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset); }
 static void answer(struct program *p, uint32_t what) { add(p, BPF_RET | BPF_K, 0, 0, what); }
-/* Passes over so many instructions when the accumulator is not k. */
+/* Skips `over` instructions if the accumulator is not k. */
 static void unless_equal(struct program *p, uint32_t k, uint8_t over) { add(p, BPF_JMP | BPF_JEQ | BPF_K, 0, over, k); }
 
 #define REFUSE(error) (SECCOMP_RET_ERRNO | ((error) & SECCOMP_RET_DATA))
-/* Arguments are 64 bits; only the low ones count for int. */
+/* Arguments have 64 bits. For an int only the low 32 bits matter. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define ARGUMENT(i) (offsetof(struct seccomp_data, args) + 8 * (i))
 #else
@@ -106,13 +108,13 @@ static void add_architecture(struct program *p, const struct calls *calls)
 	skip->jf = (uint8_t)(p->length - begin);
 }
 
-/* After no_new_privs; false with errno. */
+/* Installs the filter; needs no_new_privs. Returns false and sets errno on failure. */
 static bool set_filter(void)
 {
 	struct program program = { .length = 0 };
 	for (size_t i = 0; i < sizeof(architectures) / sizeof(*architectures); i++)
 		add_architecture(&program, &architectures[i]);
-	answer(&program, REFUSE(ENOSYS)); /* an architecture that nobody expects */
+	answer(&program, REFUSE(ENOSYS)); /* an unexpected architecture */
 	struct sock_fprog loaded = { program.length, program.code };
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &loaded) == 0;
 }

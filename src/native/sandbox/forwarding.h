@@ -1,10 +1,11 @@
-/* `sandbox forward USERS FILE=FROM>TO...`: switches settings of the kernel on for as long as anybody has need of them. The
- * gates of several sandboxes may want them at the same time, and end in any way and order, so nobody can know alone what to
- * put back: the file USERS holds the settings that were changed and what they were before. Octet 1 of it is locked,
- * shared, by every helper; octet 0 by whoever changes anything. The kernel lets go of both with the process.
+/* `sandbox forward USERS FILE=FROM>TO...` switches kernel settings on for as long as any sandbox needs them. Several sandboxes
+ * can need the settings at the same time, and end in any way and order. So no single gate knows which values to restore. The file
+ * USERS lists the settings that were changed and their values before. Every helper holds a shared lock on octet 1 of USERS. A
+ * helper that changes a setting locks octet 0. The kernel releases both locks when the process ends.
  *
- * Writes `on FILE` for each setting that it changed, `ready` when all are so, or `fail FILE ERRNO`; ends with its input,
- * which is the end of the gate. The last one puts back what is still as it was changed to, and takes the file away. */
+ * The helper writes `on FILE` for each setting that it changed. It then writes `ready` if every setting has the wanted value, or
+ * `fail FILE ERRNO`. It ends when its input ends, that is, when the gate ends. The last helper restores each setting that still
+ * has the value that a helper wrote, and removes USERS. */
 #ifndef NAMEGATE_SANDBOX_FORWARDING_H
 #define NAMEGATE_SANDBOX_FORWARDING_H
 
@@ -16,10 +17,10 @@
 #define TURN 0
 #define USERS 1
 
-/* Room of a value of a setting. */
+/* Room for the value of a setting. */
 #define VALUE 32
 
-/* F_OFD_SETLK of one octet. */
+/* Applies F_OFD_SETLK to one octet. */
 static bool lock_octet(int fd, int command, short type, off_t octet)
 {
 	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = octet, .l_len = 1 };
@@ -30,7 +31,8 @@ static bool lock_octet(int fd, int command, short type, off_t octet)
 	return result == 0;
 }
 
-/* The file with the turn taken; another may have taken it away meanwhile. -1: without it nothing is shared. */
+/* Opens USERS and locks octet 0. If another helper removed the file before the lock, it opens the file again. Returns -1 on
+ * failure: then this helper shares nothing. */
 static int open_users(const char *path)
 {
 	for (;;) {
@@ -61,7 +63,7 @@ static bool is_set(const char *path, const char *value)
 	return strcmp(text, value) == 0;
 }
 
-/* Notes are lines `FILE=FROM>TO`, as the options are. */
+/* A note is a line `FILE=FROM>TO`, like an option. */
 static bool read_note(char *note, char **path, char **from, char **to)
 {
 	*path = note;
@@ -74,7 +76,7 @@ static bool read_note(char *note, char **path, char **from, char **to)
 	return true;
 }
 
-/* 0 when the setting is as it is wanted, or was neither on nor off. */
+/* Returns 0 if the setting now has the wanted value, or if it had neither of the two values. */
 static int switch_on(int users, const char *option)
 {
 	char note[PATH_MAX + 2 * VALUE], *path, *from, *to;
@@ -83,7 +85,7 @@ static int switch_on(int users, const char *option)
 		return 1;
 	if (!is_set(path, from))
 		return 0;
-	/* Noted first: what is noted and was never changed is not put back. */
+	/* The note is written first. A setting that is noted but was never changed is not restored. */
 	if ((users >= 0 && dprintf(users, "%s\n", option) < 0) || !write_file(path, to)) {
 		printf("fail %s %d\n", path, errno);
 		return 1;
@@ -92,7 +94,7 @@ static int switch_on(int users, const char *option)
 	return 0;
 }
 
-/* From the last note to the first: forwarding goes before what it made necessary. */
+/* Restores from the last note to the first: forwarding is switched off before the settings that it needs. */
 static void put_back(char *notes)
 {
 	char *line, *path, *from, *to;

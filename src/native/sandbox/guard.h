@@ -1,5 +1,5 @@
-/* `sandbox guard COMMAND...`: runs a helper (the uplink) for as long as the gate lives, whatever ends the gate: its
- * standard input is a pipe whose other end the gate alone has. Ends as the helper ends. */
+/* `sandbox guard COMMAND...` runs a helper (the uplink) for as long as the gate lives, whatever ends the gate. Its standard input
+ * is a pipe whose other end only the gate holds. It exits with the helper's status. */
 #ifndef NAMEGATE_SANDBOX_GUARD_H
 #define NAMEGATE_SANDBOX_GUARD_H
 

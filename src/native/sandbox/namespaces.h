@@ -1,6 +1,6 @@
-/* Namespaces and rights. Without rights of his own the caller gets a user namespace in which he is himself; it owns
- * every other namespace here, and the caller, from outside it, has all capabilities over it (user_namespaces(7)): so
- * the gate may set rules in there and the command, inside and without capabilities, may not. */
+/* This file makes namespaces and drops capabilities. An unprivileged caller gets a user namespace in which the user id stays the
+ * same. That user namespace owns every other namespace of the sandbox. From outside it, the caller has all capabilities over it
+ * (user_namespaces(7)). So the gate can set rules in the sandbox. The command is inside and has no capabilities, so it cannot. */
 #ifndef NAMEGATE_SANDBOX_NAMESPACES_H
 #define NAMEGATE_SANDBOX_NAMESPACES_H
 
@@ -15,8 +15,8 @@
 #endif
 
 #define BIT(capability) (UINT64_C(1) << (capability))
-/* Of a command whose caller is root: power over files, users and its own processes, in a user namespace that
- * owns no other. */
+/* The capabilities of a command whose caller is root: power over files, users and its own processes, in a user namespace that
+ * owns no other namespace. */
 #define KEPT (BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER) | BIT(CAP_FSETID) | BIT(CAP_KILL) | BIT(CAP_SETGID) | BIT(CAP_SETUID))
 
 static void map_self(uid_t uid, gid_t gid)
@@ -37,7 +37,7 @@ static void enter_user_namespace(void)
 	map_self(uid, gid);
 }
 
-/* Maps everybody who has a number here to himself, in the user namespace of a child. */
+/* Maps every user of this namespace to the same number in the user namespace of a child. */
 static bool map_all(const char *kind, pid_t child)
 {
 	char path[64], text[4096], line[64];
@@ -69,7 +69,7 @@ static bool set_capabilities(uint64_t kept)
 	return syscall(SYS_capset, &head, data) == 0;
 }
 
-/* What is not kept can't come back by any program that is run later. */
+/* Drops all capabilities except `kept`. No program that runs later regains a dropped capability. */
 static void keep_capabilities(uint64_t kept)
 {
 	for (int i = 0; prctl(PR_CAPBSET_READ, i) >= 0; i++)

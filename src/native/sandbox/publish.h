@@ -1,6 +1,6 @@
-/* `--publish`: connections to ports of the caller's network namespace go to the sandbox's loopback. The process that
- * carries them is outside the command's PID namespace, since whoever could take its sockets could connect to anywhere.
- * It was forked with the listening sockets already open, has no capability, and ends with the launcher. */
+/* `--publish` carries connections to ports of the caller's network namespace to the sandbox's loopback. A process carries them
+ * outside the command's PID namespace, because a process with its sockets could connect to anywhere. The launcher forks this
+ * process with the listening sockets already open. The process has no capability and ends with the launcher. */
 #ifndef NAMEGATE_SANDBOX_PUBLISH_H
 #define NAMEGATE_SANDBOX_PUBLISH_H
 
@@ -22,7 +22,7 @@ struct published {
 static struct published published[PUBLISHED_MAX];
 static int published_count;
 
-/* ADDRESS PORT INNER, one argument: in the caller's network namespace. */
+/* Opens `ADDRESS PORT INNER`, which is one argument, in the caller's network namespace. */
 static void open_published(const struct options *options)
 {
 	for (int i = 0; i < options->publish_count; i++) {
@@ -48,7 +48,7 @@ static void open_published(const struct options *options)
 	}
 }
 
-/* One connection, in a process of its own: copies both ways until both ends are done. */
+/* Carries one connection in a process of its own. Copies both ways until both ends are done. */
 static _Noreturn void carry(int outside, uint16_t inner)
 {
 	static char buffer[CHUNK];
@@ -114,7 +114,7 @@ static _Noreturn void serve_published(void)
 	}
 }
 
-/* After the network namespace was made and before the PID namespace is. */
+/* Must run after the network namespace was made and before the PID namespace is made. */
 static void start_publishing(void)
 {
 	pid_t launcher = getpid();

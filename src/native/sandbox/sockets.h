@@ -1,7 +1,7 @@
-/* Sockets of the sandbox's network namespace that the gate uses from outside: its DNS listeners and netlink sockets.
- * A socket belongs to the namespace it was opened in, whoever holds it. They leave in one message by SCM_RIGHTS,
- * in the order UDP 4, TCP 4, UDP 6, TCP 6, then NETLINKS of netfilter and one that hears of interfaces; without IPv6 the
- * two of it are missing. */
+/* This file opens sockets of the sandbox's network namespace that the gate uses from outside: DNS listeners and netlink sockets.
+ * A socket belongs to the namespace in which it was opened, whatever process holds it. One message sends all sockets to the gate
+ * by SCM_RIGHTS. Their order is UDP 4, TCP 4, UDP 6, TCP 6, then NETLINKS netfilter sockets, then one socket that receives
+ * interface events. Without IPv6 the two IPv6 sockets are missing. */
 #ifndef NAMEGATE_SANDBOX_SOCKETS_H
 #define NAMEGATE_SANDBOX_SOCKETS_H
 
@@ -31,7 +31,7 @@ static void loopback_up(void)
 	close(fd);
 }
 
-/* A DNS listener on loopback; -1 when the family is not there. */
+/* Opens a DNS listener on loopback. Returns -1 if the kernel lacks the family. */
 static int open_listener(int family, int type)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(DNS_PORT), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -50,7 +50,7 @@ static int open_listener(int family, int type)
 	return -1;
 }
 
-/* As nlOpen and ctOpen of the addons make them. */
+/* Opens a socket with the same settings as nlOpen and ctOpen of the addons. */
 static int open_netfilter(void)
 {
 	int size = BUFFER;

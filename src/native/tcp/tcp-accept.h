@@ -1,5 +1,5 @@
-/* Accepting: a connection with the address that it came from, the one that it asked for, and the interface it came in
- * by. A shortage of descriptors or memory parks the listener. */
+/* This file accepts connections. For each connection it reports the client's address, the server address that the client asked
+ * for, and the interface. When descriptors or memory run short, it parks the listener. */
 #ifndef NAMEGATE_TCP_ACCEPT_H
 #define NAMEGATE_TCP_ACCEPT_H
 
@@ -7,10 +7,10 @@
 
 #include "tcp-engine.h"
 
-/* Connections taken in one turn. */
+/* Most attempts to accept in one turn. */
 #define ACCEPT_MAX 256
 
-/* Not in glibc's headers. */
+/* glibc's headers lack these constants. */
 #define ORIGINAL_DESTINATION 80
 #define IPV6_OLD_PKTOPTIONS 6
 
@@ -33,7 +33,7 @@ static void put_address(struct engine *engine, int which, const struct sockaddr_
 	}
 }
 
-/* The server that the client connected to; false when the kernel doesn't say. */
+/* The server that the client connected to. Returns false if the kernel does not report it. */
 static bool asked_address(const struct listener *listener, int fd, struct sockaddr_storage *address)
 {
 	socklen_t length = sizeof(*address);
@@ -44,8 +44,8 @@ static bool asked_address(const struct listener *listener, int fd, struct sockad
 	return getsockname(fd, (struct sockaddr *)address, &length) == 0;
 }
 
-/* Where the connection came in: the kernel keeps the interface of the handshake and gives it as a control message
- * of the connection (net/ipv4/tcp_ipv4.c: mc_index; net/ipv6/tcp_ipv6.c: pktoptions, mcast_oif). 0: unknown. */
+/* The interface at which the connection arrived, or 0 if unknown. The kernel keeps the interface of the handshake and returns it
+ * as a control message of the connection (net/ipv4/tcp_ipv4.c: mc_index; net/ipv6/tcp_ipv6.c: pktoptions, mcast_oif). */
 static uint32_t arrival_interface(const struct listener *listener, int fd)
 {
 	char control[512] __attribute__((aligned(8)));
@@ -84,7 +84,7 @@ static void add_accepted(struct engine *engine, uint32_t index, int fd, uint32_t
 	add_row(engine, ROW_ACCEPTED, slot, (int32_t)index, 0);
 }
 
-/* No descriptor, no memory: the listener is left alone until `rearm`, else it would be reported every turn. */
+/* Stops a listener that lacks descriptors or memory until `rearm`. Otherwise the kernel would report the listener every turn. */
 static void park(struct engine *engine, uint32_t index, int fault)
 {
 	struct listener *listener = &engine->listeners[index];
@@ -99,8 +99,8 @@ static bool is_shortage(int fault)
 	return fault == EMFILE || fault == ENFILE || fault == ENOBUFS || fault == ENOMEM;
 }
 
-/* Takes connections of one listener, at most `most`; returns how many tries that took. Octets of a new one are often
- * there already, so it is served in this turn, before the epoll set knows it. */
+/* Accepts connections of one listener, in at most `most` tries, and returns how many tries it made. Octets of a new connection
+ * are often there already. So the connection is served in this turn, before the epoll set knows the connection. */
 static uint32_t accept_from(struct engine *engine, uint32_t index, uint32_t most)
 {
 	struct listener *listener = &engine->listeners[index];
@@ -116,7 +116,7 @@ static uint32_t accept_from(struct engine *engine, uint32_t index, uint32_t most
 				park(engine, index, errno);
 				break;
 			}
-			/* An error of that connection alone (accept(2)): the next may be sound. */
+			/* Only this connection failed (accept(2)), and the next one may succeed. */
 			continue;
 		}
 		engine->sockets++;

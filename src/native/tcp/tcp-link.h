@@ -1,11 +1,12 @@
-/* Connections one by one: those that we open, those that somebody else accepted, and what JavaScript does with each. */
+/* This file handles single connections: those that the engine opens, those that another process accepted, and what JavaScript
+ * does with each connection. */
 #ifndef NAMEGATE_TCP_LINK_H
 #define NAMEGATE_TCP_LINK_H
 
 #include "tcp-send.h"
 #include "tcp-socket.h"
 
-/* linkDescriptor(engine, slot) -> the descriptor, which stays the engine's, -EBADF */
+/* linkDescriptor(engine, slot) -> the descriptor, or -EBADF if the slot is free. The engine still owns the descriptor. */
 static napi_value link_descriptor(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -17,7 +18,7 @@ static napi_value link_descriptor(napi_env env, napi_callback_info info)
 	return number(env, link ? link->fd : -EBADF);
 }
 
-/* unsentOctets(engine, slot, into) -> octets that wait for the kernel, copied as far as there is room; -EBADF */
+/* unsentOctets(engine, slot, into) -> how many octets wait for the kernel, or -EBADF. Copies as many of them as `into` can hold. */
 static napi_value unsent_octets(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -36,8 +37,8 @@ static napi_value unsent_octets(napi_env env, napi_callback_info info)
 	return number(env, (double)waits);
 }
 
-/* adopt(engine, fd, unsent: octets) -> slot, -errno: a connection that somebody else accepted, which is not read yet
- * (`reading`); the octets are sent first. The descriptor is the engine's, also when that fails. */
+/* adopt(engine, fd, unsent: octets) -> the slot, or -errno. Adopts a connection that another process accepted, and sends `unsent`
+ * first. The connection is not read until `reading`. The engine owns the descriptor, even if the call fails. */
 static napi_value adopt(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -78,7 +79,7 @@ static int begin_connect(struct engine *engine, int family, const uint8_t *octet
 	if (fd < 0)
 		return -errno;
 	int result = set_flag(fd, IPPROTO_TCP, TCP_NODELAY) < 0 ? -errno : 0;
-	/* Before connect, so that the first packet carries it. */
+	/* The mark is set before connect, so that the first packet carries it. */
 	if (result == 0 && mark && setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) < 0)
 		result = -errno;
 	if (result == 0 && connect(fd, (struct sockaddr *)&address, length) < 0 && errno != EINPROGRESS)
@@ -104,7 +105,7 @@ static int begin_connect(struct engine *engine, int family, const uint8_t *octet
 	return (int)slot;
 }
 
-/* mayMark(mark) -> 0, -EPERM: may this process set SO_MARK? */
+/* mayMark(mark) -> 0 if this process can set SO_MARK, else -EPERM */
 static napi_value may_mark(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -119,7 +120,8 @@ static napi_value may_mark(napi_env env, napi_callback_info info)
 	return number(env, result);
 }
 
-/* connect(engine, family, octets16, port, mark) -> slot, -errno; 0: no mark. What is sent before it is connected waits. */
+/* connect(engine, family, octets16, port, mark) -> the slot, or -errno. Mark 0 means no mark. Octets that are sent before the
+ * connection is established wait. */
 static napi_value connect_to(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -132,7 +134,7 @@ static napi_value connect_to(napi_env env, napi_callback_info info)
 	return number(env, begin_connect(engine, family, octets16, port, mark));
 }
 
-/* close(engine, slot, reset) -> 0, -EBADF; with reset the peer gets RST and the kernel keeps nothing */
+/* close(engine, slot, reset) -> 0, or -EBADF. With `reset` the kernel sends RST and discards unsent octets. */
 static napi_value close_link(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -151,7 +153,7 @@ static napi_value close_link(napi_env env, napi_callback_info info)
 	return number(env, 0);
 }
 
-/* reading(engine, slot, on) -> 1 when there is something to be had at once, else 0; -EBADF */
+/* reading(engine, slot, on) -> 1 if the connection can be read at once, 0 if not, -EBADF */
 static napi_value set_reading(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

@@ -1,5 +1,5 @@
-/* Listeners: opened here or given bound, switched on and off, and left open for who goes on. Their connections stay when
- * they are closed. */
+/* This file opens listeners, or adopts sockets that another process bound. It switches listeners on and off, closes them, and
+ * reports their descriptors for the next daemon. The connections of a listener stay open when the listener is closed. */
 #ifndef NAMEGATE_TCP_LISTEN_H
 #define NAMEGATE_TCP_LISTEN_H
 
@@ -16,17 +16,17 @@ static int prepare_listener(int fd, int family, uint32_t flags)
 		return -errno;
 	if ((flags & LISTEN_REUSE_PORT) && set_flag(fd, SOL_SOCKET, SO_REUSEPORT) < 0)
 		return -errno;
-	/* Before bind, or the kernel takes no connection to another address for it. */
+	/* These flags must precede bind. Otherwise the kernel does not assign connections to other addresses to this listener. */
 	if ((flags & LISTEN_TRANSPARENT) && (set_flag(fd, level, ipv4 ? IP_TRANSPARENT : IPV6_TRANSPARENT) < 0 ||
 					     set_flag(fd, level, ipv4 ? IP_FREEBIND : IPV6_FREEBIND) < 0))
 		return -errno;
-	/* Connections inherit it. */
+	/* Accepted connections inherit this flag. */
 	if ((flags & LISTEN_WANT_INTERFACE) && set_flag(fd, level, ipv4 ? IP_PKTINFO : IPV6_RECVPKTINFO) < 0)
 		return -errno;
 	return 0;
 }
 
-/* What connections inherit, for a socket that somebody else bound. */
+/* Sets what connections inherit, on a socket that another process bound. */
 static int prepare_given(int fd, int family, uint32_t flags)
 {
 	bool ipv4 = family == AF_INET;
@@ -63,8 +63,8 @@ static int open_listener(struct engine *engine, uint32_t index, int family, cons
 	return (int)index;
 }
 
-/* listen(engine, family, octets16, port, flags, backlog, given) -> listener, -errno. `given`: a socket that is bound
- * already, -1: none. It is closed when that fails. */
+/* listen(engine, family, octets16, port, flags, backlog, given) -> the listener, or -errno. `given` is a socket that is already
+ * bound, or -1. If the call fails, it closes `given`. */
 static napi_value listen_on(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -82,7 +82,7 @@ static napi_value listen_on(napi_env env, napi_callback_info info)
 	return number(env, -ENOSPC);
 }
 
-/* portOf(engine, listener) -> port, -errno */
+/* portOf(engine, listener) -> the port, or -errno */
 static napi_value port_of(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -101,7 +101,7 @@ static napi_value port_of(napi_env env, napi_callback_info info)
 	return number(env, ntohs(((struct sockaddr_in6 *)&address)->sin6_port));
 }
 
-/* unlisten(engine, listener) -> 0, -EBADF; its connections stay */
+/* unlisten(engine, listener) -> 0, or -EBADF. The connections of the listener stay open. */
 static napi_value unlisten(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -118,7 +118,7 @@ static napi_value unlisten(napi_env env, napi_callback_info info)
 	return number(env, 0);
 }
 
-/* accepting(engine, listener, on) -> 0, -EBADF: off, connections wait in the kernel */
+/* accepting(engine, listener, on) -> 0, or -EBADF. With `on` 0, new connections wait in the kernel. */
 static napi_value accepting(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -135,7 +135,7 @@ static napi_value accepting(napi_env env, napi_callback_info info)
 	return number(env, epoll_ctl(engine->epoll, EPOLL_CTL_MOD, listener->fd, &event) < 0 ? -errno : 0);
 }
 
-/* listenerDescriptor(engine, listener) -> the descriptor, which stays the engine's, -EBADF */
+/* listenerDescriptor(engine, listener) -> the descriptor, or -EBADF. The engine still owns the descriptor. */
 static napi_value listener_descriptor(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -147,7 +147,7 @@ static napi_value listener_descriptor(napi_env env, napi_callback_info info)
 	return number(env, open ? engine->listeners[index].fd : -EBADF);
 }
 
-/* rearm(engine) -> how many listeners accept again after a shortage */
+/* rearm(engine) -> how many parked listeners accept again */
 static napi_value rearm(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

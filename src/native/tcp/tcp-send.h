@@ -1,5 +1,5 @@
-/* Writing: chains of frames go from one slab to the kernel, and what it does not take is kept and offered again when it says
- * that there is room. */
+/* This file sends chains of frames from one slab. It keeps octets that the kernel does not accept, and sends them when the kernel
+ * has room. */
 #ifndef NAMEGATE_TCP_SEND_H
 #define NAMEGATE_TCP_SEND_H
 
@@ -8,10 +8,10 @@
 #include "tcp-engine.h"
 
 #define IOV_MAX_USED 64
-/* Octets of one connection that wait for the kernel; JavaScript's own bounds are lower. */
+/* Most octets of one connection that can wait for the kernel. JavaScript has lower bounds of its own. */
 #define PENDING_MAX (16u << 20)
 
-/* Keeps what the kernel did not take. */
+/* Keeps octets that the kernel did not accept. */
 static int keep(struct link *link, const void *octets, size_t length)
 {
 	size_t waits = link->end - link->start;
@@ -37,7 +37,7 @@ static int keep(struct link *link, const void *octets, size_t length)
 	return 0;
 }
 
-/* Octets sent, 0 when the kernel takes none now, -errno. */
+/* Returns how many octets were sent, 0 if the kernel accepts none now, or -errno. */
 static ssize_t send_some(int fd, struct iovec *parts, int count)
 {
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = (size_t)count };
@@ -51,7 +51,7 @@ static ssize_t send_some(int fd, struct iovec *parts, int count)
 	}
 }
 
-/* Offers what waits once more. */
+/* Tries again to send the octets that wait. */
 static void send_pending(struct engine *engine, uint32_t slot)
 {
 	struct link *link = &engine->links[slot];
@@ -78,8 +78,8 @@ static void send_pending(struct engine *engine, uint32_t slot)
 		add_row(engine, ROW_TAKEN, slot, 0, 0);
 }
 
-/* The next parts of a chain of frames, neighbours joined; -1 when a frame lies outside `out`, or the chain is longer than
- * `left`, that is, a loop. */
+/* Collects the next parts of a chain of frames, and joins neighbours. Returns -1 if a frame lies outside `out`, or if the chain
+ * is longer than `left`, which means that it is a loop. */
 static int next_parts(struct engine *engine, int32_t *frame, struct iovec *parts, size_t *total, size_t *left)
 {
 	const int32_t *frames = engine->columns[COLUMN_FRAMES];
@@ -107,7 +107,7 @@ static int next_parts(struct engine *engine, int32_t *frame, struct iovec *parts
 	return used;
 }
 
-/* Keeps what of the parts lies behind the first `sent` octets. */
+/* Keeps the octets of the parts after the first `sent`. */
 static int keep_rest(struct link *link, struct iovec *parts, int used, size_t sent)
 {
 	for (int i = 0; i < used; i++) {
@@ -146,8 +146,8 @@ static int send_chain(struct engine *engine, uint32_t slot, int32_t frame)
 	return 0;
 }
 
-/* send(engine, slot, frame) -> 0, -errno: sends a chain of frames, keeping what the kernel does not take. After an
- * error the next turn has a row for it. */
+/* send(engine, slot, frame) -> 0, or -errno. Sends a chain of frames and keeps what the kernel does not accept. After an error,
+ * the next turn has a row that reports it. */
 static napi_value send_frames(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

@@ -1,4 +1,4 @@
-/* What sockets that listen and sockets that connect have in common: addresses and flags. */
+/* This file fills addresses and sets flags, for both listening and connecting sockets. */
 #ifndef NAMEGATE_TCP_SOCKET_H
 #define NAMEGATE_TCP_SOCKET_H
 

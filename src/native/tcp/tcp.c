@@ -1,9 +1,13 @@
-/* TCP for many connections at little cost: one epoll set with all listeners and connections, watched by the
- * event loop; one call a turn accepts, reads and writes what waited, and hands rows to JavaScript. Octets come
- * into one slab and leave from another. JavaScript decides everything; C closes nothing by itself. Failures are negative
- * errno values. No call waits.
- * tcp-engine.h: what is known; tcp-turn.h: a turn, with tcp-accept.h and tcp-send.h; tcp-listen.h, tcp-link.h: listeners and
- * connections opened and closed. */
+/* This addon handles many TCP connections at little cost. One epoll set holds all listeners and connections, and the event loop
+ * watches the set. In each turn, one call accepts, reads, sends what waited, and returns rows to JavaScript. Received octets go
+ * into one slab, and sent octets come from another slab. JavaScript decides everything; C never closes a connection by itself. A
+ * failed call returns a negative errno. No call waits.
+ *
+ * Files:
+ * - tcp-engine.h: the state of an engine
+ * - tcp-turn.h, tcp-accept.h, tcp-send.h: the work of a turn
+ * - tcp-listen.h: opening and closing of listeners
+ * - tcp-link.h: opening and closing of connections */
 #define _GNU_SOURCE
 #include "tcp-link.h"
 #include "tcp-listen.h"
@@ -13,7 +17,7 @@ static void engine_free(napi_env env, void *data, void *hint)
 {
 	struct engine *engine = data;
 	(void)hint;
-	/* A watch that still runs keeps the engine alive, so this is the end of the environment, and of the loop. */
+	/* If a watch still runs here, the environment and its loop are ending, because a running watch keeps the engine alive. */
 	for (uint32_t i = 0; i < engine->capacity; i++) {
 		if (engine->links[i].fd < 0)
 			continue;
@@ -63,7 +67,7 @@ static struct engine *engine_new(napi_env env, uint32_t capacity)
 	return engine;
 }
 
-/* Least octets of each column for so many connections and rows. */
+/* The least octets of a column for this capacity and number of rows. */
 static size_t least_of(int column, uint32_t capacity, uint32_t rows)
 {
 	switch (column) {
@@ -85,8 +89,8 @@ static size_t least_of(int column, uint32_t capacity, uint32_t rows)
 	}
 }
 
-/* create(capacity, rows, function, columns) -> engine, -errno. `columns`: an array of typed arrays in the order of enum
- * column. `function` is called once a turn while there is something for `next`. */
+/* create(capacity, rows, function, columns) -> the engine, or -errno. `columns` is an array of typed arrays in the order of enum
+ * column. The engine calls `function` once a turn while `next` has work. */
 static napi_value create(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);

@@ -1,6 +1,6 @@
-/* Whole IP packets, for answers whose source the kernel lets no UDP socket have. UDP over IPv4 (RFC 791) or IPv6
- * (RFC 8200), no options. The kernel fills in what IPv4 leaves zero: total length, identification, checksum.
- * A packet longer than the way takes goes in fragments, which on a raw socket is ours to do. */
+/* This file makes whole IP packets, for answers from a source address that the kernel allows no UDP socket. The packets are UDP
+ * over IPv4 (RFC 791) or IPv6 (RFC 8200), without options. In IPv4 the kernel fills in the total length, the identification and
+ * the checksum. On a raw socket the kernel does not fragment, so this file fragments a packet that exceeds the MTU. */
 #ifndef NAMEGATE_UDP_RAW_H
 #define NAMEGATE_UDP_RAW_H
 
@@ -13,7 +13,7 @@
 #define RAW_HEADERS_MAX (sizeof(struct ip6_hdr) + sizeof(struct udphdr))
 #define HOPS 64
 
-/* Ones' complement sum of octets, in network order, on top of `sum` (RFC 1071). */
+/* Adds octets to `sum` as a ones' complement sum in network order (RFC 1071). */
 static uint32_t add_up(uint32_t sum, const uint8_t *octets, size_t length)
 {
 	for (size_t i = 0; i + 1 < length; i += 2)
@@ -23,7 +23,7 @@ static uint32_t add_up(uint32_t sum, const uint8_t *octets, size_t length)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-/* Writes the headers of a datagram with `length` octets behind them; their size. */
+/* Writes the headers of a datagram with `length` octets of payload. Returns the size of the headers. */
 static size_t raw_headers(uint8_t *into, uint8_t family, const uint8_t *source, uint16_t source_port, const uint8_t *peer,
 			  uint16_t peer_port, uint32_t length)
 {
@@ -71,7 +71,7 @@ static int send_packet(struct udp_socket *socket, const struct msghdr *like, uin
 	return sendmsg(socket->fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
 }
 
-/* One way in fragments of at most `mtu` octets; 0 or an errno, EMSGSIZE when they are too long still. */
+/* Sends a packet as fragments of at most `mtu` octets. Returns 0 or an errno: EMSGSIZE if the fragments are still too long. */
 static int send_fragments_of(struct engine *engine, struct udp_socket *socket, const struct msghdr *header, size_t mtu)
 {
 	uint8_t packet[2048];
@@ -87,7 +87,7 @@ static int send_fragments_of(struct engine *engine, struct udp_socket *socket, c
 		bool more = left > size;
 		if (socket->family == 4) {
 			struct iphdr *header4 = (struct iphdr *)packet;
-			/* 0 would be replaced by the kernel, differently in each fragment. */
+			/* The kernel would replace 0 by another number in each fragment. */
 			header4->id = htons((uint16_t)(id % 65535 + 1));
 			header4->frag_off = htons((uint16_t)(at / 8 | (more ? IP_MF : 0)));
 			header4->tot_len = htons((uint16_t)(front + size));
@@ -109,7 +109,7 @@ static int send_fragments_of(struct engine *engine, struct udp_socket *socket, c
 	return 0;
 }
 
-/* Sends a packet that is too long for its way: as for Ethernet, then the least that each family must carry. */
+/* Sends a packet that exceeds the MTU as fragments: first for Ethernet, then for the smallest MTU of each family. */
 static int send_fragments(struct engine *engine, struct udp_socket *socket, const struct msghdr *header)
 {
 	static const size_t sizes[] = { 1500, 1280, 576 };

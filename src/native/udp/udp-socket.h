@@ -1,4 +1,5 @@
-/* Sockets: opened or given bound, with the options that a listener or an upstream wants, and closed. */
+/* This file opens sockets, or adopts sockets that another process bound. It sets the options that a listener or an upstream
+ * needs, and closes sockets. */
 #ifndef NAMEGATE_UDP_SOCKET_H
 #define NAMEGATE_UDP_SOCKET_H
 
@@ -7,19 +8,19 @@
 #include "udp-send.h"
 #include "udp-share.h"
 
-/* Not in every libc's headers. */
+/* Some libcs lack these constants. */
 #ifndef IPV6_FREEBIND
 #define IPV6_FREEBIND 78
 #endif
 #ifndef IPV6_HDRINCL
 #define IPV6_HDRINCL 36
 #endif
-/* Fragments may be made, and no ICMP message shrinks what we believe of the way (RFC 8899 4.6.1 on forged ones). */
+/* The kernel may fragment, and it ignores ICMP messages that lower the path MTU, because they can be forged (RFC 8899 4.6.1). */
 #define PMTUDISC_OMIT 5
 
-/* What JavaScript tells of a new socket; words of an Int32Array. */
+/* How JavaScript describes a new socket, in the words of an Int32Array. */
 enum spec_words { SPEC_FAMILY, SPEC_FLAGS, SPEC_PORT, SPEC_PEER_PORT, SPEC_MARK, SPEC_RECEIVE_BUFFER, SPEC_SEND_BUFFER, SPEC_CHANNEL, SPEC_DESCRIPTOR, SPEC_WORDS };
-/* Octets asked of the kernel for what comes while nobody reads: some 160,000 queries with their overhead. */
+/* Octets of receive buffer for datagrams that wait to be read: some 160,000 queries with their overhead. */
 #define WAITING_BUFFER (64 << 20)
 
 static bool set_option(int fd, int level, int name, int value)
@@ -27,8 +28,8 @@ static bool set_option(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
-/* More than rmem_max or wmem_max needs CAP_NET_ADMIN; without it the kernel gives what it may. Nobody's buffer shrinks:
- * the kernel says twice what was asked of it. */
+/* A value above rmem_max or wmem_max needs CAP_NET_ADMIN. Without it the kernel sets the largest value that it allows. A receive
+ * buffer never shrinks. The kernel reports twice the value that was set. */
 static void set_buffer(int fd, int force, int plain, int value)
 {
 	int now = 0;
@@ -39,7 +40,7 @@ static void set_buffer(int fd, int force, int plain, int value)
 		set_option(fd, SOL_SOCKET, plain, value);
 }
 
-/* Takes nothing in: a filter that accepts no octet of any packet. */
+/* Attaches a filter that drops every packet, so that the socket receives nothing. */
 static bool refuse_all(int fd)
 {
 	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
@@ -47,14 +48,14 @@ static bool refuse_all(int fd)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
 }
 
-/* 0, or the errno of the first option that could not be set. */
+/* Returns 0, or the errno of the first option that could not be set. */
 static int set_options(int fd, const int32_t *spec)
 {
 	uint32_t flags = (uint32_t)spec[SPEC_FLAGS];
 	bool v4 = spec[SPEC_FAMILY] == 4;
 	int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
 	bool fine = true;
-	/* One that is bound was made so. */
+	/* A socket that is already bound has this option already. */
 	if (!v4 && !(flags & UDP_RAW) && spec[SPEC_DESCRIPTOR] <= 0)
 		fine = fine && set_option(fd, level, IPV6_V6ONLY, 1);
 	if (flags & UDP_TRANSPARENT)
@@ -83,7 +84,7 @@ static int set_options(int fd, const int32_t *spec)
 	return 0;
 }
 
-/* Binds and connects as the spec says; 0 or an errno. */
+/* Binds and connects as the spec says. Returns 0 or an errno. */
 static int place_socket(int fd, const int32_t *spec, const uint8_t *address, const uint8_t *peer)
 {
 	uint8_t family = (uint8_t)spec[SPEC_FAMILY];
@@ -106,7 +107,7 @@ static uint16_t port_of(int fd)
 	return getsockname(fd, (struct sockaddr *)&name, &size) == 0 ? ntohs(name.sin6_port) : 0;
 }
 
-/* The place for a new socket, or NULL. */
+/* A free place for a new socket, or NULL. */
 static struct udp_socket *free_place(struct engine *engine)
 {
 	for (uint32_t i = 0; i < engine->used; i++)
@@ -115,7 +116,8 @@ static struct udp_socket *free_place(struct engine *engine)
 	return engine->used < SOCKETS_MAX ? &engine->sockets[engine->used++] : NULL;
 }
 
-/* socket(engine, spec, address, peer) -> handle, -errno. Addresses are 16 octets; peer port 0: not connected. */
+/* socket(engine, spec, address, peer) -> the handle, or -errno. Addresses have 16 octets. With peer port 0 the socket is not
+ * connected. */
 static napi_value open_socket(napi_env env, napi_callback_info info)
 {
 	struct call call = read_call(env, info);
@@ -150,7 +152,7 @@ static napi_value open_socket(napi_env env, napi_callback_info info)
 		.first_row = NONE,
 	};
 	watch_socket(engine, socket, EPOLL_CTL_ADD);
-	/* The process lives while a socket is open. */
+	/* The process stays alive while a socket is open. */
 	if (engine->open_sockets++ == 0)
 		uv_ref((uv_handle_t *)&engine->watch->poll);
 	return number(env, handle_of(engine, socket));
@@ -160,7 +162,7 @@ static void close_socket(struct engine *engine, struct udp_socket *socket)
 {
 	while (socket->first_kept)
 		drop_first_kept(socket);
-	/* Another process may have the same socket, and then it stays in the set after we have closed ours. */
+	/* If another process has the same socket, it would stay in the epoll set after this process closed its descriptor. */
 	epoll_ctl(engine->epoll, EPOLL_CTL_DEL, socket->fd, NULL);
 	close(socket->fd);
 	socket->fd = -1;

@@ -1,17 +1,20 @@
-// What policy documents say about answers in place of the configuration, by annotations (`namegate.io/min-ttl`,
-// `…/grace-after-ttl`, `…/cname-match`, `…/svcb`): for the endpoints that a document selects and the names that its `toFQDNs` match. A document
-// without them stands for the configuration. Where documents that match a name differ: the longest times; names of a
-// chain are matched when one of them wants it; of `svcb` strip before pass before learn, which gives the least.
-// Made for endpoints some of whose documents have such annotations; those of others cost nothing. `read` is on the packet
-// path: a match of the name, nothing allocated.
+// AnswerRules finds the settings for answers that policy documents make by annotations, in place of the configuration:
+// `namegate.io/min-ttl`, `…/grace-after-ttl`, `…/cname-match` and `…/svcb`. The settings of a document hold for the endpoints that the
+// document selects, and for the names that its `toFQDNs` match. If a matching document has no annotation, the configuration is its setting.
+// If several matching documents differ:
+//   - the longest `min-ttl` and the longest `grace-after-ttl` win;
+//   - `cname-match: chain` wins over `question`;
+//   - `svcb: strip` wins over `pass`, and `pass` over `learn`, so that the client receives the least.
+// An endpoint without such annotations in its documents has no AnswerRules. `read` is called for each message: it matches the name once
+// and allocates nothing.
 
 import { IdList } from '../../core/tables/id-list.ts'
 import { PatternIndex } from '../match/pattern-index.ts'
 import type { AnswerOverrides, Policy } from '../rule.ts'
 
-/** What holds for a name. */
+/** The settings for a name. */
 export interface AnswerDefaults {
-  /** Seconds. */
+  /** `minTtl` and `grace` are in seconds. */
   readonly minTtl: number
   readonly grace: number
   readonly cnameMatch: 'question' | 'chain'
@@ -20,6 +23,7 @@ export interface AnswerDefaults {
 
 const NOTHING: AnswerOverrides = {}
 
+/** The settings of the documents that select one endpoint. */
 export class AnswerRules {
   readonly #index = new PatternIndex()
   readonly #overrides: AnswerOverrides[] = []
@@ -40,7 +44,7 @@ export class AnswerRules {
     })
   }
 
-  /** Writes what holds for the wire name into `out`; `defaults` where no document matches it. */
+  /** Writes the settings for `name` (wire format) into `out`. If no document matches the name, writes `defaults`. */
   read(name: Uint8Array, defaults: AnswerDefaults, out: Mutable<AnswerDefaults>): void {
     this.#matched.clear()
     const count = this.#index.match(name, 0, this.#matched)
@@ -65,7 +69,7 @@ export class AnswerRules {
 
 export type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] }
 
-/** Undefined when none of the policies has annotations about answers. */
+/** Returns undefined when none of the policies has annotations about answers. */
 export function answerRulesOf(policies: readonly Policy[]): AnswerRules | undefined {
   return policies.some(({ answers }) => answers !== undefined)
     ? new AnswerRules(policies)

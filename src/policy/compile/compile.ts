@@ -1,5 +1,5 @@
-// Policies that select an endpoint -> what the datapath and the proxy need to know, in terms of selectors
-// (not of identities, which come and go). Endpoints with the same policies share one result.
+// `compilePolicies` compiles the policies that select an endpoint, for the datapath and for the proxy. The result uses selectors and not
+// identities, because the identities that a selector selects change. Endpoints with the same policies use the same result.
 
 import type { Identity } from '../../core/ids.ts'
 import {
@@ -23,50 +23,51 @@ import type { Coverage } from './flatten.ts'
 import type { Entity, Policy, Rule } from '../rule.ts'
 import type { SelectorSpec } from '../../identity/selector-cache.ts'
 
-/** What a coverage or an entry came from. */
+/** The rule that a coverage or an entry was made from, with its policy. */
 export interface RuleOrigin {
   readonly policy: Policy
   readonly rule: Rule
 }
 
-/** Origin of what no rule but a default made. */
+/** The origin of an entry that was made from the endpoint's default and not from a rule. */
 export const DEFAULT_ORIGIN = 0
 
-/** What the policies of an endpoint say about packets. */
+/** What the datapath enforces for an endpoint: its policies, in terms of selectors. */
 export interface CompiledEntries {
   readonly policies: readonly Policy[]
   readonly defaultDeny: boolean
-  /** Origins of the policies that turn default deny on and are not audited, ascending. */
+  /** Origins, ascending, of the policies that turn default deny on and are not audited. */
   readonly denying: readonly number[]
-  /** What holds for what no rule speaks of; `deny` where a policy turns default deny on. */
+  /** The default for everything that no rule covers. It is `deny` when a policy that is not audited turns default deny on. */
   readonly egress: DefaultEgress
-  /** Coverages of peers that are a whole class, at the class's number; identity 0 for any peer. */
+  /** Coverages of peers that are a whole class of addresses, by the reserved identity of the class. Identity 0 means any peer. */
   readonly levels: ReadonlyMap<Identity, readonly Coverage[]>
   readonly selectors: readonly {
     readonly spec: SelectorSpec
     readonly coverages: readonly Coverage[]
   }[]
-  /** Whether `allow-named` applies: what the endpoint learns is to carry `reserved:named` in its own scope. */
+  /** True if the default is `allow-named`: addresses that the endpoint learns have the label `reserved:named` in its own scope. */
   readonly named: boolean
 }
 
+/** The compiled policies of an endpoint, for the datapath and the proxy. */
 export interface CompiledPolicy extends CompiledEntries {
-  /** What may be asked if no policy were audited. */
+  /** The names that the endpoint could ask if no policy were audited. */
   readonly dns: ByDnsProtocol<DnsRules>
-  /** What may be asked without what audited policies take away; undefined when none is audited. */
+  /** The names that the endpoint can ask, because audited policies restrict nothing. Undefined when no policy is audited. */
   readonly auditedDns: ByDnsProtocol<DnsRules> | undefined
-  /** Undefined when the configuration holds for all answers. */
+  /** The settings of documents for answers. Undefined when the configuration applies to all answers. */
   readonly answers: AnswerRules | undefined
 }
 
 export interface CompileOptions {
   readonly defaultEgress: DefaultEgress
   readonly withoutDnsRules: 'allow' | 'deny'
-  /** Number of a rule's origin, without rule of the policy's default deny; stable while the policy object lives. */
+  /** Returns the number of a rule, or without `rule` the number of the policy's default deny. It does not change while `policy` exists. */
   readonly originOf: (policy: Policy, rule?: Rule) => number
 }
 
-/** The classes that an entity stands for; ANY_IDENTITY for all of them. */
+/** The classes of addresses that an entity means. ANY_IDENTITY means all classes. */
 const CLASSES_OF: Readonly<Record<Entity, readonly Identity[]>> = {
   host: [HOST],
   cluster: [HOST, ENDPOINT_CLASS, RESOURCE_CLASS],
@@ -77,13 +78,13 @@ const CLASSES_OF: Readonly<Record<Entity, readonly Identity[]>> = {
   none: [],
 }
 
-/** Whether an entity stands for a class of addresses. */
+/** Returns true if the entity includes the class of addresses. */
 export function coversClass(entity: Entity, addressClass: Identity): boolean {
   const classes = CLASSES_OF[entity]
   return classes.includes(addressClass) || classes.includes(ANY_IDENTITY)
 }
 
-/** What each default opens that is a whole class; `allow-named` opens by label alone. */
+/** The classes that each default opens. `allow-named` opens no class, only addresses with the label `reserved:named`. */
 const DEFAULT_LEVELS: Readonly<Record<DefaultEgress, readonly Identity[]>> = {
   allow: [ANY_IDENTITY],
   audit: [ANY_IDENTITY],
@@ -92,7 +93,7 @@ const DEFAULT_LEVELS: Readonly<Record<DefaultEgress, readonly Identity[]>> = {
   deny: [],
 }
 
-/** Compiles the policies that select one endpoint. */
+/** Compiles the policies that select one endpoint, for the datapath and the proxy. */
 export function compilePolicies(
   policies: readonly Policy[],
   options: CompileOptions,
@@ -114,7 +115,7 @@ export function compilePolicies(
   }
 }
 
-/** What of it is entries of the datapath. */
+/** Compiles only the part that becomes entries of the datapath. */
 export function compileEntries(
   policies: readonly Policy[],
   options: Omit<CompileOptions, 'withoutDnsRules'>,
@@ -156,12 +157,12 @@ export function compileEntries(
   }
 }
 
-/** What holds for what no rule speaks of, where those policies can take away. */
+/** Returns the default for everything that no rule covers, if only the policies in `enforced` restrict. */
 export function egressAs(enforced: readonly Policy[], otherwise: DefaultEgress): DefaultEgress {
   return enforced.some((policy) => policy.defaultDeny) ? 'deny' : otherwise
 }
 
-/** What a default lets pass; reported as what audited policies that turn default deny on would have denied. */
+/** Returns the coverages of a default. They report packets that audited policies with default deny would have denied. */
 function defaultCoverages(
   policies: readonly Policy[],
   egress: DefaultEgress,
@@ -173,7 +174,7 @@ function defaultCoverages(
   return origins.map((origin) => ({ action, range: EVERYTHING, origin }))
 }
 
-/** The ports a rule opens or closes in the datapath; a `toPorts` entry with DNS rules opens nothing. */
+/** Returns the ports that a rule allows or denies in the datapath. A `toPorts` entry with DNS rules allows no packets. */
 function coveragesOf(policy: Policy, rule: Rule, origin: number): readonly Coverage[] {
   const action = rule.action === 'deny' && policy.audited === true ? 'audit-deny' : rule.action
   if (rule.toPorts === undefined) return [{ action, range: EVERYTHING, origin }]

@@ -1,20 +1,21 @@
-// The default of an endpoint that no policy puts into default deny (docs/spec/semantics 2): the node's `default-egress`, or the
-// endpoint's own label. An unknown value of the label gives no access: sources refuse it with file, line and column, and a label
-// from elsewhere must not open anything.
+// `defaultEgressOf` decides the default of an endpoint that no policy puts into default deny (docs/spec/semantics 2): the node's
+// `default-egress`, or the value of the endpoint's own label. An unknown value in the label means `deny`, so that a wrong label opens
+// nothing. If the label is in a file, the file is refused, with line and column.
 
 import { splitLabel } from '../match/labels.ts'
 
+/** The values of `default-egress`. docs/spec/semantics 2 says what each value lets an endpoint reach. */
 export const DEFAULT_EGRESS = ['allow', 'allow-named', 'allow-known', 'audit', 'deny'] as const
 export type DefaultEgress = (typeof DEFAULT_EGRESS)[number]
 
-/** Key of the label, of any source, by which an endpoint has a default of its own. */
+/** The key of the label, of any label source, that gives an endpoint a default of its own. */
 export const DEFAULT_EGRESS_KEY = 'namegate.io/default-egress'
 
 export function isDefaultEgress(text: string): text is DefaultEgress {
   return DEFAULT_EGRESS.some((each) => each === text)
 }
 
-/** The default of an endpoint with these labels on a node with this one. */
+/** Returns the default of an endpoint with these labels. `node` is the node's default. Labels that contradict each other mean `deny`. */
 export function defaultEgressOf(labels: readonly string[], node: DefaultEgress): DefaultEgress {
   const said = new Set<string>()
   for (const label of labels) {

@@ -1,40 +1,43 @@
-// May an endpoint ask a name (docs/spec/semantics 2 "DNS")? In explicit mode the asked server is the proxy, so peers are not
-// compared:
-//   - a `toPorts` entry with `rules.dns` that covers port 53 permits the names that its patterns match, over the protocols
-//     that it is for;
-//   - a rule without `rules.dns` permits every name if it covers port 53 and either names that port, has no
-//     peer field, or has the peer `toEntities: world | all`;
-//   - a `toFQDNs` peer, or one that selects nothing, never permits asking;
-//   - an endpoint none of whose rules has `rules.dns` asks anything, or with `dns.without-rules: deny` only
-//     what the rule above permits;
-//   - a deny rule for any peer that covers port 53 denies every name: deny beats allow.
-// Audited policies never deny. `enforced` are the policies that are not audited: only their deny rules, their default deny and
-// their `rules.dns` restrict. What any policy permits, audited or not, counts in any case.
-// UDP and TCP have separate rules: each port counts for its protocol, ANY for both. Whether an endpoint has `rules.dns` at all
-// is one answer for both.
+// This file decides which names an endpoint can ask (docs/spec/semantics 2 "DNS"). Normally namegate chooses the server, so the peers of a
+// rule are not compared with the server. Then:
+//   - A `toPorts` entry with `rules.dns` that covers port 53 permits the names that its patterns match.
+//   - A `toPorts` entry without `rules.dns` that covers port 53 permits every name if it does not cover all ports. If its rule has no peer
+//     field, or has the peer `toEntities: world | all`, an entry that covers all ports permits every name, too.
+//   - A rule without `toPorts` permits every name if it has the peer `toEntities: world | all`.
+//   - A `toFQDNs` peer, and a peer that selects nothing, never permits asking.
+//   - If no rule of the endpoint has `rules.dns`, `dns.without-rules: allow` permits every name. `dns.without-rules: deny` permits no name,
+//     except when a rule permits every name.
+//   - If a rule has `rules.dns`, but the endpoint's default is `allow` or `audit`, the endpoint can ask every name.
+//   - A deny rule for any peer that covers port 53 denies every name, because deny beats allow.
+// Only the deny rules, default deny and `rules.dns` of policies that are not audited (`enforced`) restrict. The allow rules of audited
+// policies permit names like other allow rules. UDP and TCP have separate results: an entry applies to its protocol, and an entry for ANY
+// applies to both protocols. But if an entry for one protocol has `rules.dns`, the endpoint has `rules.dns` for both protocols.
 //
-// Where the client chooses the server (`upstreams.original-destination`), there are two questions:
-//   - is the server admitted at that port: a rule whose peers include it and whose ports include the port, with or without
-//     `rules.dns`, or an open default; no deny rule that covers it. Deny beats allow.
-//   - may the name be asked: yes where such a rule has no `rules.dns`, or patterns that match; yes when no rule of the endpoint
-//     has `rules.dns` (`dns.without-rules`) or no policy puts it into default deny.
-// A `toFQDNs` peer includes no server for either question. With `default-egress: allow-named`, asking is how addresses get
-// names, so it admits the trusted servers, as the open defaults do.
+// If the client chooses the server (`upstreams.original-destination`), there are two conditions:
+//   - The server must be admitted at its port. The endpoint's default can admit the server, or a rule can, with or without `rules.dns`. The
+//     peers of this rule include the server, and its ports include the port. If a deny rule covers the server and port, the server is not
+//     admitted, because deny beats allow.
+//   - The name must be permitted. An admitting rule without `rules.dns` permits every name, and one with `rules.dns` permits the names
+//     that its patterns match. Every name is permitted if no rule has `rules.dns` (`dns.without-rules: allow`), or if the endpoint's
+//     default is `allow` or `audit`.
+// A `toFQDNs` peer includes no server in either condition. `default-egress: allow-named` admits servers as `allow` does, because asking is
+// how addresses get names.
 
 import { ANY_PROTOCOL, type DnsProtocol, type PortRange } from '../../core/protocol.ts'
 import type { Pattern } from '../match/pattern.ts'
 import type { Peers, PeerSelector, Policy, PortRule, Rule } from '../rule.ts'
 import type { DefaultEgress } from './default-egress.ts'
 
-/** The names that an endpoint may ask over one protocol. */
+/** The names that an endpoint can ask over one protocol. */
 export type DnsRules =
   | { readonly kind: 'every-name' }
   | { readonly kind: 'no-name' }
   | { readonly kind: 'names'; readonly patterns: readonly Pattern[] }
 
-/** The port that transparent clients ask, and that explicit mode assumes. */
+/** The port of queries that namegate intercepts. For queries to an explicit listener, policy is checked as if they used this port. */
 export const DNS_PORT = 53
 
+/** Returns the names that an endpoint can ask if namegate chooses the server. `enforced`: the policies that restrict. */
 export function compileDnsRules(
   policies: readonly Policy[],
   enforced: readonly Policy[],
@@ -62,7 +65,7 @@ export function compileDnsRules(
   return { kind: 'names', patterns }
 }
 
-/** Whether two are alike, pattern by pattern. */
+/** Returns true if both have the same kind and the same pattern objects in the same order. */
 export function areSameRules(a: DnsRules, b: DnsRules): boolean {
   if (a.kind !== 'names' || b.kind !== 'names') return a.kind === b.kind
   const { patterns } = b
@@ -71,18 +74,21 @@ export function areSameRules(a: DnsRules, b: DnsRules): boolean {
   )
 }
 
+/** Returns true if some `toPorts` entry of the policy has `rules.dns`. */
 export function hasDnsRules({ rules }: Policy): boolean {
   return rules.some((rule) => rule.toPorts?.some((entry) => entry.dns !== undefined))
 }
 
+/** Returns the patterns in `rules.dns` of an entry that covers port 53 over the protocol. For any other entry, returns none. */
 export function patternsOf({ dns, ports }: PortRule, protocol: DnsProtocol): readonly Pattern[] {
   return dns !== undefined && ports.some((range) => coversDns(range, protocol)) ? dns : []
 }
 
+/** Returns true if an entry of an allow rule without `rules.dns` permits every name over the protocol. The header says when. */
 export function permitsEveryName(rule: Rule, protocol: DnsProtocol): boolean {
   if (rule.action !== 'allow' || !mayBeServer(rule.peers)) return false
   const wide = hasEntity(rule.peers, ['world', 'all'])
-  // The empty rule, no peer and no port, allows nothing.
+  // The empty rule, which has no peers and no ports, allows nothing.
   if (rule.toPorts === undefined) return wide
   const anyServer = wide || rule.peers.kind === 'any'
   return rule.toPorts.some((entry) => {
@@ -92,6 +98,7 @@ export function permitsEveryName(rule: Rule, protocol: DnsProtocol): boolean {
   })
 }
 
+/** Returns true if the rule denies every name over the protocol: a deny rule for any peer that covers port 53. */
 export function deniesAsking(rule: Rule, protocol: DnsProtocol): boolean {
   if (rule.action !== 'deny') return false
   const every = hasEntity(rule.peers, ['all'])
@@ -100,7 +107,7 @@ export function deniesAsking(rule: Rule, protocol: DnsProtocol): boolean {
   return rule.toPorts.some(({ ports }) => ports.some((range) => coversDns(range, protocol)))
 }
 
-/** A `toFQDNs` peer never permits asking, and one that selects nothing permits nothing. */
+/** Returns true if a peer can be a DNS server. A `toFQDNs` peer and a peer that selects nothing never are. */
 export function mayBeServer(peers: Peers): boolean {
   if (peers.kind === 'any') return true
   return peers.selectors.some((peer) =>
@@ -117,36 +124,38 @@ function coversDns(range: PortRange, protocol: DnsProtocol): boolean {
   return coversPort(range, DNS_PORT, protocol)
 }
 
+/** Returns true if the range contains the port, and is for the protocol or for any protocol. */
 export function coversPort(range: PortRange, port: number, protocol: DnsProtocol): boolean {
   const isFor = range.protocol === ANY_PROTOCOL || range.protocol === protocol
   return isFor && range.low <= port && port <= range.high
 }
 
-/** Covers ports by number, not by standing for every port. */
+/** Returns false for a range that covers every port, because such an entry does not name a port. */
 function namesPort({ low, high }: PortRange): boolean {
   return !(low === 0 && high === 65_535)
 }
 
-/** The names that may be asked of one server, or its refusal. */
+/** The names that an endpoint can ask one server, or `not-admitted` if it can ask this server nothing. */
 export type ServerRules = DnsRules | { readonly kind: 'not-admitted' }
 
+/** The server that a client asks, and the settings of the endpoint. */
 export interface ServerQuery {
   readonly withoutRules: 'allow' | 'deny'
-  /** `deny` where a policy turns default deny on. */
+  /** The endpoint's default. It is `deny` if a policy turns default deny on. */
   readonly egress: DefaultEgress
-  /** The port of the query, and its protocol. */
+  /** The port and protocol that the query was sent to. */
   readonly port: number
   readonly protocol: DnsProtocol
-  /** Whether the server is the address of a known endpoint or resource. */
+  /** True if the server is the address of a known endpoint or resource. */
   readonly isKnown: boolean
-  /** Whether a peer selects the server. */
+  /** Returns true if a peer selects the server. */
   readonly includes: (peer: Exclude<PeerSelector, { readonly kind: 'fqdn' }>) => boolean
 }
 
-/** A rule without `toPorts`, as an entry. */
+/** The entry that stands for a rule without `toPorts`. */
 const EVERY_PORT: PortRule = { ports: [], dns: undefined }
 
-/** `enforced`: the policies that are not audited, or all of them. */
+/** Returns the names that an endpoint can ask one server. `enforced`: the policies that restrict (those without audit, or all). */
 export function serverRulesOf(
   policies: readonly Policy[],
   enforced: readonly Policy[],
@@ -167,7 +176,7 @@ export function serverRulesOf(
   return { kind: 'names', patterns: entries.flatMap((entry) => entry.dns ?? []) }
 }
 
-/** The entries of a rule that cover the server at its port over the protocol. The empty rule covers nothing. */
+/** Returns the `toPorts` entries of a rule that cover the server, port and protocol of `query`. The empty rule covers nothing. */
 export function entriesOf({ peers, toPorts }: Rule, query: ServerQuery): readonly PortRule[] {
   const included =
     peers.kind === 'any'

@@ -1,32 +1,35 @@
-// What several rules say about ports, made into entries for a longest-match table. The table sees only
-// its longest match, so a narrow allow would hide a broad deny: an allow inside a deny is left out, one
-// that overlaps is split. Result: for any (protocol, port) the longest match is deny if any rule denies,
-// else allow if any allows, else audit if any audits, else there is no match. What a rule of an audited policy denies
-// (`audit-deny`) it neither takes away nor gives: where something lets pass beside it the result is `audit-pass`.
+// `flatten` makes entries for a longest-match table from the ports of several rules. The table uses only the longest match, so a narrow
+// allow would hide a broad deny. Therefore an allow inside a deny is left out, and an allow that overlaps a deny is split. For any
+// (protocol, port) the longest match is the first of these actions that some rule has: deny, audit-deny, allow, audit. Without a rule there
+// is no match. `audit-deny` comes from a deny rule of an audited policy, and neither allows nor denies. If another rule allows or audits
+// the same port, the result is `audit-pass` instead.
 
 import { ANY_PROTOCOL, PORT_PROTOCOLS, type PortRange } from '../../core/protocol.ts'
 
-/** `audit` lets pass and reports where nothing allows; `audit-deny` is what an audited policy's deny rule says. */
+/**
+ * `audit`: lets packets pass, and reports them if no rule allows them. `audit-deny`: comes from a deny rule of an audited policy, and only
+ * reports packets that another rule lets pass.
+ */
 export type Action = 'deny' | 'allow' | 'audit' | 'audit-deny'
 
-/** `audit-pass`: lets pass and reports, whatever allows. */
+/** `audit-pass`: lets packets pass and always reports them, because a rule lets them pass and an audited policy would deny them. */
 export type FlatAction = Action | 'audit-pass'
 
-/** What one rule says about a range of ports. */
+/** One rule's action on a range of ports. */
 export interface Coverage {
   readonly action: Action
   readonly range: PortRange
-  /** Index of the rule it came from. */
+  /** The number of the rule, from CompileOptions.originOf. */
   readonly origin: number
 }
 
-/** One entry: protocol 0 stands for any protocol, `portBits` leading bits of `port` count. */
+/** One entry. Protocol 0 means any protocol. Only the first `portBits` of the 16 bits of `port` are compared. */
 export interface FlatEntry {
   readonly protocol: number
   readonly port: number
   readonly portBits: number
   readonly action: FlatAction
-  /** Every rule that the entry came from, ascending. */
+  /** The numbers of all rules that the entry was made from, ascending. */
   readonly origins: readonly number[]
 }
 
@@ -40,7 +43,7 @@ interface Segment {
 const LAST_PORT = 65_535
 const STRENGTH: readonly Action[] = ['deny', 'audit-deny', 'allow', 'audit']
 
-/** Flattens coverages of one level (one identity, one class, or any peer). */
+/** Returns the entries of one key of the policy map: one identity, one class, or any peer. */
 export function flatten(coverages: readonly Coverage[]): readonly FlatEntry[] {
   const entries: FlatEntry[] = []
   const everyProtocol = coverages.filter(({ range }) => range.protocol === ANY_PROTOCOL)
@@ -59,7 +62,7 @@ export function flatten(coverages: readonly Coverage[]): readonly FlatEntry[] {
   return entries
 }
 
-/** Cuts 0..65535 where a coverage begins or ends and joins neighbours that say the same. */
+/** Splits ports 0..65535 where a coverage begins or ends, and joins neighbours with the same action and origins. */
 function segmentsOf(coverages: readonly Coverage[]): readonly Segment[] {
   const cuts = new Set<number>([0])
   for (const { range } of coverages) {
@@ -106,7 +109,7 @@ function sameVerdict(a: Verdict, b: Verdict): boolean {
   return a.origins.every((origin, i) => origin === b.origins[i])
 }
 
-/** The fewest port prefixes that cover `low..high` exactly; at most 30. */
+/** Returns the fewest port prefixes that cover exactly `low..high`. There are at most 30. */
 export function portPrefixes(
   low: number,
   high: number,

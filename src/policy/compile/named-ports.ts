@@ -1,6 +1,6 @@
-// Ports by name. Endpoints and external resources give each name its numbers, and policies get the numbers before they are
-// compiled. As in Cilium, a name with several numbers of one protocol opens none of them; a rule that denies takes all of them; a
-// name without a number is no port.
+// PortResolver replaces port names in policies by port numbers, before policies are compiled. Endpoints and resources define which numbers
+// a name has. As in Cilium, if a name has several numbers for one protocol, an allow rule opens none of them, and a deny rule denies all of
+// them. A name without a number covers no port.
 
 import type { PortRange } from '../../core/protocol.ts'
 import type { NamedPort, Policy, PortRule, Rule } from '../rule.ts'
@@ -12,14 +12,15 @@ export interface PortName {
   readonly port: number
 }
 
-/** Numbers by `protocol name`. */
+/** Port numbers by `PROTOCOL NAME`, where PROTOCOL is the IP protocol number: `6 http`. */
 export type PortNames = ReadonlyMap<string, ReadonlySet<number>>
 
-/** The name of a port as the registry of service names has them: letters, digits and -, a letter among them. */
+/** Returns true for a port name as in IANA's registry of service names: 1 to 15 letters, digits and -, with at least one letter. */
 export function isPortName(text: string): boolean {
   return /^[A-Za-z0-9]([A-Za-z0-9-]{0,13}[A-Za-z0-9])?$/.test(text) && /[A-Za-z]/.test(text)
 }
 
+/** Joins the named ports of all endpoints and resources. */
 export function portNamesOf(named: Iterable<readonly PortName[]>): PortNames {
   const names = new Map<string, Set<number>>()
   for (const ports of named) {
@@ -33,11 +34,11 @@ export function portNamesOf(named: Iterable<readonly PortName[]>): PortNames {
   return names
 }
 
-/** Policies with numbers for names. One whose numbers are the same as before is the same object. */
+/** Adds port numbers for the port names of policies. A policy whose numbers did not change stays the same object. */
 export class PortResolver {
-  /** By policy as loaded: what came of it, and the numbers that it came from. */
+  /** By policy as loaded: the policy with numbers, and a text of these numbers. */
   readonly #resolved = new WeakMap<Policy, { readonly policy: Policy; readonly key: string }>()
-  /** Mostly a few policies were replaced, and the others need not be looked at. */
+  /** The arguments and result of the last call. Usually only a few policies were replaced since, and the others keep their results. */
   #last: {
     readonly policies: readonly Policy[]
     readonly names: PortNames

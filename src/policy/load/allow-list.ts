@@ -1,6 +1,7 @@
-// Allow-lists: `*.allow` files with one `TARGET[:PORT[/PROTOCOL]]` a line, `#` begins a comment. A list is one policy
-// for the endpoints that `policies.allow-list-endpoints` names: they may ask these names and reach them at these
-// ports, and nothing else. Pure; never throws on any text.
+// `loadAllowList` reads allow-lists: `*.allow` files with one `TARGET[:PORT[/PROTOCOL]]` per line, where `#` begins a comment. A list
+// becomes one policy for the endpoints that `policies.allow-list-endpoints` selects. The policy lets these endpoints ask the names of the
+// list, and reach its names and addresses at the given ports. It turns default deny on. The loader has no side effects, and never throws on
+// any text.
 
 import type { Fault } from '../../core/errors.ts'
 import { SCTP, TCP, UDP } from '../../core/protocol.ts'
@@ -11,11 +12,12 @@ import type { LabelSelector, Policy, Rule } from '../rule.ts'
 
 const PROTOCOL_NUMBERS = { TCP, UDP } as const
 
-/** Whether a file is an allow-list, by its name. */
+/** Returns true for the file name of an allow-list. */
 export function isAllowList(file: string): boolean {
   return file.endsWith('.allow')
 }
 
+/** Reads one allow-list. Returns one policy, or the faults of all lines and no policy. `file` is the name in faults and of the policy. */
 export function loadAllowList(
   text: string,
   file: string,

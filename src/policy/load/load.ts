@@ -1,6 +1,7 @@
-// Policy files -> the internal rule type (rule.ts): CiliumNetworkPolicy and CiliumClusterwideNetworkPolicy of cilium.io/v2,
-// NetworkPolicy of networking.k8s.io/v1, and allow-lists. A known field that namegate does not support is a fault, because a
-// half-understood rule is another rule; the configuration may make it a warning, and then its rule allows nothing. Pure.
+// `loadPolicies` turns policy files into the internal rule type (rule.ts). It reads CiliumNetworkPolicy and CiliumClusterwideNetworkPolicy
+// of cilium.io/v2, NetworkPolicy of networking.k8s.io/v1, and allow-lists. A known field that namegate does not support is a fault, because
+// without the field the rule would mean something else. With `unsupportedFields: warn` the field is a warning, and the rule that contains
+// it allows nothing. The loader has no side effects.
 
 import { formatPlace, type Fault, type Position } from '../../core/errors.ts'
 import { objectDocument } from '../../documents/object-source.ts'
@@ -20,24 +21,24 @@ import type { Policy, PolicyKind } from '../rule.ts'
 
 export interface LoadOptions {
   /**
-   * Policies seen so far, `kind namespace/name` -> place; `loadPolicies` adds to it. With the same map for several files, a
-   * policy that is there twice is a fault.
+   * Policies seen so far, `kind namespace/name` -> place. The loader adds each policy that it reads. If several files are loaded with one
+   * map, a policy that is in two of the files is a fault.
    */
   readonly seen?: Map<string, Position>
-  /** An ingress half is a fault, or is left out, which makes its policy `halfEnforced`. Default: error. */
+  /** `error`: rules for ingress are a fault. `ignore`: they are left out, and their policy is `halfEnforced`. Default: error. */
   readonly ingress?: 'error' | 'ignore'
-  /** Known fields that are not supported are faults or warnings. Default: error. */
+  /** `error`: known fields that namegate does not support are faults. `warn`: they are warnings. Default: error. */
   readonly unsupportedFields?: 'error' | 'warn'
-  /** Gets notes on what means something else than it seems to (`policy lint`). */
+  /** Receives notes on text that a reader can easily misunderstand, for `policy lint`. */
   readonly notes?: Fault[]
   /** Labels of the endpoints that allow-lists apply to. Default: all endpoints. */
   readonly allowListEndpoints?: ReadonlyMap<string, string>
 }
 
-/** The longest policy file in UTF-16 units: some ten thousand policies. */
+/** The longest policy file in UTF-16 units. About ten thousand policies fit. */
 export const POLICY_TEXT_MAX = 8 * 2 ** 20
 
-/** With faults there are no policies: a file is accepted or refused as a whole. */
+/** The result of loading one file. If there are faults, there are no policies: a file is accepted or refused as a whole. */
 export interface LoadedPolicies {
   readonly policies: readonly Policy[]
   readonly faults: readonly Fault[]
@@ -66,7 +67,7 @@ const OTHER_KINDS: ReadonlyMap<string, string> = new Map([
   ['CiliumEgressGatewayPolicy', 'is not supported'],
 ])
 
-/** Loads every document of a file; empty ones are skipped, and a file without another is faulty. Never throws on any text. */
+/** Loads every document of a file, and skips empty documents. A file with only empty documents is a fault. Never throws on any text. */
 export function loadPolicies(
   text: string,
   file: string,
@@ -87,14 +88,14 @@ export function loadPolicies(
   return loadDocuments(written, isEmpty ? [nothingIn(file)] : faults, options)
 }
 
-/** Deleting a file takes its policies out of force, emptying it does not. */
+/** The fault of a file without a policy. With this fault, an emptied file keeps its last policies in force. Only deleting removes them. */
 function nothingIn(file: string): Fault {
   const message =
     'found no policy, expected one at least: delete the file to take its policies out of force'
   return { position: { file, line: 1, column: 1 }, message }
 }
 
-/** Loads a document given as an object, or a list of such; `name` is the file's name in faults. */
+/** Loads a document that is given as an object, or a list of such documents. Faults use `name` in place of a file name. */
 export function loadPolicyObjects(
   value: unknown,
   name: string,
@@ -174,8 +175,8 @@ function loadDocument(
 }
 
 /**
- * A list of rules as Cilium's agent took it before there were Kubernetes objects: each item is a spec. A rule has no name and
- * no namespace, so it becomes the clusterwide policy `FILE-NUMBER`.
+ * Reads a list of rules in the old form of Cilium's agent, where each item is a spec. The item has no name and no namespace, so it
+ * becomes the clusterwide policy `FILE-NUMBER`, such as `web-1`.
  */
 function loadRuleList(
   reader: Reader,
@@ -198,7 +199,7 @@ function loadRuleList(
   })
 }
 
-/** Where a policy of this name was seen before; undefined for a new one, which is noted. */
+/** Returns the place of an earlier policy with the same kind, namespace and name. If there is none, records this policy in `seen`. */
 function firstPlace(
   seen: Map<string, Position>,
   policy: Pick<Policy, 'kind' | 'namespace' | 'name' | 'position'>,
@@ -211,12 +212,12 @@ function firstPlace(
   return undefined
 }
 
-/** `web` of `some/web.json`. */
+/** Returns `web` for `some/web.json`. */
 function nameOfFile(file: string): string {
   return file.replace(/^.*\//, '').replace(/\.[a-z]+$/, '')
 }
 
-/** `spec`, `specs` or both, as in Cilium; of a NetworkPolicy `spec` alone. */
+/** Returns the readers of `spec` and of the items of `specs`. A document can have both, as in Cilium. A NetworkPolicy has only `spec`. */
 function readSpecs(
   document: Reader,
   fields: ReadonlyMap<string, Reader>,
@@ -239,7 +240,7 @@ function readSpecs(
   return [...(spec === undefined ? [] : [spec]), ...items]
 }
 
-/** The kind, when it is supported; a document of another kind gets one fault. */
+/** Returns the kind if namegate supports it. Otherwise reports one fault for the document. */
 function readKind(document: Reader): PolicyKind | undefined {
   const all = document.entries('a policy: a mapping with apiVersion, kind, metadata and spec')
   if (all === undefined) return undefined

@@ -1,5 +1,5 @@
-// The metadata of a policy document: name, namespace, annotations. What a cluster adds to an object
-// (uid, managedFields and so on) may stand there and means nothing here, so that a dump can be loaded.
+// `readMetadata` reads the metadata of a policy document: name, namespace and annotations. Fields that a cluster adds to an object (uid,
+// managedFields and so on) are ignored, so that objects that were dumped from a cluster can be loaded.
 
 import { suggestion, type FieldTable, type Reader } from '../../documents/source-document.ts'
 import { DURATION_FORM, parseDuration } from '../../core/quantity.ts'
@@ -11,17 +11,18 @@ export interface Metadata {
   readonly name: string
   /** Undefined for a clusterwide policy. */
   readonly namespace: string | undefined
+  /** The reader of the name, for faults about the policy. */
   readonly reader: Reader
   readonly annotations: Annotations
 }
 
-/** What the document's annotations of ours say. */
+/** The settings of the document's `namegate.io/` annotations. */
 export interface Annotations {
-  /** Undefined when none speaks of answers. */
+  /** The annotations about answers. Undefined when the document has none. */
   readonly answers: AnswerOverrides | undefined
-  /** `namegate.io/audit: "true"`. */
+  /** True with `namegate.io/audit: "true"`. */
   readonly audited: boolean
-  /** `namegate.io/allow-guarded: "true"`. */
+  /** True with `namegate.io/allow-guarded: "true"`. */
   readonly allowsGuarded: boolean
 }
 
@@ -55,10 +56,10 @@ const AUDIT = 'namegate.io/audit'
 const ALLOW_GUARDED = 'namegate.io/allow-guarded'
 const ANNOTATIONS = new Set([MIN_TTL, GRACE, CNAME_MATCH, SVCB, AUDIT, ALLOW_GUARDED])
 const MS_PER_SECOND = 1000
-/** As the configuration's `dns.min-ttl`. */
+/** The same maximum as for the configuration's `dns.min-ttl`: ten years. */
 const TTL_MAX_MS = 10 * 365 * 86_400_000
 
-/** Reads the metadata; undefined when there is no usable name or namespace. */
+/** Reads the metadata. Returns undefined after a fault in the name or namespace. */
 export function readMetadata(
   reader: Reader | undefined,
   document: Reader,
@@ -88,7 +89,7 @@ export function readMetadata(
   return { name, namespace, reader: nameReader, annotations }
 }
 
-/** A Kubernetes object name (RFC 1123 subdomain; a namespace has no dots). */
+/** Reads the name of an object (RFC 1123 subdomain) or namespace (no dots), of at most `max` characters. `what` is the form in faults. */
 function readName(reader: Reader, max: number, what: string): string | undefined {
   const text = reader.text(what)
   if (text === undefined) return undefined
@@ -96,7 +97,7 @@ function readName(reader: Reader, max: number, what: string): string | undefined
   return text.length <= max && form.test(text) ? text : reader.expected(what)
 }
 
-/** Annotations of others mean nothing here. */
+/** Reads annotations of namegate, and ignores annotations of other programs. */
 function readAnnotations(reader: Reader | undefined): Annotations {
   let audited = false
   let allowsGuarded = false
@@ -120,7 +121,7 @@ function readAnnotations(reader: Reader | undefined): Annotations {
   }
 }
 
-/** Annotations are texts, in Kubernetes too. */
+/** Reads "true" or "false" as text, because the values of annotations are texts in Kubernetes. */
 function readFlag(reader: Reader): boolean {
   const { value } = reader
   if (value !== 'true' && value !== 'false') reader.expected('"true" or "false", in quotes')

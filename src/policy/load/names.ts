@@ -1,4 +1,4 @@
-// matchName and matchPattern, as they stand in `toFQDNs` and in `rules.dns`.
+// `readNames` reads entries with matchName and matchPattern, which are the items of `toFQDNs` and of `rules.dns`.
 
 import { isMapping, type FieldTable, type Reader } from '../../documents/source-document.ts'
 import {
@@ -13,7 +13,7 @@ const FQDN: FieldTable = new Map([
   ['matchPattern', true],
 ])
 
-/** matchName, matchPattern or both; at least one. Undefined after a fault. */
+/** Returns the patterns of matchName, of matchPattern, or of both. Returns undefined after a fault, such as an entry with neither. */
 export function readNames(reader: Reader): readonly Pattern[] | undefined {
   const only = readOnly(reader.value)
   if (only !== undefined) return [only]
@@ -30,7 +30,10 @@ export function readNames(reader: Reader): readonly Pattern[] | undefined {
   return patterns.length === wanted.length ? patterns : undefined
 }
 
-/** The usual entry, a mapping with one of the two and nothing wrong in it; most of a long policy is such entries. */
+/**
+ * Reads the usual entry, a mapping with only matchName or only matchPattern, in a fast way, because a long policy has many of them.
+ * Returns undefined for any other entry and for a faulty one.
+ */
 function readOnly(value: unknown): Pattern | undefined {
   if (!isMapping(value)) return undefined
   const { matchName, matchPattern } = value

@@ -1,7 +1,8 @@
-// The spec of a `networking.k8s.io/v1` NetworkPolicy, its egress half, as Kubernetes defines it and Cilium reads it:
-// keys of podSelectors match labels of any source, as everywhere, so that they select endpoints and resources from files
-// too; a namespace's labels are those that Cilium gives to what is in it (`k8s:` alone, as the namespace itself: it is a
-// boundary), and one without `to` or `ports` means every destination or port. Peers of one rule may be of several kinds.
+// `readNetworkSpec` reads the egress part of the spec of a `networking.k8s.io/v1` NetworkPolicy, as Kubernetes and Cilium do:
+//   - Keys of podSelectors match labels of any source, so they also select endpoints and resources that files define.
+//   - Keys of namespaceSelectors match only labels of the source `k8s:`, because a namespace is a boundary.
+//   - A rule without `to` means every destination. A rule without `ports` means every port.
+//   - Peers of one rule can be of several kinds.
 
 import { SCTP, TCP, UDP } from '../../core/protocol.ts'
 import { isMapping, type FieldTable, type Reader } from '../../documents/source-document.ts'
@@ -40,7 +41,7 @@ const PROTOCOLS: ReadonlyMap<string, number> = new Map([
 ])
 const PORT_FORM = 'a port from 1 to 65535, or the name of one'
 
-/** Reads the spec; undefined after a fault in its form. */
+/** Reads the spec. Returns undefined after a fault in its form. `namespace` is the policy's, `ingress` is as in LoadOptions. */
 export function readNetworkSpec(
   reader: Reader,
   namespace: string,
@@ -67,7 +68,7 @@ export function readNetworkSpec(
   return isIngress ? { ...spec, halfEnforced: true } : spec
 }
 
-/** Where it says, or without `policyTypes` means, that it isolates for ingress as well. */
+/** Reports one fault where the policy restricts ingress too: at `ingress`, at `policyTypes`, or at the spec when it has neither field. */
 function refuseIngress(reader: Reader, fields: ReadonlyMap<string, Reader>): void {
   const said = fields.get('ingress') ?? fields.get('policyTypes')
   if (said !== undefined) said.fault(`Ingress is not supported: ${EGRESS_ONLY}`, 'key')
@@ -88,12 +89,12 @@ function readTypes(reader: Reader | undefined): readonly string[] | undefined {
   })
 }
 
-/** The rule `{}` allows everything, unlike Cilium's. */
+/** Reads one rule. The rule `{}` allows everything. In a CiliumNetworkPolicy it allows nothing. */
 function readRule(reader: Reader, namespace: string): readonly Rule[] {
   const fields = reader.fields(RULE)
   if (fields === undefined) return []
   for (const [, value] of reader.entries() ?? []) {
-    // Kubernetes takes a key without a value for an absent one, which here is everything.
+    // Kubernetes reads a key without a value like an absent key, which would allow every destination or every port.
     if (value.value === null) value.fault('found nothing, expected a list')
   }
   const to = fields.get('to')?.items() ?? []
@@ -131,7 +132,7 @@ function readPeer(reader: Reader, namespace: string): PeerSelector | undefined {
   return { kind: 'endpoints', selector: both(inside, those) }
 }
 
-/** Everything that two selectors want. Their keys differ: one has those of namespaces. */
+/** Returns a selector that requires what both selectors require, also when both want a value for one key. */
 function both(a: LabelSelector, b: LabelSelector): LabelSelector {
   const matchLabels = new Map([...a.matchLabels, ...b.matchLabels])
   const expressions = [...(a.matchExpressions ?? []), ...(b.matchExpressions ?? [])]
@@ -149,7 +150,7 @@ function readPorts(items: readonly Reader[]): PortRule {
   return portRule(items.map(readPort), undefined)
 }
 
-/** TCP when it says no protocol; every port of it when it says no port. */
+/** Reads one entry of `ports`. Without `protocol` it means TCP, and without `port` it means every port. */
 function readPort(reader: Reader): ReadPort {
   const fields = reader.fields(PORT)
   if (fields === undefined) return []

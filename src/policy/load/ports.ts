@@ -1,5 +1,5 @@
-// `toPorts`: ports with protocols, and DNS rules on them. Port 0 is every port of the protocol; no protocol,
-// or ANY, is TCP, UDP and SCTP, as in Cilium (ICMP has no ports and is never meant by a port).
+// `readPortRules` reads `toPorts`: ports with protocols, and DNS rules for these ports. As in Cilium, port 0 means every port of the
+// protocol, and no protocol or `ANY` means TCP, UDP and SCTP. An entry of `ports` never covers ICMP, which has no ports.
 
 import { PORT_PROTOCOLS, SCTP, TCP, UDP, type PortRange } from '../../core/protocol.ts'
 import {
@@ -51,21 +51,21 @@ const PROTOCOLS: ReadonlyMap<string, readonly number[]> = new Map([
   ['UDP', [UDP]],
   ['SCTP', [SCTP]],
 ])
-/** Protocols that Cilium knows and have no meaning here. */
+/** Protocols of Cilium that namegate does not support in `toPorts`. */
 const OTHER_PROTOCOLS = /^(ICMP|ICMPV6|VRRP|IGMP|GRE|IPIP|IPV6|ESP|AH)$/
 
 const PORT_FORM = 'a port from 0 to 65535, or the name of one'
 
-/** What `toPorts` says. */
+/** The entries of `toPorts`. */
 export interface PortRules {
   readonly rules: readonly PortRule[]
-  /** An entry without ports is among them (`toPorts: [{}]`): it means every port and protocol. */
+  /** True if one entry has no ports (`toPorts: [{}]`), which means every port and protocol. `rules` does not contain this entry. */
   readonly everyPort: boolean
 }
 
 /**
- * Reads all entries; an empty list is the same as none. An entry with something that is not supported stays, without
- * ports: it opens nothing, where no entry at all would mean every port.
+ * Reads all entries. An empty list means the same as no `toPorts`. An entry with an unsupported field stays in the result, but without
+ * ports, so that it opens nothing. If the entry were left out, a rule without other entries would mean every port.
  */
 export function readPortRules(reader: Reader, action: Rule['action']): PortRules {
   const rules: PortRule[] = []
@@ -94,7 +94,7 @@ export function readPortRules(reader: Reader, action: Rule['action']): PortRules
   return { rules, everyPort }
 }
 
-/** A field that has another form has its fault by now. */
+/** Returns true for an absent field and for a list. Anything else in the field has been reported as a fault before. */
 function isListOrNothing(field: Reader | undefined): boolean {
   return field === undefined || Array.isArray(field.value)
 }
@@ -103,9 +103,10 @@ const STAR = parseMatchPattern('*')
 const EVERY_NAME: readonly Pattern[] = STAR.kind === 'ok' ? [STAR.pattern] : []
 const NO_FIELDS: ReadonlyMap<string, Reader> = new Map()
 
+/** An entry of `ports`: its port ranges, one for each protocol, or a port by name. Empty after a fault. */
 export type ReadPort = readonly PortRange[] | NamedPort
 
-/** An entry of these ports. */
+/** Makes a `toPorts` entry of these ports. `dns`: the names that can be asked, or undefined without DNS rules. */
 export function portRule(
   ports: readonly ReadPort[],
   dns: readonly Pattern[] | undefined,
@@ -119,7 +120,7 @@ function isNamed(port: ReadPort): port is NamedPort {
   return 'name' in port
 }
 
-/** The names of `rules.dns`; undefined without DNS rules. An empty list is every name, as in Cilium. */
+/** Returns the patterns of `rules.dns`, or undefined without `rules.dns`. An empty list means every name, as in Cilium. */
 function readDns(dns: Reader | undefined): readonly Pattern[] | undefined {
   if (dns === undefined) return undefined
   const items = dns.items() ?? []
@@ -158,7 +159,7 @@ function readPort(reader: Reader, withDns: boolean): ReadPort {
   return protocols.map((protocol) => ({ protocol, low, high }))
 }
 
-/** A number, text of digits as Kubernetes wants it, or the name of a port in lower case, as in Cilium. */
+/** Reads a port: a number, digits as text, or a name. Returns a name in lower case, as Cilium does, and undefined after a fault. */
 export function readPortNumber(reader: Reader): number | string | undefined {
   const { value } = reader
   if (typeof value === 'number') return isPort(value) ? value : reader.expected(PORT_FORM)
@@ -168,7 +169,7 @@ export function readPortNumber(reader: Reader): number | string | undefined {
   return isPortName(text) ? text.toLowerCase() : reader.expected(PORT_FORM)
 }
 
-/** 0 is the same as no endPort. */
+/** Reads an endPort, where 0 means the same as no endPort. Returns undefined after a fault. */
 export function readEndPort(reader: Reader): number | undefined {
   const { value } = reader
   return typeof value === 'number' && isPort(value)

@@ -1,6 +1,6 @@
-// Label selectors as they stand in policies: `matchLabels` and `matchExpressions`, of endpoints that a policy applies
-// to and of peers. What a namespaced policy means by a selector that names no namespace is decided here as in
-// Cilium: its own. Keys without a source match any source.
+// `readSelector` reads label selectors of policies, with `matchLabels` and `matchExpressions`. A selector chooses either the endpoints that
+// a policy applies to, or peers. As in Cilium, a peer selector without a namespace means the policy's own namespace. A key without a label
+// source matches labels of any source.
 
 import { listWords, type FieldTable, type Reader } from '../../documents/source-document.ts'
 import { labelKeyFault, labelValueFault, NAMESPACE_KEY, splitKey } from '../match/labels.ts'
@@ -20,10 +20,10 @@ const OPERATORS: readonly LabelOperator[] = ['In', 'NotIn', 'Exists', 'DoesNotEx
 /** Cilium's key for the labels of an endpoint's namespace. */
 export const NAMESPACE_LABELS = 'io.cilium.k8s.namespace.labels.'
 
-/** The API server gives every namespace its name under this key, so every endpoint with a namespace has it here. */
+/** Kubernetes labels every namespace with its name under this key. A selector with this key means the endpoint's namespace label. */
 const NAMESPACE_NAME = `${NAMESPACE_LABELS}kubernetes.io/metadata.name`
 
-/** Label sources that no endpoint or resource has, and what of a rule is about what they stand for. */
+/** Label sources that no endpoint or resource has, and the field of a rule to use instead. */
 const FOREIGN_SOURCES: ReadonlyMap<string, string> = new Map([
   ['cidr', 'toCIDR'],
   ['fqdn', 'toFQDNs'],
@@ -32,15 +32,15 @@ const FOREIGN_SOURCES: ReadonlyMap<string, string> = new Map([
 ])
 
 export interface SelectorOptions {
-  /** Whether it is a peer, which may be said otherwise. */
+  /** True for a peer selector. Faults then name the field of a rule that selects such peers. */
   readonly isPeer?: boolean
-  /** What the keys become; without it they stay as written. */
+  /** Maps each key. If absent, keys stay as written. */
   readonly mapKey?: (key: string) => string
-  /** The policy's namespace: `matchLabels` that name another one mean this one, as in Cilium. */
+  /** The policy's namespace. `matchLabels` with another namespace are read as this namespace, as in Cilium. */
   readonly ownNamespace?: string | undefined
 }
 
-/** Reads a selector; undefined after a fault in its form. */
+/** Reads a selector. Returns undefined after a fault in its form. */
 export function readSelector(
   reader: Reader,
   { mapKey = (key) => key, ownNamespace, isPeer = false }: SelectorOptions = {},
@@ -129,19 +129,21 @@ function isEmptyList({ value }: Reader): boolean {
   return Array.isArray(value) && value.length === 0
 }
 
-/** Every key of a selector, as written. */
+/** Returns every key of a selector, as written. */
 function keysOf({ matchLabels, matchExpressions = [] }: LabelSelector): readonly string[] {
   return [...matchLabels.keys(), ...matchExpressions.map(({ key }) => key)]
 }
 
+/** Returns true if the key is the namespace label, with the source `k8s` or without a source. */
 export function isNamespaceKey(text: string): boolean {
   const { source, key } = splitKey(text, 'any')
   return key === NAMESPACE_KEY && (source === 'any' || source === 'k8s')
 }
 
 /**
- * A peer selector of a policy in a namespace: with nothing said about namespaces it means that one. Of a clusterwide
- * policy it means every known endpoint; Cilium then wants a namespace label, which here everything known has.
+ * Adds the policy's own namespace to a peer selector without a namespace. In a clusterwide policy (`namespace` undefined) the selector
+ * stays as it is, and can select every known endpoint. In a clusterwide policy, Cilium selects only endpoints with a namespace label. Every
+ * known endpoint of namegate has this label.
  */
 export function inNamespace(selector: LabelSelector, namespace: string | undefined): LabelSelector {
   const said = keysOf(selector).some((each) => {

@@ -1,4 +1,5 @@
-// One `spec` of a policy: whom it selects, its rules, and whether it turns default deny on (docs/spec/semantics 2).
+// `readSpec` reads one `spec` of a Cilium policy: its endpoint selector and its rules. It also decides whether the spec turns default deny
+// on (docs/spec/semantics 2).
 
 import {
   isMapping,
@@ -11,7 +12,7 @@ import { readRule } from './rule.ts'
 import { readSelector } from './selector.ts'
 import type { Policy, Rule } from '../rule.ts'
 
-/** What a field about ingress is told, unless `policies.ingress: ignore`. */
+/** The fault of a field about ingress. With `policies.ingress: ignore` there is no fault. */
 export const EGRESS_ONLY = 'is not supported: namegate decides egress only'
 
 const SPEC: readonly (readonly [string, true | string | Unsupported])[] = [
@@ -27,7 +28,7 @@ const SPEC: readonly (readonly [string, true | string | Unsupported])[] = [
   ['log', notSupported('flows name the policy that decided')],
 ]
 const EGRESS_SPEC: FieldTable = new Map(SPEC)
-/** For `policies.ingress: ignore`. */
+/** The fields with `policies.ingress: ignore`. */
 const WHOLE_SPEC: FieldTable = new Map([...SPEC, ['ingress', true], ['ingressDeny', true]])
 
 const DEFAULT_DENY: FieldTable = new Map([
@@ -35,9 +36,10 @@ const DEFAULT_DENY: FieldTable = new Map([
   ['ingress', true],
 ])
 
+/** The fields of a Policy that come from its `spec`. */
 export type Spec = Pick<Policy, 'selector' | 'rules' | 'defaultDeny' | 'halfEnforced' | 'position'>
 
-/** Reads a spec; `namespace` is the policy's, undefined for a clusterwide one. */
+/** Reads a spec. Returns undefined without a usable selector. `namespace` is the policy's, undefined for a clusterwide policy. */
 export function readSpec(
   reader: Reader,
   namespace: string | undefined,
@@ -67,7 +69,7 @@ export function readSpec(
   }
   const selector = readSelector(selectorReader, { ownNamespace: namespace })
   if (has('nodeSelector')) {
-    // Refused in any case, as in Cilium: whom it puts into default deny is not known.
+    // A nodeSelector is always refused, as in Cilium, because it would not be known which endpoints are in default deny.
     selectorReader.fault('can not stand beside nodeSelector', 'key')
   }
   if (selector === undefined) return undefined
@@ -76,7 +78,7 @@ export function readSpec(
   return isHalf ? { ...spec, halfEnforced: true } : spec
 }
 
-/** `enableDefaultDeny.egress`; that of ingress may only be off, unless ingress is ignored. */
+/** Returns `enableDefaultDeny.egress`. `enableDefaultDeny.ingress: true` is a fault, except when ingress is ignored. */
 function readDefaultDeny(
   reader: Reader | undefined,
   onIngress: 'error' | 'ignore',

@@ -1,40 +1,40 @@
-// Labels as texts (`source:key=value`), and whether a LabelSelector matches a set of them, by Cilium's rules: a selector key
-// without a source, or with the source `any`, matches a label of any source; a key with a source matches that source alone. An
-// index is built once for each endpoint; a selector costs one probe a key.
+// This file reads and formats labels (`source:key=value`), and decides if a LabelSelector matches the labels of an endpoint. The rules are
+// Cilium's: a selector key without a source, or with the source `any`, matches labels of any source. A key with another source matches only
+// labels of that source. The index of labels is built once for each endpoint. A selector then costs one probe for each of its keys.
 
 import type { LabelExpression, LabelSelector, Policy } from '../rule.ts'
 
-/** Key of the label with the Kubernetes namespace of an endpoint; its source is `k8s`. */
+/** The key of the label that names the Kubernetes namespace of an endpoint. The source of this label is `k8s`. */
 export const NAMESPACE_KEY = 'io.kubernetes.pod.namespace'
-/** Key of the label with the cluster of an endpoint; its source is `k8s`. */
+/** The key of the label that names the cluster of an endpoint. The source of this label is `k8s`. */
 export const CLUSTER_KEY = 'io.cilium.k8s.policy.cluster'
-/** The namespace of endpoints and policies without one. */
+/** The namespace of endpoints and policies that name no namespace. */
 export const DEFAULT_NAMESPACE = 'default'
-/** The source of labels without one. */
+/** The source of labels that name no source. */
 export const DEFAULT_SOURCE = 'external'
 
 const ANY_SOURCE = 'any'
 
-/** Parts of a label; `source` has no colon, `key` no equals sign. */
+/** The parts of a label. `source` contains no colon, and `key` contains no equals sign. */
 export interface LabelParts {
   readonly source: string
   readonly key: string
   readonly value: string
 }
 
-/** `source:key=value`, or `source:key` when the value is empty (as Cilium writes reserved labels). */
+/** Formats a label as `source:key=value`, or as `source:key` if the value is empty (as Cilium writes reserved labels). */
 export function formatLabel({ source, key, value }: LabelParts): string {
   return value === '' ? `${source}:${key}` : `${source}:${key}=${value}`
 }
 
-/** Splits a label's text; everything before the first colon that stands before an equals sign is the source. */
+/** Splits the text of a label. The source is the text before the first colon, if this colon stands before any equals sign. */
 export function splitLabel(text: string): LabelParts {
   const equals = text.indexOf('=')
   const value = equals < 0 ? '' : text.slice(equals + 1)
   return { ...splitKey(equals < 0 ? text : text.slice(0, equals), DEFAULT_SOURCE), value }
 }
 
-/** Splits `source:key`; a key without a source gets the given one. */
+/** Splits `source:key`. A key without a source gets `defaultSource`. */
 export function splitKey(
   text: string,
   defaultSource: string,
@@ -44,7 +44,7 @@ export function splitKey(
   return { source: text.slice(0, colon), key: text.slice(colon + 1) }
 }
 
-/** What is wrong with a label key as written (`app`, `k8s:app`), or undefined. */
+/** Checks a label key as written (`app`, `k8s:app`). Returns what was expected; undefined if the key is good. */
 export function labelKeyFault(text: string): string | undefined {
   const { source, key } = splitKey(text, DEFAULT_SOURCE)
   if (key === '') return 'a label key, such as app or k8s:app'
@@ -54,21 +54,21 @@ export function labelKeyFault(text: string): string | undefined {
   return undefined
 }
 
-/** What is wrong with a label value, or undefined. */
+/** Checks a label value. Returns what was expected; undefined if the value is good. */
 export function labelValueFault(value: string): string | undefined {
   if (value.length > 512) return 'a label value of at most 512 characters'
   return /[\p{C}]/u.test(value) ? 'a label value without control characters' : undefined
 }
 
-/**
- * An endpoint's labels, ready to be matched. Keys of the maps are `source:key` and `key`. An endpoint whose
- * labels name no namespace is matched as one in `default`.
- */
+/** The labels of an endpoint, indexed for matching. If they name no namespace, the index adds the namespace `default`. */
 export interface LabelIndex {
+  /** The value of each `source:key`. */
   readonly bySource: ReadonlyMap<string, string>
+  /** The values of each `key`, of any source. */
   readonly byKey: ReadonlyMap<string, readonly string[]>
 }
 
+/** Builds the index of an endpoint's labels (`source:key=value`). */
 export function indexLabels(texts: Iterable<string>): LabelIndex {
   const bySource = new Map<string, string>()
   const byKey = new Map<string, string[]>()
@@ -85,7 +85,7 @@ export function indexLabels(texts: Iterable<string>): LabelIndex {
   return { bySource, byKey }
 }
 
-/** Whether every entry of the selector is among the labels. */
+/** True if every condition of the selector holds for the labels. */
 export function selectorMatches(selector: LabelSelector, labels: LabelIndex): boolean {
   for (const [key, wanted] of selector.matchLabels) {
     if (!valuesOf(key, labels).includes(wanted)) return false
@@ -93,7 +93,7 @@ export function selectorMatches(selector: LabelSelector, labels: LabelIndex): bo
   return selector.matchExpressions?.every((each) => expressionHolds(each, labels)) ?? true
 }
 
-/** The negative ones look at every source that the key may be of: none may speak against them. */
+/** True if the condition holds. For a key without a source, `NotIn` and `DoesNotExist` must hold for the labels of every source. */
 function expressionHolds(expression: LabelExpression, labels: LabelIndex): boolean {
   const found = valuesOf(expression.key, labels)
   switch (expression.operator) {
@@ -108,7 +108,7 @@ function expressionHolds(expression: LabelExpression, labels: LabelIndex): boole
   }
 }
 
-/** What the labels have under a key, of its source or, without one, of any. */
+/** Returns the values of a key. Without a source, returns the values of labels of any source. */
 function valuesOf(text: string, labels: LabelIndex): readonly string[] {
   const { source, key } = splitKey(text, ANY_SOURCE)
   if (source === ANY_SOURCE) return labels.byKey.get(key) ?? []
@@ -117,8 +117,8 @@ function valuesOf(text: string, labels: LabelIndex): readonly string[] {
 }
 
 /**
- * A selector's canonical text: `!tier,app=a,env in (x,y)`; equal texts mean the same, `*` selects everything. Parts
- * that a comma or an equals sign would make ambiguous are quoted.
+ * Returns the canonical text of a selector, such as `!tier,app=a,env in (x,y)`. Selectors with equal texts are equal. `*` selects
+ * everything. Quotes parts that a comma or an equals sign would make ambiguous.
  */
 export function formatSelector({ matchLabels, matchExpressions = [] }: LabelSelector): string {
   const parts = [...matchLabels].map(([key, value]) => `${quoted(key)}=${quoted(value)}`)
@@ -135,12 +135,12 @@ function quoted(text: string): string {
   return /^[\w./:-]*$/.test(text) ? text : JSON.stringify(text)
 }
 
-/** The Kubernetes namespace that the labels name; `default` when they name none. */
+/** Returns the Kubernetes namespace that the labels name; `default` if they name none. */
 export function namespaceOf(labels: LabelIndex): string {
   return labels.bySource.get(`k8s:${NAMESPACE_KEY}`) ?? DEFAULT_NAMESPACE
 }
 
-/** Whether the policy applies: a namespaced one selects inside its namespace only. */
+/** True if the policy selects an endpoint with these labels. A policy with a namespace selects only inside its namespace. */
 export function policySelects(
   policy: Pick<Policy, 'namespace' | 'selector'>,
   labels: LabelIndex,
@@ -149,23 +149,25 @@ export function policySelects(
   return selectorMatches(policy.selector, labels)
 }
 
-// Buckets find selectors and endpoints by label: a selector is in the bucket of one label that it requires, whatever its
-// source, or in `ANY_LABEL`; an endpoint is in the buckets of all its labels.
+// Buckets find selectors and endpoints by label, without regard to the label source. A selector is in the bucket of one label that it
+// requires, or in `ANY_LABEL`. An endpoint is in the buckets of all its labels.
 
 /** The bucket of selectors that require no particular label. */
 export const ANY_LABEL = ''
 
+/** Returns the bucket of a selector. */
 export function bucketOf({ matchLabels }: LabelSelector): string {
-  // The last label, because the namespace, which many selectors share, is the first.
+  // Use the last label, because the first is often the namespace, which many selectors share.
   const last = [...matchLabels].at(-1)
   return last === undefined ? ANY_LABEL : bucketOfLabel(splitKey(last[0], '').key, last[1])
 }
 
+/** Returns the bucket of a label. */
 export function bucketOfLabel(key: string, value: string): string {
   return `${key}=${value}`
 }
 
-/** The buckets of all labels, each once. */
+/** Returns the buckets of all labels. */
 export function bucketsOf({ byKey }: LabelIndex): ReadonlySet<string> {
   const buckets = new Set<string>()
   for (const [key, values] of byKey)
@@ -190,8 +192,9 @@ export type LabelsResult =
   | { readonly kind: 'bad'; readonly reason: string }
 
 /**
- * Parses labels of an endpoint from the command line: `app=web,k8s:env=prod` -> sorted `source:key=value`. A label without a
- * source counts as `external` and as `k8s`, so that policies with either source match; the namespace label is `k8s` alone.
+ * Parses labels of an endpoint from the command line: `app=web,k8s:env=prod`. Returns sorted `source:key=value` texts. A label without a
+ * source becomes two labels, with the sources `external` and `k8s`, so that policies with either source match. A namespace label without
+ * a source gets only `k8s`.
  */
 export function parseLabels(text: string): LabelsResult {
   const labels = new Set<string>()
@@ -205,7 +208,7 @@ export function parseLabels(text: string): LabelsResult {
   return { kind: 'ok', labels: [...labels].sort() }
 }
 
-/** As `parseLabels`, for one label. */
+/** Parses one label like `parseLabels`. */
 export function parseLabel(text: string): LabelsResult {
   const equals = text.indexOf('=')
   const written = equals < 0 ? text : text.slice(0, equals)

@@ -1,23 +1,22 @@
-// A pattern for names: Cilium's grammar (docs/spec/semantics 1), parsed once from policy text. Matching many
-// patterns against a name is names/selector-index.ts; the naive meaning, one pattern against one name,
-// is `matches` here, used off the packet path and as the second opinion in tests. Patterns are decided on
-// labels, never on a dotted string, and no regular expression is ever built from one.
+// This file parses patterns for names from policy text, in Cilium's grammar (docs/spec/semantics 1). `matches` compares one pattern with
+// one name. It is used off the packet path, and tests compare its results with those of PatternIndex, which matches many patterns at once.
+// Both compare DNS labels, and never a text with dots. Neither makes a regular expression of a pattern.
 
 import { lower } from '../../core/name.ts'
 
 /** A parsed pattern. Equal `text` means equal meaning. */
 export interface Pattern {
-  /** Canonical: lower case, no final dot, runs of stars folded (`***.a` is `**.a`, `a**b` is `a*b`, `**` alone `*`). */
+  /** The canonical text: lower case, no final dot, runs of stars folded (`***.a` is `**.a`, `a**b` is `a*b`, `**` alone is `*`). */
   readonly text: string
   /**
-   * `every`: any name at all. `exact`: one name. `below`: one or more whole labels in front of literal
-   * `labels`. `globs`: label by label, where a label may hold stars; its first label may be `**`, which
-   * stands for one or more whole labels (`**.ci*.io`). `*.a` is `globs`: exactly one label in front of `a`.
+   * `every`: matches every name. `exact`: matches one name. `below`: matches one or more DNS labels in front of the literal `labels`.
+   * `globs`: is compared label by label, and a label can contain stars. The first label can be `**`, which stands for one or more whole
+   * labels (`**.ci*.io`). `*.a` is of kind `globs`: it matches exactly one label in front of `a`.
    */
   readonly kind: 'every' | 'exact' | 'below' | 'globs'
   /**
-   * Labels of the pattern as text, leftmost first; of `below` without the leading `**`; empty for `every`.
-   * A label may be longer than 63 octets, the grammar allows it: then no name can match.
+   * The DNS labels of the pattern as texts, leftmost first. `below`: without the leading `**`. `every`: empty. The grammar allows labels of
+   * more than 63 octets, but then no name can match.
    */
   readonly labels: readonly string[]
 }
@@ -26,27 +25,27 @@ export type PatternResult =
   | { readonly kind: 'ok'; readonly pattern: Pattern }
   | { readonly kind: 'bad'; readonly reason: string }
 
-/** Longest pattern in characters, blanks around it not counted (as in Cilium's CRD). */
+/** The longest pattern in characters, without blanks around it (as in Cilium's CRD). */
 export const PATTERN_LENGTH_MAX = 255
 
-/** Texts parsed lately: a policy mostly names what may be asked once more among what may be reached, and both share one pattern. */
+/** Texts that were parsed recently. A policy mostly has the same text in `rules.dns` and in `toFQDNs`, and both then share one pattern. */
 const PARSED = new Map<string, PatternResult>()
 const PARSED_MAX = 1024
 
-/** What is written as its canonical text is, with a star for one label in front or none. */
+/** Matches texts that are their own canonical text: plain labels, with or without `*.` in front. */
 const PLAIN = /^(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/
 
-/** A `matchName`: no stars. */
+/** Parses a `matchName`, which has no stars. */
 export function parseMatchName(text: string): PatternResult {
   return parsePattern(text, { allowStar: false })
 }
 
-/** A `matchPattern`: stars allowed, not required. */
+/** Parses a `matchPattern`, which can have stars. */
 export function parseMatchPattern(text: string): PatternResult {
   return parsePattern(text, { allowStar: true })
 }
 
-/** Parses policy text by docs/spec/semantics 1; the reason says what was found and what may stand there. */
+/** Parses policy text by docs/spec/semantics 1. A reason says what was found and what was expected. */
 export function parsePattern(
   text: string,
   options: { readonly allowStar: boolean },
@@ -86,7 +85,7 @@ function parse(text: string, options: { readonly allowStar: boolean }): PatternR
   return classify(labels)
 }
 
-/** Folds runs of stars; only `**` as the whole first label in front of others keeps its two. */
+/** Folds runs of stars into one star. Only a first label that is `**` as a whole, with other labels behind it, keeps two stars. */
 function classify(labels: readonly string[]): PatternResult {
   const folded = labels.map((label) => (label.includes('**') ? label.replace(/\*+/g, '*') : label))
   const deep = labels.length > 1 && /^\*\*+$/.test(labels[0] ?? '')
@@ -106,8 +105,8 @@ function bad(reason: string): PatternResult {
 }
 
 /**
- * Whether the uncompressed name at `offset` of `wire` matches; ASCII case doesn't count. A name with an
- * octet outside `[a-z0-9_-]` matches only `every`.
+ * Returns true if the uncompressed name at `offset` of `wire` matches. Ignores ASCII case. A name with an octet outside of `[a-z0-9_-]`
+ * matches only `every`.
  */
 export function matches(pattern: Pattern, wire: Uint8Array, offset = 0): boolean {
   if (pattern.kind === 'every') return true
@@ -121,7 +120,7 @@ export function matches(pattern: Pattern, wire: Uint8Array, offset = 0): boolean
   return tail.every((label, i) => labelMatches(label, wire, starts[extra + i] ?? offset))
 }
 
-/** Offsets of the length octets of the name's labels, leftmost first. */
+/** Returns the offsets of the length octets of a name's DNS labels, leftmost first. */
 function labelStarts(wire: Uint8Array, offset: number): readonly number[] {
   const starts: number[] = []
   for (let at = offset; wire[at]! !== 0; at += wire[at]! + 1) starts.push(at)
@@ -133,7 +132,7 @@ function isPlainLabel(wire: Uint8Array, start: number): boolean {
   return true
 }
 
-/** The class that stars stand for, in lower case: `[a-z0-9_-]`. */
+/** True for a lower-case octet that a star can stand for: `[a-z0-9_-]`. */
 export function isPlainOctet(octet: number): boolean {
   return (
     (octet >= 0x61 && octet <= 0x7a) ||
@@ -144,8 +143,8 @@ export function isPlainOctet(octet: number): boolean {
 }
 
 /**
- * One pattern label against one label of a name whose octets are all plain; a star takes any run of
- * them, none included. Cost: label length times pattern length at worst (one place to go back to).
+ * Compares one label of a pattern with one DNS label of a name, whose octets are all plain. A star takes zero or more octets. The cost is
+ * at most label length times pattern length, because after a mismatch only the last star is tried again.
  */
 function labelMatches(glob: string, wire: Uint8Array, start: number): boolean {
   const length = wire[start]!

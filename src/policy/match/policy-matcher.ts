@@ -1,9 +1,10 @@
-// Which policies select a set of labels. `set` compares the new policies with the old ones by object identity, and forgets only the
-// results for labels that an added or removed policy selects. PolicyControl sets it, and checks of proposed policies do.
+// PolicyMatcher finds the policies that select an endpoint with given labels. `set` compares the new policies with the old ones by object
+// identity. It forgets only the results for labels that an added or removed policy selects. PolicyControl uses it, and so do checks of
+// proposed policies.
 //
-// Always: `selecting` returns the policies in the order of `set`; equal keys mean the same policies, whatever the labels. Cost:
-// `set` looks at each policy and each known label set; `selecting` is one probe for known labels, else a look at the policies
-// that share a label with them.
+// `selecting` returns the policies in the order of `set`. Two results with equal keys have the same policies.
+// Cost: `set` looks at each policy and each known list of labels. `selecting` is one probe for known labels. For new labels it looks at
+// the policies that share a label with them.
 
 import {
   addTo,
@@ -21,11 +22,12 @@ import type { Policy } from '../rule.ts'
 
 /** The policies that select one endpoint. */
 export interface Selecting {
-  /** Made of a number for each policy. */
+  /** The numbers of the policies, joined. */
   readonly key: string
   readonly policies: readonly Policy[]
 }
 
+/** The policies that a new list adds and removes. */
 export interface PolicyDifference {
   readonly added: readonly Policy[]
   readonly removed: readonly Policy[]
@@ -38,19 +40,19 @@ interface Group {
   selecting: Selecting | undefined
 }
 
-/** Label sets remembered; all are forgotten when there are more. */
+/** How many lists of labels are remembered. When one more comes, PolicyMatcher first forgets all of them. */
 const GROUPS_MAX = 32_768
 
 export class PolicyMatcher {
   #policies: readonly Policy[] = []
-  /** Place of each policy among all. */
+  /** The position of each policy in `#policies`. */
   #places = new Map<Policy, number>()
   readonly #numbers = new WeakMap<Policy, number>()
   readonly #index = new PolicyIndex()
   readonly #groups = new Map<string, Group>()
   #nextNumber = 1
 
-  /** Makes the policies these. */
+  /** Replaces the policies. Returns which policies were added and removed. */
   set(policies: readonly Policy[]): PolicyDifference {
     if (policies === this.#policies) return { added: [], removed: [] }
     const { added, removed } = this.#place(policies)
@@ -70,14 +72,14 @@ export class PolicyMatcher {
     return { added, removed }
   }
 
-  /** The policies that select an endpoint with these labels. */
+  /** Returns the policies that select an endpoint with these labels. */
   selecting(labels: readonly string[]): Selecting {
     const group = this.#groupOf(labels)
     group.selecting ??= this.#find(group)
     return group.selecting
   }
 
-  /** Notes who is where. Mostly a few were replaced, and the others stay where they are. */
+  /** Notes the position of each policy. Mostly a few policies were replaced, and all others keep their positions. */
   #place(policies: readonly Policy[]): PolicyDifference {
     const before = this.#policies
     const places = this.#places
@@ -105,7 +107,7 @@ export class PolicyMatcher {
     let last = -1
     for (const policy of places.keys()) {
       const place = before.get(policy) ?? last
-      // Whoever is selected by policies whose order changed gets them in the new one.
+      // The order of policies changed, so the results of all groups have the wrong order.
       if (place < last) this.#groups.clear()
       last = place
     }
@@ -143,7 +145,7 @@ export class PolicyMatcher {
   }
 }
 
-/** Policies by one label that whom they select must have. */
+/** Finds policies by one label that every endpoint must have that the policy selects. */
 class PolicyIndex {
   readonly #byLabel = new Map<string, Set<Policy>>()
 
@@ -172,7 +174,7 @@ class PolicyIndex {
   }
 }
 
-/** A namespaced policy that wants no other label wants its namespace. */
+/** Returns the bucket of a policy: that of its selector. If the selector requires no label, that of the policy's namespace. */
 function labelOf({ namespace, selector }: Policy): string {
   const own = bucketOf(selector)
   return own === ANY_LABEL && namespace !== undefined

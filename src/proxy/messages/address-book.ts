@@ -1,22 +1,22 @@
-// Between the address text that Node's sockets speak and the 16 octets used inside. Both directions are
-// remembered: text -> octets in an LRU, octets -> text in a direct-mapped table (one entry per hash), so
-// a known peer costs one look-up. Text with a zone (fe80::1%eth0) is kept for the way back, since the octets alone
-// can't be answered. Memory: at most BOOK_SIZE entries each way.
+// AddressBook converts addresses between the text of Node's sockets and the 16 octets that namegate uses. It remembers both
+// directions, so a known peer costs one lookup: text -> octets in an LRU cache, octets -> text in a table with one element per
+// hash. It keeps a text with a zone (fe80::1%eth0), because an answer to this peer needs the zone. Memory: at most BOOK_SIZE
+// elements per direction.
 
 import { LRUCache } from 'lru-cache'
 import { formatAddress, parseAddress, type Family } from '../../core/ip.ts'
 import { hashOctets } from '../../core/tables/keyed-hash.ts'
 
-/** Peers remembered; a power of two. */
+/** The number of remembered peers; a power of two. */
 const BOOK_SIZE = 4096
 
 export interface PeerAddress {
   readonly family: Family
   /** 16 octets. */
   readonly octets: Uint8Array
-  /** As the socket wrote it, zone included. */
+  /** The address text as the socket wrote it, with its zone. */
   readonly text: string
-  /** Broadcast, multicast and the unspecified address send no query that we answer (docs/spec/semantics 4). */
+  /** False for a broadcast, multicast or unspecified address: a query from such an address is not answered (docs/spec/semantics 4). */
   readonly unicast: boolean
 }
 
@@ -24,7 +24,7 @@ export class AddressBook {
   readonly #byText = new LRUCache<string, PeerAddress>({ max: BOOK_SIZE })
   readonly #byOctets = Array.from<PeerAddress | undefined>({ length: BOOK_SIZE })
 
-  /** The peer of an address text from a socket, or undefined when it isn't an address. */
+  /** Returns the peer for an address text of a socket, or undefined if the text is no address. */
   read(text: string): PeerAddress | undefined {
     const known = this.#byText.get(text)
     if (known !== undefined) return known
@@ -38,7 +38,7 @@ export class AddressBook {
     return peer
   }
 
-  /** The peer whose 16 octets stand at `offset`. */
+  /** Returns the peer for the 16 octets at `offset`. */
   at(family: Family, octets: Uint8Array, offset: number): PeerAddress {
     const slot = slotOf(octets, offset)
     const known = this.#byOctets[slot]
@@ -50,7 +50,7 @@ export class AddressBook {
     return peer
   }
 
-  /** Text of the address whose 16 octets stand at `offset`. */
+  /** Returns the text of the address in the 16 octets at `offset`. */
   write(family: Family, octets: Uint8Array, offset: number): string {
     const known = this.#byOctets[slotOf(octets, offset)]
     if (
@@ -64,7 +64,7 @@ export class AddressBook {
   }
 }
 
-/** Whether a query from there gets an answer: not from port 0, nor from what is no single host (docs/spec/semantics 4). */
+/** Returns true if a query from this peer and port is answered: the port is not 0, and the address is unicast (docs/spec/semantics 4). */
 export function isAnswerable(peer: PeerAddress, port: number): boolean {
   return port !== 0 && peer.unicast
 }
@@ -78,7 +78,7 @@ function sameOctets(a: Uint8Array, b: Uint8Array, bOffset: number): boolean {
   return true
 }
 
-/** False for 224.0.0.0/4, 255.255.255.255, 0.0.0.0, ff00::/8 and ::. Subnet broadcasts can't be told from here. */
+/** Returns false for 224.0.0.0/4, 255.255.255.255, 0.0.0.0, ff00::/8 and ::. It cannot recognize the broadcast address of a subnet. */
 function isUnicast(family: Family, octets: Uint8Array): boolean {
   const first = octets[0] ?? 0
   if (family === 4 && first >= 224)

@@ -1,34 +1,38 @@
-// Where a message came from and how its answer goes back, as columns of typed arrays with one row a message.
-// Batches of queries and the in-flight table extend them, so an answer leaves by a row of either. Native
-// sockets fill them directly. Nothing is allocated per row.
+// ClientColumns stores who sent a message and how its answer is sent, as typed arrays with one row per message. MessageBatch and
+// InFlightTable extend it, so an answer can be sent with a row of a batch or of the table. Native sockets fill the arrays
+// directly. A row allocates nothing.
 
-/** Values of `transports`. */
+/** Values of `transports`: OVER_UDP, OVER_TCP and OF_OURS. */
 export const OVER_UDP = 0
 export const OVER_TCP = 1
 /**
- * Of ourselves (prewarm.ts, own-questions.ts), not of a client: `channels` is the endpoint, `ports` the protocol that it is
- * judged by (0: either), and the answer leaves by no socket.
+ * A query of namegate itself (prewarm.ts, own-questions.ts). `channels` holds the endpoint. `ports` holds the protocol by which
+ * policy judges the query; 0: UDP or TCP. The answer is not sent to a socket.
  */
 export const OF_OURS = 2
 
 export class ClientColumns {
   /** 4 or 6. */
   readonly families: Uint8Array
-  /** The client: 16 octets a row, IPv4 in the first 4, the rest zero. */
+  /** The client's address: 16 octets per row. An IPv4 address is in the first 4; the rest is zero. */
   readonly addresses: Uint8Array
-  /** The same by four octets, for copies. */
+  /** The memory of `addresses` as 32-bit words, for fast copies. */
   readonly addressWords: Uint32Array
   readonly ports: Uint16Array
   /** OVER_UDP, OVER_TCP or OF_OURS. */
   readonly transports: Uint8Array
-  /** The UDP listener or TCP connection that the message came in on and its answer leaves by. */
+  /** The UDP listener or TCP connection on which the message arrived, and through which its answer is sent. */
   readonly channels: Uint32Array
-  /** Index of the interface that it arrived on; 0 where the socket doesn't say. */
+  /** Index of the interface on which the message arrived; 0 if the socket does not report the interface. */
   readonly interfaces: Uint32Array
-  /** The server that the client asked, as `addresses`: its answer must come from there. All zero with port 0: the socket's own. */
+  /**
+   * Address of the server that the client asked, in the format of `addresses`. The answer must have this source address.
+   * If `askedPorts` is 0, all octets are zero, and the answer is sent from the socket's own address.
+   */
   readonly askedAddresses: Uint8Array
+  /** The memory of `askedAddresses` as 32-bit words. */
   readonly askedWords: Uint32Array
-  /** 0: not known, and the socket's own address is the right one. */
+  /** Port of the server that the client asked; 0: not known. */
   readonly askedPorts: Uint16Array
 
   constructor(rows: number) {
@@ -62,7 +66,7 @@ export function copyClient(
   copyAddress(source.askedWords, from, target.askedWords, to)
 }
 
-/** Copies the four words of one row to another. */
+/** Copies the four words of row `from` to row `to`. */
 export function copyAddress(
   source: Uint32Array,
   from: number,
@@ -77,7 +81,7 @@ export function copyAddress(
   target[b + 3] = source[a + 3]!
 }
 
-/** The same memory by four octets; it must begin with a word. */
+/** Returns the memory of `octets` as 32-bit words. Its start must be aligned to 4 octets. */
 export function wordsOf(octets: Uint8Array): Uint32Array {
   return new Uint32Array(octets.buffer, octets.byteOffset, octets.length >> 2)
 }

@@ -1,6 +1,6 @@
-// How many queries each client address has in flight, for the per-client bound. A hash table in typed
-// arrays: an entry exists while its count is above zero, so there are never more entries than queries in
-// flight. Add and remove are O(1).
+// ClientCounts counts the queries of each client address, for the bound per client. It is a hash table in typed arrays. An
+// address is in the table only while its count is above zero, so the table never has more addresses than queries.
+// `add` and `remove` are O(1).
 
 import { widthOf, type Family } from '../../core/ip.ts'
 import { hashOctets } from '../../core/tables/keyed-hash.ts'
@@ -10,11 +10,11 @@ export class ClientCounts {
   readonly #octets: Uint8Array
   readonly #families: Uint8Array
   readonly #counts: Int32Array
-  /** Entries by hash bucket; the list behind the buckets has the free ones. */
+  /** One list of rows per hash bucket. One more list, with the number `#free`, has the free rows. */
   readonly #entries: LinkedRows
   readonly #mask: number
   readonly #free: number
-  /** Entries from here on were never used. */
+  /** Rows from this number on were never used. */
   #fresh = 0
 
   constructor(capacity: number) {
@@ -27,7 +27,7 @@ export class ClientCounts {
     this.#free = buckets
   }
 
-  /** Counts one more for the client; its entry, or -1 (nothing counted) when it's at `limit`. */
+  /** Adds one to the client's count, and returns the client's row. If the count is at `limit`, changes nothing and returns -1. */
   add(family: Family, octets: Uint8Array, offset: number, limit: number): number {
     const bucket = this.#bucket(family, octets, offset)
     let entry = this.#find(bucket, family, octets, offset)
@@ -38,14 +38,14 @@ export class ClientCounts {
     return entry
   }
 
-  /** How many the client has in flight. */
+  /** Returns the client's count. */
   countOf(family: Family, octets: Uint8Array, offset: number): number {
     const bucket = this.#bucket(family, octets, offset)
     const entry = this.#find(bucket, family, octets, offset)
     return entry === NO_ROW ? 0 : this.#counts[entry]!
   }
 
-  /** Counts one less for the client of an entry that `add` gave. */
+  /** Subtracts one from the count of a client. `entry` is the row that `add` returned. */
   remove(entry: number): void {
     if (--this.#counts[entry]! > 0) return
     const family: Family = this.#families[entry] === 4 ? 4 : 6

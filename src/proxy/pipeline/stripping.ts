@@ -1,13 +1,13 @@
-// What is taken out of an answer before it leaves (`dns.svcb: strip`, `dns.guard: strip`, `dns.on-degraded:
-// strip-addresses`; docs/spec/semantics 4). Called by the releaser, after the commit: an address stays in a degraded answer only if
-// the datapath has it with all its labels. Where none of them is asked for, answers are not looked at.
-// Cost: else a pass over every answer; see dns/answer-strip.ts for those that lose something.
+// Stripping removes addresses from an answer before the answer leaves (`dns.svcb: strip`, `dns.guard: strip`, `dns.on-degraded:
+// strip-addresses`; docs/spec/semantics 4). settle.ts calls it after the commit: an address stays in a degraded answer only if
+// the datapath has the address with all its labels. If none of these settings is on, Stripping does not read answers.
+// Otherwise it reads every answer once. The header of dns/answer-strip.ts gives the cost of a removal.
 
 import type { Family } from '../../core/ip.ts'
 import { AnswerStrip, type StripResult } from '../../dns/answer-strip.ts'
 import type { UnwantedAddresses } from '../../dns/svcb-strip.ts'
 import type { Guard } from '../../names/guard.ts'
-import type { MessageView } from '../messages/message-view.ts'
+import type { MessageView } from '../../dns/message-view.ts'
 import { OUTCOME_DEGRADED, type Learner } from './learner.ts'
 
 export interface StrippingOptions {
@@ -21,8 +21,9 @@ export interface StrippingOptions {
 
 export class Stripping implements UnwantedAddresses {
   readonly counters = {
-    /** Answers that lost something, and those that could not be read or would have been too long. */
+    /** Answers from which addresses were removed. */
     stripped: 0,
+    /** Answers that could not be read, or that would have been too long. */
     failed: 0,
   }
   readonly taken: AnswerStrip['counters']
@@ -30,7 +31,7 @@ export class Stripping implements UnwantedAddresses {
   readonly #strip = new AnswerStrip()
   readonly #stripsGuarded: boolean
   readonly #stripsDegraded: boolean
-  /** The answer at hand, and whether it is degraded. */
+  /** The answer that is being stripped. `#isDegraded` is true if its outcome is degraded and `on-degraded` is `strip-addresses`. */
   #index = 0
   #isDegraded = false
 
@@ -42,7 +43,7 @@ export class Stripping implements UnwantedAddresses {
     this.taken = this.#strip.counters
   }
 
-  /** What is left after 'gone', `length` octets from 0, until the next `strip`. */
+  /** After `strip` returned 'gone', the new message: `length` octets from offset 0. It is valid until the next `strip`. */
   get octets(): Uint8Array {
     return this.#strip.octets
   }
@@ -51,7 +52,7 @@ export class Stripping implements UnwantedAddresses {
     return this.#strip.length
   }
 
-  /** Strips answer `index` of the learner's batch, whose outcome is known. */
+  /** Strips answer `index` of the learner's batch. `outcome` is its outcome after the commit. */
   strip(index: number, outcome: number, { octets, offset, length }: MessageView): StripResult {
     this.#index = index
     this.#isDegraded = this.#stripsDegraded && outcome === OUTCOME_DEGRADED
@@ -68,7 +69,7 @@ export class Stripping implements UnwantedAddresses {
     const { guard, learner } = this.#options
     const isGuarded = this.#stripsGuarded && guard.isGuarded(family, octets, offset)
     if (!isGuarded && !this.#isDegraded) return false
-    // What a document opened to the name was taught all the same.
+    // If a policy document opened this guarded address to the name, the learner has learned the address.
     return !learner.isFullyLabelled(this.#index, family, octets, offset)
   }
 }

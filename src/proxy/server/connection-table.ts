@@ -1,20 +1,22 @@
-// The open TCP connections of clients by number, the bounds on them, in all and per client address, and their counters. A number
-// is generation << 16 | slot, and slots are used again in the order they were freed, so a late answer can't
-// reach a connection that came later: a number repeats after 65,536 uses of one slot.
-// At a bound the oldest idle connection gives way; without an idle one the newcomer is refused (docs/spec/semantics 6).
+// ConnectionTable holds the open TCP connections of clients by number, with a bound in total and per client address. A number is
+// generation << 16 | slot. The slot that was freed first is reused first. A late answer cannot reach a newer connection, because
+// a number repeats only after 65,536 uses of one slot. At a bound the connection that has been idle longest is closed. If no
+// connection is idle, the new connection is refused (docs/spec/semantics 6).
 
 import type { TcpConnection } from './tcp-connection.ts'
 
 export const CONNECTIONS_MAX = 65536
 
 export interface TcpServerLimits {
-  /** `limits.tcp-connections`, at most CONNECTIONS_MAX, and `limits.tcp-connections-per-client`. */
+  /** `limits.tcp-connections`, at most CONNECTIONS_MAX. */
   readonly connections: number
+  /** `limits.tcp-connections-per-client`. */
   readonly connectionsPerClient: number
   /** `limits.queries-per-tcp-connection`. */
   readonly queriesPerConnection: number
-  /** `limits.tcp-idle-timeout` and `limits.tcp-message-timeout`, in milliseconds. */
+  /** `limits.tcp-idle-timeout`, in milliseconds. */
   readonly idleTimeout: number
+  /** `limits.tcp-message-timeout`, in milliseconds. */
   readonly messageTimeout: number
 }
 
@@ -26,32 +28,33 @@ export const DEFAULT_TCP_LIMITS: TcpServerLimits = {
   messageTimeout: 5_000,
 }
 
-/** What one server counts since its start. */
+/** The counters of one server since its start. */
 export class TcpCounters {
   accepted = 0
-  /** Open now. */
+  /** Connections that are open now. */
   open = 0
   received = 0
   sent = 0
-  /** Refused because all connections were busy, in all or of that client. */
+  /** Connections that were refused at the total bound, because no connection was idle. */
   refusedFull = 0
+  /** Connections that were refused at the bound per client, because no connection of the client was idle. */
   refusedClientFull = 0
-  /** Idle ones closed to make room. */
+  /** Idle connections that were closed to make room. */
   evicted = 0
   closedIdle = 0
-  /** A message was begun and not completed in time. */
+  /** Connections that were closed because a message was not completed in time. */
   closedIncomplete = 0
-  /** The client didn't take its answers. */
+  /** Connections that were closed because the client did not read its answers. */
   closedSlowReader = 0
-  /** Times that reading stopped at the bound of unanswered queries. */
+  /** How often reading a connection stopped, at the bound of unanswered queries or because the client did not read its answers. */
   readsPaused = 0
-  /** Answers whose connection was gone. */
+  /** Answers whose connection was closed before. */
   answersDropped = 0
-  /** Errors of connections (resets) and of accepting. */
+  /** Errors of connections, such as resets, and errors of `accept`. */
   socketErrors = 0
 }
 
-/** `ok`, or which bound forbids another connection. */
+/** `ok`: there is room. `evict`: there is room after this connection is closed. The other kinds name the bound that was reached. */
 export type Room =
   | { readonly kind: 'ok' }
   | { readonly kind: 'evict'; readonly connection: TcpConnection }
@@ -64,9 +67,9 @@ export class ConnectionTable {
   readonly #limits: TcpServerLimits
   readonly #slots: (TcpConnection | undefined)[] = []
   readonly #generations: Uint16Array
-  /** Freed slots, first freed first. */
+  /** Freed slots, in the order in which they were freed. */
   readonly #free: number[] = []
-  /** Least recently active first. */
+  /** All connections, least recently active first. */
   readonly #byActivity = new Set<TcpConnection>()
   readonly #byClient = new Map<string, Set<TcpConnection>>()
 
@@ -79,7 +82,7 @@ export class ConnectionTable {
     return this.#byActivity.size
   }
 
-  /** Whether `client` may open one more connection, and which one must go for it. */
+  /** Tells if `client` can open one more connection, and which connection must be closed for it. */
   roomFor(client: string): Room {
     const own = this.#byClient.get(client)
     if (own !== undefined && own.size >= this.#limits.connectionsPerClient) {
@@ -89,7 +92,7 @@ export class ConnectionTable {
     return evict(this.#byActivity) ?? { kind: 'full' }
   }
 
-  /** The number for a new connection; there must be room. */
+  /** Returns the number for a new connection. There must be room. */
   nextNumber(): number {
     const reuse = this.#slots.length >= this.#limits.connections
     const slot = reuse ? (this.#free.shift() ?? 0) : this.#slots.length
@@ -105,13 +108,13 @@ export class ConnectionTable {
     else own.add(connection)
   }
 
-  /** The connection of that number, while it is open. */
+  /** Returns the open connection with this number, or undefined. */
   find(number: number): TcpConnection | undefined {
     const connection = this.#slots[number & 0xffff]
     return connection?.number === number ? connection : undefined
   }
 
-  /** Moves a connection behind all others: it has just been used. */
+  /** Marks a connection as the most recently active one. */
   touch(connection: TcpConnection): void {
     this.#byActivity.delete(connection)
     this.#byActivity.add(connection)
@@ -120,7 +123,7 @@ export class ConnectionTable {
     own?.add(connection)
   }
 
-  /** False when it was removed before. */
+  /** Removes a connection. Returns false if it was removed before. */
   remove(connection: TcpConnection): boolean {
     const slot = connection.number & 0xffff
     if (this.#slots[slot] !== connection) return false
@@ -134,13 +137,13 @@ export class ConnectionTable {
     return true
   }
 
-  /** All connections, least recently active first; one may be removed while walking. */
+  /** Returns all connections, least recently active first. The caller can remove a connection during the iteration. */
   all(): IterableIterator<TcpConnection> {
     return this.#byActivity.values()
   }
 }
 
-/** The first idle one. */
+/** Returns the first idle connection as one to evict, or undefined. */
 function evict(connections: ReadonlySet<TcpConnection>): Room | undefined {
   for (const connection of connections) if (connection.idle) return { kind: 'evict', connection }
   return undefined

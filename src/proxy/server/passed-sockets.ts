@@ -1,6 +1,6 @@
-// Which listener of the config takes which socket that was bound before we started: by address, port and what its mode
-// needs. A socket that no listener takes would lose in silence what is sent to it, so that is a fault; a listener binds
-// what it was not given.
+// matchSockets assigns passed sockets to the listeners of the configuration, by address and port. A socket must suit the
+// listener's mode. A socket without a listener is an error, because its packets would be lost without a trace. A listener
+// without a passed socket binds its own.
 
 import type { ListenerConfig, ListenerMode } from '../../config/config.ts'
 import { UnavailableError } from '../../core/errors.ts'
@@ -17,7 +17,7 @@ interface Place {
 
 const EVERY_ADDRESS = new Uint8Array(16)
 
-/** Throws UnavailableError that says what does not fit, and how to make it fit. */
+/** Returns the sockets of each listener that has passed sockets. Throws UnavailableError, which names the bad socket and the remedy. */
 export function matchSockets(
   passed: readonly PassedSocket[],
   listeners: readonly ListenerConfig[],
@@ -45,7 +45,7 @@ export function matchSockets(
   return given
 }
 
-/** Without an address: every one of both families. */
+/** Returns the places of a listener: its address, or every address of both families. */
 function placesOf({ address, port, mode }: ListenerConfig): readonly Place[] {
   if (address !== undefined) return [{ ...address, port, mode }]
   return ([4, 6] as const).map((family) => ({ family, octets: EVERY_ADDRESS, port, mode }))

@@ -1,6 +1,6 @@
-// One client's TCP connection: what was read and not yet framed, what waits to be written, and how many of
-// its queries are unanswered. It says when it is idle, when it must not be read from and when it can be closed;
-// the server decides. Several queries may be open at once and answers leave in the order they come
+// TcpConnection is one TCP connection of a client. It holds the octets of incomplete messages, the octets that wait to be written,
+// and the number of unanswered queries. It tells when it is idle, when it must not be read, and when it can be closed; TcpServer
+// decides. A client can have several queries in flight, and gets the answers in the order in which they become ready
 // (RFC 7766 6.2.1.1, 7).
 
 import { formatAddress } from '../../core/ip.ts'
@@ -8,12 +8,12 @@ import { FrameReader } from '../../dns/framing.ts'
 import type { PeerAddress } from '../messages/address-book.ts'
 import type { HandedConnection } from '../handed.ts'
 import type { MessageBatch } from '../messages/batch.ts'
-import type { MessageView } from '../messages/message-view.ts'
+import type { MessageView } from '../../dns/message-view.ts'
 import type { Arrival, Stream, StreamOwner } from '../sockets/streams.ts'
 
-/** Unsent octets from which on nothing more is read: the client must take answers first. */
+/** With this many unsent octets or more, the connection is not read: the client must read answers first. */
 const READ_PAUSE_OCTETS = 64 * 1024
-/** Unsent octets at which the client counts as one that doesn't read: 16 of the longest answers. */
+/** With more unsent octets than this, the connection is closed: 16 answers of the longest size. */
 const UNSENT_MAX_OCTETS = 1024 * 1024
 
 const NEVER = -1
@@ -21,11 +21,11 @@ const NEVER = -1
 /** What a connection tells its server. */
 export interface ConnectionHost {
   now(): number
-  /** Octets came and lie in the connection's reader. */
+  /** Octets arrived, and are in the connection's reader. */
   readable(connection: TcpConnection): void
-  /** The client takes no further queries to us. */
+  /** The client sent FIN: no further query arrives. */
   halfClosed(connection: TcpConnection): void
-  /** The client took answers. */
+  /** The socket accepted octets of answers that waited. */
   writable(connection: TcpConnection): void
   gone(connection: TcpConnection, fault: boolean): void
 }
@@ -36,27 +36,27 @@ export class TcpConnection implements StreamOwner {
   readonly port: number
   readonly interfaceIndex: number
   readonly reader = new FrameReader()
-  /** Queries handed to the pipeline and not answered. */
+  /** The number of queries that the pipeline has received and not answered. */
   inFlight = 0
-  /** When the last whole message came (or the connection, before the first). */
+  /** When the last whole message arrived; before the first message, when the connection was accepted. */
   lastMessageAt: number
-  /** Since when a message has been incomplete; -1 when none is. */
+  /** Since when a message has been incomplete; -1 if no message is incomplete. */
   partialSince = NEVER
-  /** A whole message has come. */
+  /** True after a whole message has arrived. */
   hasAsked = false
-  /** The client sent FIN: it gets its answers, then the connection is closed. */
+  /** True after the client sent FIN. The client still gets its answers, then the connection is closed. */
   halfClosed = false
-  /** Reading has stopped because of a bound; whole messages may lie in `reader`. */
+  /** True while reading is stopped because of a bound. `reader` can then contain whole messages. */
   paused = false
-  /** In the server's list of connections to flush. */
+  /** True while the connection is in the server's list of connections to flush. */
   dirty = false
-  /** In the server's list of paused connections to look at again. */
+  /** True while the connection is in the server's list of paused connections to check again. */
   waking = false
   readonly #stream: Stream
   readonly #host: ConnectionHost
   readonly #asked: Uint8Array | undefined
   readonly #askedPort: number
-  /** When the kernel last took octets that waited, or the oldest waiting write began. */
+  /** When the kernel last accepted waiting octets; before that, when the oldest waiting write began. */
   #progressAt: number
 
   constructor(number: number, stream: Stream, arrival: Arrival, host: ConnectionHost) {
@@ -81,33 +81,33 @@ export class TcpConnection implements StreamOwner {
     return this.inFlight === 0 && !this.paused && this.#stream.unsent === 0
   }
 
-  /** The client takes its answers too slowly to be asked for more queries. */
+  /** True if the client reads its answers too slowly. Its next queries are then not read. */
   get congested(): boolean {
     return this.#stream.unsent >= READ_PAUSE_OCTETS
   }
 
-  /** Whether unsent octets are over their bound. */
+  /** True if there are more unsent octets than UNSENT_MAX_OCTETS. */
   get overfull(): boolean {
     return this.#stream.unsent > UNSENT_MAX_OCTETS
   }
 
-  /** How long, in milliseconds, the kernel has taken nothing of what waits; 0 when nothing waits. */
+  /** Returns for how many milliseconds the kernel has accepted none of the waiting octets; 0 if no octets wait. */
   stalledFor(now: number): number {
     return this.#stream.waiting === 0 ? 0 : now - this.#progressAt
   }
 
-  /** Whether the client has sent FIN and has been given everything. */
+  /** True if the client has sent FIN and all its queries are answered. */
   get finished(): boolean {
     return this.halfClosed && this.inFlight === 0 && !this.paused
   }
 
-  /** Whether the client has all its answers and has asked once, or had `quietMs` to ask. */
+  /** Returns true if the client has all its answers, and has asked at least once or had `quietMs` milliseconds to ask. */
   isOver(now: number, quietMs: number): boolean {
     if (!this.idle || this.reader.pending > 0) return false
     return this.hasAsked || now - this.lastMessageAt >= quietMs
   }
 
-  /** Adds the message that `reader` found to the batch, which must not be full; `view` is reused. */
+  /** Adds the message that `reader` found to the batch. The batch must have room. `view` is overwritten. */
   addTo(batch: MessageBatch, view: MessageView): void {
     const { peer, reader, port, number } = this
     const row = batch.count
@@ -139,7 +139,7 @@ export class TcpConnection implements StreamOwner {
     this.#host.gone(this, fault)
   }
 
-  /** The connection as it stands, for the successor; undefined where it can't be handed over. Nothing is gathered. */
+  /** Returns the connection for the successor, or undefined if it has no descriptor. Call `flush` before. */
   handOut(): HandedConnection | undefined {
     const { descriptor } = this.#stream
     if (descriptor === undefined) return undefined
@@ -161,13 +161,13 @@ export class TcpConnection implements StreamOwner {
     }
   }
 
-  /** Gives the connection up; its client notices nothing. */
+  /** Gives the connection up without closing it for the client. */
   letGo(): void {
     this.dirty = false
     this.#stream.letGo()
   }
 
-  /** Goes on where another daemon stopped. Reading begins with `resume`. */
+  /** Continues a connection of another daemon. Reading begins with `resume`. */
   takeOn({ inFlight, halfClosed, hasAsked, unread }: HandedConnection): void {
     this.inFlight = inFlight
     this.halfClosed = halfClosed
@@ -177,7 +177,7 @@ export class TcpConnection implements StreamOwner {
     this.reader.hold()
   }
 
-  /** Gathers a frame; `flush` sends it. */
+  /** Adds a frame to the octets that `flush` sends. */
   queue(octets: Uint8Array, offset: number, length: number, id: number): void {
     this.#stream.queue(octets, offset, length, id)
   }
@@ -188,7 +188,7 @@ export class TcpConnection implements StreamOwner {
     this.#stream.flush()
   }
 
-  /** Stops reading; what came and was not taken from `reader` is kept. */
+  /** Stops reading. `reader` keeps the octets that arrived and were not read from it. */
   pause(): void {
     this.paused = true
     this.#stream.pause()
@@ -200,38 +200,38 @@ export class TcpConnection implements StreamOwner {
     this.#stream.resume()
   }
 
-  /** Sends what waits, then closes; true when it is closed now. */
+  /** Sends the waiting octets, then closes the connection. Returns true if the connection is closed already. */
   end(): boolean {
     this.dirty = false
     return this.#stream.finish()
   }
 
-  /** Closes at once. */
+  /** Closes the connection at once. */
   destroy(): void {
     this.#stream.destroy()
   }
 
-  /** Called after the last whole message was taken from `reader`: does a part of the next lie in it? */
+  /** Notes if `reader` contains a part of a message. Call it after the last whole message was read from `reader`. */
   notePartial(now: number): void {
     if (this.reader.pending === 0) this.partialSince = NEVER
     else if (this.partialSince === NEVER) this.partialSince = now
   }
 }
 
-/** A connection that another daemon accepted, as if it came in now. */
+/** Converts a connection that another daemon accepted to the form of a new connection. */
 export function arrivalOf(handed: HandedConnection): Arrival {
   const { family, peer, peerPort, interfaceIndex, asked, askedPort } = handed
   const from = { family, octets: peer, text: formatAddress(family, peer), unicast: true }
   return { peer: from, peerPort, interfaceIndex, asked, askedPort }
 }
 
-/** How long a connection may wait, in milliseconds. */
+/** The timeouts of a connection, in milliseconds. */
 interface TcpTimeouts {
   readonly idleTimeout: number
   readonly messageTimeout: number
 }
 
-/** Which bound of time a connection has passed, as the counter of it. */
+/** Returns the counter of the timeout that a connection has exceeded, or undefined. */
 export function whyClose(
   connection: TcpConnection,
   now: number,

@@ -1,21 +1,20 @@
-// One UDP socket of Node, made so that nothing about it is asynchronous: addresses are never looked up by
-// name, so bind and connect act at once and their faults are return values. Writes the copies that a
-// send needs: when the kernel's buffer is full libuv keeps the octets for later, so they can't lie in
-// a slab that the next message overwrites (a client would get another's answer).
+// DatagramSocket is one UDP socket of Node, with synchronous methods. Node looks up no names here, so bind and connect act at once
+// and return their errors. A send copies its octets, because libuv sends them later if the kernel's buffer is full. Without the
+// copy, the next message could overwrite the octets, and a client would get the answer of another client.
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import type { Family } from '../../core/ip.ts'
-import type { MessageView } from '../messages/message-view.ts'
+import type { MessageView } from '../../dns/message-view.ts'
 import { copyOctets } from '../messages/octet-store.ts'
 
-/** Sends that may wait in libuv for room in the kernel's buffer; beyond that they're dropped. */
+/** The largest number of sends that wait in libuv for room in the kernel's buffer. Further sends are dropped. */
 const SEND_QUEUE_MAX = 1024
 
 export interface DatagramSocketOptions {
   readonly family: Family
   readonly receiveBuffer?: number
   readonly onMessage: (message: Uint8Array, from: RemoteInfo) => void
-  /** Errors of receiving (ICMP) and of sending; `code` is the system's, e.g. ECONNREFUSED. */
+  /** Called after an error of receiving (ICMP) or of sending. `code` is the system's error code, such as ECONNREFUSED. */
   readonly onError: (code: string) => void
 }
 
@@ -25,7 +24,7 @@ export class DatagramSocket {
   readonly #socket: Socket
   readonly #sent: (error: Error | null) => void
   readonly #onError: (code: string) => void
-  /** Set while a call is under way whose error is its result. */
+  /** True during a call of bind or connect, which returns the error as its result. */
   #trying: boolean = false
   #fault: string | undefined
   #closed = false
@@ -36,7 +35,7 @@ export class DatagramSocket {
     this.#socket = createSocket({
       type: family === 4 ? 'udp4' : 'udp6',
       ipv6Only: family === 6,
-      // Every address given is numeric, and a synchronous answer keeps bind, connect and send synchronous.
+      // All addresses are numeric. A lookup that answers at once keeps bind, connect and send synchronous.
       lookup: (hostname, _options, done) => done(null, hostname, family),
       ...(options.receiveBuffer === undefined ? {} : { recvBufferSize: options.receiveBuffer }),
     })
@@ -47,12 +46,12 @@ export class DatagramSocket {
     this.#socket.on('message', options.onMessage)
   }
 
-  /** Binds at once; the system's error code when that fails. */
+  /** Binds at once. Returns undefined on success, or the system's error code. */
   bind(address: string, port: number): SocketFault | undefined {
     return this.#try(() => this.#socket.bind({ address, port, exclusive: true }))
   }
 
-  /** Connects at once (only datagrams of that peer arrive any more); the error code when that fails. */
+  /** Connects at once: the kernel then drops datagrams of other peers. Returns undefined on success, or the system's error code. */
   connect(address: string, port: number): SocketFault | undefined {
     return this.#try(() => {
       this.#socket.connect(port, address)
@@ -64,14 +63,14 @@ export class DatagramSocket {
     return this.#socket.address().port
   }
 
-  /** Sends a copy with `id` as its first two octets on a connected socket. False when too many sends wait. */
+  /** Sends a copy on a connected socket, with `id` as the first two octets. Returns false if too many sends wait. */
   send(octets: Uint8Array, offset: number, length: number, id: number): boolean {
     if (!this.#hasRoom()) return false
     this.#socket.send(copyWithId(octets, offset, length, id), this.#sent)
     return true
   }
 
-  /** As `send`, to a peer; `port` is 1..65535 and `address` numeric. */
+  /** Sends a copy to a peer, with `id` as the first two octets. `port` is 1..65535, `address` numeric. Returns false as `send` does. */
   sendTo(message: MessageView, id: number, port: number, address: string): boolean {
     if (!this.#hasRoom()) return false
     const { octets, offset, length } = message
@@ -122,7 +121,7 @@ function copyWithId(octets: Uint8Array, offset: number, length: number, id: numb
   return copy
 }
 
-/** The system's error code, e.g. EADDRINUSE; UNKNOWN when there's none. */
+/** Returns the system's error code, such as EADDRINUSE, or UNKNOWN if the error has none. */
 export function codeOf(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
   return 'UNKNOWN'

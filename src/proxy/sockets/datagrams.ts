@@ -1,99 +1,100 @@
-// The port between the packet path and the UDP sockets that carry it, with two implementations: Node's own
-// sockets (udp-portable.ts, explicit mode) and the addon's (udp-native.ts, every mode).
+// Datagrams is the port for UDP sockets. It has two implementations: Node's sockets (udp-portable.ts, explicit mode only) and the
+// native part's sockets (udp-native.ts, every mode).
 //
-// The addon works in turns: it fills the batch of queries, has it admitted, sends, reads answers, has them settled,
-// sends. Node's sockets bring one datagram at a time. The component that gathers answers follows the turns.
+// Native sockets work in turns. In a turn they fill the batch of queries, let the pipeline admit it, and send; then they read
+// answers, let the pipeline settle them, and send. Node's sockets deliver one datagram at a time. TurnFollower, which gathers the
+// answers, is told when a turn begins and ends.
 
 import type { ListenerMode } from '../../config/config.ts'
 import type { Family } from '../../core/ip.ts'
 import type { ClientColumns } from '../messages/client-columns.ts'
-import type { MessageView } from '../messages/message-view.ts'
-import type { BatchCollector } from '../messages/collector.ts'
+import type { MessageView } from '../../dns/message-view.ts'
+import type { BatchCollector } from '../messages/batch.ts'
 import type { InFlightTable } from '../messages/in-flight.ts'
 import type { ServerAddress } from '../upstream/server-pool.ts'
 
 export interface UdpListen {
-  /** Unique among UDP listeners; `channels` of its messages. */
+  /** The number of the listener, unique among UDP listeners. Its messages have it in `channels`. */
   readonly channel: number
   readonly family: Family
-  /** 16 octets, IPv4 in the first 4; all zero: every address of the family. */
+  /** 16 octets. An IPv4 address is in the first 4. Zeros mean every address of the family. */
   readonly octets: Uint8Array
-  /** 0 takes any free port. */
+  /** 0: the kernel chooses a free port. */
   readonly port: number
   readonly mode: ListenerMode
-  /** A socket that is bound there already, perhaps in another network namespace; native only. */
+  /** A socket that is already bound to this address and port, possibly in another network namespace. Native sockets only. */
   readonly descriptor?: number | undefined
 }
 
 export interface UdpCounters {
   readonly received: number
   readonly sent: number
-  /** Source port 0, or a source or destination that is no single host (docs/spec/semantics 4: nothing). */
+  /** Queries with source port 0, or with a source or destination that is not unicast. They get no answer (docs/spec/semantics 4). */
   readonly ignoredSources: number
-  /** Longer than `limits.udp-message`. */
+  /** Queries that were longer than `limits.udp-message`. */
   readonly oversized: number
   /** Errors that the kernel reported on the socket. */
   readonly socketErrors: number
-  /** Answers lost because the kernel took no more. */
+  /** Answers that were lost because the send buffer was full. */
   readonly sendsDropped: number
-  /** Queries lost because the socket's buffer was full; 0 where the socket doesn't say. */
+  /** Queries that were lost because the receive buffer was full; 0 if the socket does not report them. */
   readonly kernelDrops: number
 }
 
 export interface UdpListener {
   readonly channel: number
   readonly family: Family
-  /** The port bound. */
+  /** The bound port. */
   readonly port: number
   readonly counters: UdpCounters
-  /** The socket, for the successor; the listener keeps it. Undefined where it is Node's. */
+  /** The socket's descriptor, for the successor. The listener keeps it. Undefined for a socket of Node. */
   readonly descriptor: number | undefined
-  /** Off: what comes stays in the kernel, as long as it has room. Node's sockets read on. */
+  /** Turns reading on or off. While it is off, queries wait in the receive buffer. Node's sockets always read. */
   reading(on: boolean): void
-  /** Sends a copy, with `id` as its first octets, to the client of a row, from the server that it asked. */
+  /** Sends a copy to the client of a row, with `id` as the first two octets. Its source is the server that the client asked. */
   send(clients: ClientColumns, row: number, message: MessageView, id: number): void
   stop(): void
 }
 
 /** The user of a connected socket. */
 export interface DatagramOwner {
-  /** Octets source[offset, offset + length) came; they are valid during the call. */
+  /** The octets source[offset, offset + length) arrived. They are valid during the call. */
   received(source: Uint8Array, offset: number, length: number): void
-  /** The kernel reported an error, e.g. ECONNREFUSED: the peer, or the way to it, is gone. */
+  /** The kernel reported an error, such as ECONNREFUSED: the peer, or the route to the peer, does not work. */
   fault(code: string): void
-  /** Datagrams that `send` took were not sent for want of room. */
+  /** `count` datagrams for which `send` returned true were not sent, because there was no room. */
   dropped(count: number): void
 }
 
 export interface ConnectedSocket {
-  /** Datagrams lost because the socket's buffer was full. */
+  /** Datagrams that were lost because the receive buffer was full. */
   readonly kernelDrops: number
-  /** Sends a copy with `id` as its first two octets; false when it can't. */
+  /** Sends a copy with `id` as the first two octets. Returns false on failure. */
   send(octets: Uint8Array, offset: number, length: number, id: number): boolean
   close(): void
 }
 
-/** Gathers the answers of a turn. Calls come as `hold`, any number of `deliver`, `release`. */
+/** Gathers the answers of a turn. In each turn, native sockets call `hold`, then `deliver` any number of times, then `release`. */
 export interface TurnFollower {
-  /** A turn begins: `deliver` will be called, and octets of `lasting` hold until then. */
+  /** Begins a turn. Octets in `lasting` stay valid until the next `deliver`. */
   hold(lasting: Uint8Array): void
   deliver(): void
-  /** The turn ends, and delivers. */
+  /** Delivers, and ends the turn. */
   release(): void
 }
 
 export interface Datagrams {
   readonly native: boolean
-  /** Another number where a new choice of socket is due: with each call, or with each run of sends that leaves together. */
+  /** The upstream chooses a socket again when this number has changed: with Node's sockets at each read, natively after a flush. */
   readonly turn: number
-  /** Queries go into the batch of this collector. Before `listen`. */
+  /** Sets the collector that receives queries. Call it before `listen`. */
   fill(collector: BatchCollector): void
-  /** Answers are gathered there, and belong to queries of that table. Before `connect`. */
+  /** Sets the follower that gathers answers to queries in `inFlight`. Call it before `connect`. */
   follow(follower: TurnFollower, inFlight: InFlightTable): void
-  /** Throws UnavailableError with the remedy when that listener can't be had. */
+  /** Opens a listener. If that fails, throws UnavailableError, which names the remedy. */
   listen(options: UdpListen): UdpListener
-  /** A socket bound to `port` that speaks with one server; the system's error code when that fails. */
+  /** Returns a socket that is bound to `port` and connected to one server, or the system's error code. */
   connect(server: ServerAddress, port: number, owner: DatagramOwner): ConnectedSocket | string
-  /** Closes everything at once. */
+  /** Closes all sockets at once. */
   stop(): void
 }

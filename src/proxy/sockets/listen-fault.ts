@@ -1,9 +1,9 @@
-// Why a listener can't start: one line with the remedy, after which the command ends with exit code 3.
+// listenFault says in one line why a listener cannot start, and how to remedy it. The command then ends with exit code 3.
 
 import { UnavailableError } from '../../core/errors.ts'
 import type { ListenerMode } from '../../config/config.ts'
 
-/** An error for a bind or listen that failed with the system's `code`; `transport` is UDP or TCP. */
+/** Returns the error for a bind or listen that failed with the system's error code `code`. */
 export function listenFault(
   transport: 'UDP' | 'TCP',
   address: string,

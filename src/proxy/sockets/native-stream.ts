@@ -1,50 +1,50 @@
-// One connection of the addon, ours or a client's. It knows its slot and its chain of gathered frames; the engine
-// knows everything else. After it has closed every call does nothing, so a late answer can't reach the stream
-// that has the slot next.
+// NativeStream is one TCP connection of the addon, with a server or a client. It stores its slot in the engine and its chain of
+// frames to send; the engine stores the rest. After the stream has closed, its methods do nothing. So a late answer cannot reach
+// the next stream that uses the slot.
 
 import { FRAME_WORDS, type TcpAddon } from '../../native/tcp/tcp.ts'
 import { copyOctets } from '../messages/octet-store.ts'
 import type { Stream, StreamOwner } from './streams.ts'
 
-/** Octets gathered in one turn; 16 of the longest frames. */
+/** Octets of frames that can be gathered in one turn: 16 of the longest frames. */
 const SLAB_OCTETS = 1 << 20
 const FRAMES_MAX = 4096
 const PREFIX = 2
 
 export const NO_FRAME = -1
 
-/** What a stream needs of its engine. */
+/** The part of NativeStreams that its streams use. */
 export interface StreamEngine {
   readonly addon: TcpAddon
   readonly handle: object
   readonly gather: FrameGather
-  /** By slot. */
+  /** For each slot, the octets that the kernel has not accepted yet. */
   readonly unsent: Uint32Array
-  /** The stream has its first frame since it last flushed. */
+  /** Notes that the stream has gathered its first frame since its last flush. */
   joined(stream: NativeStream): void
-  /** It has sent or dropped its frames. */
+  /** Notes that a stream has sent or dropped its frames. */
   left(): void
-  /** Every stream sends its frames now. */
+  /** Flushes every stream. */
   flushAll(): void
-  /** The stream is closed; `reset`: the peer gets RST. */
+  /** Closes the stream's connection. `reset`: the peer gets RST. */
   release(stream: NativeStream, reset: boolean): void
-  /** There are rows that no event of the kernel announces. */
+  /** Schedules a turn, because the addon has rows to read for which the kernel reports no event. */
   wantTurn(): void
 }
 
 export class NativeStream implements Stream {
   readonly slot: number
-  /** Undefined while it is being accepted, and after it has closed. */
+  /** Undefined while the stream is being accepted, and after it has closed. */
   owner: StreamOwner | undefined
   readonly #engine: StreamEngine
   #open: boolean
   #head = NO_FRAME
   #last = NO_FRAME
-  /** Octets of the frames gathered. */
+  /** Octets of the gathered frames. */
   #gathered = 0
   #finishing = false
 
-  /** `slot` is negative when it could not be opened. */
+  /** `slot` is negative if the connection could not be opened. */
   constructor(engine: StreamEngine, slot: number, owner: StreamOwner | undefined) {
     this.#engine = engine
     this.slot = slot
@@ -76,7 +76,7 @@ export class NativeStream implements Stream {
   flush(): void {
     if (this.#head === NO_FRAME) return
     const { addon, handle } = this.#engine
-    // After a fault the next turn has a row for it.
+    // After an error, the addon has a row for this stream, which the next turn reads.
     if (addon.send(handle, this.slot, this.#head) < 0) this.#engine.wantTurn()
     this.#dropFrames()
   }
@@ -119,13 +119,13 @@ export class NativeStream implements Stream {
     if (this.#open) this.#close(false)
   }
 
-  /** The kernel took octets that had waited. */
+  /** The engine calls it when the kernel has accepted waiting octets. */
   taken(): void {
     if (this.#finishing && this.waiting === 0) this.broken(false)
     else this.owner?.taken()
   }
 
-  /** It is over, by the peer or an error. */
+  /** The engine calls it when the peer has closed the connection or an error has ended it. */
   broken(fault: boolean): void {
     const { owner } = this
     if (this.#open) this.#close(false)
@@ -149,23 +149,23 @@ export class NativeStream implements Stream {
 }
 
 /**
- * Frames of all native streams on their way out, in one slab: the two octets of length and the message, always
- * together (RFC 7766 8). Frames of one stream are linked, so that the addon sends a turn's answers in one write though
- * frames of other streams lie between. Empty again when every stream has sent its chain; nothing is allocated.
+ * FrameGather holds the frames that native streams will send, in one array. A frame is the two octets of length and the message,
+ * always together (RFC 7766 8). The frames of one stream form a chain, so the addon sends them in one write, even if frames of
+ * other streams are between them. When every stream has sent its chain, FrameGather is cleared. It allocates nothing per frame.
  */
 export class FrameGather {
   readonly slab = new Uint8Array(SLAB_OCTETS)
-  /** FRAME_WORDS each. */
+  /** FRAME_WORDS words per frame: offset, length, next frame of the chain. */
   readonly frames = new Int32Array(FRAMES_MAX * FRAME_WORDS)
   #count = 0
   #end = 0
 
-  /** Whether a message of `length` octets fits; if not, what is gathered must be sent first. */
+  /** Returns true if a message of `length` octets fits. Otherwise the gathered frames must be sent first. */
   hasRoom(length: number): boolean {
     return this.#count < FRAMES_MAX && this.#end + PREFIX + length <= SLAB_OCTETS
   }
 
-  /** Adds a frame with its first two octets replaced by `id`, behind frame `last` of the same stream or NO_FRAME. Its number. */
+  /** Adds a frame with `id` as the first two octets, after frame `last` of the same stream (or NO_FRAME). Returns its number. */
   add(octets: Uint8Array, offset: number, length: number, id: number, last: number): number {
     const { slab, frames } = this
     const at = this.#end
@@ -183,7 +183,7 @@ export class FrameGather {
     return frame
   }
 
-  /** Every chain was sent or dropped. */
+  /** Removes all frames. Call it when every chain was sent or dropped. */
   clear(): void {
     this.#count = 0
     this.#end = 0

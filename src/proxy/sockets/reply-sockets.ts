@@ -1,16 +1,15 @@
-// Sockets that answer from addresses which are not this host's: the listener that TPROXY hands queries to has the
-// wrong port. One per family and asked port serves every asked address, because the source address goes with each
-// datagram (IP_PKTINFO); it is bound to a discard address, so nothing can ever be meant for it, and takes nothing
-// in. Where that port can't be had (a resolver of the host on every address) whole packets are made instead.
-// docs/decisions/0011 says what was tried.
+// ReplySockets opens the sockets for answers in mode tproxy. Such an answer must come from the address and port that the client
+// asked, but the listener has another port. One socket per family and asked port serves every asked address, because each send
+// sets its source address (IP_PKTINFO). The socket is bound to a discard address, so it receives no packets. If the port is in use
+// (a resolver of the host on every address), a raw socket sends whole packets instead. docs/decisions/0011 lists the alternatives.
 
 import { LRUCache } from 'lru-cache'
 import type { Family } from '../../core/ip.ts'
 import { UDP_RAW, UDP_REUSE_ADDRESS, UDP_SEND_ONLY, UDP_TRANSPARENT } from '../../native/udp/udp.ts'
 
-/** What opens sockets: NativeDatagrams. */
+/** The part of NativeDatagrams that opens and closes sockets. */
 export interface ReplyEngine {
-  /** A handle, or a negative errno. */
+  /** Opens a socket. Returns its handle, or a negative errno. */
   open(spec: {
     readonly family: Family
     readonly flags: number
@@ -21,7 +20,7 @@ export interface ReplyEngine {
   close(handle: number): void
 }
 
-/** 192.0.0.8 (RFC 7600) and 100::1 (RFC 6666): addresses of no host. */
+/** 192.0.0.8 (RFC 7600) and 100::1 (RFC 6666): addresses that no host has. */
 const DISCARD4 = Uint8Array.of(192, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 const DISCARD6 = Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)
 const NOWHERE = new Uint8Array(16)
@@ -30,9 +29,9 @@ const PORTS = 65_536
 export class ReplySockets {
   readonly counters = {
     opened: 0,
-    /** Ports for which whole packets are made. */
+    /** How often a raw socket was used for a port, because its own socket could not be opened. */
     raw: 0,
-    /** Neither could be had; their answers are lost. */
+    /** How often the raw socket could not be opened either. Answers from this port are lost. */
     openFailures: 0,
   }
   readonly #engine: ReplyEngine
@@ -49,7 +48,7 @@ export class ReplySockets {
     })
   }
 
-  /** The socket that answers from `port`; a handle that is not open when there can be none. */
+  /** Returns the handle of the socket that answers from `port`. If no socket can be opened, returns 0, which is no open handle. */
   handleFor(family: Family, port: number): number {
     const key = port + (family === 4 ? 0 : PORTS)
     if (key === this.#lastKey) return this.#lastHandle
@@ -90,7 +89,7 @@ export class ReplySockets {
     return handle
   }
 
-  /** The raw sockets stay: they serve every port. */
+  /** Closes a socket. A raw socket stays open, because it serves every port. */
   #close(handle: number): void {
     this.#lastKey = -1
     if (!this.#raw.includes(handle)) this.#engine.close(handle)

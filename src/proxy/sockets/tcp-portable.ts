@@ -1,5 +1,5 @@
-// Streams on Node's own sockets: explicit mode, no addon needed. Node allocates per read and per write, and
-// SO_MARK, IP_TRANSPARENT and the arrival interface are out of its reach; so modes tproxy and redirect are refused.
+// PortableStreams implements Streams with Node's sockets, without the native part. Node allocates memory per read and per write. It
+// cannot set SO_MARK or IP_TRANSPARENT, or report the arrival interface, so PortableStreams refuses modes tproxy and redirect.
 
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { UnavailableError } from '../../core/errors.ts'
@@ -42,7 +42,7 @@ export class PortableStreams implements Streams {
   }
 
   adopt(): undefined {
-    // Only the addon takes descriptors.
+    // Only native sockets can continue a connection from its descriptor.
     return undefined
   }
 
@@ -76,7 +76,7 @@ class PortableListener implements StreamListener {
   }
 
   accepting(): void {
-    // Node accepts as long as it listens.
+    // Node accepts connections as long as it listens.
   }
 
   close(): void {
@@ -96,7 +96,7 @@ class PortableStream implements Stream {
 
   constructor(socket: Socket) {
     this.#socket = socket
-    // It is followed by 'close'; without a listener it would end the process.
+    // Node emits 'close' after 'error'. Without a listener, 'error' would end the process.
     socket.on('error', () => (this.#failed = true))
   }
 
@@ -157,10 +157,10 @@ class PortableStream implements Stream {
   }
 }
 
-/** Connections that the kernel may keep for us between two turns. */
+/** The largest number of connections that the kernel keeps until they are accepted. */
 const BACKLOG = 1024
 
-/** A listening server whose connections may be half closed; throws UnavailableError when that's not possible. */
+/** Returns a listening server whose connections can be half closed. If that fails, throws UnavailableError. */
 async function listenTcp(family: Family, address: string, port: number): Promise<Server> {
   const server = createServer({ allowHalfOpen: true, noDelay: true })
   await new Promise<void>((resolve, reject) => {
@@ -171,37 +171,37 @@ async function listenTcp(family: Family, address: string, port: number): Promise
   return server
 }
 
-/** The port that a server listens on. */
+/** Returns the port on which a server listens. */
 function portOf(server: Server): number {
   const address = server.address()
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
-/** First size of a chunk; a busy connection's grow by doubling. */
+/** Octets of the first chunk. The chunks of a busy connection are larger. */
 const CHUNK_MIN = 1024
-/** A bigger chunk isn't kept for the next turn: 4,096 connections hold at most 64 MiB so. */
+/** A chunk with more octets is not kept for the next turn, so 4,096 connections hold at most 64 MiB. */
 const CHUNK_KEPT_MAX = 16 * 1024
-/** Room left that is worth keeping. */
+/** A chunk is kept only if it has at least this much room left, in octets. */
 const ROOM_MIN = 256
 const PREFIX = 2
 
 /**
- * Frames for one TCP connection: the two octets of length and the message, always together (RFC 7766 8). Frames of one
- * turn are gathered and leave in one write. Memory that was given to a write is never written again, because the
- * kernel may take it later.
+ * FrameWriter gathers the frames that one TCP connection sends in a turn, for one write. A frame is the two octets of length and
+ * the message, always together (RFC 7766 8). FrameWriter never writes to memory that it gave to a write, because Node can send
+ * this memory later.
  */
 export class FrameWriter {
   #chunk: Buffer | undefined
-  /** Gathered octets are #chunk[#start, #end). */
+  /** The gathered octets are #chunk[#start, #end). */
   #start = 0
   #end = 0
 
-  /** Octets gathered and not yet taken. */
+  /** The number of gathered octets. */
   get pending(): number {
     return this.#end - this.#start
   }
 
-  /** Adds a frame of `length` octets (1..65,535), with its first two octets replaced by `id`. */
+  /** Adds a frame of `length` octets (1..65,535), with `id` as the first two octets. */
   add(octets: Uint8Array, offset: number, length: number, id: number): void {
     const chunk = this.#room(PREFIX + length)
     const at = this.#end
@@ -213,7 +213,7 @@ export class FrameWriter {
     this.#end += PREFIX + length
   }
 
-  /** Everything gathered, now the taker's own; undefined when there's nothing. */
+  /** Returns all gathered octets, or undefined if there are none. The octets belong to the caller. */
   take(): Buffer | undefined {
     if (this.#chunk === undefined || this.pending === 0) return undefined
     const taken = this.#chunk.subarray(this.#start, this.#end)

@@ -1,16 +1,14 @@
-// UDP on Node's own sockets, for explicit mode and where no addon could be built. A listener puts every datagram
-// into the shared batch and sends answers from the address and port that it is bound to.
-// One socket, one family; the receive buffer is large because a full one loses queries in silence.
-// No error of a socket ends it: faults are counted and the next datagram is read.
+// PortableDatagrams implements Datagrams with Node's sockets, for explicit mode without the native part. A listener adds every
+// datagram to the shared batch, and sends answers from its own address and port. Each socket has one family. The receive buffer is
+// large, because a full buffer loses queries without a trace. An error does not close a socket: it is counted, and reading continues.
 
 import type { RemoteInfo } from 'node:dgram'
 import { UnavailableError } from '../../core/errors.ts'
 import { formatAddress, type Family } from '../../core/ip.ts'
 import { AddressBook, isAnswerable } from '../messages/address-book.ts'
-import type { MessageBatch } from '../messages/batch.ts'
+import type { MessageBatch, BatchCollector } from '../messages/batch.ts'
 import type { ClientColumns } from '../messages/client-columns.ts'
-import type { MessageView } from '../messages/message-view.ts'
-import type { BatchCollector } from '../messages/collector.ts'
+import type { MessageView } from '../../dns/message-view.ts'
 import type {
   ConnectedSocket,
   DatagramOwner,
@@ -23,9 +21,9 @@ import { DatagramSocket } from './datagram-socket.ts'
 import { listenFault } from './listen-fault.ts'
 import type { ServerAddress } from '../upstream/server-pool.ts'
 
-/** Octets asked of the kernel (it takes at most net.core.rmem_max): 10,000 queries of 400 octets with their overhead. */
+/** The requested receive buffer, in octets: 10,000 queries of 400 octets with overhead. The kernel allows up to net.core.rmem_max. */
 const RECEIVE_BUFFER = 4 * 1024 * 1024
-/** The same for each socket towards a server. */
+/** The requested receive buffer of each socket to a server, in octets. */
 const ANSWERS_BUFFER = 512 * 1024
 
 export class PortableDatagrams implements Datagrams {
@@ -34,7 +32,7 @@ export class PortableDatagrams implements Datagrams {
   #collector: BatchCollector | undefined
   #turn = 0
 
-  /** Every send leaves by itself. */
+  /** A new number for each read, because every datagram is sent alone. */
   get turn(): number {
     return ++this.#turn
   }
@@ -44,7 +42,7 @@ export class PortableDatagrams implements Datagrams {
   }
 
   follow(): void {
-    // Answers are delivered when the turn of the event loop ends.
+    // Nothing to follow: Delivery delivers the answers at the end of the turn of the event loop.
   }
 
   listen(options: UdpListen): UdpListener {
@@ -93,7 +91,7 @@ class PortableListener implements UdpListener {
   readonly #collector: BatchCollector
   readonly #socket: DatagramSocket
 
-  /** Binds; throws UnavailableError with the remedy when that's not possible. */
+  /** Binds. If that fails, throws UnavailableError, which names the remedy. */
   constructor(options: UdpListen, collector: BatchCollector, book: AddressBook) {
     const { channel, family, octets, port } = options
     this.channel = channel
@@ -118,10 +116,10 @@ class PortableListener implements UdpListener {
   }
 
   reading(): void {
-    // Node reads as long as the socket is open.
+    // Node reads as long as the socket is open, so there is nothing to do.
   }
 
-  /** The socket's own address is the one that was asked. */
+  /** Sends from the socket's own address, because the client asked this address. */
   send(clients: ClientColumns, row: number, message: MessageView, id: number): void {
     const text = this.#book.write(this.family, clients.addresses, row * 16)
     if (this.#socket.sendTo(message, id, clients.ports[row]!, text)) this.counters.sent++

@@ -1,31 +1,31 @@
-// The servers that clients of transparent listeners asked, with `upstreams.original-destination`: which of them are
-// ourselves (then the pool is asked), which may teach addresses, and which are not to be asked at all. What is known
-// of a server is kept for the last ASKED_MAX of them; clients choose them, so the table is bounded.
-// A server asked again costs one comparison or one look-up; only an IPv6 server other than the last one makes a string.
+// AskedServers classifies the servers that clients of transparent listeners asked (`upstreams.original-destination`). A server can
+// be namegate itself (the pool is asked instead), trusted (namegate learns from its answers), or untrusted. Clients choose these
+// servers, so the table is bounded: it keeps the ASKED_MAX most recently used servers. A known server costs one comparison or one
+// lookup. Only an IPv6 server that differs from the last one makes a string.
 
 import { LRUCache } from 'lru-cache'
 import { containsPrefix, formatAddress, widthOf, type Family, type Prefix } from '../../core/ip.ts'
 import type { ClientColumns } from '../messages/client-columns.ts'
 import { formatServer, type ServerAddress } from './server-pool.ts'
 
-/** Asked servers remembered. */
+/** The number of servers that the table keeps. */
 export const ASKED_MAX = 1024
 const PORTS = 65_536
 
 export interface AskedServer {
-  /** `pool`: the client asked namegate itself, or the socket does not say which server it asked. */
+  /** `pool`: the client asked namegate itself, or the socket does not report the asked server. */
   readonly kind: 'pool' | 'trusted' | 'untrusted'
   readonly address: ServerAddress
-  /** `9.9.9.9:53` */
+  /** The address and port as text, such as `9.9.9.9:53`. */
   readonly key: string
 }
 
 export interface AskedServersOptions {
-  /** `upstreams.trusted`; empty: the configured servers. */
+  /** `upstreams.trusted`. Empty: the configured servers are trusted. */
   readonly trusted: readonly Prefix[]
   readonly servers: readonly ServerAddress[]
   readonly untrusted: 'refuse' | 'pass'
-  /** Whether what is sent there arrives at a listener of ours without interception. */
+  /** Returns true if a packet to this address and port arrives at a listener of namegate without interception. */
   readonly isOurs: (family: Family, octets: Uint8Array, port: number) => boolean
 }
 
@@ -49,7 +49,7 @@ export class AskedServers {
     this.#configured = new Set(options.servers.map(({ address }) => address))
   }
 
-  /** The server that a row's client asked. */
+  /** Returns the server that the client of a row asked. */
   of(clients: ClientColumns, row: number): AskedServer {
     const port = clients.askedPorts[row]!
     if (port === 0) return POOL
@@ -63,7 +63,7 @@ export class AskedServers {
     return this.#last
   }
 
-  /** Whether queries to the server are refused whatever policy says. */
+  /** Returns true if queries to the server are refused, even if policy allows them. */
   isRefused(server: AskedServer): boolean {
     return server.kind === 'untrusted' && this.#options.untrusted === 'refuse'
   }
@@ -98,7 +98,7 @@ export class AskedServers {
   }
 }
 
-/** An IPv4 address and a port are 48 bits, which a number holds; the rest are texts. */
+/** Returns the key of a server: a number for IPv4, because address and port have 48 bits together; a text for IPv6. */
 function keyOf(octets: Uint8Array, at: number, family: Family, port: number): number | string {
   if (family === 6) return `${formatAddress(family, octets, at)} ${port}`
   const high = octets[at]! * 256 + octets[at + 1]!

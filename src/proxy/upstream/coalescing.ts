@@ -1,29 +1,29 @@
-// Queries in flight that a client asks again, in the same octets but for the id: one of them, the leader, is asked
-// upstream, the others follow it and get copies of its answer or its failure, each under its own id, to its own
-// port, over its own transport. Only within one client address and endpoint [F3], and one asked server
-// where that is who is asked. A leader over UDP serves no follower over TCP, whose answer may not be cut.
-// Typed arrays over the slots in flight: join is one hash lookup of at most LOOKS_MAX steps, nothing allocated.
+// Coalescing finds queries in flight that a client repeats with the same octets, except for the id. The first query, the leader, is
+// sent upstream. The repetitions, its followers, get copies of its answer or failure, each with its own id, to its own port and
+// over its own transport. Leader and follower have the same client address and endpoint [F3], and the same asked server if
+// clients choose the server. A leader over UDP has no follower over TCP, because the follower's answer must not be cut.
+// The state is in typed arrays by slot. `join` is one hash lookup of at most LOOKS_MAX steps, and allocates nothing.
 
 import { hashPair } from '../../core/tables/keyed-hash.ts'
 import { LinkedRows, NO_ROW } from '../../core/tables/linked-rows.ts'
 import { OVER_TCP, OVER_UDP } from '../messages/client-columns.ts'
 import type { InFlightTable } from '../messages/in-flight.ts'
 
-/** Followers of one leader: what its answer releases in one go. The next such query leads anew. */
+/** The largest number of followers of one leader. The next repetition becomes a leader. */
 export const FOLLOWERS_MAX = 64
-/** Leaders looked at: a client that varies options under one question pays with packets, not with our time. */
+/** The largest number of leaders that `join` compares. It limits the cost of a client that varies options with one question. */
 const LOOKS_MAX = 8
 
 export class Coalescing {
   readonly #inFlight: InFlightTable
-  /** Whether the asked server must be the same. */
+  /** True if the asked server must be the same. */
   readonly #byAsked: boolean
-  /** Leaders in the same hash bucket. */
+  /** The leaders of each hash bucket. */
   readonly #buckets: LinkedRows
   readonly #mask: number
   readonly #hashes: Uint32Array
   readonly #isLeader: Uint8Array
-  /** A leader's first follower; a follower's next one. */
+  /** For a leader, its newest follower. For a follower, the follower that joined before it. */
   readonly #followers: Int32Array
   readonly #counts: Uint8Array
 
@@ -57,12 +57,12 @@ export class Coalescing {
     return false
   }
 
-  /** The newest follower of a leader, or the follower that joined before that follower; -1 when there is none. */
+  /** Returns the newest follower of a leader, or the follower that joined before a follower; -1 if there is none. */
   followerOf(slot: number): number {
     return this.#followers[slot]!
   }
 
-  /** No query joins the leader any more. Nothing happens when the slot is no leader. */
+  /** Ends a leader: no further query joins it. Does nothing if the slot is no leader. */
   end(slot: number): void {
     if (this.#isLeader[slot] === 0) return
     this.#isLeader[slot] = 0

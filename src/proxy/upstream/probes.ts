@@ -1,17 +1,17 @@
-// Asks servers `. NS` (RFC 1035 4.1): each once at the start, and from then on only those that fail and don't answer a
-// real query soon, until any answer comes. A probe without an answer counts as an attempt. Real queries judge the others. Intervals grow and are drawn anew each time, so that proxies
-// which lost the same server at the same moment don't come back to it together. A probe leaves by the same
-// sockets as queries do, with their random ports, ids and mark; its answer is one of the late answers.
-// One timer per server that fails.
+// Probes sends the query `. NS` (RFC 1035 4.1) to servers. Each server gets one at the start. After that, only a failing server
+// that answers no real query soon gets probes, until any answer arrives. Other servers are judged by real queries. A probe without
+// an answer counts as a failed attempt. The intervals grow and have a random part. So if several proxies lose a server at the same
+// moment, their probes are spread over time. A probe uses the sockets of queries, with their random ports, ids and mark.
+// Its answer is handled as a late answer. Each failing server has one timer.
 
 import type { Clock, Timer } from '../../core/clock.ts'
 import type { RandomPool } from '../random.ts'
 import type { ServerPool } from './server-pool.ts'
 
-/** Between probes of one server: doubled from the first to the last, which keeps recovery under 2 s. */
+/** The interval between probes of one server doubles from INTERVAL_MIN_MS to INTERVAL_MAX_MS, which keeps recovery under 2 s. */
 const INTERVAL_MIN_MS = 250
 const INTERVAL_MAX_MS = 1500
-/** Intervals vary by so much of themselves, up or down. */
+/** The random part of an interval: up to this fraction longer or shorter. */
 const JITTER = 0.2
 const DRAWS = 65_536
 
@@ -19,7 +19,7 @@ export interface ProbesOptions {
   readonly clock: Clock
   readonly random: RandomPool
   readonly pool: ServerPool
-  /** Sends a probe; whether it could be sent. */
+  /** Sends a probe. Returns true if it could be sent. */
   readonly send: (server: number) => boolean
 }
 
@@ -27,7 +27,7 @@ export class Probes {
   /** Probes sent to each server. */
   readonly sent: Float64Array
   readonly #options: ProbesOptions
-  /** By server, while it fails. */
+  /** The timer of each failing server, by server. */
   readonly #timers: (Timer | undefined)[]
   #stopped = false
 
@@ -75,21 +75,21 @@ export interface ReadinessOptions {
   readonly clock: Clock
   readonly pool: ServerPool
   readonly probes: Pick<Probes, 'askAll'>
-  /** Milliseconds that a server has for its first answer. */
+  /** The time for the first answer of a server, in milliseconds; at most FIRST_ANSWER_MS is used. */
   readonly timeoutMs: number
 }
 
-/** A server in the neighbourhood answers sooner; one that doesn't is asked again and comes up with its answer. */
+/** A nearby server answers sooner than this, in milliseconds. A slower server gets probes, and is up after its first answer. */
 const FIRST_ANSWER_MS = 2000
 
 /**
- * Whether any server has answered. Each is asked once at the start, and one that stays silent counts as down from then
- * on, so that queries go to the others at once. Probes of the servers that are down follow.
+ * Readiness tells if any server has answered. It asks each server once at the start. A server that does not answer in time is marked
+ * down, so queries ask the other servers at once. Servers that are down get probes.
  */
 export class Readiness {
   readonly #options: ReadinessOptions
   #timer: Timer | undefined
-  /** Whether the time for first answers is over. */
+  /** True after the time for first answers is over. */
   #judged = false
 
   constructor(options: ReadinessOptions) {
@@ -100,7 +100,7 @@ export class Readiness {
     return this.#options.pool.answers.some((answers) => answers > 0)
   }
 
-  /** Whether a server answered when it was asked last; undefined while it may still. */
+  /** Returns true if the server answered its last query, false if not, and undefined while its first answer can still arrive. */
   answered(server: number): boolean | undefined {
     const { pool } = this.#options
     if (pool.failures[server]! > 0) return false

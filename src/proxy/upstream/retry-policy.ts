@@ -1,30 +1,31 @@
-// When the next attempt of a query is due, and whether the budget allows it. Another server is asked as soon as the
-// answer is overdue by what is known of the server asked, so a server's death costs its queries some tens of
-// milliseconds. The same server again is given longer: a name that it must look up first takes longer than most, and
-// a second question doesn't speed that up. Delays are rounded up to a few lanes (delay-queue.ts).
+// This file decides when the next attempt of a query is due, and if the budget allows it. Another server is asked as soon as the
+// answer is overdue, by the answer times of the server that was asked. So if a server fails, its queries lose some tens of
+// milliseconds. The same server is asked again only after a longer delay. If the server must look up a name, its answer takes
+// longer, and a second query does not speed it up. Delays are rounded up to a few lanes (DelayQueue).
 
-/** Overdue is no sooner than this: our own turns and short pauses of a server take some of it. */
+/** An answer is overdue after this time at the earliest, because turns of this process and short pauses of a server take time. */
 export const OVERDUE_MIN_MS = 50
-/** Of a server that hasn't answered yet. */
+/** An answer of a server that has not answered yet is overdue after this time. */
 const UNKNOWN_MS = 400
-/** The same server again: so many times what makes an answer overdue, and no sooner than that. */
+/** The same server is asked again after its overdue time times this factor, but at the earliest after SAME_SERVER_MIN_MS. */
 const SAME_SERVER_FACTOR = 4
 const SAME_SERVER_MIN_MS = 400
 const LANE_GROWTH = 1.5
 
 /**
- * Milliseconds from one attempt to the next. `overdue`: what the server's times say, undefined when it never answered;
- * `elsewhere`: there is a server that is up and wasn't asked; `share`: an attempt's share of the query's time.
+ * Returns the milliseconds from one attempt to the next. `overdue`: after how many milliseconds an answer of the server is overdue;
+ * undefined if it never answered. `elsewhere`: true if another server is up and was not asked. `share`: the query's time divided
+ * by its number of attempts, in milliseconds.
  */
 export function retryDelay(overdue: number | undefined, elsewhere: boolean, share: number): number {
   if (elsewhere) return Math.min(Math.max(overdue ?? UNKNOWN_MS, OVERDUE_MIN_MS), share)
   if (overdue === undefined) return share
   const again = Math.max(overdue * SAME_SERVER_FACTOR, SAME_SERVER_MIN_MS)
-  // A server that takes longer than the share is waited for: it will take as long a second time.
+  // A server that usually takes longer than `share` gets its usual time, because a second query would take as long.
   return Math.max(Math.min(again, share), overdue)
 }
 
-/** Delays that attempts wait, growing, up to the whole time of a query. */
+/** Returns the delays of the lanes in milliseconds, in ascending order, up to the whole time of a query. */
 export function retryLanes(timeout: number, attempts: number): readonly number[] {
   const share = timeout / attempts
   const lanes: number[] = []
@@ -33,15 +34,15 @@ export function retryLanes(timeout: number, attempts: number): readonly number[]
   return [...new Set(lanes)].sort((a, b) => a - b)
 }
 
-/** Retries in stock: what 5,000 q/s have in flight in 1.6 s, longer than any attempt waits. */
+/** The largest stock of retries: the queries that arrive in 1.6 s at 5,000 q/s. An attempt waits for a shorter time. */
 export const RETRY_STOCK = 8192
 const PER_ANSWER = 0.25
 
 /**
- * How many attempts after the first may be made because an answer was overdue: a stock for the moment when a server
- * dies, refilled by answers. In the long run at most one retry leaves for four answers, so a server that
- * is slow or silent for good isn't asked everything three times [A13]. Attempts after an error that the kernel reported
- * are not counted: nothing arrived there. O(1).
+ * RetryBudget limits the retries after overdue answers. It has a stock for the moment when a server fails, and every answer adds a
+ * quarter of a retry. So in the long run there is at most one retry for four answers. A server that stays slow or silent does not
+ * get every query three times [A13]. A retry after an error from the kernel is free, because nothing arrived at the server.
+ * All steps are O(1).
  */
 export class RetryBudget {
   #stock = RETRY_STOCK
@@ -50,12 +51,12 @@ export class RetryBudget {
     return this.#stock
   }
 
-  /** An answer came. */
+  /** Adds to the stock after an answer. */
   answered(): void {
     this.#stock = Math.min(RETRY_STOCK, this.#stock + PER_ANSWER)
   }
 
-  /** Takes one retry; false when there is none. */
+  /** Takes one retry. Returns false if the stock is empty. */
   take(): boolean {
     if (this.#stock < 1) return false
     this.#stock--

@@ -1,5 +1,5 @@
-// The sockets towards all servers, by the server's number: those of the pool first, then those that clients asked
-// themselves, which come and go. The one place that opens, sweeps and closes them.
+// ServerLinks opens, sweeps and closes the sockets to all servers. A server's link is its UDP sockets and its TCP connection. Links
+// are indexed by the server's number: first the servers of the pool, then the servers that clients chose, whose links are temporary.
 
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../core/clock.ts'
@@ -16,7 +16,7 @@ import type { SocketNumbers, UpstreamEvents, UpstreamSocket } from './upstream-s
 import { UpstreamTcp } from './upstream-tcp.ts'
 import { UpstreamUdp } from './upstream-udp.ts'
 
-/** How many UDP sockets a server has, and after how many queries or milliseconds one is renewed. */
+/** The number of UDP sockets per server, and the number of queries or milliseconds after which a socket is renewed. */
 export interface UdpSocketOptions {
   readonly sockets?: number
   readonly renewQueries?: number
@@ -30,26 +30,26 @@ export interface ServerLinksOptions {
   readonly datagrams: Datagrams
   readonly numbers: SocketNumbers
   readonly events: UpstreamEvents
-  /** The pool. */
+  /** The servers of the pool. */
   readonly servers: readonly ServerAddress[]
   readonly udp: UdpSocketOptions | undefined
-  /** Where clients choose the server: which one each asked. */
+  /** The servers that clients asked; undefined if clients cannot choose the server. */
   readonly asked: AskedServers | undefined
 }
 
 export const LINKS_MAX = 256
-/** UDP sockets of one such server; its port and id are as hard to guess as with more. */
+/** UDP sockets of a server that clients chose. A random port and id are as hard to guess as with more sockets. */
 export const SOCKETS_PER_ASKED = 4
-/** There are too many servers that clients asked. */
+/** Result of `begin`: clients have chosen too many servers. */
 export const NO_LINK = -2
-/** How often sockets are looked after while any is open. */
+/** Interval at which open sockets are swept, in milliseconds. */
 const SWEEP_MS = 1000
 
 export class ServerLinks {
-  /** Their counters are theirs, and go on when a number is used again. */
+  /** The UDP links by server. When a number is reused, the counters continue. */
   readonly udp: UpstreamUdp[] = []
   readonly tcp: UpstreamTcp[] = []
-  /** Those that clients asked themselves. */
+  /** Links to servers that clients chose. */
   readonly asked: AskedLinks
   readonly #options: ServerLinksOptions
   readonly #sweeper: RestingTimer
@@ -70,7 +70,7 @@ export class ServerLinks {
     })
   }
 
-  /** The server that a row's client chose, for one query; OF_POOL when that is left to us, or NO_LINK. */
+  /** Begins one query. Returns the server that the row's client chose, OF_POOL if the pool chooses, or NO_LINK. */
   begin(clients: ClientColumns, row: number): number {
     this.#sweeper.wake()
     const asked = this.#options.asked?.of(clients, row)
@@ -79,18 +79,18 @@ export class ServerLinks {
     return server < 0 ? NO_LINK : server
   }
 
-  /** A query has ended that `begin` gave the number to. */
+  /** Ends one query. `server` is what `begin` returned. */
   end(server: number): void {
     if (server !== OF_POOL) this.asked.end(server)
   }
 
-  /** A socket for one query of ours to a server of the pool. */
+  /** Returns a socket for a probe of a server of the pool. */
   pick(server: number): UpstreamSocket | undefined {
     this.#sweeper.wake()
     return this.udp[server]?.pick()
   }
 
-  /** Closes sockets that are worn out or idle; whether any was open. */
+  /** Closes sockets that are old or idle. Returns true if a socket was open. */
   #sweep(): boolean {
     let open = 0
     for (const link of [...this.udp, ...this.tcp]) {
@@ -113,7 +113,7 @@ export class ServerLinks {
   }
 }
 
-/** The counters of a link go on from those of the one that had its number before; `open` counts what is open. */
+/** Copies the counters of the link that had the number before, except `open`, which is the present number of open sockets. */
 function goOn<T extends { readonly counters: Record<string, number> }>(
   before: T | undefined,
   link: T,
@@ -127,12 +127,12 @@ function goOn<T extends { readonly counters: Record<string, number> }>(
 
 export interface AskedLinksOptions {
   readonly servers: readonly ServerAddress[]
-  /** `9.9.9.9:53` */
+  /** Returns the key of a server, such as `9.9.9.9:53`. */
   readonly keyOf: (server: ServerAddress) => string
   readonly max?: number
-  /** Puts links to a server at that number, which is free. */
+  /** Opens the link to a server with a free number. */
   readonly open: (server: ServerAddress, number: number) => void
-  /** Closes the links of that number; nothing waits on them. */
+  /** Closes the link with this number. No query waits on it. */
   readonly close: (number: number) => void
 }
 
@@ -140,22 +140,22 @@ interface Link {
   readonly number: number
   /** Queries that wait for the server. */
   waiting: number
-  /** No longer kept: closes when nothing waits. */
+  /** True after the link was removed from the table. It closes when no query waits. */
   dropped: boolean
 }
 
 /**
- * Links to the servers that clients asked. The numbers of such servers follow those of the pool. At most LINKS_MAX are
- * kept, and the least recently asked goes first: at once when nothing waits on it, else when its last query has ended.
- * Beyond twice that many a query isn't forwarded. Sockets open when a query needs them and close by age and
- * idleness as those of the pool do, so an unused link holds none.
+ * AskedLinks keeps the links to servers that clients chose. Their numbers follow those of the pool. The table keeps LINKS_MAX links
+ * (by default). At this bound the least recently asked link is removed: at once if no query waits on it, otherwise when its last
+ * query has ended. If twice as many links are open, a query to a further server is refused. A link opens sockets when a query needs
+ * them, and closes them when they are old or idle, so an unused link has no sockets.
  */
 export class AskedLinks {
   readonly counters = { opened: 0, closed: 0, refused: 0 }
   readonly #options: AskedLinksOptions
   readonly #pool: ReadonlyMap<string, number>
   readonly #links: LRUCache<string, Link>
-  /** By number, less those of the pool. */
+  /** The links by number minus the number of servers in the pool. */
   readonly #byNumber: (Link | undefined)[] = []
   readonly #free: number[] = []
   readonly #max: number
@@ -168,12 +168,12 @@ export class AskedLinks {
     this.#links = new LRUCache({ max, dispose: (link) => this.#drop(link) })
   }
 
-  /** Links that are open, dropped ones whose queries haven't ended included. */
+  /** The number of open links, including removed links whose queries have not ended. */
   get open(): number {
     return this.counters.opened - this.counters.closed
   }
 
-  /** The number of a server for one query, which ends with `end`; -1 when there are too many. */
+  /** Begins one query, which must end with `end`. Returns the number of the server, or -1 if there are too many servers. */
   begin(server: AskedServer): number {
     const configured = this.#pool.get(server.key)
     if (configured !== undefined) return configured
@@ -187,7 +187,7 @@ export class AskedLinks {
     return link.number
   }
 
-  /** A query that `begin` gave the number to has ended. */
+  /** Ends one query. `number` is what `begin` returned. */
   end(number: number): void {
     const link = this.#byNumber[number - this.#pool.size]
     if (link === undefined) return

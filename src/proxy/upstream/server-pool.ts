@@ -1,48 +1,50 @@
-// The configured servers: which of them are up, which one is asked first, and whom a query asks next. Judged by what
-// real queries meet (docs/decisions/0008): a server is down after DOWN_AFTER attempts in a row that ended without an
-// answer and up again with any answer, whatever its RCODE. The first server stays first ("sticky") until it is down, is
-// overtaken by another time and again, or answers nothing but SERVFAIL while another does better. When all are down
-// they are asked in turn, so a query is never dropped unasked. Typed arrays by server; O(servers) a choice.
+// ServerPool knows which configured servers are up, and chooses the server that a query asks first and next. Real queries judge the
+// servers (docs/decisions/0008). A server is down after DOWN_AFTER attempts in a row without an answer. Any answer brings it up
+// again, whatever its RCODE. Another server becomes the first when the first server is down, when other servers are faster
+// OVERTAKEN_MAX times in a row, or when the first server answers only SERVFAIL and another server does not. If all servers are down,
+// queries ask them one after the other, so every query is sent. The state is in typed arrays by server. A choice is O(servers).
 
 import type { Family } from '../../core/ip.ts'
 
 export interface ServerAddress {
   readonly family: Family
-  /** Numeric, without brackets. */
+  /** The address as numeric text without brackets. */
   readonly address: string
   /** 1..65535. */
   readonly port: number
 }
 
-/** `9.9.9.9:53`, `[2620:fe::fe]:53` */
+/** Returns the address and port as text, such as `9.9.9.9:53` or `[2620:fe::fe]:53`. */
 export function formatServer({ family, address, port }: ServerAddress): string {
   return family === 4 ? `${address}:${port}` : `[${address}]:${port}`
 }
 
 export type ServerState = 'up' | 'failing' | 'down'
 
-/** Attempts in a row without an answer. */
+/** After this number of attempts in a row without an answer, a server is down. */
 export const DOWN_AFTER = 3
-/** Queries in a row that another server answered sooner though it was asked later. */
+/** After this number of queries in a row that other servers answered sooner than the first, the last of these becomes the first. */
 export const OVERTAKEN_MAX = 8
-/** Answers in a row that are SERVFAIL; one broken zone asked by a hasty client is fewer than that. */
+/** After this number of SERVFAIL answers in a row, a server is useless. A client that repeats a query for one broken zone causes fewer. */
 export const SERVFAILS_MAX = 16
 
 export class ServerPool {
   readonly servers: readonly ServerAddress[]
   readonly rtt: ServerRtt
-  /** Attempts of each server since its last answer that ended without one. */
+  /** For each server, the number of failed attempts since its last answer. */
   readonly failures: Uint32Array
-  /** Answers and failed attempts of each server so far. */
+  /** For each server, the number of answers since the start. */
   readonly answers: Float64Array
+  /** For each server, the number of failed attempts since the start. */
   readonly failed: Float64Array
-  /** When each answered last, in the clock's milliseconds; written by the attempts. */
+  /** When each server answered last, in the clock's milliseconds. Attempts writes it. */
   readonly answeredAt: Float64Array
   readonly counters = {
-    /** Times that another server became the first. */
+    /** How often another server became the first. */
     failovers: 0,
-    /** Times that a server went down, or came up again. */
+    /** How often a server was marked down. */
     downs: 0,
+    /** How often a server that was down came up again. */
     ups: 0,
   }
   /** Called when a server begins to fail. */
@@ -64,7 +66,7 @@ export class ServerPool {
     this.#servfails = new Uint16Array(servers.length)
   }
 
-  /** The server that a new query asks first while it is up. */
+  /** The server that a new query asks first, as long as the server is up. */
   get first(): number {
     return this.#first
   }
@@ -78,19 +80,19 @@ export class ServerPool {
     return this.failures[server] === 0 ? 'up' : 'failing'
   }
 
-  /** Whom a new query asks: the first; when all are down each in turn. */
+  /** Returns the server that a new query asks: the first server. If it is down, each call returns the next server. */
   begin(): number {
     if (!this.isDown(this.#first)) return this.#first
     this.#turn = (this.#turn + 1) % this.servers.length
     return this.#turn
   }
 
-  /** A server that is up and not among `asked` (bit `server & 31`); -1 when there's none. */
+  /** Returns a server that is up and not in `asked` (bit `server & 31`); -1 if there is none. */
   fresh(asked: number): number {
     return this.#find(asked, false)
   }
 
-  /** Whom to ask after `last`: one not asked yet, sooner one that is up; then round those that are up; then all. */
+  /** Returns the server to ask after `last`: a server that is up and was not asked, else one not asked, else one that is up, else any. */
   next(asked: number, last: number): number {
     const fresh = this.fresh(asked)
     if (fresh >= 0) return fresh
@@ -104,7 +106,7 @@ export class ServerPool {
     return (last + 1) % count
   }
 
-  /** A server answered, after `ms` when that is known; `servfail` when that is all it said. */
+  /** Counts an answer of a server. `servfail`: the answer was SERVFAIL. `ms`: its time in milliseconds; undefined if not known. */
   answered(server: number, servfail: boolean, ms?: number): void {
     if (ms !== undefined) this.rtt.add(server, ms)
     this.answers[server]!++
@@ -118,7 +120,7 @@ export class ServerPool {
     if (this.isDown(this.#first) || this.#isUseless(this.#first)) this.#elect()
   }
 
-  /** An attempt ended without an answer: overdue, or the kernel reported an error. */
+  /** Counts an attempt that ended without an answer: the answer was overdue, or the kernel reported an error. */
   failedAttempt(server: number): void {
     this.failed[server]!++
     const failures = ++this.failures[server]!
@@ -136,7 +138,7 @@ export class ServerPool {
     this.onFailing(server)
   }
 
-  /** A query that asked the first server first was answered by `winner`. */
+  /** Notes that `winner` answered a query that had asked the first server first. */
   won(winner: number): void {
     if (winner === this.#first) {
       this.#overtaken = 0
@@ -145,7 +147,7 @@ export class ServerPool {
     }
   }
 
-  /** The best server leads: up and of use, else up; in the order of the configuration. None: the first stays. */
+  /** Chooses a new first server in the configured order: one that is up and useful, else one that is up. If none is, the first stays. */
   #elect(): void {
     const count = this.servers.length
     let found = -1
@@ -172,7 +174,7 @@ export class ServerPool {
     return this.#servfails[server] === SERVFAILS_MAX
   }
 
-  /** From the first server on round, one that isn't among `asked`. */
+  /** Returns a server that is not in `asked` and is down or up as `down` says, starting at the first server; -1 if there is none. */
   #find(asked: number, down: boolean): number {
     const count = this.servers.length
     for (let i = 0; i < count; i++) {
@@ -189,12 +191,12 @@ const DEVIATION_WEIGHT = 1 / 4
 const DEVIATIONS = 4
 
 /**
- * How long a server takes to answer: smoothed mean and deviation (RFC 6298 section 2, with its constants), and from
- * them how long to wait before another server is asked as well. Every attempt has an id of its own, so a late answer
- * gives its true time and no sample is ambiguous. O(1) a sample.
+ * ServerRtt measures how long each server takes to answer: smoothed mean and deviation, with the constants of RFC 6298 section 2.
+ * From both it computes when an answer is overdue. Every attempt has its own id, so the time of a late answer is exact too.
+ * A sample costs O(1).
  */
 export class ServerRtt {
-  /** Milliseconds; negative before the first answer. */
+  /** The mean of each server in milliseconds; negative before the first answer. */
   readonly means: Float64Array
   readonly #deviations: Float64Array
 
@@ -215,7 +217,7 @@ export class ServerRtt {
     this.#deviations[server]! += DEVIATION_WEIGHT * (Math.abs(error) - this.#deviations[server]!)
   }
 
-  /** Milliseconds after which an answer is overdue; undefined before the first answer. */
+  /** Returns the milliseconds after which an answer is overdue; undefined before the first answer. */
   timeout(server: number): number | undefined {
     const mean = this.means[server]!
     return mean < 0 ? undefined : mean + DEVIATIONS * this.#deviations[server]!

@@ -1,38 +1,40 @@
-// What a socket towards a server looks like to the code that asks and listens, UDP or TCP, and the numbers
-// by which the wait table knows them. A number is used again only after its socket waited for nothing any more.
+// UpstreamSocket is the interface of a socket to a server, over UDP or TCP. SocketNumbers gives sockets the numbers that the table of
+// waits uses. A number is reused only after no query waits on its socket.
 
-/** Callbacks of every upstream socket; none is called from inside `send`. */
+import type { MessageView } from '../../dns/message-view.ts'
+
+/** Callbacks of every upstream socket. No callback is called during `send`. */
 export interface UpstreamEvents {
-  /** A message came; valid during the call. */
-  onMessage(socket: UpstreamSocket, octets: Uint8Array, offset: number, length: number): void
-  /** The queries that wait on the socket won't be answered there. */
+  /** A message arrived. It is valid during the call. */
+  onMessage(socket: UpstreamSocket, message: MessageView): void
+  /** The socket failed: the queries that wait on it get no answer from it. */
   onFault(socket: UpstreamSocket): void
-  /** Whether a query waits on the socket of that number. */
+  /** Returns true if a query waits on the socket with this number. */
   isWaiting(number: number): boolean
 }
 
 export interface UpstreamSocket {
   readonly number: number
-  /** Index of the server in the pool. */
+  /** The server's number. */
   readonly server: number
   readonly overTcp: boolean
-  /** No new query may use it; it closes when it waits for nothing. */
+  /** True if no new query uses the socket. It closes when no query waits on it. */
   readonly retired: boolean
-  /** Sends a query with `id` as its first octets; false when it can't. */
+  /** Sends a query with `id` as the first two octets. Returns false on failure. */
   send(octets: Uint8Array, offset: number, length: number, id: number): boolean
-  /** Nothing waits on it any more. */
+  /** Called when the last query that waited on the socket has ended. */
   drained(): void
   close(): void
 }
 
-/** Sockets at once; a number must fit the wait table's 16 bits. */
+/** The largest number of open sockets. Their numbers must fit the 16 bits in the table of waits. */
 export const UPSTREAM_SOCKETS_MAX = 65536
 
 export class SocketNumbers {
   readonly #sockets: (UpstreamSocket | undefined)[] = []
   readonly #free: number[] = []
 
-  /** A number for a new socket, or -1 when there are UPSTREAM_SOCKETS_MAX. */
+  /** Returns a number for a new socket, or -1 if UPSTREAM_SOCKETS_MAX sockets are open. */
   take(): number {
     const free = this.#free.pop()
     if (free !== undefined) return free

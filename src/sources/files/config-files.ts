@@ -1,5 +1,5 @@
-// All source files: policies, endpoints and resources, with what the program and the admin API set beside them. `ConfigSources`
-// decides when a change comes into force.
+// Holds all source files (policies, endpoints and resources) and the items that the program and the admin API add. `ConfigSources` decides
+// when a change is put in force.
 
 import type { Clock } from '../../core/clock.ts'
 import type { Fault } from '../../core/errors.ts'
@@ -29,7 +29,7 @@ export interface ConfigFilesOptions {
   /** Stores texts of files over restarts. */
   readonly fileKeeper?: TextKeeper | undefined
   readonly addressesMax: ResourceSourcesOptions['addressesMax']
-  /** A resource of the API was added, changed or removed. */
+  /** Receives each change of the resources of the API. */
   readonly onResource: ResourceSourcesOptions['onChanged']
 }
 
@@ -37,10 +37,10 @@ export class ConfigFiles {
   readonly policies: SourceFiles<Policy>
   readonly endpoints: SourceFiles<FileRecord>
   readonly resources: ResourceSources
-  /** Texts of the files in force, kept over restarts. */
+  /** The texts of the files in force, which are kept over restarts. */
   readonly texts: LastGoodTexts | undefined
   readonly #log: Log
-  /** Missing files that the log has already. */
+  /** Missing files that are already logged. */
   #reported: ReadonlySet<string> = new Set()
 
   constructor(options: ConfigFilesOptions) {
@@ -85,13 +85,13 @@ export class ConfigFiles {
     return [...this.endpoints.files, ...this.resources.files.files]
   }
 
-  /** Faults of folders, endpoints and resources, as they are now. */
+  /** The present faults of folders, endpoints and resources. */
   get recordFaults(): readonly Fault[] {
     const folders = this.all.flatMap(({ folderFaults }) => folderFaults)
     return [...folders, ...this.endpoints.faults, ...this.resources.files.faults]
   }
 
-  /** Missing configured files, and resources of the API that are left out. */
+  /** Warnings about missing configured files, and about resources of the API that were left out. */
   get warnings(): readonly string[] {
     const missing = this.missing.map((path) => `${path} is not there: nothing of it is in force`)
     return [...missing, ...this.resources.api.leftOut]
@@ -102,12 +102,12 @@ export class ConfigFiles {
     return this.all.flatMap(({ missingFiles }) => missingFiles)
   }
 
-  /** Reads every file; returns the faults that no last good text makes up for. */
+  /** Reads every file. Returns the faults that no last good text makes up for. */
   load(): readonly Fault[] {
     return this.all.flatMap((files) => files.loadAll())
   }
 
-  /** Puts what is proposed in force; returns which kinds differ from before. */
+  /** Puts the proposals in force. Returns for each kind if its items have changed. */
   accept(): Readonly<Record<'policies' | 'endpoints' | 'resources', boolean>> {
     const policies = this.policies.accept()
     const endpoints = this.endpoints.accept()
@@ -116,12 +116,15 @@ export class ConfigFiles {
     return { policies, endpoints, resources }
   }
 
-  /** Whether a file differs from its version in force or, at the start, from the version that was in force last. */
+  /** True if a file differs from its version in force. At the start, the version that was in force last is compared. */
   isNew(path: string): boolean {
     return this.all.some((files) => files.isAhead(path)) && this.texts?.isNew(path) !== false
   }
 
-  /** Logs each missing file once until it exists again, with its endpoints: no policy holds for them any more. */
+  /**
+   * Logs each missing file, with its endpoints, because policy no longer applies to them. Logs the same file again only after the file
+   * existed again.
+   */
   reportMissing(): void {
     const missing = new Set(this.missing)
     for (const path of missing) {

@@ -1,6 +1,6 @@
-// Endpoints of files, with the addresses of endpoints that name none: those that their interface has when the file is read, and
-// loopback, as for a sidecar inside namegate's own network namespace. A pod keeps its addresses, so one look is enough. An
-// interface without an address is a fault, never an endpoint without any.
+// Reads endpoints from files, and adds addresses to an endpoint that has an interface but no addresses. Such an endpoint gets the addresses
+// that its interface has when the file is read, and the loopback addresses. This is for a sidecar in namegate's own network namespace. A
+// pod keeps its addresses, so one look is enough. An interface without an address is a fault, so that no endpoint is without addresses.
 
 import { readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
@@ -30,14 +30,14 @@ export function readEndpointFiles(
   return read.flatMap(({ items }) => items)
 }
 
-/** Addresses of an interface as text, without length. */
+/** Returns the addresses of an interface as text, without prefix length. */
 export type AddressesOf = (name: string) => readonly string[]
 
 const LOOPBACK = ['127.0.0.0/8', '::1/128'] as const
-/** Link-local addresses are left out, because every interface may have the same. */
+/** Link-local addresses are left out, because every interface can have the same ones. */
 const LINK_LOCAL = /^fe[89ab]/i
 
-/** Returns the endpoints with all their addresses. */
+/** Returns the endpoints of a file with all their addresses. Returns no endpoints if there is any fault. */
 export function withInterfaceAddresses(
   { endpoints, faults }: EndpointsFile,
   addressesOf: AddressesOf = ownAddressesOf,
@@ -57,7 +57,7 @@ export function withInterfaceAddresses(
   return { items: found.length > 0 ? [] : items, faults: found }
 }
 
-/** Sorted, so that an endpoint stays the same over a restart. */
+/** Parses and sorts addresses. Sorted addresses let an endpoint stay the same over a restart. */
 function prefixesOf(texts: readonly string[]): readonly Prefix[] {
   const byText = new Map<string, Prefix>()
   for (const text of texts) {

@@ -1,6 +1,6 @@
-// Reports changes in the folders of source files, so that files that rest are looked at seldom. A report is a hint: a look finds
-// what changed. Watched are configured folders, the folders below them, the targets of links, and every folder in which a part
-// of the path could be swapped.
+// Reports changes in the folders of source files, so that files which do not change are looked at seldom. A report is only a hint: a look
+// at the files finds out what changed. FolderWatcher watches the configured folders, the folders below them, and the targets of links. It
+// also watches every folder in which a part of a path can be swapped.
 
 import {
   lstatSync,
@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve, sep } from 'node:path'
 
-/** File systems that change through this kernel alone, so that it reports every change: magic numbers of statfs(2). */
+/** Magic numbers (statfs(2)) of file systems that only this kernel changes, so that the kernel reports every change. */
 const LOCAL: ReadonlySet<number> = new Set([
   0xef53, // ext
   0x01021994, // tmpfs
@@ -23,16 +23,16 @@ const LOCAL: ReadonlySet<number> = new Set([
   0x794c7630, // overlay
 ])
 
-/** The most folders that are watched. */
+/** How many folders are watched at most. */
 const FOLDERS_MAX = 256
-/** The most links that are followed on one path, so that a circle of links ends. */
+/** How many links are followed on one path at most, so that a circle of links ends. */
 const LINKS_MAX = 32
 
 export class FolderWatcher {
   readonly #watchers: FSWatcher[] = []
   #reportsAll = true
 
-  /** `paths`: files and folders, whether they exist or not. */
+  /** `paths` are files and folders. They do not need to exist. */
   constructor(paths: Iterable<string>, onChange: () => void) {
     const folders = watchedPaths(paths)
     if (folders === undefined) this.#reportsAll = false
@@ -53,7 +53,7 @@ export class FolderWatcher {
     }
   }
 
-  /** Whether every change is reported. */
+  /** True if every change is reported. */
   get reportsAll(): boolean {
     return this.#reportsAll
   }
@@ -63,10 +63,10 @@ export class FolderWatcher {
   }
 }
 
-/** Every change in a folder, or changes of the entries with these names. */
+/** What is watched in a folder: every change, or changes of the files and folders with these names. */
 export type WatchedEntries = ReadonlySet<string> | 'all'
 
-/** Folders to watch, and which of their entries; undefined when there are more than `FOLDERS_MAX`. */
+/** The folders to watch, and the names to watch in each. Undefined when there are more than `FOLDERS_MAX`. */
 export function watchedPaths(
   paths: Iterable<string>,
 ): ReadonlyMap<string, WatchedEntries> | undefined {
@@ -75,11 +75,11 @@ export function watchedPaths(
   return search.found.size > FOLDERS_MAX ? undefined : search.found
 }
 
-/** Looks at each part of a path once. */
+/** Finds the folders to watch. Looks at each part of a path once. */
 class FolderSearch {
   readonly found = new Map<string, Set<string> | 'all'>()
 
-  /** `path` is absolute; at most `links` links are followed. */
+  /** Adds an absolute path. Follows at most `links` links. */
   add(path: string, links: number): void {
     const parts = path.split(sep).filter(Boolean)
     let at: string = sep

@@ -1,24 +1,27 @@
-// Texts of the files in force, kept over restarts: a daemon that starts with a broken file continues with the text that was
-// in force last. Longer texts than `KEPT_TEXT_MAX` are not kept, because every change writes the whole text.
+// Keeps the texts of the files in force over restarts. A daemon that starts with a broken file continues with the text that was in force
+// last. Texts longer than `KEPT_TEXT_MAX` are not kept, because every change writes the whole text.
 
-/** Octets of a text that is kept, as UTF-8. */
+/** The longest text that is kept, in octets of UTF-8. */
 export const KEPT_TEXT_MAX = 1 << 20
 
 /** Stores texts over restarts. */
 export interface TextKeeper {
-  /** By path, as the previous daemon stored them. */
+  /** The texts by path, as the previous daemon stored them. */
   readonly saved: ReadonlyMap<string, string>
-  /** `text` undefined: removes the path, because its file is no longer in force or is too long. */
+  /** Stores a text. `text` undefined removes the path, because its file is no longer in force or its text is too long. */
   readonly keep: (path: string, text: string | undefined) => void
 }
 
-/** What is in force of a file: its last good text, its text before that (`held`, because it contradicts others), or nothing. */
+/**
+ * Which text of a file is in force. `in-force`: its last good text. `held`: an earlier text, because the last text contradicts other files.
+ * `gone`: none.
+ */
 export type FileStanding = 'in-force' | 'held' | 'gone'
 
 export class LastGoodTexts {
   readonly #keeper: TextKeeper
   readonly #kept: Map<string, string>
-  /** Read without a fault, and not in force yet. */
+  /** Texts that were read without a fault and are not in force yet. */
   readonly #pending = new Map<string, string>()
   readonly #tooLong = new Set<string>()
 
@@ -27,7 +30,7 @@ export class LastGoodTexts {
     this.#kept = new Map(keeper.saved)
   }
 
-  /** By path: for files that are broken at the start, and for an image. */
+  /** The kept texts by path: for files that are broken at the start, and for an image of the state. */
   get kept(): ReadonlyMap<string, string> {
     return this.#kept
   }
@@ -37,18 +40,18 @@ export class LastGoodTexts {
     return this.#tooLong.size
   }
 
-  /** A file was read without a fault. */
+  /** Notes that a file was read without a fault. */
   note(path: string, text: string): void {
     this.#pending.set(path, text)
   }
 
-  /** Whether the file was read and differs from what was in force last. */
+  /** True if the file was read and its text differs from the text that was in force last. */
   isNew(path: string): boolean {
     const text = this.#pending.get(path)
     return text !== undefined && text !== this.#kept.get(path)
   }
 
-  /** Keeps the texts that came into force, and removes those of files that are gone. */
+  /** Keeps the texts that are in force now, and removes the texts of removed files. */
   accept(standingOf: (path: string) => FileStanding): void {
     for (const [path, text] of this.#pending) {
       if (standingOf(path) === 'held') continue

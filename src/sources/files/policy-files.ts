@@ -1,4 +1,4 @@
-// Reads policy files as the configuration wants it. A policy that two files have is a fault of the later one.
+// Reads policy files with the options of the configuration. If two files have the same policy, the later file has a fault.
 
 import { formatFault, formatPlace, type Fault, type Position } from '../../core/errors.ts'
 import type { Config, PoliciesConfig } from '../../config/config.ts'
@@ -9,7 +9,7 @@ import type { Parsed, SourceFile } from './source-files.ts'
 
 /** A policy file as views show it. */
 export interface PolicyFile extends Pick<SourceFile<Policy>, 'path' | 'state' | 'faults'> {
-  /** Policies in force: of the file as it is, or of its last good version. */
+  /** The policies in force: of the present file, or of its last good version. */
   readonly policies: readonly Policy[]
 }
 
@@ -19,7 +19,7 @@ export function readingOf(config: PoliciesConfig): LoadOptions {
   return { ingress, unsupportedFields, allowListEndpoints }
 }
 
-/** Reads one file; `onWarning` gets each field that is left out of it (`policies.unsupported-fields: warn`). */
+/** Reads one file. `onWarning` receives each field that is left out of a policy (`policies.unsupported-fields: warn`). */
 export function parsePolicyFile(
   text: string,
   file: string,
@@ -42,7 +42,7 @@ export function policyReader(
   return (text, file) => parsePolicyFile(text, file, reading, onWarning)
 }
 
-/** Policies that several files have. */
+/** Faults for policies that several files have. */
 export function repeatedPolicies(policies: readonly Policy[]): readonly Fault[] {
   const first = new Map<string, Position>()
   const faults: Fault[] = []
@@ -52,7 +52,7 @@ export function repeatedPolicies(policies: readonly Policy[]): readonly Fault[] 
     if (key === undefined) continue
     const before = first.get(key)
     if (before === undefined) first.set(key, position)
-    // Several specs of one document share its name. The loader finds a policy that is twice in one file.
+    // The specs of one document share its name. The loader finds a policy that is twice in one file.
     if (before === undefined || before.file === position.file) continue
     const message = `found the ${key} again, first at ${formatPlace(before)}`
     faults.push({ position, message })
@@ -60,13 +60,13 @@ export function repeatedPolicies(policies: readonly Policy[]): readonly Fault[] 
   return faults
 }
 
-/** Whether every policy of a file was in it before, so that no new conflict with another file is possible. */
+/** True if every policy of the file's new version was in its old version, so that no new conflict with another file is possible. */
 export function hasNoOther(after: readonly Policy[], before: readonly Policy[]): boolean {
   const keys = new Set(before.map(keyOf))
   return after.every((policy) => keys.has(keyOf(policy)) || keyOf(policy) === undefined)
 }
 
-/** Undefined for an allow-list: its name is that of its file, and files in two folders may share it. */
+/** Names a policy. Undefined for an allow-list, whose name comes from its file, because files in two folders can have the same name. */
 function keyOf({ kind, namespace, name }: Policy): string | undefined {
   if (kind === 'AllowList') return undefined
   return `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`

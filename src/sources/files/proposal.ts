@@ -1,18 +1,18 @@
-// Which version of each file is proposed: its last good one, or the one in force while it contradicts other files. `SourceFiles`
-// owns it. While all files agree, `proposed` has the good version of each draft. Cost: `propose` looks at the drafts that were
-// set if those can not contradict others, else at all files; `accept` looks at the files whose proposal changed.
+// Proposes a version of each file: its last good version, or its version in force while the last good one contradicts other files.
+// `SourceFiles` owns a Proposal. While all files agree, `proposed` has the good version of each draft. `propose` looks only at the drafts
+// that were set, if these cannot contradict other files, and else at all files. `accept` looks at the files whose proposal changed.
 
 import type { Fault } from '../../core/errors.ts'
 import { JoinedLists } from '../../core/tables/joined-lists.ts'
 
 export interface ProposalOptions<Item> {
-  /** Faults of the items of all files together. */
+  /** Returns the faults between the items of all files. */
   readonly together: (items: readonly Item[]) => readonly Fault[]
-  /** Whether a file with new items can not contradict other files, given that it did not before. Default: false. */
+  /** Returns true if new items of a file surely agree with all other files, given that the old items agreed. Default: returns false. */
   readonly isWithin?: (after: readonly Item[], before: readonly Item[]) => boolean
 }
 
-/** The last version of a file that was read. */
+/** The version of a file that was read last. */
 export interface Draft<Item> {
   readonly digest: string
   /** Items of the last version without faults. */
@@ -25,15 +25,15 @@ type ByFile<Value> = ReadonlyMap<string, Value>
 export class Proposal<Item> {
   readonly #options: ProposalOptions<Item>
   readonly #drafts = new Map<string, Draft<Item>>()
-  /** Files that contradict others, with the faults. */
+  /** Files that contradict other files, with the faults. */
   #held: ByFile<readonly Fault[]> = new Map()
   #proposed = new JoinedLists<Item>()
   readonly #inForce = new JoinedLists<Item>()
   /** Files whose draft changed since the last proposal. */
   readonly #touched = new Set<string>()
-  /** Files whose proposal differs from what is in force; undefined: not known yet. */
+  /** Files whose proposal differs from their items in force. Undefined while this is not known. */
   #ahead: Set<string> | undefined = new Set()
-  /** Whether all files agreed in the last proposal. */
+  /** True if all files agreed in the last proposal. */
   #agrees = false
   /** Files whose draft has faults. */
   readonly #faulty = new Set<string>()
@@ -42,12 +42,12 @@ export class Proposal<Item> {
     this.#options = options
   }
 
-  /** By path. */
+  /** The drafts by path. */
   get drafts(): ByFile<Draft<Item>> {
     return this.#drafts
   }
 
-  /** Files that contradict others, with the faults. */
+  /** Files that contradict other files, with the faults. */
   get held(): ByFile<readonly Fault[]> {
     return this.#held
   }
@@ -60,7 +60,7 @@ export class Proposal<Item> {
     return this.#proposed
   }
 
-  /** Faults of the files as they are now. */
+  /** The faults of the present files. */
   get faults(): readonly Fault[] {
     if (this.#faulty.size === 0 && this.#held.size === 0) return []
     return [...this.#drafts.keys()].flatMap((path) => this.faultsOf(path))
@@ -70,7 +70,7 @@ export class Proposal<Item> {
     return [...(this.#drafts.get(path)?.faults ?? []), ...(this.#held.get(path) ?? [])]
   }
 
-  /** Sets the draft of a file; undefined: the file is gone. Returns whether the file has, or had, a draft. */
+  /** Sets the draft of a file. `draft` undefined: the file was removed. Returns true if the file has a draft now or had one before. */
   set(path: string, draft: Draft<Item> | undefined): boolean {
     const had = this.#drafts.has(path)
     if (draft === undefined) this.#drafts.delete(path)
@@ -92,7 +92,7 @@ export class Proposal<Item> {
     this.proposeAll()
   }
 
-  /** Puts what is proposed in force; returns whether anything differs. */
+  /** Puts the proposals in force. Returns true if the items in force have changed. */
   accept(): boolean {
     const ahead = this.#ahead ?? this.#findAhead()
     if (this.#ahead === undefined) this.#inForce.copy(this.#proposed)
@@ -101,7 +101,7 @@ export class Proposal<Item> {
     return ahead.size > 0
   }
 
-  /** Whether the file still agrees with all others, given that it did before. */
+  /** True if the file still agrees with all other files. All files must have agreed before. */
   #isUncontested(path: string): boolean {
     const { isWithin } = this.#options
     const draft = this.#drafts.get(path)
@@ -128,7 +128,7 @@ export class Proposal<Item> {
         (path) => !held.has(path) && proposal.get(path) !== this.#inForce.get(path),
       )
       const blamed = free.filter((path) => faults.some(({ position }) => position.file === path))
-      // What was in force agreed, so the loop ends at the latest when no new version is left.
+      // The versions in force agree with each other. So the loop ends, at the latest when it proposes no new version.
       if (faults.length === 0 || free.length === 0) {
         this.#agrees = faults.length === 0 && held.size === 0
         this.#held = held

@@ -1,6 +1,7 @@
-// Which configured files there are, and when a change of one counts (docs/spec/semantics 2): a changed file after 100 ms without a
-// further change, an empty or missing file after 1 s, because editors leave files empty or missing for a moment. Files of a
-// folder that was swapped as a whole, such as a mounted ConfigMap, count together. A file in an unreadable folder is unchanged.
+// Finds the configured files and decides when a change of a file takes effect (docs/spec/semantics 2). A changed file takes effect after
+// 100 ms without a further change. An empty or missing file takes effect after 1 s, because editors leave files empty or missing for a
+// moment. If a folder was swapped as a whole, such as a mounted ConfigMap, its files take effect together. A file in a folder that cannot
+// be read is unchanged.
 
 import { existsSync, lstatSync, readlinkSync, realpathSync, statSync, type Stats } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
@@ -15,34 +16,35 @@ export const GONE_QUIET_MS = 1000
 /** The link that a mounted ConfigMap or Secret swaps. */
 const MOUNTED_DATA = '..data'
 
-/** Files between two looks at the clock. */
+/** How many files are looked at between two looks at the clock. */
 const PER_LOOK = 64
 
 interface FileSighting {
-  /** Equal signatures mean an unchanged file. */
+  /** Changes with every change of the file. */
   readonly signature: string
-  /** An empty file, or a link without a target: an editor or a swap may be at work. */
+  /** True for an empty file and for a link without a target, because an editor or a swap may be at work. */
   readonly isUnfinished: boolean
 }
 
 /**
- * One look at all files: the constructor finds them, `step` looks at each. Links are followed, so a swapped link is a change.
- * A known file in whose place something else stands (a folder, a link that leads nowhere) is still found: reading it is a fault.
+ * One look at all files. The constructor finds the files, and `step` looks at each. Links are followed, so a swapped link is a change.
+ * Something else can take the path of a known file, such as a folder or a link without a target. Then the scan still has the file, and
+ * reading it is a fault.
  */
 export class FileScan {
   readonly files = new Map<string, FileSighting>()
   /** Configured paths that do not exist. */
   readonly missing: readonly string[]
-  /** What is wrong with the configured paths: at the start an error, never an empty policy. */
+  /** Faults of the configured paths. At the start such a fault is an error, so that a missing file is never read as an empty policy. */
   readonly faults: readonly Fault[]
-  /** Folders that can not be read now. */
+  /** Folders that cannot be read now. */
   readonly #unreadable: readonly string[]
   readonly #found: readonly string[]
   /** How many files `step` has looked at. */
   #looked = 0
   readonly #places = new Map<string, string>()
 
-  /** `known`: paths that were files before. Those outside of the configured paths do not count. */
+  /** `known`: paths that were files before. Paths that are not in a configured path are ignored. */
   constructor(paths: readonly PlacedPath[], known: Iterable<string> = []) {
     const all = paths.map((placed) => ({ placed, ...findPolicyFiles(placed.path) }))
     const found = new Set(all.flatMap(({ files }) => files))
@@ -62,12 +64,12 @@ export class FileScan {
     )
   }
 
-  /** Whether every configured path could be read. */
+  /** True if every configured path could be read. */
   get isWhole(): boolean {
     return this.#unreadable.length === 0
   }
 
-  /** Looks at files until the time is over; true once all are looked at. */
+  /** Looks at files until time `until`. Returns true when all files have been looked at. */
   step(clock: Pick<Clock, 'now'>, until: number): boolean {
     while (this.#looked < this.#found.length) {
       const path = this.#found[this.#looked++] ?? ''
@@ -78,19 +80,19 @@ export class FileScan {
     return true
   }
 
-  /** What a folder resolves to: another text after the folder was swapped. */
+  /** Returns a text that names the target of a folder. The text changes when the folder is swapped. */
   placeOf(folder: string): string {
     const place = this.#places.get(folder) ?? placeOf(folder)
     this.#places.set(folder, place)
     return place
   }
 
-  /** Whether the path is a link without a target, as in the middle of a swap. */
+  /** True if the path is a link without a target, as in the middle of a swap. */
   isDangling(path: string): boolean {
     return isEntry(path) && !existsSync(path)
   }
 
-  /** The folder above a file that can not be read, so that the state of the file is unknown. */
+  /** Returns the folder above a file that cannot be read, or undefined. Below such a folder, the state of a file is unknown. */
   unreadableFolderOf(path: string): string | undefined {
     if (this.isWhole) return undefined
     return this.#unreadable.find((folder) => path.startsWith(`${folder}${sep}`))
@@ -106,7 +108,7 @@ interface Tracked {
   accepted: string
   candidate: string
   since: number
-  /** What the folder resolved to when the file was accepted. */
+  /** The target of the folder when the file was accepted. */
   place: string
 }
 
@@ -115,13 +117,13 @@ const GONE = ''
 /** A signature that no file has. */
 const FORGOTTEN = 'forgotten'
 
-/** Compares each scan with what was accepted before. Pure: it reads the scan and the time that it is given. */
+/** Compares each scan with the files that were accepted before. Has no clock of its own. */
 export class SettledFiles {
   readonly #files = new Map<string, Tracked>()
-  /** When a file of the folder changed last. */
+  /** The time of the last change in each folder. */
   readonly #folders = new Map<string, number>()
 
-  /** Whether a change waits to settle. */
+  /** True while a change waits for its quiet time. */
   get unsettled(): boolean {
     for (const file of this.#files.values()) if (file.candidate !== file.accepted) return true
     return false
@@ -132,7 +134,7 @@ export class SettledFiles {
     return this.#files.keys()
   }
 
-  /** Folders of known files that can not be read. */
+  /** Folders of known files that cannot be read. */
   unreadableFolders(scan: FileScan): readonly string[] {
     const folders = new Set<string>()
     for (const path of this.#files.keys()) {
@@ -142,18 +144,18 @@ export class SettledFiles {
     return [...folders]
   }
 
-  /** Takes the files as they are now for settled, as at the start. */
+  /** Accepts all files as they are, without a quiet time. Used at the start. */
   accept(scan: FileScan): void {
     this.#files.clear()
     for (const [path, { signature }] of scan.files) this.#track(scan, path, signature, 0)
   }
 
-  /** Every file has to settle again, changed or not. */
+  /** Makes the next looks report every file again, also unchanged files. */
   forget(): void {
     for (const file of this.#files.values()) file.accepted = FORGOTTEN
   }
 
-  /** Returns the changes that have settled at time `now` (milliseconds). */
+  /** Returns the changes whose quiet time is over at time `now` (milliseconds). */
   look(scan: FileScan, now: number): readonly Settled[] {
     for (const path of scan.files.keys()) {
       if (!this.#files.has(path)) this.#track(scan, path, GONE, now)
@@ -198,12 +200,12 @@ export class SettledFiles {
   }
 }
 
-/** Whether a file may come from a configured path: the file itself, or a policy file somewhere in a folder. */
+/** True if a file can come from a configured path: if the file is that path, or a policy file somewhere below that path. */
 function mayHold(path: string, file: string): boolean {
   return file === path || (file.startsWith(`${path}${sep}`) && isPolicyFile(file))
 }
 
-/** Whether anything has this path, a link without a target included. */
+/** True if anything has this path, also a link without a target. */
 function isEntry(path: string): boolean {
   return statOf(() => lstatSync(path)) !== undefined
 }
@@ -213,7 +215,7 @@ function missingFault({ path, position }: PlacedPath): Fault {
   return { position, message: `found no file or folder ${path}, expected one (${where})` }
 }
 
-/** Another text after every change of the file; undefined when nothing has its path. */
+/** Returns a text that changes with every change of the file, or undefined when nothing has the path. */
 export function signatureOf(path: string): string | undefined {
   return sightingOf(path)?.signature
 }

@@ -1,6 +1,6 @@
-// The files of one kind (policies, endpoints, resources): reads those that changed, and knows which version of each is in
-// force. A file with a fault keeps its last good version; files that contradict each other keep theirs until they agree.
-// `accept` puts all proposed versions in force at once (docs/spec/semantics 2).
+// Reads the files of one kind (policies, endpoints, resources) that changed, and knows which version of each file is in force. A file with
+// a fault keeps its last good version in force. Files that contradict each other keep their versions in force until they agree. `accept`
+// puts all proposed versions in force at once (docs/spec/semantics 2).
 
 import { hash } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
@@ -19,7 +19,7 @@ export interface Parsed<Item> {
 
 export interface SourceFile<Item> {
   readonly path: string
-  /** In force: of the file as it is, or of its last good version. */
+  /** The items in force: of the present file, or of its last good version. */
   readonly items: readonly Item[]
   readonly state: 'in-force' | 'last-good' | 'rejected'
   readonly faults: readonly Fault[]
@@ -29,42 +29,45 @@ export interface SourceFilesOptions<Item> extends ProposalOptions<Item> {
   readonly paths: readonly PlacedPath[]
   readonly clock: Clock
   readonly parse: (text: string, file: string) => Parsed<Item>
-  /** A file that is broken at the start takes its text from here. Without it, such a file has no items. */
+  /**
+   * The texts that were in force before the start. A file that is broken at the start uses its text from here. Without such a text it has
+   * no items.
+   */
   readonly texts?: LastGoodTexts | undefined
 }
 
-/** Items that the program sets under a name, as a file without faults. */
+/** Items that the program sets under a name. They are treated as a file without faults. */
 export interface ProgramItems<Item> {
-  /** Equal for equal items: setting them again changes nothing. */
+  /** Equal for equal items. Setting items with an equal digest changes nothing. */
   readonly digest: string
   readonly items: readonly Item[]
 }
 
-/** What the program set and is proposed now. */
+/** A proposal of items that the program set. */
 export interface ProgramProposal {
-  /** How it contradicts what else is in force. */
+  /** The contradictions between these items and other items. */
   readonly faults: readonly Fault[]
-  /** Proposes what was proposed before. */
+  /** Withdraws the items, so that the previous items are proposed again. */
   readonly undo: () => void
 }
 
-/** Characters read in one look from which on the heap should grow: their items take some ten times as much. */
+/** If one look reads more characters than this, the heap is allowed to grow: the items take about ten times as much memory. */
 const MANY_CHARACTERS = 2 ** 20
 
 export class SourceFiles<Item> {
   readonly #options: SourceFilesOptions<Item>
   readonly #settled = new SettledFiles()
   readonly #proposal: Proposal<Item>
-  /** Files that were broken at the start and took their last good text. */
+  /** Files that were broken at the start and use their last good text. */
   readonly #fellBack = new Set<string>()
   #isStarting = false
   /** The look in progress. */
   #scan: FileScan | undefined
-  /** Characters read in this look. */
+  /** How many characters this look has read. */
   #length = 0
   #isReachable = true
   #missing: readonly string[] = []
-  /** Folders that can not be read, so that their files stay as they were. */
+  /** Folders that cannot be read, so that their files keep their last versions. */
   #unreadable: readonly string[] = []
 
   constructor(options: SourceFilesOptions<Item>) {
@@ -72,22 +75,22 @@ export class SourceFiles<Item> {
     this.#proposal = new Proposal(options)
   }
 
-  /** Items in force. */
+  /** The items in force. */
   get items(): readonly Item[] {
     return this.#proposal.inForce.all
   }
 
-  /** Items to be in force next. */
+  /** The items that `accept` puts in force. */
   get proposed(): readonly Item[] {
     return this.#proposal.proposed.all
   }
 
-  /** What is wrong with the files as they are now. */
+  /** The faults of the present files. */
   get faults(): readonly Fault[] {
     return this.#proposal.faults
   }
 
-  /** Folders that can no longer be read; the last versions of their files stay in force. */
+  /** Faults for folders that can no longer be read. The last versions of their files stay in force. */
   get folderFaults(): readonly Fault[] {
     return this.#unreadable.map(unreadableFault)
   }
@@ -104,22 +107,22 @@ export class SourceFiles<Item> {
     })
   }
 
-  /** Configured files that do not exist: nothing of them is in force. */
+  /** Configured files that do not exist. None of their items are in force. */
   get missingFiles(): readonly string[] {
     return this.#missing
   }
 
-  /** Whether the last look could read every configured path. */
+  /** True if the last look could read every configured path. */
   get isReachable(): boolean {
     return this.#isReachable
   }
 
-  /** Whether a change waits to settle. */
+  /** True while a change waits for its quiet time. */
   get unsettled(): boolean {
     return this.#settled.unsettled
   }
 
-  /** Reads every file; returns all faults, configured paths included, but those of files that fell back to their last good text. */
+  /** Reads every file. Returns all faults, also those of configured paths, but no faults that a file's last good text makes up for. */
   loadAll(): readonly Fault[] {
     const { paths, clock } = this.#options
     const scan = new FileScan(paths, this.#options.texts?.kept.keys())
@@ -139,26 +142,26 @@ export class SourceFiles<Item> {
     return [...scan.faults, ...found]
   }
 
-  /** What is in force of a file after `accept`. */
+  /** Says which items of a file are in force after `accept`. */
   standingOf(path: string): FileStanding {
     if (!this.#proposal.drafts.has(path)) return 'gone'
     return this.#proposal.held.has(path) ? 'held' : 'in-force'
   }
 
-  /** Whether the proposed version of a file differs from the one in force. */
+  /** True if the proposed version of a file differs from the version in force. */
   isAhead(path: string): boolean {
     const { proposed, inForce } = this.#proposal
     return proposed.get(path) !== inForce.get(path)
   }
 
-  /** Looks at the files until the time is over; true once it has looked at all, so that `poll` can follow. */
+  /** Looks at the files until time `until`. Returns true when all files have been looked at; then call `poll`. */
   scan(until: number): boolean {
     const { clock } = this.#options
     this.#scan ??= this.#newScan()
     return this.#scan.step(clock, until)
   }
 
-  /** Ends the look and reads the files whose change has settled; returns whether the proposal may differ. */
+  /** Ends the look and reads the files whose change has had its quiet time. Returns true if the proposal can differ from before. */
   poll(): boolean {
     const { clock } = this.#options
     const scan = this.#scan ?? this.#newScan()
@@ -174,7 +177,7 @@ export class SourceFiles<Item> {
       if (kind === 'removed') changed = this.#proposal.set(path, undefined) || changed
       else changed = this.#read(path, scan.files.get(path)?.signature) || changed
     }
-    // A file that has just gone may come back within the time that an edit takes.
+    // A file that was removed less than a second ago may come back, because editors remove files for a moment.
     this.#missing = scan.missing.filter(
       (path) => !this.#proposal.drafts.has(path) && !unreadable.includes(path),
     )
@@ -182,7 +185,7 @@ export class SourceFiles<Item> {
     return changed
   }
 
-  /** Proposes what the program sets, or removes (undefined), by name. */
+  /** Proposes items that the program sets by name. `undefined` removes the items of a name. */
   propose(edits: ReadonlyMap<string, ProgramItems<Item> | undefined>): ProgramProposal {
     const names = [...edits.keys()]
     const before = names.map((name) => [name, this.#proposal.drafts.get(name)] as const)
@@ -200,22 +203,22 @@ export class SourceFiles<Item> {
     return { faults: names.flatMap((name) => this.#proposal.held.get(name) ?? []), undo }
   }
 
-  /** Whether a file is held because it contradicts others. */
+  /** True if a file keeps its old version because the new version contradicts other files. */
   get hasHeld(): boolean {
     return this.#proposal.held.size > 0
   }
 
-  /** Checks again which files contradict each other. */
+  /** Checks all files again for contradictions. */
   proposeAgain(): void {
     this.#proposal.proposeAll()
   }
 
-  /** The next `poll` reads all files again, changed or not. */
+  /** Makes the next `poll` read all files again, also unchanged files. */
   forget(): void {
     this.#settled.forget()
   }
 
-  /** Puts what is proposed in force; returns whether anything differs. */
+  /** Puts the proposals in force. Returns true if the items in force have changed. */
   accept(): boolean {
     return this.#proposal.accept()
   }
@@ -224,7 +227,7 @@ export class SourceFiles<Item> {
     return new FileScan(this.#options.paths, this.#settled.paths())
   }
 
-  /** Items of the text that was in force before the start; none without one. */
+  /** The items of the text that was in force before the start. Empty without such a text. */
   #lastGood(path: string): readonly Item[] {
     const text = this.#isStarting ? this.#options.texts?.kept.get(path) : undefined
     if (text === undefined) return []
@@ -246,7 +249,10 @@ export class SourceFiles<Item> {
     if (!wereMany && this.#length > MANY_CHARACTERS) letYoungGrow()
   }
 
-  /** Reads a file; false when it is unchanged, or changed again during the read: that change settles later. */
+  /**
+   * Reads a file. Returns false if the file is unchanged, or if the file changed during the read. In the second case a later look reads the
+   * file again.
+   */
   #read(path: string, signature?: string): boolean {
     const read = readTextFile(path)
     if (signature !== undefined && signatureOf(path) !== signature) return false
@@ -267,10 +273,10 @@ function unreadableFault(folder: string): Fault {
   return { position: { file: folder, line: 1, column: 1 }, message }
 }
 
-/** Up to this length a text is recognized by its hash. */
+/** A text of at most this length is recognized by its hash. */
 const HASHED_MAX = 65_536
 
-/** Equal for equal texts. A long text is its own digest: comparing it costs a tenth of hashing it. */
+/** Equal for equal texts. A long text is its own digest, because comparing it takes a tenth of the time of hashing it. */
 function digestOf(text: string): string {
   return text.length > HASHED_MAX ? text : hash('sha256', text, 'base64')
 }

@@ -1,5 +1,5 @@
-// The state folder as a port: append, sync, rename, remove. Tests have a disk that fails or ends at any call, or forgets what was
-// not synced. Slow calls return promises; `create` and `appendNow` only reach the page cache.
+// This file has the port to the disk of the state folder: append, sync, rename, remove. Tests have a disk that fails or ends at any call,
+// or loses everything that was not synced. Slow calls return promises. `create` and `appendNow` write only to the page cache.
 
 import {
   close,
@@ -23,13 +23,13 @@ import { promisify } from 'node:util'
 import { systemCodeOf } from '../../core/errors.ts'
 
 export interface Disk {
-  /** Names of all files; none when the folder does not exist. Throws when the folder can not be read. */
+  /** Returns the names of all files, and none if the folder does not exist. Throws if the folder cannot be read. */
   names(): readonly string[]
-  /** The file with this name now, undefined for none. Throws when the folder can not be read. */
+  /** Returns the mark of the file that has this name now, or undefined if there is none. Throws if the folder cannot be read. */
   mark(name: string): FileMark | undefined
-  /** Octets of a file. Throws when it can not be read or is longer than `octetsMax`. */
+  /** Returns the content of a file. Throws if the file cannot be read or has more than `octetsMax` octets. */
   read(name: string, octetsMax: number): Uint8Array
-  /** Creates a file, and the folder when it is missing. Throws when the file exists or can not be created. */
+  /** Creates a file, and a missing folder. Throws if the file exists or cannot be created. */
   create(name: string): DiskFile
   rename(from: string, to: string): Promise<void>
   remove(name: string): Promise<void>
@@ -39,19 +39,19 @@ export interface Disk {
 
 /** Tells a file from another one of the same name. */
 export interface FileMark {
-  /** Equal as long as it is the same file. */
+  /** Device and inode of the file. They are equal as long as it is the same file. */
   readonly id: string
   readonly octets: number
-  /** Differs after every write. */
+  /** Time of the last write, which differs after every write. */
   readonly written: number
 }
 
 export interface DiskFile {
-  /** Returns the octets written, which may be fewer than given. Throws when the disk refuses. */
+  /** Appends octets. Returns how many were written, which can be fewer than given. Throws if the disk refuses. */
   appendNow(octets: Uint8Array): number
-  /** As `appendNow`, without blocking; `octets` must not change until then. */
+  /** Does the same as `appendNow` without blocking. `octets` must not change before the promise resolves or rejects. */
   append(octets: Uint8Array): Promise<number>
-  /** Syncs what was appended to the disk. */
+  /** Syncs the appended octets to the disk. */
   sync(): Promise<void>
   close(): Promise<void>
 }
@@ -84,7 +84,7 @@ export function openDisk(folder: string): Disk {
   }
 }
 
-/** The same disk, but names in the folder change only while `mayWrite` does not throw. */
+/** Returns the disk with a check: before a name in the folder changes, `mayWrite` is called and can throw. */
 export function guardedDisk(disk: Disk, mayWrite: () => void): Disk {
   return {
     ...disk,
@@ -103,7 +103,7 @@ export function guardedDisk(disk: Disk, mayWrite: () => void): Disk {
   }
 }
 
-/** Octets of a file of the state. Throws when it is longer than `octetsMax`; closes its descriptor in any case. */
+/** Returns the content of a regular file. Throws if it has more than `octetsMax` octets. Always closes its descriptor. */
 export function readFile(path: string, octetsMax: number): Uint8Array {
   // Without O_NONBLOCK, a pipe would wait for a writer.
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -144,28 +144,28 @@ function appender(fd: number): DiskFile {
 }
 
 /**
- * Whether a file that was written is still the one with its name. A removed file continues to take writes that no start would
- * find. A check costs one stat.
+ * Checks that a written file is still the file that has its name. A removed file still takes writes, which no start would find. A check
+ * costs one stat.
  */
 export class InPlace {
   readonly name: string
   readonly #disk: Disk
   readonly #mark: FileMark | undefined
 
-  /** The file has the name `now`, and will have `name`. */
+  /** `now`: the present name of the file. `name`: the name that it will have at the checks. */
   constructor(disk: Disk, name: string, now = name) {
     this.#disk = disk
     this.name = name
     this.#mark = lookAt(disk, now)
   }
 
-  /** Whether it is the same file, with at least `octets`. */
+  /** Returns true if the name still belongs to the same file, and the file has at least `octets` octets. */
   grows(octets: number): boolean {
     const now = this.#disk.mark(this.name)
     return now !== undefined && now.id === this.#mark?.id && now.octets >= octets
   }
 
-  /** Whether it is the same file without a further write. */
+  /** True if the name still belongs to the same file, and nothing was written to the file since. */
   get rests(): boolean {
     const [before, now] = [this.#mark, this.#disk.mark(this.name)]
     return now !== undefined && now.id === before?.id && now.written === before.written
@@ -176,14 +176,14 @@ function lookAt(disk: Disk, name: string): FileMark | undefined {
   try {
     return disk.mark(name)
   } catch {
-    // Without a mark, the file counts as moved.
+    // Without a mark, `grows` and `rests` are false.
     return undefined
   }
 }
 
 /**
- * Makes a folder and the missing ones above it. Throws the kernel's reason: on a read-only disk, Node's `recursive` reports ENOENT
- * instead.
+ * Makes a folder, and the missing folders above it. Throws the kernel's error. Node's `recursive` alone reports ENOENT on a read-only disk,
+ * which hides the real reason.
  */
 export function makeFolder(path: string, mode?: number): void {
   try {
@@ -193,7 +193,7 @@ export function makeFolder(path: string, mode?: number): void {
   }
 }
 
-/** Why the topmost missing folder can not be made; undefined: it was made just now. */
+/** Returns why the topmost missing folder cannot be made. Undefined: this attempt made it. */
 function reasonOf(path: string): unknown {
   let missing = path
   while (!existsSync(dirname(missing))) missing = dirname(missing)

@@ -1,31 +1,31 @@
-// The layout of every file of the state folder: a header of 64 octets, then frames, all little-endian. The header is the same
-// in every format version, so that an older program recognizes the file of a newer one. The records inside frames are the
-// version's own (record-reader.ts).
+// This file has the layout of every image and journal: a header of 64 octets, then frames, all little-endian. The header is the same in
+// every format version, so that an older program recognizes the file of a newer one. Each version has its own records inside frames
+// (record-reader.ts). The tables give offset, length and content.
 //
-//   0  8 "ngstate\0"           24  4 flags: 1 = before this there was nothing
-//   8  2 format version        28  4 seconds since boot, when it was begun
-//  10  2 1 image, 2 journal    32  8 wall clock then, milliseconds (float64)
+//   0  8 "ngstate\0"           24  4 flags: 1 = there was no state before this file
+//   8  2 format version        28  4 seconds since boot, when the file was begun
+//  10  2 1 image, 2 journal    32  8 wall clock, when the file was begun, milliseconds (float64)
 //  12  4 label rules           40 16 boot id
-//  16  4 generation            56  4 octets of the journal before it in the same run
+//  16  4 generation            56  4 length of the journal before this one in the same run, octets
 //  20  4 run                   60  4 crc32 of octets 0 to 59
 //
-// A run is an unbroken sequence of records: journals of one run follow each other, and rows mean the same in all of
-// them. The generation of its first journal names it.
+// A run is an unbroken sequence of records. The journals of a run follow each other, and row numbers mean the same in all of them. The
+// number of a run is the generation of its first journal.
 //
-// A frame is what one write appended:
+// A frame contains what one write appended:
 //
 //   0  4 octets of records     16  4 crc32 of the records
 //   4  4 seconds since boot    20  4 crc32 of octets 0 to 19
 //   8  8 wall clock, ms        24    records
 //
-// Both checksums of a frame begin with the checksum of the file's header, so that a frame of another file is refused. The
-// checksum of the head tells a file that ends early, because its process was killed, from a damaged one.
+// Both checksums of a frame begin with the checksum of the file's header, so that a frame of another file is refused. A file that ends
+// inside a frame was cut, for example by a kill of its process. The checksum of the frame's head tells a cut file from a damaged one.
 
 import { crc32 } from 'node:zlib'
 import type { Stamp } from '../stamp.ts'
 
 export const HEADER_OCTETS = 64
-/** What this version writes. */
+/** The format version that this program writes. */
 export const FORMAT_VERSION = 1
 
 const MAGIC = Uint8Array.from([0x6e, 0x67, 0x73, 0x74, 0x61, 0x74, 0x65, 0])
@@ -40,12 +40,12 @@ export interface FileHeader {
   readonly labelRules: number
   readonly generation: number
   readonly run: number
-  /** Whether nothing was known before: its journals alone are everything. */
+  /** True if there was no state before this file. This journal and the later ones then have everything. */
   readonly startsEmpty: boolean
   readonly begun: Stamp
-  /** 16 octets; all zero when it is not known. */
+  /** 16 octets. All zero when the boot is unknown. */
   readonly bootId: Uint8Array
-  /** Octets of the journal before it in the same run, 0 when there is none. */
+  /** Length of the journal before this one in the same run, in octets. 0 when there is none. */
   readonly octetsBefore: number
 }
 
@@ -71,7 +71,7 @@ export function encodeHeader(header: FileHeader): Uint8Array {
   return octets
 }
 
-/** `seed` is the checksum that those of the file's frames begin with. */
+/** Decodes a header. `seed`: the checksum of the header, with which the checksums of the frames begin. */
 export function decodeHeader(octets: Uint8Array): HeaderResult {
   if (octets.length < HEADER_OCTETS) {
     return bad(`found ${octets.length} octets, expected a header of ${HEADER_OCTETS}`)
@@ -108,12 +108,12 @@ function bad(reason: string): HeaderResult {
 }
 
 export const FRAME_HEAD_OCTETS = 24
-/** Most octets of records in one frame; a frame of ordinary records is some 256 KiB. */
+/** A frame has at most this many octets of records. A usual frame has about 256 KiB. */
 export const FRAME_RECORDS_MAX = 32 * 2 ** 20
 
 const HEAD_CHECKED_OCTETS = 20
 
-/** Writes the head in front of the records. `octets` starts with room for it. */
+/** Writes the head of a frame. `octets` has FRAME_HEAD_OCTETS of room, and then the records. */
 export function sealFrame(octets: Uint8Array, stamp: Stamp, seed: number): void {
   const view = new DataView(octets.buffer, octets.byteOffset, FRAME_HEAD_OCTETS)
   view.setUint32(0, octets.length - FRAME_HEAD_OCTETS, true)
@@ -130,7 +130,7 @@ export type FrameResult =
   | { readonly kind: 'cut'; readonly reason: string }
   | { readonly kind: 'bad'; readonly reason: string }
 
-/** The frame at `at`; its records are between `start` and `end`. Reads each of its octets once. */
+/** Checks the frame at `at`. The records of a good frame are between `start` and `end`. Reads each octet of the frame once. */
 export function checkFrame(octets: Uint8Array, at: number, seed: number): FrameResult {
   const left = octets.length - at
   if (left === 0) return { kind: 'end' }
@@ -143,7 +143,7 @@ export function checkFrame(octets: Uint8Array, at: number, seed: number): FrameR
   const view = new DataView(octets.buffer, octets.byteOffset + at, FRAME_HEAD_OCTETS)
   const head = octets.subarray(at, at + HEAD_CHECKED_OCTETS)
   if (crc32(head, seed) !== view.getUint32(HEAD_CHECKED_OCTETS, true)) {
-    // After a loss of power, a file system may leave zeros behind the last write.
+    // After a loss of power, a file system can leave zeros after the last write.
     const zeros = octets.subarray(at).every((octet) => octet === 0)
     if (zeros) return { kind: 'cut', reason: 'found only zeros, expected a frame' }
     return { kind: 'bad', reason: "the checksum of a frame's head is wrong" }
@@ -167,7 +167,7 @@ export function checkFrame(octets: Uint8Array, at: number, seed: number): FrameR
   return { kind: 'ok', ...frame }
 }
 
-/** A frame that `checkFrame` accepted. */
+/** Returns the place of a frame that `checkFrame` accepted. */
 export function frameAt(
   octets: Uint8Array,
   at: number,

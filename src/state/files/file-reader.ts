@@ -1,5 +1,5 @@
-// Reads one file of the state in two passes: `scanFile` checks the header and the checksums and returns how many octets are good,
-// `readRecords` visits the records. An image is good as a whole or not at all; a journal counts up to its first fault.
+// This file reads one file of the state in two passes. `scanFile` checks the header and the checksums, and returns how many octets are
+// good. `readRecords` visits the records. An image is used as a whole or not at all. A journal is used up to its first fault.
 
 import { checkFrame, decodeHeader, type FileHeader, frameAt, HEADER_OCTETS } from './file-format.ts'
 import {
@@ -14,7 +14,7 @@ import type { Stamp } from '../stamp.ts'
 export interface FileFault {
   readonly offset: number
   readonly reason: string
-  /** `cut`: the file ends inside a frame, as when its process was killed. `newer`: a later version wrote it. */
+  /** `cut`: the file ends inside a frame, as after a kill of its process. `newer`: no reader knows the file's format version. */
   readonly kind: 'damaged' | 'cut' | 'newer'
 }
 
@@ -22,10 +22,11 @@ export interface ScannedFile {
   readonly octets: Uint8Array
   readonly header: FileHeader
   readonly reader: RecordReader
-  /** Good octets from the start. */
+  /** How many octets from the beginning of the file are good. */
   readonly goodOctets: number
+  /** How many frames are good. */
   readonly frames: number
-  /** The time of the last frame, or of the header without a frame. */
+  /** The time of the last good frame, or of the header if there is none. */
   readonly last: Stamp
   readonly fault: FileFault | undefined
 }
@@ -62,7 +63,7 @@ export function scanFile(octets: Uint8Array, readers: Readers): ScanResult {
   }
 }
 
-/** Visits the records of all good frames, up to the first fault in one of them. */
+/** Visits the records of all good frames. Stops at the first fault in a record, and returns it. */
 export function readRecords(
   file: ScannedFile,
   visitor: RecordVisitor,

@@ -1,6 +1,6 @@
-// A file that is being written. Records go into one buffer while the disk takes the other, so that at most one write is in
-// progress and no caller waits for it. `writeNow` appends a frame of its own at once. After the first failure the file is
-// broken and takes no more records, because a cut frame would hide the frames behind it.
+// FrameFile writes one file of frames. It has two buffers: new records are added to one while the disk takes the other. So at most one
+// write is in progress, and no caller waits for it. `writeNow` appends a separate frame before it returns. After the first failure the
+// file is broken and takes no more records, because a cut frame would hide all frames after it.
 
 import type { BootClock, Clock } from '../../core/clock.ts'
 import { LABEL_RULES } from '../../identity/label-rules.ts'
@@ -16,14 +16,14 @@ export interface FrameFileOptions {
   readonly header: FileHeader
   readonly faults: StateFaults
   readonly now: () => Stamp
-  /** After each write that succeeded. */
+  /** Called after each successful write. */
   readonly onWritten: (stamp: Stamp) => void
-  /** Once, after the constructor at the earliest. */
+  /** Called once, when the file breaks. Not called for a failure inside the constructor. */
   readonly onBroken: () => void
 }
 
 export class FrameFile {
-  /** Octets written. */
+  /** How many octets were written. */
   octets = 0
   isBroken = false
   readonly #file: DiskFile
@@ -34,12 +34,13 @@ export class FrameFile {
   readonly #seed: number
   #filling = new RecordBuffer()
   #sealed = new RecordBuffer()
-  /** Octets of the write in progress. */
+  /** How many octets the write in progress has. */
   #coming = 0
   #writing: Promise<void> | undefined
+  /** True if another write has to follow the write in progress. */
   #again = false
 
-  /** Writes the header; the file is broken when that fails. */
+  /** Writes the header. If this fails, the file is broken. */
   constructor(options: FrameFileOptions) {
     this.#file = options.file
     this.#faults = options.faults
@@ -52,7 +53,7 @@ export class FrameFile {
     this.#onBroken = options.onBroken
   }
 
-  /** Adds records that may wait; `add` returns whether the buffer had room. */
+  /** Adds a record to the buffer. `add` returns false if the buffer had no room; then `refuse` is called. */
   add(add: (buffer: RecordBuffer) => boolean): void {
     if (this.isBroken || add(this.#filling)) return
     this.refuse()
@@ -62,24 +63,24 @@ export class FrameFile {
     return this.#filling
   }
 
-  /** Whether the buffer is full and waits for the disk; starts a write when it is full. */
+  /** Starts a write if the buffer is full. Returns true if the buffer is still full, because another write is in progress. */
   mustWait(): boolean {
     if (this.#filling.isFull) this.flush()
     return this.#filling.isFull && !this.isBroken
   }
 
-  /** Octets after the write in progress. */
+  /** How many octets the file has after the write in progress. */
   get octetsComing(): number {
     return this.octets + this.#coming
   }
 
-  /** A record had no room. */
+  /** Call when a record had no room. Breaks the file if records wait. A record too large for an empty buffer is only counted. */
   refuse(): void {
     if (this.#filling.length > 0) this.#break('overflow', 'too much waits for the disk')
     else this.#faults.add('too-large', 'a record is larger than a frame may be')
   }
 
-  /** Writes what was added, after the write in progress. */
+  /** Begins to write the buffer. If a write is in progress, the buffer is written after it. */
   flush(): void {
     if (this.isBroken || this.#filling.length === 0) return
     if (this.#writing !== undefined) {
@@ -92,13 +93,13 @@ export class FrameFile {
     this.#writing = this.#write(sealed)
   }
 
-  /** Writes a frame before it returns. */
+  /** Writes a separate frame before it returns, and clears `records`. */
   writeNow(records: RecordBuffer): void {
     if (!this.isBroken) this.#appendNow(records.seal(this.#now(), this.#seed))
     records.clear()
   }
 
-  /** Moves the waiting records, and a requested flush, to a file that was opened just now. */
+  /** Moves the records of the buffer, and a requested flush, to a file that was just opened. */
   handOver(to: FrameFile): void {
     const empty = to.#filling
     to.#filling = this.#filling
@@ -107,14 +108,14 @@ export class FrameFile {
     this.#again = false
   }
 
-  /** Resolves once everything added so far is written, or the file is broken. */
+  /** Resolves when all records added so far are written, or the file is broken. */
   async drained(): Promise<void> {
     this.flush()
-    // The write in progress may not include it; the write after that does.
+    // Records in the buffer are not part of the write in progress, but of the write after it.
     for (let rounds = 0; rounds < 2 && this.#writing !== undefined; rounds++) await this.#writing
   }
 
-  /** Resolves once what was written is on the disk. */
+  /** Resolves when all written octets are on the disk, or the file is broken. */
   async sync(): Promise<void> {
     if (this.isBroken) return
     try {
@@ -190,7 +191,7 @@ export interface FrameFilePlace extends Pick<
   readonly onBroken: (file: FrameFile) => void
 }
 
-/** What all files share. */
+/** The options that are the same for all files. */
 export interface FrameFileShared {
   readonly disk: Disk
   readonly clock: Clock
@@ -199,7 +200,7 @@ export interface FrameFileShared {
   readonly faults: StateFaults
 }
 
-/** Creates a file of the state with its header. The file is broken when its header can not be written; undefined when it can not be created. */
+/** Creates a file with its header. If the header cannot be written, the file is broken. Undefined: the file cannot be created. */
 export function openFrameFile(
   { disk, clock, boot, bootId, faults }: FrameFileShared,
   { onWritten, onBroken, ...place }: FrameFilePlace,

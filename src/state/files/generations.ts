@@ -1,17 +1,19 @@
-// The files in the state folder. A generation is an image and the journal of the changes since the image began, or a journal
-// alone. Files that no reader needs are removed; one that can not be removed is counted and stays for the next try.
+// This file names, finds and removes the files in the state folder. A generation is an image with the journal of the changes since the
+// image began, or a journal alone. Files that no reader needs are removed. If a file cannot be removed, the fault is counted, and the next
+// removal tries again.
 
 import type { StateFaults } from '../faults.ts'
 import type { Disk } from './disk.ts'
 
 /** The longest file that is read or written, in octets. */
 export const FILE_OCTETS_MAX = 2 ** 30
-/** The most journals that are read behind an image. Every start and every failed image begins one; a good image ends them. */
+/** The most journals that are read after an image. Each start and each failed image adds a journal. A good image removes old ones. */
 export const JOURNALS_MAX = 60_000
 
 export interface Generations {
-  /** Ascending. */
+  /** Generations of the images, ascending. */
   readonly images: readonly number[]
+  /** Generations of the journals, ascending. */
   readonly journals: readonly number[]
   /** Names of images that were not finished. */
   readonly unfinished: readonly string[]
@@ -27,7 +29,7 @@ export function journalName(generation: number): string {
   return `journal.${generation}`
 }
 
-/** The name of an image that is not finished. */
+/** Returns the name that an image has until it is finished. */
 export function unfinishedName(generation: number): string {
   return `${imageName(generation)}.new`
 }
@@ -52,7 +54,7 @@ export function findGenerations(names: readonly string[]): Generations {
   return { images, journals, unfinished, next: last + 1 }
 }
 
-/** Removes everything older than `generation`, and unfinished images. */
+/** Removes all files of generations before `generation`, and unfinished images. */
 export async function removeBefore(
   disk: Disk,
   generation: number,
@@ -65,7 +67,7 @@ export async function removeBefore(
   ])
 }
 
-/** Removes the images of processes that ended before the image did. */
+/** Removes the images of processes that ended before the image was finished. */
 export async function removeUnfinished(disk: Disk, faults: StateFaults): Promise<void> {
   await removeAll(disk, faults, ({ unfinished }) => unfinished)
 }

@@ -1,5 +1,5 @@
-// Writes one image. The image counts once its records and the journal up to its end are on the disk, because records that came
-// during the image complete it. The file is synced, renamed, and the folder synced.
+// ImageWriter writes one image. Changes during the image are in its journal and complete the image. Therefore the image becomes valid only
+// when its own records and the journal up to its end are on the disk. The file is then synced and renamed, and the folder is synced.
 
 import type { ImageSink, PairRecord, SavedDocument, SavedNumber } from '../../restore/state-port.ts'
 import { type Disk, InPlace } from './disk.ts'
@@ -12,13 +12,13 @@ export interface ImageWriterOptions {
   readonly generation: number
   readonly file: FrameFile
   readonly faults: StateFaults
-  /** Writes and syncs the journal; resolves to its octets, or to undefined when it is broken. */
+  /** Writes and syncs the journal. Resolves to the journal's length in octets, or to undefined if the journal is broken. */
   readonly syncJournal: () => Promise<number | undefined>
-  /** Once, at the end; `place` is that of a good image. */
+  /** Called once, at the end of the image. `place`: the place of a good image. */
   readonly onEnd: (end: ImageEnd, place?: InPlace) => void
 }
 
-/** `abandoned`: by the caller, or because its journal was abandoned. */
+/** `good`: the image is valid. `failed`: the disk refused it. `abandoned`: the caller abandoned it, or its journal is broken. */
 export type ImageEnd = 'good' | 'failed' | 'abandoned'
 
 export class ImageWriter implements ImageSink {
@@ -43,7 +43,7 @@ export class ImageWriter implements ImageSink {
 
   numbers(numbers: readonly SavedNumber[]): void {
     for (const number of numbers) {
-      // One call may have a million.
+      // One call can have a million numbers.
       if (this.#file.mustWait()) this.#file.writeNow(this.#file.filling)
       this.#file.add((to) => to.number(number))
     }
@@ -73,7 +73,7 @@ export class ImageWriter implements ImageSink {
     this.#ended ??= this.#discard()
   }
 
-  /** Waits for the end; an image in progress is abandoned. */
+  /** Abandons an image in progress, and waits for its end. */
   async close(): Promise<void> {
     this.abandon()
     await this.#ended

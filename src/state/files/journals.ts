@@ -1,6 +1,7 @@
-// The journals of one process; records go to the last one. A journal that the disk refuses is abandoned with its records, and
-// the next one begins a new run (file-format.ts) once there is a record and the pause after the failure is over. `openImage`
-// begins an image beside the journal. Each run begins behind every generation in the folder, also those of other processes.
+// Journals writes the journals of one process. Records are written to the last journal. If the disk refuses a journal, the journal is
+// abandoned with its unwritten records. The next record after the pause begins another journal with a new run (file-format.ts). The first
+// generation of a run is greater than every generation in the folder, including those of other processes. `openImage` begins an image with
+// the generation of the last journal.
 
 import type { PairRecord, SavedDocument, SavedNumber } from '../../restore/state-port.ts'
 import type { Timer } from '../../core/clock.ts'
@@ -15,25 +16,25 @@ import { stampOf, type Stamp } from '../stamp.ts'
 export interface JournalsOptions extends FrameFileShared {
   /** The generation of the first file. */
   readonly next: number
-  /** Whether nothing was known before. */
+  /** True if the folder had no state at the start. */
   readonly startsEmpty: boolean
   readonly pause: RetryPause
-  /** The disk refused something. */
+  /** Called when the disk refused a file or a write. */
   readonly onFailed: () => void
 }
 
 const SYNC_EVERY_MS = 1000
 
 export class Journals {
-  /** The last successful write, images included. */
+  /** Time of the last successful write to a journal or an image. */
   lastWritten: Stamp
   readonly #options: JournalsOptions
-  /** For frames of their own. */
+  /** The buffer of `numbers`, whose records are written as separate frames. */
   readonly #urgent = new RecordBuffer()
   #journal: FrameFile | undefined
   #place: InPlace | undefined
   #next: number
-  /** The generation that the run began with. */
+  /** The generation with which the run began. */
   #run = 0
   #startsEmpty: boolean
   #syncTimer: Timer | undefined
@@ -48,17 +49,17 @@ export class Journals {
     this.lastWritten = stampOf(options.clock, options.boot)
   }
 
-  /** Generation of the newest file. */
+  /** The generation of the newest file. */
   get generation(): number {
     return this.#next - 1
   }
 
-  /** Octets written to the last journal. */
+  /** How many octets were written to the last journal. */
   get octets(): number {
     return this.#journal?.octets ?? 0
   }
 
-  /** The name of the last journal when it is gone or replaced. Throws when the folder can not be read. */
+  /** The name of the last journal if its file is gone or replaced, else undefined. Throws if the folder cannot be read. */
   get stray(): string | undefined {
     const isInPlace = this.#journal === undefined || this.#place?.grows(this.octets) === true
     return isInPlace ? undefined : this.#place?.name
@@ -87,7 +88,7 @@ export class Journals {
     const journal = this.#current()
     if (journal === undefined) return
     if (!journal.filling.document(document)) journal.refuse()
-    // A document may be large, so its write starts at once and leaves room for what follows.
+    // A document can fill the buffer. Then its write starts at once, so that the next records have room.
     journal.mustWait()
   }
 
@@ -111,7 +112,7 @@ export class Journals {
     this.#syncSoon()
   }
 
-  /** Begins a new journal. When the disk refuses it, the last one continues. */
+  /** Begins a new journal and returns it. Returns undefined if the disk refuses the file; the last journal may then continue. */
   begin(): FrameFile | undefined {
     const before = this.#journal
     if (before === undefined) this.#run = this.#next = this.#behindAll()
@@ -129,7 +130,7 @@ export class Journals {
     return file
   }
 
-  /** After the journal was lost: the next record begins a new run. */
+  /** Call when the journal was lost. The next record begins a new run. */
   giveUp(): void {
     this.#giveUp(this.#next)
   }
@@ -139,7 +140,7 @@ export class Journals {
     return this.#open('image', this.generation)
   }
 
-  /** Resolves once every record is on the disk or refused. */
+  /** Resolves when every record is on the disk, or the disk has refused it. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#syncTimer?.cancel()
@@ -166,7 +167,7 @@ export class Journals {
     })
     if (file?.isBroken === false) return file
     if (file !== undefined) this.#later(file.close())
-    // Its name is taken, so no journal can follow the current one without a gap.
+    // The file exists and takes this generation. So no journal can follow the present one without a gap, and a new run begins.
     if (file !== undefined && isJournal) this.#giveUp(generation + 1)
     this.#options.onFailed()
     return undefined
@@ -176,7 +177,7 @@ export class Journals {
     try {
       return Math.max(this.#next, findGenerations(this.#options.disk.names()).next)
     } catch {
-      // The folder can not be read; the next write shows whether it can be written.
+      // The folder cannot be read. The next write shows if it can be written.
       return this.#next
     }
   }
@@ -192,7 +193,7 @@ export class Journals {
     this.#journal = undefined
   }
 
-  /** Syncs what was written within a second. */
+  /** Syncs the journal within a second. */
   #syncSoon(): void {
     this.#syncTimer ??= this.#options.clock.after(SYNC_EVERY_MS, () => {
       this.#syncTimer = undefined
@@ -206,7 +207,7 @@ export class Journals {
   }
 }
 
-/** Writes what waits, syncs and closes. */
+/** Writes the waiting records, and syncs and closes the file. */
 async function finish(file: FrameFile): Promise<void> {
   await file.drained()
   await file.sync()

@@ -1,21 +1,23 @@
-// Pairs read from files: the place and the values of the latest whole record of each. Rows are valid within one run of records, so
-// each run begins with an empty `#slotOf`, and pairs of the run before stay as they are. The words of a pair are adjacent, because
-// most are read together. Cost: 28 octets a pair beside the files; `free` releases them.
+// PairColumns holds the pairs that were read from files: for each pair the values of its last records, and where its name and address are
+// in a file. Row numbers are valid within one run of records, so each run begins with an empty `#slotOf`. Pairs of earlier runs stay as
+// they are. The words of a pair are adjacent, because they are read together. A pair needs 28 octets, beside the files. `free` releases
+// both.
 
 import type { SavedPairs } from '../../restore/state-port.ts'
 import type { PairPlace } from './record-reader.ts'
 
-/** A pair with a short name: an estimate, so that tables of many pairs need not be copied as they grow. */
+/** The estimated length of a record with a short name. It gives a first size of the table, which then is seldom copied to grow. */
 const PAIR_OCTETS = 40
 
-/** Words of a pair, and their number. */
+/** The words of a pair, by their index. */
 const ENDPOINT = 0
 const UNTIL = 1
 const GRACE = 2
 const ADDRESS_AT = 3
 const NAME_AT = 4
-/** File in the upper half, then length of the name, then family: 0 when the pair is gone. */
+/** The number of the file in the upper 16 bits, then the length of the name, then the family. Family 0: the pair was removed. */
 const SHAPE = 5
+/** The number of words of a pair. */
 const WORDS = 6
 
 const FILE_SHIFT = 16
@@ -24,30 +26,30 @@ const OCTET = 0xff
 const FAMILY_MASK = OCTET
 
 export class PairColumns {
-  /** Octets of the files that places point into. */
+  /** The contents of the files that were read. */
   readonly #files: Uint8Array[] = []
   #slotOf = new Int32Array(1024)
   #count = 1
   #words = new Int32Array(1024 * WORDS)
 
-  /** Slots in use or once in use. */
+  /** How many slots were given to pairs. Slots of removed pairs are counted too. */
   get count(): number {
     return this.#count - 1
   }
 
-  /** What comes now stands in `octets`; room is made for as many pairs as it may hold, at most `bound`. */
+  /** Begins a file with the content `octets`. Makes room for as many pairs as the file can have, at most `bound`. */
   beginFile(octets: Uint8Array, bound: number): void {
     this.#files.push(octets)
     const size = 1 + Math.min(bound, this.count + Math.ceil(octets.length / PAIR_OCTETS))
     if (size * WORDS > this.#words.length) this.#words = grown(this.#words, size * WORDS)
   }
 
-  /** From here on rows have another meaning. */
+  /** Begins a new run: the next records use row numbers with another meaning. */
   beginRun(): void {
     this.#slotOf.fill(0)
   }
 
-  /** `until` in the time of the reader. False when there is no room for another pair below `bound`. */
+  /** Sets a pair. `until`: its end in seconds since this boot. Returns false if the pair is new and there are `bound` pairs already. */
   set(place: PairPlace, until: number, bound: number): boolean {
     const { row } = place
     if (row >= this.#slotOf.length) this.#slotOf = grown(this.#slotOf, row + 1)
@@ -70,7 +72,7 @@ export class PairColumns {
     return true
   }
 
-  /** False when no pair has the row. */
+  /** Sets the end of a pair. Returns false if no pair of this run has the row. */
   setUntil(row: number, until: number): boolean {
     const at = (this.#slotOf[row] ?? 0) * WORDS
     if (isGone(this.#words, at)) return false
@@ -85,7 +87,7 @@ export class PairColumns {
     return true
   }
 
-  /** The pairs that are not gone, at most `bound`; nothing is set after that. */
+  /** Returns the pairs that were not removed, at most `bound`. No pair can be set after this. */
   pairs(bound: number): SavedPairs {
     const count = this.#closeUp(bound)
     return {
@@ -101,7 +103,7 @@ export class PairColumns {
       free: () => this.#free(),
     }
   }
-  /** Puts the pairs that are not gone side by side from row 0; how many they are. */
+  /** Moves the pairs that were not removed to the rows 0, 1, 2 and so on. Returns how many they are, at most `bound`. */
   #closeUp(bound: number): number {
     const words = this.#words
     const most = Math.min(this.count, bound)
@@ -127,7 +129,7 @@ function isGone(words: Int32Array, at: number): boolean {
   return (words[at + SHAPE]! & FAMILY_MASK) === 0
 }
 
-/** The same values with room for `size`, and at least twice as much as before. */
+/** Returns a copy of the values with room for `size` values, and at least twice as many as before. */
 function grown(values: Int32Array, size: number): Int32Array<ArrayBuffer> {
   const wider = new Int32Array(Math.max(size, 2 * values.length))
   wider.set(values)

@@ -1,12 +1,12 @@
-// Records that wait for the disk, in one piece of memory with room for the head of a frame, so that a write copies nothing.
-// The layouts are those of format version 1, little-endian; record-reader.ts reads them:
+// RecordBuffer encodes records and holds them until they are written. They are in one piece of memory that has room for the head of a
+// frame, so that a write copies nothing. These are the layouts of format version 1, little-endian; record-reader.ts reads them:
 //
 //   pair      1, family, octets of the name, 0, row u32, endpoint u32, until i32, grace u32, address, name
 //   until     2, 0, 0, 0, row u32, until i32
 //   gone      3, 0, 0, 0, row u32
 //   number    4, 0, labels u16, number u32, and for each label its octets u16 and UTF-8
 //   document  5, kind (1 endpoint, 2 source file), 1 when there is a text, 0, octets of key u32 and of text u32, key, text
-//   end       6, 0, 0, 0, octets of its own journal that an image needs u32
+//   end       6, 0, 0, 0, how many octets of its journal the image needs u32
 
 import type { PairRecord, SavedDocument, SavedNumber } from '../../restore/state-port.ts'
 import { FRAME_HEAD_OCTETS, FRAME_RECORDS_MAX, sealFrame } from './file-format.ts'
@@ -15,9 +15,9 @@ import type { Stamp } from '../stamp.ts'
 export const RECORD = { pair: 1, until: 2, gone: 3, number: 4, document: 5, end: 6 } as const
 export const DOCUMENT_KIND = { endpoint: 1, 'source-file': 2 } as const
 
-/** From this length on the buffer is full and should be written. */
+/** At this length the buffer is full and should be written. */
 const FULL_OCTETS = 256 * 2 ** 10
-/** The usual size: what one turn of the event loop adds behind FULL_OCTETS fits. */
+/** The usual size. One turn of the event loop can go beyond FULL_OCTETS, and there is room for what it usually adds. */
 const BASE_OCTETS = FULL_OCTETS + 64 * 2 ** 10
 const OCTETS_MAX = FRAME_HEAD_OCTETS + FRAME_RECORDS_MAX
 const UINT16_MAX = 0xffff
@@ -29,7 +29,7 @@ export class RecordBuffer {
   #view = new DataView(this.#octets.buffer)
   #end = FRAME_HEAD_OCTETS
 
-  /** Octets of records. */
+  /** How many octets of records are in the buffer. */
   get length(): number {
     return this.#end - FRAME_HEAD_OCTETS
   }
@@ -38,7 +38,8 @@ export class RecordBuffer {
     return this.#end >= FULL_OCTETS
   }
 
-  /** Each of these is false when the record is too large or there is no room for it; then nothing was added. */
+  // The next five methods add a record. They return false, and add nothing, if the record is too large or there is no room for it.
+
   pair(record: PairRecord): boolean {
     const { family, nameLength, octets, addressAt, wire, nameAt } = record
     const addressOctets = family === 4 ? 4 : 16
@@ -105,7 +106,7 @@ export class RecordBuffer {
     return true
   }
 
-  /** The last record of an image. */
+  /** Adds the last record of an image. */
   imageEnd(journalOctets: number): boolean {
     const at = this.#take(8)
     if (at < 0) return false
@@ -114,7 +115,7 @@ export class RecordBuffer {
     return true
   }
 
-  /** The frame of all records, to be written before anything is added. */
+  /** Returns a frame with all records. It is valid until the next record is added. */
   seal(stamp: Stamp, seed: number): Uint8Array {
     const frame = this.#octets.subarray(0, this.#end)
     sealFrame(frame, stamp, seed)
@@ -126,7 +127,7 @@ export class RecordBuffer {
     if (this.#octets.length > BASE_OCTETS) this.#allocate(BASE_OCTETS)
   }
 
-  /** Where a record of so many octets goes; -1 when there is no room. */
+  /** Makes room for a record of `octets` octets. Returns where it begins, or -1 if there is no room. */
   #take(octets: number): number {
     const at = this.#end
     const end = at + octets

@@ -1,5 +1,5 @@
-// Reads the records of a file, by format version. A version with another layout adds its reader to `READERS` and keeps those
-// before, so that an upgrade reads what it finds. A file without a reader was written by a newer version and is passed over.
+// This file reads the records of a file, by format version. A version with another layout adds its reader to `READERS` and keeps the
+// readers before it, so that an upgraded program reads the files it finds. A file whose version has no reader is not used.
 
 import { LIMITS } from '../../core/limits.ts'
 import { LABEL_OCTETS_MAX, NAME_OCTETS_MAX } from '../../core/name.ts'
@@ -12,11 +12,11 @@ export interface RecordVisitor {
   gone(row: number): void
   number(id: number, labels: readonly string[]): void
   document(document: SavedDocument): void
-  /** Octets of its own journal that complete the image. */
+  /** Called for the last record of an image. `journalOctets`: how many octets of its journal the image needs. */
   imageEnd(journalOctets: number): void
 }
 
-/** A pair in a file; one object that the next record overwrites. */
+/** A pair in a file. There is one object, which the next record overwrites. */
 export interface PairPlace {
   row: number
   endpoint: number
@@ -33,7 +33,7 @@ export interface RecordFault {
   readonly reason: string
 }
 
-/** Reads the records between `start` and `end` to the first fault. */
+/** Reads the records between `start` and `end`. Stops at the first fault, and returns it. */
 export type RecordReader = (
   octets: Uint8Array,
   start: number,
@@ -45,12 +45,12 @@ export type Readers = Readonly<Record<number, RecordReader>>
 
 export const READERS: Readers = { 1: readRecordsV1 }
 
-/** The newest version with a reader. */
+/** Returns the newest version that has a reader. */
 export function newestOf(readers: Readers): number {
   return Math.max(...Object.keys(readers).map(Number))
 }
 
-/** The largest row that a configuration allows. */
+/** The largest row number under any configuration. */
 export const ROW_MAX = LIMITS.pairs.max
 
 const DOCUMENT_KINDS: ReadonlyMap<number, SavedDocument['kind']> = new Map([
@@ -59,8 +59,8 @@ const DOCUMENT_KINDS: ReadonlyMap<number, SavedDocument['kind']> = new Map([
 ])
 
 /**
- * Reads format version 1, whose layouts stand in record-buffer.ts. Lengths, rows and names are checked in spite of right
- * checksums; the first bad record ends the frame. Pairs, of which there may be a million, have their own loop.
+ * Reads records of format version 1. record-buffer.ts has the layouts. Although the checksums are right, lengths, rows and names are
+ * checked. The first bad record is returned as the fault. There can be a million pairs, so they have a loop of their own.
  */
 export function readRecordsV1(
   octets: Uint8Array,
@@ -81,7 +81,7 @@ export function readRecordsV1(
   return undefined
 }
 
-/** What was expected, by the negative numbers below. */
+/** The texts of the faults. The negative numbers below select a text: -1 the first. */
 const EXPECTED: readonly string[] = [
   'expected a whole record',
   `expected a row of 1 to ${ROW_MAX}`,
@@ -97,7 +97,7 @@ const NO_NAME = -4
 const NO_ENDPOINT = -5
 const NO_KIND = -6
 
-/** Octets of the record, or one of the negative numbers above. */
+/** Reads one record. Returns its length in octets, or one of the negative numbers above. */
 function readRecord(
   octets: Uint8Array,
   view: DataView,
@@ -134,7 +134,7 @@ function readRecord(
   }
 }
 
-/** Reads consecutive pairs, to the first record that is no pair or not a good one. */
+/** Reads consecutive pairs. Returns where the first record begins that is no pair or is bad, or `end`. */
 function readPairs(
   octets: Uint8Array,
   start: number,
@@ -171,7 +171,7 @@ function int32(octets: Uint8Array, at: number): number {
   return octets[at]! | (octets[at + 1]! << 8) | (octets[at + 2]! << 16) | (octets[at + 3]! << 24)
 }
 
-/** The fault of the pair at which `readPairs` stopped. */
+/** Returns the fault, one of the negative numbers, of the pair at which `readPairs` stopped. */
 function faultOfPair(octets: Uint8Array, at: number, end: number): number {
   const family = octets[at + 1]!
   if (at + 20 > end) return SHORT
@@ -183,7 +183,7 @@ function faultOfPair(octets: Uint8Array, at: number, end: number): number {
   return nameEnd > end ? SHORT : NO_NAME
 }
 
-/** Whether a name in wire form of exactly `length` octets begins at `start` (RFC 1035 3.1). */
+/** Returns true if a name in wire form of exactly `length` octets begins at `start` (RFC 1035 3.1). */
 function isName(octets: Uint8Array, start: number, length: number): boolean {
   if (length === 0 || length > NAME_OCTETS_MAX) return false
   const last = start + length - 1

@@ -1,5 +1,6 @@
-// ng_adopting and ng_adopted: flows older than enforcement. The programs add the flows that they learn from segments in the first minute; this
-// file adds the listed flows and removes those whose time is over.
+// Adopted manages ng_adopting and ng_adopted, the connections that are older than enforcement. For the first minute the programs
+// add connections that they recognize from segments. This file adds the connections that conntrack listed, and removes
+// connections whose time is over.
 
 import { endpointId, type EndpointId, type Generation } from '../../../core/ids.ts'
 import type { Family } from '../../../core/ip.ts'
@@ -29,12 +30,12 @@ export class Adopted {
     this.#options = options
   }
 
-  /** Listed flows that found no room so far. */
+  /** How many listed connections the map refused so far. */
   get refused(): number {
     return this.#refused
   }
 
-  /** Returns how many of the listed flows were taken. */
+  /** Adopts the listed connections. Returns how many the map accepted. */
   adopt({ endpoint, generation, passMs, learnMs, flows }: Adoption): number {
     const { adopting, adopted } = this.#options
     const now = this.#now()
@@ -55,7 +56,7 @@ export class Adopted {
     return flows.length - refused
   }
 
-  /** `generationOf`: the generation that an endpoint has now. */
+  /** `generationOf` returns the generation that an endpoint has now. */
   list(generationOf: (id: EndpointId) => number): readonly AdoptedFlow[] {
     const now = this.#now()
     const found: AdoptedFlow[] = []
@@ -68,7 +69,7 @@ export class Adopted {
     return found
   }
 
-  /** Nothing is left of a generation. Reads the flows only when there was an adoption. */
+  /** Removes everything of a generation. Reads the connections only if the generation had an adoption. */
   forget(id: EndpointId, generation: Generation): void {
     const owner = ownerKey(id, generation)
     if (this.#options.adopting.get(owner) === undefined) return
@@ -95,7 +96,7 @@ function ownerKey(id: EndpointId, generation: Generation): Uint8Array {
   return Buffer.concat([encodeNumber(id), encodeNumber(generation)])
 }
 
-/** As `struct conn_key` of layout.h. */
+/** Encodes a connection as `struct conn_key` of layout.h. */
 function encodeFlow(
   id: EndpointId,
   generation: Generation,

@@ -1,26 +1,25 @@
-// Everything in force, read back from the kernel's maps: at once, in slices while commits go on, or ahead by a thread.
-// A pass over the trie of prefixes continues from the last key that it read. Where that key is gone, the kernel begins again, and so does
-// the pass, three times at most; after that it reads without pauses.
+// This file reads everything in force back from the kernel's maps: at once, in slices between commits, or ahead of time by a
+// thread. A pass over the trie of prefixes continues from the last key that it read. If that key is gone, the kernel starts again
+// from the first key, and the pass starts again too. After three such passes, the next pass reads without pauses.
 
 import { join } from 'node:path'
 import type { DatapathDump, DatapathEndpoint, PolicyEntry } from '../../entries.ts'
 import { PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE, PrefixBatch } from '../../prefix-batch.ts'
-import type { KernelMap } from './kernel-map.ts'
+import type { KernelMap, KernelMaps } from './kernel-map.ts'
 import { formatHookKey } from '../../hooks/find-hook.ts'
 import { decodeEndpoint, decodeHookKey, decodeMode, decodePolicy, encodeNumber } from './layout.ts'
-import type { KernelMaps } from './maps.ts'
 import { Sources } from './sources.ts'
 import type { Bpf } from '../../../native/native.ts'
 import { pinDirectory } from './bpffs.ts'
 
-/** Entries between two pauses: a millisecond's worth or less. */
+/** Entries between two pauses. They take a millisecond or less. */
 const SLICE = 512
 const WHOLE = 4096
 const PASSES = 3
 
 type Slices<T> = Generator<undefined, T>
 
-/** `prefixes`: those that were read ahead. */
+/** `prefixes` are the prefixes that a thread read ahead. */
 export function readDump(maps: KernelMaps, prefixes?: PrefixBatch): DatapathDump {
   const reading = readParts(maps, false, prefixes)
   for (;;) {
@@ -29,7 +28,7 @@ export function readDump(maps: KernelMaps, prefixes?: PrefixBatch): DatapathDump
   }
 }
 
-/** The same, with pauses. Entries that change meanwhile may be of before or after. */
+/** Reads like `readDump`, with pauses. An entry that changes during the read can have its old or its new value. */
 export function readDumpInSlices(maps: KernelMaps): Slices<DatapathDump> {
   return readParts(maps, true)
 }
@@ -67,7 +66,7 @@ function* readPrefixes(map: KernelMap, isPaused: boolean): Slices<PrefixBatch> {
   }
 }
 
-/** Visits each entry; false: the map began again. */
+/** Visits each entry. Returns false if the map started again. */
 function* eachEntry(
   map: KernelMap,
   isPaused: boolean,
@@ -79,7 +78,7 @@ function* eachEntry(
   })
 }
 
-/** Visits the entries a slice at a time, keys and values one behind the other; false: the map began again. */
+/** Visits the entries one slice at a time. Keys and values each follow without a gap. Returns false if the map started again. */
 function* eachSlice(
   map: KernelMap,
   isPaused: boolean,
@@ -112,7 +111,7 @@ export class ReadAhead {
     this.#reading = bpf.gather(fd, PREFIX_KEY_SIZE, PREFIX_VALUE_SIZE)
   }
 
-  /** Undefined: there is no such map. */
+  /** Returns undefined if there is no such map. */
   static begin(bpf: Bpf, pinPath: string): ReadAhead | undefined {
     const fd = bpf.openPin(join(pinDirectory(pinPath), 'ng_ipcache'))
     if (fd < 0) return undefined
@@ -123,7 +122,7 @@ export class ReadAhead {
     return undefined
   }
 
-  /** What was read, once; waits for it. Undefined: it could not be read. */
+  /** Waits for the thread and returns its entries. Call it exactly once. Returns undefined if the map could not be read. */
   take(): PrefixBatch | undefined {
     const read =
       typeof this.#reading === 'number' ? this.#reading : this.#bpf.gathered(this.#reading)

@@ -1,11 +1,11 @@
-// Writes the policy entries and prefixes of a commit into the kernel's maps. Each refused entry is reported with its position and errno; all
-// others are in force.
+// This file writes the policy entries and prefixes of a commit into the kernel's maps. Each entry that the kernel refused is
+// reported with its position and errno. All other entries are in force.
 
 import { errnoName } from '../../../native/native.ts'
 import type { ChangeSection, CommitFailure, PolicyEntry, PolicyKey } from '../../entries.ts'
 import type { PrefixBatch } from '../../prefix-batch.ts'
 import { encodePolicyKey, encodePolicyValue, MAP_SHAPES } from './layout.ts'
-import type { KernelMaps } from './maps.ts'
+import type { KernelMaps } from './kernel-map.ts'
 
 export function upsertPolicy(
   { ng_policy: map }: KernelMaps,

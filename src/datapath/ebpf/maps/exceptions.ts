@@ -1,14 +1,14 @@
-// Traffic that needs no rule, in the kernel's maps: own listeners (ng_listeners), and interfaces whose DNS passes the programs because rules
-// behind them redirect it (ng_intercepted). ng_intercepted stays in the pins, so that `intercept up` and `down` set it with or without a
-// daemon, and a killed daemon changes nothing.
+// This file writes the traffic that needs no rule. ng_listeners has namegate's own listeners. ng_intercepted has the interfaces
+// whose DNS the programs let pass, because rules behind the programs redirect it. ng_intercepted stays in the pins. So `intercept
+// up` and `intercept down` set it with or without a daemon, and a killed daemon changes nothing.
 //
-// An interface that is taken off the list stays quiet for a while: answers that are under way begin no connection. The programs ignore its
-// entry after that, and the next write removes the entry.
+// An interface that leaves the list stays quiet for a while, so that answers on their way begin no connection. After this time
+// the programs ignore the interface's entry, and the next write removes the entry.
 
 import { join } from 'node:path'
 import { UnavailableError } from '../../../core/errors.ts'
 import { type Bpf, errnoName } from '../../../native/native.ts'
-import type { InterceptedInterface } from '../../interception.ts'
+import type { InterceptedInterface } from '../../abilities.ts'
 import { pinDirectory } from './bpffs.ts'
 import { KernelMap, keyOf, keyText } from './kernel-map.ts'
 import {
@@ -29,10 +29,12 @@ const QUIET_AT = 1
 const BRIDGE_PORT_AT = 2
 const MAC_AT = 4
 const UNTIL_AT = 16
-/** Longer than any answer can be under way. */
+/** Seconds, longer than any answer can be on its way. */
 const QUIET_SECONDS = 60
 
-/** Makes these the intercepted interfaces, all others are not. False: nothing is pinned there, so no program bars the way. */
+/**
+ * Sets the intercepted interfaces to exactly these. Returns false if nothing is pinned there, so that no program drops packets.
+ */
 export function setIntercepted(
   bpf: Bpf,
   pinPath: string,
@@ -41,12 +43,12 @@ export function setIntercepted(
   return withMap(bpf, pinPath, (map) => writeIntercepted(bpf, map, entries)) !== undefined
 }
 
-/** Port 53 is judged by policy again, on every interface. */
+/** Clears the list, so that policy judges port 53 on every interface. */
 export function clearIntercepted(bpf: Bpf, pinPath: string): boolean {
   return setIntercepted(bpf, pinPath, [])
 }
 
-/** The intercepted interfaces; undefined when nothing is pinned there. */
+/** The intercepted interfaces, or undefined if nothing is pinned there. */
 export function readIntercepted(
   bpf: Bpf,
   pinPath: string,
@@ -54,7 +56,10 @@ export function readIntercepted(
   return withMap(bpf, pinPath, listIntercepted)?.result
 }
 
-/** As `setIntercepted`, on the open map. What is no longer intercepted closes before anything opens. Throws when the kernel refuses. */
+/**
+ * Does the same as `setIntercepted` on the open map. Closes interfaces that left the list before it opens new ones. Throws if the
+ * kernel refuses.
+ */
 export function writeIntercepted(
   bpf: Bpf,
   map: KernelMap,
@@ -90,7 +95,7 @@ export function listIntercepted(map: KernelMap): readonly InterceptedInterface[]
   return found.toSorted((a, b) => a.ifindex - b.ifindex)
 }
 
-/** What stays of an entry when its interface is not intercepted any more. */
+/** The value of an interface that is no longer intercepted. */
 function quiet(value: Uint8Array, now: number): Uint8Array {
   const left = value.slice()
   left[0] = 0
@@ -121,7 +126,7 @@ function must(errno: number): void {
     throw new UnavailableError(`Cannot set intercepted interfaces: ${errnoName(errno)}`)
 }
 
-/** Undefined when the map is not pinned there. */
+/** Returns undefined if the map is not pinned there. */
 function withMap<T>(
   bpf: Bpf,
   pinPath: string,
@@ -139,7 +144,7 @@ function withMap<T>(
   }
 }
 
-/** Makes the listeners exactly these: additions first. */
+/** Sets the listeners to exactly these. Adds new listeners before it removes old ones. */
 export function writeListeners(map: KernelMap, listeners: readonly ListenerEntry[]): void {
   const stale = new Set(map.keyTexts())
   const one = encodeNumber(1)

@@ -1,6 +1,6 @@
-// Keys and values of the kernel maps as octets: the TypeScript half of layout.h. Change both together. Numbers are in the machine's byte
-// order, except where a prefix must match inside them; those are big-endian. LAYOUT_VERSION names the pin directory, so that two layouts
-// never share a map.
+// This file encodes keys and values of the kernel maps as octets. It must match layout.h, so change both together. Numbers are in
+// the machine's byte order, except numbers inside which a prefix must match. Those are big-endian. LAYOUT_VERSION names the pin
+// directory, so two layouts never share a map.
 
 import type { HookKey } from '../../hooks/find-hook.ts'
 import { endianness } from 'node:os'
@@ -42,7 +42,7 @@ export const MAP_SHAPES = {
 
 export type MapName = keyof typeof MAP_SHAPES
 
-/** Names of the counters in the order of `enum stat`. */
+/** Names of the counters, in the order of `enum stat`. */
 export const STAT_NAMES = [
   'verdict_allow',
   'verdict_reply',
@@ -78,9 +78,9 @@ export interface EndpointValue {
   readonly enforcing: boolean
   readonly audit: boolean
   readonly scoped: boolean
-  /** No endpoint: DNS only (src/datapath/ebpf/hooks/fences.ts). */
+  /** True for a fence: no endpoint, DNS only (src/datapath/ebpf/hooks/fences.ts). */
   readonly fenced: boolean
-  /** The programs are on the hook; until then the gate holds its packets. */
+  /** True when the programs are on the hook. Until then the gate drops the hook's packets. */
   readonly attached: boolean
   readonly layer3: boolean
 }
@@ -99,12 +99,12 @@ export function encodeNumber(value: number): Uint8Array {
   return octets
 }
 
-/** Unsigned 32-bit numbers in the machine's byte order. */
+/** An unsigned 32-bit number in the machine's byte order. */
 export function readNumber(octets: Uint8Array, at: number): number {
   return new DataView(octets.buffer, octets.byteOffset).getUint32(at, LITTLE)
 }
 
-/** Unsigned 64-bit numbers, exact up to 2^53. */
+/** An unsigned 64-bit number, exact up to 2^53. */
 export function readLong(octets: Uint8Array, at: number): number {
   return Number(new DataView(octets.buffer, octets.byteOffset).getBigUint64(at, LITTLE))
 }
@@ -119,7 +119,7 @@ export function encodeMode(mode: Mode): Uint8Array {
   return encodeNumber(MODES.indexOf(mode))
 }
 
-/** A number that is no mode counts as `enforce`, as in the kernel. */
+/** A number that is no mode means `enforce`, as in the kernel. */
 export function decodeMode(octets: Uint8Array): Mode {
   return MODES[readNumber(octets, 0)] ?? 'enforce'
 }
@@ -167,7 +167,7 @@ export function decodeEndpoint(octets: Uint8Array, at: number): EndpointValue {
   }
 }
 
-/** A key of ng_source: like one of ng_ipcache with the endpoint in place of the scope. */
+/** A key of ng_source. It is like a key of ng_ipcache, with the endpoint in place of the scope. */
 export function encodeSource(endpoint: EndpointId, prefix: Prefix): Uint8Array {
   const octets = new Uint8Array(PREFIX_KEY_SIZE)
   const view = new DataView(octets.buffer)
@@ -185,7 +185,7 @@ export function decodeSource(octets: Uint8Array, at: number): readonly [Endpoint
   return [endpointId(view.getUint32(4)), { family, octets: octets.slice(at + 12, at + 28), length }]
 }
 
-/** Bits of a policy key that count: endpoint and identity, then the protocol, then bits of the port. */
+/** How many bits of a policy key must match: endpoint and identity, then the protocol, then bits of the port. */
 function policyBits(key: PolicyKey): number {
   return key.protocol === 0 ? 64 : 72 + key.portBits
 }
@@ -225,7 +225,9 @@ export function decodePolicy(
   }
 }
 
-/** A key of ng_gate from a name, or its beginning and a final `*`; undefined when no interface can have it. */
+/**
+ * A key of ng_gate from a name, or from the beginning of a name and a final `*`. Undefined if no interface can have such a name.
+ */
 export function encodeGateName(pattern: string): Uint8Array | undefined {
   const isWhole = !pattern.endsWith('*')
   const name = Buffer.from(isWhole ? `${pattern}\0` : pattern.slice(0, -1))
@@ -236,7 +238,7 @@ export function encodeGateName(pattern: string): Uint8Array | undefined {
   return octets
 }
 
-/** The pattern that `encodeGateName` got. */
+/** Returns the pattern from which `encodeGateName` made the key. */
 export function decodeGateName(octets: Uint8Array, at: number): string {
   const length = readNumber(octets, at) / 8
   const name = Buffer.from(octets.subarray(at + 4, at + 4 + length)).toString()

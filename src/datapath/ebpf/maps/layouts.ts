@@ -1,14 +1,16 @@
-// From one layout of the maps to another and back. Each layout has a pin directory of its own. Maps that are alike in an older layout are
-// pinned in both directories: they are the same maps, so the older and the newer version both find all that is known and in force, and links
-// of cgroup programs are changed in place. A changed map begins empty, and its pin in the older directory is removed, so that the older
+// This file moves between layouts of the maps. Each layout has its own pin directory. A map that is equal in an older layout is
+// pinned in both directories, so the older and the newer version use the same map and find everything in force. Links of cgroup
+// programs are changed in place. A map that differs begins empty, and its pin in the older directory is removed. So the older
 // version does not find stale content in it.
 
 import { existsSync, linkSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { layoutDirectory, linkDirectory, pinDirectory } from './bpffs.ts'
 
-/** Older layouts that this one goes on from, with the maps that are alike. Layout 2 had other events, and one table of
- *  unsettled flows without shares. */
+/**
+ * Older layouts from which this layout can continue, with the maps that are equal. Layout 2 had other events, and its one table
+ * of new connections had no shares.
+ */
 export const ALIKE: Readonly<Record<number, readonly string[]>> = {
   2: [
     'ng_mode',
@@ -30,7 +32,10 @@ export const ALIKE: Readonly<Record<number, readonly string[]>> = {
 
 const LINKS = 'links'
 
-/** Pins here what the newest older layout has alike; nothing when this layout was here before. Call before maps are made. */
+/**
+ * Pins in this layout's directory the equal maps of the newest older layout. Does nothing if this layout has been used before.
+ * Call it before maps are made.
+ */
 export function inheritLayout(pinPath: string, alike = ALIKE): void {
   const own = pinDirectory(pinPath)
   if (namesIn(own).some((name) => name !== LINKS)) return

@@ -1,11 +1,12 @@
-// One pass over established TCP connections (ng_conn) in slices, then over flows of UDP and SCTP and everything unsettled (ng_conn_new). The
-// pass reports the peers to which an endpoint has open connections, and removes what has been idle for too long or belongs to an endpoint or
-// generation that is gone. It reports only connections that the endpoint began, because those depend on a known address. A flow that other
-// flows of its endpoint pushed out of the share (share.h) counts as over.
+// Peers makes passes over the tables of connections, in slices: first established TCP (ng_conn), then UDP, SCTP and TCP that is
+// not established (ng_conn_new). A pass reports the peers to which an endpoint has open connections. It removes entries that were
+// idle too long, and entries of an endpoint or generation that is gone. It reports only connections that the endpoint began,
+// because only those depend on a learned address. A connection that was pushed out of its endpoint's share (share.h) is no longer
+// reported.
 //
-// The programs count entries per (endpoint, generation) and in all. What this file removes is counted in entries that only this file
-// writes, so that no count has two writers. Where a process was killed between the two, or a version without these counts ran, the next
-// pass corrects the count of all.
+// The programs count entries per (endpoint, generation) and in all. This file counts what it removes in entries that only it
+// writes, so no count has two writers. A count can become wrong if a process is killed between removing and counting, or if a
+// version without these counts ran. The next pass then corrects the count of all entries.
 
 import { endpointId, type EndpointId, type Generation } from '../../../core/ids.ts'
 import type { Family } from '../../../core/ip.ts'
@@ -26,30 +27,30 @@ const BEGAN_ENDPOINT = 1
 const BEGAN_NEIGHBOUR = 3
 const STATE_OPEN = 2
 
-/** ng_conn_new has more: the flow's slot, and whose share it is in. */
+/** A value of ng_conn_new also has the slot, and the endpoint in whose share it is counted. */
 const FLOW = MAP_SHAPES.ng_conn_new.value
 const SLOT_AT = 16
 const OWNER_AT = 20
 
-/** For so long a flow may still be answered, and an address counts as on the link; conn.h has the same. */
+/** How long a connection can still be answered, and how long an address counts as on the link. conn.h has the same times. */
 const REPLY_IDLE_MS = 180_000
 const NEIGHBOUR_MS = 3_600_000
 
-/** Owner of tuples that are remembered for no endpoint. */
+/** The endpoint of tuples that are remembered without an owner. */
 const NOBODY = 0
-/** Owner of the counts of all. */
+/** The owner of the counts of all entries. */
 const ALL = '0 0 '
 
 type VisitPeer = (endpoint: EndpointId, family: Family, peer: Uint8Array) => void
 
-/** Sides of ng_conn_count: table and who counts. */
+/** Sides of ng_conn_count: which table, and whether the kernel or this process counts. */
 const CONNECTIONS = 0
 const FLOWS = 2
 const COUNT_KERNEL = 0
 const COUNT_FREED = 1
 type Table = typeof CONNECTIONS | typeof FLOWS
 
-/** Entries come and go while they are counted: a count is wrong only by more than this part of it. */
+/** Entries change while a pass counts them. So a count is wrong only if it differs by more than this fraction and COUNT_SLACK. */
 const COUNT_TOLERANCE = 8
 const COUNT_SLACK = 256
 
@@ -61,11 +62,11 @@ export interface PeersOptions {
   readonly slots: KernelMap
   readonly turns: KernelMap
   readonly counts: KernelMap
-  /** Octets of the kernel's keys are compared with this: the generation that an endpoint has now. */
+  /** Returns the generation that an endpoint has now. Entries of another generation are removed. */
   readonly generationOf: (id: EndpointId) => number
-  /** An established TCP connection without traffic for so long counts as gone. */
+  /** An established TCP connection without traffic for this time is removed. */
   readonly tcpIdleMs: number
-  /** A flow of another protocol without a packet for so long counts as over. */
+  /** A connection of another protocol without a packet for this time is removed. */
   readonly udpIdleMs: number
 }
 
@@ -94,7 +95,7 @@ export class Peers {
     }
   }
 
-  /** Entries in the fuller of the two tables, and the most that one endpoint has in one. */
+  /** How many entries the fuller of the two tables has, and the most that one endpoint has in one table. */
   use(): { readonly all: number; readonly most: number } {
     const used = new Map<string, number>()
     this.#options.counts.forEach((keys, key, values, value) => {
@@ -121,7 +122,7 @@ export class Peers {
     turns.delete(countKey(id, generation, 0).subarray(0, MAP_SHAPES.ng_flow_turn.key))
   }
 
-  /** How many of them there still are. */
+  /** Visits the next connections. Returns how many of them stay. */
   #nextConnections(reader: MapReader, limit: number, visit: VisitPeer): number {
     const count = reader.read(limit)
     const { keys, values } = reader
@@ -168,7 +169,7 @@ export class Peers {
     return left
   }
 
-  /** Until when a flow must have been seen to be kept, by who began it and its state. */
+  /** Returns, by the side that began a connection and by its state, the time at which it must have been seen to stay. */
   #oldest(): (began: number | undefined, state: number | undefined) => number {
     const { tcpIdleMs, udpIdleMs } = this.#options
     const [open, neighbour] = [this.#ago(tcpIdleMs), this.#ago(NEIGHBOUR_MS)]
@@ -179,7 +180,7 @@ export class Peers {
     }
   }
 
-  /** The kernel's time so long ago, in nanoseconds. */
+  /** The kernel's time `milliseconds` ago, in nanoseconds. */
   #ago(milliseconds: number): number {
     return this.#options.bpf.now() * 1e9 - milliseconds * 1e6
   }
@@ -196,7 +197,9 @@ export class Peers {
     this.#free(FLOWS, values, value + OWNER_AT, isCurrent)
   }
 
-  /** Counts an entry that was cleared; `owner`: endpoint and generation. What is gone has no count of its own. */
+  /**
+   * Counts an entry that was removed. `owner` is the offset of endpoint and generation. A generation that has ended has no count.
+   */
   #free(table: Table, octets: Uint8Array, owner: number, isCurrent: boolean): void {
     const [id, generation] = [readNumber(octets, owner), readNumber(octets, owner + 4)]
     if (isCurrent) this.#add(countKey(id, generation, table + COUNT_FREED), 1)
@@ -212,7 +215,7 @@ export class Peers {
     return octets === undefined ? 0 : signed(octets, 0)
   }
 
-  /** After a pass that found so many entries. */
+  /** Corrects the count after a pass that found this many entries. */
   #correct(table: Table, found: number): void {
     const freed = countKey(0, 0, table + COUNT_FREED)
     const counted = this.#read(countKey(0, 0, table + COUNT_KERNEL)) - this.#read(freed)
@@ -221,7 +224,7 @@ export class Peers {
   }
 }
 
-/** What was freed can be less than nothing, where entries were not counted. */
+/** A count of freed entries can be negative if some entries were never counted. */
 function signed(octets: Uint8Array, at: number): number {
   return Number(BigInt.asIntN(64, new BigUint64Array(octets.slice(at, at + 8).buffer)[0] ?? 0n))
 }

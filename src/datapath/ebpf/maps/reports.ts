@@ -1,5 +1,6 @@
-// What the eBPF datapath reports: drops and audits from the ring buffer, and counters. The programs write a bounded number of records a
-// second for each CPU and never wait. One read takes at most `limit` records, so that no flood of drops holds the daemon.
+// This file reads what the eBPF datapath reports: drops and audits from the ring buffer, and counters. On each CPU the programs
+// write a bounded number of records per second, and they never wait. One read takes at most `limit` records, so a flood of drops
+// cannot block the daemon.
 
 import { atMonotonic } from '../../../core/clock.ts'
 import { endpointId, identity, ruleId } from '../../../core/ids.ts'
@@ -7,7 +8,7 @@ import type { Bpf } from '../../../native/native.ts'
 import type { DatapathEvent, DropReason } from '../../entries.ts'
 import { encodeNumber, readLong, readNumber, STAT_NAMES } from './layout.ts'
 import type { DatapathCounters } from '../../abilities.ts'
-import type { KernelMaps } from './maps.ts'
+import type { KernelMaps } from './kernel-map.ts'
 
 const RECORD = 56
 const MAX_RECORDS = 1024
@@ -39,7 +40,7 @@ export class Events {
   }
 }
 
-/** `booted`: the present time of the clock that records have their time by, in milliseconds. */
+/** `booted` is the present time of the records' clock, in milliseconds. */
 function decode(octets: Uint8Array, at: number, booted: number): DatapathEvent {
   return {
     seen: atMonotonic(readLong(octets, at) / 1e6),

@@ -1,4 +1,4 @@
-// The addresses that endpoints may send from, in ng_source.
+// Sources writes ng_source, the addresses from which endpoints may send.
 
 import type { EndpointId } from '../../../core/ids.ts'
 import { formatPrefix, type Prefix } from '../../../core/ip.ts'
@@ -24,7 +24,7 @@ export class Sources {
     return found
   }
 
-  /** Adds what `held` lacks of `wanted`; 0 or the errno of one that was refused. */
+  /** Adds the prefixes of `wanted` that `held` lacks. Returns 0, or the errno of a refused prefix. */
   add(id: EndpointId, wanted: readonly Prefix[], held: readonly Prefix[]): number {
     const one = encodeNumber(1)
     let result = 0
@@ -34,7 +34,7 @@ export class Sources {
     return result
   }
 
-  /** Removes what `held` has beyond `wanted`. */
+  /** Removes the prefixes of `held` that `wanted` lacks. */
   remove(id: EndpointId, held: readonly Prefix[], wanted: readonly Prefix[]): void {
     for (const prefix of without(held, wanted)) this.#map.delete(encodeSource(id, prefix))
   }

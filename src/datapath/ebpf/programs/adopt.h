@@ -1,6 +1,6 @@
-/* Flows that are older than the enforcement of their endpoint; src/datapath/adoption.ts has the rules and the reasons.
- * Consulted only for packets that policy refuses. Entries carry the generation, so the next endpoint on an address inherits
- * none. */
+/* This file lets connections continue that are older than the enforcement of their endpoint. src/datapath/adoption.ts has the
+ * rules and the reasons. The programs consult it only for packets that policy refuses. An entry carries the generation, so the
+ * next endpoint on an address inherits no entry. */
 #ifndef NAMEGATE_ADOPT_H
 #define NAMEGATE_ADOPT_H
 
@@ -8,13 +8,15 @@
 #include "maps.h"
 #include "packet.h"
 
-/* Whether the flow's beginning was seen: then it is no older than enforcement, and policy that revokes it counts. */
+/* True if the programs saw the beginning of the connection. Then the connection is not older than enforcement, and policy can
+ * revoke it. */
 static __always_inline int was_begun_here(const struct conn_key *k)
 {
 	return bpf_map_lookup_elem(&ng_conn, k) || bpf_map_lookup_elem(&ng_conn_new, k);
 }
 
-/* Enters a TCP flow by a segment of its middle, while that is allowed; 1 when it was entered. */
+/* Adopts a TCP connection by a segment from its middle, while the endpoint may still do so. Returns 1 if it adopted the
+ * connection. */
 static __noinline int adopt_segment(const struct conn_key *k)
 {
 	if (!k)
@@ -31,7 +33,7 @@ static __noinline int adopt_segment(const struct conn_key *k)
 	return 0;
 }
 
-/* Whether a packet that policy refuses belongs to an adopted flow; `denied`: a rule refuses it by name. */
+/* True if a packet that policy refuses belongs to an adopted connection. `denied` is set if a deny rule refuses the packet. */
 static __always_inline int is_adopted(const struct packet *p, const struct conn_key *k, int denied)
 {
 	if (p->later_fragment || (p->protocol == IPPROTO_TCP && (p->tcp_flags & TCP_SYN)))

@@ -1,17 +1,17 @@
-/* Who began a connection, and whether the connection is still open.
+/* This file records who began a connection, and whether the connection is still open.
  *
- * A reply in a connection that the peer began passes without policy. Everything else that an endpoint sends is judged
- * each time, so an entry with BEGAN_ENDPOINT grants nothing. Such an entry prevents an inbound packet from making the
- * same tuple look begun by the peer, and lets livePeers report it.
+ * Policy does not judge a reply in a connection that the peer began. Policy judges every other packet of an endpoint, so an entry
+ * with BEGAN_ENDPOINT allows no packet. Such an entry has two purposes. An inbound packet cannot make the same tuple look as if
+ * the peer began it. And livePeers can report the connection.
  *
- * The next endpoint on an address has another generation, so no entry of the endpoint before is its own. TCP begins with a
- * SYN only. Of datagrams the tuple is remembered without its owner as well, because a peer that goes on sending would
- * otherwise begin the flow of the endpoint before anew.
+ * An entry carries the endpoint's generation. So the next endpoint on an address does not inherit the entries of the endpoint
+ * before it. A TCP entry begins only with a SYN without ACK. For datagrams, ng_conn_new also remembers the tuple without its
+ * owner. Otherwise, if the peer of an earlier endpoint continued to send, its next datagram would look as if the peer began a
+ * connection to the new endpoint.
  *
- * Established TCP is in ng_conn, which evicts nothing. Half-open TCP, UDP, SCTP and ICMP echo are in ng_conn_new, where an
- * endpoint's flows make room for its own (share.h). TCP is entered on SYN without ACK only. After both FINs a TCP entry
- * returns to ng_conn_new for the last acknowledgements. After an RST it does too, and returns to ng_conn when both sides
- * go on talking, because an RST can be forged. */
+ * ng_conn has established TCP and evicts nothing. ng_conn_new has half-open TCP, UDP, SCTP and ICMP echo. In ng_conn_new an
+ * endpoint's old entries make room for its own new entries (share.h). After both FINs, or after an RST, a TCP entry returns to
+ * ng_conn_new for the last packets. An RST can be forged. So if both sides send again after an RST, the entry returns to ng_conn. */
 #ifndef NAMEGATE_CONN_H
 #define NAMEGATE_CONN_H
 
@@ -26,7 +26,7 @@
 #define NEIGHBOUR_TIME (3600 * SECOND)
 #define NEIGHBOUR_PORT 0xffff
 
-/* The tuple as the endpoint sees it; `outbound`: the endpoint sent the packet. */
+/* Makes the key from the tuple as the endpoint sees it. `outbound` is set if the endpoint sent the packet. */
 static __always_inline void conn_key_of(const struct endpoint_value *e, const struct packet *p, int outbound,
 					struct conn_key *k)
 {
@@ -53,7 +53,7 @@ static __always_inline int is_echo(const struct packet *p, int reply)
 	return p->protocol == IPPROTO_ICMPV6 && p->icmp_type == (reply ? ECHO_REPLY6 : ECHO_REQUEST6);
 }
 
-/* Whether the packet belongs to a protocol whose connections are followed. */
+/* True if the programs follow connections of this packet's protocol. */
 static __always_inline int is_followed(const struct packet *p)
 {
 	if (p->later_fragment)
@@ -61,7 +61,7 @@ static __always_inline int is_followed(const struct packet *p)
 	return p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP || p->protocol == SCTP;
 }
 
-/* Whether what the endpoint sends is a reply in a connection that the peer began. */
+/* True if a packet of the endpoint is a reply in a connection that the peer began. */
 static __always_inline int is_reply(const struct packet *p, const struct conn_key *k)
 {
 	struct conn_value *c;
@@ -82,7 +82,7 @@ static __always_inline int is_reply(const struct packet *p, const struct conn_ke
 	return bpf_ktime_get_ns() - c->seen < limit;
 }
 
-/* Enters a flow in the share of `owner`. Nothing when it is there by now. */
+/* Enters a connection into ng_conn_new, in the share of `owner`. Does nothing if the entry exists. */
 static __noinline int conn_begin(const struct conn_key *k, const struct owner_key *owner, __u8 began, __u8 state)
 {
 	if (!k || !owner)
@@ -113,7 +113,7 @@ static __noinline int conn_begin(const struct conn_key *k, const struct owner_ke
 	return 0;
 }
 
-/* In the share of the endpoint that the key names. */
+/* Enters a connection in the share of the endpoint that the key names. */
 static __always_inline void conn_begin_own(const struct conn_key *k, __u8 began, __u8 state)
 {
 	struct owner_key owner = { .endpoint = k->endpoint, .generation = k->generation };
@@ -121,7 +121,7 @@ static __always_inline void conn_begin_own(const struct conn_key *k, __u8 began,
 	conn_begin(k, &owner, began, state);
 }
 
-/* The same entry for a flow that begins. */
+/* Uses the entry of an earlier connection for a new connection with the same tuple. */
 static __always_inline void conn_renew(struct conn_value *c, __u8 began, __u8 state)
 {
 	c->state = state;
@@ -130,7 +130,7 @@ static __always_inline void conn_renew(struct conn_value *c, __u8 began, __u8 st
 	c->seen = bpf_ktime_get_ns();
 }
 
-/* Takes a flow out of ng_conn_new. */
+/* Removes a connection from ng_conn_new. */
 static __always_inline void conn_end(const struct conn_key *k)
 {
 	struct flow_value *f = bpf_map_lookup_elem(&ng_conn_new, k);
@@ -144,7 +144,7 @@ static __always_inline void conn_end(const struct conn_key *k)
 	share_give(&slot.owner, TABLE_FLOWS);
 }
 
-/* Last seen, at most once a second, so that CPUs don't fight over the line. */
+/* Updates the time of the last packet, at most once a second, so that CPUs do not compete for the cache line. */
 static __always_inline void conn_touch(struct conn_value *c)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -155,8 +155,8 @@ static __always_inline void conn_touch(struct conn_value *c)
 	}
 }
 
-/* ng_conn_new -> ng_conn; 1 when it went. Over the endpoint's share, or the map's bound, it stays where it is and is
- * tried again a second later at the earliest. */
+/* Moves a connection from ng_conn_new to ng_conn. Returns 1 if it moved. If the endpoint's share or the map is full, the
+ * connection stays where it is, and a packet at least one second later tries again. */
 static __noinline int conn_promote(const struct conn_key *k, struct conn_value *c)
 {
 	if (!k || !c)
@@ -179,7 +179,8 @@ static __noinline int conn_promote(const struct conn_key *k, struct conn_value *
 	return 1;
 }
 
-/* ng_conn -> ng_conn_new, in the given state. Only the CPU whose delete found the entry counts it. */
+/* Moves a connection from ng_conn to ng_conn_new, in the given state. Two CPUs can race here, so only the CPU whose delete found
+ * the entry counts it. */
 static __noinline int conn_demote(const struct conn_key *k, __u8 began, __u8 state)
 {
 	if (!k)
@@ -272,7 +273,7 @@ static __always_inline void follow_unsettled(const struct packet *p, const struc
 	}
 }
 
-/* One TCP packet that passed, or that tears down a connection. */
+/* Follows one TCP packet that was admitted, or that ends a connection. */
 static __always_inline void follow_tcp(const struct packet *p, const struct conn_key *k, int outbound)
 {
 	struct conn_value *c = bpf_map_lookup_elem(&ng_conn, k);
@@ -295,8 +296,8 @@ static __always_inline void follow_tcp(const struct packet *p, const struct conn
 	}
 }
 
-/* The same tuple without its owner (endpoint 0), for as long as it is in use: a flow that an endpoint began is not
- * begun anew by the peer's next datagram, whoever has the address by then. */
+/* Remembers the tuple without its owner (endpoint 0) for as long as it is in use. If an endpoint began the connection, the peer's
+ * next datagram then does not begin it again, whichever endpoint has the address at that time. */
 static __noinline int note_tuple(const struct conn_key *k)
 {
 	if (!k)
@@ -312,7 +313,7 @@ static __noinline int note_tuple(const struct conn_key *k)
 	return 0;
 }
 
-/* Whether some endpoint began the tuple and it is still in use, by its peer alone if need be. */
+/* True if some endpoint began the tuple and packets still use it, even if only the peer sends. */
 static __noinline int is_tuple_known(const struct conn_key *k)
 {
 	if (!k)
@@ -343,7 +344,7 @@ static __always_inline void follow_datagram(const struct conn_key *k, int outbou
 	}
 }
 
-/* Entries for a packet that passed (outbound) or came in. Echo is followed from the peer's request only. */
+/* Records a packet that was admitted (outbound) or received. An ICMP echo is recorded only if the peer sent the request. */
 static __always_inline void follow(const struct packet *p, const struct conn_key *k, int outbound)
 {
 	if (p->later_fragment)

@@ -1,9 +1,9 @@
-/* Closes the moment between an interface's appearance and the programs on it. tc can be attached only to an existing
- * interface, so a workload whose veth is made and brought up at once would send before its programs are there. This hook
- * is before routing for all interfaces (kernel 6.4 or newer). It drops every packet from an interface that is to be fenced
- * and has no programs yet. Packets from an interface with programs were judged by those.
+/* The gate drops packets from a new interface until the programs are attached to it. tc can be attached only to an existing
+ * interface. So a workload whose veth is made and brought up at once could send before the programs are there. This hook runs
+ * before routing for all interfaces (kernel 6.4 or newer). It drops every packet from an interface whose name is in ng_gate and
+ * which has no programs yet. If an interface has programs, they have already judged its packets.
  *
- * The hook sees routed packets and packets for the host itself. It sees nothing between two ports of one bridge. */
+ * The hook sees routed packets and packets for the host itself. It does not see packets between two ports of one bridge. */
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -14,7 +14,7 @@
 #define NF_ACCEPT 1
 #define LOOPBACK_INDEX 1
 
-/* Of the kernel's own types what is needed; where it stands is found when the program is loaded. */
+/* The fields that the gate needs of the kernel's own types. The loader finds their offsets. */
 struct net_device {
 	int ifindex;
 	char name[GATE_NAME_SIZE];

@@ -1,16 +1,20 @@
-/* DNS on its way to the rules that redirect it. tc at the host side of a veth runs before nftables, so the packets to be
- * redirected must pass here first. They may pass only while the rules are in force, or they would reach any resolver.
- * `intercept up` writes the entry after the rules are in; `down` removes the entry before the rules go.
+/* This file lets DNS pass to the rules that redirect it. At the host side of a veth, tc runs before nftables, so the programs
+ * must let such packets pass first. They may do so only while the rules are in force, because otherwise the packets would reach
+ * any resolver. `intercept up` writes the entry in ng_intercepted after it installs the rules, and `intercept down` removes the
+ * entry before it removes the rules.
  *
- *  - A packet that some readers do not take for DNS is judged by policy, because the rules may not see DNS in it. So is a
- *    packet to a group, which a multicast router may send on.
- *  - A packet that goes out by the interface, as an endpoint inside sends it, meets no rule: the rules redirect what comes in.
- *  - On a bridge port only frames for the bridge itself meet the rules. Others stay on the bridge.
- *  - A tagged frame goes to another interface than the one that the rules name.
- *  - A later fragment has no port.
- * These packets are not followed, because an entry for each query would push others out of ng_conn_new. So an answer from
- * port 53 begins no connection either, also for a while after the rules went: an answer that was under way would open its
- * tuple to an endpoint that kept its socket. */
+ * Policy judges these packets as usual:
+ * - A packet that some readers do not recognize as DNS, because the rules may not see DNS in it.
+ * - A packet to a group, because a multicast router may forward it.
+ * - A packet that leaves by the interface, as an endpoint inside sends it. It meets no rule, because the rules redirect what
+ *   arrives.
+ * - On a bridge port, a frame that is not for the bridge itself. It stays on the bridge and meets no rule.
+ * - A tagged frame, because it belongs to another interface than the one that the rules name.
+ * - A later fragment, because it has no port.
+ *
+ * The programs do not follow intercepted queries, because an entry for each query would push other entries out of ng_conn_new. So
+ * an answer from port 53 must not begin a connection either. This holds for some time after the rules were removed. Otherwise a
+ * late answer would open its tuple to an endpoint that kept its socket. */
 #ifndef NAMEGATE_INTERCEPT_H
 #define NAMEGATE_INTERCEPT_H
 
@@ -45,7 +49,7 @@ static __always_inline struct intercepted_value *interception_of(struct __sk_buf
 	return bpf_map_lookup_elem(&ng_intercepted, &ifindex);
 }
 
-/* Whether a frame stays on the bridge that it came in by. */
+/* True if a frame stays on the bridge at which it arrived. */
 static __always_inline int is_bridged(struct __sk_buff *skb, const struct intercepted_value *i)
 {
 	__u8 mac[6];
@@ -60,7 +64,7 @@ static __always_inline int is_bridged(struct __sk_buff *skb, const struct interc
 	return 0;
 }
 
-/* Whether what came in from an endpoint goes to who redirects DNS. */
+/* True if a packet from an endpoint goes to the rules that redirect DNS. */
 static __always_inline int is_intercepted(struct __sk_buff *skb, const struct packet *p)
 {
 	if (!is_dns(p, p->target_port) || p->adorned || p->tagged || is_group(p) || skb->ingress_ifindex != skb->ifindex)
@@ -69,7 +73,7 @@ static __always_inline int is_intercepted(struct __sk_buff *skb, const struct pa
 	return i && (i->families & family_bit(p)) && !is_bridged(skb, i);
 }
 
-/* Whether what an endpoint sends to an address and port of a listener gets there. */
+/* True if a packet to the address and port of a listener can reach that listener. */
 static __always_inline int reaches_listener(struct __sk_buff *skb, const struct packet *p)
 {
 	if (p->adorned)
@@ -78,7 +82,7 @@ static __always_inline int reaches_listener(struct __sk_buff *skb, const struct 
 	return !i || !is_bridged(skb, i);
 }
 
-/* Whether what goes to an endpoint is an answer that begins nothing. */
+/* True if a packet to an endpoint is an answer that begins no connection. */
 static __always_inline int is_quiet(struct __sk_buff *skb, const struct packet *p)
 {
 	if (!is_dns(p, p->source_port))

@@ -1,5 +1,5 @@
-/* The verdict on one packet of a known sender: source, listeners, policy, adoption, mode, and the report. The steps follow the
- * verdict order in src/datapath/datapath.ts. */
+/* This file judges one packet of a known sender: its source, listeners, policy, adoption, and mode. It also reports the verdict.
+ * The steps follow the verdict order in src/datapath/datapath.ts. */
 #ifndef NAMEGATE_JUDGE_H
 #define NAMEGATE_JUDGE_H
 
@@ -14,7 +14,7 @@
 #define PASS 1
 #define DROP 0
 
-/* What one packet meets: the endpoint that sent it, where it goes, what policy said. */
+/* What is known about one packet: the identity of its destination and the verdict of policy. */
 struct judgement {
 	__u32 identity;
 	__u32 class;
@@ -80,7 +80,7 @@ static __always_inline int is_loopback(const struct packet *p)
 	return !(p->target[0] | p->target[1] | p->target[2]) && p->target[3] == bpf_htonl(1);
 }
 
-/* Identity and class of an address as the endpoint sees it; `address` is 4 words. */
+/* Finds the identity and the class of an address as the endpoint sees it. `address` has 4 words. */
 static __always_inline void identify(const struct endpoint_value *e, __u32 family, const __u32 *address,
 				     struct judgement *j)
 {
@@ -103,7 +103,8 @@ static __always_inline void identify(const struct endpoint_value *e, __u32 famil
 	}
 }
 
-/* Of a fenced interface nobody knows the addresses: it must not be one that is known to be another's. */
+/* True if the endpoint may use the packet's source address. The addresses of a fenced interface are unknown, so it may use any
+ * address except one of another endpoint or of the host. */
 static __always_inline int owns_source(const struct endpoint_value *e, const struct packet *p)
 {
 	if (e->flags & ENDPOINT_FENCED) {
@@ -118,7 +119,7 @@ static __always_inline int owns_source(const struct endpoint_value *e, const str
 	return bpf_map_lookup_elem(&ng_source, &key) != 0;
 }
 
-/* Whether (address, port) is one of namegate's own listeners. */
+/* True if (address, port) is one of namegate's own listeners. */
 static __always_inline int is_listener(const struct packet *p, const __u32 *address, __be16 port, __u32 class)
 {
 	struct listener_key key = { .family = p->family, .port = port };
@@ -139,8 +140,8 @@ static __always_inline __u32 strength(__u32 verdict)
 	return POLICY_STRENGTHS >> (verdict & 7) * 4 & 15;
 }
 
-/* The stronger of what was found and what is found now; the rule is the winner's. What an audited rule denies passes
- * where another entry lets pass, and is reported. */
+/* Keeps the stronger of two verdicts, the verdict so far and this one, and the rule of the stronger verdict. A packet that an
+ * audited rule denies passes if another entry allows it, and is reported. */
 static __always_inline void merge(const struct policy_value *value, struct judgement *j)
 {
 	__u32 other = value->verdict;
@@ -154,7 +155,7 @@ static __always_inline void merge(const struct policy_value *value, struct judge
 		j->verdict = POLICY_AUDIT_PASS;
 }
 
-/* One of the three lookups. */
+/* Makes one of the three lookups. */
 static __always_inline void consult(const struct endpoint_value *e, const struct packet *p, __u32 identity,
 				    struct judgement *j)
 {
@@ -181,7 +182,7 @@ static __always_inline void judge(const struct endpoint_value *e, const struct p
 	consult(e, p, 0, j);
 	if (j->verdict == POLICY_AUDIT_PASS)
 		j->verdict = POLICY_AUDIT;
-	/* Nothing lets it pass: as if no entry matched. */
+	/* No entry allows the packet, so the result is the same as if no entry matched. */
 	if (j->verdict == POLICY_AUDIT_DENY)
 		j->verdict = j->rule = 0;
 }
@@ -194,7 +195,7 @@ static __always_inline int refuse(const struct endpoint_value *e, const struct p
 	return DROP;
 }
 
-/* Steps 6 to 8: policy, what adoption spares, then what mode and endpoint make of a refusal. */
+/* Steps 6 to 8: policy, then adoption, then what the mode and the endpoint make of a refusal. */
 static __always_inline int decide(const struct endpoint_value *e, const struct packet *p, struct judgement *j,
 				  const struct conn_key *k, __u32 mode)
 {
@@ -234,7 +235,7 @@ static __always_inline int admit(const struct endpoint_value *e, const struct pa
 	} else {
 		pass = decide(e, p, j, k, mode);
 	}
-	/* A refused FIN or RST still ends the connection that the endpoint had. */
+	/* A refused FIN or RST still ends the endpoint's connection. */
 	if (pass == PASS || (p->protocol == IPPROTO_TCP && (p->tcp_flags & (TCP_FIN | TCP_RST))))
 		follow(p, k, 1);
 	return pass;

@@ -1,61 +1,61 @@
-/* Keys, values and numbers that the kernel programs share with layout.ts. Maps outlive the process, so a change here needs a
- * new pin directory (LAYOUT_VERSION in layout.ts), never a change in place. Numbers are in host order unless a field says
- * network order; network order is where prefixes must match. */
+/* This file has the keys, values and numbers that the kernel programs share with layout.ts. Maps outlive the process. So a change
+ * here needs a new pin directory (LAYOUT_VERSION in layout.ts), and must never change existing maps. Numbers are in host order
+ * unless a field says network order. Fields in which prefixes must match use network order. */
 #ifndef NAMEGATE_LAYOUT_H
 #define NAMEGATE_LAYOUT_H
 
 #include <linux/bpf.h>
 #include <linux/types.h>
 
-/* ng_mode */
+/* Values of ng_mode. */
 #define MODE_ENFORCE 0
 #define MODE_AUDIT 1
 #define MODE_BYPASS 2
 
-/* ng_endpoints */
+/* Values of ng_endpoints. */
 #define HOOK_INTERFACE 1
 #define HOOK_CGROUP 2
 #define ENDPOINT_ENFORCING 1
 #define ENDPOINT_AUDIT 2
-#define ENDPOINT_SCOPED 4  /* looks in its own scope of ng_ipcache first */
+#define ENDPOINT_SCOPED 4  /* uses its own scope of ng_ipcache first */
 #define ENDPOINT_LAYER3 32 /* the interface carries packets without a link header */
-#define ENDPOINT_FENCED 64 /* nobody's yet: DNS only; id 0, generation the interface's index */
-#define ENDPOINT_ATTACHED 128 /* the programs are on the hook: the gate lets its packets come to them */
+#define ENDPOINT_FENCED 64 /* a fenced interface: DNS only; id 0, generation = interface index */
+#define ENDPOINT_ATTACHED 128 /* the programs are on the hook, so the gate lets its packets through */
 
-/* Classes, as in src/identity/reserved.ts. */
+/* Classes, as in src/identity/reserved.ts. A class is the reserved identity of a kind of address. */
 #define CLASS_HOST 1
 #define CLASS_WORLD4 9
 #define CLASS_WORLD6 10
 #define CLASS_ENDPOINT 11
 
-/* ng_policy */
+/* Verdicts in ng_policy. */
 #define POLICY_ALLOW 1
 #define POLICY_DENY 2
 #define POLICY_AUDIT 3
 #define POLICY_AUDIT_DENY 4
 #define POLICY_AUDIT_PASS 5
-/* How strong each is, four bits from the lowest on: a higher one wins. */
+/* The strength of each verdict, four bits for each, from the lowest bits on. The stronger verdict wins. */
 #define POLICY_STRENGTHS 0x431520u
 #define POLICY_BITS_PORT 88     /* endpoint, identity, protocol, port */
 #define POLICY_BITS_PROTOCOL 72 /* endpoint, identity, protocol */
 
-/* Who began a connection; NEIGHBOUR marks an address that is known to be on the link. */
+/* Who began a connection. NEIGHBOUR marks an address that is known to be on the link. */
 #define BEGAN_ENDPOINT 1
 #define BEGAN_PEER 2
 #define BEGAN_NEIGHBOUR 3
 
-/* Where a connection in ng_conn_new stands. */
+/* The state of a connection in ng_conn_new. */
 #define STATE_NEW 0      /* SYN or first datagram seen */
 #define STATE_ANSWERED 1 /* SYN with ACK seen from the other side */
-#define STATE_OPEN 2     /* established, but ng_conn or the endpoint's bound was full */
-#define STATE_CLOSING 3  /* both FINs, or a reset before it was established */
-#define STATE_RESET 4    /* RST seen; traffic in both directions afterwards proves that it was forged */
+#define STATE_OPEN 2     /* established, but ng_conn or the endpoint's share was full */
+#define STATE_CLOSING 3  /* both FINs seen, or a reset before it was established */
+#define STATE_RESET 4    /* RST seen; later traffic in both directions proves that it was forged */
 
 struct mode_value {
 	__u32 mode;
 };
 
-/* Of ng_conn, and of ng_conn_new; share.h says what they mean. */
+/* Limits of ng_conn and of ng_conn_new. share.h explains them. */
 struct config_value {
 	__u32 connections_per_endpoint;
 	__u32 reserved;
@@ -65,7 +65,7 @@ struct config_value {
 
 struct prefix_key {
 	__u32 bits;
-	__be32 scope; /* ng_ipcache: 0 = node. ng_source: the endpoint's id. */
+	__be32 scope; /* ng_ipcache: 0 is the node. ng_source: the endpoint's id. */
 	__be32 family;
 	__u32 address[4];
 };
@@ -115,7 +115,7 @@ struct conn_key {
 	__u32 peer[4];
 };
 
-/* Every field has one writer side, so that two CPUs never need to change one byte together. */
+/* Each field is written for one direction only, so two CPUs never change one byte together. */
 struct conn_value {
 	__u64 seen; /* CLOCK_MONOTONIC, ns */
 	__u8 began;
@@ -124,17 +124,17 @@ struct conn_value {
 	__u8 fin_peer;
 	__u8 after_local; /* traffic after a reset */
 	__u8 after_peer;
-	__u8 used; /* seen again after it began */
+	__u8 used; /* seen again after its first packet */
 	__u8 unused;
 };
 
-/* Whose share of a table an entry counts for. */
+/* The owner in whose share of a table an entry is counted. */
 struct owner_key {
 	__u32 endpoint;
 	__u32 generation;
 };
 
-/* ng_conn_new */
+/* A value of ng_conn_new. */
 struct flow_value {
 	struct conn_value conn;
 	__u32 slot;
@@ -142,13 +142,13 @@ struct flow_value {
 	__u32 unused;
 };
 
-/* ng_flow_slot, to conn_key */
+/* A key of ng_flow_slot. The value is a conn_key. */
 struct slot_key {
 	struct owner_key owner;
 	__u32 number;
 };
 
-/* ng_flow_turn, by owner_key: the number of the next slot, and below which there are none. */
+/* A value of ng_flow_turn, by owner_key: the number of the next slot, and the lowest number in use. */
 struct flow_turn {
 	struct bpf_spin_lock lock;
 	__u32 next;
@@ -156,7 +156,8 @@ struct flow_turn {
 	__u32 unused;
 };
 
-/* ng_conn_count: entries of a table = opened by the kernel side minus freed by user space; endpoint 0: of all. */
+/* ng_conn_count counts the entries of a table: entries opened by the kernel minus entries freed by user space. Endpoint 0 counts
+ * all entries. */
 #define TABLE_CONNECTIONS 0
 #define TABLE_FLOWS 2
 #define COUNT_KERNEL 0
@@ -182,8 +183,8 @@ struct dns_source_key {
 	__u32 address[4];
 };
 
-/* ng_gate: names of interfaces that are to be fenced. A whole name has its final zero octet in `bits`, the
- * beginning of one (`lxc*`) has not. */
+/* ng_gate has the names of interfaces that are to be fenced. For a whole name `bits` includes its final zero octet. For the
+ * beginning of a name (`lxc*`) it does not. */
 #define GATE_NAME_SIZE 16
 
 struct gate_key {
@@ -191,8 +192,8 @@ struct gate_key {
 	char name[GATE_NAME_SIZE];
 };
 
-/* ng_adopting: until when an endpoint's TCP segments without SYN are adopted, and until when what is adopted
- * passes; CLOCK_MONOTONIC, ns. */
+/* ng_adopting has two times of an endpoint: until when its TCP segments without SYN are adopted, and until when its adopted
+ * connections pass. CLOCK_MONOTONIC, ns. */
 struct adopting_key {
 	__u32 endpoint;
 	__u32 generation;
@@ -203,9 +204,9 @@ struct adopting_value {
 	__u64 pass_until;
 };
 
-/* ng_adopted, by conn_key */
-#define ADOPTED_LISTED 1  /* was open by what conntrack said */
-#define ADOPTED_LEARNED 2 /* was open by what the endpoint sent */
+/* Values of ng_adopted, by conn_key. */
+#define ADOPTED_LISTED 1  /* open according to conntrack */
+#define ADOPTED_LEARNED 2 /* open according to a segment that the endpoint sent */
 
 struct adopted_value {
 	__u64 pass_until;
@@ -213,18 +214,18 @@ struct adopted_value {
 	__u32 unused;
 };
 
-/* ng_intercepted */
+/* Values of ng_intercepted. */
 #define INTERCEPTED4 1
 #define INTERCEPTED6 2
 
 struct intercepted_value {
-	__u8 families; /* DNS of these may pass to who redirects it */
-	__u8 quiet;    /* what comes from port 53 of these begins nothing */
+	__u8 families; /* DNS of these families may pass to the rules that redirect it */
+	__u8 quiet;    /* packets from port 53 of these families begin no connection */
 	__u8 bridge_port;
 	__u8 unused;
-	__u8 mac[6]; /* the bridge's, of a bridge port */
+	__u8 mac[6]; /* for a bridge port: the address of its bridge */
 	__u8 unused2[6];
-	__u64 quiet_until; /* CLOCK_MONOTONIC, ns; all ones while it is intercepted */
+	__u64 quiet_until; /* CLOCK_MONOTONIC, ns; all ones while the interface is intercepted */
 };
 
 #define EVENT_DENY 1
@@ -236,7 +237,7 @@ struct intercepted_value {
 
 struct event {
 	__u64 seen; /* CLOCK_MONOTONIC, ns */
-	__u64 time; /* CLOCK_BOOTTIME, ns: goes on while the machine sleeps */
+	__u64 time; /* CLOCK_BOOTTIME, ns: also runs while the machine sleeps */
 	__u32 endpoint;
 	__u32 identity;
 	__u32 rule;
@@ -247,7 +248,7 @@ struct event {
 	__be16 port;
 	__be16 local_port;
 	__u32 peer[4];
-	__u32 opening; /* the first packet of a TCP connection */
+	__u32 opening; /* set for the first packet of a TCP connection */
 };
 
 struct rate_value {
@@ -256,7 +257,7 @@ struct rate_value {
 	__u32 unused;
 };
 
-/* ng_stats; the names stand in layout.ts in the same order. */
+/* Indices of ng_stats. layout.ts has their names in the same order. */
 enum stat {
 	STAT_ALLOW,
 	STAT_REPLY,

@@ -1,6 +1,5 @@
-/* The maps of the kernel side, as ARCHITECTURE lists them. Each is pinned under its own name by the loader, which may
- * lower or raise `max_entries` before it loads. Tries are not preallocated: an update can fail, and the
- * writer reports it. */
+/* This file declares the maps of the kernel side. ARCHITECTURE lists them. The loader pins each map under its own name, and can
+ * change `max_entries` before it loads. Tries are not preallocated, so an update can fail; the writer then reports the failure. */
 #ifndef NAMEGATE_MAPS_H
 #define NAMEGATE_MAPS_H
 
@@ -135,7 +134,7 @@ struct {
 	__type(value, __u32);
 } ng_gate SEC(".maps");
 
-/* By interface index. */
+/* Key: interface index. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 32768);
@@ -156,7 +155,7 @@ struct {
 	__type(value, __u64);
 } ng_stats SEC(".maps");
 
-/* Events of this CPU in the running window. */
+/* How many events this CPU reported in the current window. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

@@ -1,19 +1,21 @@
-/* The kernel side: judges what endpoints send, and follows what they receive. IPv4 and IPv6; tc (clsact) on an interface,
- * cgroup_skb for processes of the host itself. src/datapath/datapath.ts has the verdict order; the tests' packet model is
- * its executable form, and one contract suite runs both.
+/* These programs judge what endpoints send, and follow what endpoints receive, for IPv4 and IPv6. They run as tc (clsact) on an
+ * interface, and as cgroup_skb for processes of the host itself. src/datapath/datapath.ts has the verdict order. The tests have a
+ * packet model that is its executable form, and one contract suite runs the model and the programs.
  *
- * Rules that the port leaves to the programs:
- *  - Later fragments have no ports: they pass where the whole protocol, or every protocol, may pass to that identity. A
- *    dropped first fragment is never completed, so this undoes no deny.
- *  - ICMP is judged as protocol 1 or 58, port 0. An echo reply to a peer's request is a reply.
- *  - Protocols other than TCP, UDP, SCTP and ICMP have port 0 and no connections.
- *  - A hook without an endpoint drops what is sent through it. A hook that is fenced until its endpoint is known passes DNS
- *    to namegate; its sender is unknown, so the sender may use no source of another endpoint.
- *  - Source and malformed drops hold for audited and not enforcing endpoints as well, because they protect the others. Mode
- *    bypass lifts them.
- *  - Inbound packets are never dropped, and in mode bypass not followed.
- * A process with CAP_NET_RAW in a fenced cgroup can send through a packet socket, which no cgroup program sees; an endpoint
- * that has an interface cannot. */
+ * Rules that datapath.ts leaves to the programs:
+ * - Later fragments have no ports. They pass if policy allows the whole protocol, or every protocol, to that identity. This
+ *   undoes no deny, because a packet whose first fragment was dropped is never completed.
+ * - ICMP is judged as protocol 1 or 58, port 0. An echo reply to a peer's request is a reply.
+ * - Protocols other than TCP, UDP, SCTP and ICMP have port 0 and no connections.
+ * - A hook without an endpoint drops every packet that is sent through it.
+ * - A fenced hook passes DNS to namegate until its endpoint is known. The sender is unknown, so it must not use a source address
+ *   of another endpoint.
+ * - Drops for a wrong source or a malformed packet also apply to endpoints that are audited or not enforcing, because these drops
+ *   protect other endpoints. Mode bypass lifts them.
+ * - Inbound packets are never dropped. In mode bypass they are not followed.
+ *
+ * A process with CAP_NET_RAW in a fenced cgroup can send through a packet socket, which no cgroup program sees. An endpoint with
+ * an interface cannot do this. */
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -70,7 +72,7 @@ static __always_inline void note_dns_source(const struct endpoint_value *e, cons
 	bpf_map_update_elem(&ng_dns_source, &key, &e->id, BPF_ANY);
 }
 
-/* Also in mode bypass: whose query it is must be known, or its DNS would stop. */
+/* Runs in mode bypass too, because namegate must know whose query a packet is. Otherwise DNS would stop. */
 static __always_inline int from_cgroup(struct __sk_buff *skb, const struct endpoint_value *e, __u32 mode)
 {
 	struct packet p = {};
@@ -91,7 +93,7 @@ static __always_inline int from_cgroup(struct __sk_buff *skb, const struct endpo
 	return mode == MODE_BYPASS ? PASS : admit(e, &p, &j, &k, mode);
 }
 
-/* Follows what an endpoint receives. What a listener of ours sends begins nothing. */
+/* Follows what an endpoint receives. A packet that namegate's own listener sends begins no connection. */
 static __always_inline void receive(const struct endpoint_value *e, const struct packet *p)
 {
 	struct judgement j = {};
@@ -111,7 +113,7 @@ static __always_inline struct endpoint_value *endpoint_of_interface(struct __sk_
 	return bpf_map_lookup_elem(&ng_endpoints, &key);
 }
 
-/* The deepest cgroup above the socket that is an endpoint's. */
+/* The deepest cgroup above the socket that belongs to an endpoint. */
 static __always_inline struct endpoint_value *endpoint_of_cgroup(struct __sk_buff *skb)
 {
 	struct hook_key key = { .kind = HOOK_CGROUP };

@@ -1,8 +1,8 @@
-/* Neighbour discovery and multicast listener reports. They must pass without policy and without an address of the endpoint
- * (duplicate address detection has none), and must not become a tunnel. So only packets pass that cannot leave the link. A
- * packet with hop limit 255 towards ff02::/16 or fe80::/10 cannot. Towards another unicast address it passes only when that
- * address is known to be on the link, because a packet with hop limit 255 came from there. Router advertisements and
- * redirects of an endpoint are judged like any ICMPv6. */
+/* This file admits neighbour discovery and multicast listener reports. An endpoint needs them without policy, and without an
+ * address of its own (duplicate address detection has none). They must not become a tunnel, so only packets pass that cannot
+ * leave the link. A packet with hop limit 255 to ff02::/16 or fe80::/10 cannot leave the link. A packet to another unicast
+ * address passes only if that address is known to be on the link. It is known if a packet with hop limit 255 arrived from it. An
+ * endpoint's router advertisements and redirects are judged like any other ICMPv6. */
 #ifndef NAMEGATE_NEIGHBOUR_H
 #define NAMEGATE_NEIGHBOUR_H
 
@@ -49,7 +49,7 @@ static __always_inline void neighbour_key(const struct endpoint_value *e, const 
 	__builtin_memcpy(k->peer, address, 16);
 }
 
-/* Whether what the endpoint sends passes as link housekeeping. */
+/* True if a packet of the endpoint is link housekeeping, which passes without policy. */
 static __always_inline int is_housekeeping(const struct endpoint_value *e, const struct packet *p,
 					   struct conn_key *scratch)
 {
@@ -81,7 +81,7 @@ static __always_inline void learn_neighbour(const struct endpoint_value *e, cons
 		conn_begin_own(scratch, BEGAN_NEIGHBOUR, STATE_NEW);
 }
 
-/* Remembers who is on the link, from discovery that came in with hop limit 255. */
+/* Remembers the hosts on the link, from discovery packets that arrived with hop limit 255. */
 static __always_inline void learn_neighbours(struct __sk_buff *skb, const struct endpoint_value *e,
 					     const struct packet *p, struct conn_key *scratch)
 {

@@ -1,13 +1,14 @@
-/* Reads one packet into `struct packet`. Everything is copied out with bpf_skb_load_bytes, so that paged
- * and linear packets are one case. What is refused as malformed, by rule:
- *  - lengths or versions that contradict each other, or a header that ends behind the packet;
- *  - a transport header that is not whole in the first fragment, and a TCP fragment at offset 1 (RFC 3128);
- *  - IPv4 options but padding and router alert, and IPv6 routing headers: with a source route the address that policy
- *    judges is not where the packet goes;
- *  - more than MAX_EXTENSIONS IPv6 extension headers, more than two VLAN tags.
- * Of the extension headers four are skipped, as the kernel's own rules skip them (ipv6_find_hdr as nftables calls it): hop-by-hop,
- * routing, fragment, destination options. Every other one is the protocol, and has no ports.
- * Inner packets of tunnels are not looked into: the outer protocol is judged. */
+/* This file reads one packet into `struct packet`. bpf_skb_load_bytes copies everything, so paged and linear packets need no
+ * separate code. These packets are refused as malformed:
+ * - Lengths or versions contradict each other, or a header ends behind the packet.
+ * - The first fragment does not contain the whole transport header, or a TCP fragment has offset 1 (RFC 3128).
+ * - The packet has IPv4 options other than padding and router alert, or an IPv6 routing header. With a source route, the packet
+ *   does not go to the address that policy judges.
+ * - The packet has more than MAX_EXTENSIONS IPv6 extension headers, or more than two VLAN tags.
+ *
+ * Four extension headers are skipped, as the kernel's own rules skip them (ipv6_find_hdr as nftables calls it): hop-by-hop,
+ * routing, fragment and destination options. Any other extension header is taken as the protocol and has no ports. Inner packets
+ * of tunnels are not read, so policy judges the outer protocol. */
 #ifndef NAMEGATE_PACKET_H
 #define NAMEGATE_PACKET_H
 
@@ -40,16 +41,16 @@
 struct packet {
 	__u32 family;
 	__u32 transport; /* offset of the transport header */
-	__u32 end;       /* offset behind the IP packet */
+	__u32 end;       /* offset of the end of the IP packet */
 	__u8 protocol;
-	__u8 later_fragment; /* not the first one: no ports */
-	__u8 adorned;        /* IPv4 options, IPv6 extension headers or more fragments: not every reader finds the same ports */
+	__u8 later_fragment; /* not the first fragment, so it has no ports */
+	__u8 adorned;        /* has IPv4 options, IPv6 extension headers or more fragments, so readers may find different ports */
 	__u8 hop_limit;
 	__u8 tcp_flags;
 	__u8 icmp_type;
 	__u8 icmp_code;
-	__u8 tagged; /* with a VLAN tag */
-	__be16 source_port; /* of an ICMP echo: its identifier, in both */
+	__u8 tagged; /* has a VLAN tag */
+	__be16 source_port; /* for an ICMP echo, both ports are its identifier */
 	__be16 target_port;
 	__u32 source[4];
 	__u32 target[4];
@@ -97,11 +98,11 @@ static __always_inline int read_transport(struct __sk_buff *skb, struct packet *
 	return READ_OK;
 }
 
-/* Of the IPv4 options only padding and router alert (RFC 2113; IGMP needs it) are let through. */
+/* Allows only two IPv4 options: padding, and router alert (RFC 2113; IGMP needs it). */
 static __always_inline int check_options(struct __sk_buff *skb, __u32 at, __u32 words)
 {
 	for (__u32 i = 0; i < MAX_OPTION_WORDS; i++) {
-		__be32 word = 0; /* padding is octets 0 and 1 */
+		__be32 word = 0; /* octets 0 and 1 are padding */
 		if (i >= words)
 			return READ_OK;
 		if (bpf_skb_load_bytes(skb, at + i * 4, &word, 4) < 0)
@@ -148,7 +149,7 @@ static __always_inline int is_extension(__u8 next)
 	       next == IPPROTO_DSTOPTS;
 }
 
-/* Walks the extension headers; `p->protocol` is the next header to read, `p->transport` where it stands. */
+/* Walks the extension headers. `p->protocol` is the type of the next header, and `p->transport` is its offset. */
 static __always_inline int read_extensions(struct __sk_buff *skb, struct packet *p)
 {
 	for (int i = 0; i <= MAX_EXTENSIONS; i++) {
@@ -204,7 +205,7 @@ static __always_inline int read_ipv6(struct __sk_buff *skb, __u32 at, struct pac
 	return p->later_fragment ? READ_OK : read_transport(skb, p);
 }
 
-/* A packet without link header: the version says what it is. */
+/* Reads a packet without a link header. The version nibble tells IPv4 from IPv6. */
 static __always_inline int read_network(struct __sk_buff *skb, struct packet *p)
 {
 	__u8 first = 0;
@@ -214,8 +215,8 @@ static __always_inline int read_network(struct __sk_buff *skb, struct packet *p)
 	return first >> 4 == 6 ? read_ipv6(skb, 0, p) : read_ipv4(skb, 0, p);
 }
 
-/* The link header is read from the frame itself: skb->protocol is what the sender of a raw frame claimed.
- * Anything but IP and ARP (PPPoE, MPLS and others can carry IP) is refused. */
+/* Reads the link header from the frame itself, because skb->protocol is what the sender of a raw frame claimed. Refuses
+ * everything except IP and ARP, because PPPoE, MPLS and other protocols can carry IP. */
 static __always_inline int read_frame(struct __sk_buff *skb, int layer3, struct packet *p)
 {
 	__u32 at = 12;

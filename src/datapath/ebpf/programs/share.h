@@ -1,21 +1,23 @@
-/* How much of the tables of connections one endpoint may have. No endpoint takes entries of another.
+/* An endpoint's share is the number of entries that it may have in each table of connections. No endpoint can take entries of
+ * another endpoint.
  *
- * In each table an endpoint has `reserved` entries for certain. Of the pool, which is one half of the table, it may have
- * more: as long as it has fewer than are free in it, and at most `connections_per_endpoint`. The reserved parts of all
- * endpoints that there may be are the other half, so an entry within them always has room.
+ * One half of each table is reserved: `reserved` entries for each possible endpoint. So an entry within this number always has
+ * room. The other half is the pool. Beyond `reserved`, an endpoint may have more entries as long as it has fewer than the pool
+ * has free, and at most `connections_per_endpoint`.
  *
- * ng_conn: what is over the share stays in ng_conn_new. ng_conn_new: what is over the share takes the place of the
- * endpoint's own oldest flow that was not used again (second chance). For that each flow has a slot, numbered in the
- * order of their beginning; numbers of slots that are gone are holes. A tuple that is remembered without its owner
- * counts for the endpoint that began it. Nothing here needs a process in user space: it only clears what is idle,
- * in counters of its own (COUNT_FREED), so that no counter is written from two sides. */
+ * If the share of ng_conn is full, a connection stays in ng_conn_new. If the share of ng_conn_new is full, a new connection
+ * replaces the endpoint's oldest connection that was not used again (second chance). For this purpose each connection has a slot.
+ * Slots are numbered in the order in which the connections began, and a connection that ended leaves a hole. A tuple that is
+ * remembered without its owner is counted for the endpoint that began it. None of this needs a process in user space. User space
+ * only removes idle entries, and counts them in counters of its own (COUNT_FREED), so no counter has two writers. */
 #ifndef NAMEGATE_SHARE_H
 #define NAMEGATE_SHARE_H
 
 #include "maps.h"
 
 #define SECOND 1000000000ULL
-/* Slots that are looked at for one to give up, and to move flows together where there are more holes than flows. */
+/* How many slots one packet examines, to find one to replace. If the slots have many holes, the packet uses these steps to move
+ * connections together. */
 #define LOOKED_AT 4
 #define HOLES_FREE 64
 
@@ -34,7 +36,7 @@ static __always_inline __u64 *share_counter(const struct owner_key *owner, __u32
 	return bpf_map_lookup_elem(&ng_conn_count, &key);
 }
 
-/* Entries that an owner has in a table, or all together: owner 0. */
+/* How many entries an owner has in a table. Owner 0 stands for all endpoints. */
 static __always_inline __s64 share_used(const struct owner_key *owner, __u32 table)
 {
 	__u64 *opened = share_counter(owner, table + COUNT_KERNEL);
@@ -43,7 +45,7 @@ static __always_inline __s64 share_used(const struct owner_key *owner, __u32 tab
 	return (opened ? *opened : 0) - (freed ? *freed : 0);
 }
 
-/* The first to count makes the counter. */
+/* The first increment makes the counter. */
 static __noinline int share_add(const struct owner_key *owner, __u32 table)
 {
 	if (!owner)
@@ -86,7 +88,7 @@ static __noinline int share_give(const struct owner_key *owner, __u32 table)
 	return 0;
 }
 
-/* Whether an endpoint may have one more entry. */
+/* True if an endpoint may have one more entry. */
 static __noinline int share_has_room(const struct owner_key *owner, __u32 table)
 {
 	__u32 zero = 0;
@@ -102,7 +104,7 @@ static __noinline int share_has_room(const struct owner_key *owner, __u32 table)
 	return used < (__s64)config->reserved || used < (__s64)config->pool - share_used(&all, table);
 }
 
-/* The next slot gets the flow; its number, or -1 where there is no room. */
+/* Gives the connection the next slot. Returns the slot's number, or -1 if there is no room. */
 static __noinline __s64 slot_take(const struct owner_key *owner, const struct conn_key *k)
 {
 	if (!owner || !k)
@@ -123,7 +125,7 @@ static __noinline __s64 slot_take(const struct owner_key *owner, const struct co
 	return bpf_map_update_elem(&ng_flow_slot, &slot, k, BPF_ANY) < 0 ? -1 : slot.number;
 }
 
-/* A slot and its flow, unless the flow is in another slot by now; 1 when the flow went. */
+/* Removes a slot and its connection, unless the connection now has another slot. Returns 1 if it removed the connection. */
 static __always_inline int slot_clear(const struct slot_key *slot, const struct conn_key *k)
 {
 	struct flow_value *f = bpf_map_lookup_elem(&ng_conn_new, k);
@@ -135,8 +137,9 @@ static __always_inline int slot_clear(const struct slot_key *slot, const struct 
 	return gone;
 }
 
-/* The endpoint's oldest flow makes room; one that was used since it got its slot goes to the end of the row. `moving`: none makes
- * room, all that are looked at go there. 1 when one made room. */
+/* Makes room: examines up to LOOKED_AT of the endpoint's oldest slots, and removes the first connection that was not used since
+ * it got its slot. A used connection gets a new slot at the end, except the last examined one, which is removed. If `moving` is
+ * set, every examined connection moves to the end. Returns 1 if it removed a connection. */
 static __noinline int slot_pass(const struct owner_key *owner, int moving)
 {
 	if (!owner)
@@ -170,7 +173,7 @@ static __noinline int slot_pass(const struct owner_key *owner, int moving)
 	return 0;
 }
 
-/* Flows that ended leave holes. */
+/* True if ended connections have left many holes. */
 static __always_inline int slots_have_holes(const struct owner_key *owner)
 {
 	struct flow_turn *turn = bpf_map_lookup_elem(&ng_flow_turn, owner);

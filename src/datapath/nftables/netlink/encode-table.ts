@@ -1,4 +1,4 @@
-// Tables, chains and rules as messages of nf_tables, whoever's table it is (linux/netfilter/nf_tables.h).
+// This file encodes tables, chains and rules as messages of nf_tables (linux/netfilter/nf_tables.h).
 
 import type { Expression } from './expressions.ts'
 import { APPEND, CREATE, type Message } from './message.ts'
@@ -9,15 +9,15 @@ const NEW_RULE = 6
 const TABLE_USERDATA = 6
 const ACCEPT = 1
 
-/** Where packets come into a chain; whatever reaches its end passes. */
+/** Where packets enter a chain. A packet that reaches the end of the chain is accepted. */
 export interface ChainHook {
-  /** `nat` sees the first packet of a connection only. */
+  /** `nat` sees only the first packet of a connection. */
   readonly type: 'filter' | 'nat'
   readonly number: number
   readonly priority: number
 }
 
-/** `userdata`: as nft keeps a table's comment. */
+/** `userdata` has the table's comment in nft's form. */
 export function encodeTable(to: Message, table: string, userdata?: Uint8Array): void {
   to.begin(NEW_TABLE, CREATE)
   to.text(1, table)
@@ -26,7 +26,7 @@ export function encodeTable(to: Message, table: string, userdata?: Uint8Array): 
   to.end()
 }
 
-/** Without a hook packets come into it from other chains only. */
+/** Without a hook, packets enter the chain only from other chains. */
 export function encodeChain(to: Message, table: string, name: string, hook?: ChainHook): void {
   to.begin(NEW_CHAIN, CREATE)
   to.text(1, table)
@@ -42,7 +42,7 @@ export function encodeChain(to: Message, table: string, name: string, hook?: Cha
   to.end()
 }
 
-/** Behind the chain's other rules; returns where the message begins. */
+/** Appends a rule to the chain. Returns where the message begins. */
 export function encodeRule(
   to: Message,
   table: string,

@@ -1,6 +1,6 @@
-// Expressions of rules, one function each, as linux/netfilter/nf_tables.h numbers them. Registers are the kernel's 32-bit
-// ones, 0 to 15; a value that is longer takes those behind it. A lookup that finds nothing ends its rule, and so does
-// every other expression that has no value to load.
+// This file encodes expressions of rules, one function for each, with the numbers of linux/netfilter/nf_tables.h. Registers are
+// the kernel's 32-bit registers 0 to 15. A longer value also uses the registers after it. A lookup that finds nothing ends its
+// rule. So does every other expression that has no value to load.
 
 import type { Message } from './message.ts'
 
@@ -56,7 +56,7 @@ function value(to: Message, type: number, octets: Uint8Array): void {
   to.close(data)
 }
 
-/** A number as registers hold it. */
+/** A number in the form in which registers hold it. */
 export function word(number: number): Uint8Array {
   return new Uint8Array(new Uint32Array([number]).buffer)
 }
@@ -92,7 +92,7 @@ export function compare(from: number, how: number, octets: Uint8Array): Expressi
   })
 }
 
-/** `into` = (`from` and `mask`) exclusive-or zero. */
+/** Sets `into` to (`from` and `mask`) exclusive-or zero. */
 export function mask(from: number, into: number, octets: Uint8Array): Expression {
   return expression('bitwise', (to) => {
     register(1, from, to)
@@ -103,7 +103,7 @@ export function mask(from: number, into: number, octets: Uint8Array): Expression
   })
 }
 
-/** Goes on when the key at `from` is in the set. */
+/** Continues if the key at `from` is in the set. */
 export function contains(set: string, from: number): Expression {
   return expression('lookup', (to) => {
     to.text(1, set)
@@ -111,7 +111,7 @@ export function contains(set: string, from: number): Expression {
   })
 }
 
-/** Goes on when it is not. */
+/** Continues if the key at `from` is not in the set. */
 export function lacks(set: string, from: number): Expression {
   return expression('lookup', (to) => {
     to.text(1, set)
@@ -129,14 +129,17 @@ export function load(map: string, from: number, into: number): Expression {
   })
 }
 
-/** Loads the second word that the map has for the key at `from`; register `into - 1` takes the first, which is nothing. nft 1.0.6
- *  ends with an assertion when it lists a rule that uses as a key what it knows a map gave, and it knows that of a map's
- *  first word only; of the second it remembers the zero that was there before. */
+/**
+ * Loads the second word that the map has for the key at `from`. Register `into - 1` receives the first word, which has no
+ * meaning. This form avoids a bug of nft 1.0.6. When it lists a rule that uses a map's result as a key, it fails with an
+ * assertion. It recognizes such a result only by the map's first word, and for the second word it remembers the zero that was
+ * loaded before.
+ */
 export function lookup(map: string, from: number, into: number): readonly Expression[] {
   return [immediate(word(0), into), load(map, from, into - 1)]
 }
 
-/** Goes where the map of verdicts says. */
+/** Continues at the chain, or with the verdict, that the map of verdicts has for the key at `from`. */
 export function decide(map: string, from: number): Expression {
   return expression('lookup', (to) => {
     to.text(1, map)
@@ -145,7 +148,7 @@ export function decide(map: string, from: number): Expression {
   })
 }
 
-/** Puts the key at `from` into a set; it stays for the set's time from now. */
+/** Adds the key at `from` to a set. The key stays for the set's timeout. */
 export function remember(set: string, from: number): Expression {
   return expression('dynset', (to) => {
     to.text(1, set)
@@ -168,7 +171,7 @@ export function setCt(key: number, from: number): Expression {
   })
 }
 
-/** Loads octets of an IPv6 extension header; a packet without it ends the rule. */
+/** Loads octets of an IPv6 extension header. If the packet lacks the header, the rule ends. */
 export function extension(type: number, offset: number, length: number, into: number): Expression {
   return expression('exthdr', (to) => {
     register(1, into, to)
@@ -186,7 +189,7 @@ export function count(name: string): Expression {
   })
 }
 
-/** Goes on at most so often a second. */
+/** Continues at most `perSecond` times a second. */
 export function limit(perSecond: number, burst: number): Expression {
   return expression('limit', (to) => {
     to.u64(1, perSecond)
@@ -207,14 +210,14 @@ export function log(group: number, prefix: string, octets: number): Expression {
   })
 }
 
-/** To this host itself, at the same port; in chains of type nat. */
+/** Redirects to this host itself, at the same port. Only in chains of type nat. */
 export function redirect(): Expression {
   return expression('redir', () => undefined)
 }
 
 export type VerdictName = keyof typeof VERDICT
 
-/** A verdict as data of an element or a rule. */
+/** Writes a verdict as data of an element or a rule. */
 export function putVerdict(to: Message, type: number, name: VerdictName, chain?: string): void {
   const data = to.open(type)
   const inner = to.open(DATA_VERDICT)

@@ -1,11 +1,11 @@
-// Keys and data of elements as octets: fields one behind the other, each padded to 4, as layout.ts lists them.
+// This file encodes keys and data of elements. Fields follow each other, each padded to 4 octets, as layout.ts lists them.
 
 import { endianness } from 'node:os'
 import type { Field } from '../rules/layout.ts'
 
 const LITTLE = endianness() === 'LE'
 
-/** A value of one field: a number, or octets (addresses, names). */
+/** The value of one field: a number, or octets (addresses, names). */
 export type Value = number | Uint8Array
 
 const WIDTH: Readonly<Record<Field, number>> = {
@@ -22,7 +22,7 @@ const WIDTH: Readonly<Record<Field, number>> = {
   ifname: 16,
 }
 
-/** Octets of the fields; addresses may be longer than their field. */
+/** Encodes fields. An address may be longer than its field. */
 export function pack(fields: readonly Field[], values: readonly Value[]): Uint8Array {
   const size = fields.reduce((sum, field) => sum + ((WIDTH[field] + 3) & ~3), 0)
   const octets = new Uint8Array(fields.length === 1 ? WIDTH[fields[0] ?? 'mark'] : size)
@@ -39,7 +39,7 @@ export function pack(fields: readonly Field[], values: readonly Value[]): Uint8A
   return octets
 }
 
-/** Words of maps: what a packet's registers take, each behind a word that is nothing. */
+/** The data of a map that packets look up. Each value follows a word without meaning (see `lookup`). */
 export function data(...values: readonly number[]): Uint8Array {
   const octets = new Uint8Array(values.length * 8)
   const view = new DataView(octets.buffer)
@@ -47,7 +47,7 @@ export function data(...values: readonly number[]): Uint8Array {
   return octets
 }
 
-/** Words without anything between, of maps that no packet asks. */
+/** The data of a map that packets never look up: the values alone. */
 export function words(...values: readonly number[]): Uint8Array {
   return new Uint8Array(new Uint32Array(values).buffer)
 }

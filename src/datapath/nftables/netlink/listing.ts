@@ -1,31 +1,31 @@
-// What a listing came to: the parts that the kernel hands over one by one, read at once or with pauses. A listing during which
-// something changed is made again, but the last attempt counts as it is.
+// This file reads the outcome of a listing. The kernel delivers a listing in parts, which are read at once or with pauses. If
+// something changed during a listing, the listing is repeated. The last attempt is used as it is.
 
 import { errnoName } from '../../../native/native.ts'
 import { NOT_YET, type NetlinkAddon } from '../../../native/netfilter/nftables.ts'
 import type { Message } from './message.ts'
 import { BODY, DONE, ERROR, INTERRUPTED, Reader } from './reader.ts'
 
-/** Undefined when all is there, else an errno name. */
+/** Undefined if the listing is complete, else an errno name. */
 export type Outcome = string | undefined
 /** Visits the body of one message. */
 export type VisitMessage = (reader: Reader, from: number, end: number) => void
 
 export const ATTEMPTS = 5
-/** Octets that one part has at most. */
+/** Most octets of one part. */
 export const PART = 65_536
-/** How long one step waits for the kernel. */
+/** Milliseconds that one step waits for the kernel. */
 const STEP_MS = 1
 
 export interface PartEnd {
-  /** Or `interrupted`. */
+  /** An `Outcome`, or `interrupted` if something changed during the listing. */
   readonly outcome: Outcome
   readonly isLast: boolean
-  /** Octets that have messages of the listing. */
+  /** How many octets contain messages of the listing. */
   readonly size: number
 }
 
-/** How a part of so many octets ends. */
+/** Finds how a part with `received` octets ends. */
 export function endOfPart(part: Uint8Array, received: number): PartEnd {
   const reader = new Reader(part)
   let [outcome, isLast, size]: [Outcome, boolean, number] = [undefined, false, 0]
@@ -46,7 +46,10 @@ export function visitPart(part: Uint8Array, visit: VisitMessage): void {
   reader.messages(part.length, (_type, _flags, from, end) => visit(reader, from + BODY, end))
 }
 
-/** A listing by a thread of its own; a step takes a millisecond or two. `interrupted`: with what changed meanwhile or without. */
+/**
+ * Makes a listing on a thread of its own. A step takes a millisecond or two. With outcome `interrupted`, the listing may have or
+ * lack each change that was made during it.
+ */
 export function* listInSlices(
   netlink: NetlinkAddon,
   request: Message,

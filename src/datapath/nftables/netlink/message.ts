@@ -1,10 +1,10 @@
-// Netlink messages of nf_tables as octets: a batch that grows in one buffer which is used again, so that an element costs
-// no object. Written by whoever encodes; the kernel reads a batch as one transaction (linux/netfilter/nfnetlink.h).
+// Message encodes netlink messages of nf_tables. A batch grows in one buffer that is used again, so an element costs no object.
+// The encoding functions write the batch, and the kernel applies it as one transaction (linux/netfilter/nfnetlink.h).
 //
-//   message    length u32, type u16, flags u16, sequence u32, port u32 (host order); family u8, version u8, res_id u16
-//   attribute  length u16, type u16 (host order), payload, padded to 4; numbers in payloads are in network order
+// - message: length u32, type u16, flags u16, sequence u32, port u32 (host order); family u8, version u8, res_id u16
+// - attribute: length u16, type u16 (host order), payload, padded to 4; numbers in payloads are in network order
 //
-// Sequence numbers count the messages of a batch from 1, so that a result tells which message it is about.
+// Sequence numbers count the messages of a batch from 1, so a result names its message.
 
 import { endianness } from 'node:os'
 
@@ -24,7 +24,7 @@ export const APPEND = 0x800
 export const FAMILY_ANY = 0
 export const FAMILY_INET = 1
 
-/** An attribute ends below this: its length is 16 bits. */
+/** An attribute stays below this size, because its length field has 16 bits. */
 export const ATTRIBUTE_MAX = 60_000
 
 export class Message {
@@ -43,7 +43,7 @@ export class Message {
     this.#text = Buffer.from(this.#octets.buffer)
   }
 
-  /** The buffer; `size` octets of it count. Valid until the next write. */
+  /** The buffer, of which the first `size` octets are used. Valid until the next write. */
   get octets(): Uint8Array {
     return this.#octets
   }
@@ -52,17 +52,17 @@ export class Message {
     return this.#at
   }
 
-  /** Of the message that was begun last. */
+  /** The sequence number of the message that was begun last. */
   get sequence(): number {
     return this.#sequence
   }
 
-  /** Octets since an attribute or message began. */
+  /** How many octets were written since an attribute or message began. */
   since(start: number): number {
     return this.#at - start
   }
 
-  /** Batches that are in it. */
+  /** How many batches the buffer has. */
   get batches(): number {
     return this.#batches
   }
@@ -78,7 +78,7 @@ export class Message {
     this.nextBatch()
   }
 
-  /** Begins a batch behind those that are there, which the kernel gets when it has taken them; returns where. */
+  /** Begins another batch, which the kernel receives after it has applied the batches before. Returns where the batch begins. */
   nextBatch(): number {
     const at = this.#header(BATCH_BEGIN, REQUEST, FAMILY_ANY, 10)
     this.end()
@@ -86,25 +86,25 @@ export class Message {
     return at
   }
 
-  /** Takes back the batch that was begun last, there. */
+  /** Removes the batch that was begun last, at `at`. */
   dropBatch(at: number): void {
     this.#at = at
     this.#batches--
   }
 
-  /** The last message of the batch, begun at the place that is given, asks to be acknowledged. */
+  /** Ends the batch. Its last message, which begins at `last`, requests an acknowledgement. */
   endBatch(last: number): void {
     this.#view.setUint16(last + 6, this.#view.getUint16(last + 6, LITTLE) | ACK, LITTLE)
     this.#header(BATCH_END, REQUEST, FAMILY_ANY, 10)
     this.end()
   }
 
-  /** Begins a message of nf_tables; returns where. */
+  /** Begins a message of nf_tables. Returns where it begins. */
   begin(type: number, flags: number, family = FAMILY_INET): number {
     return this.#header(SUBSYSTEM | type, REQUEST | flags, family, 0)
   }
 
-  /** Begins a message of another subsystem; `resource` is what nfnetlink.h calls res_id. */
+  /** Begins a message of another subsystem. `resource` is res_id of nfnetlink.h. */
   beginOther(type: number, flags: number, family: number, resource: number): number {
     return this.#header(type, REQUEST | flags, family, resource)
   }
@@ -134,7 +134,7 @@ export class Message {
     this.#view.setUint32(at + 4, value >>> 0)
   }
 
-  /** ASCII, with the final zero that the kernel wants. */
+  /** Writes ASCII with the final zero that the kernel requires. */
   text(type: number, value: string): void {
     const at = this.#attribute(type, value.length + 1)
     this.#text.write(value, at, 'latin1')
@@ -145,14 +145,14 @@ export class Message {
     this.#octets.set(value, at)
   }
 
-  /** A payload of so many zero octets to be filled in by `put…`; returns where it is. */
+  /** Writes a payload of `size` zero octets, which the `put…` methods fill in. Returns where the payload is. */
   space(type: number, size: number): number {
     const at = this.#attribute(type, size)
     this.#octets.fill(0, at, at + size)
     return at
   }
 
-  /** A number in the machine's order, as registers and marks have it. */
+  /** Writes a number in the machine's order, as registers and marks need it. */
   putWord(at: number, value: number): void {
     this.#view.setUint32(at, value, LITTLE)
   }
@@ -169,7 +169,7 @@ export class Message {
     for (let i = 0; i < length; i++) this.#octets[at + i] = from[offset + i]!
   }
 
-  /** Writes octets that stand in this message already once more; returns where. */
+  /** Copies octets that are already in this message to its end. Returns where the copy is. */
   repeat(from: number, size: number): number {
     const at = this.#at
     this.#room(size)
@@ -178,7 +178,7 @@ export class Message {
     return at
   }
 
-  /** Begins an attribute that holds others; returns where. */
+  /** Begins an attribute that contains attributes. Returns where it begins. */
   open(type: number): number {
     const at = this.#at
     this.#room(4)
@@ -206,7 +206,7 @@ export class Message {
     return at
   }
 
-  /** Returns where the payload is, which is to be written; what pads it is zero. */
+  /** Returns where the caller must write the payload. The padding is zero. */
   #attribute(type: number, size: number): number {
     const at = this.#at
     const whole = (size + 7) & ~3

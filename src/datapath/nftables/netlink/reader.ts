@@ -1,16 +1,16 @@
-// Netlink messages read back: messages of a buffer, attributes of a message, and nothing copied that is not asked for.
+// Reader reads netlink messages of a buffer and attributes of a message. It copies only what the caller asks for.
 
 import { endianness } from 'node:os'
 
 const LITTLE = endianness() === 'LE'
 const HEADER = 16
-/** Behind the header: family, version, res_id. */
+/** Where the body begins, after the header, family, version and res_id. */
 export const BODY = 20
 const TYPE_MASK = 0x3fff
 
 export const ERROR = 2
 export const DONE = 3
-/** The table changed while it was listed; the listing is to be made again. */
+/** The table changed during the listing, so the listing must be repeated. */
 export const INTERRUPTED = 0x10
 
 export class Reader {
@@ -37,7 +37,7 @@ export class Reader {
     }
   }
 
-  /** Calls `visit` for each attribute between two places with where its payload is. */
+  /** Calls `visit` for each attribute between two places, with the place of its payload. */
   attributes(
     from: number,
     to: number,
@@ -52,7 +52,7 @@ export class Reader {
     }
   }
 
-  /** Where the payload of the first attribute of a type begins; -1 when there is none. */
+  /** Where the payload of the first attribute of a type begins, or -1 if there is none. */
   find(from: number, to: number, type: number): number {
     let found = -1
     this.attributes(from, to, (each, at) => {
@@ -61,7 +61,7 @@ export class Reader {
     return found
   }
 
-  /** A number in the machine's order. */
+  /** Reads a number in the machine's order. */
   word(at: number): number {
     return this.#view.getUint32(at, LITTLE)
   }
@@ -70,7 +70,7 @@ export class Reader {
     return this.#view.getInt32(at, LITTLE)
   }
 
-  /** Numbers in network order. */
+  /** The methods below read numbers in network order. */
   u16(at: number): number {
     return this.#view.getUint16(at)
   }

@@ -1,5 +1,5 @@
-// Sets and their elements as messages. An element's key and data are words at fixed places, so that a batch of addresses
-// is encoded without an object for each.
+// This file encodes sets and their elements as messages. An element's key and data are words at fixed places, so a batch of
+// addresses is encoded without an object for each address.
 
 import { ATTRIBUTE_MAX, CREATE, type Message } from './message.ts'
 import { putVerdict } from './expressions.ts'
@@ -8,7 +8,7 @@ import { FIELD, TABLE, widthOf, type Field, type SetShape } from '../rules/layou
 export const NEW_SET = 9
 export const NEW_ELEMENT = 12
 export const DELETE_ELEMENT = 14
-/** Deletes it if it is there (kernel 6.3). */
+/** Deletes an element if it exists (kernel 6.3). */
 export const DESTROY_ELEMENT = 30
 
 const FLAG = { ranges: 0x4, map: 0x8, timeout: 0x10, dynamic: 0x20, concat: 0x80 } as const
@@ -24,7 +24,7 @@ const RANGE_END = 1
 const LIST_ELEM = 1
 const VALUE = 1
 
-/** One message that makes the set, empty; `id` is its place in the batch. */
+/** Encodes one message that makes the set, without elements. `id` is the set's place in the batch. */
 export function encodeSet(to: Message, shape: SetShape, id: number): number {
   const at = to.begin(NEW_SET, CREATE)
   const { name, key, data, ranges, timeoutMs, dynamic, size } = shape
@@ -74,14 +74,14 @@ function typeOf(fields: readonly Field[]): number {
   return fields.reduce((type, field) => (type << TYPE_BITS) | FIELD[field][0], 0)
 }
 
-/** Where an element stands in its message, its octets, and where its key is. */
+/** The place and size of an element in its message, and the place of its key. */
 export interface WrittenElement {
   readonly at: number
   readonly key: number
   readonly size: number
 }
 
-/** Writes elements one after the other, into as many messages as they need. */
+/** Writes elements one after the other, in as many messages as they need. */
 export class Elements {
   readonly #to: Message
   #message = -1
@@ -95,10 +95,10 @@ export class Elements {
     this.#to = to
   }
 
-  /** Where the message begins that was written last; -1 before the first. */
+  /** Where the message begins that was written last; -1 before the first message. */
   last = -1
 
-  /** Ends the message that is open. */
+  /** Ends the open message. */
   flush(): void {
     if (this.#message < 0) return
     this.#to.close(this.#list)
@@ -106,7 +106,7 @@ export class Elements {
     this.#message = -1
   }
 
-  /** Begins an element; returns where its key of `keyWidth` zero octets is. */
+  /** Begins an element. Returns where its key is, which has `keyWidth` zero octets. */
   begin(action: number, name: string, keyWidth: number): number {
     const to = this.#to
     const isFull = this.#message >= 0 && to.since(this.#list) > ATTRIBUTE_MAX
@@ -128,12 +128,12 @@ export class Elements {
     return { at: this.#element, key: this.#key, size: this.#to.size - this.#element }
   }
 
-  /** The same element once more, in the message that it is in; returns where its key is, which is to be another one. */
+  /** Repeats an element in the same message. Returns where its key is, which the caller must change. */
   again({ at, key, size }: WrittenElement): number {
     return this.#to.repeat(at, size) + key - at
   }
 
-  /** The end of the key's range. */
+  /** Writes the end of the key's range. Returns where it is. */
   keyEnd(keyWidth: number): number {
     return this.#value(KEY_END, keyWidth)
   }
@@ -150,7 +150,7 @@ export class Elements {
     this.#to.u64(TIMEOUT, ms)
   }
 
-  /** It is behind the end of a range of a set with one field. */
+  /** Marks the element as the end of a range, in a set with one field. */
   markRangeEnd(): void {
     this.#to.u32(ELEMENT_FLAGS, RANGE_END)
   }
@@ -159,7 +159,7 @@ export class Elements {
     this.#to.close(this.#element)
   }
 
-  /** What a map says of every key that it has not; without words that is taken away. */
+  /** Writes a map's data for every other key. Without words, removes the element that stands for every other key. */
   otherwise(name: string, words: readonly number[] | undefined): void {
     this.flush()
     this.last =
@@ -178,7 +178,7 @@ export class Elements {
     this.#to.end()
   }
 
-  /** Takes all elements of a set away. */
+  /** Removes all elements of a set. */
   clear(name: string): void {
     this.flush()
     this.last = this.#to.begin(DELETE_ELEMENT, 0)

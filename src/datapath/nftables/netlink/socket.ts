@@ -1,5 +1,6 @@
-// The two sockets of the adapter: one for what is asked and answered at once (start, dump, mode), one for commits, which a thread
-// of its own applies. Every failure is an errno name; nothing throws but what cannot be opened at all.
+// Socket has the two netlink sockets of the adapter. The first is for requests that are answered at once (start, dump, mode). The
+// second is for commits, which a thread applies. Every failure is an errno name. The constructor and `watch` throw if a socket
+// cannot be opened.
 
 import { UnavailableError } from '../../../core/errors.ts'
 import { errnoName } from '../../../native/native.ts'
@@ -15,7 +16,7 @@ import {
 } from './listing.ts'
 import { ACK, DUMP, type Message } from './message.ts'
 
-/** Room for a batch of some 200,000 elements; without the right to it the kernel gives less. */
+/** Room for a batch of some 200,000 elements. Without the right to this size, the kernel gives less. */
 const BUFFER = 16 * 1024 * 1024
 const RESULTS = 1024
 const REMEDY =
@@ -29,7 +30,7 @@ export class Socket {
   readonly #results = new Uint32Array(RESULTS * 2)
   readonly #received = new Uint8Array(PART)
 
-  /** `onDone` is called from the event loop when a submitted batch is done. */
+  /** The event loop calls `onDone` when a submitted batch is done. */
   constructor(netlink: NetlinkAddon, onDone: () => void) {
     this.#netlink = netlink
     this.#now = open(netlink)
@@ -39,7 +40,7 @@ export class Socket {
     this.#worker = worker
   }
 
-  /** Octets that one batch may have. */
+  /** Most octets of one batch. */
   get room(): number {
     return Math.min(this.#netlink.nlRoom(this.#now), this.#netlink.nlRoom(this.#later))
   }
@@ -56,21 +57,24 @@ export class Socket {
     return result < 0 ? errnoName(result) : undefined
   }
 
-  /** The outcome of the batch that was submitted; `busy` while it is under way. */
+  /** Returns the outcome of the submitted batch, or `busy` while the batch is under way. */
   take(wait: boolean): { readonly outcome: Outcome } | 'busy' {
     const count = this.#netlink.nlTake(this.#worker, this.#results, wait ? 1 : 0)
     if (count === NOT_YET) return 'busy'
     return { outcome: this.#outcome(count) }
   }
 
-  /** Sends a listing's request and visits each message of the answer; false when there is nothing to list. */
+  /** Requests a listing and visits each message of the answer. Returns false if there is nothing to list. */
   list(request: (to: Message, flags: number) => void, to: Message, visit: VisitMessage): boolean {
     to.clear()
     request(to, DUMP)
     return this.#exchange(to, visit) === undefined
   }
 
-  /** The same with pauses while the kernel lists; what is asked meanwhile has another socket. */
+  /**
+   * Does the same as `list`, with pauses while the kernel lists. It uses another socket, so other requests can be made in
+   * between.
+   */
   listInSlices(
     request: (to: Message, flags: number) => void,
     to: Message,
@@ -82,14 +86,14 @@ export class Socket {
     return listInSlices(this.#netlink, to, visit, attempts)
   }
 
-  /** The same for a question that has one answer; the acknowledgement ends it. */
+  /** Does the same as `list` for a request with a single answer. The acknowledgement ends it. */
   ask(request: (to: Message, flags: number) => void, to: Message, visit: VisitMessage): boolean {
     to.clear()
     request(to, ACK)
     return this.#exchange(to, visit) === undefined
   }
 
-  /** A socket that hears what others do to tables; whoever asks closes it. */
+  /** Returns a socket that receives what other processes change in tables. The caller closes it. */
   watch(): number {
     const fd = open(this.#netlink)
     const result = this.#netlink.nlWatch(fd, this.#now, this.#later)
@@ -130,7 +134,7 @@ export class Socket {
     return outcome
   }
 
-  /** Something is acknowledged when nothing is refused. */
+  /** Returns undefined if no message was refused, else the first errno name. */
   #outcome(count: number): Outcome {
     if (count < 0) return errnoName(count)
     for (let i = 0; i < count; i++) {

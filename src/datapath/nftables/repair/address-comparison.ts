@@ -1,26 +1,27 @@
-// One comparison of all addresses that the kernel has: notes the rows that were met and the rows that were written meanwhile, because the
-// listing of those may be of before or of after. Two octets a row while it lasts.
+// AddressComparison compares all addresses in the kernel with the wanted addresses, once. It records which rows were met. It also
+// records which rows were written during the comparison, because the listing can show such a row as it was before or after the
+// write. It costs two octets for each row while it lasts.
 
 import type { Family } from '../../../core/ip.ts'
 import { wordAt } from '../netlink/keys.ts'
 
 const ROWS_PER_STEP = 1024
 
-/** The rows that are compared: `AddressTable` has them. */
+/** The rows to compare. `AddressTable` implements them. */
 export interface AddressRows {
   readonly slots: { readonly high: number }
-  /** By row; 0: no address is wanted there. */
+  /** By row; 0 means that no address is wanted. */
   readonly identities: Uint32Array
   readonly classes: Uint32Array
   familyOf(row: number): Family
   keyOf(row: number): Uint8Array
-  /** The row of a key whose address begins at `offset`; 0 without one. */
+  /** The row of a key whose address begins at `offset`, or 0 if there is none. */
   find(scope: number, family: Family, octets: Uint8Array, offset: number): number
 }
 
 export class AddressComparison {
   readonly isFresh: Uint8Array
-  /** Rows that went, kept until the end so that they are found. */
+  /** Rows that were removed during the comparison. They are kept until its end, so that they can be found. */
   readonly gone: number[] = []
   readonly #table: AddressRows
   readonly #isSeen: Uint8Array
@@ -31,7 +32,7 @@ export class AddressComparison {
     this.#isSeen = new Uint8Array(isChanged.length)
   }
 
-  /** Whether this is what was written; true where that may be so. */
+  /** Returns true if the element is what was written, or if that cannot be known. */
   meet(family: Family, key: Uint8Array, held: Uint8Array): boolean {
     const { identities, classes } = this.#table
     const row = this.#rowOf(family, key)
@@ -41,7 +42,7 @@ export class AddressComparison {
     return identities[row] === wordAt(held, 4) && classes[row] === wordAt(held, 12)
   }
 
-  /** Keys of a family that were not met and are wanted; undefined between two steps. */
+  /** The wanted keys of a family that were not met. Yields undefined as a pause. */
   *missing(family: Family): Generator<Uint8Array | undefined> {
     const { slots, identities } = this.#table
     for (let row = 1; row <= slots.high; row++) {
@@ -52,7 +53,7 @@ export class AddressComparison {
     }
   }
 
-  /** Whether a row was written since the comparison began. */
+  /** True if a row was written since the comparison began. */
   wasWritten(family: Family, key: Uint8Array): boolean {
     return this.isFresh[this.#rowOf(family, key)] === 1
   }

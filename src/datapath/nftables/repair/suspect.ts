@@ -1,5 +1,6 @@
-// Elements that another process added, removed or changed. Each is noted in the table that knows what its set should have, and the next batch
-// writes it anew. Break-glass mode sets the set `mode` (break-glass.ts), so that set is left alone.
+// This file handles elements that another process added, removed or changed. It notes each of them in the table that knows what
+// the set should have, and the next batch writes the element again. It ignores the set `mode`, because break-glass mode sets it
+// (break-glass.ts).
 
 import { formatAddress } from '../../../core/ip.ts'
 import type { RepairedEntry } from '../../repair.ts'
@@ -11,15 +12,15 @@ import type { Table } from '../tables/table.ts'
 const FAMILY = { exact4: 4, exact6: 6 } as const
 const MODE = 'mode'
 const NOTHING = new Uint8Array(16)
-/** Of what never changes structure.ts knows. */
+/** Sets whose elements change. structure.ts compares the other sets. */
 const KNOWN: ReadonlySet<string> = new Set(
   SETS.filter(({ data }) => data !== 'verdict').map(({ name }) => name),
 )
 
-/** Something of a set is not as it should be; what it is can be asked for at once. */
+/** Called when a set has a wrong element. `describe` reads the kernel's element at once. */
 export type OnFound = (map: string, describe: () => RepairedEntry) => void
 
-/** The kernel has this element (else: has it no more) by what somebody else did. */
+/** Notes that another process added this element (`isThere`) or removed it. */
 export function suspect(
   table: Table,
   name: string,

@@ -1,5 +1,6 @@
-// The whole table as one batch: away with what is there, then table, counters, sets, chains, rules, and the elements that
-// never change. Whoever calls adds all other elements to the same batch, so that one transaction takes the old table's place.
+// This file encodes the whole table as one batch: the removal of the old table, then table, counters, sets, chains, rules, and
+// the elements that never change. The caller adds all other elements to the same batch, so one transaction replaces the old
+// table.
 
 import { encodeChain, encodeRule, encodeTable } from '../netlink/encode-table.ts'
 import { COUNTERS, LAYOUT, SETS, SIDES, TABLE, VERDICTS } from './layout.ts'
@@ -14,10 +15,10 @@ const DELETE_RULE = 8
 const DELETE_OBJECT = 20
 const NEW_OBJECT = 18
 const OBJECT_COUNTER = 1
-/** The table's comment as nft writes and shows it: type 0, length, text, zero. */
+/** The table's comment in nft's form: type 0, length, text, zero. */
 export const COMMENT = comment(`layout ${LAYOUT}`)
 
-/** Deletes the table if it is there; returns where the last message begins. */
+/** Deletes the table; it is no error if there is none. Returns where the last message begins. */
 export function encodeRemoval(to: Message): number {
   encodeTable(to, TABLE, COMMENT)
   const at = to.begin(DELETE_TABLE, 0)
@@ -31,7 +32,7 @@ export function encodeInstall(to: Message, elements: Elements, reports: boolean)
   encodeRules(to, elements, reports)
 }
 
-/** The table without chains: nothing is judged yet. Returns where the last message begins. */
+/** Encodes the table without chains, so it judges no packet yet. Returns where the last message begins. */
 export function encodeFrame(to: Message): number {
   encodeRemoval(to)
   encodeTable(to, TABLE, COMMENT)
@@ -39,13 +40,13 @@ export function encodeFrame(to: Message): number {
   return SETS.reduce((_, shape, i) => encodeSet(to, shape, i + 1), 0)
 }
 
-/** What somebody else put into the table: its name, and the message that takes it away. */
+/** An object that another process put into the table: its name, and the message type that removes it. */
 export interface Stranger {
   readonly remove: number
   readonly name: string
 }
 
-/** Chains, rules and the elements that never change once more, in a table whose sets and counters are all there. */
+/** Encodes chains, rules and the elements that never change again, for a table that has all its sets and counters. */
 export function encodeRulesAnew(
   to: Message,
   elements: Elements,
@@ -70,7 +71,7 @@ export function encodeRulesAnew(
   encodeRules(to, elements, reports)
 }
 
-/** Chains and rules, and the elements that never change. */
+/** Encodes chains, rules, and the elements that never change. */
 export function encodeRules(to: Message, elements: Elements, reports: boolean): void {
   const rules = makeRules(reports)
   for (const { name, hook } of CHAINS) {
@@ -96,7 +97,7 @@ function encodeCounter(to: Message, name: string): void {
   to.end()
 }
 
-/** Every three verdicts that there can be lead somewhere; those that lead to the same place differ in their key alone. */
+/** Every possible triple of verdicts leads to a chain. Triples that lead to the same chain differ only in their key. */
 function encodeVerdicts(to: Message, elements: Elements): void {
   const numbers = [...VERDICTS.keys()]
   const triples = numbers.flatMap((a) => numbers.flatMap((b) => numbers.map((c) => [a, b, c])))

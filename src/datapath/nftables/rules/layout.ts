@@ -1,9 +1,9 @@
-// Names and shapes of everything in namegate's own table, `inet namegate`. Rules are static; all that changes is
-// elements. Another layout is another number: a table of another number is replaced whole.
+// This file lists the names and shapes of everything in namegate's own table, `inet namegate`. The rules are static, and only
+// elements change. LAYOUT numbers the layout. A table with another number is replaced as a whole.
 //
-// Numbers that only we write (endpoint, scope, identity, class, port set) are `mark`: 32 bits in the machine's order.
-// Sides: `in`, packets of the endpoint come in by the interface (host side of a veth); `out`, they go out by it (an
-// interface inside the workload's own network namespace).
+// Numbers that only namegate writes (endpoint, scope, identity, class, port set) have type `mark`: 32 bits in the machine's
+// order. There are two sides. On side `in`, the endpoint's packets arrive at its interface (the host side of a veth). On side
+// `out`, they leave by its interface (an interface inside the workload's own network namespace).
 
 export const TABLE = 'namegate'
 export const LAYOUT = 3
@@ -11,7 +11,7 @@ export const LAYOUT = 3
 export type Side = 'in' | 'out'
 export const SIDES: readonly Side[] = ['in', 'out']
 
-/** Data types as nft numbers them, with their size in octets. */
+/** Data types with nft's number and their size in octets. */
 export const FIELD = {
   nfproto: [2, 1],
   integer: [4, 4],
@@ -31,19 +31,19 @@ export type Field = keyof typeof FIELD
 export interface SetShape {
   readonly name: string
   readonly key: readonly Field[]
-  /** Of maps: what an element has; `verdict`: where a packet goes. */
+  /** Only for maps: the data of an element, or `verdict` if the map leads to a chain. */
   readonly data?: readonly Field[] | 'verdict'
-  /** Keys are ranges. */
+  /** True if keys are ranges. */
   readonly ranges?: boolean
-  /** Elements may go by themselves; what the packet path adds goes after so many milliseconds (0: never). */
+  /** Set if elements can expire. An element that the packet path adds expires after this many milliseconds (0: never). */
   readonly timeoutMs?: number
-  /** The packet path adds elements. */
+  /** True if the packet path adds elements. */
   readonly dynamic?: boolean
-  /** The data of every key that is not there, as words. */
+  /** The data of every key that is not in the map, as words. */
   readonly otherwise?: readonly number[]
-  /** The key as one number, for more fields than nft can name. */
+  /** True if the key is one number, because it has more fields than nft can name. */
   readonly opaque?: boolean
-  /** Elements at most that the packet path adds. */
+  /** Most elements that the packet path can add. */
   readonly size?: number
 }
 
@@ -59,7 +59,7 @@ function flow(address: 'ip4' | 'ip6'): readonly Field[] {
   return ['mark', 'protocol', address, 'port', address, 'port']
 }
 
-/** In the order in which they are made. */
+/** The sets, in the order in which they are made. */
 export const SETS: readonly SetShape[] = [
   { name: 'mode', key: ['mark'] },
   { name: 'written', key: ['mark', 'mark', 'mark', 'mark'] },
@@ -138,7 +138,7 @@ export function shapeOf(name: string): SetShape {
   return shape
 }
 
-/** Octets of fields one behind the other, each padded to 4 as registers are. */
+/** Octets of fields that follow each other, each padded to 4 octets, as registers are. */
 export function widthOf(fields: readonly Field[]): number {
   if (fields.length === 1) return fields.reduce((sum, field) => sum + FIELD[field][1], 0)
   return fields.reduce((sum, field) => sum + ((FIELD[field][1] + 3) & ~3), 0)
@@ -161,7 +161,7 @@ export const COUNTERS = [
   'drop_no_endpoint',
 ] as const
 
-/** Verdicts in `ports` by their number. */
+/** Verdicts in `ports`. The index is the number. */
 export const VERDICTS = ['none', 'audit', 'allow', 'deny', 'audit-deny', 'audit-pass'] as const
 export const VERDICT_NUMBER = {
   audit: 1,
@@ -170,20 +170,20 @@ export const VERDICT_NUMBER = {
   'audit-deny': 4,
   'audit-pass': 5,
 } as const
-/** Numbers of modes in `mode`. */
+/** Numbers of modes in the set `mode`. */
 export const MODE_NUMBER = { audit: 1, bypass: 2 } as const
 
-/** Group of nflog that drops and audits are reported to. */
+/** The nflog group that receives drops and audits. */
 export const LOG_GROUP = 0x4e47
-/** Octets of a packet in a report: IPv6 with extension headers and ports. */
+/** How many octets of a packet a report has: enough for IPv6 with extension headers and ports. */
 export const LOG_OCTETS = 160
 export const LOG_DENY = 'namegate deny '
 export const LOG_AUDIT = 'namegate audit '
 
-/** Connections that the peer began carry this bit of the kernel's connection labels. */
+/** The bit of the kernel's connection labels that marks a connection which the peer began. */
 export const LABEL_BIT = 111
 
-/** Sets whose elements are kept through a start as they are. */
+/** Sets whose elements a start keeps as they are. */
 export const KEPT: readonly string[] = [
   'written',
   'mode',
@@ -213,7 +213,7 @@ export const KEPT: readonly string[] = [
   'prefixes6',
 ].map((name) => shapeOf(name).name)
 
-/** Sets whose elements go by themselves. */
+/** Sets whose elements expire. */
 export const TIMED: readonly string[] = [
   'quiet',
   'neighbours',

@@ -1,5 +1,5 @@
-// What rules are made of beyond single expressions: whose a packet is, its addresses, and the label of connections that a
-// peer began.
+// This file has the parts of rules that are larger than one expression: the endpoint of a packet, its addresses, and the
+// connection label of connections that a peer began.
 
 import type { Family } from '../../../core/ip.ts'
 import {
@@ -29,7 +29,7 @@ export interface Rule {
 
 export interface Chain {
   readonly name: string
-  /** Of an entry chain: hook number of netfilter and priority. */
+  /** Only for an entry chain: netfilter's hook number and priority. */
   readonly hook?: { readonly number: number; readonly priority: number }
 }
 
@@ -37,17 +37,17 @@ export const NFPROTO: Readonly<Record<Family, number>> = { 4: 2, 6: 10 }
 
 export const TCP = 6
 
-/** Loads the number of the endpoint that a packet of this side belongs to. */
+/** Loads the number of the endpoint that sent a packet of this side. */
 export function endpoint(side: Side, into: number): readonly Expression[] {
   return numberOf(side === 'in' ? META.iif : META.oif, side, into)
 }
 
-/** The same for a packet that is sent to the endpoint. */
+/** Loads the number of the endpoint that receives a packet of this side. */
 export function receiver(side: Side, into: number): readonly Expression[] {
   return numberOf(side === 'in' ? META.oif : META.iif, side, into)
 }
 
-/** Registers 14 and 15 are scratch. */
+/** Uses registers 14 and 15 as scratch. */
 function numberOf(key: number, side: Side, into: number): readonly Expression[] {
   return [meta(key, 14), ...lookup(`hooks_${side}`, 14, 15), copy(15, into)]
 }
@@ -65,7 +65,7 @@ export function address(family: Family, which: 'source' | 'target', into: number
   return payload(NETWORK_HEADER, ADDRESS[family][which], ADDRESS[family].size, into)
 }
 
-/** Registers that an address takes. */
+/** How many registers an address takes. */
 export function words(family: Family): number {
   return ADDRESS[family].words
 }
@@ -73,7 +73,7 @@ export function words(family: Family): number {
 export const LABEL = new Uint8Array(16)
 LABEL[LABEL_BIT >> 3] = 1 << (LABEL_BIT & 7)
 
-/** Marks a connection as one that its original side began properly. */
+/** Marks a connection that its original side began properly. */
 export const markBegun: readonly Expression[] = [
   ct(CT.state, 0),
   mask(0, 0, word(CT_STATE_NEW)),

@@ -1,4 +1,5 @@
-// Where packets end: each chain counts and then passes or drops, and what is dropped or would be is reported.
+// This file makes the chains in which packets end. Each chain counts the packet, accepts or drops it, and reports a packet that
+// is dropped or would be dropped.
 
 import type { Family } from '../../../core/ip.ts'
 import type { PolicyVerdict } from '../../entries.ts'
@@ -38,7 +39,7 @@ import {
 } from './layout.ts'
 import { address, endpoint, TCP, words, type Rule } from './rule.ts'
 
-/** Reports a second at most, of each kind. */
+/** Most reports of each kind per second. */
 const REPORTS = 1000
 
 export function endRules(reports: boolean): readonly Rule[] {
@@ -60,7 +61,7 @@ export function endRules(reports: boolean): readonly Rule[] {
   ]
 }
 
-/** The chain that three verdicts (identity, class, any) lead to. */
+/** Returns the chain to which three verdicts (identity, class, any) lead. */
 export function endOf(
   verdicts: readonly (PolicyVerdict | 'none')[],
   side: Side,
@@ -83,7 +84,7 @@ function reported(chain: string, prefix: string, reports: boolean): readonly Rul
   return [{ chain, expressions: [limit(REPORTS, REPORTS), log(LOG_GROUP, prefix, LOG_OCTETS)] }]
 }
 
-/** Step 8: mode and flags of the endpoint. */
+/** Step 8: the mode, and the flags of the endpoint. */
 function lenientRules(side: Side): readonly Rule[] {
   const chain = `${side}_refuse`
   return [
@@ -105,7 +106,7 @@ function lenientRules(side: Side): readonly Rule[] {
   ]
 }
 
-/** Step 7: flows that are older than enforcement. A SYN never is. */
+/** Step 7: connections that are older than enforcement. A packet with SYN never belongs to one. */
 function olderRules(side: Side, family: Family): readonly Rule[] {
   const [denied, unnamed] = [`${side}_denied${family}`, `${side}_unnamed${family}`]
   const listed = `${side}_older${family}`
@@ -158,7 +159,10 @@ function olderRules(side: Side, family: Family): readonly Rule[] {
   ]
 }
 
-/** Loads the flow of a packet from register 0 on, as the keys of `adopted` have it; of ICMP the identifier twice. */
+/**
+ * Loads the connection of a packet from register 0 on, in the form of the keys of `adopted`. For ICMP it loads the identifier
+ * twice.
+ */
 function flow(side: Side, family: Family, protocol: number): readonly Expression[] {
   const hasPorts = protocol === TCP || protocol === 17 || protocol === 132
   const n = words(family)
@@ -174,7 +178,10 @@ function flow(side: Side, family: Family, protocol: number): readonly Expression
   ]
 }
 
-/** conntrack has not seen the flow begin: it takes up a segment from the middle of one as new. */
+/**
+ * True if conntrack regards the connection as new. For a connection whose beginning it did not see, conntrack does so at a
+ * segment from the middle.
+ */
 const isUnseen: readonly Expression[] = [
   ct(CT.state, 0),
   mask(0, 0, word(CT_STATE_NEW)),

@@ -1,5 +1,6 @@
-// What a packet must look like to be judged at all. The kernel itself refuses bad lengths and checksums before any rule, and
-// puts fragments together; here is what it leaves: headers that are too short, data offsets, routes, options.
+// These rules check the form that a packet must have to be judged at all. The kernel itself refuses bad lengths and checksums
+// before any rule, and it reassembles fragments. These rules check the rest: headers that are too short, data offsets, routes,
+// options.
 
 import type { Family } from '../../../core/ip.ts'
 import {
@@ -22,13 +23,13 @@ import {
 import type { Rule } from './rule.ts'
 
 const ROUTING = 43
-/** Words of options that an IPv4 header can have. */
+/** Most words of options in an IPv4 header. */
 const OPTION_WORDS = 10
-/** Padding and end of options differ in no bit of this. */
+/** This mask is zero in all bits in which padding and end of options can differ. */
 const NOT_PADDING = Uint8Array.of(0xfe, 0xfe, 0xfe, 0xfe)
 const ROUTER_ALERT = Uint8Array.of(0x94, 0x04, 0, 0)
 
-/** Where the last octets that a header must have stand, by protocol. */
+/** By protocol, the offset and length of the last octets that a header must have. */
 const NEEDED: readonly (readonly [protocol: number, offset: number, length: number])[] = [
   [6, 18, 2],
   [17, 6, 2],
@@ -44,7 +45,7 @@ export function formRules(family: Family, chain: string): readonly Rule[] {
   ]
   return [
     ...(family === 4 ? optionRules(chain) : routeRules(chain)),
-    // Back to the chain when the form is right.
+    // A packet of the right form returns to this chain.
     { chain, expressions: [jump(checked)] },
     {
       chain: checked,
@@ -71,12 +72,12 @@ export function formRules(family: Family, chain: string): readonly Rule[] {
   ]
 }
 
-/** Any route, since the kernel finds only the first of several. */
+/** Refuses every routing header, because the kernel finds only the first of several. */
 function routeRules(chain: string): readonly Rule[] {
   return [{ chain, expressions: [extension(ROUTING, 0, 1, 0), goTo('malformed')] }]
 }
 
-/** IPv4 options other than padding and router alert, word by word. */
+/** Refuses IPv4 options other than padding and router alert, word by word. */
 function optionRules(chain: string): readonly Rule[] {
   return Array.from({ length: OPTION_WORDS }, (_, i) => ({
     chain,

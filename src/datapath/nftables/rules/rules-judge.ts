@@ -1,5 +1,5 @@
-// Step 6 of a verdict: the destination is looked up in at most four places, the first that has it decides, and three lookups say
-// whether the endpoint may send there.
+// These rules are step 6 of the verdict. They look up the destination in at most four places, and the first place that has it
+// decides. Then three lookups decide if the endpoint may send there.
 
 import type { Family } from '../../../core/ip.ts'
 import { worldOf } from '../../../identity/reserved.ts'
@@ -19,7 +19,7 @@ import {
 import type { Side } from './layout.ts'
 import { address, copy, endpoint, type Rule } from './rule.ts'
 
-/** Loads identity (register 5) and class (7) of an address. */
+/** Loads the identity (register 5) and the class (register 7) of an address. */
 export function identify(
   family: Family,
   map: 'exact' | 'ranges',
@@ -36,7 +36,7 @@ export function identify(
   ]
 }
 
-/** Step 6. */
+/** Makes the rules of step 6. */
 export function judgeRules(side: Side, family: Family, ported: boolean): readonly Rule[] {
   const chain = `${side}_${ported ? 'ported' : 'plain'}${family}`
   const places = [
@@ -47,7 +47,7 @@ export function judgeRules(side: Side, family: Family, ported: boolean): readonl
     [immediate(word(worldOf(family)), 5), immediate(word(worldOf(family)), 7)],
   ]
   const port = ported ? payload(TRANSPORT_HEADER, 2, 2, 13) : immediate(word(0), 13)
-  // No rule here lets go of a packet, but whoever takes elements out of a map must not open anything.
+  // No rule here leaves a packet unjudged. So even a process that removes elements from a map cannot open anything.
   const closed = { chain, expressions: [goTo(`${side}_refuse`)] }
   const judged = places.map((place) => ({
     chain,
@@ -59,7 +59,7 @@ export function judgeRules(side: Side, family: Family, ported: boolean): readonl
       immediate(word(0), 9),
       meta(META.l4proto, 12),
       port,
-      // From the last key to the first: each lookup takes a register before its result with it.
+      // From the last key to the first, because each lookup overwrites the register before its result.
       ...[9, 7, 5].flatMap((key, i) => [
         ...lookup('policies', key, 11),
         ...lookup('ports', 11, 3 - i),

@@ -1,6 +1,6 @@
-// Housekeeping of the link, and what is learned from packets that an endpoint is sent. ARP is not in this table at all.
-// IPv6 discovery passes to the link itself and to addresses that showed themselves on it, by a packet with hop limit
-// 255, which nothing can forward.
+// These rules admit the housekeeping of the link, and learn from packets that an endpoint receives. This table never sees ARP.
+// IPv6 discovery passes if it goes to the link itself, or to an address that has shown itself on the link. An address shows
+// itself by a packet with hop limit 255, which no host can forward.
 
 import type { Family } from '../../../core/ip.ts'
 import {
@@ -37,7 +37,7 @@ const isOctet = (base: number, offset: number, value: number): readonly Expressi
   compare(0, EQUAL, Uint8Array.of(value)),
 ]
 const isIcmp6 = [meta(META.l4proto, 0), compare(0, EQUAL, Uint8Array.of(ICMP6))]
-/** No extension header: whatever filters them would not see what is behind. */
+/** The packet has no extension header. A filter of extension headers would not see the header after them. */
 const isPlain = isOctet(NETWORK_HEADER, 6, ICMP6)
 
 function isType(type: number): readonly Expression[] {
@@ -57,7 +57,7 @@ const isLinkMulticast = [
   compare(0, EQUAL, Uint8Array.of(0xff, 0x02)),
 ]
 
-/** What passes without policy and with any source. `known`: there is an endpoint, so neighbours may be known. */
+/** Packets that pass without policy and with any source. `known`: there is an endpoint, so its neighbours can be known. */
 export function linkRules(
   side: Side,
   family: Family,
@@ -99,7 +99,7 @@ export function linkRules(
   ]
 }
 
-/** What is sent to an endpoint: nothing is dropped here. */
+/** Learns from packets that an endpoint receives. No rule here drops a packet. */
 export function learnRules(side: Side): readonly Rule[] {
   const [chain, to] = [`${side}_to`, `${side}_receiver`]
   const index = side === 'in' ? META.oif : META.iif
@@ -140,7 +140,7 @@ function isProtocol(protocol: number): readonly Expression[] {
   return [meta(META.l4proto, 0), compare(0, EQUAL, Uint8Array.of(protocol))]
 }
 
-/** Addresses that show themselves: who sends discovery, and whom an advertisement is about. */
+/** Learns the addresses that show themselves: the sender of a discovery, and the subject of an advertisement. */
 function neighbourRules(side: Side, chain: string): readonly Rule[] {
   const isSeen = [
     meta(META.nfproto, 0),

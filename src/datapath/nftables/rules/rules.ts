@@ -1,10 +1,12 @@
-// The static rules: what src/datapath/datapath.ts says of a verdict, as chains of `inet namegate`. For each side one entry
-// chain for what endpoints send and one for what they are sent; conntrack has seen a packet before, DNAT and TPROXY
-// have not. Registers hold nothing from one rule to the next, so every rule finds out by itself whose the packet is.
+// This file makes the static rules: the verdict of src/datapath/datapath.ts, as chains of `inet namegate`. Each side has one
+// entry chain for packets that endpoints send, and one for packets that endpoints receive. Conntrack has seen a packet before
+// these chains; DNAT and TPROXY have not. Registers keep nothing from one rule to the next, so every rule finds the packet's
+// endpoint by itself.
 //
-// A destination is looked up in at most four places, the first that has it decides: the endpoint's own scope, exact then
-// ranges, and the node's, exact then ranges; else it is the world. The rule goes on from there: (identity, endpoint) ->
-// port set, (port set, protocol, port) -> verdict, three times, and the three verdicts say where the packet goes.
+// A destination is looked up in at most four places, in this order: the endpoint's own scope (exact, then ranges), then the
+// node's scope (exact, then ranges). The first place that has it decides. If no place has it, it belongs to the world. Then the
+// rule looks up (identity, endpoint) -> port set, and (port set, protocol, port) -> verdict. It does so three times, and the
+// three verdicts together decide where the packet goes.
 
 import {
   compare,
@@ -39,10 +41,10 @@ import { linkRules, learnRules } from './rules-link.ts'
 
 const PREROUTING = 0
 const POSTROUTING = 4
-/** Behind conntrack (-200), before mangle (-150), where TPROXY is, and DNAT. */
+/** After conntrack (-200), and before mangle (-150), where TPROXY runs, and before DNAT. */
 const PRIORITY = -160
 const DNS_PORT = Uint8Array.of(0, 53)
-/** Groups, which a router of groups may send on. */
+/** The first address of the groups. A multicast router may forward a packet to a group. */
 const FIRST_GROUP = { 4: group(4, 224), 6: group(16, 255) } as const
 export const CHAINS: readonly Chain[] = [
   { name: 'in_from', hook: { number: PREROUTING, priority: PRIORITY } },
@@ -51,7 +53,7 @@ export const CHAINS: readonly Chain[] = [
   { name: 'out_to', hook: { number: PREROUTING, priority: PRIORITY } },
 ]
 
-/** All rules of one table, in order within each chain. `reports`: whether this kernel has nflog. */
+/** All rules of the table, in order within each chain. `reports` is true if this kernel has nflog. */
 export function makeRules(reports: boolean): readonly Rule[] {
   return (['in', 'out'] as const)
     .flatMap((side) => [
@@ -62,7 +64,7 @@ export function makeRules(reports: boolean): readonly Rule[] {
     .concat(endRules(reports))
 }
 
-/** Chains that rules or verdicts go to, besides the entry chains. */
+/** The chains that rules or verdicts lead to, without the entry chains. */
 export function chainsOf(rules: readonly Rule[]): readonly string[] {
   const entries = new Set(CHAINS.map(({ name }) => name))
   return [...new Set(rules.map(({ chain }) => chain))].filter((name) => !entries.has(name))
@@ -122,7 +124,7 @@ function familyRules(side: Side, family: Family): readonly Rule[] {
   ]
 }
 
-/** Of a fenced interface nobody knows the addresses: it must not be one that is known to be another's. */
+/** The addresses of a fenced interface are unknown. So only a source address of the host or of another endpoint is refused. */
 function strangerRules(side: Side, family: Family, chain: string): readonly Rule[] {
   return (['exact', 'ranges'] as const).flatMap((map) =>
     [HOST, ENDPOINT_CLASS].map((addressClass) => ({
@@ -136,7 +138,7 @@ function strangerRules(side: Side, family: Family, chain: string): readonly Rule
   )
 }
 
-/** namegate's own queries, where it shares the network namespace with whom it fences. */
+/** Admits namegate's own queries, where namegate shares the network namespace with the workload that it fences. */
 function ownRules(side: Side, family: Family, chain: string): readonly Rule[] {
   if (side === 'in') return []
   const port = 3 + words(family)
@@ -157,7 +159,7 @@ function ownRules(side: Side, family: Family, chain: string): readonly Rule[] {
   ]
 }
 
-/** Steps 3 and 4: own listeners, and DNS that is intercepted: rules redirect what comes in. */
+/** Steps 3 and 4: admits packets to namegate's own listeners, and DNS on intercepted interfaces, which other rules redirect. */
 function exceptionRules(side: Side, family: Family, chain: string): readonly Rule[] {
   const port = 1 + words(family)
   const listener = [count('verdict_listener'), verdict('accept')]
@@ -200,18 +202,18 @@ function exceptionRules(side: Side, family: Family, chain: string): readonly Rul
   return rules.map((expressions) => ({ chain, expressions }))
 }
 
-/** Of IPv4: without options. */
+/** For IPv4: the header has no options. */
 function isBare(family: Family): readonly Expression[] {
   if (family === 6) return []
   return [payload(NETWORK_HEADER, 0, 1, 0), compare(0, EQUAL, Uint8Array.of(0x45))]
 }
 
-/** Loads the protocol that the IP header itself names: that of an extension header is no key of any set. */
+/** Loads the protocol that the IP header itself names. The type of an extension header is no key of any set. */
 function bareProtocol(family: Family, into: number): Expression {
   return payload(NETWORK_HEADER, family === 4 ? 9 : 6, 1, into)
 }
 
-/** By protocol: whether there are ports, and whether it may be a reply. */
+/** Sends a packet on by its protocol: with or without ports, and whether it can be a reply. */
 function kindRules(side: Side, family: Family): readonly Rule[] {
   const kinds = `${side}_kinds${family}`
   const [ported, plain] = [`${side}_ported${family}`, `${side}_plain${family}`]

@@ -1,5 +1,5 @@
-// What the table is known by apart from its elements: sets, counters and chains of ours; its rules with the elements that never
-// change; and what is not ours. Some two milliseconds.
+// This file reads the table without its changing elements: namegate's sets, counters and chains, the rules with the elements that
+// never change, and objects of other processes. It takes some two milliseconds.
 
 import { createHash, type Hash } from 'node:crypto'
 import type { Stranger } from './install.ts'
@@ -21,12 +21,12 @@ const ELEMENT = 1
 
 interface Part {
   readonly get: number
-  /** Takes one away. */
+  /** The message type that removes an object. */
   readonly remove: number
   readonly name: number
-  /** Attributes that say what it is, not how often it was used. */
+  /** The attributes that describe the object, without usage counts. */
   readonly attributes: readonly number[]
-  /** Names of ours. */
+  /** Names of namegate's own objects. */
   readonly own: ReadonlySet<string>
 }
 
@@ -36,20 +36,20 @@ const OWN_CHAINS: ReadonlySet<string> = new Set([
 ])
 const OWN_SETS: ReadonlySet<string> = new Set(SETS.map(({ name }) => name))
 const OWN_COUNTERS: ReadonlySet<string> = new Set(COUNTERS)
-/** In an order in which they can be taken away. */
+/** Kinds of objects, in an order in which they can be removed. */
 const PARTS: readonly Part[] = [
   { get: 10, remove: 11, name: 2, attributes: [2, 3, 4, 5, 6, 7, 11], own: OWN_SETS },
   { get: 23, remove: 24, name: 2, attributes: [], own: new Set() },
   { get: 4, remove: 5, name: 3, attributes: [3, 4, 5, 7, 10], own: OWN_CHAINS },
   { get: 19, remove: 20, name: 2, attributes: [2, 3], own: OWN_COUNTERS },
 ]
-/** Sets without a name belong to rules and go with them. */
+/** Unnamed sets belong to rules and are removed with them. */
 const UNNAMED = '__'
 
 export interface Structure {
-  /** The table, and what of ours is in it; empty when there is no table. */
+  /** A digest of the table and namegate's objects in it; empty if there is no table. */
   readonly frame: string
-  /** What can be written anew by itself. */
+  /** A digest of the part that can be written again by itself. */
   readonly rules: string
   readonly strangers: readonly Stranger[]
 }
@@ -73,7 +73,7 @@ export function structureInKernel(table: Table): Structure {
   }
 }
 
-/** Whether there is a table; it can be put to sleep. */
+/** Returns true if there is a table. Adds the table's flags to the digest, because a flag can make the table dormant. */
 function readFrame({ socket, message }: Table, rules: Hash): boolean {
   let isThere = false
   const request = (to: Message, flags: number): void => {
@@ -122,7 +122,7 @@ function fixedInKernel(table: Table): string {
   return hash.digest('hex')
 }
 
-/** Octets of all elements of a set in order, or of the one for every other key. */
+/** The octets of all elements of a set, sorted, or of the element that stands for every other key. */
 function elementsInKernel({ socket, message }: Table, name: string, isOther: boolean): string[] {
   const found: string[] = []
   const request = (to: Message, flags: number): void => {

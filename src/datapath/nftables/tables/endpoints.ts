@@ -1,5 +1,5 @@
-// One attached endpoint in the kernel's sets: its interface, its flags, its sources as ranges that do not overlap, and an entry to read all
-// that back. Written by hooks.ts only.
+// EndpointElements writes one attached endpoint into the kernel's sets: its interface, its flags, and its sources as ranges that
+// do not overlap. It also writes an entry from which all of this can be read back. Only hooks.ts uses it.
 
 import { type EndpointId, endpointId } from '../../../core/ids.ts'
 import { containsPrefix, type Family, type Prefix } from '../../../core/ip.ts'
@@ -14,12 +14,12 @@ const FAMILIES = [4, 6] as const
 
 export class EndpointElements {
   readonly #mirror: Mirror
-  /** The side of each interface that has an endpoint, by index. */
+  /** By index, the side of each interface that has an endpoint. */
   readonly #sides = new Map<number, Side>()
   /** Elements of `sources4` and `sources6`, by endpoint. */
   readonly #sources = { 4: new Map<EndpointId, Element[]>(), 6: new Map<EndpointId, Element[]>() }
 
-  /** Takes over the sources that the mirror has. */
+  /** Restores the sources that the mirror has. */
   constructor(mirror: Mirror) {
     this.#mirror = mirror
     for (const family of FAMILIES) {
@@ -32,7 +32,7 @@ export class EndpointElements {
     }
   }
 
-  /** Notes the side on which the mirror has a hook. */
+  /** Records the side at which the mirror has a hook. */
   restoreHook(index: number, side: Side): void {
     this.#sides.set(index, side)
   }
@@ -55,7 +55,7 @@ export class EndpointElements {
     this.#putSources(id, entry.sources)
   }
 
-  /** The interface has no endpoint any more. */
+  /** Call this when the interface has no endpoint any more. */
   clearHook(index: number): void {
     const side = this.#sides.get(index)
     if (side === undefined) return
@@ -63,7 +63,7 @@ export class EndpointElements {
     this.#mirror.remove(`hooks_${side}`, { key: pack(['ifindex'], [index]) })
   }
 
-  /** Removes everything of an endpoint but its interface. */
+  /** Removes everything of an endpoint except its interface. */
   clear(id: EndpointId): void {
     this.#mirror.remove('endpoints', { key: pack(['mark'], [id]) })
     for (const name of FLAGS) this.#flag(name, id, false)
@@ -100,7 +100,7 @@ export interface SourceRange {
   readonly keyEnd: Uint8Array
 }
 
-/** A prefix inside another of the list is that one. */
+/** The ranges of the sources. A prefix inside another prefix of the list is left out. */
 export function sourceRanges(
   id: EndpointId,
   family: Family,

@@ -1,5 +1,6 @@
-// Traffic that needs no rule, as elements of sets: own listeners, own traffic, and interfaces whose DNS is redirected behind the rules. An
-// interface that is no longer intercepted stays quiet for a minute: answers that are under way begin no connection.
+// This file writes traffic that needs no rule as elements of sets: namegate's own listeners, its own traffic, and interfaces
+// whose DNS the rules of interception redirect. An interface that is no longer intercepted stays quiet for a minute, so that
+// answers on their way begin no connection.
 
 import type { ListenerEntry } from '../../entries.ts'
 import { TCP, UDP } from '../../../core/protocol.ts'
@@ -7,8 +8,7 @@ import { pack, wordAt } from '../netlink/keys.ts'
 import { shapeOf } from '../rules/layout.ts'
 import type { Element } from './mirror.ts'
 import { NFPROTO } from '../rules/rule.ts'
-import type { OwnTraffic } from '../../abilities.ts'
-import type { InterceptedInterface } from '../../interception.ts'
+import type { InterceptedInterface, OwnTraffic } from '../../abilities.ts'
 import type { Table } from './table.ts'
 
 export function listenerElements(
@@ -53,7 +53,7 @@ export class Intercepted {
     this.#table = table
   }
 
-  /** Writes into the mirror; the caller flushes. */
+  /** Writes into the mirror. The caller flushes. */
   set(interfaces: readonly InterceptedInterface[]): void {
     const { mirror } = this.#table
     const quiet = new Map<string, Element>()
@@ -71,7 +71,7 @@ export class Intercepted {
       'intercepted_mac',
       interfaces.filter((each) => each.bridgeMac !== undefined).flatMap(elementsOf),
     )
-    // Elements that may have gone by themselves can't be removed with the others.
+    // These elements may have expired, so they cannot be removed in the same transaction as others.
     for (const element of quiet.values()) {
       this.#table.applyTimed('delete', 'quiet', [element])
       this.#table.applyTimed('add', 'quiet', [element])

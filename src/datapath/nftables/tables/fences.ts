@@ -1,5 +1,5 @@
-// Interfaces that may do DNS only until they belong to an endpoint: by name, so that one is closed from the packet on with
-// which it appears. Patterns and single names become ranges of names that do not touch `lo`.
+// This file makes the elements for interfaces that may do DNS only until they belong to an endpoint. It fences by name, so an
+// interface is closed from the first packet after it appears. Patterns and single names become ranges of names that exclude `lo`.
 
 import type { Element } from './mirror.ts'
 
@@ -8,11 +8,11 @@ const END = 1n << BigInt(WIDTH * 8)
 
 interface Range {
   readonly first: bigint
-  /** Behind the last. */
+  /** The first name after the range. */
   readonly end: bigint
 }
 
-/** Elements of a set of single ranges of interface names, for names and patterns (`lxc*`). */
+/** Elements of a set of single ranges of interface names, made from names and patterns (`lxc*`). */
 export function nameRanges(patterns: Iterable<string>): readonly Element[] {
   const ranges = [...patterns].map(rangeOf).toSorted((a, b) => (a.first < b.first ? -1 : 1))
   const merged: Range[] = []

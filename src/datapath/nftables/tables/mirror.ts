@@ -1,8 +1,9 @@
-// What the kernel's sets hold, as far as we put it there, and what has changed since it was written last. Sets with few
-// elements stand here as objects; the exact addresses, of which there can be a million, in addresses.ts.
+// Mirror records the elements that namegate put into the kernel's sets, and the changes since the last write. It holds sets with
+// few elements as objects. The exact addresses, of which there can be a million, are in addresses.ts.
 //
-// An element that changes is removed and added in one transaction, so that no packet meets the gap. Where one set leads into
-// another that the kernel switches later than the rest of a transaction, changes are three transactions (takeSteps).
+// A changed element is removed and added in one transaction, so no packet meets a gap. The set `policies` leads into the set
+// `ports`, and the kernel switches `ports` later than the rest of a transaction. So changes of `ports` can take up to three
+// transactions (takeSteps).
 
 import { shapeOf, widthOf } from '../rules/layout.ts'
 import { DELETE_ELEMENT, DESTROY_ELEMENT, NEW_ELEMENT, type Elements } from '../netlink/sets.ts'
@@ -10,25 +11,28 @@ import type { Message } from '../netlink/message.ts'
 
 export interface Element {
   readonly key: Uint8Array
-  /** Last key of its range. */
+  /** The last key of the element's range. */
   readonly keyEnd?: Uint8Array
   readonly data?: Uint8Array
-  /** Goes by itself after so long; only of sets that allow it. */
+  /** The element expires after this time. Only for sets that allow it. */
   readonly timeoutMs?: number
-  /** In a set of single ranges: where a range is over. */
+  /** True if the element marks the end of a range, in a set of single ranges. */
   readonly isEnd?: boolean
 }
 
 export interface Change {
   readonly name: string
-  /** What the kernel has. */
+  /** The element that the kernel has. */
   readonly before: Element | undefined
   after: Element | undefined
-  /** Somebody else changed the element with this key: nobody knows what the kernel has. */
+  /** Set if another process changed the element with this key, so that the kernel's element is unknown. */
   suspect?: Element
 }
 
-/** `policies` leads there. A set of concatenated ranges: packets meet what is new in it some hundred microseconds later. */
+/**
+ * `policies` leads into this set. It is a set of concatenated ranges, so packets see a new element some hundred microseconds
+ * late.
+ */
 const LED_TO = 'ports'
 
 export class Mirror {
@@ -36,7 +40,7 @@ export class Mirror {
   #changes = new Map<string, Change>()
   /** How often a set was changed. */
   readonly #versions = new Map<string, number>()
-  /** Sets that the last changes which were taken are of. */
+  /** The sets of the changes that were taken last. */
   #taken: ReadonlySet<string> = new Set()
 
   get hasChanges(): boolean {
@@ -61,7 +65,7 @@ export class Mirror {
     this.#note(name, text, before, undefined)
   }
 
-  /** Makes these the set's elements. */
+  /** Replaces all elements of the set. */
   replace(name: string, elements: Iterable<Element>): void {
     const wanted = new Map<string, Element>()
     for (const element of elements) wanted.set(textOf(element), element)
@@ -75,7 +79,7 @@ export class Mirror {
     return this.#setOf(name).size
   }
 
-  /** Whether just this element is known. */
+  /** True if the mirror has exactly this element. */
   has(name: string, element: Element): boolean {
     const known = this.#setOf(name).get(textOf(element))
     return known !== undefined && sameData(known, element)
@@ -89,24 +93,24 @@ export class Mirror {
     return this.like(name, { key })
   }
 
-  /** The element with the same key. */
+  /** Returns the element with the same key. */
   like(name: string, element: Element): Element | undefined {
     return this.#setOf(name).get(textOf(element))
   }
 
-  /** Takes over what the kernel has, so that it is no change. */
+  /** Records an element that the kernel already has, so that it is no change. */
   restore(name: string, element: Element): void {
     this.#setOf(name).set(textOf(element), element)
   }
 
-  /** Forgets a set without changing it: it is written anew as a whole, or its elements go by themselves. */
+  /** Forgets a set without a change, because it is written again as a whole, or because its elements expire. */
   forget(name: string): void {
     this.#sets.delete(name)
   }
 
   /**
-   * The kernel has this element (else: has it no more) by what somebody else did: it is written anew with the next changes. False
-   * when it is as it should be.
+   * Notes that another process added this element (`isThere`) or removed it. The next changes write the element again. Returns
+   * false if the kernel has what is wanted.
    */
   suspect(name: string, found: Element, isThere: boolean): boolean {
     const text = textOf(found)
@@ -126,24 +130,24 @@ export class Mirror {
     return !isRight
   }
 
-  /** The same number as long as a set is the same. */
+  /** Returns a number that changes with every change of the set. */
   versionOf(name: string): number {
     return this.#versions.get(name) ?? 0
   }
 
-  /** Whether a set has changes to be written. */
+  /** True if the set has changes that are not written yet. */
   isChanged(name: string): boolean {
     return [...this.#changes.values()].some((each) => each.name === name)
   }
 
-  /** Whether it had some in what was taken last. */
+  /** True if the changes that were taken last include the set. */
   isTaken(name: string): boolean {
     return this.#taken.has(name)
   }
 
   /**
-   * What changed, which is taken for written, in transactions one after the other: what will be led to is there before, and
-   * what was led to goes after.
+   * Takes the changes and treats them as written. Returns three transactions to apply one after the other. New elements of
+   * `ports` come before the elements that lead to them, and removed elements of `ports` come after.
    */
   takeSteps(): readonly (readonly Change[])[] {
     const [before, change, after]: [Change[], Change[], Change[]] = [[], [], []]
@@ -157,7 +161,7 @@ export class Mirror {
     return [before, change, after]
   }
 
-  /** Writes everything; `onElement` after each. */
+  /** Encodes everything. Calls `onElement` after each element. */
   encodeAll(to: Message, elements: Elements, onElement: () => void): void {
     for (const [name, set] of this.#sets) {
       for (const element of set.values()) {
@@ -186,7 +190,7 @@ export class Mirror {
   }
 }
 
-/** Writes changes of one transaction. */
+/** Encodes the changes of one transaction. */
 export function encodeChanges(to: Message, elements: Elements, changes: readonly Change[]): void {
   for (const { name, before, suspect } of changes) {
     if (suspect !== undefined) encode(to, elements, DESTROY_ELEMENT, name, suspect)
@@ -198,7 +202,7 @@ export function encodeChanges(to: Message, elements: Elements, changes: readonly
   elements.flush()
 }
 
-/** Writes one element. */
+/** Encodes one element. */
 export function encode(
   to: Message,
   elements: Elements,
@@ -218,7 +222,7 @@ export function encode(
   elements.end()
 }
 
-/** The same for equal keys of a set. */
+/** Returns a text that is equal for equal keys of a set. */
 export function textOf({ key, keyEnd, isEnd }: Element): string {
   const end = keyEnd === undefined ? '' : `-${hex(keyEnd)}`
   return `${hex(key)}${end}${isEnd === true ? 'e' : ''}`

@@ -1,5 +1,5 @@
-// Policy entries by endpoint and identity: what is wanted of `policies` and the port sets. Bounded; an entry that there is no room
-// for is refused before anything is written.
+// PolicyTable holds policy entries by endpoint and identity: the wanted elements of `policies`, and their port sets. The number
+// of entries is bounded. An entry without room is refused before anything is written.
 
 import { endpointId, identity, type EndpointId, type Identity } from '../../../core/ids.ts'
 import type { PolicyEntry, PolicyKey } from '../../entries.ts'
@@ -13,7 +13,7 @@ interface Cell {
   readonly endpoint: EndpointId
   readonly identity: Identity
   readonly entries: Map<number, PolicyEntry>
-  /** Port set that the kernel is told of; 0: none. */
+  /** The port set that the kernel has for this cell; 0 means none. */
   set: number
 }
 
@@ -33,7 +33,7 @@ export class PolicyTable {
     this.#capacity = capacity
   }
 
-  /** Takes over what the mirror has of the kernel, port sets under their numbers. */
+  /** Restores what the mirror has of the kernel. Port sets keep their numbers. */
   restore(): void {
     const sets = new Map<number, PortEntry[]>()
     for (const { key, data: found } of this.#mirror.list('entries')) {
@@ -59,7 +59,7 @@ export class PolicyTable {
     this.#sets.settleRestored()
   }
 
-  /** The entry that stood there before, undefined when there was none; `full` when it is new and there is no room. */
+  /** Returns the earlier entry, undefined if there was none, or `full` if the entry is new and there is no room. */
   upsert(entry: PolicyEntry): PolicyEntry | undefined | 'full' {
     const { endpoint, identity } = entry
     const cell = this.#cellOf(endpoint, identity)
@@ -72,7 +72,7 @@ export class PolicyTable {
     return before
   }
 
-  /** What was removed. */
+  /** Removes an entry and returns it. */
   remove(key: PolicyKey): PolicyEntry | undefined {
     const cell = this.#cellOf(key.endpoint, key.identity)
     const before = cell?.entries.get(keyOf(key))
@@ -83,7 +83,7 @@ export class PolicyTable {
     return before
   }
 
-  /** Tells the mirror what the changes since the last call come to. */
+  /** Writes the changes since the last call into the mirror. */
   settle(): void {
     for (const cell of this.#touched) {
       const before = cell.set
@@ -103,7 +103,7 @@ export class PolicyTable {
     this.#touched.clear()
   }
 
-  /** The entry that a packet met at one key, by the longest match. */
+  /** Returns the entry that a packet meets at one key, by the longest match. */
   find(
     endpoint: EndpointId,
     identity: Identity,

@@ -1,6 +1,6 @@
-// Policy entries of one (endpoint, identity), as (protocol, port) ranges that do not overlap, and shared: equal entries are one
-// port set, whoever has them. `ports` has the ranges that packets are looked up in, `entries` the entries themselves, from
-// which everything is read back. Written by policies.ts only.
+// PortSets holds the policy entries of one (endpoint, identity) as (protocol, port) ranges that do not overlap. Equal lists of
+// entries share one port set, for all endpoints. The set `ports` has the ranges in which packets are looked up. The set `entries`
+// has the entries themselves, from which everything is read back. Only policies.ts writes it.
 
 import type { RuleId } from '../../../core/ids.ts'
 import type { PolicyEntry, PolicyVerdict } from '../../entries.ts'
@@ -8,7 +8,7 @@ import { data, pack, words } from '../netlink/keys.ts'
 import { shapeOf, VERDICT_NUMBER } from '../rules/layout.ts'
 import type { Mirror } from './mirror.ts'
 
-/** What an entry says, whoever it is of. */
+/** A policy entry without its endpoint and identity. */
 export interface PortEntry {
   readonly protocol: number
   readonly port: number
@@ -42,7 +42,7 @@ export class PortSets {
     this.#mirror = mirror
   }
 
-  /** The set of these entries, made when there is none; one more uses it. */
+  /** Returns the number of the set with these entries, and counts one more user. Makes the set if there is none. */
   take(entries: readonly PolicyEntry[]): number {
     const sorted = entries.map(plain).toSorted(compareEntries)
     const text = JSON.stringify(sorted)
@@ -57,21 +57,21 @@ export class PortSets {
     return set.number
   }
 
-  /** One more uses a set that was restored; false when there is none of this number. */
+  /** Counts one more user of a restored set. Returns false if no set has this number. */
   use(number: number): boolean {
     const set = this.#byNumber.get(number)
     if (set !== undefined) set.users++
     return set !== undefined
   }
 
-  /** A set that the kernel has by this number, used by nobody yet. */
+  /** Records a set that the kernel has under this number and that no policy uses yet. */
   restore(number: number, entries: readonly PortEntry[]): void {
     const set = { number, entries: entries.map(plain).toSorted(compareEntries), users: 0 }
     this.#byText.set(JSON.stringify(set.entries), set)
     this.#byNumber.set(number, set)
   }
 
-  /** Takes away what the kernel has and nobody uses, and writes what it lacks. */
+  /** Removes the kernel's sets that no policy uses, and writes the missing sets. */
   settleRestored(): void {
     const used = [...this.#byNumber.values()].filter(({ users }) => users > 0)
     for (const set of this.#byNumber.values()) if (set.users === 0) this.#forget(set)
@@ -87,7 +87,7 @@ export class PortSets {
     )
   }
 
-  /** One less uses it. */
+  /** Counts one user less, and removes a set without users. */
   release(number: number): void {
     const set = this.#byNumber.get(number)
     if (set === undefined || --set.users > 0) return
@@ -115,7 +115,10 @@ export class PortSets {
   }
 }
 
-/** The longest match on (protocol, port) counts: exact port before wider prefix before any port before any protocol. */
+/**
+ * Cuts entries into ranges. The longest match on (protocol, port) wins: an exact port before a wider prefix, before any port,
+ * before any protocol.
+ */
 export function rangesOf(entries: readonly PortEntry[]): readonly Range[] {
   const any = entries.find(({ protocol }) => protocol === 0)?.verdict
   const named = [...new Set(entries.map(({ protocol }) => protocol))].filter((each) => each !== 0)
@@ -161,7 +164,7 @@ function portRanges(
   return ranges
 }
 
-/** Protocols between those that have entries of their own. */
+/** The ranges of protocols between protocols that have entries of their own. */
 function gapsOf(named: readonly number[], verdict: PolicyVerdict): readonly Range[] {
   const ranges: Range[] = []
   let first = 0
@@ -176,7 +179,7 @@ function prefixKey(port: number, bits: number): number {
   return bits * PORTS + (port & ((0xffff << (16 - bits)) & 0xffff))
 }
 
-/** Always in the same order, so that equal ones have the same text. */
+/** The fields in a fixed order, so that equal entries have equal text. */
 function plain({ protocol, port, portBits, verdict, rule }: PortEntry): PortEntry {
   return { protocol, port, portBits, verdict, rule }
 }

@@ -1,5 +1,5 @@
-// Elements that go by themselves: those that we wrote and until when they stay, and which of all that somebody else changed.
-// Elements that the packet path adds are known only by what the kernel tells of them.
+// TimedSets records elements that expire: the elements that namegate wrote, when they expire, and the elements that another
+// process changed. Elements that the packet path adds are known only from the kernel's reports.
 
 import type { Clock } from '../../../core/clock.ts'
 import { shapeOf } from '../rules/layout.ts'
@@ -7,22 +7,22 @@ import type { Message } from '../netlink/message.ts'
 import { encode, textOf, type Element } from './mirror.ts'
 import { DESTROY_ELEMENT, NEW_ELEMENT, type Elements } from '../netlink/sets.ts'
 
-/** What is left of a time is right by so much. */
+/** The precision of a remaining time. */
 const TOLERANCE_MS = 2000
 const PRUNED_FROM = 1024
 
 interface Noted {
   readonly key: Uint8Array
-  /** By the clock; infinite: it stays. */
+  /** By the clock. Infinity: the element stays. */
   readonly until: number
 }
 
 export class TimedSets {
   readonly #clock: Clock
   readonly #sets = new Map<string, Map<string, Noted>>()
-  /** By set and key: what there is to be. */
+  /** Elements to write again, by set and key. */
   readonly #suspects = new Map<string, { readonly name: string; readonly key: Uint8Array }>()
-  /** Of those that the packet path added: what somebody else took away. */
+  /** Elements that the packet path added and another process removed. */
   readonly #taken = new Map<string, Element>()
 
   constructor(clock: Clock) {
@@ -33,7 +33,7 @@ export class TimedSets {
     return this.#suspects.size > 0
   }
 
-  /** The kernel took these elements, or has them no more. */
+  /** Records that the kernel accepted these elements, or removed them. */
   note(action: 'add' | 'delete', name: string, elements: readonly Element[]): void {
     const set = this.#setOf(name)
     for (const { key, timeoutMs } of elements) {
@@ -46,7 +46,7 @@ export class TimedSets {
     for (const [text, { until }] of set) if (until <= this.#clock.now()) set.delete(text)
   }
 
-  /** As `Mirror.suspect`. */
+  /** See `Mirror.suspect`. */
   suspect(name: string, found: Element, isThere: boolean): boolean {
     const text = `${name} ${textOf({ key: found.key })}`
     if (this.#suspects.has(text)) return true
@@ -59,7 +59,7 @@ export class TimedSets {
     return true
   }
 
-  /** What a set that we write is to have now. */
+  /** The wanted elements of a set that namegate writes. */
   *list(name: string): Iterable<Element> {
     for (const { key } of this.#setOf(name).values()) {
       const wanted = this.wanted(name, key)
@@ -67,7 +67,7 @@ export class TimedSets {
     }
   }
 
-  /** Writes anew what somebody else changed. */
+  /** Encodes again the elements that another process changed. */
   encodeChanges(to: Message, elements: Elements): void {
     for (const { name, key } of this.#suspects.values()) {
       encode(to, elements, DESTROY_ELEMENT, name, { key })
@@ -80,7 +80,7 @@ export class TimedSets {
     this.forgetSuspects()
   }
 
-  /** Writes everything that we wrote. */
+  /** Encodes all elements that namegate wrote. */
   encodeAll(to: Message, elements: Elements): void {
     for (const name of this.#sets.keys()) {
       for (const element of this.list(name)) encode(to, elements, NEW_ELEMENT, name, element)
@@ -94,7 +94,7 @@ export class TimedSets {
     this.#taken.clear()
   }
 
-  /** What there is to be now, with the time that is left. */
+  /** The wanted element at this time, with its remaining time. */
   wanted(name: string, key: Uint8Array): Element | undefined {
     const noted = this.#setOf(name).get(textOf({ key }))
     if (noted === undefined) return undefined

@@ -4,7 +4,7 @@
 import type { Clock } from '../../../../src/core/clock.ts'
 import type { Family } from '../../../../src/core/ip.ts'
 import { TCP, UDP } from '../../../../src/core/protocol.ts'
-import type { InterceptedInterface } from '../../../../src/datapath/interception.ts'
+import type { InterceptedInterface } from '../../../../src/datapath/abilities.ts'
 import { isTagged, type Packet } from './packet.ts'
 
 const DNS_PORT = 53
