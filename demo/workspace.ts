@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pinLockFile } from '../src/state/lock.ts'
-import { pinNoteFile } from '../src/state/pin-note.ts'
+import { pinNoteFile } from '../src/daemon/noted-pins.ts'
 
 const NAME = /^namegate-demo-(\d+)-/
 
