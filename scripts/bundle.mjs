@@ -32,7 +32,7 @@ async function bundle(path, entry) {
     format: 'cjs',
     target: 'node20',
     // A function, so that it may be given what a module has of itself; code in ASCII, so that octets are characters. Lines
-    // and names stay as they are, for whoever reads a stack trace.
+    // and names stay as they are, for readers of a stack trace.
     banner: { js: '(function (require, importMetaUrl) {' },
     footer: { js: '})' },
     define: { 'import.meta.url': 'importMetaUrl' },

@@ -99,7 +99,7 @@ apt_install() {
   quietly apt-get $options install -y --no-install-recommends $1
 }
 
-# Programs of Debian packages that tests run and nobody wants on his machine: unpacked into build/tools, no service.
+# Programs of Debian packages for tests: unpacked into build/tools, so that no service is installed on the machine.
 debian_tools() {
   if [ -x build/tools/prometheus ] && [ -x build/tools/promtool ]; then return 0; fi
   say 'unpacking Debian package prometheus into build/tools'

@@ -13,6 +13,7 @@ const limitMs = Number(process.env.NAMEGATE_TEST_LIMIT ?? 300) * 1000
 /** Of every process. */
 const ENV = { VALIDATE: '1', NAMEGATE_TEST: '1' }
 const REPORTER = new URL('./test-reporter.mjs', import.meta.url).href
+const BAIL = new URL('./test-bail.mjs', import.meta.url).href
 const SEVERAL = fileURLToPath(new URL('./test-several.mjs', import.meta.url))
 
 const running = new Set()
@@ -32,10 +33,11 @@ export function endAll() {
 
 /**
  * Files that share a process -> seconds, output and results of each that it came to; `ended`: how it ended, when not as it should.
- * Killed with everything it started when it outlives the limit. `folder`: for events. `modules`: the compiled files. `property`: the
- * environment of a run of properties, which has no limit and says how far it is. `more`: further environment.
+ * Killed with everything it started when it outlives the limit. `folder`: for events. `modules`: the compiled files. `isBail`: the process
+ * ends at its first failure. `property`: the environment of a run of properties, which has no limit and says how far it is. `more`: further
+ * environment.
  */
-export function runFiles(files, { folder, modules, property }, more) {
+export function runFiles(files, { folder, modules, isBail, property }, more) {
   const path = join(folder, `${files[0].replaceAll('/', '_')}.jsonl`)
   const modulePaths = files.map((file) => join(modules, moduleOf(file)))
   const started = performance.now()
@@ -46,6 +48,7 @@ export function runFiles(files, { folder, modules, property }, more) {
         '--enable-source-maps',
         `--test-reporter=${REPORTER}`,
         `--test-reporter-destination=${path}`,
+        ...(isBail ? ['--import', BAIL] : []),
         ...(files.length === 1
           ? modulePaths
           : [SEVERAL, ...files.map((file, i) => `${file}=${modulePaths[i]}`)]),

@@ -2,16 +2,17 @@
 // with others of its folder (test-order.mjs). Three processes run at a time, on larger machines up to four, the longest first; kernel and
 // conformance tests come after the others, four at a time, and behind them whether the conformance table agrees with what ran.
 // Ends with a table by kind and, as the very last line, `N passed, N failed, N skipped`. Exit 1 on any failure.
-//   node scripts/test.mjs [--list] [--kind KIND] [--results FILE] [PART-OF-PATH ...]
+//   node scripts/test.mjs [--list] [--kind KIND] [--bail] [--rank] [--results FILE] [PART-OF-PATH ...]
 //   node scripts/test.mjs --property [--runs Nx] [--seed SEED [--path PATH]] [--list] [PART-OF-PATH ...]
-// `--results` also writes every test with its outcome as JSON. `--property`: the files that hold properties, however long they
-// take, each property N times as often as usual; seed and path replay what a failure names.
+// `--bail` ends the run at the first failure. `--rank` keeps how long a whole run took, which orders the runs to come. `--results` also
+// writes every test with its outcome as JSON. `--property`: the files that hold properties, however long they take, each property N times
+// as often as usual; seed and path replay what a failure names.
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { compileModules } from './test-modules.mjs'
-import { inProcesses, isKernel } from './test-order.mjs'
+import { inProcesses, isKernel, keepSeconds } from './test-order.mjs'
 import { endAll, indent, runFiles } from './test-process.mjs'
 import { KINDS, kindOfFile, WHOLE } from './test-results.mjs'
 
@@ -75,13 +76,15 @@ function withShared(alone, shared, all) {
 }
 
 async function runAll(files, place) {
-  const { folder, property } = place
+  const { folder, isBail, property } = place
   const results = []
+  let isOver = false
   const run = async (sharing, more) => {
     const { parts, ended } = await runFiles(sharing, place, more)
     const own = ended === undefined || sharing.length === 1 ? parts : await runAlone(sharing, parts)
     for (const part of own) show(part, property !== undefined)
     results.push(...own)
+    isOver ||= isBail && own.some((part) => failuresOf(part).length > 0)
   }
   const runAlone = async (sharing, shared) => {
     const alone = []
@@ -90,7 +93,7 @@ async function runAll(files, place) {
   }
   const runLanes = async (lanes, queue) => {
     const lane = async () => {
-      for (let next = queue.shift(); next !== undefined; next = queue.shift()) await run(next)
+      while (queue.length > 0 && !isOver) await run(queue.shift())
     }
     await Promise.all(Array.from({ length: lanes }, lane))
   }
@@ -104,7 +107,7 @@ async function runAll(files, place) {
     KERNEL_LANES,
     queue.filter(([file]) => isKernel(file)),
   )
-  if (others.length > 0 && files.includes(LAST)) {
+  if (others.length > 0 && files.includes(LAST) && !isBail) {
     const path = join(folder, 'results.json')
     writeResults(path, results)
     await run([LAST], { NAMEGATE_RESULTS: path })
@@ -147,6 +150,8 @@ async function main() {
     options: {
       list: { type: 'boolean' },
       kind: { type: 'string' },
+      bail: { type: 'boolean', default: false },
+      rank: { type: 'boolean' },
       results: { type: 'string' },
       property: { type: 'boolean' },
       runs: { type: 'string' },
@@ -170,8 +175,9 @@ async function main() {
   const started = performance.now()
   try {
     const modules = await compileModules({ isProperty: property !== undefined })
-    const results = await runAll(files, { folder, modules, property })
+    const results = await runAll(files, { folder, modules, isBail: values.bail, property })
     if (values.results !== undefined) writeResults(values.results, results)
+    if (values.rank && positionals.length === 0) keepSeconds(results)
     return summarize(results, (performance.now() - started) / 1000) ? 0 : 1
   } finally {
     rmSync(folder, { recursive: true, force: true })
